@@ -25,7 +25,7 @@ import dspy
 from dspy.utils.callback import BaseCallback
 
 from kraq_dspy.apps.cli import main as kraq
-from kraq_dspy.eval.judging.judges import AnsweredQuestion, BinaryJudge, RubricJudge
+from kraq_dspy.eval.judges import AnsweredQuestion, BinaryJudge, RubricJudge
 from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.models.lms.structured.adapter import KraqAdapter
 from kraq_dspy.settings import RoleSettings
@@ -115,9 +115,9 @@ def steps(options: Any, questions: Sequence[Row]) -> list[tuple[str, Callable[[]
         ask = ["ask", "docs.kraq", question, *model]
         words += [[*ask, "--program", program] for program in PROGRAMS]
         words += [[*ask, "--program", "traditional", "--retriever", retriever] for retriever in REWRITING]
-        words += [[*ask, "--program", "qa-rag", "--variant", variant] for variant in VARIANTS]
+        words += [[*ask, "--program", "qa-rag", "-P", f"variant={variant}"] for variant in VARIANTS]
     words += [
-        ["catalogue", "review", "docs.kraq", "--model", *model, *many],
+        ["catalogue", "answer", "docs.kraq", *model, *many],
         ["optimize", "answering", "--dev", "questions.jsonl", "--index", "docs.kraq", "--out", "answering.json",
          "--demos", "1", "--candidates", "2", "--force", *model],
         ["pairs", "--dataset", "musique", "--limit", str(2 * options.questions), "--out", "pairs.jsonl", *model],

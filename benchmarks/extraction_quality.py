@@ -35,12 +35,12 @@ from rich.console import Console
 from rich.table import Table
 from stand_in import machine
 
-from kraq_dspy.eval.metrics.triples import Triple
 from kraq_dspy.eval.statistics import bootstrap_mean
 from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.models.lms.meter import Meter
 from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.models.lms.structured.adapter import KraqAdapter
+from kraq_dspy.optimize.targets import Triple
 from kraq_dspy.ports import Embedder
 from kraq_dspy.programs.kraq.by_size import extractor
 from kraq_dspy.settings import EncoderSettings, ExtractSettings, RoleSettings, Settings

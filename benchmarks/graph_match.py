@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kraq_dspy.errors import EvaluationError
-from kraq_dspy.eval.metrics.answers import token_f1
-from kraq_dspy.eval.metrics.normalise import content_words
-from kraq_dspy.eval.metrics.triples import Triple, best_pairs
+from kraq_dspy.eval.metrics.answers import content_words, token_f1
+from kraq_dspy.optimize.targets import Triple, best_pairs
 from kraq_dspy.ports import Embedder, Vectors
 
 NEAREST = 5  # entities; with 8 and their neighbours' links, as MINE has it, the area is .76

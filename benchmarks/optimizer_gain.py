@@ -22,8 +22,8 @@ import dspy
 from extraction_quality import whole_triples
 from stand_in import machine
 
+from kraq_dspy.eval.agreement import made_from
 from kraq_dspy.eval.tables.data import load
-from kraq_dspy.eval.tables.judge_calibration import made_from
 from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.optimize import OPTIMIZERS, Method, Resources, Sizes, compile_program

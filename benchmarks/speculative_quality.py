@@ -35,8 +35,7 @@ from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.metrics.answers import contains
 from kraq_dspy.eval.metrics.retrieval import recall_at_k
 from kraq_dspy.eval.statistics import bootstrap_difference, bootstrap_mean
-from kraq_dspy.eval.tables.data import load
-from kraq_dspy.eval.tables.indexes import prepare_index, prepared
+from kraq_dspy.eval.tables.data import load, prepare_index, prepared
 from kraq_dspy.models.embedders.instructed import load_instructed_embedder
 from kraq_dspy.models.lms.structured.adapter import KraqAdapter
 from kraq_dspy.ports import Embedder, InstructedEmbedder, Retriever, Vectors

@@ -8,7 +8,7 @@ from typing import Any
 import typer
 from typer.main import get_command
 
-from kraq_dspy.apps.cli.commands import COMMANDS, Group, ProgramCommand, name_of
+from kraq_dspy.apps.cli.commands import COMMANDS, Group, name_of
 from kraq_dspy.apps.cli.program import make_app
 
 FILE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "commands.md"
@@ -29,7 +29,7 @@ def reference() -> str:
     for panel, commands in COMMANDS.items():
         parts.append(f"## {panel}")
         for command in commands:
-            name = command.name if isinstance(command, Group | ProgramCommand) else name_of(command)
+            name = command.name if isinstance(command, Group) else name_of(command)
             parts.extend(_sections(root.commands[name], f"kraq {name}"))
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
@@ -39,7 +39,7 @@ def _overview(root: Any) -> str:
     rows = ["| command | does |", "|---|---|"]
     for commands in COMMANDS.values():
         for command in commands:
-            name = command.name if isinstance(command, Group | ProgramCommand) else name_of(command)
+            name = command.name if isinstance(command, Group) else name_of(command)
             member = root.commands[name]
             words = " ".join(("kraq", name, "\\|".join(getattr(member, "commands", ())))).strip()
             rows.append(f"| `{words}` | {_text(member.help).splitlines()[0]} |")

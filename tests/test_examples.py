@@ -18,11 +18,11 @@ MODULES = (
     "kraq_dspy.build.index.exchange",
     "kraq_dspy.build.index.exchange",
     "kraq_dspy.finetune.pairs",
-    "kraq_dspy.finetune.settings",
+    "kraq_dspy.finetune.token_rows",
     "kraq_dspy.models.embedders",
     "kraq_dspy.models.embedders.sentence",
-    "kraq_dspy.optimize.learned",
-    "kraq_dspy.optimize.request",
+    "kraq_dspy.optimize.compile_run",
+    "kraq_dspy.optimize.compiling",
     "kraq_dspy.steps.direct",
 )
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import spearmanr
 
-from kraq_dspy.eval.metrics.coverage import coverage, nearest_chunks
 from kraq_dspy.eval.metrics.generation import bleu
+from kraq_dspy.eval.metrics.questions import coverage, nearest_chunks
 from kraq_dspy.eval.metrics.retrieval import mrr, recall_at_k
 from kraq_dspy.ports import Embedder, Retriever, Vectors
 from kraq_dspy.programs.kraq.question_text import mark_duplicates

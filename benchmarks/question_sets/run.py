@@ -51,10 +51,10 @@ from question_sets.table import cost_table, quality_table, ranking_table
 from stand_in import machine
 
 from kraq_dspy.asset.store.index import Index
-from kraq_dspy.eval.metrics.bertscore import BertScorer
+from kraq_dspy.eval.metrics.generation import BertScorer
 from kraq_dspy.eval.metrics.questions import question_relevance
 from kraq_dspy.eval.statistics import bootstrap_difference, bootstrap_mean
-from kraq_dspy.eval.tables.indexes import prepare_index, prepared
+from kraq_dspy.eval.tables.data import prepare_index, prepared
 from kraq_dspy.programs.kraq.describe import shown_summary
 from kraq_dspy.records import Chunk, Community, Entity, Summary
 from kraq_dspy.settings import Settings

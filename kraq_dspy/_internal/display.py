@@ -10,9 +10,10 @@ import time
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from kraq_dspy.ports import Progress, SilentProgress
+if TYPE_CHECKING:
+    from kraq_dspy.ports import Progress
 
 ITEMS = 5  # of a long list
 CHARACTERS = 300  # of a long text
@@ -140,8 +141,10 @@ EVERY_S = 0.2  # between two pictures: each is a message to the browser
 CARD = "font-family:monospace;border-spacing:.6em 0"
 
 
-def default_progress() -> Progress:
+def default_progress() -> "Progress":
     """Bars in a notebook, nothing elsewhere: a library prints only where it is asked to."""
+    from kraq_dspy.ports import SilentProgress  # with numpy, for which `import kraq_dspy` need not wait
+
     if not in_notebook():
         return SilentProgress()
     return NotebookProgress(importlib.import_module("IPython.display").display)

@@ -91,7 +91,7 @@ _WORDS: dict[Any, str] = {int: "a whole number", float: "a number", str: "text",
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Option:
-    """One option as it was declared. `flag` is how the command line spells it; `kinds` are the types that it takes;
+    """One option as it was declared. `kinds` are the types that it takes;
     `counts` says of what in an index it takes so many: "passages", "questions", "reports" or "levels"."""
 
     name: str
@@ -100,7 +100,6 @@ class Option:
     help: str
     bounds: Bounds
     choices: tuple[Any, ...]
-    flag: str
     counts: str
     is_joined: bool
 
@@ -189,12 +188,10 @@ def option(
     *,
     least: float | None = None,
     most: float | None = None,
-    flag: str = "",
     counts: str = "",
 ) -> Any:
-    """A field of a dataclass of options. Numbers below `least` or above `most` are refused; `flag` is the command
-    line's word for it where that is not the field's name; `counts` as in `Option`."""
-    facts = {"help": help, "bounds": Bounds(least, most), "flag": flag, "counts": counts}
+    """A field of a dataclass of options. Numbers below `least` or above `most` are refused; `counts` as in `Option`."""
+    facts = {"help": help, "bounds": Bounds(least, most), "counts": counts}
     return dataclasses.field(default=default, metadata=facts)
 
 
@@ -216,7 +213,6 @@ def options_of(kind: Any) -> Mapping[str, Option]:
             facts["help"],
             next((mark for mark in marks if isinstance(mark, Bounds)), facts["bounds"]),
             tuple(choices),
-            facts["flag"] or f"--{field.name.replace('_', '-')}",
             facts["counts"],
             any(isinstance(mark, Joined) for mark in marks),
         )

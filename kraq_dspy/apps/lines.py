@@ -135,7 +135,7 @@ def catalogue_search(answer: "dspy.Prediction") -> Iterator[Text]:
     if search.kept:
         yield Text("found right, and kept in the catalogue")
     if search.collected:
-        yield Text("noted for review: kraq catalogue review DIR")
+        yield Text("noted for review: kraq explore DIR --edit")
 
 
 LINES: dict[str, Callable[["dspy.Prediction"], Iterator[Text]]] = {

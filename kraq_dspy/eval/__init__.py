@@ -16,19 +16,19 @@ from typing import TYPE_CHECKING
 from kraq_dspy._internal.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from kraq_dspy.eval.agreement import judge_agreement as judge_agreement
     from kraq_dspy.eval.datasets import Dataset as Dataset
     from kraq_dspy.eval.datasets import Example as Example
     from kraq_dspy.eval.datasets import fetch_dataset as fetch_dataset
     from kraq_dspy.eval.datasets import load_dataset as load_dataset
     from kraq_dspy.eval.evaluation import Evaluation as Evaluation
     from kraq_dspy.eval.evaluation import evaluate as evaluate
-    from kraq_dspy.eval.judging.agreement import judge_agreement as judge_agreement
-    from kraq_dspy.eval.judging.judges import BinaryJudge as BinaryJudge
-    from kraq_dspy.eval.judging.judges import RubricJudge as RubricJudge
-    from kraq_dspy.eval.judging.without_references import AnswerRelevance as AnswerRelevance
-    from kraq_dspy.eval.judging.without_references import ContextPrecision as ContextPrecision
-    from kraq_dspy.eval.judging.without_references import ContextRecall as ContextRecall
-    from kraq_dspy.eval.judging.without_references import Groundedness as Groundedness
+    from kraq_dspy.eval.judges import AnswerRelevance as AnswerRelevance
+    from kraq_dspy.eval.judges import BinaryJudge as BinaryJudge
+    from kraq_dspy.eval.judges import ContextPrecision as ContextPrecision
+    from kraq_dspy.eval.judges import ContextRecall as ContextRecall
+    from kraq_dspy.eval.judges import Groundedness as Groundedness
+    from kraq_dspy.eval.judges import RubricJudge as RubricJudge
     from kraq_dspy.eval.metrics.for_dspy import Metric as Metric
     from kraq_dspy.eval.metrics.for_dspy import answer_found as answer_found
     from kraq_dspy.eval.metrics.for_dspy import bleu_1 as bleu_1
@@ -70,10 +70,9 @@ __getattr__, __dir__, __all__ = lazy_names(
     {
         "kraq_dspy.eval.datasets": ("Dataset", "Example", "fetch_dataset", "load_dataset"),
         "kraq_dspy.eval.evaluation": ("Evaluation", "evaluate"),
-        "kraq_dspy.eval.judging.agreement": ("judge_agreement",),
-        "kraq_dspy.eval.judging.judges": ("BinaryJudge", "RubricJudge"),
-        "kraq_dspy.eval.judging.without_references": (
-            "AnswerRelevance", "ContextPrecision", "ContextRecall", "Groundedness",
+        "kraq_dspy.eval.agreement": ("judge_agreement",),
+        "kraq_dspy.eval.judges": (
+            "AnswerRelevance", "BinaryJudge", "ContextPrecision", "ContextRecall", "Groundedness", "RubricJudge",
         ),
         "kraq_dspy.eval.metrics.for_dspy": (
             "Metric", "answer_found", "bleu_1", "bleu_4", "contains", "contains_items", "exact_match", "grounded",

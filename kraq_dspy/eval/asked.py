@@ -19,8 +19,7 @@ from kraq_dspy.errors import (
 )
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.latency import TOTAL, Timings
-from kraq_dspy.eval.rows import ResultRow
-from kraq_dspy.eval.tables.made_with import memory_mb
+from kraq_dspy.eval.rows import ResultRow, memory_mb
 from kraq_dspy.eval.tables.scoring import RowScorer
 from kraq_dspy.models.lms.meter import Answer, Price, TappedJournal, working_on
 from kraq_dspy.models.lms.roles import own_adapter

@@ -13,19 +13,26 @@ import dspy
 
 from kraq_dspy.asset.store.manifest import now
 from kraq_dspy.errors import ConfigError, EvaluationError
+from kraq_dspy.eval.agreement import known_agreements
 from kraq_dspy.eval.asked import AskedSystem, Asking
 from kraq_dspy.eval.datasets import Example
-from kraq_dspy.eval.judging.agreement import known_agreements
-from kraq_dspy.eval.judging.without_references import JUDGED
-from kraq_dspy.eval.learned import learned_by, learned_note, without_learned
+from kraq_dspy.eval.judges import JUDGED
 from kraq_dspy.eval.metrics.for_dspy import RANKINGS, Metric, own_metric
-from kraq_dspy.eval.questions import FOUND, QuestionColumns, QuestionSource, read_questions
-from kraq_dspy.eval.rows import ResultRow, RowList, RowWriter, RunHeader, write_rows
-from kraq_dspy.eval.tables.made_with import machine
-from kraq_dspy.eval.tables.report import print_run, write_report
+from kraq_dspy.eval.questions import (
+    FOUND,
+    QuestionColumns,
+    QuestionSource,
+    learned_by,
+    learned_note,
+    read_questions,
+    without_learned,
+)
+from kraq_dspy.eval.rows import ResultRow, RowList, RowWriter, RunHeader, machine, write_rows
+from kraq_dspy.eval.tables.page import write_report
 from kraq_dspy.eval.tables.scoring import DISTANCE, OF_RETRIEVAL, SIMILARITY, RowScorer, is_judged, require_metric
 from kraq_dspy.eval.tables.summary import RunSummary, TableSummary, summarise_run
 from kraq_dspy.eval.tables.systems import about_system
+from kraq_dspy.eval.tables.terminal import print_run
 from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.models.lms.meter import prices_of
 from kraq_dspy.ports import Embedder, Progress, Retriever, SilentProgress
@@ -71,7 +78,7 @@ class Evaluation:
         return sorted(rows, key=lambda row: -1.0 if row.failure is not None else row.metrics.get(chosen, 0.0))
 
     def write_report(self, folder: str | Path) -> list[Path]:
-        """`report.md` and `report.html` with the figures, and the questions that failed with their evidence."""
+        """`report.html` with the figures, and the questions that failed with their evidence."""
         place = Path(folder)
         place.mkdir(parents=True, exist_ok=True)
         return write_report(self._as_table, place)

@@ -18,8 +18,8 @@ from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.metrics.questions import nearest_rows
 from kraq_dspy.eval.questions import FOUND, QuestionColumns, QuestionSource, read_questions
 from kraq_dspy.eval.statistics import Interval, bootstrap_mean
-from kraq_dspy.eval.tables.report.grids import Grid
-from kraq_dspy.eval.tables.report.page import document, grid_table
+from kraq_dspy.eval.tables.grids import Grid
+from kraq_dspy.eval.tables.page import document, grid_table
 from kraq_dspy.ports import Progress, SilentProgress, Vectors
 from kraq_dspy.records import Chunk
 from kraq_dspy.workspace import Workspace

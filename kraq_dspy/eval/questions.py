@@ -1,10 +1,14 @@
-"""Reads questions to evaluate with: a csv, jsonl or parquet file, a data set's folder, or examples in memory."""
+"""Reads questions to evaluate with: a csv, jsonl or parquet file, a data set's folder, or examples in memory.
+
+It also knows which questions an adapter learned from, so that it is not measured on them: an adapter's folder holds
+`learned.json`, short hashes that tell a question again and do not give it away.
+"""
 
 import contextlib
 import csv
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +18,10 @@ import dspy
 from kraq_dspy._internal.files import json_objects
 from kraq_dspy.errors import EvaluationError, did_you_mean
 from kraq_dspy.eval.datasets import Example, load_local
-from kraq_dspy.eval.datasets.local import is_dataset
+from kraq_dspy.eval.datasets.dataset import is_dataset
+from kraq_dspy.eval.metrics.answers import normalise_answer
+from kraq_dspy.models.lms.local_models import adapter_folder
+from kraq_dspy.records import content_id
 
 QuestionSource = str | Path | Iterable[Any]
 """A file, a folder, or examples: `dspy.Example`s, dictionaries, `Example`s."""
@@ -137,3 +144,51 @@ def _texts(value: Any) -> tuple[str, ...]:
             value = json.loads(value)
     values = [value] if isinstance(value, str | int | float) or value is None else list(value)
     return tuple(dict.fromkeys(str(each).strip() for each in values if each is not None and str(each).strip()))
+
+
+LEARNED_FILE = "learned.json"
+_DIGITS = 12
+
+
+def fingerprint_of(question: str) -> str:
+    """Twelve hexadecimal digits, the same whatever the case, punctuation and articles.
+
+    >>> fingerprint_of("Who directed The Nun?") == fingerprint_of("who directed the Nun")
+    True
+    """
+    return content_id("question", normalise_answer(question))[:_DIGITS]
+
+
+def write_learned(folder: Path, questions: Iterable[str]) -> Path:
+    """`learned.json` of an adapter that was trained on these questions."""
+    file = folder / LEARNED_FILE
+    file.write_text(json.dumps(sorted({fingerprint_of(each) for each in questions}), indent=0) + "\n", "utf-8")
+    return file
+
+
+def learned_by(models: Iterable[str]) -> frozenset[str]:
+    """Fingerprints of all that the adapters in these models' names learned from ("gguf/m.gguf#adapters/mine@1a2b3c4d").
+
+    An adapter whose folder is not on this machine, or has no `learned.json`, says nothing.
+    """
+    known: set[str] = set()
+    for name in models:
+        _, separator, adapter = name.partition("#")
+        file = Path(adapter_folder(adapter)[0]) / LEARNED_FILE
+        if separator and file.is_file():
+            try:
+                known.update(json.loads(file.read_text("utf-8")))
+            except ValueError as error:
+                raise EvaluationError(f"{str(file)!r} holds no fingerprints of questions: {error}.") from error
+    return frozenset(known)
+
+
+def without_learned(examples: Sequence[Example], learned: Collection[str]) -> list[Example]:
+    """The examples whose questions are not among the fingerprints."""
+    return [example for example in examples if fingerprint_of(example.question) not in learned]
+
+
+def learned_note(count: int) -> str:
+    """What a report says of the questions that were left out."""
+    are = "question is" if count == 1 else "questions are"
+    return f"{count:,} {are} left out: an adapter in use was trained on {'it' if count == 1 else 'them'}."

@@ -15,9 +15,9 @@ if TYPE_CHECKING:  # for type checkers and editors; the names that are there are
     from kraq_dspy.finetune.pairs import read_pairs as read_pairs
     from kraq_dspy.finetune.provider import LocalLoRA as LocalLoRA
     from kraq_dspy.finetune.provider import finetunable_lm as finetunable_lm
-    from kraq_dspy.finetune.settings import TrainSettings as TrainSettings
     from kraq_dspy.finetune.teacher import pairs_from_dataset as pairs_from_dataset
     from kraq_dspy.finetune.teacher import pairs_from_index as pairs_from_index
+    from kraq_dspy.finetune.token_rows import TrainSettings as TrainSettings
     from kraq_dspy.finetune.training import LossPoint as LossPoint
     from kraq_dspy.finetune.training import Trained as Trained
     from kraq_dspy.finetune.training import train_adapter as train_adapter
@@ -28,7 +28,7 @@ __getattr__, __dir__, __all__ = lazy_names(
     {
         "kraq_dspy.finetune.pairs": ("Pair", "chats_of", "read_pairs",),
         "kraq_dspy.finetune.provider": ("LocalLoRA", "finetunable_lm",),
-        "kraq_dspy.finetune.settings": ("TrainSettings",),
+        "kraq_dspy.finetune.token_rows": ("TrainSettings",),
         "kraq_dspy.finetune.teacher": ("pairs_from_dataset", "pairs_from_index",),
         "kraq_dspy.finetune.training": ("LossPoint", "Trained", "train_adapter",),
     },

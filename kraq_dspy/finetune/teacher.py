@@ -18,8 +18,7 @@ from kraq_dspy.errors import ConfigError, TrainingError
 from kraq_dspy.eval.datasets import Dataset
 from kraq_dspy.eval.datasets.dataset import Example
 from kraq_dspy.eval.metrics.questions import nearest_rows
-from kraq_dspy.finetune.leaks import leak
-from kraq_dspy.finetune.pairs import Pair
+from kraq_dspy.finetune.pairs import Pair, leak
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.models.lms.structured.adapter import KraqAdapter
 from kraq_dspy.ports import Embedder, Progress, SilentProgress

@@ -1,10 +1,9 @@
 """Optimizes steps and programs against dev sets, with DSPy's optimizers."""
 
 from kraq_dspy.eval.metrics.for_dspy import own_metric
-from kraq_dspy.optimize.compiling import Compiled, compile_program, estimate_calls
-from kraq_dspy.optimize.optimizers import OPTIMIZERS, Sizes
-from kraq_dspy.optimize.request import Budget, DevSet, Method, Resources
-from kraq_dspy.optimize.rows import RowKind
+from kraq_dspy.optimize.compiling import Compiled, Resources, compile_program, estimate_calls
+from kraq_dspy.optimize.optimizers import OPTIMIZERS, Budget, Method, Sizes
+from kraq_dspy.optimize.rows import DevSet, RowKind
 from kraq_dspy.optimize.targets import STEPS, Target, make_target
 from kraq_dspy.programs.shared.state import apply_state, load_state, read_state, save_state, state_of
 

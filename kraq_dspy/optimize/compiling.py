@@ -2,7 +2,8 @@
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -14,19 +15,76 @@ import dspy
 from kraq_dspy._internal.dspy_internals import thawed
 from kraq_dspy.errors import BudgetExceededError, ConfigError, WorseProgramError
 from kraq_dspy.eval.metrics.for_dspy import Metric, own_metric
+from kraq_dspy.eval.metrics.generation import BertScorer
 from kraq_dspy.eval.statistics import Comparison, compare
+from kraq_dspy.models.embedders import load_embedder, resolve_encoder
+from kraq_dspy.models.embedders.text_encoder import EmbedderLike, as_embedder
 from kraq_dspy.models.lms.meter import Price, prices_of
+from kraq_dspy.models.lms.roles import LanguageModels, ModelsLike, as_models
 from kraq_dspy.models.lms.structured.enforcement import known_enforcement
-from kraq_dspy.optimize.compile_run import CompileRun
+from kraq_dspy.optimize.compile_run import CompileRun, Learned, learned_by
 from kraq_dspy.optimize.kept_answers import KeptAnswers, Spending
-from kraq_dspy.optimize.learned import Learned, learned_by
-from kraq_dspy.optimize.optimizers import Optimizer, Sizes, find_optimizer
-from kraq_dspy.optimize.request import DevSet, Method, Resources, Rows
-from kraq_dspy.optimize.rows import Split
-from kraq_dspy.optimize.targets import Target
-from kraq_dspy.ports import Progress, SilentProgress
+from kraq_dspy.optimize.optimizers import Method, Optimizer, Sizes, find_optimizer
+from kraq_dspy.optimize.rows import DevSet, Rows, Split
+from kraq_dspy.optimize.targets import Target, make_target
+from kraq_dspy.ports import Embedder, Progress, SilentProgress
 from kraq_dspy.programs.shared.state import ProgramState, load_state, save_state, state_of
 from kraq_dspy.records import Usage
+from kraq_dspy.settings import Settings
+from kraq_dspy.workspace import Workspace
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What a target works with. All may be left out, but programs need an `index`.
+
+    `models` are by role, "default" stands in for the others. `scorer` measures the relevance of questions; `arguments`
+    and the name of a `retriever` go to a program.
+    """
+
+    index: str | Path | Workspace | None = None
+    settings: Settings | None = None
+    models: ModelsLike | None = None
+    embedder: EmbedderLike | None = None
+    retriever: str | None = None
+    arguments: Mapping[str, Any] | None = None
+    scorer: BertScorer | None = None
+
+    @contextmanager
+    def opened(self) -> Iterator[Workspace | None]:
+        """The index as a workspace; one that came open stays open."""
+        if self.index is None or isinstance(self.index, Workspace):
+            yield self.index
+            return
+        with Workspace.open(self.index, settings=self.settings, embedder=self.embedder, models=self.models) as space:
+            yield space
+
+    def target(self, name: str, space: Workspace | None) -> Target:
+        """The step or program of that name."""
+        settings = self.settings or (space.models.settings if space else Settings())
+        return make_target(
+            name,
+            space,
+            retriever=self.retriever,
+            scorer=self.scorer,
+            settings=settings,
+            arguments=self.arguments,
+        )
+
+    def encoder(self, space: Workspace | None, *, needed: bool) -> Embedder | None:
+        """The encoder given, else that of the index, else, where one is needed, that of the settings."""
+        if self.embedder is not None:
+            return as_embedder(self.embedder)
+        embedder = space.embedder if space else None
+        if embedder is None and needed:
+            return load_embedder(resolve_encoder((self.settings or Settings()).encoder))
+        return embedder
+
+    def by_role(self, space: Workspace | None, embedder: Embedder | None) -> LanguageModels:
+        """The models, by the name of their role."""
+        if self.models is None and space is not None:
+            return space.models
+        return as_models(self.models, self.settings or Settings(), embedder=embedder)
 
 
 @dataclass(frozen=True)
@@ -106,7 +164,7 @@ def compile_program(
         if method.start is not None:
             load_state(chosen.program, Path(method.start), embedder=encoder)
         _check(optimizer, chosen)
-        split = dev.split(chosen, method.seed)
+        split = dev.split(chosen.rows, method.seed)
         spending = Spending(method.budget.calls, progress or SilentProgress())
         calls_file = None if path is None else path.with_suffix(".calls.jsonl")
         about = {"target": chosen.name, "library_version": version("kraq-dspy")}

@@ -1,13 +1,15 @@
 """Declares DSPy's optimizers by name: what each needs, how many model calls it may make, and how it is run.
 
-All get the same three sizes (`Sizes`) instead of a dozen options of their own, and the same two halves of the training
-rows where they choose between candidates: what a candidate's demonstrations come from must not say which one is best.
+A `Method` names one with its sizes and its budget. All get the same three sizes (`Sizes`) instead of a dozen options of
+their own, and the same two halves of the training rows where they choose between candidates: what a candidate's
+demonstrations come from must not say which one is best.
 """
 
 import importlib.util
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated, Any
 
 import dspy
@@ -18,6 +20,7 @@ from kraq_dspy._internal.step import NearestDemos, put
 from kraq_dspy.errors import ConfigError, MissingExtraError
 from kraq_dspy.eval.metrics.for_dspy import Metric
 from kraq_dspy.optimize.kept_answers import Spending
+from kraq_dspy.optimize.rows import Split
 from kraq_dspy.ports import Embedder
 
 NO_LIMIT = 10**9  # of errors: those that must end a compile are kept by Spending, a wrong answer is a wrong answer
@@ -32,6 +35,29 @@ class Sizes:
     candidates: Annotated[int, Bounds(least=2)] = 6
     rounds: Positive = 3
     threads: Positive = 8
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The most model `calls` of a compile. `announce` is told the estimate and the split before the first call."""
+
+    calls: int | None = None
+    announce: Callable[[int, Split], None] | None = None
+
+
+@dataclass(frozen=True)
+class Method:
+    """How to optimize: one of DSPy's optimizers by name, its sizes, and the state to begin with.
+
+    >>> Method("mipro", Sizes(demos=2, candidates=4), budget=Budget(calls=500)).sizes.candidates
+    4
+    """
+
+    optimizer: str = "bootstrap"
+    sizes: Sizes = field(default_factory=Sizes)
+    seed: int = 0
+    start: str | Path | None = None
+    budget: Budget = field(default_factory=Budget)
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,6 +44,30 @@ class Split:
     digest: str
 
 
+Rows = str | Path | Sequence[Row]
+
+
+@dataclass(frozen=True)
+class DevSet:
+    """Rows to learn from and to measure on: `train_share` of `rows` and the others, or `train` and all of `rows`.
+
+    >>> DevSet("dev.jsonl", train_share=0.3).train_share
+    0.3
+    """
+
+    rows: Rows
+    train: Rows | None = None
+    train_share: float = 0.5
+
+    def split(self, kind: RowKind, seed: int) -> Split:
+        train = None if self.train is None else _read(self.train)
+        return split_rows(_read(self.rows), kind, train=train, share=self.train_share, seed=seed)
+
+
+def _read(rows: Rows) -> Sequence[Row]:
+    return read_rows(Path(rows)) if isinstance(rows, str | Path) else rows
+
+
 def read_rows(path: Path) -> list[Row]:
     """JSON lines, gzipped or not, one object each. Raises EvaluationError naming the line."""
     rows: list[Row] = [row for _, row in json_objects(path, EvaluationError, "the dev set")]

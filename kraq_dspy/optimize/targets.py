@@ -1,4 +1,4 @@
-"""Lists what can be optimized: the steps of the pipeline, and the question-answering programs of an index."""
+"""Lists what can be optimized, steps of the pipeline and programs over an index, and how each step is scored."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,10 +11,10 @@ from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.step import Step
 from kraq_dspy.asset.graph.elements import GraphView, community_elements
 from kraq_dspy.errors import ConfigError, EvaluationError, did_you_mean
-from kraq_dspy.eval.metrics.bertscore import BertScorer
+from kraq_dspy.eval.metrics import generation
+from kraq_dspy.eval.metrics.answers import check_references, normalise_answer, token_f1
 from kraq_dspy.eval.metrics.for_dspy import METRICS, Metric, named_metric
-from kraq_dspy.eval.metrics.references import check_references
-from kraq_dspy.optimize import step_metrics
+from kraq_dspy.eval.metrics.generation import BertScorer
 from kraq_dspy.optimize.rows import Row, RowKind
 from kraq_dspy.programs.kraq.by_size import extractor
 from kraq_dspy.programs.kraq.describe import AskQuestion, DescribeCommunity
@@ -177,7 +177,7 @@ def _extraction(source: _Source, program: ExtractGraph | ExtractNames) -> Target
         return _example(row, {"passage": passage}, {"triples": triples})
 
     fields = {"id", "passage", "chunk_id", "triples"}
-    named = {metric.name: metric for metric in (step_metrics.TRIPLE_F1, step_metrics.LINK_F1)}
+    named = {metric.name: metric for metric in (TRIPLE_F1, LINK_F1)}
     return Target("extraction", program, RowKind(fields, example), named, "extractor", calls=program.most_calls)
 
 
@@ -194,7 +194,7 @@ def _summary(source: _Source) -> Target:
         return _example(row, {"elements": elements}, gold)
 
     fields = {"id", "elements", "community_id", "summary", "mentions"}
-    named = {metric.name: metric for metric in (step_metrics.SUMMARY_ROUGE_L, step_metrics.MENTIONS)}
+    named = {metric.name: metric for metric in (SUMMARY_ROUGE_L, MENTIONS)}
     return Target("summary", DescribeCommunity(), RowKind(fields, example), named, "summarizer")
 
 
@@ -207,7 +207,7 @@ def _generation(source: _Source, scorer: BertScorer) -> Target:
         return _example(row, {"summary": summary}, {"questions": questions, "question": questions[0]})
 
     fields = {"id", "summary", "community_id", "questions", "question"}
-    relevance = step_metrics.relevance_metric(scorer)
+    relevance = relevance_metric(scorer)
     rows = RowKind(fields, example)
     return Target("question-generation", AskQuestion(), rows, {"relevance": relevance}, "generator", labelled=True)
 
@@ -281,7 +281,7 @@ def _deciding(
 ) -> Target:
     """A step with one output, the `decision`, which is right or wrong; a row's class is its `label`, or that itself."""
     rows = RowKind(fields, example, label or (lambda example: str(example[decision])))
-    agreement = step_metrics.label_metric(decision, lambda example: example[decision])
+    agreement = label_metric(decision, lambda example: example[decision])
     return Target(name, SingleStep(signature), rows, {"agreement": agreement}, role, labelled=True)
 
 
@@ -334,3 +334,157 @@ def _answers(row: Row) -> dict[str, Any]:
         raise EvaluationError("there are no `answers`; leave questions without a known answer out")
     extra = {field: row[field] for field in ("answer_items", "supporting_ids") if row.get(field)}
     return {"answers": [str(answer) for answer in check_references(gold)], "type": str(row.get("type", "")), **extra}
+
+
+Triple = tuple[str, str, str]
+"""Subject, predicate, object."""
+
+
+def triple_f1(gold: Sequence[Triple], predicted: Sequence[Triple]) -> float:
+    """Harmonic mean of precision and recall of the triples, in [0, 1].
+
+    Two triples are of one fact when subjects and objects are equal after normalisation; the credit is the word F1 of
+    their predicates, since no two readers choose the same verb. Each triple counts once, with its best partner first.
+    No prediction scores 0.0. Raises EvaluationError when `gold` is empty or has a blank part.
+    """
+    return _f1([_credits(triple, predicted, by_predicate=True) for triple in _checked(gold)], len(predicted))
+
+
+def link_f1(gold: Sequence[Triple], predicted: Sequence[Triple]) -> float:
+    """As `triple_f1`, without regard to the predicates."""
+    return _f1([_credits(triple, predicted, by_predicate=False) for triple in _checked(gold)], len(predicted))
+
+
+def _credits(triple: Triple, predicted: Sequence[Triple], *, by_predicate: bool) -> list[float]:
+    ends = _ends(triple)
+    credits = []
+    for other in predicted:
+        if _ends(other) != ends:
+            credits.append(0.0)
+        elif by_predicate:
+            credits.append(token_f1([triple[1]], other[1]))
+        else:
+            credits.append(1.0)
+    return credits
+
+
+def _f1(credit: Sequence[Sequence[float]], n_predicted: int) -> float:
+    return 2 * best_pairs(credit) / (len(credit) + n_predicted)
+
+
+def best_pairs(credit: Sequence[Sequence[float]]) -> float:
+    """The credit of the best pairs, each row and column used once."""
+    pairs = sorted(
+        ((value, row, column) for row, values in enumerate(credit) for column, value in enumerate(values) if value),
+        key=lambda pair: (-pair[0], pair[1], pair[2]),
+    )
+    rows: set[int] = set()
+    columns: set[int] = set()
+    total = 0.0
+    for value, row, column in pairs:
+        if row not in rows and column not in columns:
+            rows.add(row)
+            columns.add(column)
+            total += value
+    return total
+
+
+def _ends(triple: Triple) -> tuple[str, str]:
+    return normalise_answer(triple[0]), normalise_answer(triple[2])
+
+
+def _checked(gold: Sequence[Triple]) -> Sequence[Triple]:
+    if not gold:
+        raise EvaluationError("There are no gold triples, so precision and recall are undefined.")
+    for position, triple in enumerate(gold):
+        if len(triple) != 3 or not all(isinstance(part, str) and part.strip() for part in triple):
+            raise EvaluationError(f"Gold triple {position} is {triple!r}; expected subject, predicate and object.")
+    return gold
+
+
+def extraction_metric(name: str, function: Callable[[Sequence[Triple], Sequence[Triple]], float]) -> Metric:
+    """`triple_f1` or `link_f1` over the example's `triples` and the prediction's relationships."""
+
+    def explain(example: Any, prediction: Any, score: float) -> str:
+        predicted = {(normalise_answer(s), normalise_answer(o)) for s, _, o in _triples(prediction)}
+        missing = [t for t in example.triples if (normalise_answer(t[0]), normalise_answer(t[2])) not in predicted]
+        listed = "; ".join(" | ".join(triple) for triple in missing[:5])
+        extra = len(_triples(prediction)) - (len(example.triples) - len(missing))
+        return (f"Missing: {listed}. " if missing else "No link is missing. ") + (
+            f"{extra} links are not wanted; name things as the wanted triples do." if extra > 0 else ""
+        )
+
+    return Metric(name, lambda example, prediction: function(example.triples, _triples(prediction)), explain, 0.5)
+
+
+TRIPLE_F1 = extraction_metric("triple_f1", triple_f1)
+LINK_F1 = extraction_metric("link_f1", link_f1)
+
+
+def _mentions(example: Any, prediction: Any) -> float:
+    names = example.get("mentions")
+    if not names:
+        raise EvaluationError("the example has no `mentions`: names that a good summary has")
+    text = f" {normalise_answer(prediction.title + ' ' + prediction.summary)} "
+    return sum(f" {normalise_answer(name)} " in text for name in names) / len(names)
+
+
+def _explain_mentions(example: Any, prediction: Any, score: float) -> str:
+    text = f" {normalise_answer(prediction.title + ' ' + prediction.summary)} "
+    missing = [name for name in example.mentions if f" {normalise_answer(name)} " not in text]
+    return f"Not mentioned: {', '.join(missing)}." if missing else "All that matters is mentioned."
+
+
+MENTIONS = Metric("mentions", _mentions, _explain_mentions, 0.8)
+"""Share of the example's `mentions` that the title or the summary names."""
+
+SUMMARY_ROUGE_L = Metric(
+    "rouge_l",
+    lambda example, prediction: generation.rouge_l(_reference_summaries(example), prediction.summary),
+    lambda example, prediction, score: f"ROUGE-L {score:.2f} against: {_reference_summaries(example)[0]}",
+    0.4,
+)
+"""ROUGE-L of the summary against the example's reference summaries."""
+
+
+def _reference_summaries(example: Any) -> Sequence[str]:
+    references = example.get("summaries")
+    if not references:
+        raise EvaluationError("the example has no reference `summary`; give one, or `mentions` and --metric mentions")
+    return list(references)
+
+
+def relevance_metric(scorer: BertScorer, threshold: float = 0.7) -> Metric:
+    """BERTScore F1 of the generated question with the nearest of the example's `questions` (KRAQ paper 4.2).
+
+    The model's name is part of the metric's: figures of different ones must not be compared.
+    """
+
+    def relevance(example: Any, prediction: Any) -> float:
+        references = list(example.questions)
+        generated = prediction.question
+        if not generated.strip():
+            return 0.0
+        return float(scorer.score(references, [generated] * len(references)).f1.max())
+
+    def explain(example: Any, prediction: Any, score: float) -> str:
+        return f"{prediction.question!r} scores {score:.2f}; people asked: {' or '.join(example.questions[:3])}"
+
+    return Metric(f"relevance({scorer.name})", relevance, explain, threshold)
+
+
+def label_metric(field: str, expected: Callable[[Any], Any]) -> Metric:
+    """Agreement: is the predicted `field` what `expected` says of the example?"""
+
+    def score(example: Any, prediction: Any) -> float:
+        return float(getattr(prediction, field, None) == expected(example))
+
+    def explain(example: Any, prediction: Any, score: float) -> str:
+        value = getattr(prediction, field, None)
+        return f"{value} is right." if score else f"{value} is wrong; people said {expected(example)}."
+
+    return Metric("agreement", score, explain)
+
+
+def _triples(prediction: Any) -> list[Triple]:
+    return [(link.source, link.predicate, link.target) for link in prediction.relationships]

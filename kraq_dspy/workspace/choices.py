@@ -143,31 +143,15 @@ def choose_program(
     return ProgramChoice(spec, read, chosen)
 
 
-def by_flags(name: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Options of the program and of the one inside it by name, from the command line's flags ("--clusters").
+def passages_option(name: str, options: Mapping[str, Any]) -> str:
+    """The option of a program, or of the one that `options` put inside it, that says how many passages it answers from.
 
-    Raises ConfigError for a flag that neither has.
+    Raises ConfigError where there is none.
     """
-    options, others = _by_flags(PROGRAMS[name], values)
-    if PROGRAMS[name].takes == "program":
-        over = options.get(INNER, options_of(PROGRAMS[name].options)[INNER].default)
-        inner, others = _by_flags(PROGRAMS[over], others)
-        options |= inner
-    for flag in others:
-        owners = [other for other, spec in PROGRAMS.own.items() if flag in _flags(spec)]
-        raise ConfigError(
-            f"{flag} is no option of the program {name!r}; it is one of {', '.join(owners)} (kraq ask --help-all)."
-        )
-    return options
-
-
-def _by_flags(spec: ProgramSpec, values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The program's options by name, and what is left by flag."""
-    names = _flags(spec)
-    options = {names[flag]: value for flag, value in values.items() if flag in names}
-    return options, {flag: value for flag, value in values.items() if flag not in names}
-
-
-def _flags(spec: ProgramSpec) -> dict[str, str]:
-    """The names of the program's options by flag."""
-    return {option.flag: option.name for option in options_of(spec.options).values()}
+    spec = PROGRAMS[name]
+    if spec.takes == "program":
+        return passages_option(str(options.get(INNER, options_of(spec.options)[INNER].default)), {})
+    for each in options_of(spec.options).values():
+        if each.counts == "passages":
+            return each.name
+    raise ConfigError(f"The program {name!r} is given no number of passages; its options: kraq ask --programs.")

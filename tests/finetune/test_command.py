@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kraq_dspy.apps.cli import main
-from kraq_dspy.eval.learned import fingerprint_of, learned_by
+from kraq_dspy.eval.questions import fingerprint_of, learned_by
 from kraq_dspy.finetune.pairs import Pair
 from kraq_dspy.models.lms.local_models import weights_hash
 

@@ -10,8 +10,7 @@ from stand_in import stand_in
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import ConfigError, TrainingError
 from kraq_dspy.eval.datasets import Dataset, Example
-from kraq_dspy.finetune.leaks import leak
-from kraq_dspy.finetune.pairs import Pair, chats_of, read_pairs
+from kraq_dspy.finetune.pairs import Pair, chats_of, leak, read_pairs
 from kraq_dspy.finetune.teacher import PairWriter, pairs_from_dataset, pairs_from_index, teaching_step
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.programs.kraq.describe import shown_summary

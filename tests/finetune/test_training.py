@@ -13,8 +13,7 @@ from dspy.lm15 import Message, Request, Response, TextPart, UnsupportedModelErro
 
 from kraq_dspy.errors import ModelError, TrainingError
 from kraq_dspy.finetune import training
-from kraq_dspy.finetune.settings import TrainSettings
-from kraq_dspy.finetune.token_rows import IGNORED, hold_out, token_row
+from kraq_dspy.finetune.token_rows import IGNORED, TrainSettings, hold_out, token_row
 from kraq_dspy.finetune.training import Trained, train_adapter
 from kraq_dspy.models.lms.engines.transformers_engine import engine_of
 from kraq_dspy.models.lms.roles import make_lm

@@ -11,7 +11,7 @@ from learner import Learner
 from kraq_dspy import build_index
 from kraq_dspy.errors import ConfigError, WorseProgramError
 from kraq_dspy.optimize import Budget, Method, Resources, RowKind, Sizes, Target, compile_program, own_metric
-from kraq_dspy.optimize.learned import Learned
+from kraq_dspy.optimize.compile_run import Learned
 from kraq_dspy.optimize.rows import Row
 from kraq_dspy.optimize.targets import make_target
 from kraq_dspy.programs.shared.state import read_state

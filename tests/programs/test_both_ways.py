@@ -22,7 +22,7 @@ import kraq_dspy
 from kraq_dspy._internal.both_ways import at_once, blocking, call
 from kraq_dspy._internal.step import FittingPredict
 from kraq_dspy.build.prepare.k2rag import GraphOnly
-from kraq_dspy.eval.judging.judges import AnsweredQuestion, BinaryJudge, RubricJudge
+from kraq_dspy.eval.judges import AnsweredQuestion, BinaryJudge, RubricJudge
 from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.optimize.targets import SingleStep
 from kraq_dspy.ports import Vectors

@@ -10,7 +10,7 @@ import pytest
 from dspy.utils import DummyLM
 
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.eval.judging.judges import AnsweredQuestion, BinaryJudge, RubricJudge
+from kraq_dspy.eval.judges import AnsweredQuestion, BinaryJudge, RubricJudge
 from kraq_dspy.programs import (
     K2RAG,
     KRAQ,

@@ -66,7 +66,7 @@ def server(tiny_models: TinyModels, tmp_path_factory: pytest.TempPathFactory) ->
     toml.write_text(f'[roles.answerer]\n{role}[roles.generator]\n{role}adapter = "{adapter}"\n')
     command = [
         *("nice", "-n", "15"),  # it takes every core it gets, and the tests want to be heard meanwhile
-        *(sys.executable, "-m", "kraq_dspy", "lm", "serve", "--run", "--runtime-loras", "--config", str(toml)),
+        *(sys.executable, "-m", "kraq_dspy", "lm", "serve", "--run", "--config", str(toml)),
         *("--vllm", str(ENVIRONMENT / "bin" / "vllm"), "--", "--served-model-name", "instruct", "--dtype", "float32"),
         *("--enforce-eager", "--max-model-len", str(CONTEXT), "--max-logprobs", "20"),
     ]

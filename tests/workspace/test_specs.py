@@ -12,7 +12,7 @@ from kraq_dspy.programs.combined import CombinedOptions, CombinedRetrieveRAG
 from kraq_dspy.programs.retrievers import AdaptiveRetriever, MMRRetriever, PageRankRetriever
 from kraq_dspy.programs.shared.spec import option, options_of, read_options, words_of
 from kraq_dspy.programs.traditional import TraditionalRAG
-from kraq_dspy.workspace.choices import ProgramChoice, by_flags, choose_program, choose_retriever
+from kraq_dspy.workspace.choices import ProgramChoice, choose_program, choose_retriever, passages_option
 from kraq_dspy.workspace.registry import PROGRAMS, RETRIEVERS
 
 PLUGIN = """
@@ -153,11 +153,11 @@ def test_words_of_a_command_line_become_what_the_option_holds() -> None:
         words_of("-P", ["count"])
 
 
-def test_a_flag_means_the_option_that_declares_it() -> None:
-    assert by_flags("speculative", {"--passages": 9, "--clusters": 3}) == {"n": 9, "k": 3}
-    assert by_flags("qa-search", {"--over": "efficient", "--drafts": 4}) == {"over": "efficient", "m": 4}
-    with pytest.raises(ConfigError, match="--k is no option of the program 'speculative'"):
-        by_flags("speculative", {"--k": 3})
+def test_how_many_passages_is_an_option_of_the_program_or_of_the_one_inside_it() -> None:
+    assert [passages_option(name, {}) for name in ("combined", "speculative", "qa-search")] == ["k", "n", "k"]
+    assert passages_option("qa-search", {"over": "efficient"}) == "n"
+    with pytest.raises(ConfigError, match="'graph-global' is given no number of passages"):
+        passages_option("graph-global", {})
 
 
 def test_what_the_programs_of_the_papers_retrieve_with_in_their_tables_is_dense() -> None:

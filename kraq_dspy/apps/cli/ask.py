@@ -12,12 +12,10 @@ from rich.padding import Padding
 from rich.panel import Panel
 from rich.text import Text
 
-from kraq_dspy.apps.cli.flags import PROGRAM_FLAGS, ChosenProgram
 from kraq_dspy.apps.cli.logs import tell_what_is_cut_off
-from kraq_dspy.apps.cli.options import IndexDir, Json, Models, opened
+from kraq_dspy.apps.cli.options import ChosenProgram, IndexDir, Json, Models, opened
 from kraq_dspy.apps.cli.terminal import counted, note, output, print_json, printable, say, short
 from kraq_dspy.apps.lines import prediction_lines
-from kraq_dspy.asset.corpus.normalise import is_blank, normalised
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.programs.shared.spec import options_of
 
@@ -47,7 +45,6 @@ def ask(
     index_dir: IndexDir,
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="What you want to know.")],
     chosen: ChosenProgram,
-    flags: Annotated[Any, PROGRAM_FLAGS],
     models: Models,
     evidence: Evidence = EVIDENCE,
     program_state: State = None,
@@ -55,10 +52,12 @@ def ask(
     json: Json = False,
 ) -> None:
     """Answer QUESTION from the index, and show what the answer rests on."""
+    from kraq_dspy.asset.corpus.normalise import is_blank, normalised  # with numpy, for which help need not wait
+
     question = normalised(question)
     if is_blank(question):
         raise ConfigError("The question is empty.")
-    choice = chosen.choice(flags)
+    choice = chosen.choice()
     tell_what_is_cut_off()
     with opened(index_dir, models) as space:
         note_scarce(space, choice)
@@ -71,7 +70,7 @@ def ask(
         print_json(answer_fields(question, choice.spec.name, model, answer))
     else:
         show_answer(question, choice, model, answer, evidence)
-    if flags.k is not None and choice.budget > len(answer.hits) > 0:
+    if chosen.k is not None and choice.budget > len(answer.hits) > 0:
         note(f"--k asks for {counted(choice.budget, 'passage')}; there were {len(answer.hits):,} to be found.")
 
 

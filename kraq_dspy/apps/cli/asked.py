@@ -30,7 +30,7 @@ def asked(
     """
     from kraq_dspy.eval.question_log import against_log
     from kraq_dspy.eval.questions import QuestionColumns
-    from kraq_dspy.eval.tables.report import print_grid
+    from kraq_dspy.eval.tables.terminal import print_grid
 
     folder = out or Path("runs") / f"asked-{index_dir.resolve().stem}-{questions.name.partition('.')[0]}"
     require_writable(folder)

@@ -2,13 +2,12 @@
 
 import getpass
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
 from kraq_dspy.apps.cli.options import Calls, IndexDir, Json, Limits, opened
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from kraq_dspy.asset.store.index import Index
     from kraq_dspy.build.catalogue.ask_all import AskReport
     from kraq_dspy.build.catalogue.files import ImportReport
-    from kraq_dspy.records import AnswerEvidence, CatalogueEntry
+    from kraq_dspy.records import CatalogueEntry
     from kraq_dspy.workspace import Workspace
 
 
@@ -91,7 +90,9 @@ def list_(
     limit: Annotated[int | None, typer.Option(min=1, help="The first N.")] = None,
     json: Json = False,
 ) -> None:
-    """The entries, by number."""
+    """The entries, by number, and in which ways programs failed at their questions."""
+    from kraq_dspy.programs.qa_search.failures import count_classes
+
     entries = read_entries(index_dir, status)
     shown = entries[:limit]
     if json:
@@ -120,6 +121,8 @@ def list_(
     output.print(table)
     if len(entries) > len(shown):
         say(f"and {len(entries) - len(shown):,} more")
+    if failed := count_classes(entries):
+        say("programs failed: ", ", ".join(f"{count:,} {name}" for name, count in failed.most_common()))
 
 
 def show(
@@ -297,7 +300,7 @@ def seed(
     show_answering(str(index_dir), report, rows, label="failed: ")
     waiting = report.unanswered + (0 if approve else report.answered)
     if waiting:
-        say(f"{waiting:,} wait for review: {command('catalogue', 'review', index_dir)}")
+        say(f"{waiting:,} wait for review: {command('explore', index_dir, '--edit')}")
 
 
 def synthesize(
@@ -364,9 +367,48 @@ def synthesize(
     }
     output.print(two_columns(f"{index_dir} in {report.seconds:.1f} s", rows))
     if report.added and not approve:
-        say(f"{report.added:,} wait for review: {command('catalogue', 'review', index_dir)}")
+        say(f"{report.added:,} wait for review: {command('explore', index_dir, '--edit')}")
     if report.failures:
         note(f"what failed, and why: {command('status', index_dir)}; run it again to try once more.")
+
+
+def answer(
+    index_dir: IndexDir,
+    calls: Calls,
+    limits: Limits,
+    status: Annotated[Literal["pending", "stale"], typer.Option(help="Which entries.")] = "pending",
+    failure: Annotated[
+        str, typer.Option(metavar="CLASS", help="Only what programs failed at in this way, as `list` counts them.")
+    ] = "",
+    limit: Annotated[int | None, typer.Option(min=1, help="At most N entries.")] = None,
+    retriever: Annotated[str | None, typer.Option(help="What finds passages where none were noted.")] = None,
+    approve: Approve = False,
+    by: By = None,
+    json: Json = False,
+) -> None:
+    """Let a model answer what waits without an answer: that of the role teacher in kraq.toml, else of the answerer.
+
+    The answers wait for approval: `kraq explore DIR --edit` shows them with their evidence.
+    """
+    from kraq_dspy.build.catalogue.review import ReviewFilter, answer_with_model
+    from kraq_dspy.programs.qa_search.failures import CLASSES
+
+    if failure not in ("", *CLASSES):
+        raise ConfigError(f"There is no class {failure!r} of failures; there are: {', '.join(CLASSES)}.")
+    which = ReviewFilter(status, limit, failure)
+    with (
+        opened(index_dir, calls, limits) as space,
+        opened_catalogue(index_dir, make=False) as (_, entries),
+        Bars(space.models.settings, quiet=json) as bars,
+    ):
+        report = answer_with_model(
+            space.index, entries, space.models, lambda: space.retriever(retriever),
+            which, by=by, approve=approve, progress=bars,
+        )  # fmt: skip
+    if json:
+        print_json(report)
+    else:
+        show_answering(report.model, report, {"asked": report.asked}, label="entry {}: ")
 
 
 @contextmanager
@@ -444,14 +486,8 @@ def user() -> str:
         return "somebody"
 
 
-def show_entry(
-    entry: "CatalogueEntry",
-    *,
-    removed: bool = False,
-    evidence: "Sequence[AnswerEvidence] | None" = None,
-    console: Console = output,
-) -> None:
-    """Everything of an entry but its history; its own evidence unless other is given."""
+def show_entry(entry: "CatalogueEntry", *, removed: bool = False) -> None:
+    """Everything of an entry but its history."""
     from kraq_dspy.programs.qa_search.failures import CLASSES, class_of
 
     rows = {
@@ -465,9 +501,8 @@ def show_entry(
         rows["failed as"] = f"{name}: {CLASSES[name]}"
     if entry.given:
         rows["a program said"] = short(entry.given, 1000)
-    console.print(two_columns(f"entry {entry.number}", rows))
-    passages = entry.evidence if evidence is None else evidence
-    for place, one in enumerate(passages[:PASSAGES], start=1):
-        console.print(Text.assemble((f"  {place} ", "cyan"), short(one.document_id, 60), ": ", short(one.text, 400)))
-    if len(passages) > PASSAGES:
-        console.print(f"  and {len(passages) - PASSAGES} more passages")
+    output.print(two_columns(f"entry {entry.number}", rows))
+    for place, one in enumerate(entry.evidence[:PASSAGES], start=1):
+        output.print(Text.assemble((f"  {place} ", "cyan"), short(one.document_id, 60), ": ", short(one.text, 400)))
+    if len(entry.evidence) > PASSAGES:
+        output.print(f"  and {len(entry.evidence) - PASSAGES} more passages")

@@ -113,7 +113,7 @@ def check(
     waiting = {status: count for status, count in (report.answers or {}).items() if count and status != "approved"}
     if waiting and not json:
         shown = " and ".join(f"{count:,} {status}" for status, count in waiting.items())
-        note(f"entries of the catalogue that wait: {shown}. {command('catalogue', 'review', index_dir)}")
+        note(f"entries of the catalogue that wait: {shown}. {command('explore', index_dir, '--edit')}")
     if not report.whole:
         raise typer.Exit(1)
 

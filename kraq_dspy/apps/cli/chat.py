@@ -2,14 +2,12 @@
 
 import contextlib
 import dataclasses
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from kraq_dspy.apps.cli.ask import EVIDENCE, Evidence, Stream, asked, note_scarce, show_answer, show_suggested
-from kraq_dspy.apps.cli.flags import PROGRAM_FLAGS, ChosenProgram
 from kraq_dspy.apps.cli.logs import tell_what_is_cut_off
-from kraq_dspy.apps.cli.options import IndexDir, Models, opened
+from kraq_dspy.apps.cli.options import ChosenProgram, IndexDir, Models, opened
 from kraq_dspy.apps.cli.terminal import errors, note, say, short
-from kraq_dspy.asset.corpus.normalise import normalised
 from kraq_dspy.errors import ConfigError, KraqError
 
 if TYPE_CHECKING:
@@ -28,7 +26,6 @@ HELP = (
 def chat(
     index_dir: IndexDir,
     chosen: ChosenProgram,
-    flags: Annotated[Any, PROGRAM_FLAGS],
     models: Models,
     evidence: Evidence = EVIDENCE,
     stream: Stream = True,
@@ -37,7 +34,7 @@ def chat(
 
     Each question stands for itself; the arrow keys bring earlier ones back. /help lists what else there is.
     """
-    choice = chosen.choice(flags)
+    choice = chosen.choice()
     tell_what_is_cut_off()
     with opened(index_dir, models) as space:
         note_scarce(space, choice)
@@ -75,7 +72,7 @@ class Session:
         if not line:
             return
         if word == "/program":
-            self._choose(dataclasses.replace(self.chosen, program=value, program_option=None))
+            self._choose(dataclasses.replace(self.chosen, program=value, program_option=None, k=None))
         elif word == "/retriever":
             self._choose(dataclasses.replace(self.chosen, retriever=value or None, retriever_option=None))
         elif word == "/evidence" and value.isdecimal():
@@ -98,7 +95,7 @@ class Session:
             show_answer(line, self.choice, self.space.models[self.choice.role].model, answer, self.evidence)
 
     def _choose(self, chosen: ChosenProgram) -> None:
-        choice = chosen.choice(PROGRAM_FLAGS())
+        choice = chosen.choice()
         note_scarce(self.space, choice)
         self.program = self.space.make_program(choice)  # before anything is changed: it may be refused
         self.chosen, self.choice = chosen, choice
@@ -107,6 +104,8 @@ class Session:
 
 def _line() -> str | None:
     """What the person types, with the keys of readline where it is there; None at the end of input."""
+    from kraq_dspy.asset.corpus.normalise import normalised
+
     with contextlib.suppress(ImportError):
         import readline  # noqa: F401 (input uses it)
     errors.print("? ", end="", style="bold")

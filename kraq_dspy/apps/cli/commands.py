@@ -6,7 +6,6 @@ import functools
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
@@ -14,12 +13,14 @@ import typer
 from typer.core import TyperGroup
 from typer.models import OptionInfo
 
+from kraq_dspy.apps.cli.ask import ask
 from kraq_dspy.apps.cli.asked import asked
 from kraq_dspy.apps.cli.catalogue import add as catalogue_add
-from kraq_dspy.apps.cli.catalogue import approve, import_, list_, seed, show, synthesize
+from kraq_dspy.apps.cli.catalogue import answer, approve, import_, list_, seed, show, synthesize
 from kraq_dspy.apps.cli.catalogue import export as catalogue_export
 from kraq_dspy.apps.cli.catalogue import remove as catalogue_remove
 from kraq_dspy.apps.cli.change import add, check, remove, resume, update
+from kraq_dspy.apps.cli.chat import chat
 from kraq_dspy.apps.cli.demo import demo
 from kraq_dspy.apps.cli.evaluate import fetch, report
 from kraq_dspy.apps.cli.evaluate import index as eval_index
@@ -27,18 +28,18 @@ from kraq_dspy.apps.cli.evaluate import list_ as list_data
 from kraq_dspy.apps.cli.exchange import export, graphrag, triples
 from kraq_dspy.apps.cli.index import estimate, index, questions
 from kraq_dspy.apps.cli.lm import check as lm_check
-from kraq_dspy.apps.cli.lm import get, load, unload
+from kraq_dspy.apps.cli.lm import get
 from kraq_dspy.apps.cli.lm import serve as lm_serve
+from kraq_dspy.apps.cli.mcp import mcp
 from kraq_dspy.apps.cli.optimize import optimize
 from kraq_dspy.apps.cli.precompute import calibrate, precompute
-from kraq_dspy.apps.cli.review import review
 from kraq_dspy.apps.cli.serving import explore, serve
 from kraq_dspy.apps.cli.status import status
 from kraq_dspy.apps.cli.tables import TABLES, judges, table
 from kraq_dspy.apps.cli.tables import list_ as list_tables
 from kraq_dspy.apps.cli.train import drafter, generator, pairs
 from kraq_dspy.errors import did_you_mean
-from kraq_dspy.eval.papers.catalogue import papers_tables
+from kraq_dspy.eval.papers import papers_tables
 
 Command = Callable[..., Any]
 
@@ -58,20 +59,6 @@ class TableGroup(TyperGroup):
                 f"There is no command, table or index {args[0]!r}{near}. `kraq eval list` has all tables of the papers."
             )
         return super().resolve_command(ctx, args)
-
-
-@dataclass(frozen=True)
-class ProgramCommand:
-    """A command with the options of all programs, which take a second to import: only itself needs them, and the list
-    of commands needs no more than its name and its first line."""
-
-    name: str
-    help: str
-    module: str
-
-    def load(self) -> Command:
-        command: Command = getattr(import_module(self.module), self.name)
-        return command
 
 
 @dataclass(frozen=True)
@@ -101,19 +88,13 @@ kraq eval TABLE.toml: a table of your own, written like those in kraq_dspy/eval/
 """
 
 CATALOGUE = (
-    catalogue_add, list_, show, approve, catalogue_remove, import_, catalogue_export, review, seed,
+    catalogue_add, list_, show, approve, catalogue_remove, import_, catalogue_export, answer, seed,
     synthesize,
 )  # fmt: skip
 
-ASK = ProgramCommand("ask", "Answer QUESTION from the index, and show what it rests on.", "kraq_dspy.apps.cli.ask")
-CHAT = ProgramCommand(
-    "chat", "Ask one question after another, without waiting for models to load again.", "kraq_dspy.apps.cli.chat"
-)
-MCP = ProgramCommand("mcp", "Offer the index to agents by the Model Context Protocol.", "kraq_dspy.apps.cli.mcp")
-
-COMMANDS: dict[str, Sequence[Command | ProgramCommand | Group]] = {
+COMMANDS: dict[str, Sequence[Command | Group]] = {
     "Start": (demo, index, estimate, status, questions),
-    "Ask": (ASK, CHAT, explore, serve, MCP),
+    "Ask": (ask, chat, explore, serve, mcp),
     "Maintain": (
         add, remove, update, resume, check, export,
         Group("import", "Make an index from another system's graph.", (graphrag, triples)),
@@ -126,13 +107,12 @@ COMMANDS: dict[str, Sequence[Command | ProgramCommand | Group]] = {
         Group("eval", EVAL, (eval_index, asked, list_tables, table, judges), TableGroup), report,
         Group("data", "The public data sets of the tables.", (list_data, fetch)), optimize, pairs,
         Group("finetune", "Train a small model for a step (LoRA).", (generator, drafter)),
-        Group("lm", "Bring or check a model; serve those of kraq.toml.", (get, lm_check, lm_serve, load, unload)),
+        Group("lm", "Bring or check a model; serve those of kraq.toml.", (get, lm_check, lm_serve)),
     ),
 }  # fmt: skip
 
 
-def add_commands(app: typer.Typer, words: Sequence[str] | None = None) -> None:
-    """All commands; of those with the options of programs, only the ones that `words`, a command line, names."""
+def add_commands(app: typer.Typer) -> None:
     for panel, commands in COMMANDS.items():
         for command in commands:
             if isinstance(command, Group):
@@ -140,16 +120,8 @@ def add_commands(app: typer.Typer, words: Sequence[str] | None = None) -> None:
                 for member in command.commands:
                     group.command(name_of(member))(flat(member))
                 app.add_typer(group, name=command.name, rich_help_panel=panel)
-            elif isinstance(command, ProgramCommand):
-                is_wanted = words is None or command.name in words
-                add = app.command(command.name, rich_help_panel=panel, help=None if is_wanted else command.help)
-                add(flat(command.load()) if is_wanted else _not_loaded)
             else:
                 app.command(name_of(command), rich_help_panel=panel)(flat(command))
-
-
-def _not_loaded() -> None:
-    """Stands in a list of commands."""
 
 
 def name_of(command: Command) -> str:

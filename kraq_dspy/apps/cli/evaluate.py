@@ -13,7 +13,7 @@ from kraq_dspy.errors import ConfigError
 
 if TYPE_CHECKING:
     from kraq_dspy.eval.asked import AskedSystem
-    from kraq_dspy.eval.metrics.bertscore import BertScorer
+    from kraq_dspy.eval.metrics.generation import BertScorer
     from kraq_dspy.eval.statistics import Interval
     from kraq_dspy.workspace import Workspace
 
@@ -57,7 +57,7 @@ class Bertscore:
 
 
 def named_scorer(name: str) -> "BertScorer":
-    from kraq_dspy.eval.metrics.bertscore import BertScorer
+    from kraq_dspy.eval.metrics.generation import BertScorer
 
     if name == "minilm":
         return BertScorer.packaged()
@@ -121,9 +121,8 @@ def index(
     import random
 
     from kraq_dspy.eval.evaluation import evaluate_systems, place_of
-    from kraq_dspy.eval.learned import learned_note
-    from kraq_dspy.eval.questions import QuestionColumns, read_questions
-    from kraq_dspy.eval.tables.report import print_run
+    from kraq_dspy.eval.questions import QuestionColumns, learned_note, read_questions
+    from kraq_dspy.eval.tables.terminal import print_run
 
     examples = read_questions(questions, QuestionColumns(question_column, answer_column, documents_column))
     if limit is not None:
@@ -191,7 +190,7 @@ def report(
     seed: Seed = 0,
     json: Json = False,
 ) -> None:
-    """Make the report of `kraq eval` anew from its rows: terminal, report.md and report.html.
+    """Make the report of `kraq eval` anew from its rows: terminal and report.html.
 
     With two folders, compare the runs: what the second has more, question by question, with intervals.
     """
@@ -202,9 +201,9 @@ def report(
         raise ConfigError(
             "--baseline is for the report of one run; of two, the first is what the second is compared with."
         )
-    from kraq_dspy.eval.tables.beside import compare_runs
-    from kraq_dspy.eval.tables.report import print_grid
-    from kraq_dspy.eval.tables.report.grids import beside_grids
+    from kraq_dspy.eval.tables.grids import beside_grids
+    from kraq_dspy.eval.tables.summary import compare_runs
+    from kraq_dspy.eval.tables.terminal import print_grid
 
     comparisons = compare_runs(run_dir, other, seed=seed)
     if json:
@@ -216,8 +215,9 @@ def report(
 
 
 def make_report(folder: Path, baseline: str | None, seed: int, *, json: bool) -> None:
-    from kraq_dspy.eval.tables.report import print_summary, write_report
+    from kraq_dspy.eval.tables.page import write_report
     from kraq_dspy.eval.tables.summary import find_runs, summarise
+    from kraq_dspy.eval.tables.terminal import print_summary
 
     summary = summarise(find_runs(folder), baseline=baseline, seed=seed)
     files = write_report(summary, folder)
@@ -234,7 +234,7 @@ def list_(
 ) -> None:
     """Name the data sets that can be fetched, and those that are in the folder."""
     from kraq_dspy.eval.datasets import NAMES
-    from kraq_dspy.eval.datasets.local import is_dataset
+    from kraq_dspy.eval.datasets.dataset import is_dataset
 
     here = (
         sorted(path.name for path in data.iterdir() if is_dataset(path) or path.name in NAMES) if data.is_dir() else []

@@ -10,16 +10,14 @@ import typer
 from kraq_dspy.apps.cli.index import Replace, index_beside
 from kraq_dspy.apps.cli.options import (
     Builds,
-    Calls,
     IndexDir,
     Json,
     Limits,
     RandomQuestions,
-    opened,
     require_writable,
     require_writable_file,
 )
-from kraq_dspy.apps.cli.progress import Bars, run_build
+from kraq_dspy.apps.cli.progress import run_build
 from kraq_dspy.apps.cli.terminal import note, output, print_json, say, two_columns
 from kraq_dspy.errors import ConfigError
 
@@ -43,15 +41,6 @@ class DatasetOptions:
     pending: Annotated[bool, typer.Option(help="Also answers that nobody has approved yet.")] = False
     unanswered: Annotated[bool, typer.Option(help="Also questions without an answer.")] = False
     passages: Annotated[int, typer.Option(min=1, help="Of evidence, at most, for each row.")] = 20
-    critics: Annotated[
-        int | None, typer.Option(min=1, max=5, help="Keep rows that each of three critics rates at least this.")
-    ] = None
-    reread: Annotated[bool, typer.Option(help="Keep rows whose answer the judge gives again; for small models.")] = (
-        False
-    )
-    audience: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Who will ask; a critic judges relevance to them.")
-    ] = None
     licence: Annotated[str, typer.Option(help="Of the documents, for the card.")] = "unknown"
     shares: Annotated[str, typer.Option(metavar="X,X,X", help="Of the rows for train, validation and test.")] = (
         "0.8,0.1,0.1"
@@ -61,14 +50,7 @@ class DatasetOptions:
     def plan(self) -> "DatasetPlan":
         """Raises ConfigError."""
         from kraq_dspy.apps.dataset.export import DatasetPlan
-        from kraq_dspy.build.catalogue.synthesize import AUDIENCE
 
-        if self.audience is not None and (not self.audience.strip() or self.critics is None):
-            raise ConfigError(
-                "--audience says who is to be answered, for the --critics; neither goes without the other."
-            )
-        if self.reread and self.critics is not None:
-            raise ConfigError("--critics rates rows, --reread tries them; leave one of them out.")
         try:
             train, validation, test = (float(part) for part in self.shares.split(","))
         except ValueError:
@@ -78,9 +60,6 @@ class DatasetOptions:
             pending=self.pending,
             unanswered=self.unanswered,
             passages=self.passages,
-            least=self.critics,
-            reread=self.reread,
-            audience=self.audience or AUDIENCE,
             shares=(train, validation, test),
             seed=self.seed,
             licence=self.licence,
@@ -91,8 +70,6 @@ def export(
     index_dir: IndexDir,
     out: Annotated[Path, typer.Option("--out", "-o", help="A folder; for graphml, a file.")],
     dataset: DatasetOptions,
-    calls: Calls,
-    limits: Limits,
     format: Annotated[
         Format,
         typer.Option("--format", "-f", help="parquet has GraphRAG's tables, dataset the questions with answers."),
@@ -107,7 +84,12 @@ def export(
         raise ConfigError(f"Options of a data set go with --format dataset, not with {format}.")
     (require_writable_file if format == "graphml" else require_writable)(out)
     if format == "dataset":
-        _show(_dataset(index_dir, out, dataset.plan(), calls, limits, quiet=json), out, json=json)
+        from kraq_dspy.apps.dataset.export import export_dataset
+        from kraq_dspy.asset.store.index import Index
+
+        plan = dataset.plan()
+        with Index.open(index_dir) as index:
+            _show(export_dataset(index, out, plan), out, json=json)
         return
     written = export_index(index_dir, out, format)
     if json:
@@ -117,19 +99,6 @@ def export(
             say(path)
 
 
-def _dataset(
-    index_dir: Path, out: Path, plan: "DatasetPlan", calls: Calls, limits: Limits, *, quiet: bool
-) -> "DatasetReport":
-    from kraq_dspy.apps.dataset.export import export_dataset
-    from kraq_dspy.asset.store.index import Index
-
-    if not plan.is_judged:
-        with Index.open(index_dir) as index:
-            return export_dataset(index, out, plan)
-    with opened(index_dir, calls, limits, write=True) as space, Bars(space.models.settings, quiet=quiet) as bars:
-        return export_dataset(space.index, out, plan, models=space.models, progress=bars)
-
-
 def _show(report: "DatasetReport", out: Path, *, json: bool) -> None:
     if json:
         print_json(report)
@@ -137,7 +106,6 @@ def _show(report: "DatasetReport", out: Path, *, json: bool) -> None:
     rows = {
         **report.rows,
         **{f"left out, {reason}": count for reason, count in report.left_out.items() if count},
-        **{f"rejected for {name.replace('_', ' ')}": count for name, count in report.rejected.items()},
         "card": out / "README.md",
     }
     output.print(two_columns("Rows", rows))

@@ -86,10 +86,6 @@ def check(
         raise typer.Exit(1)
 
 
-Address = Annotated[str, typer.Option("--api-base", metavar="URL", help="Of the server, e.g. http://localhost:8000/v1")]
-Key = Annotated[str | None, typer.Option("--key-env", help="Environment variable with the server's key.")]
-
-
 def serve(
     config: Config,
     more: Annotated[
@@ -99,7 +95,6 @@ def serve(
     run: Annotated[bool, typer.Option(help="Run the command instead of printing it.")] = False,
     role: Annotated[str | None, typer.Option(help="Only the server of this role.")] = None,
     vllm: Annotated[str, typer.Option(metavar="PATH", help="The program, e.g. in an environment of its own.")] = "vllm",
-    runtime_loras: Annotated[bool, typer.Option(help="Let `kraq lm load` and `unload` change adapters.")] = False,
     json: Json = False,
 ) -> None:
     """Print the vLLM command for the roles with hosted_vllm/ models in kraq.toml, or run it."""
@@ -111,7 +106,7 @@ def serve(
         if not servers:
             raise ConfigError(f"The role {role!r} is not served by vLLM in these settings.")
     if not run:
-        shown = [server.shown(runtime=runtime_loras, more=more or ()) for server in servers]
+        shown = [server.shown(more=more or ()) for server in servers]
         if json:
             print_json(
                 [
@@ -132,54 +127,8 @@ def serve(
             "vllm-env/bin/pip install vllm, then --vllm vllm-env/bin/vllm."
         )
     [server] = servers
-    environment = {**os.environ, **server.environment(runtime=runtime_loras)}
-    command = server.command(program, runtime=runtime_loras, more=more or ())
-    errors.print(Text(server.shown(runtime=runtime_loras, more=more or ())), soft_wrap=True)
+    environment = {**os.environ, **server.environment()}
+    command = server.command(program, more=more or ())
+    errors.print(Text(server.shown(more=more or ())), soft_wrap=True)
     output.file.flush()
     os.execve(program, command, environment)  # in our place: what stops us, stops the server
-
-
-def load(
-    folder: Annotated[str, typer.Argument(metavar="DIR", help="The adapter's folder, as the server sees it.")],
-    api_base: Address,
-    name: Annotated[
-        str | None, typer.Option(help="Served under this name. Default: the folder's, with its hash.")
-    ] = None,
-    key_env: Key = None,
-    json: Json = False,
-) -> None:
-    """Load an adapter into a running vLLM (started with --runtime-loras)."""
-    from kraq_dspy.models.lms.local_models import served_name
-    from kraq_dspy.models.lms.servers.vllm_server import load_adapter
-
-    served = name or served_name(folder)
-    load_adapter(api_base, served, os.path.abspath(folder), key=_key(key_env))
-    _print(served, "loaded", json)
-
-
-def unload(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The name it is served under.")],
-    api_base: Address,
-    key_env: Key = None,
-    json: Json = False,
-) -> None:
-    """Take an adapter out of a running vLLM."""
-    from kraq_dspy.models.lms.servers.vllm_server import unload_adapter
-
-    unload_adapter(api_base, name, key=_key(key_env))
-    _print(name, "unloaded", json)
-
-
-def _key(variable: str | None) -> str | None:
-    if variable is None:
-        return None
-    if not os.environ.get(variable):
-        raise ModelError(f"The environment variable {variable} is not set.")
-    return os.environ[variable]
-
-
-def _print(name: str, done: str, json: bool) -> None:
-    if json:
-        print_json({"model": f"hosted_vllm/{name}", "state": done})
-    else:
-        say(f"hosted_vllm/{name} is {done}.")

@@ -5,12 +5,11 @@ import socket
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from kraq_dspy.apps.cli.flags import PROGRAM_FLAGS, ChosenProgram
-from kraq_dspy.apps.cli.options import IndexDir, Models, opened
+from kraq_dspy.apps.cli.options import ChosenProgram, IndexDir, Models, opened
 from kraq_dspy.apps.cli.serving import at_once_at_the_end
 from kraq_dspy.apps.cli.terminal import note
 from kraq_dspy.errors import ConfigError, needs
@@ -19,7 +18,6 @@ from kraq_dspy.errors import ConfigError, needs
 def mcp(
     index_dir: IndexDir,
     chosen: ChosenProgram,
-    flags: Annotated[Any, PROGRAM_FLAGS],
     models: Models,
     http: Annotated[bool, typer.Option(help="Over HTTP instead of standard input and output.")] = False,
     host: Annotated[str, typer.Option(help="Where to listen; all but this machine needs a token.")] = ("127.0.0.1"),
@@ -43,7 +41,7 @@ def mcp(
             from kraq_dspy.apps.mcp.server import make_server
             from kraq_dspy.apps.mcp.tools import IndexTools
 
-            choice = chosen.choice(flags)
+            choice = chosen.choice()
             space = stack.enter_context(opened(index_dir, models))
             server = make_server(IndexTools(space, choice))
         if listening is None:

@@ -4,8 +4,9 @@ import contextlib
 import io
 import logging
 import os
+from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,7 +19,7 @@ _SHOWN = 4  # demonstrations
 
 if TYPE_CHECKING:
     from kraq_dspy.optimize import Compiled
-    from kraq_dspy.optimize.learned import Learned
+    from kraq_dspy.optimize.compile_run import Learned
     from kraq_dspy.optimize.rows import Split
 
 
@@ -112,44 +113,10 @@ def optimize(
             progress=bars,
         )
     if json:
-        print_json(_fields(compiled))
-        return
-    _show(compiled)
-
-
-def _fields(compiled: "Compiled") -> dict[str, Any]:
-    comparison = compiled.comparison
-    return {
-        "target": compiled.target,
-        "optimizer": compiled.optimizer,
-        "metric": compiled.metric,
-        "before": comparison.baseline,
-        "after": comparison.system,
-        "difference": comparison.difference,
-        "p_value": comparison.test.p_value,
-        "test": comparison.test.method,
-        "rows": {"learned_from": compiled.n_train, "measured_on": comparison.difference.n},
-        "calls": {
-            "estimated_at_most": compiled.estimated,
-            "paid": compiled.usage.calls,
-            "from_an_earlier_run_or_repeated": compiled.replayed,
-            "prompt_tokens": compiled.usage.prompt_tokens,
-            "completion_tokens": compiled.usage.completion_tokens,
-        },
-        "cost": compiled.cost,
-        "learned": [
-            {
-                "predictor": each.predictor,
-                "instructions": {"before": each.before, "after": each.after},
-                "demos": each.demos,
-            }
-            for each in compiled.learned
-        ],
-        "candidates": compiled.candidates,
-        "seconds": round(compiled.seconds, 3),
-        "problems": compiled.problems,
-        "state": None if compiled.path is None else str(compiled.path),
-    }
+        names = (field.name for field in fields(compiled) if field.name not in ("program", "state"))
+        print_json({name: getattr(compiled, name) for name in names})
+    else:
+        _show(compiled)
 
 
 def _show(compiled: "Compiled") -> None:

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import typer
 
-from kraq_dspy.apps.cli.terminal import note
+from kraq_dspy.apps.cli.terminal import note, say
 from kraq_dspy.errors import ConfigError, UntrustedError
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from kraq_dspy.models.lms.meter import Limits as MeterLimits
     from kraq_dspy.settings import RoleSettings, Settings
     from kraq_dspy.workspace import Workspace
+    from kraq_dspy.workspace.choices import ProgramChoice
 
 
 IndexDir = Annotated[Path, typer.Argument(metavar="DIR", help="The index folder, as made by `kraq index`.")]
@@ -258,6 +259,69 @@ class Limits:
         if self == Limits():
             return None
         return MeterLimits(self.max_calls, self.max_tokens, self.max_cost, prices_of(settings))
+
+
+def _list_programs(is_wanted: bool) -> None:
+    """Prints what there is to choose from, with the options of each, and ends."""
+    if not is_wanted:
+        return
+    from kraq_dspy.programs.shared.spec import options_of
+    from kraq_dspy.workspace.registry import PROGRAMS, RETRIEVERS
+
+    for title, flag, specs in (("Programs", "-P", PROGRAMS), ("Retrievers", "--retriever-option", RETRIEVERS)):
+        say(f"{title}; options by {flag} NAME=VALUE", style="bold")
+        for spec in specs:
+            say((f"  {spec.name}  ", "cyan"), spec.help)
+            for each in options_of(spec.options).values():
+                default = "" if each.is_required or each.default is None else f"={each.default}"
+                say((f"      {each.name}{default}  ", "dim"), each.help)
+    raise typer.Exit
+
+
+@dataclass(frozen=True)
+class ChosenProgram:
+    """A program over a retriever, by name."""
+
+    program: Annotated[
+        str | None,
+        typer.Option("--program", "-p", help="What answers; --programs lists them.", show_default="combined"),
+    ] = None
+    retriever: Annotated[
+        str | None,
+        typer.Option(
+            "--retriever", "-r", help="What finds the passages.", show_default="adaptive; dense without a graph"
+        ),
+    ] = None
+    k: Annotated[int | None, typer.Option("--k", "-k", min=1, help="Passages to answer from.")] = None
+    program_option: Annotated[
+        list[str] | None,
+        typer.Option("-P", "--program-option", metavar="NAME=VALUE", help="An option of the program; repeatable."),
+    ] = None
+    retriever_option: Annotated[
+        list[str] | None,
+        typer.Option("--retriever-option", metavar="NAME=VALUE", help="An option of the retriever; repeatable."),
+    ] = None
+    programs: Annotated[
+        bool,
+        typer.Option(
+            "--programs",
+            callback=_list_programs,
+            is_eager=True,
+            help="List programs, retrievers and their options, and exit.",
+        ),
+    ] = False
+
+    def choice(self) -> "ProgramChoice":
+        """Raises ConfigError before anything is opened."""
+        from kraq_dspy.programs.shared.spec import words_of
+        from kraq_dspy.workspace.choices import DEFAULT_PROGRAM, choose_program, passages_option
+
+        name = self.program or DEFAULT_PROGRAM
+        options: dict[str, Any] = dict(words_of("--program-option", self.program_option or ()))
+        if self.k is not None:
+            options[passages_option(name, options)] = self.k
+        found_by = words_of("--retriever-option", self.retriever_option or ())
+        return choose_program(name, self.retriever, options, retriever_options=found_by)
 
 
 @contextmanager

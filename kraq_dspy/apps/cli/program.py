@@ -6,7 +6,6 @@ import io
 import logging
 import os
 import sys
-from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Annotated
 
@@ -50,8 +49,8 @@ def _root(
         set_up_spans()
 
 
-def make_app(words: Sequence[str] | None = None) -> typer.Typer:
-    """The program with all its commands; given the words of a command line, with no more than it needs."""
+def make_app() -> typer.Typer:
+    """The program with all its commands."""
     app = typer.Typer(
         name="kraq",
         help="Representative questions from a corpus, and answers that use them.",
@@ -61,7 +60,7 @@ def make_app(words: Sequence[str] | None = None) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_root)
-    add_commands(app, words)
+    add_commands(app)
     return app
 
 
@@ -69,7 +68,7 @@ def run() -> None:
     """Runs the program. Exit codes: 0 done, 1 failed, 2 wrong use or settings, 130 interrupted (typer's)."""
     take_any_bytes()
     try:
-        make_app(sys.argv[1:])()
+        make_app()()
     except ConfigError as error:
         _show(error)
         sys.exit(USAGE)

@@ -161,7 +161,7 @@ def show_report(report: "BuildReport", *, json: bool) -> None:
     if report.stale_answers:
         note(
             f"{counted(report.stale_answers, 'answer')} of the catalogue went stale with their documents, and are not "
-            f"given until somebody looks: {command('catalogue', 'review', report.path)}"
+            f"given until somebody looks: {command('explore', report.path, '--edit')}"
         )
     show_failures(report.failures, f"{command('status', report.path)} --json")
 

@@ -1,33 +1,17 @@
-"""Tells what is in an index, at once and without loading any model: `kraq status`, and `--watch` again and again."""
+"""Tells what is in an index, at once and without loading any model: `kraq status`."""
 
 import math
-import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Group
-from rich.live import Live
 from rich.text import Text
 
 from kraq_dspy.apps.cli.options import IndexDir, Json
 from kraq_dspy.apps.cli.progress import has_tokens, label, models_in_words, show_failures, usage_cells, usage_headings
-from kraq_dspy.apps.cli.terminal import (
-    command,
-    compact,
-    counted,
-    grid,
-    note,
-    output,
-    print_json,
-    print_line,
-    two_columns,
-)
-from kraq_dspy.records import Usage, usage_by_stage
+from kraq_dspy.apps.cli.terminal import command, counted, grid, note, output, print_json, two_columns
 
 if TYPE_CHECKING:
     from kraq_dspy.asset.store.index import Index
@@ -35,17 +19,12 @@ if TYPE_CHECKING:
 
 def status(
     index_dir: IndexDir,
-    watched: Annotated[bool, typer.Option("--watch", help="Look again and again until the build is complete.")] = False,
-    every: Annotated[float, typer.Option(min=0.1, metavar="SECONDS", help="How often.")] = 2.0,
     scored: Annotated[
         bool, typer.Option("--communities", help="Also how good each level's partition is (extra communities).")
     ] = False,
     json: Json = False,
 ) -> None:
     """What the index holds, what made it, what it took, and what failed."""
-    if watched:
-        watch(index_dir, every_s=every, as_json=json)
-        return
     from kraq_dspy.asset.corpus.normalise import find_personal
     from kraq_dspy.asset.store.index import Index
     from kraq_dspy.build.catalogue.sources import count_answers
@@ -141,66 +120,3 @@ def _change(index_dir: Path) -> str | None:
     if who := holder(index_dir / "lock"):
         return f"under way, by {who}"
     return f"begun, not finished; go on: {command('resume', index_dir)}" if has_draft(index_dir) else None
-
-
-@dataclass(frozen=True)
-class BuildProgress:
-    """An index at one moment."""
-
-    time: str
-    complete: bool
-    counts: dict[str, int]
-    usage: dict[str, Usage]
-    failures: int
-
-
-def watch(index_dir: Path, *, every_s: float, as_json: bool, sleep: Callable[[float], None] = time.sleep) -> None:
-    """Shows the index every `every_s` seconds; ends when it is complete, or when no process works on it any more.
-
-    As JSON, one object a line.
-    """
-    before, then = look(index_dir), time.monotonic()
-    if as_json:
-        print_line(before)
-        while not before.complete and under_way(index_dir):
-            sleep(every_s)
-            before = look(index_dir)
-            print_line(before)
-        return
-    with Live(_shown(index_dir, before, before, 0), console=output) as live:
-        now = before
-        while not now.complete and under_way(index_dir):
-            sleep(every_s)
-            now = look(index_dir)
-            live.update(_shown(index_dir, before, now, time.monotonic() - then))
-            before, then = now, time.monotonic()
-
-
-def under_way(index_dir: Path) -> bool:
-    """Whether a process is changing the index."""
-    from kraq_dspy.asset.store.lock import holder
-
-    return holder(index_dir / "lock") is not None
-
-
-def look(index_dir: Path) -> BuildProgress:
-    """Raises IndexStateError where there is no index."""
-    from kraq_dspy.asset.store.index import Index
-
-    with Index.open(index_dir, unfinished=True) as index:
-        usage = usage_by_stage(index.results.usage())
-        failures = len(index.results.failures())
-        moment = datetime.now(UTC).isoformat(timespec="seconds")
-        return BuildProgress(moment, index.manifest.complete, index.counts(), usage, failures)
-
-
-def _shown(index_dir: Path, before: BuildProgress, now: BuildProgress, seconds: float) -> Group:
-    state = Text("complete", style="green") if now.complete else Text("under way, or interrupted")
-    rows = []
-    for stage, used in now.usage.items():
-        new = used.calls - before.usage.get(stage, Usage()).calls
-        rate = f"{new / seconds:.1f}" if seconds and new else ""
-        rows.append((label(stage), used.calls, rate, compact(used.prompt_tokens), compact(used.completion_tokens)))
-    numbers = ("calls", "a second", "tokens in", "tokens out")
-    table = grid("asked of models so far", ("stage", *numbers), rows, right=numbers)
-    return Group(two_columns(str(index_dir), {"state": state, "at": now.time, **now.counts}), table)

@@ -100,7 +100,7 @@ def read(name: str) -> "EvalTable":
 
     Raises ConfigError for a name that there is not, and for a figure that another command makes.
     """
-    from kraq_dspy.eval.papers.catalogue import paper_table
+    from kraq_dspy.eval.papers import paper_table
     from kraq_dspy.eval.tables.table import read_table
 
     if name.endswith(".toml"):
@@ -109,7 +109,8 @@ def read(name: str) -> "EvalTable":
         return read_table(DEFINITIONS / f"{name}.toml")
     figure = paper_table(name)
     if not figure.definition:
-        raise ConfigError(f"{figure.paper}, {figure.number} comes of another command: {figure.command}.")
+        other = figure.command or "none: people judged"
+        raise ConfigError(f"{figure.paper}, {figure.number} comes of another command: {other}.")
     whole = read_table(DEFINITIONS / f"{figure.definition}.toml")
     needed = whole.for_paper(figure.id, figure.systems, figure.metrics, figure.datasets)
     return needed.with_paper_settings(figure.settings)
@@ -151,17 +152,17 @@ def judges(
     """How far a judge agrees with labels: accuracy and Cohen's kappa, with intervals."""
     from importlib.metadata import version
 
+    from kraq_dspy.eval.agreement import calibrate_judge, made_from, read_labelled
     from kraq_dspy.eval.rows import RunHeader
     from kraq_dspy.eval.tables.data import load
-    from kraq_dspy.eval.tables.judge_calibration import calibrate_judge, made_from, read_labelled
     from kraq_dspy.models.lms.roles import LanguageModels
 
     settings = calls.settings()
     if labelled is not None and dataset is None:
         answers, name = read_labelled(labelled)[: data.limit], labelled.stem
     elif dataset is not None and labelled is None:
-        answers = made_from(load(data.data, dataset, limit=data.limit, seed=data.seed), seed=data.seed)
-        name = dataset
+        questions = load(data.data, dataset, limit=data.limit, seed=data.seed).examples
+        answers, name = made_from(questions, dataset, seed=data.seed), dataset
     else:
         raise ConfigError("Give a file of labelled answers, or --dataset NAME to make them from its gold answers.")
     models = LanguageModels(settings)

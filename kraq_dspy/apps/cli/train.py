@@ -97,7 +97,7 @@ DropLong = Annotated[bool, typer.Option("--drop-long", help="Leave rows out that
 
 @dataclass(frozen=True)
 class Training:
-    """`kraq_dspy.finetune.settings.TrainSettings` as options."""
+    """`kraq_dspy.finetune.token_rows.TrainSettings` as options."""
 
     PANEL: ClassVar[str] = "Training"
 
@@ -133,10 +133,9 @@ def drafter(
 
 
 def _train(kind: Kind, pairs: Path, base: str, out: Path, training: Training, *, drop_long: bool, json: bool) -> None:
-    from kraq_dspy.finetune.card import write_card
     from kraq_dspy.finetune.pairs import chats_of, read_pairs
-    from kraq_dspy.finetune.settings import TrainSettings
-    from kraq_dspy.finetune.training import train_adapter
+    from kraq_dspy.finetune.token_rows import TrainSettings
+    from kraq_dspy.finetune.training import train_adapter, write_card
 
     settings = TrainSettings(**dataclasses.asdict(training))
     require_writable(out)

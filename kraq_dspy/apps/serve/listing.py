@@ -16,7 +16,7 @@ from kraq_dspy.asset.store.index import Index
 from kraq_dspy.build.prepare.graph import IndexGraph
 from kraq_dspy.build.prepare.preparations import required_commands
 from kraq_dspy.errors import EvaluationError, UnknownRecordError
-from kraq_dspy.eval.metrics.coverage import choose_questions, coverage, coverage_curve, nearest_chunks
+from kraq_dspy.eval.metrics.questions import choose_questions, coverage, coverage_curve, nearest_chunks
 from kraq_dspy.programs.shared.spec import options_of
 from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Question, Summary
 from kraq_dspy.workspace.choices import DEFAULT_PROGRAM

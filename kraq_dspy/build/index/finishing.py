@@ -4,7 +4,7 @@ import asyncio
 import dataclasses
 import json
 import math
-from collections.abc import AsyncIterable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +14,7 @@ from kraq_dspy.asset.graph.communities import drift, find_communities
 from kraq_dspy.asset.store.graph_files import keep_mentions, keep_passage_graph
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.sync import Point, sync_vectors
+from kraq_dspy.build.index.asked_headings import headings_asked
 from kraq_dspy.models.lms.engines.embedded.ask import NOTHING_NAMED, question_about
 from kraq_dspy.models.lms.engines.embedded.headings import subject_of
 from kraq_dspy.models.lms.roles import LanguageModels
@@ -21,7 +22,7 @@ from kraq_dspy.ports import Embedder, Progress
 from kraq_dspy.programs.kraq.pipeline import KRAQ, in_reading_order
 from kraq_dspy.programs.kraq.question_text import mark_duplicates
 from kraq_dspy.records import Chunk, Claim, Community, Entity, Merge, Question, Relationship, Summary
-from kraq_dspy.settings import RunSettings, Settings
+from kraq_dspy.settings import EMBEDDED, RunSettings, Settings
 from kraq_dspy.steps.direct import ItemStream
 from kraq_dspy.steps.kept import Stage, StoredSteps
 
@@ -32,6 +33,7 @@ NO_QUESTIONS = (
     "answers by retrieval alone. A language model finds more: name one with --lm."
 )
 MOST_READ = 40  # passages of a community or an index, evenly drawn, in which headings are looked for
+NARROW = 3  # passages of a community that a generator is asked about by a heading and its text, not by their summary
 _INDEX = "index"  # the name under which it is noted that a build was finished
 
 
@@ -155,17 +157,32 @@ class Finishing:
         entities: Iterable[Entity],
     ) -> list[Question]:
         documents, names = self._documents_of(communities), self._kraq.central_names(entities)
+        headed = headings_asked(communities, self._passages, self._subject) if self._settings.questions.fallback else {}
+        summarized = {community.id for community in self._kraq.worth_a_summary(communities)}
+        bare = [community for community in communities if community.id in headed and community.id not in summarized]
+        narrow = {community.id for community in communities if len(community.chunk_ids) <= NARROW}
+
+        async def shown() -> AsyncIterator[Summary]:
+            async for summary in _each(summaries):
+                heading = headed.get(summary.community_id) if summary.community_id in narrow else None
+                yield dataclasses.replace(summary, title=heading.heading, text=heading.text) if heading else summary
+            for community in bare:
+                heading = headed[community.id]
+                yield Summary(community.id, heading.heading, heading.text, (), EMBEDDED)
+
+        def template(community: Community, summary: str) -> str:
+            """A question after a heading of the community's passages or its summary; "" where nothing is named."""
+            if community.id in headed:
+                return headed[community.id].question
+            question = question_about(summary, self._passages(community.chunk_ids), self._subject)
+            return "" if question == NOTHING_NAMED else question
+
         asked = self._kraq.questions(
-            communities, summaries, documents, self._steps, total=total, names=names, template=self._template
+            communities, shown(), documents, self._steps, total=total + len(bare), names=names, template=template
         )
         questions = in_reading_order([question async for question in asked], [c.id for c in communities])
         self._progress.finish("ask")
         return questions
-
-    def _template(self, community: Community, summary: str) -> str:
-        """A question after a heading of the community's passages or after its summary; "" where nothing is named."""
-        question = question_about(summary, self._passages(community.chunk_ids), self._subject)
-        return "" if question == NOTHING_NAMED else question
 
     @cached_property
     def _subject(self) -> str:
@@ -181,7 +198,8 @@ class Finishing:
         return self._index.reading_order()
 
     async def _keep_asked(self, questions: list[Question]) -> None:
-        self._index.results.prune("ask", set(self._index.ids(Summary)))
+        asked = {question.community_id for question in questions if question.community_id}
+        self._index.results.prune("ask", asked | set(self._index.ids(Summary)))
         if self._parts.random_questions:
             chunks = list(self._index.all(Chunk))
             drawn = self._kraq.random_questions(
@@ -252,6 +270,15 @@ def _first_of_group() -> Iterator[None]:
 def _members(community: Community) -> Community:
     """All that is needed to follow a former community; the ids of relationships and chunks are most of its memory."""
     return dataclasses.replace(community, relationship_ids=(), chunk_ids=())
+
+
+async def _each(items: Iterable[Summary] | AsyncIterable[Summary]) -> AsyncIterator[Summary]:
+    if isinstance(items, AsyncIterable):
+        async for item in items:
+            yield item
+    else:
+        for item in items:
+            yield item
 
 
 def _under_headings(chunk: Chunk) -> str:

@@ -38,7 +38,7 @@ class InstructedOptions:
     top_n: int | None = option(100, "Passages for each question; none for all.", least=1)
     int8: bool = option(False, "Half the size of float16, a little less exact.")
     questions: Literal["kraq", "random", "all"] = option(
-        "kraq", "Questions to do it for: kraq, random (the papers' baseline) or all.", flag="--source"
+        "kraq", "Questions to do it for: kraq, random (the papers' baseline) or all."
     )
 
 

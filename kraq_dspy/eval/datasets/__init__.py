@@ -4,8 +4,7 @@ kraq data fetch hotpot_qa --out data
 load_dataset("hotpot_qa", Path("data"))
 """
 
-from kraq_dspy.eval.datasets.dataset import Dataset, Example, PassageTriples, sample_to_tokens
-from kraq_dspy.eval.datasets.local import load_local, save_local
+from kraq_dspy.eval.datasets.dataset import Dataset, Example, PassageTriples, load_local, sample_to_tokens, save_local
 from kraq_dspy.eval.datasets.sources import NAMES, fetch_dataset, load_dataset
 
 __all__ = [

@@ -3,6 +3,7 @@
 A converter takes the rows of its tables by the tables' names. `SOURCES`, at the end, is the table of them all.
 """
 
+import json
 import logging
 import shutil
 from collections import Counter
@@ -11,12 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kraq_dspy._internal.files import json_objects
 from kraq_dspy.errors import EvaluationError
-from kraq_dspy.eval.datasets import bioasq
-from kraq_dspy.eval.datasets.dataset import Dataset, Example
+from kraq_dspy.eval.datasets.dataset import Dataset, Example, is_dataset, load_local
 from kraq_dspy.eval.datasets.hub import HubTable, RawRow, as_rows, fetch_tables, read_tables
-from kraq_dspy.eval.datasets.local import is_dataset, load_local
-from kraq_dspy.eval.metrics.normalise import normalise_answer
+from kraq_dspy.eval.metrics.answers import normalise_answer
 from kraq_dspy.records import Document, content_id
 
 _log = logging.getLogger(__name__)
@@ -378,6 +378,101 @@ def _source(convert: Callable[[Tables], Dataset], repository: str, *tables: str,
     return Source(convert, tuple(HubTable(n, repository, c, s, script=script) for n, c, s in map(str.split, tables)))
 
 
+BIOASQ = "bioasq"
+
+
+ABSTRACTS = "abstracts.jsonl"
+"""Beside the golden files: a line with pmid, title and text for each abstract. Without it snippets are the corpus."""
+
+
+HOW_TO_GET = (
+    "Register with BioASQ (participants area), download the golden files of task B, and run: "
+    "kraq data fetch bioasq --file 12B1_golden.json --out DIR"
+)
+
+
+def load_bioasq(files: Iterable[Path], abstracts: Path | None = None) -> Dataset:
+    """The questions of golden files, each once; with `abstracts`, these are the corpus, as in the KRAQ papers.
+
+    Raises EvaluationError for other files.
+    """
+    rows: list[RawRow] = []
+    for path in files:
+        try:
+            rows += json.loads(path.read_text("utf-8"))["questions"]
+        except FileNotFoundError:
+            raise EvaluationError(f"There is no file {str(path)!r}. {HOW_TO_GET}") from None
+        except (json.JSONDecodeError, KeyError, TypeError) as error:
+            raise EvaluationError(f"{path.name} is no BioASQ golden file: it has no list 'questions'.") from error
+    if abstracts is None:
+        return bioasq({"questions": rows})
+    return bioasq(
+        {"questions": rows, "abstracts": [row for _, row in json_objects(abstracts, EvaluationError, BIOASQ)]}
+    )
+
+
+def bioasq(tables: Mapping[str, Iterable[RawRow]]) -> Dataset:
+    """A document is a snippet, or an abstract where there are some; a question none of whose abstracts is there keeps
+    its snippets. `answer_items` are the items of a list question with their synonyms; `answers` the
+    synonyms of all items, "yes" or "no", or for summary questions the ideal answers."""
+    abstracts = {
+        f"pmid-{row['pmid']}": Document(f"pmid-{row['pmid']}", row.get("title") or "", row["text"])
+        for row in tables.get("abstracts", ())
+    }
+    documents: dict[str, Document] = dict(abstracts)
+    examples: dict[str, Example] = {}
+    for row in tables["questions"]:
+        if row["id"] in examples:
+            continue
+        named = [f"pmid-{_article(url)}" for url in row.get("documents") or ()] if abstracts else []
+        evidence = [abstracts[name] for name in named if name in abstracts] or [
+            _snippet(snippet) for snippet in row.get("snippets") or () if (snippet.get("text") or "").strip()
+        ]
+        for snippet in evidence:
+            documents.setdefault(snippet.id, snippet)
+        exact = _synonym_lists(row.get("exact_answer"), row["type"])
+        ideal = _texts(row.get("ideal_answer"))
+        examples[row["id"]] = Example(
+            id=row["id"],
+            question=row["body"],
+            answers=tuple(dict.fromkeys(name for item in exact for name in item)) or ideal,
+            supporting_ids=tuple(dict.fromkeys(snippet.id for snippet in evidence)),
+            type=row["type"],
+            answer_items=exact if row["type"] == "list" else (),
+            metadata={"ideal_answer": list(ideal)},
+        )
+    return Dataset(BIOASQ, tuple(documents.values()), tuple(examples.values()))
+
+
+def _snippet(snippet: Mapping[str, Any]) -> Document:
+    snippet_id = f"pmid-{_article(str(snippet.get('document') or ''))}-{content_id(snippet['text'])[:8]}"
+    return Document(snippet_id, "", snippet["text"], metadata={"section": snippet.get("beginSection") or ""})
+
+
+def _article(url: str) -> str:
+    return url.rstrip("/").rpartition("/")[2]
+
+
+def _synonym_lists(exact_answer: Any, kind: str) -> tuple[tuple[str, ...], ...]:
+    """One entry for each item. In the files a yes/no answer is a string, a factoid a list of synonyms or of such lists,
+    a list question's answer a list of synonym lists, or of strings where no item has synonyms."""
+    if exact_answer is None or exact_answer == "":
+        return ()
+    if isinstance(exact_answer, str):
+        return ((exact_answer,),)
+    if all(isinstance(part, str) for part in exact_answer):
+        if kind == "list":
+            return tuple((item,) for item in exact_answer)
+        return (tuple(exact_answer),) if exact_answer else ()
+    return tuple(tuple(_texts(part)) for part in exact_answer)
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    if not value:
+        return ()
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
 SOURCES: Mapping[str, Source] = {
     "trivia_qa": _source(trivia_qa, "mandarjoshi/trivia_qa", "questions rc.wikipedia validation"),
     "hotpot_qa": _source(hotpot_qa, "hotpotqa/hotpot_qa", "questions distractor validation"),
@@ -394,7 +489,7 @@ SOURCES: Mapping[str, Source] = {
     "cmu_wiki_qa": _source(cmu_wiki_qa, "sedthh/cmu_wiki_qa", "questions default train"),
     "lhm": _source(lhm, "it-at-m/LHM-Dienstleistungen-QA", "test default test", "train default train"),
 }
-NAMES = tuple(sorted((*SOURCES, bioasq.NAME)))
+NAMES = tuple(sorted((*SOURCES, BIOASQ)))
 
 
 def load_dataset(name: str, folder: Path) -> Dataset:
@@ -405,12 +500,12 @@ def load_dataset(name: str, folder: Path) -> Dataset:
     place = folder / name
     if is_dataset(place):
         return load_local(place)
-    if name == bioasq.NAME:
+    if name == BIOASQ:
         files = sorted(place.glob("*.json"))
-        abstracts = place / bioasq.ABSTRACTS
+        abstracts = place / ABSTRACTS
         if not files:
-            raise EvaluationError(f"{str(place)!r} holds no golden files. {bioasq.HOW_TO_GET}")
-        return bioasq.load_bioasq(files, abstracts if abstracts.is_file() else None)
+            raise EvaluationError(f"{str(place)!r} holds no golden files. {HOW_TO_GET}")
+        return load_bioasq(files, abstracts if abstracts.is_file() else None)
     source = _known(name, folder)
     return source.convert(read_tables(name, source.tables, folder))
 
@@ -420,16 +515,16 @@ def fetch_dataset(name: str, folder: Path, *, files: Sequence[Path] = ()) -> Non
 
     Raises EvaluationError when it cannot be had.
     """
-    if name == bioasq.NAME:
+    if name == BIOASQ:
         if not files:
-            raise EvaluationError(f"BioASQ is not on the hub. {bioasq.HOW_TO_GET}")
-        bioasq.load_bioasq(files)  # refuses what is no golden file
+            raise EvaluationError(f"BioASQ is not on the hub. {HOW_TO_GET}")
+        load_bioasq(files)  # refuses what is no golden file
         (folder / name).mkdir(parents=True, exist_ok=True)
         for file in files:
             shutil.copyfile(file, folder / name / file.name)
         return
     if files:
-        raise EvaluationError(f"{name!r} comes from the hub; files are for {bioasq.NAME!r} alone.")
+        raise EvaluationError(f"{name!r} comes from the hub; files are for {BIOASQ!r} alone.")
     fetch_tables(name, _known(name, folder).tables, folder)
 
 

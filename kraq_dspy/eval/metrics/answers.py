@@ -5,15 +5,15 @@ raises EvaluationError when `gold` is empty or blank, or when the prediction is 
 wrong answer and scores 0.0.
 """
 
+import re
+import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kraq_dspy.errors import EvaluationError
-from kraq_dspy.eval.metrics.normalise import answer_words, normalise_answer
-from kraq_dspy.eval.metrics.references import check_prediction, check_references
 from kraq_dspy.ports import Embedder
 
 
@@ -138,3 +138,180 @@ def _f1(gold: list[str], predicted: list[str]) -> float:
     common = sum((Counter(gold) & Counter(predicted)).values())
     # Equal to 2PR/(P+R), without its division by zero.
     return 2 * common / (len(gold) + len(predicted))
+
+
+# Scripts that put no space between words: each character counts as a word, as CMRC 2018's own scorer does for Chinese
+# (Cui et al., 2019). CJK ideographs, kana, Thai, Lao, Myanmar, Khmer.
+_UNSPACED = (
+    "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
+)
+_UNSPACED_CHARACTER = re.compile(f"[{_UNSPACED}]")
+_ARTICLE = re.compile(r"\b(a|an|the)\b")
+_ASCII_SYMBOLS = frozenset("$+<=>^`|~")
+_FUNCTION_WORDS = """and are as at be been by can for from has have he her his in into is it its of on or she such that
+their them they this through to was were which who will with within while also not but more most than these those there
+during about over under between both each other many"""
+FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
+ENDINGS = ("ations", "ation", "ings", "ing", "ies", "ied", "es", "ed", "s")
+
+
+def normalise_answer(text: str) -> str:
+    """Lower case, no punctuation nor English articles, single spaces (Rajpurkar et al., 2016; KRAQ thesis 4.2.1).
+
+    On ASCII text this is SQuAD's normalisation. Beyond it: compatibility forms are unified (NFKC: full-width letters,
+    ligatures), all Unicode punctuation counts, and characters of scripts without spaces (Chinese, Japanese, Thai, ...)
+    are set apart, so that each is a word of its own. Unlike SQuAD's, a text that is nothing but an article ("The") or
+    punctuation ("+") is kept, because an empty gold answer would match everything. Blank text gives "".
+    """
+    lowered = unicodedata.normalize("NFKC", text).lower()
+    unpunctuated = "".join(character for character in lowered if not _is_punctuation(character))
+    spaced = _UNSPACED_CHARACTER.sub(r" \g<0> ", unpunctuated)
+    for candidate in (_ARTICLE.sub(" ", spaced), spaced, lowered):
+        words = candidate.split()
+        if words:
+            return " ".join(words)
+    return ""
+
+
+def answer_words(text: str) -> list[str]:
+    """The words of the normalised text; for scripts without spaces, the characters."""
+    return normalise_answer(text).split()
+
+
+def content_words(text: str) -> set[str]:
+    """Normalised words without function words and English endings."""
+    return {_stem(word) for word in answer_words(text) if word not in FUNCTION_WORDS}
+
+
+def has_unspaced_script(text: str) -> bool:
+    """Whether some of the text is in a script that puts no space between words."""
+    return _UNSPACED_CHARACTER.search(text) is not None
+
+
+def split_words(text: str) -> list[str]:
+    """Runs of letters and digits, lower case, punctuation dropped; characters of scripts without spaces stand alone.
+
+    Keeps articles: for metrics of word order (ROUGE, METEOR), where they count.
+    """
+    spaced = _UNSPACED_CHARACTER.sub(r" \g<0> ", unicodedata.normalize("NFKC", text).lower())
+    return re.findall(r"(?:[^\W_]|(?<=\w)[\u0300-\u036f])+", spaced)
+
+
+def _is_punctuation(character: str) -> bool:
+    return character in _ASCII_SYMBOLS or unicodedata.category(character).startswith("P")
+
+
+def _stem(word: str) -> str:
+    for ending in ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            return word[: -len(ending)] + ("y" if ending in ("ies", "ied") else "")
+    return word
+
+
+def check_references(gold: Sequence[str]) -> Sequence[str]:
+    """`gold` itself. Raises EvaluationError when it is a bare string, is empty, or holds a blank or another type."""
+    if isinstance(gold, str):
+        raise EvaluationError(
+            f"The gold answers are the string {gold!r}; expected a sequence of strings. Write [{gold!r}]."
+        )
+    if not gold:
+        raise EvaluationError(
+            "There are no gold answers, so the metric is undefined. Leave unanswerable questions out, or score them by "
+            "another metric."
+        )
+    for position, reference in enumerate(gold):
+        if not isinstance(reference, str) or not reference.strip():
+            raise EvaluationError(
+                f"Gold answer {position} is {reference!r}; expected text. A blank reference would match every answer."
+            )
+    return gold
+
+
+def check_prediction(predicted: str) -> str:
+    """`predicted` itself; the empty string is a (wrong) answer. Raises EvaluationError when it is not a string."""
+    if not isinstance(predicted, str):
+        raise EvaluationError(
+            f"The predicted answer is {predicted!r}; expected a string. A question without an answer is a failed row, "
+            "not a score."
+        )
+    return predicted
+
+
+Labels = Mapping[str, Sequence[str]]
+"""Each label with the phrases, lower case, that mean it."""
+
+PUBHEALTH_LABELS: Labels = {
+    "true": ("true", "correct", "accurate", "not false", "isn't false", "supported"),
+    "false": (
+        "false",
+        "untrue",
+        "not true",
+        "isn't true",
+        "incorrect",
+        "not correct",
+        "inaccurate",
+        "not accurate",
+        "refuted",
+        "not supported",
+    ),
+    "mixture": (
+        "mixture",
+        "mixed",
+        "both true and false",
+        "true and false",
+        "half true",
+        "partly true",
+        "partly false",
+        "partially true",
+        "partially false",
+        "not entirely true",
+        "not completely true",
+        "not entirely false",
+        "not completely false",
+    ),
+}
+"""The labels that the papers evaluate on. PubHealth's fourth, "unproven", is left out when the set is loaded, as in
+them; an answer that says "unproven" names none of the three."""
+
+YES_NO: Labels = {
+    "yes": ("yes", "it is", "it does", "they do", "they are", "correct"),
+    "no": ("no", "it is not", "it does not", "they do not", "they are not", "not correct"),
+}
+"""The exact answers of BioASQ's yes/no questions."""
+
+_NO_LABEL = "unproven"
+_UNPROVEN_PHRASES = ("unproven", "unverified", "not proven", "cannot be verified", "not verifiable")
+_VERDICT = re.compile(
+    r"^(?:the |this )?(?:claim|statement|answer|label|verdict|it|this)(?: is| was)?(?: a| an)? ?$|^$", re.ASCII
+)
+
+
+def label_accuracy(gold: str, predicted: str, labels: Labels = PUBHEALTH_LABELS) -> float:
+    """1.0 if the label that the predicted answer names is `gold`, else 0.0 (KRAQ paper 4.1: PubHealth).
+
+    An answer that names no label, or several without opening with one, is wrong; `parse_label` tells those apart.
+    Raises EvaluationError when `gold` is not one of `labels`.
+    """
+    if gold not in labels:
+        raise EvaluationError(f"The gold label is {gold!r}; expected one of {', '.join(labels)}.")
+    return float(parse_label(predicted, labels) == gold)
+
+
+def parse_label(text: str, labels: Labels = PUBHEALTH_LABELS) -> str | None:
+    """The label that a free answer names, or None.
+
+    Longer phrases win over shorter ones ("partly true" over "true"). If several labels are named, the first decides if
+    the answer opens with it ("False: it is not true that ...", "The claim is a mixture of true and false").
+    """
+    phrases = {phrase: label for label, synonyms in labels.items() for phrase in (label, *synonyms)}
+    phrases.update({phrase: _NO_LABEL for phrase in _UNPROVEN_PHRASES if phrase not in phrases})
+    longest_first = "|".join(re.escape(phrase) for phrase in sorted(phrases, key=len, reverse=True))
+    plain = " ".join(re.sub(r"[^\w']+", " ", check_prediction(text).lower().replace("’", "'")).split())
+    matches = list(re.finditer(rf"\b(?:{longest_first})\b", plain))
+    named = [phrases[match.group()] for match in matches]
+    if not named:
+        return None
+    if len(set(named)) > 1 and not _VERDICT.match(plain[: matches[0].start()]):
+        return None
+    return named[0] if named[0] in labels else None

@@ -25,9 +25,8 @@ from typing import Any
 import dspy
 
 from kraq_dspy.errors import ConfigError, EvaluationError, did_you_mean
-from kraq_dspy.eval.metrics import answers, generation, labels, retrieval
-from kraq_dspy.eval.metrics.labels import PUBHEALTH_LABELS, Labels, parse_label
-from kraq_dspy.eval.metrics.normalise import answer_words, content_words
+from kraq_dspy.eval.metrics import answers, generation, retrieval
+from kraq_dspy.eval.metrics.answers import PUBHEALTH_LABELS, Labels, answer_words, content_words, parse_label
 from kraq_dspy.models.embedders.text_encoder import EmbedderLike, as_embedder
 from kraq_dspy.records import Hit
 
@@ -201,7 +200,7 @@ def label_metric(known: Labels = PUBHEALTH_LABELS) -> Metric:
 
     return Metric(
         "label_accuracy",
-        lambda example, prediction: labels.label_accuracy(_gold(example)[0], _answer(prediction), known),
+        lambda example, prediction: answers.label_accuracy(_gold(example)[0], _answer(prediction), known),
         explain,
     )
 
@@ -259,9 +258,9 @@ def _paper_match(example: Any, prediction: Any) -> float:
         return answers.contains_items(_items(example), _answer(prediction))
     kind = getattr(example, "type", "")
     if kind == "veracity":
-        return labels.label_accuracy(_gold(example)[0], _answer(prediction))
+        return answers.label_accuracy(_gold(example)[0], _answer(prediction))
     if kind == "yesno":
-        return labels.label_accuracy(_gold(example)[0].lower(), _answer(prediction), labels.YES_NO)
+        return answers.label_accuracy(_gold(example)[0].lower(), _answer(prediction), answers.YES_NO)
     return answers.contains(_gold(example), _answer(prediction))
 
 

@@ -1,5 +1,11 @@
-"""Measures whether generated questions ask what people ask: Relevance to reference ones (KRAQ paper 4.2, Table 1)."""
+"""Measures generated questions: whether people ask them, and how much of a corpus they cover.
 
+Relevance compares with reference questions (KRAQ paper 4.2, Table 1). Coverage needs none: a chunk is covered when it
+is among the `k` nearest to some question. Which chunks those are is an int64 array `[n_questions, k]` of chunk
+positions, made once by `nearest_chunks`.
+"""
+
+import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -7,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kraq_dspy.errors import EvaluationError
-from kraq_dspy.eval.metrics.bertscore import BertScorer
-from kraq_dspy.ports import Embedder
+from kraq_dspy.eval.metrics.generation import BertScorer
+from kraq_dspy.ports import Embedder, Vectors
 
 _BLOCK = 1024
 
@@ -63,8 +69,8 @@ def pair_questions(references: Sequence[str], generated: Sequence[str], embedder
 
     Time is the encoder's: the products are matrix products of blocks of references. Errors as in `question_relevance`.
     """
-    _check(references, "reference")
-    _check(generated, "generated")
+    _check_questions(references, "reference")
+    _check_questions(generated, "generated")
     texts = list(dict.fromkeys((*references, *generated)))
     vectors = embedder.encode_queries(texts)
     position = {text: index for index, text in enumerate(texts)}
@@ -101,9 +107,113 @@ def relevance_at(f1: Sequence[float], threshold: float) -> float:
     return float(np.mean(scores >= threshold))
 
 
-def _check(questions: Sequence[str], side: str) -> None:
+def _check_questions(questions: Sequence[str], side: str) -> None:
     if not questions:
         raise EvaluationError(f"There are no {side} questions, so Relevance is undefined.")
     for row, question in enumerate(questions):
         if not isinstance(question, str) or not question.strip():
             raise EvaluationError(f"Row {row}: the {side} question is {question!r}; expected text.")
+
+
+Nearest = NDArray[np.int64]
+_COSINES_OF = 256  # questions at a time
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenQuestions:
+    """Question positions in the order of choice; `coverage[i]` is the share covered by the first i + 1 of them."""
+
+    positions: tuple[int, ...]
+    coverage: tuple[float, ...]
+
+
+def nearest_chunks(questions: Vectors, chunks: Vectors, k: int) -> Nearest:
+    """Positions of the `k` chunks nearest to each question by cosine, nearest first; ties by position.
+
+    Rows are L2-normalised. With fewer than `k` chunks, all of them. Raises EvaluationError without questions or chunks.
+    """
+    if k < 1:
+        raise ValueError(f"k is {k}; it must be 1 or more.")
+    if not len(questions) or not len(chunks):
+        raise EvaluationError(f"Coverage is undefined for {len(questions)} questions and {len(chunks)} chunks.")
+    if questions.shape[1] != chunks.shape[1]:
+        raise EvaluationError(
+            f"Questions have {questions.shape[1]} dimensions and chunks {chunks.shape[1]}; "
+            "encode both with one embedder."
+        )
+    k = min(k, len(chunks))
+    nearest = np.empty((len(questions), k), dtype=np.int64)
+    for start in range(0, len(questions), _COSINES_OF):
+        cosines = questions[start : start + _COSINES_OF] @ chunks.T
+        if np.isnan(cosines).any():
+            raise EvaluationError(f"Question {start + int(np.isnan(cosines).any(axis=1).argmax())}: a cosine is NaN.")
+        nearest[start : start + _COSINES_OF] = _best(cosines, k)
+    return nearest
+
+
+def coverage(nearest: Nearest, n_chunks: int) -> float:
+    """Share of the `n_chunks` chunks that are near to some question, in [0, 1]."""
+    return float(coverage_curve(nearest, n_chunks)[-1])
+
+
+def coverage_curve(nearest: Nearest, n_chunks: int) -> NDArray[np.float64]:
+    """Coverage by the first 1, 2, ... questions, in their order; float64 `[n_questions]`, never falling."""
+    _check_nearest(nearest, n_chunks)
+    # A chunk is new at the first question that is near to it.
+    _, first = np.unique(nearest, return_index=True)
+    new = np.bincount(first // nearest.shape[1], minlength=len(nearest))
+    return np.cumsum(new) / n_chunks
+
+
+def choose_questions(nearest: Nearest, n_chunks: int, budget: int) -> ChosenQuestions:
+    """The `budget` questions that cover most, chosen greedily; ties by position; fewer when there are fewer.
+
+    Coverage is monotone and submodular, so this reaches at least 1 - 1/e of the best choice (Nemhauser et al., 1978).
+    Lazy: a gain is worked out again only when its question could be next (Minoux, 1978).
+    """
+    if budget < 1:
+        raise ValueError(f"budget is {budget}; it must be 1 or more.")
+    _check_nearest(nearest, n_chunks)
+    covered = np.zeros(n_chunks, dtype=bool)
+    queue = [(-len(set(row)), question) for question, row in enumerate(nearest.tolist())]
+    heapq.heapify(queue)
+    positions: list[int] = []
+    shares: list[float] = []
+    n_covered = 0
+    while queue and len(positions) < budget:
+        _, question = heapq.heappop(queue)
+        row = np.unique(nearest[question])
+        gain = int((~covered[row]).sum())
+        if queue and (-gain, question) > queue[0]:
+            heapq.heappush(queue, (-gain, question))
+            continue
+        covered[row] = True
+        n_covered += gain
+        positions.append(question)
+        shares.append(n_covered / n_chunks)
+    return ChosenQuestions(tuple(positions), tuple(shares))
+
+
+def _best(cosines: NDArray[np.float32], k: int) -> Nearest:
+    n_chunks = cosines.shape[1]
+    if k == n_chunks:
+        return np.argsort(-cosines, axis=1, kind="stable")
+    # The k-th best value of each row; of the chunks that share it, the first ones fill the places left.
+    threshold = np.partition(cosines, n_chunks - k, axis=1)[:, n_chunks - k, None]
+    above = cosines > threshold
+    level = cosines == threshold
+    places = k - above.sum(axis=1, keepdims=True)
+    chosen = above | (level & (np.cumsum(level, axis=1) <= places))
+    positions = np.nonzero(chosen)[1].reshape(len(cosines), k)
+    order = np.argsort(-np.take_along_axis(cosines, positions, axis=1), axis=1, kind="stable")
+    return np.take_along_axis(positions, order, axis=1)
+
+
+def _check_nearest(nearest: Nearest, n_chunks: int) -> None:
+    if nearest.ndim != 2 or not nearest.size:
+        raise EvaluationError(
+            f"The nearest chunks have the shape {nearest.shape}; expected [n_questions, k], not empty."
+        )
+    if nearest.min() < 0 or nearest.max() >= n_chunks:
+        row = int(((nearest < 0) | (nearest >= n_chunks)).any(axis=1).argmax())
+        raise EvaluationError(f"Question {row} names the chunk {nearest[row].max()}, but there are {n_chunks} chunks.")

@@ -11,7 +11,7 @@ from kraq_dspy.eval.asked import AskedSystem, Asking, measured
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.rows import ResultRow, RowWriter
 from kraq_dspy.eval.tables import systems
-from kraq_dspy.eval.tables.indexes import PreparedIndex
+from kraq_dspy.eval.tables.data import PreparedIndex
 from kraq_dspy.eval.tables.run import Run
 from kraq_dspy.eval.tables.scoring import RowScorer
 from kraq_dspy.eval.tables.table import System

@@ -14,9 +14,8 @@ from kraq_dspy.build.index.build import build_index
 from kraq_dspy.build.prepare.k2rag import FOR_GRAPH, FOR_VECTORS, GraphOnly, open_summarised
 from kraq_dspy.build.prepare.preparations import SUMMARISED
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.eval.rows import ResultRow
+from kraq_dspy.eval.rows import ResultRow, memory_mb
 from kraq_dspy.eval.tables import systems
-from kraq_dspy.eval.tables.made_with import memory_mb
 from kraq_dspy.eval.tables.run import Run
 from kraq_dspy.eval.tables.table import System
 from kraq_dspy.records import Document, Usage, content_id

@@ -9,11 +9,11 @@ import numpy as np
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.eval.datasets import Example
-from kraq_dspy.eval.metrics.bertscore import BertScorer
+from kraq_dspy.eval.metrics.generation import BertScorer
 from kraq_dspy.eval.metrics.questions import question_relevance
 from kraq_dspy.eval.rows import ResultRow, RowWriter
 from kraq_dspy.eval.tables import systems
-from kraq_dspy.eval.tables.indexes import PreparedIndex
+from kraq_dspy.eval.tables.data import PreparedIndex
 from kraq_dspy.eval.tables.run import Run
 from kraq_dspy.eval.tables.table import System
 from kraq_dspy.ports import Embedder, Vectors

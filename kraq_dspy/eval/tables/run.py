@@ -10,23 +10,24 @@ from typing import Any
 from kraq_dspy._internal.files import replaced
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.manifest import new_manifest, now, to_fields
+from kraq_dspy.eval.agreement import known_agreements
 from kraq_dspy.eval.datasets import Example
-from kraq_dspy.eval.judging.agreement import known_agreements
-from kraq_dspy.eval.metrics.bertscore import BertScorer
+from kraq_dspy.eval.metrics.generation import BertScorer
 from kraq_dspy.eval.rows import (
     HEADER_FILE,
     ROWS_FILE,
     ResultRow,
     RowWriter,
     RunHeader,
+    data_checksum,
+    machine,
+    model_checksums,
     read_header,
     read_rows,
     write_rows,
 )
 from kraq_dspy.eval.tables import systems
-from kraq_dspy.eval.tables.data import ExampleSet
-from kraq_dspy.eval.tables.indexes import PreparedIndex, prepare_index
-from kraq_dspy.eval.tables.made_with import data_checksum, machine, model_checksums
+from kraq_dspy.eval.tables.data import ExampleSet, PreparedIndex, prepare_index
 from kraq_dspy.eval.tables.scoring import RowScorer, is_judged
 from kraq_dspy.eval.tables.table import EvalTable, System
 from kraq_dspy.models.lms.roles import LanguageModels

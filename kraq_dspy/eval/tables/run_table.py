@@ -6,11 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from kraq_dspy.errors import EvaluationError, MissingExtraError
-from kraq_dspy.eval.learned import learned_by, learned_note
-from kraq_dspy.eval.tables import asking, catalogue_search, index_measures, pair_writing, question_quality
-from kraq_dspy.eval.tables.data import ExampleSet, load
-from kraq_dspy.eval.tables.indexes import prepared
-from kraq_dspy.eval.tables.references import with_model_references
+from kraq_dspy.eval.questions import learned_by, learned_note
+from kraq_dspy.eval.tables import asking, catalogue_search, index_measures, question_quality
+from kraq_dspy.eval.tables.data import ExampleSet, load, prepared, with_model_references
 from kraq_dspy.eval.tables.run import Run, RunOptions
 from kraq_dspy.eval.tables.scoring import require_metric
 from kraq_dspy.eval.tables.table import EvalTable
@@ -25,7 +23,6 @@ MEASURES: Mapping[str, Callable[[Run, Path], None]] = {
     "answers": asking.measure,
     "retrievers": asking.measure,
     "qa_search": catalogue_search.measure,
-    "qa_pairs": pair_writing.measure,
     "index": index_measures.measure,
 }
 """What writes the rows of a table, by its kind."""
@@ -71,7 +68,9 @@ def run_table(
         folder = options.out / name
         run = Run(table, questions, settings, embedder, options, progress, [*notes, *_learned(questions)])
         if table.references == "model":
-            run.questions = with_model_references(run, folder)
+            models = run.models(settings)
+            run.questions = with_model_references(questions, folder, models, progress)
+            models.close()
         MEASURES[table.kind](run, folder)
         folders.append(folder)
     return folders

@@ -8,11 +8,10 @@ import dspy
 
 from kraq_dspy.errors import ConfigError, EvaluationError, did_you_mean
 from kraq_dspy.eval.datasets import Example
-from kraq_dspy.eval.judging.judges import AnsweredQuestion, BinaryJudge, Judge, RubricJudge, judge_answers
-from kraq_dspy.eval.judging.without_references import JUDGED, JudgedMetric
-from kraq_dspy.eval.metrics.diversity import distinct_documents, hit_distance
+from kraq_dspy.eval.judges import JUDGED, AnsweredQuestion, BinaryJudge, Judge, JudgedMetric, RubricJudge, judge_answers
 from kraq_dspy.eval.metrics.for_dspy import METRICS, RANKINGS, Metric, named_metric, similarity_metric
 from kraq_dspy.eval.metrics.generation import require_packages
+from kraq_dspy.eval.metrics.retrieval import distinct_documents, hit_distance
 from kraq_dspy.models.lms.structured.adapter import KraqAdapter
 from kraq_dspy.ports import Embedder
 

@@ -17,13 +17,12 @@ KINDS = {
     "answers": "program",
     "retrievers": "retriever",
     "qa_search": "approach",
-    "qa_pairs": "step",
     "index": "measure",
 }
 """What a table compares, and the key under which a system says what it is. Of questions: how near they come to
 reference questions. Of answers: programs over an index. Of retrievers: what they find at several budgets. Of qa_search:
-prepared answers, and a program before or behind them. Of qa_pairs: passages put into question-answer pairs. Of index:
-what an index is made of, and what making it takes."""
+prepared answers, and a program before or behind them. Of index: what an index is made
+of, and what making it takes."""
 
 DATASET_NAMES = {"hotpotqa": "hotpot_qa", "triviaqa": "trivia_qa", "pubhealth": "pub_health"}
 """The papers' spelling, and the name under which the set can be fetched."""

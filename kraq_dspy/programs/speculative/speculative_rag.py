@@ -48,9 +48,9 @@ SPECULATIVE_PRESETS = {
 class SpeculativeOptions:
     """Sizes of a data set of the papers (`preset`), each of which may be overruled; TriviaQA's without one."""
 
-    n: int | None = option(None, "Passages to cluster (the papers' N).", least=1, flag="--passages", counts="passages")
-    k: int | None = option(None, "Their clusters.", least=1, flag="--clusters")
-    m: int | None = option(None, "Drafts.", least=1, flag="--drafts")
+    n: int | None = option(None, "Passages to cluster (the papers' N).", least=1, counts="passages")
+    k: int | None = option(None, "Their clusters.", least=1)
+    m: int | None = option(None, "Drafts.", least=1)
     preset: Literal["bioasq", "hotpotqa", "triviaqa", "pubhealth"] | None = option(None, "Sizes as in the papers.")
     scorer: Literal["kraq", "wang2024", "drafter_only", "vote"] = option("kraq", "How a draft is chosen.")
     seed: int = option(0, "Of the clusters and of the draw of subsets.", least=0)

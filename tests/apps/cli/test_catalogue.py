@@ -1,9 +1,7 @@
 """`kraq catalogue` over a real index, in this process: what is added, shown, reviewed, made, and goes stale."""
 
-import io
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +9,6 @@ import pytest
 import typer
 
 from kraq_dspy.asset.store.catalogue import CATALOGUE, Catalogue
-from kraq_dspy.asset.store.index import Index
-from kraq_dspy.build.catalogue.sources import flag_stale
 from kraq_dspy.build.index.build import build_index
 from kraq_dspy.errors import CatalogueConflictError, CatalogueError, ConfigError, UnknownRecordError
 from kraq_dspy.records import Document
@@ -180,72 +176,6 @@ def test_a_seeded_catalogue_waits_for_review_and_a_second_run_asks_nothing(
         forget_catalogue(built)
 
 
-@pytest.fixture
-def typed(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Lines for whoever reads from the terminal next."""
-
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    return lambda *lines: monkeypatch.setattr("sys.stdin", Terminal("".join(f"{line}\n" for line in lines)))
-
-
-def statuses(capsys: pytest.CaptureFixture[str], index: Path) -> dict[int, str]:
-    return {entry["number"]: entry["status"] for entry in as_json(capsys, "list", index)}
-
-
-def test_a_person_goes_through_what_waits_and_every_decision_is_written_at_once(
-    index: Path, typed: Callable[..., None], capsys: pytest.CaptureFixture[str]
-) -> None:
-    kraq(capsys, "catalogue", "add", index, WHO, "Lord Byron.", "--source", "byron", "--pending")
-    for question in ("Why?", "When?", "Where?"):
-        kraq(capsys, "catalogue", "add", index, question, "Perhaps.", "--pending")
-    typed("a", "x", "e", "Because.", "shelley", "e", "", "e", "Because.", "byron; ada", "r")  # then the end of input
-    shown = kraq(capsys, "catalogue", "review", index, "--by", "bob")
-    assert "1 byron: byron Lord Byron wrote Don Juan." in " ".join(shown.split())
-    assert "1 approved, 1 answered, 1 removed, 0 skipped" in shown
-    assert statuses(capsys, index) == {1: "approved", 2: "approved", 4: "pending"}
-    answered = as_json(capsys, "show", index, 2)["entry"]
-    assert (answered["answer"], answered["changed_by"]) == ("Because.", "bob")
-    assert [source["document_id"] for source in answered["sources"]] == ["byron", "ada"]
-    typed("s")
-    assert as_json(capsys, "review", index)["skipped"] == 1
-    typed("q")
-    assert as_json(capsys, "review", index, "--status", "stale") == {
-        "approved": 0, "answered": 0, "removed": 0, "skipped": 0
-    }  # fmt: skip
-
-
-def test_an_answer_that_went_stale_shows_what_changed_and_is_served_again_once_approved(
-    index: Path, typed: Callable[..., None], capsys: pytest.CaptureFixture[str]
-) -> None:
-    kraq(capsys, "catalogue", "add", index, WHO, "Lord Byron.", "--source", "byron", "--source", "ada")
-    with Index.open(index, write=True) as opened:
-        opened.add([Document("byron", "byron", "Lord Byron wrote Don Juan and Cain.")])
-        opened.delete(Document, ["ada"])
-        assert flag_stale(opened) == [1]
-    typed("a")
-    shown = kraq(capsys, "catalogue", "review", index)
-    assert "byron changed" in shown
-    assert "ada gone" in shown
-    [entry] = as_json(capsys, "list", index, "--status", "approved")
-    assert [source["document_id"] for source in entry["sources"]] == ["byron"]
-    with Index.open(index) as opened:
-        assert flag_stale(opened) == []
-
-
-def test_a_review_needs_a_person_or_a_model(index: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    kraq(capsys, "catalogue", "add", index, WHO, "Lord Byron.", "--pending")
-    for words, message in (
-        ([], "standard input is none"),
-        (["--approve"], "goes with --model"),
-        (["--status", "approved"], "need no review"),
-    ):
-        with pytest.raises(ConfigError, match=message):
-            kraq(capsys, "catalogue", "review", index, *words)
-
-
 def test_what_a_program_failed_at_is_answered_by_a_model_and_waits(
     built: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -254,16 +184,16 @@ def test_what_a_program_failed_at_is_answered_by_a_model_and_waits(
         catalogue.collect(WHO, "I do not know", [])
         catalogue.collect("Xylophone zebra?", "I do not know", [], "nothing found")
         catalogue.close()
-        assert as_json(capsys, "review", built, "--classes")["nothing found"] == {"failed": 1, "answered": 0}
+        assert "programs failed: 1 nothing found" in kraq(capsys, "catalogue", "list", built)
         with pytest.raises(ConfigError, match="no class 'lost' of failures"):
-            kraq(capsys, "catalogue", "review", built, "--failure", "lost")
-        report = as_json(capsys, "review", built, "--model")
+            kraq(capsys, "catalogue", "answer", built, "--failure", "lost")
+        report = as_json(capsys, "answer", built)
         assert (report["model"], report["asked"], report["answered"], report["unanswered"]) == ("embedded", 2, 1, 1)
         known, unknown = as_json(capsys, "list", built)
         assert (known["status"], "Byron" in known["answer"], known["changed_by"]) == ("pending", True, "embedded")
         assert "byron" in {source["document_id"] for source in known["sources"]}
         assert (unknown["answer"], unknown["sources"]) == ("", [])
-        shown = kraq(capsys, "catalogue", "review", built, "--model", "--approve", "--limit", 1)
+        shown = kraq(capsys, "catalogue", "answer", built, "--approve", "--limit", 1)
         assert "not answered 1" in " ".join(shown.split())
     finally:
         forget_catalogue(built)

@@ -32,17 +32,17 @@ def test_questions_are_answered_one_after_another_and_kept(index: Path) -> None:
 
 
 def test_what_is_asked_for_beyond_what_is_there_is_noted(index: Path) -> None:
-    done = CliRunner().invoke(app, ["ask", str(index), "Who wrote notes?", "--n", "100000", "-k", "77"])
+    done = CliRunner().invoke(app, ["ask", str(index), "Who wrote notes?", "-P", "n=100000", "-k", "77"])
     assert done.exit_code == 0
     assert "n is 100,000; the index has" in done.stderr
     assert "k is 77; the index has 2 passages." in done.stderr
     assert "the index has" not in CliRunner().invoke(app, ["ask", str(index), "Who wrote notes?"]).stderr
 
 
-def test_an_option_of_another_program_is_said_with_its_programs(index: Path) -> None:
-    done = CliRunner().invoke(app, ["ask", str(index), "Who?", "-p", "traditional", "--n", "3"])
+def test_an_option_of_another_program_is_said_with_those_that_there_are(index: Path) -> None:
+    done = CliRunner().invoke(app, ["ask", str(index), "Who?", "-p", "traditional", "-P", "n=3"])
     assert done.exit_code != 0
-    assert "--n is no option of the program 'traditional'; it is one of combined" in str(done.exception)
+    assert "The program 'traditional' has no option 'n'; its options: k, explain" in str(done.exception)
 
 
 def test_the_program_changes_within_the_session_and_a_wrong_word_does_not_end_it(index: Path) -> None:

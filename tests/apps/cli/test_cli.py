@@ -155,11 +155,10 @@ def test_ask_shows_a_person_the_answer_and_the_passages(kraq: WarmShell, index: 
     assert "and 2 more: --evidence 3" in one.stdout
 
 
-def test_help_is_short_unless_all_of_it_is_wanted(kraq: WarmShell) -> None:
-    assert "--scan" not in kraq("ask", "--help").stdout
-    everything = kraq("ask", "--help-all").stdout
-    for flag in ("--scan", "--drafts", "--variant", "--alpha", "--no-collect"):
-        assert flag in everything
+def test_programs_and_retrievers_are_listed_with_their_options(kraq: WarmShell) -> None:
+    listed = kraq("ask", "--programs").stdout
+    for words in ("combined  Retrieves with your question", "alpha=0.5  Share of the passages", "  mmr  "):
+        assert words in listed
 
 
 def test_export_and_import_graphrag_are_inverse(kraq: WarmShell, index: Path, tmp_path: Path) -> None:
@@ -188,7 +187,7 @@ def test_export_in_other_formats(kraq: WarmShell, index: Path, tmp_path: Path, f
         (["index", ".", "--out", "i.kraq", "--api-base", "http://localhost:1"], 2, "--lm"),
         (["index", ".", "--out", "i.kraq", "--config", "."], 2, "cannot be read: Is a directory"),
         (["ak", "i.kraq", "Who?"], 2, "Did you mean 'ask'?"),
-        (["status", "i.kraq", "--wach"], 2, "--watch"),
+        (["status", "i.kraq", "--jsno"], 2, "--json"),
         (["nonsense"], 2, "nonsense"),
     ],
 )
@@ -209,7 +208,7 @@ def test_bad_input_gets_a_message_and_an_exit_code(
         (["--retriever", "nonsense"], "there are: dense"),
         (["--lm", "nonsense/model"], "nonsense"),
         (["--lm", "m.gguf"], "--lm gguf/m.gguf"),
-        (["-p", "speculative", "--clusters", "50", "--passages", "3"], "lower the clusters"),
+        (["-p", "speculative", "-P", "k=50", "-k", "3"], "lower the clusters"),
     ],
 )
 def test_ask_names_what_it_knows(kraq: WarmShell, index: Path, words: list[str], says: str) -> None:

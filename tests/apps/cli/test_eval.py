@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kraq_dspy.apps.cli.tables import TABLES
-from kraq_dspy.eval.papers.catalogue import papers_tables
+from kraq_dspy.eval.papers import papers_tables
 from tests.conftest import WarmShell
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "hotpotqa-mini"
@@ -45,7 +45,7 @@ def test_a_table_of_ones_own_is_run_and_reported_as_json_and_nothing_else(run: t
     assert only["header"]["dataset"] == "hotpotqa-mini"
     assert [system["name"] for system in only["systems"]] == ["traditional", "combined"]
     assert [system["n"] for system in only["systems"]] == [2, 2]
-    assert output["files"] == ["runs/mine/report.md", "runs/mine/report.html"]
+    assert output["files"] == ["runs/mine/report.html"]
     assert (folder / "runs" / "mine" / "hotpotqa-mini" / "rows.jsonl").exists()
 
 

@@ -66,8 +66,8 @@ def test_a_program_is_optimized_saved_and_used(kraq: WarmShell, folder: Path) ->
     again = kraq(*words, "--json", cwd=folder)
     assert again.stderr == ""
     report = json.loads(again.stdout)
-    assert report["calls"]["paid"] == 0  # the first run's answers are kept
-    assert report["rows"] == {"learned_from": 6, "measured_on": 6}
+    assert report["usage"]["calls"] == 0  # the first run's answers are kept
+    assert (report["n_train"], len(report["after"])) == (6, 6)
     assert any("cannot improve" in problem for problem in report["problems"])
     question_words = ("ask", "people.kraq", "Where did Jane Austen live?", "--program-state", "combined.json", "--json")
     assert json.loads(kraq(*question_words, cwd=folder).stdout)["answer"]

@@ -49,7 +49,7 @@ def test_qa_rag_makes_pairs_while_the_question_waits_until_they_are_made_in_adva
     assert as_json(capsys, "precompute", index, "--qa-pairs", "--estimate")["expected"]["calls"] == 0
     assert (after["n_made"], after["n_looked_up"]) == (0, 3)
     assert "Byron" in after["answer"] == before["answer"]
-    shown = " ".join(kraq(capsys, "ask", index, QUESTION, "-p", "qa-rag", "--variant", "type1").split())
+    shown = " ".join(kraq(capsys, "ask", index, QUESTION, "-p", "qa-rag", "-P", "variant=type1").split())
     assert "? Who wrote Don Juan?" in shown
     assert "question-answer pairs; passages: 3 looked up" in shown
 
@@ -72,7 +72,7 @@ def test_graph_searches_show_what_they_went_by(index: Path, capsys: pytest.Captu
     local = kraq(capsys, "ask", index, QUESTION, "-p", "graph-local")
     assert "Lord Byron" in local
     assert "relationships," in local
-    everywhere = as_json(capsys, "ask", index, QUESTION, "-p", "graph-global", "--level", "0")
+    everywhere = as_json(capsys, "ask", index, QUESTION, "-p", "graph-global", "-P", "level=0")
     assert everywhere["n_batches"] == 1
     assert all(hit["why"] == "report" for hit in everywhere["hits"])
 
@@ -96,12 +96,12 @@ def test_more_passages_than_there_are_and_a_level_below_the_deepest_are_told(
     app(["ask", str(index), QUESTION, "-p", "traditional"], standalone_mode=False)
     assert "to be found" not in capsys.readouterr().err
     with pytest.raises(ConfigError, match="level of the reports is 99; the deepest of this index is"):
-        kraq(capsys, "ask", index, QUESTION, "-p", "graph-global", "--level", "99")
+        kraq(capsys, "ask", index, QUESTION, "-p", "graph-global", "-P", "level=99")
 
 
 def test_options_of_another_program_are_refused(index: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(ConfigError, match="variant"):
-        kraq(capsys, "ask", index, QUESTION, "-p", "traditional", "--variant", "v")
+        kraq(capsys, "ask", index, QUESTION, "-p", "traditional", "-P", "variant=v")
     with pytest.raises(ConfigError, match="finds its own evidence"):
         kraq(capsys, "ask", index, QUESTION, "-p", "graph-local", "--retriever", "bm25")
 

@@ -53,10 +53,10 @@ def test_prepared_answers_come_first_and_the_program_named_answers_the_rest(
         "catalogue",
         2,
     )
-    answer = ask(capsys, index, "Who designed the Analytical Engine?", "--over", "traditional", "--k", "2")
+    answer = ask(capsys, index, "Who designed the Analytical Engine?", "-P", "over=traditional", "--k", "2")
     assert (answer["source"], answer["entry"], len(answer["hits"])) == ("program", None, 2)
     assert "Babbage" in answer["answer"]
-    paired = ask(capsys, index, "Who designed the Analytical Engine?", "--over", "qa-rag", "--variant", "type1")
+    paired = ask(capsys, index, "Who designed the Analytical Engine?", "-P", "over=qa-rag", "-P", "variant=type1")
     assert paired["sub_questions"]
 
 
@@ -64,17 +64,17 @@ def test_another_year_is_turned_down_and_shown_to_a_person(index: Path, capsys: 
     shown = " ".join(kraq(capsys, "ask", index, "When did Babbage meet Lovelace in 1834?", "-p", "qa-search").split())
     assert "entry 1 is another question: When did Babbage meet Lovelace in 1833? (another number: 1834, 1833)" in shown
     assert "not in the catalogue: 1 block" in shown
-    let_through = ask(capsys, index, "When did Babbage meet Lovelace in 1834?", "--check", "none", "--scan", "full")
+    let_through = ask(capsys, index, "When did Babbage meet Lovelace in 1834?", "-P", "check=none", "-P", "scan=full")
     assert let_through["answer"] == "On 5 June 1833."
     shown = " ".join(kraq(capsys, "ask", index, "who wrote don juan", "-p", "qa-search").split())
     assert "entry 2, version 1 (word for word): Who wrote Don Juan?" in shown
 
 
 def test_what_cannot_be_answered_is_noted_unless_told_not_to(index: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    shown = kraq(capsys, "ask", index, "Xyzzy plugh?", "-p", "qa-search", "--over", "traditional", "--no-collect")
+    shown = kraq(capsys, "ask", index, "Xyzzy plugh?", "-p", "qa-search", "-P", "over=traditional", "-P", "collect=no")
     assert "noted for review" not in shown
-    shown = kraq(capsys, "ask", index, "Xyzzy plugh?", "-p", "qa-search", "--over", "traditional")
-    assert "noted for review: kraq catalogue review" in shown
+    shown = kraq(capsys, "ask", index, "Xyzzy plugh?", "-p", "qa-search", "-P", "over=traditional")
+    assert "noted for review: kraq explore" in shown
     [pending] = Catalogue(index / CATALOGUE, write=False).entries("pending")
     assert (pending.question, pending.asked) == ("Xyzzy plugh?", 1)
 
@@ -93,13 +93,13 @@ def test_what_a_table_or_an_optimizer_tries_is_not_noted(index: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["-p", "combined", "--scan", "full"], "--scan is no option of the program 'combined'"),
-        (["-p", "combined", "--over", "k2rag"], "--over is no option"),
-        (["-p", "qa-search", "--scan", "wide"], "'scan' is wide; expected one of narrow, nearest, full, exhaustive"),
-        (["-p", "qa-search", "--check", "twice"], "expected one of model, rules, none"),
-        (["-p", "qa-search", "--over", "qa-search"], "not of itself"),
-        (["-p", "qa-search", "--over", "magic"], "no program 'magic'"),
-        (["-p", "qa-search", "--drafts", "2"], "--drafts is no option"),
+        (["-p", "combined", "-P", "scan=full"], "The program 'combined' has no option 'scan'"),
+        (["-p", "qa-search", "-P", "scan=wide"], "'scan' is wide; expected one of narrow, nearest, full, exhaustive"),
+        (["-p", "qa-search", "-P", "check=twice"], "expected one of model, rules, none"),
+        (["-p", "qa-search", "-P", "over=qa-search"], "not of itself"),
+        (["-p", "qa-search", "-P", "over=magic"], "no program 'magic'"),
+        (["-p", "qa-search", "-P", "m=2"], "The program 'combined' has no option 'm'"),
+        (["-p", "graph-global", "-k", "2"], "is given no number of passages"),
     ],
 )
 def test_what_does_not_fit_is_refused(

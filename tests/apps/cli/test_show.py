@@ -118,7 +118,7 @@ def test_what_the_machine_lacks_is_said_in_words(
     def fail() -> None:
         raise error
 
-    monkeypatch.setattr(program, "make_app", lambda words: fail)
+    monkeypatch.setattr(program, "make_app", lambda: fail)
     with pytest.raises(SystemExit) as ended:
         program.run()
     assert ended.value.code == 1

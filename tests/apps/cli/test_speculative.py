@@ -46,7 +46,7 @@ def precomputed(kraq: WarmShell, index: Path) -> Path:
 
 
 def test_speculative_answers_with_its_drafts_scores_and_times(kraq: WarmShell, index: Path) -> None:
-    answer = as_json(kraq, "ask", index, "Who wrote Don Juan?", "-p", "speculative", "--passages", "3", "--drafts", "4")
+    answer = as_json(kraq, "ask", index, "Who wrote Don Juan?", "-p", "speculative", "-k", "3", "-P", "m=4")
     assert "Byron" in answer["answer"]
     assert len(answer["drafts"]) == len(answer["scores"]) == 2  # 3 passages in 2 clusters
     assert answer["timings"]["wall"] > answer["timings"]["embed"] > 0
@@ -54,7 +54,7 @@ def test_speculative_answers_with_its_drafts_scores_and_times(kraq: WarmShell, i
 
 
 def test_efficient_looks_up_and_says_which_question_stood_in(kraq: WarmShell, precomputed: Path) -> None:
-    answer = as_json(kraq, "ask", precomputed, "Who wrote Don Juan?", "-p", "efficient", "--scorer", "vote")
+    answer = as_json(kraq, "ask", precomputed, "Who wrote Don Juan?", "-p", "efficient", "-P", "scorer=vote")
     assert (answer["proxy_used"], answer["n_looked_up"], answer["n_embedded"]) == (True, 3, 0)
     assert answer["timings"]["embed"] == 0
     shown = kraq("ask", precomputed, "Who wrote Don Juan?", "-p", "efficient")
@@ -83,10 +83,10 @@ def test_the_calibrated_threshold_is_kept_and_guards_the_next_question(
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (("--alpha", "0.5"), 2, "--alpha is no option of the program 'speculative'"),
-        (("--preset", "squad"), 2, "'preset' is squad; expected one of bioasq, hotpotqa"),
-        (("--scorer", "best"), 2, "'scorer' is best; expected one of kraq, wang2024"),
-        (("--scorer", "wang2024"), 1, "'embedded' cannot score prompts"),
+        (("-P", "alpha=0.5"), 2, "The program 'speculative' has no option 'alpha'"),
+        (("-P", "preset=squad"), 2, "'preset' is squad; expected one of bioasq, hotpotqa"),
+        (("-P", "scorer=best"), 2, "'scorer' is best; expected one of kraq, wang2024"),
+        (("-P", "scorer=wang2024"), 1, "'embedded' cannot score prompts"),
     ],
 )
 def test_what_cannot_be_asked_is_refused_with_what_can(

@@ -7,7 +7,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import dspy
 import pyarrow.parquet
 import pytest
 
@@ -17,7 +16,6 @@ from kraq_dspy.asset.store.catalogue import CATALOGUE, Catalogue
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import ConfigError, IndexStateError
 from kraq_dspy.finetune.pairs import read_pairs
-from kraq_dspy.models.lms.roles import LanguageModels
 from tests.apps.dataset.made import COMMUNITIES, TEXTS, made
 from tests.conftest import WarmShell
 
@@ -117,7 +115,6 @@ def test_the_card_says_what_is_in_it_how_it_was_made_and_its_licence(index_dir: 
     for split, count in report.rows.items():
         assert f"path: data/{split}.parquet" in card
         assert f"| {split} | {count} |" in card
-    assert "no critic was asked" in card
     assert f"Questions by origin: kraq {sum(report.rows.values()) - 1}, person 1." in card
 
 
@@ -159,47 +156,6 @@ def test_pairs_of_summary_and_question_are_what_finetune_reads(index_dir: Path, 
     assert {pair.source for pair in pairs} == {"waters.kraq"}
 
 
-def test_rows_that_a_critic_rates_low_are_left_out_and_nothing_is_asked_twice(
-    index_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from kraq_dspy.programs.qa_search.critics import RateSyntheticPair
-
-    rated = []
-
-    async def rate(self: RateSyntheticPair, question: str, answer: str, passage: str) -> dspy.Prediction:
-        rated.append((question, passage))
-        low = "compiler" in question
-        return dspy.Prediction(ratings={"relevance": 2 if low else 5}, rejected_by="relevance" if low else "")
-
-    monkeypatch.setattr(RateSyntheticPair, "aforward", rate)
-    for _ in range(2):
-        with Index.open(index_dir, write=True) as index:
-            models = LanguageModels(index.manifest.settings)
-            report = export_dataset(index, tmp_path / "out", DatasetPlan(least=4), models=models)
-        assert report.rejected == {"relevance": 1}
-        assert report.rows == {"train": 1}
-    assert len(rated) == 2
-    assert ("What about north?", f"Rhine\n{TEXTS['rhine']}\n\nElbe\n{TEXTS['elbe']}") in rated
-    assert "at least 4 of 5; they rejected 1" in (tmp_path / "out" / "README.md").read_text("utf-8")
-
-
-def test_rows_whose_answer_comes_out_otherwise_when_read_again_are_left_out(
-    index_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from kraq_dspy.programs.qa_search.critics import RereadSyntheticPair
-
-    async def reread(self: RereadSyntheticPair, question: str, answer: str, passage: str) -> dspy.Prediction:
-        otherwise = "compiler" in question
-        return dspy.Prediction(again="?" if otherwise else answer, rejected_by="rereading" if otherwise else "")
-
-    monkeypatch.setattr(RereadSyntheticPair, "aforward", reread)
-    with Index.open(index_dir, write=True) as index:
-        models = LanguageModels(index.manifest.settings)
-        report = export_dataset(index, tmp_path / "out", DatasetPlan(reread=True), models=models)
-    assert (report.rejected, report.rows) == ({"rereading": 1}, {"train": 1})
-    assert "from its evidence; 1 came out otherwise" in (tmp_path / "out" / "README.md").read_text("utf-8")
-
-
 def test_an_earlier_export_leaves_nothing_behind(index_dir: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     exported(index_dir, out, EVERYTHING)
@@ -218,11 +174,6 @@ def test_what_cannot_be_made_is_said_with_the_way_out(index_dir: Path, tmp_path:
         exported(index_dir, tmp_path / "out", DatasetPlan(forms=("csv",)))
     with pytest.raises(ConfigError, match="did you mean 'beir'"):
         exported(index_dir, tmp_path / "out", DatasetPlan(forms=("bier",)))
-    for judged in (DatasetPlan(least=3), DatasetPlan(reread=True)):
-        with pytest.raises(ConfigError, match="hand `models` over"):
-            exported(index_dir, tmp_path / "out", judged)
-    with pytest.raises(ConfigError, match="not both"):
-        exported(index_dir, tmp_path / "out", DatasetPlan(least=3, reread=True))
     (index_dir / "catalogue.db").unlink()
     with pytest.raises(
         IndexStateError, match=r"4 without an answer.*kraq catalogue seed.*\(--pending\).*\(--unanswered\)"

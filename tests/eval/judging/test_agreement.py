@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
 from kraq_dspy.errors import EvaluationError
-from kraq_dspy.eval.judging.agreement import cohen_kappa, judge_agreement, known_agreements, write_agreement
+from kraq_dspy.eval.agreement import cohen_kappa, judge_agreement, known_agreements, write_agreement
 
 
 def test_kappa_of_cohens_textbook_table() -> None:

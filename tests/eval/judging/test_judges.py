@@ -6,7 +6,7 @@ from dspy.lm15 import Request, Response
 from dspy.utils.dummies import DummyLM
 
 from kraq_dspy.errors import EvaluationError
-from kraq_dspy.eval.judging.judges import AnsweredQuestion, BinaryJudge, RubricJudge, judge_answers
+from kraq_dspy.eval.judges import AnsweredQuestion, BinaryJudge, RubricJudge, judge_answers
 
 
 def asked(number: int, answer: str = "Oslo", **more: Any) -> AnsweredQuestion:

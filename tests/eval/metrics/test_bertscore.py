@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from kraq_dspy.errors import EvaluationError, ModelError
-from kraq_dspy.eval.metrics.bertscore import DEFAULT_MODEL, BertScorer
+from kraq_dspy.eval.metrics.generation import DEFAULT_MODEL, BertScorer
 
 
 @pytest.fixture(scope="module")

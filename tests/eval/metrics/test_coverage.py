@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kraq_dspy.errors import EvaluationError
-from kraq_dspy.eval.metrics.coverage import choose_questions, coverage, coverage_curve, nearest_chunks
+from kraq_dspy.eval.metrics.questions import choose_questions, coverage, coverage_curve, nearest_chunks
 
 # Four questions over eight chunks; the third covers most that is new after the first.
 NEAREST = np.array([[0, 1, 2], [0, 1, 3], [4, 5, 6], [2, 3, 4]])

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kraq_dspy.errors import EvaluationError
-from kraq_dspy.eval.metrics.diversity import distinct_documents, hit_distance, mean_pairwise_distance
+from kraq_dspy.eval.metrics.retrieval import distinct_documents, hit_distance, mean_pairwise_distance
 from kraq_dspy.records import Chunk, Hit
 
 

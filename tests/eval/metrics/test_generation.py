@@ -9,8 +9,8 @@ from rouge_score.tokenizers import DefaultTokenizer
 
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.metrics import generation
+from kraq_dspy.eval.metrics.answers import split_words
 from kraq_dspy.eval.metrics.generation import bleu, meteor, rouge_l
-from kraq_dspy.eval.metrics.normalise import split_words
 
 TEXTS = st.lists(st.sampled_from(["the", "cat", "sat", "On", "mat", "北", "京", ".", "é"]), min_size=1, max_size=8).map(
     " ".join

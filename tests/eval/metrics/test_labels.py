@@ -1,7 +1,7 @@
 import pytest
 
 from kraq_dspy.errors import EvaluationError
-from kraq_dspy.eval.metrics.labels import Labels, label_accuracy, parse_label
+from kraq_dspy.eval.metrics.answers import Labels, label_accuracy, parse_label
 
 
 @pytest.mark.parametrize(

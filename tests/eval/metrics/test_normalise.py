@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kraq_dspy.eval.metrics.normalise import (
+from kraq_dspy.eval.metrics.answers import (
     answer_words,
     content_words,
     has_unspaced_script,

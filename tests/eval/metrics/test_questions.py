@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from kraq_dspy.errors import EvaluationError
-from kraq_dspy.eval.metrics.bertscore import BertScorer
+from kraq_dspy.eval.metrics.generation import BertScorer
 from kraq_dspy.eval.metrics.questions import nearest_rows, pair_questions, question_relevance, relevance_at
 
 

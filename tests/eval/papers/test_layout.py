@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from kraq_dspy.eval.papers.catalogue import TablePart, papers_tables
-from kraq_dspy.eval.papers.layout import figures_of, lay_out, value_of
-from kraq_dspy.eval.papers.listing import differences, shown
+from kraq_dspy.eval.papers import TablePart, papers_tables
+from kraq_dspy.eval.papers.listing import differences, figures_of, lay_out, shown, value_of
 from kraq_dspy.eval.rows import ResultRow, RunHeader
 from kraq_dspy.eval.tables.summary import RunSummary, TableSummary, summarise_run
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from kraq_dspy.eval.papers.catalogue import paper_table, papers_tables
+from kraq_dspy.eval.papers import paper_table, papers_tables
 from kraq_dspy.eval.papers.listing import TableStatus, differences, listed, page
 
 RESULTS = Path(__file__).resolve().parents[3] / "docs" / "results"

@@ -10,7 +10,7 @@ import dspy
 import pytest
 from dspy.lm15 import Message, Request, Response, TextPart, Usage
 
-from kraq_dspy.eval.metrics.bertscore import BertScorer
+from kraq_dspy.eval.metrics.generation import BertScorer
 from kraq_dspy.eval.tables.run import RunOptions
 from kraq_dspy.eval.tables.run_table import run_table
 from kraq_dspy.eval.tables.table import EvalTable, read_table

@@ -9,7 +9,7 @@ from stand_in import stand_in
 
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.eval.datasets import Dataset, Example, PassageTriples
-from kraq_dspy.eval.tables.indexes import fingerprint, prepare_index, prepared
+from kraq_dspy.eval.tables.data import fingerprint, prepare_index, prepared
 from kraq_dspy.ports import Embedder
 from kraq_dspy.records import Document
 from kraq_dspy.settings import RoleSettings, Settings

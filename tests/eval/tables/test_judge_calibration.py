@@ -8,11 +8,10 @@ import dspy
 import pytest
 
 from kraq_dspy.errors import ConfigError, EvaluationError
-from kraq_dspy.eval.datasets import Dataset, Example
-from kraq_dspy.eval.judging.judges import AnsweredQuestion
+from kraq_dspy.eval.agreement import LabelledAnswer, calibrate_judge, made_from, read_labelled
+from kraq_dspy.eval.datasets import Example
+from kraq_dspy.eval.judges import AnsweredQuestion
 from kraq_dspy.eval.rows import RunHeader, read_run
-from kraq_dspy.eval.tables.data import ExampleSet
-from kraq_dspy.eval.tables.judge_calibration import LabelledAnswer, calibrate_judge, made_from, read_labelled
 from tests.eval.tables.conftest import Scripted
 
 HEADER = RunHeader("judges", "d", {}, {"seed": 0}, {})
@@ -52,7 +51,7 @@ def test_labels_made_from_gold_answers_are_half_right_and_half_wrong() -> None:
         Example(str(number), f"Capital of {number}?", answers)
         for number, answers in enumerate([("Oslo", "Christiania"), ("Paris",), ("yes",), ()])
     )
-    labelled = made_from(ExampleSet(Dataset("d", (), examples), examples, 0))
+    labelled = made_from(examples, "d")
     assert {(each.answered.id, each.answered.answer, each.right) for each in labelled} == {
         ("0/right", "Christiania", True),
         ("0/wrong", "Paris", False),

@@ -7,7 +7,7 @@ from types import ModuleType
 import pytest
 
 from kraq_dspy.eval.datasets import Dataset, Example
-from kraq_dspy.eval.tables.made_with import data_checksum, machine, memory_mb, model_checksums
+from kraq_dspy.eval.rows import data_checksum, machine, memory_mb, model_checksums
 from kraq_dspy.records import Document
 from kraq_dspy.settings import RoleSettings, Settings
 

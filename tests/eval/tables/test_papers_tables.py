@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from kraq_dspy.eval.metrics.generation import find_wordnet
-from kraq_dspy.eval.papers.catalogue import PaperTable, papers_tables
-from kraq_dspy.eval.tables.report import write_report
+from kraq_dspy.eval.papers import PaperTable, papers_tables
+from kraq_dspy.eval.tables.page import write_report
 from kraq_dspy.eval.tables.summary import summarise
 from kraq_dspy.programs.kraq.pipeline import KRAQ
 from kraq_dspy.settings import RoleSettings, Settings
@@ -47,7 +47,7 @@ def test_a_table_of_the_papers_ends_in_a_report_with_the_papers_rows_and_columns
         for table_id, paper in papers_tables().items()
         if paper.definition == name and not paper.settings
     }
-    report = (tmp_path / "report.md").read_text("utf-8")
+    report = (tmp_path / "report.html").read_text("utf-8")
     assert set(figures) == set(declared)
     for table_id, paper in declared.items():
         assert f"{paper.paper}, {paper.number}: " in report

@@ -9,7 +9,7 @@ from dspy.utils import DummyLM
 
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.eval.datasets import Example
-from kraq_dspy.eval.tables.phrasings import SHORT, Phrasings, question_of
+from kraq_dspy.eval.tables.catalogue_search import SHORT, Phrasings, question_of
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import SilentProgress
 

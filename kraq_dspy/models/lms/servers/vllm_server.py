@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import httpx
 from dspy.lm15 import CollectionLimitError
 
 from kraq_dspy._internal.concurrency import SharedByCopies, run_all
@@ -25,9 +24,6 @@ from kraq_dspy.settings import ROLES, RoleSettings, Settings
 
 RANKS = (8, 16, 32, 64, 128, 256, 320, 512)
 """What vLLM takes for --max-lora-rank."""
-RUNTIME = "VLLM_ALLOW_RUNTIME_LORA_UPDATING"
-RUNTIME_RANK = 64
-"""Places for adapters that come while the server runs, whatever the rank of those that it begins with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,31 +39,27 @@ class Server:
     roles: tuple[str, ...]
     key_env: str | None
 
-    def command(self, program: str = "vllm", *, runtime: bool = False, more: Sequence[str] = ()) -> list[str]:
-        """`more` are options of vLLM's own; `runtime` leaves a place for one more adapter than the roles have.
-
-        Raises ModelError for a folder that is no adapter.
-        """
+    def command(self, program: str = "vllm", *, more: Sequence[str] = ()) -> list[str]:
+        """`more` are options of vLLM's own. Raises ModelError for a folder that is no adapter."""
         place = urlsplit(self.api_base)
         words = [program, "serve", self.base, "--host", place.hostname or "localhost"]
         words += ["--port", str(place.port or (443 if place.scheme == "https" else 80))]
-        if not self.adapters and not runtime:
+        if not self.adapters:
             return [*words, *more]
         configs = [_config(folder) for folder in self.adapters.values()]
-        rank = max([RUNTIME_RANK if runtime else RANKS[0], *(int(config["r"]) for config in configs)])
+        rank = max([RANKS[0], *(int(config["r"]) for config in configs)])
         if rank > RANKS[-1]:
             raise ModelError(f"An adapter has rank {rank}; vLLM takes {RANKS[-1]} at most.")
         words += ["--enable-lora", "--max-lora-rank", str(next(each for each in RANKS if each >= rank))]
-        words += ["--max-loras", str(len(self.adapters) + runtime)]
-        if self.adapters:
-            words += ["--lora-modules", *(f"{name}={folder}" for name, folder in self.adapters.items())]
+        words += ["--max-loras", str(len(self.adapters))]
+        words += ["--lora-modules", *(f"{name}={folder}" for name, folder in self.adapters.items())]
         # Without the layers' names vLLM 0.32 adapts the output layer too, and ends at the first prompt_logprobs.
         layers = sorted({layer for config in configs for layer in _layers(config)})
         return [*words, *(["--lora-target-modules", *layers] if layers else []), *more]
 
-    def environment(self, *, runtime: bool = False) -> dict[str, str]:
-        """What the command needs beside the shell's own: the key, and leave to change adapters. Raises ModelError."""
-        variables = {RUNTIME: "True"} if runtime else {}
+    def environment(self) -> dict[str, str]:
+        """What the command needs beside the shell's own: the key. Raises ModelError."""
+        variables = {}
         if self.key_env:
             key = os.environ.get(self.key_env)
             if not key:
@@ -75,11 +67,10 @@ class Server:
             variables["VLLM_API_KEY"] = key
         return variables
 
-    def shown(self, *, runtime: bool = False, more: Sequence[str] = ()) -> str:
+    def shown(self, *, more: Sequence[str] = ()) -> str:
         """The command for a shell, with the name of the key's variable in the key's place."""
         words = [f'VLLM_API_KEY="${self.key_env}"'] if self.key_env else []
-        words += [f"{RUNTIME}=True"] if runtime else []
-        return " ".join([*words, shlex.join(self.command(runtime=runtime, more=more))])
+        return " ".join([*words, shlex.join(self.command(more=more))])
 
 
 def servers_of(settings: Settings) -> list[Server]:
@@ -111,42 +102,6 @@ def servers_of(settings: Settings) -> list[Server]:
     return [
         Server(base, api_base, adapters, tuple(roles), key) for api_base, (base, adapters, roles, key) in models.items()
     ]
-
-
-def load_adapter(api_base: str, name: str, folder: str, *, key: str | None = None) -> None:
-    """Into a server that runs with leave to change adapters. Raises ModelError."""
-    _post(api_base, "load_lora_adapter", {"lora_name": name, "lora_path": folder}, key)
-
-
-def unload_adapter(api_base: str, name: str, *, key: str | None = None) -> None:
-    """Raises ModelError."""
-    _post(api_base, "unload_lora_adapter", {"lora_name": name}, key)
-
-
-def _post(api_base: str, action: str, body: Mapping[str, str], key: str | None) -> None:
-    headers = {"Authorization": f"Bearer {key}"} if key else {}
-    url = f"{api_base.rstrip('/')}/{action}"
-    try:
-        reply = httpx.post(url, json=dict(body), headers=headers, timeout=120)
-    except httpx.HTTPError as error:
-        raise ModelError(f"{api_base} does not answer ({error}). Is the server running?") from error
-    if reply.is_success:
-        return
-    message = _message(reply)
-    if reply.status_code == 404 and message is None:  # there is no such address at all
-        raise ModelError(
-            f"{api_base} does not let adapters be changed: start it with {RUNTIME}=True "
-            f"(`kraq lm serve --runtime-loras`). It message: {reply.text[:200]}"
-        )
-    raise ModelError(f"{api_base} refused ({reply.status_code}): {message or reply.text[:300]}")
-
-
-def _message(reply: httpx.Response) -> str | None:
-    """vLLM's own words for what is wrong; None where it has none."""
-    try:
-        return str(reply.json()["error"]["message"])[:300]
-    except (ValueError, KeyError, TypeError):
-        return None
 
 
 def _config(folder: str) -> dict[str, Any]:

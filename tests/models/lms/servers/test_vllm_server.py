@@ -4,15 +4,13 @@ import json
 import os
 import subprocess
 import sys
-import threading
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
 
 from kraq_dspy.errors import ConfigError, ModelError
 from kraq_dspy.models.lms.local_models import served_name, with_adapter
-from kraq_dspy.models.lms.servers.vllm_server import load_adapter, servers_of, unload_adapter
+from kraq_dspy.models.lms.servers.vllm_server import servers_of
 from kraq_dspy.settings import RoleSettings, Settings
 
 URL = "http://localhost:8123/v1"
@@ -47,7 +45,7 @@ def test_the_command_serves_the_base_once_with_the_adapters_of_its_roles(
         ).split()
     )
     monkeypatch.setenv("THE_KEY", "secret")
-    assert server.shown(runtime=True).startswith('VLLM_API_KEY="$THE_KEY" VLLM_ALLOW_RUNTIME_LORA_UPDATING=True vllm')
+    assert server.shown().startswith('VLLM_API_KEY="$THE_KEY" vllm')
     assert "secret" not in server.shown()
     assert server.environment() == {"VLLM_API_KEY": "secret"}
     assert with_adapter(settings(folder).role("generator")).model == f"hosted_vllm/{name}"
@@ -60,13 +58,11 @@ def test_a_role_with_several_addresses_has_a_command_for_each() -> None:
     assert [server.roles for server in servers] == [("answerer", "judge")] * 2
 
 
-def test_a_server_whose_adapters_may_change_has_room_for_one_more_of_a_larger_rank(folder: str) -> None:
+def test_options_of_vllm_go_to_it_and_a_server_without_adapters_has_none(folder: str) -> None:
     [server] = servers_of(settings(folder))
-    command = " ".join(server.command(runtime=True, more=("--dtype", "float32")))
-    assert "--max-loras 2" in command
+    command = " ".join(server.command(more=("--dtype", "float32")))
     assert command.endswith("--lora-target-modules q_proj v_proj --dtype float32")
     [bare] = servers_of(Settings(roles={"answerer": settings(folder).roles["answerer"]}))
-    assert bare.command(runtime=True)[-5:] == ["--enable-lora", "--max-lora-rank", "64", "--max-loras", "1"]
     assert "--enable-lora" not in bare.command()
 
 
@@ -88,30 +84,6 @@ def test_what_one_server_cannot_do_is_refused(folder: str) -> None:
         servers_of(settings(f"{folder}/nowhere"))
     with pytest.raises(ModelError, match="cannot take the adapter"):
         with_adapter(RoleSettings(model="openai/gpt-4o", adapter=folder))
-    with pytest.raises(ModelError, match="does not answer"):
-        unload_adapter("http://127.0.0.1:9/v1", "generator")
-
-
-def test_a_server_that_does_not_let_adapters_be_changed_is_told_from_one_that_does_not_know_them() -> None:
-    bodies = ['{"detail": "Not Found"}', '{"error": {"message": "no adapter found in it", "code": 404}}']
-
-    class Absent(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            self.send_response(404)
-            self.end_headers()
-            self.wfile.write(bodies.pop(0).encode())
-
-        def log_message(self, format: str, *args: object) -> None:
-            return
-
-    with HTTPServer(("127.0.0.1", 0), Absent) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        url = f"http://127.0.0.1:{server.server_port}/v1"
-        with pytest.raises(ModelError, match="start it with VLLM_ALLOW_RUNTIME_LORA_UPDATING=True"):
-            load_adapter(url, "generator", "somewhere")
-        with pytest.raises(ModelError, match=r"refused \(404\): no adapter found in it"):
-            load_adapter(url, "generator", "somewhere")
-        server.shutdown()
 
 
 def test_the_command_line_prints_it_or_becomes_it(folder: str, tmp_path: Path) -> None:

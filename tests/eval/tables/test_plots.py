@@ -7,7 +7,7 @@ import pytest
 from kraq_dspy.eval.latency import Percentiles
 from kraq_dspy.eval.rows import ResultRow, RunHeader
 from kraq_dspy.eval.statistics import Interval
-from kraq_dspy.eval.tables.report.plots import COLOURS, GREY, plots
+from kraq_dspy.eval.tables.plots import COLOURS, GREY, plots
 from kraq_dspy.eval.tables.summary import Cell, Latency, RunSummary, SystemSummary
 
 METRICS = ("recall@5", "recall@10")

@@ -1,12 +1,16 @@
 """Writes the summary as one HTML page: no script, no network, every text of documents and models escaped."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from html import escape
+from pathlib import Path
+from typing import Any
 
+from kraq_dspy._internal.files import replaced
 from kraq_dspy.errors import MissingExtraError
+from kraq_dspy.eval.papers.listing import figures_of, write_figures
 from kraq_dspy.eval.rows import ResultRow
-from kraq_dspy.eval.tables.report.grids import Grid, facts, failed_questions, grids, paper_grids
-from kraq_dspy.eval.tables.report.plots import Plot, plots
+from kraq_dspy.eval.tables.grids import Grid, facts, failed_questions, grids, paper_grids
+from kraq_dspy.eval.tables.plots import Plot, plots
 from kraq_dspy.eval.tables.summary import RunSummary, TableSummary
 
 EXAMPLES = 20  # questions shown on which a system and the baseline differ
@@ -46,6 +50,33 @@ summary { cursor: pointer; }
 
 # Whatever a document's text tries, the page loads nothing and runs nothing.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+
+
+def write_report(summary: TableSummary, folder: Path) -> list[Path]:
+    """`report.html`, and `figures.json` for the tables of the papers.
+
+    Without matplotlib the page says so in the place of its plots.
+    """
+    figures = figures_of(summary)
+    made_with = {
+        **summary.runs[0].header.made_with,
+        **{name: max(run.header.extra.get(name, 0) for run in summary.runs) for name in ("asked", "documents")},
+        "settings": _telling(summary.runs[0].header.settings),
+    }
+    write_figures(figures, folder, made_with)
+    file = folder / "report.html"
+    with replaced(file) as draft:
+        draft.write_text(page(summary), "utf-8")
+    return [file]
+
+
+def _telling(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Those that the papers set otherwise than a user's defaults, as kraq.toml spells them."""
+    return {
+        f"[{section}] {name}": settings[section][name]
+        for section, name in (("questions", "names"), ("summaries", "context"), ("summaries", "min_entities"))
+        if name in settings.get(section, {})
+    }
 
 
 def page(summary: TableSummary) -> str:

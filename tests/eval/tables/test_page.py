@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from kraq_dspy.eval.rows import ResultRow, RunHeader
-from kraq_dspy.eval.tables.report import markdown, page, write_report
+from kraq_dspy.eval.tables.page import page, write_report
 from kraq_dspy.eval.tables.summary import TableSummary, summarise_run
 
 EVIL = "<script>alert(1)</script><img src=https://example.com/x onerror=alert(2)> & $x$ | `a` *b* [c](d)"
@@ -131,18 +131,9 @@ def test_failures_are_in_the_report_with_their_number() -> None:
     assert "&lt;script&gt;alert(1)" in text
 
 
-def test_markdown_keeps_its_tables_whatever_a_cell_says() -> None:
-    lines = markdown(summary()).splitlines()
-    tables = [line for line in lines if line.startswith("|")]
-    for line in tables:
-        columns = len(re.findall(r"(?<!\\)\|", line))
-        assert columns >= 3
-    assert "<script>" not in "\n".join(lines)
-
-
 def test_the_files_are_written_beside_the_rows(tmp_path: Path) -> None:
     files = write_report(summary(), tmp_path)
-    assert [file.name for file in files] == ["report.md", "report.html"]
+    assert [file.name for file in files] == ["report.html"]
     assert all(file.stat().st_size > 1000 for file in files)
     assert (tmp_path / "report.html").stat().st_size < 1_000_000
 

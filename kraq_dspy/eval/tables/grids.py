@@ -3,11 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from kraq_dspy.eval.papers.layout import figures_of
-from kraq_dspy.eval.papers.listing import shown
+from kraq_dspy.eval.papers.listing import figures_of, shown
 from kraq_dspy.eval.statistics import Interval
-from kraq_dspy.eval.tables.beside import RunsBeside
-from kraq_dspy.eval.tables.summary import Cell, Latency, RunSummary, SystemSummary, TableSummary
+from kraq_dspy.eval.tables.summary import Cell, Latency, RunsBeside, RunSummary, SystemSummary, TableSummary
 
 SIGNIFICANT = 0.05
 _STAGES = ("retrieve", "proxy", "lookup", "embed", "cluster", "draft_max", "verify_max", "select", "answer")

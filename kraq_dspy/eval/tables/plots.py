@@ -16,7 +16,7 @@ import numpy as np
 
 from kraq_dspy.errors import needs
 from kraq_dspy.eval.statistics import Interval
-from kraq_dspy.eval.tables.report.grids import own_systems
+from kraq_dspy.eval.tables.grids import own_systems
 from kraq_dspy.eval.tables.summary import RunSummary, SystemSummary
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from kraq_dspy.eval.tables.report.grids import ABOUT, Grid, facts, failed_questions, grids, paper_grids
+from kraq_dspy.eval.tables.grids import ABOUT, Grid, facts, failed_questions, grids, paper_grids
 from kraq_dspy.eval.tables.summary import RunSummary, TableSummary
 
 FAILED = 5

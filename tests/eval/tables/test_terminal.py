@@ -4,8 +4,8 @@ from io import StringIO
 
 from rich.console import Console
 
-from kraq_dspy.eval.tables.report.grids import Grid
-from kraq_dspy.eval.tables.report.terminal import print_grid
+from kraq_dspy.eval.tables.grids import Grid
+from kraq_dspy.eval.tables.terminal import print_grid
 
 GRID = Grid(
     "Scores",

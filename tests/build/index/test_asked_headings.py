@@ -1,0 +1,46 @@
+"""Every community asks about a heading of its own; one without a summary asks, too, where its heading announces one."""
+
+from pathlib import Path
+
+from kraq_dspy import build_index
+from kraq_dspy.asset.store.index import Index
+from kraq_dspy.build.index.asked_headings import headings_asked
+from kraq_dspy.records import Community
+
+PASSAGES = {
+    "a": "Guide\n## Connecting an antenna\nConnect an antenna to the TV. Then search for channels.",
+    "b": "Guide\n## Changing the language\nOpen the settings. Pick another language.",
+}
+
+
+def passages_of(chunk_ids: tuple[str, ...]) -> list[str]:
+    return [PASSAGES[id] for id in chunk_ids]
+
+
+def community(id: str, level: int, chunk_ids: tuple[str, ...]) -> Community:
+    return Community(id, level, None, (), ("e",), (), chunk_ids)
+
+
+def test_no_two_communities_get_one_heading_and_the_broadest_chooses_first() -> None:
+    communities = [community("narrow", 1, ("a",)), community("broad", 0, ("a", "b")), community("other", 1, ("b",))]
+    chosen = headings_asked(communities, passages_of, "")
+    assert {id: heading.question for id, heading in chosen.items()} == {
+        "broad": "How do I connect an antenna?",
+        "other": "How do I change the language?",
+    }
+    assert chosen["other"].heading == "Changing the language"
+    assert chosen["other"].text == "Open the settings. Pick another language."
+
+
+def test_headings_that_no_summary_covers_are_asked_about_in_an_index(tmp_path: Path) -> None:
+    sections = [
+        "# Connecting an antenna\n\nConnect the cable to the Acme TV. Ask Globex for help with the Acme TV.",
+        "# Changing the language\n\nThe language of a Menu is changed here. Choose Menu and another language.",
+    ]
+    for number, text in enumerate(sections):
+        (tmp_path / f"{number}.md").write_text(text)
+    build_index(tmp_path, tmp_path / "out.kraq")
+    with Index.open(tmp_path / "out.kraq") as index:
+        asked = {question.text for question in index.questions(source="kraq")}
+    assert any(question.startswith("How do I connect an antenna") for question in asked)
+    assert any(question.startswith("How do I change the language") for question in asked)
