@@ -12,12 +12,12 @@ from rich.padding import Padding
 from rich.panel import Panel
 from rich.text import Text
 
+from kraq_dspy._internal.options import options_of
 from kraq_dspy.apps.cli.logs import tell_what_is_cut_off
 from kraq_dspy.apps.cli.options import ChosenProgram, IndexDir, Json, Models, opened
 from kraq_dspy.apps.cli.terminal import counted, note, output, print_json, printable, say, short
 from kraq_dspy.apps.lines import prediction_lines
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.programs.shared.spec import options_of
 
 if TYPE_CHECKING:
     import dspy

@@ -265,7 +265,7 @@ def _list_programs(is_wanted: bool) -> None:
     """Prints what there is to choose from, with the options of each, and ends."""
     if not is_wanted:
         return
-    from kraq_dspy.programs.shared.spec import options_of
+    from kraq_dspy._internal.options import options_of
     from kraq_dspy.workspace.registry import PROGRAMS, RETRIEVERS
 
     for title, flag, specs in (("Programs", "-P", PROGRAMS), ("Retrievers", "--retriever-option", RETRIEVERS)):
