@@ -240,17 +240,6 @@ class Limits:
         typer.Option(min=0, metavar="MONEY", help="The same for money; prices stand in kraq.toml, by role."),
     ] = None
 
-    def divided(self, parts: int) -> "Limits":
-        """Those of each of several processes. Raises ConfigError where nothing would be left."""
-        each = Limits(
-            None if self.max_calls is None else self.max_calls // parts,
-            None if self.max_tokens is None else self.max_tokens // parts,
-            None if self.max_cost is None else self.max_cost / parts,
-        )
-        if (self.max_calls and not each.max_calls) or (self.max_tokens and not each.max_tokens):
-            raise ConfigError(f"The limits cannot be divided among {parts} workers: take fewer --workers.")
-        return each
-
     def of(self, settings: "Settings") -> "MeterLimits | None":
         """With the prices that the settings give; None where nothing is limited."""
         from kraq_dspy.models.lms.meter import Limits as MeterLimits

@@ -75,7 +75,6 @@ _REFUSED = {
     "404": "There is no such record, index or program.",
     "413": "The request is too large.",
     "422": "A value is missing, unknown or out of range.",
-    "429": "Too many requests; Retry-After says when.",
     "503": "Busy, or an index is just being changed; Retry-After says when.",
 }
 
@@ -274,9 +273,8 @@ def not_found(what: str, name: str) -> RequestError:
     return RequestError(404, "not_found", f"There is no {what} {name[:80]!r} in this index.")
 
 
-def busy(message: str, seconds: int, *, status: int = 503) -> RequestError:
-    code = "too_many_requests" if status == 429 else "busy"
-    return RequestError(status, code, f"{message} Try again in {seconds} s.", {"Retry-After": str(seconds)})
+def busy(message: str, seconds: int) -> RequestError:
+    return RequestError(503, "busy", f"{message} Try again in {seconds} s.", {"Retry-After": str(seconds)})
 
 
 _OF_KINDS: tuple[tuple[type[BaseException], int, str, str], ...] = (
