@@ -300,6 +300,11 @@ class ChosenProgram:
         ),
     ] = False
 
+    @property
+    def is_default(self) -> bool:
+        """Whether nobody chose anything, so that an answer that was prepared will do."""
+        return not any(dataclasses.astuple(self))
+
     def choice(self) -> "ProgramChoice":
         """Raises ConfigError before anything is opened."""
         from kraq_dspy.programs.shared.spec import words_of

@@ -84,13 +84,20 @@ class Slot:
 
 @dataclass(frozen=True)
 class ProgramCall:
-    """A question to a program of an index; `choice` says which program with which options."""
+    """A question to a program of an index; `choice` says which program with which options. Where it `may_be_prepared`,
+    an answer of the catalogue goes before the program's."""
 
     served: ServedIndex
     choice: ProgramChoice
     program: "dspy.Module"
     question: str
     slot: Slot
+    may_be_prepared: bool = False
+
+    async def prepared(self) -> "dspy.Prediction | None":
+        if not self.may_be_prepared:
+            return None
+        return await asyncio.to_thread(self.served.space.prepared, self.question)
 
 
 class UsageCount:
@@ -112,7 +119,7 @@ async def ask(call: ProgramCall) -> dict[str, Any]:
     async with call.slot:
         with working_on(STAGE, uuid4().hex, count.journal):
             started = time.perf_counter()
-            prediction = await call.served.space.aask(call.question, call.program)
+            prediction = await call.prepared() or await call.served.space.aask(call.question, call.program)
             return await asyncio.to_thread(_answer_json, call, prediction, count.usage, time.perf_counter() - started)
 
 
@@ -127,6 +134,9 @@ async def stream(call: ProgramCall) -> AsyncGenerator[tuple[str, dict[str, Any]]
         async with call.slot:
             with working_on(STAGE, uuid4().hex, count.journal):
                 started = time.perf_counter()
+                if prepared := await call.prepared():
+                    yield "answer", await asyncio.to_thread(_answer_json, call, prepared, count.usage, 0.0)
+                    return
                 async with aclosing(call.served.space.astream(call.question, call.program)) as values:
                     async for value in values:
                         if isinstance(value, StatusMessage):

@@ -23,7 +23,6 @@ from kraq_dspy.errors import (
     ServerDownError,
     UnknownRecordError,
 )
-from kraq_dspy.workspace.choices import DEFAULT_PROGRAM
 
 Answer = TypeVar("Answer", bound=Callable[..., Any])
 
@@ -212,7 +211,10 @@ class AskRequest(BaseModel):
     model_config = ConfigDict(extra="forbid", json_schema_extra={"example": {"question": "Who wrote Ulysses?"}})
 
     question: Annotated[str, Field(min_length=1, max_length=QUESTION)]
-    program: Annotated[str, Field(max_length=100, description="One of those that /api/status lists.")] = DEFAULT_PROGRAM
+    program: Annotated[
+        str | None,
+        Field(max_length=100, description="One of /api/status; without one a prepared answer or the default."),
+    ] = None
     retriever: Annotated[str | None, Field(max_length=200, description="What finds the passages.")] = None
     options: Annotated[dict[str, int | float | bool | str | None], Field(description="Of the program: {'k': 10}.")] = {}
     index: str | None = None
