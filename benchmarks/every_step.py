@@ -26,8 +26,8 @@ from dspy.utils.callback import BaseCallback
 
 from kraq_dspy.apps.cli import main as kraq
 from kraq_dspy.eval.judges import AnsweredQuestion, BinaryJudge, RubricJudge
+from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.models.lms.roles import make_lm
-from kraq_dspy.models.lms.structured.adapter import KraqAdapter
 from kraq_dspy.settings import RoleSettings
 from kraq_dspy.signatures.learning import SummarizeEvidence
 from kraq_dspy.signatures.speculative import ExplainResponse

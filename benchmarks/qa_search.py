@@ -44,8 +44,8 @@ from kraq_dspy.asset.store.catalogue import Catalogue, NewEntry
 from kraq_dspy.asset.store.served_answers import ServedAnswers
 from kraq_dspy.asset.store.vectors import LocalVectorStore
 from kraq_dspy.models.embedders import load_embedder
+from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.models.lms.roles import make_lm
-from kraq_dspy.models.lms.structured.adapter import KraqAdapter
 from kraq_dspy.ports import Embedder, Vectors
 from kraq_dspy.programs.qa_search.near_miss import FUNCTION
 from kraq_dspy.programs.qa_search.program import SCANS, QASearch

@@ -14,8 +14,8 @@ from pathlib import Path
 import dspy
 
 from kraq_dspy.asset.store.index import Index
+from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.models.lms.roles import make_lm
-from kraq_dspy.models.lms.structured.adapter import KraqAdapter
 from kraq_dspy.programs.kraq.pipeline import KRAQ
 from kraq_dspy.records import Community, Summary
 from kraq_dspy.settings import EMBEDDED, RoleSettings, Settings

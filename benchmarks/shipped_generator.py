@@ -35,9 +35,9 @@ from stand_in import machine
 
 from kraq_dspy.eval.statistics import bootstrap_mean
 from kraq_dspy.models.embedders import load_embedder
+from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.models.lms.local_models import QUESTIONS, adapter_folder, weights_hash
 from kraq_dspy.models.lms.roles import make_lm
-from kraq_dspy.models.lms.structured.adapter import KraqAdapter
 from kraq_dspy.programs.kraq.describe import AskQuestion
 from kraq_dspy.programs.kraq.question_text import stands_alone as is_of_its_text
 from kraq_dspy.settings import EncoderSettings, RoleSettings

@@ -29,8 +29,8 @@ from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.instructed import InstructedRow, InstructedStore
 from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.models.embedders.instructed import load_instructed_embedder
+from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.models.lms.roles import make_lm
-from kraq_dspy.models.lms.structured.adapter import KraqAdapter
 from kraq_dspy.ports import Vectors
 from kraq_dspy.programs.retrievers.questions import NearestQuestions
 from kraq_dspy.programs.retrievers.words_and_meaning import DenseRetriever

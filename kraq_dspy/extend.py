@@ -20,15 +20,15 @@ if TYPE_CHECKING:  # for type checkers and editors; the names that are there are
     from kraq_dspy.asset.store.catalogue import Catalogue as Catalogue
     from kraq_dspy.models.embedders import load_embedder as load_embedder
     from kraq_dspy.models.embedders.text_encoder import as_embedder as as_embedder
+    from kraq_dspy.models.lms.adapter import KraqAdapter as KraqAdapter
     from kraq_dspy.models.lms.kraq_lm import KraqLM as KraqLM
     from kraq_dspy.models.lms.meter import Limits as Limits
     from kraq_dspy.models.lms.meter import Meter as Meter
     from kraq_dspy.models.lms.meter import Price as Price
+    from kraq_dspy.models.lms.retry import Backoff as Backoff
     from kraq_dspy.models.lms.roles import LanguageModels as LanguageModels
     from kraq_dspy.models.lms.roles import make_lm as make_lm
-    from kraq_dspy.models.lms.servers.retry import Backoff as Backoff
-    from kraq_dspy.models.lms.structured.adapter import KraqAdapter as KraqAdapter
-    from kraq_dspy.models.lms.structured.schemas import Form as Form
+    from kraq_dspy.models.lms.schemas import Form as Form
     from kraq_dspy.ports import ChunkSource as ChunkSource
     from kraq_dspy.ports import Embedder as Embedder
     from kraq_dspy.ports import InstructedEmbedder as InstructedEmbedder
@@ -71,7 +71,7 @@ if TYPE_CHECKING:  # for type checkers and editors; the names that are there are
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
-        "kraq_dspy.models.lms.servers.retry": ("Backoff",),
+        "kraq_dspy.models.lms.retry": ("Backoff",),
         "kraq_dspy._internal.both_ways": ("at_once", "blocking", "call"),
         "kraq_dspy._internal.clock": ("Clock", "answer_listeners"),
         "kraq_dspy._internal.step": ("FittingPredict",),
@@ -81,8 +81,8 @@ __getattr__, __dir__, __all__ = lazy_names(
         "kraq_dspy.models.lms.kraq_lm": ("KraqLM",),
         "kraq_dspy.models.lms.meter": ("Limits", "Meter", "Price"),
         "kraq_dspy.models.lms.roles": ("LanguageModels", "make_lm"),
-        "kraq_dspy.models.lms.structured.adapter": ("KraqAdapter",),
-        "kraq_dspy.models.lms.structured.schemas": ("Form",),
+        "kraq_dspy.models.lms.adapter": ("KraqAdapter",),
+        "kraq_dspy.models.lms.schemas": ("Form",),
         "kraq_dspy.ports": (
             "ChunkSource",
             "Embedder",

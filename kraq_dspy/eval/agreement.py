@@ -21,7 +21,7 @@ from kraq_dspy.eval.judges import AnsweredQuestion, BinaryJudge, Judge, RubricJu
 from kraq_dspy.eval.metrics.answers import normalise_answer
 from kraq_dspy.eval.rows import ResultRow, RowWriter, RunHeader, read_run
 from kraq_dspy.eval.statistics import Interval, bootstrap_mean
-from kraq_dspy.models.lms.structured.adapter import KraqAdapter
+from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.ports import Progress, SilentProgress
 
 AGREEMENT_FILE = "agreement.json"

@@ -18,7 +18,7 @@ from kraq_dspy._internal.step import Step
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.metrics.answers import check_prediction, check_references
 from kraq_dspy.eval.metrics.for_dspy import evidence_of
-from kraq_dspy.models.lms.structured.adapter import KraqAdapter
+from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.programs.shared.steps import check_steps, extra_outputs
 from kraq_dspy.records import Failure

@@ -14,7 +14,7 @@ from kraq_dspy._internal.files import json_objects
 from kraq_dspy.asset.corpus.chunk import sentence_spans
 from kraq_dspy.errors import TrainingError
 from kraq_dspy.finetune.token_rows import Chat
-from kraq_dspy.models.lms.structured.adapter import KraqAdapter
+from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.records import content_id
 from kraq_dspy.signatures import DraftAnswer, GenerateQuestion
 

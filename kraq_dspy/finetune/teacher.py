@@ -19,8 +19,8 @@ from kraq_dspy.eval.datasets import Dataset
 from kraq_dspy.eval.datasets.dataset import Example
 from kraq_dspy.eval.metrics.questions import nearest_rows
 from kraq_dspy.finetune.pairs import Pair, leak
+from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.models.lms.roles import LanguageModels
-from kraq_dspy.models.lms.structured.adapter import KraqAdapter
 from kraq_dspy.ports import Embedder, Progress, SilentProgress
 from kraq_dspy.programs.kraq.describe import shown_summary
 from kraq_dspy.records import Summary

@@ -18,8 +18,8 @@ from kraq_dspy._internal.dspy_internals import thawed
 from kraq_dspy._internal.step import NearestDemos, held, put
 from kraq_dspy.errors import ConfigError, KraqError, ModelError
 from kraq_dspy.eval.metrics.for_dspy import Metric
+from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.models.lms.roles import LanguageModels, lm_in_program
-from kraq_dspy.models.lms.structured.adapter import KraqAdapter
 from kraq_dspy.optimize.kept_answers import KeptAnswers, Spending, kept_model
 from kraq_dspy.optimize.optimizers import NO_LIMIT, Job, Method, find_optimizer
 from kraq_dspy.optimize.rows import Split

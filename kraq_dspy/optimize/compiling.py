@@ -19,9 +19,9 @@ from kraq_dspy.eval.metrics.generation import BertScorer
 from kraq_dspy.eval.statistics import Comparison, compare
 from kraq_dspy.models.embedders import load_embedder, resolve_encoder
 from kraq_dspy.models.embedders.text_encoder import EmbedderLike, as_embedder
+from kraq_dspy.models.lms.enforcement import known_enforcement
 from kraq_dspy.models.lms.meter import Price, prices_of
 from kraq_dspy.models.lms.roles import LanguageModels, ModelsLike, as_models
-from kraq_dspy.models.lms.structured.enforcement import known_enforcement
 from kraq_dspy.optimize.compile_run import CompileRun, Learned, learned_by
 from kraq_dspy.optimize.kept_answers import KeptAnswers, Spending
 from kraq_dspy.optimize.optimizers import Method, Optimizer, Sizes, find_optimizer

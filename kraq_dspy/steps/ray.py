@@ -16,11 +16,11 @@ import pyarrow as pa
 from kraq_dspy import errors
 from kraq_dspy.asset.store.results import ResultStore
 from kraq_dspy.errors import ConfigError, KraqError, needs
+from kraq_dspy.models.lms.adapter import possible_forms
 from kraq_dspy.models.lms.kraq_lm import KraqLM
 from kraq_dspy.models.lms.local_models import with_adapter
 from kraq_dspy.models.lms.meter import Answer, TappedJournal
 from kraq_dspy.models.lms.roles import LanguageModels, configured_lm, make_lm
-from kraq_dspy.models.lms.structured.adapter import possible_forms
 from kraq_dspy.ports import Progress
 from kraq_dspy.records import Usage
 from kraq_dspy.settings import RoleSettings

@@ -37,7 +37,7 @@ from kraq_dspy.models.embedders.text_encoder import EmbedderLike, as_embedder
 from kraq_dspy.models.lms.envelope import Flaw, flaws_heard, with_flaws
 from kraq_dspy.models.lms.meter import within_span
 from kraq_dspy.models.lms.roles import LanguageModels, ModelsLike, answerer_for, as_models, fill_in, lent, own_adapter
-from kraq_dspy.models.lms.servers.vllm_server import make_prompt_scorer
+from kraq_dspy.models.lms.vllm_server import make_prompt_scorer
 from kraq_dspy.ports import Embedder, InstructedEmbedder, PromptScorer, Retriever
 from kraq_dspy.programs.k2rag import Shorten
 from kraq_dspy.programs.retrievers import KnownMetadata, NearestQuestions, QuestionCommunities, SummaryTree

@@ -11,7 +11,7 @@ from kraq_dspy.errors import ConfigError
 from kraq_dspy.finetune import TrainSettings, finetunable_lm
 from kraq_dspy.finetune.pairs import Pair
 from kraq_dspy.finetune.provider import LocalLoRA
-from kraq_dspy.models.lms.structured.adapter import KraqAdapter
+from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.settings import RoleSettings
 from kraq_dspy.signatures import GenerateQuestion
 

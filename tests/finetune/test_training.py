@@ -15,9 +15,9 @@ from kraq_dspy.errors import ModelError, TrainingError
 from kraq_dspy.finetune import training
 from kraq_dspy.finetune.token_rows import IGNORED, TrainSettings, hold_out, token_row
 from kraq_dspy.finetune.training import Trained, train_adapter
+from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.models.lms.engines.transformers_engine import engine_of
 from kraq_dspy.models.lms.roles import make_lm
-from kraq_dspy.models.lms.structured.adapter import KraqAdapter
 from kraq_dspy.ports import SilentProgress
 from kraq_dspy.settings import RoleSettings
 from kraq_dspy.signatures import GenerateQuestion

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from stand_in import StandIn, stand_in
 
 from kraq_dspy._internal.step import FittingPredict, halves
+from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.models.lms.roles import make_lm
-from kraq_dspy.models.lms.structured.adapter import KraqAdapter
 from kraq_dspy.ports import Vectors
 from kraq_dspy.programs.graph.graph_local_search import GraphLocalSearch
 from kraq_dspy.programs.kraq.describe import AskQuestion, DescribeCommunity, DescribeEntity

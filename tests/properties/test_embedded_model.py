@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kraq_dspy import signatures
+from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.models.lms.roles import make_lm
-from kraq_dspy.models.lms.structured.adapter import KraqAdapter
 from kraq_dspy.settings import RoleSettings
 
 RECORDED = Path(__file__).parents[1] / "recorded"

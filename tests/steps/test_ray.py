@@ -20,9 +20,9 @@ from stand_in import stand_in
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.build.index.build import build_index
 from kraq_dspy.errors import BudgetExceededError, ConfigError, MissingExtraError, ModelError
+from kraq_dspy.models.lms.adapter import possible_forms
 from kraq_dspy.models.lms.meter import Limits, Meter
 from kraq_dspy.models.lms.roles import LanguageModels, make_lm
-from kraq_dspy.models.lms.structured.adapter import possible_forms
 from kraq_dspy.ports import SilentProgress
 from kraq_dspy.programs.kraq.describe import AskQuestion
 from kraq_dspy.programs.kraq.extract_graph import ExtractGraph

@@ -13,7 +13,7 @@ from kraq_dspy.build.index.build import build_index
 from kraq_dspy.build.prepare.instructed import Precomputation
 from kraq_dspy.build.prepare.preparations import PREPARATIONS
 from kraq_dspy.models.embedders.instructed import load_instructed_embedder
-from kraq_dspy.models.lms.structured.adapter import KraqAdapter
+from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.ports import SilentProgress
 from kraq_dspy.records import Document
 from kraq_dspy.settings import CommunitySettings, ResolveSettings, RoleSettings, RunSettings, Settings

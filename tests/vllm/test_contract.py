@@ -21,7 +21,7 @@ from kraq_dspy.models.lms.engines.transformers_engine import AsyncTransformersEn
 from kraq_dspy.models.lms.kraq_lm import KraqLM
 from kraq_dspy.models.lms.logprobs import field_logprobs, mean_logprob, take_logprobs
 from kraq_dspy.models.lms.roles import make_lm
-from kraq_dspy.models.lms.servers.vllm_server import make_prompt_scorer
+from kraq_dspy.models.lms.vllm_server import make_prompt_scorer
 from kraq_dspy.ports import Vectors
 from kraq_dspy.programs.speculative.scoring import WangScore
 from kraq_dspy.programs.speculative.speculative_rag import SpeculativeRAG

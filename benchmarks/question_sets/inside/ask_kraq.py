@@ -16,8 +16,8 @@ from job import run
 def ask(job: dict[str, Any]) -> None:
     import dspy
 
+    from kraq_dspy.models.lms.adapter import KraqAdapter
     from kraq_dspy.models.lms.roles import make_lm
-    from kraq_dspy.models.lms.structured.adapter import KraqAdapter
     from kraq_dspy.programs.kraq.describe import AskQuestion, AskRandomQuestion
     from kraq_dspy.settings import RoleSettings
 

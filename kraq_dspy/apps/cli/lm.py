@@ -98,7 +98,7 @@ def serve(
     json: Json = False,
 ) -> None:
     """Print the vLLM command for the roles with hosted_vllm/ models in kraq.toml, or run it."""
-    from kraq_dspy.models.lms.servers.vllm_server import servers_of
+    from kraq_dspy.models.lms.vllm_server import servers_of
 
     servers = servers_of(config.written(config.file()))  # a server of one's own is started, and none is sent anything
     if role is not None:

@@ -47,7 +47,7 @@ def set_up_logs(*, verbose: bool, as_json: bool) -> None:
     for talkative in ("httpx", "httpcore", "urllib3"):
         logging.getLogger(talkative).setLevel(logging.WARNING)
     # Whoever has several servers wants to know that one is gone.
-    logging.getLogger("kraq_dspy.models.lms.servers.transport").setLevel(
+    logging.getLogger("kraq_dspy.models.lms.transport").setLevel(
         logging.NOTSET if verbose or as_json else logging.WARNING
     )
     # A small model's list that runs to max_tokens is kept as far as it is complete: nothing to warn of in every call.

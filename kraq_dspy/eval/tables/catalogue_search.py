@@ -33,10 +33,10 @@ from kraq_dspy.eval.tables.asking import SystemRunner, prepared_space
 from kraq_dspy.eval.tables.run import Run
 from kraq_dspy.eval.tables.scoring import RIGHT
 from kraq_dspy.eval.tables.table import System
+from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.models.lms.kraq_lm import KraqLM
 from kraq_dspy.models.lms.meter import prices_of, working_on
 from kraq_dspy.models.lms.roles import LanguageModels
-from kraq_dspy.models.lms.structured.adapter import KraqAdapter
 from kraq_dspy.ports import Progress
 from kraq_dspy.programs.kraq.question_text import MARKS
 from kraq_dspy.programs.qa_search.program import QASearch

@@ -25,9 +25,9 @@ from kraq_dspy.eval.datasets.dataset import is_dataset
 from kraq_dspy.eval.questions import without_learned
 from kraq_dspy.eval.tables.table import DATASET_NAMES
 from kraq_dspy.models.embedders import load_embedder, resolve_encoder
+from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.models.lms.meter import working_on
 from kraq_dspy.models.lms.roles import LanguageModels
-from kraq_dspy.models.lms.structured.adapter import KraqAdapter
 from kraq_dspy.ports import Embedder, Progress, SilentProgress
 from kraq_dspy.programs.shared.state import read_state
 from kraq_dspy.records import content_id

@@ -12,7 +12,7 @@ from kraq_dspy.eval.judges import JUDGED, AnsweredQuestion, BinaryJudge, Judge, 
 from kraq_dspy.eval.metrics.for_dspy import METRICS, RANKINGS, Metric, named_metric, similarity_metric
 from kraq_dspy.eval.metrics.generation import require_packages
 from kraq_dspy.eval.metrics.retrieval import distinct_documents, hit_distance
-from kraq_dspy.models.lms.structured.adapter import KraqAdapter
+from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.ports import Embedder
 
 SIMILARITY, JUDGE, RUBRIC, RIGHT = "answer_similarity", "judge", "rubric", "right"

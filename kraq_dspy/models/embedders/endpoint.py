@@ -20,8 +20,8 @@ from kraq_dspy._internal.concurrency import run_all
 from kraq_dspy._internal.dspy_internals import NetworkError
 from kraq_dspy.errors import ModelError, UnembeddableError
 from kraq_dspy.models.embedders.text_encoder import TextEncoder
-from kraq_dspy.models.lms.servers.bounded import BoundedTransport, ReplyLimits
-from kraq_dspy.models.lms.servers.retry import CONTEXT_OVERFLOW, Backoff
+from kraq_dspy.models.lms.bounded import BoundedTransport, ReplyLimits
+from kraq_dspy.models.lms.retry import CONTEXT_OVERFLOW, Backoff
 from kraq_dspy.ports import Vectors
 
 logger = logging.getLogger(__name__)

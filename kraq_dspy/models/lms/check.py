@@ -16,10 +16,10 @@ from dspy.utils.exceptions import DSPyError
 from pydantic import ValidationError
 
 from kraq_dspy._internal.options import type_adapter
+from kraq_dspy.models.lms.adapter import KraqAdapter
+from kraq_dspy.models.lms.enforcement import enforces_schema, reason_of
 from kraq_dspy.models.lms.kraq_lm import KraqLM
 from kraq_dspy.models.lms.meter import Meter, working_on
-from kraq_dspy.models.lms.structured.adapter import KraqAdapter
-from kraq_dspy.models.lms.structured.enforcement import enforces_schema, reason_of
 from kraq_dspy.records import Usage
 
 EXTRACTION = ("ExtractElements", "NameElements")

@@ -18,12 +18,12 @@ from dspy.utils.exceptions import LMConfigurationError
 from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy._internal.step import NearestDemos, Step
 from kraq_dspy.errors import ConfigError, ModelError
+from kraq_dspy.models.lms.adapter import ADAPTER
 from kraq_dspy.models.lms.engines.engine import engines
 from kraq_dspy.models.lms.kraq_lm import KraqLM, adopted
 from kraq_dspy.models.lms.local_models import QUESTIONS, with_adapter
 from kraq_dspy.models.lms.meter import Meter
-from kraq_dspy.models.lms.servers.retry import Backoff
-from kraq_dspy.models.lms.structured.adapter import ADAPTER
+from kraq_dspy.models.lms.retry import Backoff
 from kraq_dspy.ports import Embedder
 from kraq_dspy.settings import QUESTIONS_BASE, ROLES, RoleSettings, Settings
 

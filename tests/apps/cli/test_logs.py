@@ -64,5 +64,5 @@ def test_that_replies_were_cut_is_told_to_those_who_want_everything_and_not_in_t
 
 def test_that_one_of_several_servers_is_gone_is_told_to_everybody() -> None:
     set_up_logs(verbose=False, as_json=False)
-    assert logging.getLogger("kraq_dspy.models.lms.servers.transport").isEnabledFor(logging.WARNING)
-    assert not logging.getLogger("kraq_dspy.models.lms.servers.retry").isEnabledFor(logging.WARNING)
+    assert logging.getLogger("kraq_dspy.models.lms.transport").isEnabledFor(logging.WARNING)
+    assert not logging.getLogger("kraq_dspy.models.lms.retry").isEnabledFor(logging.WARNING)

@@ -13,7 +13,7 @@ from rich.text import Text
 from kraq_dspy.apps.cli import ask as asking
 from kraq_dspy.apps.cli import program, terminal
 from kraq_dspy.errors import KraqError, MissingExtraError, ModelError, counted, needs
-from kraq_dspy.models.lms.structured.adapter import UnreadableReplyError
+from kraq_dspy.models.lms.adapter import UnreadableReplyError
 from kraq_dspy.records import Chunk, Hit
 from kraq_dspy.signatures import AnswerQuestion
 from kraq_dspy.workspace.choices import choose_program

@@ -9,7 +9,7 @@ from kraq_dspy.eval.metrics.for_dspy import exact_match, named_metric
 from kraq_dspy.eval.rows import metric_column, read_run
 from kraq_dspy.eval.tables.data import load
 from kraq_dspy.eval.tables.table import EvalTable, System
-from kraq_dspy.models.lms.structured.adapter import KraqAdapter
+from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.workspace import Workspace
 from tests.eval.tables.conftest import Toy
 

@@ -7,8 +7,8 @@ import pytest
 
 from kraq_dspy import signatures
 from kraq_dspy.models.lms.check import MAIN_JOB, check_model, inputs_of
+from kraq_dspy.models.lms.retry import Backoff
 from kraq_dspy.models.lms.roles import make_lm
-from kraq_dspy.models.lms.servers.retry import Backoff
 from kraq_dspy.settings import RoleSettings
 from kraq_dspy.signatures import ConfirmSameEntity, GenerateQuestion
 from tests.models.lms.conftest import Reply, ScriptedServer

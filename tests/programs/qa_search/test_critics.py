@@ -7,7 +7,7 @@ import dspy
 import pytest
 from dspy.utils import DummyLM
 
-from kraq_dspy.models.lms.structured.adapter import KraqAdapter
+from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.programs.qa_search.critics import (
     FIRST,
     REREADING,

@@ -15,7 +15,7 @@ from kraq_dspy.asset.store.catalogue import Catalogue, NewEntry
 from kraq_dspy.asset.store.served_answers import ServedAnswers
 from kraq_dspy.asset.store.vectors import LocalVectorStore
 from kraq_dspy.errors import ConfigError, ServerDownError
-from kraq_dspy.models.lms.structured.adapter import KraqAdapter
+from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.programs.qa_search.program import QASearch, number_in
 from kraq_dspy.records import Chunk, Hit
 from tests.conftest import KeywordEmbedder

@@ -14,7 +14,7 @@ import pytest
 
 from kraq_dspy._internal.step import NearestDemos
 from kraq_dspy.errors import StateError
-from kraq_dspy.models.lms.structured.adapter import KraqAdapter
+from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.programs import KRAQ
 from kraq_dspy.programs.kraq.describe import AskQuestion
 from kraq_dspy.programs.kraq.extract_graph import ExtractGraph

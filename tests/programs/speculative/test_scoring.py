@@ -8,7 +8,7 @@ import dspy
 import pytest
 
 from kraq_dspy.errors import MissingLogprobsError
-from kraq_dspy.models.lms.structured.adapter import KraqAdapter
+from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.programs.speculative.drafts import Draft
 from kraq_dspy.programs.speculative.scoring import (
     DrafterScore,

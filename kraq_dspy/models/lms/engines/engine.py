@@ -26,16 +26,8 @@ from kraq_dspy.models.lms.engines.loops import ReadAlong, has_loop, may_be_close
 from kraq_dspy.models.lms.envelope import WholeCharacters, opened
 from kraq_dspy.models.lms.local_models import GGUF, TRANSFORMERS
 from kraq_dspy.models.lms.meter import Call, Item, Meter, current_item, within_span
-from kraq_dspy.models.lms.servers.retry import (
-    Backoff,
-    Pace,
-    ServerHealth,
-    clearer,
-    first_answer,
-    unreachable,
-    wait_after,
-)
-from kraq_dspy.models.lms.servers.transport import PooledAsync, route_of
+from kraq_dspy.models.lms.retry import Backoff, Pace, ServerHealth, clearer, first_answer, unreachable, wait_after
+from kraq_dspy.models.lms.transport import PooledAsync, route_of
 from kraq_dspy.records import Usage
 from kraq_dspy.settings import EMBEDDED, RoleSettings
 

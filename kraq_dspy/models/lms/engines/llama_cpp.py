@@ -35,7 +35,7 @@ from kraq_dspy._internal.dspy_internals import (
 from kraq_dspy.errors import ModelError, import_extra
 from kraq_dspy.models.lms.engines.gguf_file import GGUFHeader, lora_file, read_gguf, require_fit
 from kraq_dspy.models.lms.local_models import GGUF, adapter_folder, local_file
-from kraq_dspy.models.lms.servers.transport import PooledAsync
+from kraq_dspy.models.lms.transport import PooledAsync
 from kraq_dspy.models.machine import free_cores
 from kraq_dspy.settings import RoleSettings
 

@@ -14,7 +14,7 @@ from typing import Any
 from dspy.lm15 import DataPart, Message, Request, Response, TextPart, TransportError, Usage
 
 from kraq_dspy._internal.dspy_internals import StreamAccumulator, error_class_for_code
-from kraq_dspy.models.lms.structured.repair import without_torn_end
+from kraq_dspy.models.lms.repair import without_torn_end
 
 TIMES = 3
 LIST_UNIT, TEXT_UNIT = 80, 400

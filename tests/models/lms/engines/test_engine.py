@@ -20,11 +20,11 @@ from dspy.utils.exceptions import (
 )
 
 from kraq_dspy.errors import BudgetExceededError, ModelError, ServerDownError
+from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.models.lms.kraq_lm import KraqLM
 from kraq_dspy.models.lms.meter import Limits, Meter, working_on
+from kraq_dspy.models.lms.retry import Backoff
 from kraq_dspy.models.lms.roles import make_lm
-from kraq_dspy.models.lms.servers.retry import Backoff
-from kraq_dspy.models.lms.structured.adapter import KraqAdapter
 from kraq_dspy.records import Usage
 from kraq_dspy.settings import RoleSettings
 from kraq_dspy.steps.direct import CallSlots

@@ -21,12 +21,12 @@ from dspy.lm15 import (
 )
 from dspy.lm15 import Usage as Counted
 
+from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.models.lms.engines.engine import AsyncEngine, CallLedger, Engine
 from kraq_dspy.models.lms.engines.loops import in_loop
 from kraq_dspy.models.lms.kraq_lm import KraqLM
 from kraq_dspy.models.lms.meter import Meter, working_on
-from kraq_dspy.models.lms.servers.retry import Backoff
-from kraq_dspy.models.lms.structured.adapter import KraqAdapter
+from kraq_dspy.models.lms.retry import Backoff
 from kraq_dspy.records import NamedLink, Usage
 from kraq_dspy.settings import RoleSettings
 from kraq_dspy.signatures import NameElements

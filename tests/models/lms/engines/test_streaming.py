@@ -12,11 +12,11 @@ from dspy.streaming import StatusMessage, StreamResponse
 
 from kraq_dspy._internal.both_ways import blocking
 from kraq_dspy._internal.clock import AnswerListener, answer_listeners
+from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.models.lms.engines.engine import AsyncEngine, CallLedger, Engine
 from kraq_dspy.models.lms.kraq_lm import KraqLM, adopted
 from kraq_dspy.models.lms.meter import Meter, working_on
-from kraq_dspy.models.lms.servers.retry import Backoff
-from kraq_dspy.models.lms.structured.adapter import KraqAdapter
+from kraq_dspy.models.lms.retry import Backoff
 from kraq_dspy.ports import Vectors
 from kraq_dspy.programs.k2rag import K2RAG, Shorten
 from kraq_dspy.programs.speculative.scoring import Score, Scorer

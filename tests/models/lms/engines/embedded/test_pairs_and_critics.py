@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import dspy
 import pytest
 
+from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.models.lms.engines.embedded.ask import factoid_pair
 from kraq_dspy.models.lms.engines.embedded.judge import grounded, relevant, stands_alone
 from kraq_dspy.models.lms.roles import make_lm
-from kraq_dspy.models.lms.structured.adapter import KraqAdapter
 from kraq_dspy.settings import RoleSettings
 from kraq_dspy.signatures import RateGroundedness, RateRelevance, RateStandAlone, WriteFactoidPair
 

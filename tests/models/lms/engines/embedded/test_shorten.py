@@ -3,10 +3,10 @@
 import dspy
 import pytest
 
+from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.models.lms.engines.embedded.answer import account
 from kraq_dspy.models.lms.engines.embedded.summarize import shortened
 from kraq_dspy.models.lms.roles import make_lm
-from kraq_dspy.models.lms.structured.adapter import KraqAdapter
 from kraq_dspy.settings import RoleSettings
 from kraq_dspy.signatures import AskSubQuestion, ShortenText, TellFromGraph
 

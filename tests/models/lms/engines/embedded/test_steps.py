@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kraq_dspy.errors import ModelError
+from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.models.lms.engines.embedded import summarize
 from kraq_dspy.models.lms.engines.embedded.answer import answer, nearest
 from kraq_dspy.models.lms.engines.embedded.extract import first_reading, read, second_reading
@@ -18,7 +19,6 @@ from kraq_dspy.models.lms.engines.embedded.names import kind_of, names_in
 from kraq_dspy.models.lms.engines.embedded.summarize import community_summary, merged_description
 from kraq_dspy.models.lms.engines.embedded.text import distinct, sentences
 from kraq_dspy.models.lms.roles import make_lm
-from kraq_dspy.models.lms.structured.adapter import KraqAdapter
 from kraq_dspy.settings import RoleSettings
 from kraq_dspy.signatures import AnswerQuestion, ConfirmSameQuestion, ExtractElements, VerifyDraft
 from tests.conftest import KeywordEmbedder

@@ -9,11 +9,11 @@ import dspy
 import pytest
 from dspy.lm15 import Config, InvalidRequestError, Message, Request
 
+from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.models.lms.engines.engine import CallLedger, Engine
 from kraq_dspy.models.lms.engines.transformers_engine import TransformersEngine
 from kraq_dspy.models.lms.meter import Meter
-from kraq_dspy.models.lms.structured.adapter import KraqAdapter
-from kraq_dspy.models.lms.structured.schemas import reply_schema
+from kraq_dspy.models.lms.schemas import reply_schema
 from kraq_dspy.settings import RoleSettings
 from tests.conftest import TinyModels
 from tests.endless_list import endless_list

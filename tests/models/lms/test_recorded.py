@@ -8,10 +8,10 @@ import pytest
 from dspy.utils.exceptions import AdapterParseError
 
 import kraq_dspy.signatures
+from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.models.lms.logprobs import field_logprobs
-from kraq_dspy.models.lms.structured.adapter import KraqAdapter
 
-RECORDED = Path(__file__).resolve().parents[3] / "recorded"
+RECORDED = Path(__file__).resolve().parents[2] / "recorded"
 
 
 def _rows() -> list[Any]:

@@ -20,14 +20,14 @@ from kraq_dspy._internal.both_ways import each, run
 from kraq_dspy._internal.dspy_internals import AsyncLiteLLMEngine, LiteLLMEngine, LM15Engine, lookup
 from kraq_dspy.consent import own_variables
 from kraq_dspy.errors import MissingExtraError, ModelError, did_you_mean
-from kraq_dspy.models.lms.servers.bounded import (
+from kraq_dspy.models.lms.bounded import (
     AsyncBoundedEngine,
     AsyncBoundedTransport,
     BoundedEngine,
     BoundedTransport,
     ReplyLimits,
 )
-from kraq_dspy.models.lms.servers.retry import unreachable
+from kraq_dspy.models.lms.retry import unreachable
 from kraq_dspy.settings import RoleSettings
 
 NATIVE = ("hosted_vllm", "openai", "ollama", "ollama_chat", "anthropic", "gemini", "groq", "openrouter", "deepseek")

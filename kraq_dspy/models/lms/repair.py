@@ -23,8 +23,8 @@ from pydantic import ValidationError
 from kraq_dspy._internal.display import whole_text
 from kraq_dspy._internal.dspy_internals import parse_value
 from kraq_dspy._internal.options import type_adapter
-from kraq_dspy.models.lms.structured.schemas import choices, record_fields, without_marker
-from kraq_dspy.models.lms.structured.unmarked import unmarked, with_named_texts, without_thinking
+from kraq_dspy.models.lms.schemas import choices, record_fields, without_marker
+from kraq_dspy.models.lms.unmarked import unmarked, with_named_texts, without_thinking
 
 HEADER = re.compile(r"^[ \t>*_`#-]*\[\[? ?##? ?(\w+) ?##? ?\]\]?", re.MULTILINE)  # a line of its own forgives much
 INLINE_HEADER = re.compile(r"\[\[ ## (\w+) ## \]\]")

@@ -19,7 +19,7 @@ from dspy.utils.exceptions import LMInvalidRequestError, LMServerError, LMUnsupp
 
 from kraq_dspy.models.lms.envelope import QUOTED, flaws_heard
 from kraq_dspy.models.lms.meter import working_on
-from kraq_dspy.models.lms.structured.unmarked import without_thinking
+from kraq_dspy.models.lms.unmarked import without_thinking
 from kraq_dspy.settings import RoleSettings
 
 logger = logging.getLogger(__name__)

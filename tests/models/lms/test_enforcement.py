@@ -9,13 +9,13 @@ import pydantic
 import pytest
 
 from kraq_dspy.errors import ConfigError
+from kraq_dspy.models.lms import enforcement
+from kraq_dspy.models.lms.adapter import KraqAdapter, UnreadableReplyError, possible_forms
+from kraq_dspy.models.lms.enforcement import PROBE, enforces_schema, known_enforcement, reason_of
 from kraq_dspy.models.lms.kraq_lm import KraqLM
 from kraq_dspy.models.lms.meter import Meter
+from kraq_dspy.models.lms.retry import Backoff
 from kraq_dspy.models.lms.roles import make_lm
-from kraq_dspy.models.lms.servers.retry import Backoff
-from kraq_dspy.models.lms.structured import enforcement
-from kraq_dspy.models.lms.structured.adapter import KraqAdapter, UnreadableReplyError, possible_forms
-from kraq_dspy.models.lms.structured.enforcement import PROBE, enforces_schema, known_enforcement, reason_of
 from kraq_dspy.settings import RoleSettings, settings_from_dict
 from kraq_dspy.signatures import AnswerQuestion, ConfirmSameEntity, ExtractElements
 from tests.models.lms.conftest import Reply, ScriptedServer

@@ -11,11 +11,11 @@ from dspy.lm15 import TransportError
 from dspy.utils.exceptions import LMInvalidRequestError
 
 from kraq_dspy.errors import ConfigError, ServerDownError
+from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.models.lms.kraq_lm import KraqLM
+from kraq_dspy.models.lms.retry import Backoff
 from kraq_dspy.models.lms.roles import make_lm
-from kraq_dspy.models.lms.servers.retry import Backoff
-from kraq_dspy.models.lms.servers.transport import AsyncSeveralServers, ServerChoice, SeveralServers
-from kraq_dspy.models.lms.structured.adapter import KraqAdapter
+from kraq_dspy.models.lms.transport import AsyncSeveralServers, ServerChoice, SeveralServers
 from kraq_dspy.settings import RoleSettings, read_settings
 from kraq_dspy.steps.direct import bounded_map
 from tests.models.lms.conftest import Reply, ScriptedServer, serving

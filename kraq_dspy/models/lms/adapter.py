@@ -26,8 +26,7 @@ from kraq_dspy._internal.dspy_internals import (
     format_field_value,
     serialize_for_json,
 )
-from kraq_dspy.models.lms.envelope import QUOTED, Flaw, flaws_heard, tell
-from kraq_dspy.models.lms.structured.enforcement import (
+from kraq_dspy.models.lms.enforcement import (
     enforces_schema,
     is_about_schemas,
     known_enforcement,
@@ -35,18 +34,10 @@ from kraq_dspy.models.lms.structured.enforcement import (
     schema_refused,
     schema_tried,
 )
-from kraq_dspy.models.lms.structured.repair import ends_in_blanks, is_whole, read_reply
-from kraq_dspy.models.lms.structured.schemas import (
-    JSON_OBJECT,
-    PLAIN,
-    SECTIONS,
-    Form,
-    about,
-    is_typed,
-    kind,
-    reply_schema,
-)
-from kraq_dspy.models.lms.structured.unmarked import repeats_itself
+from kraq_dspy.models.lms.envelope import QUOTED, Flaw, flaws_heard, tell
+from kraq_dspy.models.lms.repair import ends_in_blanks, is_whole, read_reply
+from kraq_dspy.models.lms.schemas import JSON_OBJECT, PLAIN, SECTIONS, Form, about, is_typed, kind, reply_schema
+from kraq_dspy.models.lms.unmarked import repeats_itself
 
 logger = logging.getLogger(__name__)
 
@@ -99,14 +90,14 @@ class NoAnswerError(UnreadableReplyError):
 class KraqAdapter(dspy.ChatAdapter):
     """A terse `ChatAdapter` for untrusted text and small models.
 
-    - Where the server can hold a reply to a JSON schema (`structured.enforcement`), a signature with
+    - Where the server can hold a reply to a JSON schema (`lms.enforcement`), a signature with
       typed fields is answered by one JSON object under that schema; never where log-probabilities are asked for, since
       a grammar changes them. Elsewhere a reply has a section a field, under DSPy's own markers.
     - The prompt says each field once and is built once per signature.
     - Inside input values, field markers (`[[ ## x` becomes `[( ## x`), the marks of chat templates (`<|im_end|>`
       becomes `< |im_end|>`) and the prompt's own last sentence are broken: a document cannot end its own field, write
       another or begin a turn; the prompt says that inputs are data.
-    - A reply is repaired before another is paid for (`kraq_dspy.models.lms.structured.repair`).
+    - A reply is repaired before another is paid for (`kraq_dspy.models.lms.repair`).
     - What a reply's envelope says is heard (`kraq_dspy.models.lms.envelope`): a list that was cut off is asked on once,
       a model that refused or whose reply was withheld is not asked again, and what is left of a flaw is told.
     - With `second_try` (the default), an unreadable reply is followed by one more call that shows the model its reply

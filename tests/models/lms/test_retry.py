@@ -1,13 +1,88 @@
-"""A second call for an answer that is late: when, where, and which of the two counts."""
+"""Waiting, giving up, and telling a dead server from a failing one."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import pytest
+from dspy import lm15
 
-from kraq_dspy.models.lms.servers.retry import Pace, first_answer
+from kraq_dspy.errors import ModelError, ServerDownError
+from kraq_dspy.models.lms.retry import Backoff, Pace, ServerHealth, clearer, first_answer, unreachable, wait_after
 from kraq_dspy.steps.direct import CallSlots
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        lm15.InvalidRequestError("x"),
+        lm15.AuthError("x"),
+        lm15.BillingError("x", status=429),
+        lm15.RateLimitError("x", retry_after=500),
+    ],
+)
+def test_some_errors_are_not_worth_a_wait(error: lm15.LM15Error) -> None:
+    assert wait_after(error, 0, Backoff(patience_s=120)) is None
+
+
+def test_a_passing_fault_is_worth_one() -> None:
+    assert wait_after(lm15.ServerError("x"), 0, Backoff(first_s=1)) is not None
+
+
+def test_only_silence_is_unreachable() -> None:
+    assert unreachable(lm15.TransportError("refused"))
+    assert unreachable(lm15.TimeoutError("no bytes for 5 s"))
+    assert not unreachable(lm15.TimeoutError("gateway timeout", status=504))
+    assert not unreachable(lm15.ServerError("x", status=500))
+
+
+def test_failures_at_once_wait_for_a_caller_that_gives_up() -> None:
+    health = ServerHealth("somewhere", limit=3, span_s=60)
+    for _ in range(5):
+        health.failed("refused", giving_up=False)
+    health.check()
+    with pytest.raises(ServerDownError, match="somewhere: 6 attempts"):
+        health.failed("refused", giving_up=True)
+    with pytest.raises(ServerDownError):
+        health.check()
+
+
+def test_failures_over_a_while_are_enough() -> None:
+    health = ServerHealth("somewhere", limit=2, span_s=0)
+    health.failed("refused", giving_up=False)
+    with pytest.raises(ServerDownError):
+        health.failed("refused", giving_up=False)
+
+
+def test_an_answer_forgets_the_failures() -> None:
+    health = ServerHealth("somewhere", limit=2, span_s=0)
+    health.failed("refused", giving_up=False)
+    health.answered()
+    health.failed("refused", giving_up=True)
+    health.check()
+
+
+def test_after_a_rest_one_more_failure_is_enough() -> None:
+    health = ServerHealth("somewhere", limit=3, span_s=60, rest_s=0)
+    for _ in range(2):
+        health.failed("refused", giving_up=True)
+    with pytest.raises(ServerDownError):
+        health.failed("refused", giving_up=True)
+    health.check()
+    with pytest.raises(ServerDownError):
+        health.failed("refused", giving_up=True)
+
+
+def test_errors_get_the_name_that_says_what_to_do() -> None:
+    def of(error: lm15.LM15Error) -> Exception:
+        return clearer(error, "openai/x", "https://example.org/v1")
+
+    assert isinstance(of(lm15.AuthError("bad key", status=401)), ModelError)
+    assert isinstance(of(lm15.BillingError("no credit", status=402)), ModelError)
+    assert isinstance(of(lm15.InvalidRequestError("no such model", status=404)), ModelError)
+    assert isinstance(of(lm15.InvalidRequestError("maximum context length is 8", status=400)), lm15.ContextLengthError)
+    plain = lm15.InvalidRequestError("n must be positive", status=400)
+    assert of(plain) is plain
 
 
 class Late(Pace):
@@ -83,8 +158,8 @@ def test_second_calls_are_one_in_twenty_at_most() -> None:
 
 
 def test_a_call_of_the_first_ones_is_late_once_the_others_tell_the_pace(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kraq_dspy.models.lms.servers.retry._UNKNOWN_S", 0.01)
-    monkeypatch.setattr("kraq_dspy.models.lms.servers.retry._LEAST_S", 0.05)
+    monkeypatch.setattr("kraq_dspy.models.lms.retry._UNKNOWN_S", 0.01)
+    monkeypatch.setattr("kraq_dspy.models.lms.retry._LEAST_S", 0.05)
     pace, hanging = Pace(), Calls((60.0, "first"), (0.0, "second"))
 
     async def all_at_once() -> list[str]:
@@ -187,3 +262,32 @@ def test_a_caller_who_leaves_leaves_no_call_behind() -> None:
 
     asyncio.run(left())
     assert calls.begun == calls.cancelled == 3
+
+
+def longest() -> float:
+    return 0.0
+
+
+def shortest() -> float:
+    return 1.0
+
+
+def test_waits_double_up_to_the_longest_and_are_shortened_by_up_to_half() -> None:
+    backoff = Backoff(retries=9, first_s=1, longest_s=5)
+    assert [backoff.wait(attempt, None, longest) for attempt in range(5)] == [1, 2, 4, 5, 5]
+    assert [backoff.wait(attempt, None, shortest) for attempt in range(5)] == [0.5, 1, 2, 2.5, 2.5]
+
+
+def test_retry_after_is_the_least_wait() -> None:
+    assert Backoff(first_s=1).wait(0, 7, longest) == 7
+    assert Backoff(first_s=1).wait(0, 7, shortest) == 7.5
+
+
+def test_a_retry_after_beyond_patience_is_not_waited_for() -> None:
+    assert Backoff(patience_s=120).wait(0, 121) is None
+
+
+def test_no_wait_follows_the_last_attempt() -> None:
+    assert Backoff(retries=2).wait(1) is not None
+    assert Backoff(retries=2).wait(2) is None
+    assert Backoff(retries=0).wait(0) is None

@@ -15,10 +15,10 @@ from dspy.lm15 import CollectionLimitError
 from kraq_dspy._internal.concurrency import SharedByCopies, run_all
 from kraq_dspy._internal.dspy_internals import NetworkError
 from kraq_dspy.errors import ConfigError, ModelError
+from kraq_dspy.models.lms.bounded import BoundedTransport, ReplyLimits
 from kraq_dspy.models.lms.local_models import SERVED, TRANSFORMERS, served_name, with_adapter
 from kraq_dspy.models.lms.logprobs import by_segment
-from kraq_dspy.models.lms.servers.bounded import BoundedTransport, ReplyLimits
-from kraq_dspy.models.lms.servers.transport import key_of
+from kraq_dspy.models.lms.transport import key_of
 from kraq_dspy.ports import PromptScorer
 from kraq_dspy.settings import ROLES, RoleSettings, Settings
 

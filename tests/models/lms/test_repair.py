@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import pytest
 
-from kraq_dspy.models.lms.structured.repair import UnreadableError, coerced, read_reply
+from kraq_dspy.models.lms.repair import UnreadableError, coerced, read_reply
 from kraq_dspy.records import ExtractedClaim, ExtractedEntity, ExtractedRelationship, Finding
 
 ENTITIES = list[ExtractedEntity]

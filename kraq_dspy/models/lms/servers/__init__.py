@@ -1,1 +1,0 @@
-"""Speaks to model servers: transport, retries, prompt scores, and vLLM's command line."""

@@ -1,1 +1,0 @@
-"""Turns signatures into prompts, and replies into typed values."""
