@@ -28,9 +28,8 @@ from kraq_dspy.asset.store.codec import restored, storable
 from kraq_dspy.asset.store.database import Database
 from kraq_dspy.asset.store.graph_files import SIZES, Sizes, partition_sizes, read_sizes, write_sizes
 from kraq_dspy.asset.store.graph_rows import GraphRows
-from kraq_dspy.asset.store.lock import FileLock
 from kraq_dspy.asset.store.manifest import Manifest
-from kraq_dspy.asset.store.own_files import damaged_files, require_own
+from kraq_dspy.asset.store.own_files import FileLock, damaged_files, require_own
 from kraq_dspy.asset.store.results import ResultStore
 from kraq_dspy.asset.store.states import Lease
 from kraq_dspy.asset.store.tables import TABLES, Record, table_of

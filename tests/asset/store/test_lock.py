@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from kraq_dspy.asset.store.lock import FileLock
+from kraq_dspy.asset.store.own_files import FileLock
 from kraq_dspy.errors import IndexLockedError, IndexStateError
 
 
