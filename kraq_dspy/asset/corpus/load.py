@@ -46,8 +46,8 @@ def load_documents(
     documents with the same text, or with the same id, the first is kept.
 
     Failures have the stage "load" and name the file, or file#row, where row is the line number in jsonl and the row
-    number elsewhere, from 1. Raises CorpusError at once when the path does not
-    exist, and at the end when there was no usable document. Raises ValueError when `max_bytes` is below 1.
+    number elsewhere, from 1. Raises CorpusError at once when the path does not exist, and at the end when there was no
+    usable document. Raises ValueError when `max_bytes` is below 1.
     """
     root = Path(path)
     if max_bytes < 1:
@@ -256,7 +256,11 @@ def _readable(name: str) -> str:
 
 
 def bundled_example() -> Path:
-    """The folder with `corpus.jsonl`, 600 passages of Wikipedia, and `questions.jsonl`, 60 questions about them."""
+    """The folder with `corpus.jsonl`, 600 passages of Wikipedia, and `questions.jsonl`, 60 questions about them.
+
+    >>> next(load_documents(bundled_example() / "corpus.jsonl")).title
+    'Ed Wood (film)'
+    """
     package = Path(__file__).resolve().parents[2]
     for folder in (package / "examples", package.parent / "examples"):  # in a wheel, in a checkout
         if (folder / "hotpotqa-mini").is_dir():
