@@ -64,14 +64,6 @@ def text_of(response: Response) -> str:
     return response.text or "".join(read)
 
 
-def has_loop(response: Response) -> bool:
-    """Whether the reply, or a list in it, ends in a loop: a limit of the schema may have ended it."""
-    text = text_of(response)
-    values = _parsed(without_torn_end(text)) or {}
-    lists = (json.dumps(value, ensure_ascii=False) for value in values.values() if isinstance(value, list))
-    return in_loop(text) or any(map(in_loop, lists))
-
-
 class ReadAlong:
     """Collects the events of a streamed reply until it ends, or runs in a loop."""
 
@@ -80,11 +72,6 @@ class ReadAlong:
         self._unit = loop_unit(request)
         self._text, self._parts = "", 0
         self._is_left = self._has_ended = False
-
-    @property
-    def has_begun(self) -> bool:
-        """Whether any part of the reply has come."""
-        return self._parts > 0
 
     def push(self, event: Any) -> bool:
         """Whether the reply runs in a loop, and nothing more is to be read. Raises the lm15 error that the event is."""
