@@ -146,8 +146,12 @@ class Pace:
         self._seconds.append(seconds)
         self._answers += 1
 
-    def give_up(self) -> None:
-        self._given_up += 1
+    def is_late(self, waited_s: float) -> bool:
+        """Whether to give an answer up that was waited for so long; counts those that are."""
+        late_s = self.late_after_s()
+        is_late = late_s is not None and waited_s > late_s
+        self._given_up += is_late
+        return is_late
 
     def late_after_s(self) -> float | None:
         """Three times what 95 of a hundred answers took, a second at least; None where fewer than 20 are known, or one

@@ -32,6 +32,7 @@ from kraq_dspy.settings import EMBEDDED, RoleSettings
 
 logger = logging.getLogger(__name__)
 
+LOOK_S = 0.25  # seconds between two looks whether an answer is late
 SUPPORTED_PARAMS = frozenset({"temperature", "max_tokens", "top_p", "stop", "seed", "logprobs", "top_logprobs"})
 
 
@@ -217,18 +218,22 @@ class _JournallingEngine(SharedByCopies):
                 yield await self._answer(request, attempt)
 
     async def _answer(self, request: Request, attempt: int) -> Response:
-        """The response. Of a task, a first attempt that takes far longer than nearly all answers do is given up."""
-        pace, started = self.ledger.pace, time.monotonic()
+        """The response. Of a task, an attempt that takes far longer than nearly all others do is given up, unless it is
+        the last one."""
+        pace = self.ledger.pace
         if pace is None or await is_blocking():
             response: Response = await result_of(self.inner.complete(request))
             return response
-        late_s = None if attempt or not self.ledger.backoff.retries else pace.late_after_s()
+        started, is_last = time.monotonic(), attempt == self.ledger.backoff.retries
+        call = asyncio.ensure_future(result_of(self.inner.complete(request)))
         try:
-            async with asyncio.timeout(late_s):
-                response = await result_of(self.inner.complete(request))
-        except TimeoutError as error:
-            pace.give_up()
-            raise TransportError(f"no answer after {late_s:.1f} s, when nearly all others were there") from error
+            while not (await asyncio.wait([call], timeout=LOOK_S))[0]:
+                if not is_last and pace.is_late(time.monotonic() - started):
+                    raise TransportError("no answer, when nearly all others were there")
+            response = call.result()
+        finally:
+            call.cancel()
+            await asyncio.gather(call, return_exceptions=True)
         pace.took(time.monotonic() - started)
         return response
 
