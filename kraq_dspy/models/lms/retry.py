@@ -135,7 +135,7 @@ class Pace:
     >>> for _ in range(20):
     ...     pace.took(2.0)
     >>> pace.late_after_s()
-    6.0
+    4.0
     """
 
     def __init__(self) -> None:
@@ -154,8 +154,8 @@ class Pace:
         return is_late
 
     def late_after_s(self) -> float | None:
-        """Three times what 95 of a hundred answers took, a second at least; None where fewer than 20 are known, or one
+        """Twice what 95 of a hundred answers took, half a second at least; None where fewer than 20 are known, or one
         in twenty was given up already: a server that pauses is not asked for everything twice."""
         if len(self._seconds) < 20 or self._given_up >= self._answers / 20:
             return None
-        return max(1.0, 3 * sorted(self._seconds)[int(0.95 * (len(self._seconds) - 1))])
+        return max(0.5, 2 * sorted(self._seconds)[int(0.95 * (len(self._seconds) - 1))])

@@ -196,7 +196,7 @@ class Sections:
     def request(self, outputs: Mapping[str, Any]) -> str:
         """The last sentence of a prompt, with the markers of all texts: without the first Qwen2.5-Coder-0.5B wrote that
         field's name and no more to every second question, with it alone no second text. Typed fields are mostly held to
-        a schema; what a number must be is not said, since the 1.5B wrote that in its place (docs/results/real-models.md).
+        a schema; what a number must be is not said, since the 1.5B wrote that instead (docs/results/real-models.md).
         """
         first, *others = [next(iter(outputs))] if is_typed(outputs) else outputs
         needs = f" ({requirement(outputs[first])})" if is_label(outputs[first]) else ""

@@ -80,19 +80,19 @@ def test_errors_get_the_name_that_says_what_to_do() -> None:
     assert of(plain) is plain
 
 
-def test_a_call_is_late_after_three_times_what_95_of_the_last_hundred_took() -> None:
+def test_a_call_is_late_after_twice_what_95_of_the_last_hundred_took() -> None:
     pace = Pace()
     for _ in range(19):
         pace.took(2.0)
     assert pace.late_after_s() is None  # too few are known
     for seconds in [60.0, *[2.0] * 80]:
         pace.took(seconds)
-    assert pace.late_after_s() == 6.0
-    assert [pace.is_late(seconds) for seconds in (5.9, 6.1, 60, 60, 60, 60, 60)] == [False, *[True] * 5, False]
+    assert pace.late_after_s() == 4.0
+    assert [pace.is_late(seconds) for seconds in (3.9, 4.1, 60, 60, 60, 60, 60)] == [False, *[True] * 5, False]
     assert pace.late_after_s() is None  # one in twenty was given up
     for _ in range(100):
         pace.took(0.01)
-    assert pace.late_after_s() == 1.0
+    assert pace.late_after_s() == 0.5
 
 
 def longest() -> float:

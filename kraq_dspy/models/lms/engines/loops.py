@@ -14,7 +14,7 @@ from typing import Any
 from dspy.lm15 import DataPart, Message, Request, Response, TextPart, TransportError, Usage
 
 from kraq_dspy._internal.dspy_internals import StreamAccumulator, error_class_for_code
-from kraq_dspy.models.lms.repair import without_torn_end
+from kraq_dspy.models.lms.repair import mended
 
 TIMES = 3
 LIST_UNIT, TEXT_UNIT = 80, 400
@@ -132,8 +132,8 @@ def _closed(text: str, request: Request) -> dict[str, Any] | None:
     """The fields of a reply that runs in a loop, the last of them a list that was closed; None for any other reply."""
     if not in_loop(text) or _parsed(text) is not None:
         return None
-    values = _parsed(without_torn_end(text))
-    if not values or not isinstance(values[list(values)[-1]], list):
+    values = mended(text[text.find("{") :])
+    if not isinstance(values, dict) or not values or not isinstance(values[list(values)[-1]], list):
         return None
     *_, last = values
     return {**values, last: _without_repetitions(values[last])}
