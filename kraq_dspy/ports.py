@@ -1,7 +1,7 @@
 """Declares the seams: what the programs need of encoders, stores and retrievers, and nothing more."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,15 +41,6 @@ class InstructedEmbedder(Protocol):
 
     def encode(self, question: str, passages: Sequence[str]) -> Vectors:
         """float32 `[n_passages, dimension]`, rows L2-normalised."""
-
-
-@runtime_checkable
-class ReadsAhead(Protocol):
-    """An instructed embedder that remembers what it read of the last `kept` passages, whatever the question."""
-
-    kept: int
-
-    def read(self, passages: Sequence[str]) -> None: ...
 
 
 class PrecomputedVectors(Protocol):

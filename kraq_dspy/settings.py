@@ -172,6 +172,8 @@ class SummarySettings:
 class QuestionSettings:
     """Representative questions."""
 
+    broadest: Positive | None = None
+    """So many communities the generator is asked about, the broadest; of the others a template asks. Unset, all."""
     candidates: Positive | None = None
     """Most questions that the generator is asked for about a summary, of which the one is kept that a single sentence
     tells most plainly. Unset, 3 where it has an adapter and its name says that it has less than two billion parameters,

@@ -12,7 +12,6 @@ from collections import defaultdict
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Generic, Protocol, TypeVar
 
 import dspy
@@ -29,36 +28,12 @@ class Item:
 
     Of the items of one `document`, all that fail count as one failure, so that no document is taken for a model that
     fails.
-
-    Where inputs take long to make, they are `LateInputs` with a `recipe`: a short text that changes with whatever they
-    are made from, by which a stored result is found without making them.
     """
 
     id: str
     inputs: Mapping[str, Any]
-    recipe: str = ""
     name: str = ""
     document: str = ""
-
-
-class LateInputs(Mapping[str, Any]):
-    """Inputs that `make` makes, once, when the first of them is read."""
-
-    def __init__(self, make: Callable[[], Mapping[str, Any]]) -> None:
-        self._make = make
-
-    @cached_property
-    def _made(self) -> Mapping[str, Any]:
-        return self._make()
-
-    def __getitem__(self, name: str) -> Any:
-        return self._made[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._made)
-
-    def __len__(self) -> int:
-        return len(self._made)
 
 
 Items = Iterable[Item] | AsyncIterable[Item]

@@ -244,7 +244,7 @@ Stage = tuple[str, str, dspy.Module]
 class StoredSteps(ProgramRunner):
     """Maps programs over items with the models of `models`, and keeps every outcome in `results`.
 
-    A result is found again by the item's inputs or their recipe, the program's state and the model's name; the single
+    A result is found again by the item's inputs, the program's state and the model's name; the single
     answers of an item that was interrupted are found in the journal. An item that fails is recorded with its reason and
     left out; it is tried again in the next run. Raises ModelError when a stage only fails, and lets KraqError (a spent
     budget, a server that is down) end the run.
@@ -320,35 +320,21 @@ class StageResults:
         """Where only a call would tell the form, a result of either will do. What has a flaw is tried again."""
         if item.id in self._flawed:
             return None
-        if item.recipe:
-            for recipe in self._recipes(item).values():
-                output = self._results.find_by_recipe(self._stage, item.id, recipe)
-                if output is not None:
-                    return self.done(item.id, output)
-        for form, fingerprint in self.fingerprints(item).items():
+        for fingerprint in self.fingerprints(item).values():
             output = self._results.find(self._stage, item.id, fingerprint)
             if output is not None:
-                self._note_recipe(item, form, fingerprint)
                 return self.done(item.id, output)
         return None
 
     async def keep(self, item: Item, outcome: Done) -> None:
-        [(form, fingerprint), *_] = self.fingerprints(item).items()
+        fingerprint = next(iter(self.fingerprints(item).values()))
         self.save(item.id, fingerprint, encoded(self._program, outcome.prediction), outcome.prediction.get("flaws", ()))
-        self._note_recipe(item, form, fingerprint)
 
     def _forms(self) -> tuple[str, ...]:
         forms = self._form or possible_forms(self._program, self._lm)
         if len(forms) == 1:
             self._form = forms
         return forms
-
-    def _recipes(self, item: Item) -> dict[str, str]:
-        return {form: content_id(content_id(*self._key, form), "recipe", item.recipe) for form in self._forms()}
-
-    def _note_recipe(self, item: Item, form: str, fingerprint: str) -> None:
-        if item.recipe:
-            self._results.note_recipe(self._stage, item.id, self._recipes(item)[form], fingerprint)
 
     def fail(self, item_id: str, reason: str) -> None:
         self._results.fail(self._stage, item_id, reason)

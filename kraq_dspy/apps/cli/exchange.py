@@ -120,7 +120,7 @@ Out = Annotated[
 
 
 def graphrag(
-    folder: Annotated[Path, typer.Argument(help="GraphRAG's output folder: parquet files, any version.")],
+    folder: Annotated[Path, typer.Argument(help="GraphRAG's output folder: parquet files of version 2 or 3.")],
     builds: Builds,
     limits: Limits,
     out: Out = None,

@@ -17,7 +17,6 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from rapidfuzz import fuzz, process
@@ -95,24 +94,17 @@ def propose_merges(
     """Pairs of names that may be one thing, beyond those with one normalised string; certain ones first.
 
     `introduced` are acronyms with their names, as `names.introduced_acronyms` gives them: these are certain. Doubtful
-    candidates are those of the methods `doubtful`; without "lexical", "part" and "semantic" among them the work is a
-    part of what it is else. With `embedder` and `settings.semantic`, names near to each other by meaning are among
-    them. The order of `names` does not matter. Memory grows with the number of names, not with that of their pairs.
+    candidates are those of the methods `doubtful`; with `embedder` and `settings.semantic`, names near to each other by
+    meaning are among them. The order of `names` does not matter. Memory grows with the number of names, not with that
+    of their pairs.
     """
     groups = grouped(names)
     candidates: dict[tuple[str, str], MergeCandidate] = {}
     keys = sorted(groups)
-    acronyms = _acronyms(keys, groups, introduced)
-    if set(doubtful) <= {"acronym"}:
-        blocks = _Blocks(keys)
-        spelled = _slips(keys, groups, settings.similarity, blocks)
-        acronyms = (c for c in acronyms if not _is_spelled_alike(c, settings.similarity, blocks))
-        others: Iterator[MergeCandidate] = iter(())
-    else:
-        spelled = _spelled_alike(keys, groups, settings.similarity)
-        others = _parts(keys, groups)
-        if embedder is not None and settings.semantic:
-            others = itertools.chain(others, _meant_alike(keys, groups, settings.similarity, embedder))
+    spelled, acronyms = _spelled_alike(keys, groups, settings.similarity), _acronyms(keys, groups, introduced)
+    others = _parts(keys, groups)
+    if embedder is not None and settings.semantic:
+        others = itertools.chain(others, _meant_alike(keys, groups, settings.similarity, embedder))
     for candidate in itertools.chain(_certain(keys, groups), spelled, acronyms, others):
         candidates.setdefault((candidate.first, candidate.second), candidate)
     chosen = [c for c in candidates.values() if c.certain or c.method in doubtful]
@@ -195,41 +187,6 @@ def _spelled_alike(keys: Sequence[str], groups: Mapping[str, NameGroup], thresho
             yield _candidate(groups, a, b, "lexical", similarity / 100, certain=certain)
 
 
-def _slips(
-    keys: Sequence[str], groups: Mapping[str, NameGroup], threshold: float, blocks: "_Blocks"
-) -> Iterator[MergeCandidate]:
-    """The certain ones of `_spelled_alike`: only keys that differ inside one word are compared."""
-    alike: dict[tuple[str, ...], list[str]] = defaultdict(list)
-    for key in keys:
-        words = key.split()
-        if len(words) > 2 and is_capitalised(groups[key].name):
-            for place, word in enumerate(words):
-                if place and len(word) >= 5:
-                    alike[(*words[:place], word[:3], "", word[-2:], *words[place + 1 :])].append(key)
-    done: set[tuple[str, str]] = set()
-    for near in alike.values():
-        if len(near) < 2:
-            continue
-        together: dict[tuple[str, str], list[str]] = defaultdict(list)
-        for key in near:
-            for mark in blocks.marks(key):
-                together[mark].append(key)
-        for block in together.values():
-            for a, b in itertools.combinations(block, 2):
-                if (a, b) not in done and differ_by_a_slip(a, b) and distinguishing_marks(a) == distinguishing_marks(b):
-                    done.add((a, b))
-                    if similarity := fuzz.ratio(a, b, score_cutoff=100 * threshold):
-                        yield _candidate(groups, a, b, "lexical", similarity / 100, certain=True)
-
-
-def _is_spelled_alike(candidate: MergeCandidate, threshold: float, blocks: "_Blocks") -> bool:
-    """Whether `_spelled_alike` has it, which goes before other methods."""
-    a, b = normalise_name(candidate.first), normalise_name(candidate.second)
-    if distinguishing_marks(a) != distinguishing_marks(b) or not fuzz.ratio(a, b, score_cutoff=100 * threshold):
-        return False
-    return bool(blocks.marks(a) & blocks.marks(b))
-
-
 def _alike_in(block: Sequence[str], cutoff: float) -> Iterator[tuple[str, str, float]]:
     """Pairs of a block with at least `cutoff` percent of their letters in common."""
     if len(block) <= _SMALL_BLOCK:  # most blocks are; a matrix for each would cost more than the comparisons
@@ -243,39 +200,18 @@ def _alike_in(block: Sequence[str], cutoff: float) -> Iterator[tuple[str, str, f
 
 
 def _blocks(keys: Sequence[str]) -> Iterator[list[str]]:
-    """Sorted lists of two to `_BLOCK` keys; larger ones are split by their first words, or left out."""
+    """Sorted lists of two to `_BLOCK` keys that share a mark; where more share it, those that share its finer one."""
+    sizes = Counter(mark for key in keys for marks in _marks(key) for mark in marks)
     blocks: dict[tuple[str, str], list[str]] = defaultdict(list)
-    sizes = _Blocks(keys)
     for key in keys:
-        for mark in sizes.marks(key):
-            blocks[mark].append(key)
+        for marks in _marks(key):
+            if (mark := next((one for one in marks if sizes[one] <= _BLOCK), None)) is not None:
+                blocks[mark].append(key)
     yield from (block for block in blocks.values() if len(block) > 1)
 
 
-class _Blocks:
-    """Which keys are compared: those with a mark in common, of which no more than `_BLOCK` keys have each."""
-
-    def __init__(self, keys: Sequence[str]) -> None:
-        self._keys = keys
-
-    @cached_property
-    def _sizes(self) -> Counter[tuple[str, str]]:
-        return Counter(mark for key in self._keys for marks in _marks(key) for mark in marks)
-
-    def marks(self, key: str) -> set[tuple[str, str]]:
-        """Those by which the key is compared: a word, letters at its beginning or end, or more of them where many keys
-        have these."""
-        chosen = set()
-        for mark, *finer in _marks(key):
-            if self._sizes[mark] <= _BLOCK:
-                chosen.add(mark)
-            elif finer and self._sizes[finer[0]] <= _BLOCK:
-                chosen.add(finer[0])
-        return chosen
-
-
 def _marks(key: str) -> Iterator[tuple[tuple[str, str], ...]]:
-    """Each with a finer one, where there is one."""
+    """A word, letters at the beginning or the end: each mark with a finer one, where there is one."""
     letters = key.replace(" ", "")
     yield from ((("word", word),) for word in set(key.split()))
     yield ("begins", letters[:_EDGE]), ("begins with more", letters[: 2 * _EDGE])

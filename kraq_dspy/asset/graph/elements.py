@@ -12,12 +12,11 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from kraq_dspy.asset.corpus.tokens import count_tokens, truncate_tokens
-from kraq_dspy.records import Claim, Community, Entity, Relationship, Summary, content_id
+from kraq_dspy.records import Claim, Community, Entity, Relationship, Summary
 
 _WORD = re.compile(r"\w+")
 _MARK = 2  # tokens of a line beside its text
 _REPEATED = 0.6  # share of a description's word triples from which on it counts as said
-FORM = "1"  # to be raised with every change of what lines are made of the same records
 
 
 @dataclass(frozen=True)
@@ -30,7 +29,6 @@ class GraphView:
     """By the id of the entity that they are about."""
     claims_between: Mapping[frozenset[str], Sequence[Claim]] = field(default_factory=dict)
     """By the two entities whose link they are about; the subject has them in `claims_of` too."""
-    _contents: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def of(
@@ -43,25 +41,6 @@ class GraphView:
             if claim.pair:
                 by_pair.setdefault(claim.pair, []).append(claim)
         return cls({e.id: e for e in entities}, {r.id: r for r in relationships}, by_entity, by_pair)
-
-    def content_of_entity(self, entity_id: str) -> str:
-        """A hash of what is known of the entity, without the chunks that it comes from."""
-        if entity_id not in self._contents:
-            entity = self.entities[entity_id]
-            own = [
-                part for claim in self.claims_of.get(entity_id, ()) for part in (claim.statement, claim.object_id or "")
-            ]
-            known = (entity_id, entity.name, entity.type, entity.description, str(entity.degree), *own)
-            self._contents[entity_id] = content_id(*known)
-        return self._contents[entity_id]
-
-    def content_of_link(self, relationship_id: str) -> str:
-        """A hash of what is known of the relationship, without its chunks; claims about it are with their subject."""
-        if relationship_id not in self._contents:
-            link = self.relationships[relationship_id]
-            ends = link.source_id, link.target_id
-            self._contents[relationship_id] = content_id(*ends, link.predicate, link.description, str(link.weight))
-        return self._contents[relationship_id]
 
 
 def statements_of(claims: Iterable[Claim]) -> dict[str | frozenset[str], list[str]]:
@@ -89,17 +68,6 @@ def community_elements(
     if lines is not None:
         return lines
     return _fitted(_substituted(community, graph, limit, summary_of, community_of), limit)
-
-
-def elements_recipe(
-    community: Community, graph: GraphView, limit: int, summary_of: Callable[[str], Summary | None]
-) -> str:
-    """A hash of all that `community_elements` makes its lines from, in a small part of its time."""
-    entities = (graph.content_of_entity(entity_id) for entity_id in community.entity_ids)
-    links = (graph.content_of_link(relationship_id) for relationship_id in community.relationship_ids)
-    parts = ((id, summary_of(id)) for id in community.child_ids)
-    texts = (content_id(id, *((summary.title, summary.text) if summary else ())) for id, summary in parts)
-    return content_id(FORM, str(limit), *(content_id(*some) for some in (entities, links, texts)))
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Decides what becomes of an entry: what is added, in conflict, stale or approved; every version is kept.
+"""Keeps prepared answers: what is added, in conflict, stale or approved, with every version that an entry had.
 
 The catalogue (`catalogue.db` in the index folder) needs no lock: a person may review it while another process answers
 from it.
@@ -6,20 +6,36 @@ from it.
 
 import dataclasses
 import re
+import sqlite3
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from kraq_dspy._internal.concurrency import SharedByCopies
-from kraq_dspy.asset.store.entries import EntryReader, EntryTable
-from kraq_dspy.errors import CatalogueConflictError, CatalogueError
+from kraq_dspy.asset.store.codec import checksum, dumps, loads, restored, storable
+from kraq_dspy.asset.store.database import Database
+from kraq_dspy.errors import CatalogueConflictError, CatalogueError, IndexStateError
 from kraq_dspy.records import AnswerEvidence, AnswerSource, CatalogueEntry, Document, content_id
 
 CATALOGUE = "catalogue.db"
 STATUSES = ("pending", "approved", "stale")
+SCHEMA_VERSION = 2
+
+_SCHEMA = (
+    # AUTOINCREMENT: the number of an entry that was removed is not given to another one
+    "CREATE TABLE entries"
+    " (number INTEGER PRIMARY KEY AUTOINCREMENT, key NOT NULL UNIQUE, status NOT NULL, data NOT NULL,"
+    " sum NOT NULL)",
+    "CREATE INDEX entries_status ON entries (status)",
+    "CREATE TABLE history"
+    " (revision INTEGER PRIMARY KEY, number NOT NULL, action NOT NULL, data NOT NULL, sum NOT NULL)",
+    "CREATE INDEX history_number ON history (number)",
+    f"PRAGMA user_version = {SCHEMA_VERSION}",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,73 +86,97 @@ class Change:
 
 
 class Catalogue(SharedByCopies, AbstractContextManager["Catalogue"]):
-    """Entries by number; closed at the end of a `with` block. Safe for threads and for several processes."""
+    """Entries by number; closed at the end of a `with` block. Safe for threads and for several processes.
+
+    >>> with Catalogue(Path("catalogue.db")) as catalogue:
+    ...     catalogue.add(NewEntry("When did Ada die?", "In 1852."), by="me").number
+    1
+    """
 
     def __init__(self, path: Path, *, write: bool = True) -> None:
         """Makes the file where there is none. Raises IndexStateError for one that is damaged or of a newer version."""
         self.path = path
-        self._table = EntryTable(path, write=write)
-
-    @property
-    def writable(self) -> bool:
-        return self._table.writable
+        self._database = Database(path, write=write)
+        try:
+            with self._database.reading() as connection:
+                [version] = connection.execute("PRAGMA user_version").fetchone()
+            if version not in (0, SCHEMA_VERSION):
+                raise IndexStateError(
+                    f"{str(path)!r} is a catalogue of version {version}, and this library reads {SCHEMA_VERSION}. "
+                    "Open it with the version of kraq-dspy that wrote it."
+                )
+            if version == 0:
+                with self._database.writing() as connection:
+                    if connection.execute("PRAGMA user_version").fetchone()[0] == 0:  # another may have been quicker
+                        for statement in _SCHEMA:
+                            connection.execute(statement)
+        except BaseException:
+            self._database.close()
+            raise
 
     def close(self) -> None:
-        self._table.close()
+        self._database.close()
 
     def __exit__(self, *exc_info: object) -> None:
         self.close()
 
     # Reading
 
-    def revision(self) -> int:
-        """Grows with every change, of this or another process."""
-        with self._table.reading() as entries:
-            return entries.revision()
-
     def changed_since(self, revision: int) -> tuple[int, dict[int, CatalogueEntry | None]]:
         """(the revision now, the entries that were changed after `revision` by number, None for those removed).
 
-        One more failure of an entry that is there is no change. All entries where `revision` is below 0.
+        The revision grows with every change, of this or another process; one more failure of an entry that is there is
+        no change. All entries where `revision` is below 0.
         """
-        with self._table.reading() as entries:
-            now = entries.revision()
-            return now, {} if now == revision else entries.changed_since(revision)
+        with self._database.snapshot() as connection:
+            [now] = connection.execute("SELECT coalesce(max(revision), 0) FROM history").fetchone()
+            later = "SELECT number FROM history WHERE revision > ?"
+            entries = {one.number: one for one in _entries(connection, f"WHERE number IN ({later})", revision)}
+            return int(now), {number: entries.get(number) for (number,) in connection.execute(later, (revision,))}
 
     def entries(self, status: str | None = None) -> list[CatalogueEntry]:
         """All, or those of a status, by number."""
-        with self._table.reading() as entries:
-            return entries.all(status)
+        with self._database.reading() as connection:
+            return _entries(connection, "WHERE ? IS NULL OR status = ? ORDER BY number", status, status)
 
     def damage(self) -> list[str]:
         """What is wrong with the file, which is read in full; nothing when it is sound."""
-        return self._table.damage()
+        if faults := self._database.damage():
+            return faults
+        try:
+            with self._database.snapshot() as connection:
+                _entries(connection)
+                _versions(connection)
+        except IndexStateError as error:
+            return [str(error)]
+        return []
 
     def counts(self) -> dict[str, int]:
         """Entries by status, all three."""
-        with self._table.reading() as entries:
-            counts = entries.counts()
+        with self._database.reading() as connection:
+            counts = dict(connection.execute("SELECT status, count(*) FROM entries GROUP BY status").fetchall())
         return {status: counts.get(status, 0) for status in STATUSES}
 
     def get(self, number: int) -> CatalogueEntry:
         """Raises CatalogueError."""
-        with self._table.reading() as entries:
-            return _existing(entries, number)
+        with self._database.reading() as connection:
+            return _existing(connection, number)
 
     def find(self, question: str) -> CatalogueEntry | None:
         """The entry of the same question, case, spaces and final punctuation apart."""
-        with self._table.reading() as entries:
-            return entries.find(question_key(question))
+        with self._database.reading() as connection:
+            return _of_question(connection, question)
 
     def history(self, number: int) -> list[Change]:
         """Every version of an entry, oldest first, also of one that was removed."""
-        with self._table.reading() as entries:
-            return [Change(action, entry) for action, entry in entries.history(number)]
+        with self._database.reading() as connection:
+            return _versions(connection, "WHERE number = ? ORDER BY revision", number)
 
     def known_keys(self) -> set[str]:
         """Keys (`question_key`) of the questions that are there, and of those that somebody took out for good."""
-        with self._table.reading() as entries:
-            return entries.keys() | {question_key(entry.question) for entry in entries.removed()}
+        with self._database.snapshot() as connection:
+            keys = {restored(key) for (key,) in connection.execute("SELECT key FROM entries")}
+            return keys | _removed_keys(connection)
 
     # Changing
 
@@ -158,16 +198,16 @@ class Catalogue(SharedByCopies, AbstractContextManager["Catalogue"]):
         reported and left. With `replace` it becomes what this one is, and keeps its old version."""
         outcomes: dict[str, list[int]] = {"added": [], "answered": [], "replaced": [], "unchanged": []}
         conflicts: list[Conflict] = []
-        with self._table.writing() as stored:
+        with self._database.writing() as connection:
             for new in entries:
                 question, answer, status = _checked(new)
-                old = stored.find(question_key(question))
+                old = _of_question(connection, question)
                 if old is None:
                     entry = CatalogueEntry(
                         0, question, answer, status, new.sources, new.origin,
                         given=new.given, evidence=new.evidence, asked=new.asked, failure=new.failure,
                     )  # fmt: skip
-                    outcomes["added"].append(stored.insert(entry, question_key(question), "added", by).number)
+                    outcomes["added"].append(_insert(connection, entry, "added", by).number)
                 elif not answer or (answer == old.answer and _says_no_more(new, status, old, replace)):
                     outcomes["unchanged"].append(old.number)
                 elif old.answer and answer != old.answer and not replace:
@@ -175,7 +215,7 @@ class Catalogue(SharedByCopies, AbstractContextManager["Catalogue"]):
                 else:
                     action = "replaced" if old.answer else "answered"
                     sources = new.sources or old.sources
-                    stored.update(old, action, by, answer=answer, status=status, sources=sources)
+                    _update(connection, old, action, by, answer=answer, status=status, sources=sources)
                     outcomes[action].append(old.number)
         return AddReport(**{name: tuple(numbers) for name, numbers in outcomes.items()}, conflicts=tuple(conflicts))
 
@@ -184,40 +224,37 @@ class Catalogue(SharedByCopies, AbstractContextManager["Catalogue"]):
     ) -> CatalogueEntry:
         """A new version with other `answer`, `status` or `sources`. Raises CatalogueError, also for an approval of an
         entry without an answer, and CatalogueConflictError where the entry is no longer of this `version`."""
-        with self._table.writing() as entries:
-            old = _existing(entries, number, version)
+        with self._database.writing() as connection:
+            old = _existing(connection, number, version)
             changed = dataclasses.replace(old, **fields)
-            if changed.status not in STATUSES:
-                raise CatalogueError(f"There is no status {changed.status!r}; there are: {', '.join(STATUSES)}.")
+            _require_status(changed.status)
             if changed.status == "approved" and not changed.answer.strip():
                 raise CatalogueError(f"Entry {number} has no answer yet. Give it one before it is approved.")
-            return entries.update(old, action, by, **fields)
+            return _update(connection, old, action, by, **fields)
 
     def remove(self, number: int, *, by: str, version: int | None = None) -> None:
-        """Its history stays. Raises CatalogueError, and CatalogueConflictError as `change` does."""
-        with self._table.writing() as entries:
-            entries.remove(_existing(entries, number, version), by)
+        """Nothing stays but the question, which says what is not to be added again. Raises CatalogueError, and
+        CatalogueConflictError as `change` does."""
+        with self._database.writing() as connection:
+            entry = _existing(connection, number, version)
+            connection.execute("DELETE FROM entries WHERE number = ?", (number,))
+            bare = dataclasses.replace(entry, answer="", given="", evidence=(), changed_at=_now(), changed_by=by)
+            _record(connection, "removed", bare)  # before its past goes: a revision that was read is not given again
+            connection.execute("DELETE FROM history WHERE number = ? AND action <> 'removed'", (number,))
 
     def collect(
         self, question: str, answer: str, evidence: Sequence[AnswerEvidence], failure: str = ""
     ) -> CatalogueEntry:
         """Note that a program failed at a question: a pending entry, or one more failure of the entry that is there."""
         question = question.strip()
-        with self._table.writing() as entries:
-            old = entries.find(question_key(question))
+        with self._database.writing() as connection:
+            old = _of_question(connection, question)
             if old is None:
                 entry = CatalogueEntry(
-                    0,
-                    question,
-                    "",
-                    "pending",
-                    origin="failed",
-                    given=answer,
-                    evidence=tuple(evidence),
-                    asked=1,
-                    failure=failure,
-                )
-                return entries.insert(entry, question_key(question), "asked", "")
+                    0, question, "", "pending", origin="failed",
+                    given=answer, evidence=tuple(evidence), asked=1, failure=failure,
+                )  # fmt: skip
+                return _insert(connection, entry, "asked", "")
             failed_again = dataclasses.replace(
                 old,
                 given=answer or old.given,
@@ -225,14 +262,13 @@ class Catalogue(SharedByCopies, AbstractContextManager["Catalogue"]):
                 asked=old.asked + 1,
                 failure=failure or old.failure,
             )
-            entries.rewrite(failed_again)
+            _rewrite(connection, failed_again)
             return failed_again
 
     def keep(self, new: NewEntry, *, by: str) -> bool:
         """Take an answer over that was found right, unless the question has one, or somebody took it out for good."""
-        key = question_key(new.question)
-        with self._table.reading() as entries:
-            if any(question_key(entry.question) == key for entry in entries.removed()):
+        with self._database.reading() as connection:
+            if question_key(new.question) in _removed_keys(connection):
                 return False
         report = self.add_all([new], by=by)
         return bool(report.added or report.answered)
@@ -244,15 +280,88 @@ class Catalogue(SharedByCopies, AbstractContextManager["Catalogue"]):
         """
         if not any(is_stale(entry, hashes) for entry in self.entries("approved")):
             return []
-        with self._table.writing() as entries:
-            stale = [entry for entry in entries.all("approved") if is_stale(entry, hashes)]
+        with self._database.writing() as connection:
+            approved = _entries(connection, "WHERE status = 'approved' ORDER BY number")
+            stale = [entry for entry in approved if is_stale(entry, hashes)]
             for entry in stale:
-                entries.update(entry, "stale", "", status="stale")
+                _update(connection, entry, "stale", "", status="stale")
         return [entry.number for entry in stale]
 
 
-def _existing(entries: EntryReader, number: int, version: int | None = None) -> CatalogueEntry:
-    entry = entries.get(number)
+def _entries(connection: sqlite3.Connection, where: str = "", *values: Any) -> list[CatalogueEntry]:
+    rows = connection.execute(f"SELECT key, status, data, sum FROM entries {where}", values).fetchall()
+    return [_entry(*row) for row in rows]
+
+
+def _versions(connection: sqlite3.Connection, where: str = "", *values: Any) -> list[Change]:
+    rows = connection.execute(f"SELECT number, action, data, sum FROM history {where}", values).fetchall()
+    return [Change(row[1], _entry(*row)) for row in rows]
+
+
+def _removed_keys(connection: sqlite3.Connection) -> set[str]:
+    return {question_key(one.entry.question) for one in _versions(connection, "WHERE action = 'removed'")}
+
+
+def _of_question(connection: sqlite3.Connection, question: str) -> CatalogueEntry | None:
+    return next(iter(_entries(connection, "WHERE key = ?", storable(question_key(question)))), None)
+
+
+def _insert(connection: sqlite3.Connection, entry: CatalogueEntry, action: str, by: str) -> CatalogueEntry:
+    """The entry with the number that it got."""
+    cursor = connection.execute(
+        "INSERT INTO entries (key, status, data, sum) VALUES (?, ?, '', 0)",
+        (storable(question_key(entry.question)), entry.status),
+    )
+    entry = dataclasses.replace(entry, number=int(cursor.lastrowid or 0), changed_at=_now(), changed_by=by)
+    _rewrite(connection, entry)
+    _record(connection, action, entry)
+    return entry
+
+
+def _update(connection: sqlite3.Connection, old: CatalogueEntry, action: str, by: str, **fields: Any) -> CatalogueEntry:
+    entry = dataclasses.replace(old, **fields, version=old.version + 1, changed_at=_now(), changed_by=by)
+    _rewrite(connection, entry)
+    _record(connection, action, entry)
+    return entry
+
+
+def _rewrite(connection: sqlite3.Connection, entry: CatalogueEntry) -> None:
+    """In its place, without a version in the history."""
+    [key] = connection.execute("SELECT key FROM entries WHERE number = ?", (entry.number,)).fetchone()
+    data = storable(dumps(entry))
+    connection.execute(
+        "UPDATE entries SET status = ?, data = ?, sum = ? WHERE number = ?",
+        (entry.status, data, checksum(key, entry.status, data), entry.number),
+    )
+
+
+def _record(connection: sqlite3.Connection, action: str, entry: CatalogueEntry) -> None:
+    data = storable(dumps(entry))
+    connection.execute(
+        "INSERT INTO history (number, action, data, sum) VALUES (?, ?, ?, ?)",
+        (entry.number, action, data, checksum(str(entry.number), action, data)),
+    )
+
+
+def _entry(first: Any, second: Any, data: str | bytes, stored_sum: int) -> CatalogueEntry:
+    """The entry of a row, which was written with the two values before it. Raises IndexStateError for damage."""
+    try:
+        values = (one if isinstance(one, (str, bytes)) else str(one) for one in (first, second, data))
+        if checksum(*values) == stored_sum:
+            return loads(CatalogueEntry, restored(data))
+    except ValueError:  # bytes that are no text
+        pass
+    raise IndexStateError(
+        "An entry of the catalogue is damaged: it is not what was written. Restore catalogue.db from a copy."
+    )
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _existing(connection: sqlite3.Connection, number: int, version: int | None = None) -> CatalogueEntry:
+    entry = next(iter(_entries(connection, "WHERE number = ?", number)), None)
     if entry is None:
         raise CatalogueError(f"The catalogue has no entry {number}. See them all: kraq catalogue list DIR")
     if version not in (None, entry.version):
@@ -283,9 +392,13 @@ def _checked(new: NewEntry) -> tuple[str, str, str]:
     question, answer = new.question.strip(), new.answer.strip()
     if not question_key(question):
         raise CatalogueError(f"{new.question!r} is no question. Every entry needs one.")
-    if new.status not in STATUSES:
-        raise CatalogueError(f"There is no status {new.status!r}; there are: {', '.join(STATUSES)}.")
+    _require_status(new.status)
     return question, answer, new.status if answer else "pending"
+
+
+def _require_status(status: str) -> None:
+    if status not in STATUSES:
+        raise CatalogueError(f"There is no status {status!r}; there are: {', '.join(STATUSES)}.")
 
 
 def _says_no_more(new: NewEntry, status: str, old: CatalogueEntry, replace: bool) -> bool:

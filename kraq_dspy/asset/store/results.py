@@ -31,21 +31,11 @@ CREATE TABLE journal (
 CREATE TABLE ledger (
     stage TEXT NOT NULL, model TEXT NOT NULL,
     calls INTEGER NOT NULL, prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL,
+    cached_tokens INTEGER NOT NULL,
     PRIMARY KEY (stage, model)
 );
+CREATE TABLE settled (stage TEXT PRIMARY KEY, made_by TEXT NOT NULL);
 """
-
-KEPT_PROMPTS = "kept_prompts"
-"""The table of prompt tokens that servers had kept, beside the ledger, made with the first of them: indexes of older
-versions, and most others, have none."""
-
-
-SETTLED = "settled"
-"""The table of stages whose results were all looked at, and what they were made by then; made with the first."""
-
-
-RECIPES = "recipes"
-"""The table of what the inputs of results were made from, for items that have recipes; made with the first, too."""
 
 
 class ResultStore:
@@ -66,47 +56,20 @@ class ResultStore:
             ).fetchone()
         return None if row is None else _value(row[0])
 
-    def find_by_recipe(self, stage: str, item_id: str, recipe: str) -> Any | None:
-        """The output of an item whose inputs were made by `recipe`, as `note_recipe` was told."""
-        with self._database.reading() as connection:
-            if not _has_table(connection, RECIPES):
-                return None
-            row = connection.execute(
-                f"SELECT output FROM results JOIN {RECIPES} USING (stage, item_id, fingerprint) "
-                "WHERE stage = ? AND item_id = ? AND recipe = ?",
-                (stage, storable(item_id), recipe),
-            ).fetchone()
-        return None if row is None else _value(row[0])
-
-    def note_recipe(self, stage: str, item_id: str, recipe: str, fingerprint: str) -> None:
-        """Note that `recipe` makes the inputs of the item's result with this fingerprint."""
-        with self._database.writing() as connection:
-            connection.execute(
-                f"CREATE TABLE IF NOT EXISTS {RECIPES} "
-                "(stage, item_id, recipe, fingerprint, PRIMARY KEY (stage, item_id))"
-            )
-            connection.execute(
-                f"INSERT OR REPLACE INTO {RECIPES} VALUES (?, ?, ?, ?)", (stage, storable(item_id), recipe, fingerprint)
-            )
-
     def settle(self, stage: str, made_by: str) -> None:
         """Note that every result of the stage was made by `made_by`, and that nothing of it is left to be done."""
         with self._database.writing() as connection:
-            connection.execute(f"CREATE TABLE IF NOT EXISTS {SETTLED} (stage PRIMARY KEY, made_by)")
-            connection.execute(f"INSERT OR REPLACE INTO {SETTLED} VALUES (?, ?)", (stage, made_by))
+            connection.execute("INSERT OR REPLACE INTO settled VALUES (?, ?)", (stage, made_by))
 
     def unsettle(self, stage: str) -> None:
         """Take that back: something else is to be made, or some of it anew."""
         with self._database.writing() as connection:
-            if _has_table(connection, SETTLED):
-                connection.execute(f"DELETE FROM {SETTLED} WHERE stage = ?", (stage,))
+            connection.execute("DELETE FROM settled WHERE stage = ?", (stage,))
 
     def settled(self, stage: str) -> str:
         """What `settle` was told last; "" where it was taken back."""
         with self._database.reading() as connection:
-            if not _has_table(connection, SETTLED):
-                return ""
-            row = connection.execute(f"SELECT made_by FROM {SETTLED} WHERE stage = ?", (stage,)).fetchone()
+            row = connection.execute("SELECT made_by FROM settled WHERE stage = ?", (stage,)).fetchone()
         return row[0] if row else ""
 
     def outputs(self, stage: str, item_ids: Sequence[str]) -> dict[str, Any]:
@@ -202,17 +165,8 @@ class ResultStore:
     def usage(self) -> dict[tuple[str, str], Usage]:
         """By (stage, model): everything ever paid for, also for items that failed or were removed since."""
         with self._database.reading() as connection:
-            rows = connection.execute(
-                "SELECT stage, model, calls, prompt_tokens, completion_tokens FROM ledger ORDER BY rowid"
-            ).fetchall()
-            kept = {}
-            if _has_table(connection, KEPT_PROMPTS):
-                entries = connection.execute(f"SELECT stage, model, tokens FROM {KEPT_PROMPTS}")
-                kept = {(stage, model): tokens for stage, model, tokens in entries}
-        return {
-            (stage, model): Usage(calls, prompt, completion, kept.get((stage, model), 0))
-            for stage, model, calls, prompt, completion in rows
-        }
+            rows = connection.execute("SELECT * FROM ledger ORDER BY rowid").fetchall()
+        return {(stage, model): Usage(*counts) for stage, model, *counts in rows}
 
     def calls(self, *stages: str) -> int:
         """How many calls these stages ever took, over all models."""
@@ -222,14 +176,14 @@ class ResultStore:
         """Forget the results, journals and failures of these items."""
         keys = [(stage, storable(item_id)) for item_id in item_ids]
         with self._database.writing() as connection:
-            for table in _tables_of_items(connection):
+            for table in _TABLES_OF_ITEMS:
                 connection.executemany(f"DELETE FROM {table} WHERE stage = ? AND item_id = ?", keys)
 
     def forget_items(self, item_ids: Iterable[str]) -> None:
         """As `forget`, in every stage: these chunks and documents are not there any more."""
         keys = [(storable(item_id),) for item_id in item_ids]
         with self._database.writing() as connection:
-            for table in _tables_of_items(connection):
+            for table in _TABLES_OF_ITEMS:
                 connection.executemany(f"DELETE FROM {table} WHERE item_id = ?", keys)
 
     def prune(self, stage: str, keep_item_ids: Iterable[str]) -> None:
@@ -240,7 +194,7 @@ class ResultStore:
             connection.executemany(
                 "INSERT OR IGNORE INTO kept VALUES (?)", ((storable(item_id),) for item_id in keep_item_ids)
             )
-            for table in _tables_of_items(connection):
+            for table in _TABLES_OF_ITEMS:
                 connection.execute(
                     f"DELETE FROM {table} WHERE stage = ? AND item_id NOT IN (SELECT item_id FROM kept)", (stage,)
                 )
@@ -261,14 +215,7 @@ def failure_id(stage: str, item_id: str) -> str:
     return content_id(stage, item_id)
 
 
-def _tables_of_items(connection: sqlite3.Connection) -> list[str]:
-    return ["results", "journal", "failures", *([RECIPES] if _has_table(connection, RECIPES) else [])]
-
-
-def _has_table(connection: sqlite3.Connection, name: str) -> bool:
-    return connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (name,)).fetchone() is not None
-
-
+_TABLES_OF_ITEMS = ("results", "journal", "failures")
 _SUMS = "coalesce(sum(calls), 0), coalesce(sum(prompt_tokens), 0), coalesce(sum(completion_tokens), 0)"
 
 
@@ -285,20 +232,12 @@ def _enter(connection: sqlite3.Connection, stage: str, model: str, usage: Usage)
     if usage == Usage():
         return
     connection.execute(
-        "INSERT INTO ledger VALUES (?, ?, ?, ?, ?) ON CONFLICT (stage, model) DO UPDATE SET "
+        "INSERT INTO ledger VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (stage, model) DO UPDATE SET "
         "calls = calls + excluded.calls, prompt_tokens = prompt_tokens + excluded.prompt_tokens, "
-        "completion_tokens = completion_tokens + excluded.completion_tokens",
-        (stage, model, *_columns(usage)),
+        "completion_tokens = completion_tokens + excluded.completion_tokens, "
+        "cached_tokens = cached_tokens + excluded.cached_tokens",
+        (stage, model, *_columns(usage), usage.cached_tokens),
     )
-    if usage.cached_tokens:
-        connection.execute(
-            f"CREATE TABLE IF NOT EXISTS {KEPT_PROMPTS} (stage, model, tokens INTEGER, PRIMARY KEY (stage, model))"
-        )
-        connection.execute(
-            f"INSERT INTO {KEPT_PROMPTS} VALUES (?, ?, ?) ON CONFLICT (stage, model) DO UPDATE SET "
-            "tokens = tokens + excluded.tokens",
-            (stage, model, usage.cached_tokens),
-        )
 
 
 def _note_failure(connection: sqlite3.Connection, failure: Failure) -> None:

@@ -15,18 +15,17 @@ from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.instructed import INSTRUCTED, InstructedRow, InstructedStore, Precision
 from kraq_dspy.errors import IndexStateError, ModelError
 from kraq_dspy.models.embedders.instructed import load_instructed_embedder
-from kraq_dspy.ports import ChunkSource, InstructedEmbedder, Progress, ReadsAhead, SilentProgress, VectorStore
+from kraq_dspy.ports import ChunkSource, InstructedEmbedder, Progress, SilentProgress, VectorStore
 from kraq_dspy.programs.shared.spec import option
 from kraq_dspy.records import Question
 from kraq_dspy.settings import Settings
 
 logger = logging.getLogger(__name__)
 
-STAGE, READING = "precompute", "sentences"
+STAGE = "precompute"
 
 _PAIRS_PER_TRANSACTION = 1000  # What a kill costs at most, besides one question.
 _QUESTIONS_PER_SEARCH = 32
-_PASSAGES_AT_ONCE = 256
 _SAMPLE_PAIRS = 64
 _SAMPLE_QUESTIONS = 64
 
@@ -143,8 +142,6 @@ class Precomputation:
         progress = progress or SilentProgress()
         started = perf_counter()
         removed = self.store.prune({question.id for question in self.questions})
-        if budget_s is None:
-            self._read_ahead(progress)
         progress.start(STAGE, len(self.questions) * self._k())
         embedded = kept = done = unwritten = 0
         failures: list[tuple[str, str]] = []
@@ -184,21 +181,6 @@ class Precomputation:
             failures=tuple(failures),
             questions_left=len(self.questions) - done - len(failures),
         )
-
-    def _read_ahead(self, progress: Progress) -> None:
-        """Let an encoder that remembers what it read of a passage read them all, where most will be needed: the rest
-        then goes at one pace, and its end can be foreseen."""
-        count = self.chunk_vectors.count()
-        missing = sum(question.id not in self.store for question in self.questions) * self._k()
-        if missing < count or not isinstance(self.embedder, ReadsAhead) or self.embedder.kept < count:
-            return
-        progress.start(READING, count)
-        ids = sorted(self.chunk_vectors.ids())
-        for start in range(0, count, _PASSAGES_AT_ONCE):
-            chunks = self.chunks.chunks_by_id(ids[start : start + _PASSAGES_AT_ONCE])
-            self.embedder.read([chunk.passage for chunk in chunks])
-            progress.advance(READING, len(chunks))
-        progress.finish(READING)
 
     def _k(self) -> int:
         available = self.chunk_vectors.count()

@@ -202,10 +202,6 @@ class WeightedSentences(SharedByCopies):
             row[:] = total / max(float(np.linalg.norm(total)), 1e-12)
         return vectors
 
-    def read(self, passages: Sequence[str]) -> None:
-        """Encode their sentences now, so that no question waits for it."""
-        self._sentences(passages)
-
     def _sentences(self, passages: Sequence[str]) -> list[Vectors]:
         """Of each passage `[n_sentences, dimension]`; an encoder's rows are of length 1."""
         with self._lock:

@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kraq_dspy.asset.corpus.tokens import count_tokens, truncate_tokens
-from kraq_dspy.asset.graph.elements import FORM, GraphView, community_elements, elements_recipe
-from kraq_dspy.records import Claim, Community, Entity, Relationship, Summary, content_id
+from kraq_dspy.asset.graph.elements import GraphView, community_elements
+from kraq_dspy.records import Claim, Community, Entity, Relationship, Summary
 
 
 def entity(name: str, degree: int, description: str = "") -> Entity:
@@ -100,69 +100,6 @@ def test_the_limit_holds_also_when_nothing_can_be_replaced() -> None:
 
 SUMMARIES = {"left": Summary("left", "Star", "A knows B and C.")}
 CLAIMS = [Claim("1", "A", "A is tall.", "chunk"), Claim("2", "D", "D helped E.", "chunk", "E")]
-
-
-def recipe(
-    entities: Sequence[Entity] = ENTITIES,
-    links: Sequence[Relationship] = LINKS,
-    claims: Sequence[Claim] = CLAIMS,
-    summaries: dict[str, Summary] = SUMMARIES,
-    limit: int = 100,
-    of: Community = WHOLE,
-) -> str:
-    return elements_recipe(of, GraphView.of(entities, links, claims), limit, summaries.get)
-
-
-def test_a_recipe_stays_while_nothing_changes_that_is_shown() -> None:
-    elsewhere = dataclasses.replace(ENTITIES[0], chunk_ids=("other",))
-    beside = [*ENTITIES, entity("Z", 4)]
-    moved = [dataclasses.replace(claim, chunk_id="other") for claim in CLAIMS]
-    assert recipe() == recipe([elsewhere, *ENTITIES[1:]]) == recipe(beside) == recipe(claims=moved)
-
-
-def test_a_recipe_changes_with_an_entity() -> None:
-    first, *others = ENTITIES
-    changes = [
-        dataclasses.replace(first, name="new"),
-        dataclasses.replace(first, type="new"),
-        dataclasses.replace(first, description="new"),
-        dataclasses.replace(first, degree=9),
-    ]
-    assert len({recipe(), *(recipe([changed, *others]) for changed in changes)}) == 5
-
-
-def test_a_recipe_changes_with_a_relationship() -> None:
-    first, *others = LINKS
-    changes = [
-        dataclasses.replace(first, predicate="new"),
-        dataclasses.replace(first, description="new"),
-        dataclasses.replace(first, weight=2.0),
-    ]
-    assert len({recipe(), *(recipe(links=[changed, *others]) for changed in changes)}) == 4
-
-
-def test_a_recipe_changes_with_claims_parts_and_limits() -> None:
-    others = [
-        recipe(claims=CLAIMS[:1]),
-        recipe(claims=[CLAIMS[0], dataclasses.replace(CLAIMS[1], statement="D helped E twice.")]),
-        recipe(claims=[CLAIMS[0], dataclasses.replace(CLAIMS[1], object_id=None)]),
-        recipe(summaries={}),
-        recipe(summaries={"left": Summary("left", "Star", "A knows C.")}),
-        recipe(limit=101),
-        recipe(of=dataclasses.replace(WHOLE, child_ids=())),
-        recipe(of=dataclasses.replace(WHOLE, entity_ids=tuple("ABCD"))),
-        recipe(of=dataclasses.replace(WHOLE, relationship_ids=WHOLE.relationship_ids[1:])),
-    ]
-    assert len({recipe(), *others}) == len(others) + 1
-
-
-def test_whoever_changes_how_lines_are_written_raises_the_form() -> None:
-    """Else summaries of the old lines would stand for the new ones: raise `FORM`, and put the new hash here."""
-    graph = GraphView.of(ENTITIES, LINKS, CLAIMS)
-    lines = [
-        line for limit in (1000, 40, 9) for line in community_elements(WHOLE, graph, limit, SUMMARIES.get, PARTS.get)
-    ]
-    assert (FORM, content_id(*lines)) == ("1", "e9fcae03c4975d9be4875a6a46dc3896")
 
 
 def plain_elements(

@@ -147,34 +147,12 @@ def test_prune_keeps_the_named_items_and_the_other_stages(results: ResultStore) 
 def test_forget_takes_the_named_items_of_one_stage(results: ResultStore) -> None:
     for item in ("c1", "c2"):
         save(results, item)
-        results.note_recipe("extract", item, "r", "f")
     results.save("summarize", "c1", "f", 1, model="m")
     results.fail("extract", "c3", "why")
     results.forget("extract", ["c1", "c3", "nobody"])
-    assert (results.find("extract", "c1", "f"), results.find_by_recipe("extract", "c1", "r")) == (None, None)
+    assert results.find("extract", "c1", "f") is None
     assert (results.find("extract", "c2", "f"), results.find("summarize", "c1", "f")) == (1, 1)
     assert results.failures() == []
-
-
-def test_a_result_is_found_by_what_its_inputs_were_made_from(results: ResultStore) -> None:
-    assert results.find_by_recipe("extract", "c1", "r") is None
-    save(results, "c1", "out", "f")
-    assert results.find_by_recipe("extract", "c1", "r") is None
-    results.note_recipe("extract", "c1", "r", "f")
-    assert results.find_by_recipe("extract", "c1", "r") == "out"
-    assert results.find_by_recipe("extract", "c1", "other") is None
-    assert results.find_by_recipe("summarize", "c1", "r") is None
-
-
-def test_a_recipe_ends_with_its_result(results: ResultStore) -> None:
-    for item in ("c1", "c2"):
-        save(results, item, "out", "f")
-        results.note_recipe("extract", item, "r", "f")
-    save(results, "c1", "of other inputs", "g")
-    results.prune("extract", ["c1"])
-    save(results, "c2", "out", "f")
-    assert results.find_by_recipe("extract", "c1", "r") is None
-    assert results.find_by_recipe("extract", "c2", "r") is None
 
 
 def test_a_stage_is_settled_until_that_is_taken_back(results: ResultStore) -> None:

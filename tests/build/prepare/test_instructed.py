@@ -14,7 +14,7 @@ from kraq_dspy.asset.store.instructed import INSTRUCTED, InstructedStore
 from kraq_dspy.build.prepare import instructed
 from kraq_dspy.build.prepare.instructed import Precomputation
 from kraq_dspy.errors import ConfigError, EncoderMismatchError, IndexStateError, ModelError
-from kraq_dspy.ports import SilentProgress, Vectors
+from kraq_dspy.ports import Vectors
 from kraq_dspy.records import Chunk, Question, content_id
 from kraq_dspy.settings import Settings
 from tests.conftest import KeywordEmbedder
@@ -37,14 +37,6 @@ class CountingEncoder:
         self.passes += [(question, passage) for passage in passages]
         rows = np.array([[len(passage), len(question)] for passage in passages], dtype=np.float32).reshape(-1, 2)
         return rows / np.linalg.norm(rows, axis=1, keepdims=True)  # type: ignore[no-any-return]
-
-
-class Stages(SilentProgress):
-    def __init__(self) -> None:
-        self.done: dict[str, int] = {}
-
-    def advance(self, stage: str, done: int = 1, **_: Any) -> None:
-        self.done[stage] = self.done.get(stage, 0) + done
 
 
 def chunk(text: str) -> Chunk:
@@ -175,36 +167,6 @@ def test_new_passages_and_questions_are_added_and_questions_that_are_gone_are_re
         True,
         False,
     ]
-
-
-class Reader(CountingEncoder):
-    """Remembers passages."""
-
-    def __init__(self, kept: int = 100) -> None:
-        super().__init__()
-        self.kept = kept
-        self.read_first: list[str] = []
-
-    def read(self, passages: Sequence[str]) -> None:
-        assert not self.passes, "the passages are read before the first question"
-        self.read_first += passages
-
-
-def test_passages_that_are_remembered_are_all_read_before_the_first_question(index: Index) -> None:
-    encoder, stages = Reader(), Stages()
-    Precomputation.of(index, encoder, top_n=2).run(stages)
-    assert sorted(encoder.read_first) == sorted(chunk(text).passage for text in TEXTS)
-    assert stages.done == {"sentences": 6, "precompute": 6}
-
-
-@pytest.mark.parametrize("why", ["too many to remember", "few are needed", "all is stored", "a budget"])
-def test_passages_are_read_as_they_come_where(index: Index, why: str) -> None:
-    encoder = Reader(kept=5 if why == "too many to remember" else 100)
-    if why == "all is stored":
-        Precomputation.of(index, CountingEncoder(), top_n=2).run()
-    top_n = 1 if why == "few are needed" else 2
-    Precomputation.of(index, encoder, top_n=top_n).run(budget_s=60 if why == "a budget" else None)
-    assert encoder.read_first == []
 
 
 def test_an_interrupted_run_keeps_what_it_did_and_goes_on_from_there(index: Index) -> None:

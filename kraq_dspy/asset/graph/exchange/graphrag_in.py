@@ -1,11 +1,9 @@
 """Reads what Microsoft GraphRAG wrote: reports become summaries, text units chunks, covariates claims.
 
-Every version's tables: `entities.parquet` and so on (2.x, 3.x), `create_final_entities.parquet` and so on (0.x, 1.x,
-where `create_final_nodes` says which community an entity is in), and the same tables as JSON lines. Ids become our own.
+The tables are those of versions 2 and 3 (`entities.parquet` and so on), or the same as JSON lines. Ids become our own.
 GraphRAG's levels are no partition: entities outside the communities of level 0 stay outside.
 """
 
-import json
 import logging
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,10 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from kraq_dspy.asset.graph.build import claim_of, join_descriptions
-from kraq_dspy.asset.graph.exchange.rows import Row, Tables, Texts, listed_texts, number_of, text_of, texts_of
+from kraq_dspy.asset.graph.exchange.rows import Row, Tables, Texts, number_of, text_of, texts_of
 from kraq_dspy.asset.graph.names import normalise_name
 from kraq_dspy.asset.graph.resolve import entity_id_of
-from kraq_dspy.errors import ExchangeError
 from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Finding, Relationship, Summary, content_id
 
 logger = logging.getLogger(__name__)
@@ -48,7 +45,7 @@ def read_graphrag(folder: Path) -> ImportedGraphRAG:
     problems: Counter[str] = Counter()
     texts = Texts.of(tables, problems)
     graph = GraphRecords(texts, problems)
-    graph.read_entities(tables.rows("entities", [("title", "name")]))
+    graph.read_entities(tables.rows("entities", ["title"]))
     graph.read_relationships(tables.rows("relationships", ["source", "target"]))
     if tables.has("covariates"):
         graph.read_claims(tables.rows("covariates", ["subject_id", "description"]))
@@ -99,7 +96,6 @@ class GraphRecords:
     def __init__(self, texts: Texts, problems: Counter[str]) -> None:
         self.claims: list[Claim] = []
         self.entity_ids: dict[str, str] = {}
-        self.ids_of_titles: dict[str, str] = {}
         self._nodes: dict[str, _Node] = {}
         self._edges: dict[tuple[str, str, str], _Edge] = {}
         self._chunk_ids = texts.chunk_ids
@@ -108,7 +104,7 @@ class GraphRecords:
 
     def read_entities(self, rows: Iterable[Row]) -> None:
         for row in rows:
-            title = text_of(row.get("title")) or text_of(row.get("name"))
+            title = text_of(row.get("title"))
             if not title.strip():
                 self._problems["entities without a title were left out"] += 1
                 continue
@@ -116,16 +112,14 @@ class GraphRecords:
             if key in self._nodes:
                 self._problems["entities share their normalised title with another one and were merged with it"] += 1
             node = self._nodes.setdefault(key, _Node())
-            for name in dict.fromkeys([title, *listed_texts(row.get("names"))]):
+            for name in dict.fromkeys([title, *texts_of(row.get("names"))]):
                 node.names[name] += 1 + (name == title)  # the title goes first
             if kind := text_of(row.get("type")).strip():
                 node.types[kind] += 1
             if description := text_of(row.get("description")).strip():
                 node.descriptions[description] = None
             node.chunk_ids |= self._known_chunks(row)
-            id = text_of(row.get("id")) or title
-            self.entity_ids[id] = entity_id_of(key)
-            self.ids_of_titles.setdefault(title, id)
+            self.entity_ids[text_of(row.get("id")) or title] = entity_id_of(key)
 
     def read_relationships(self, rows: Iterable[Row]) -> None:
         for row in rows:
@@ -238,10 +232,10 @@ class GraphRecords:
 
 @dataclass
 class _Group:
-    """A community as GraphRAG has it; `parent` is its number, or "" at the top."""
+    """A community as GraphRAG has it; `parent` is its number, or -1 at the top."""
 
     level: int
-    parent: str
+    parent: int
     entity_ids: set[str]
 
 
@@ -252,12 +246,12 @@ def read_communities(
     relationships: Sequence[Relationship],
     order: Mapping[str, int],
     problems: Counter[str],
-) -> tuple[tuple[Community, ...], dict[str, str]]:
+) -> tuple[tuple[Community, ...], dict[int, str]]:
     """The communities, and their ids by GraphRAG's numbers."""
     groups = _groups(tables, graph, problems)
-    ids: dict[str, str] = {}
-    kept: dict[str, str] = {}  # numbers by community id; the broadest of those with the same entities
-    for number, group in sorted(groups.items(), key=lambda item: (item[1].level, _numeric(item[0]))):
+    ids: dict[int, str] = {}
+    kept: dict[str, int] = {}  # numbers by community id; the broadest of those with the same entities
+    for number, group in sorted(groups.items(), key=lambda item: (item[1].level, item[0])):
         if not group.entity_ids:
             problems["communities without entities were left out"] += 1
             continue
@@ -305,33 +299,25 @@ def read_communities(
     return tuple(communities), ids
 
 
-def _groups(tables: Tables, graph: GraphRecords, problems: Counter[str]) -> dict[str, _Group]:
-    groups: dict[str, _Group] = {}
-    members: dict[str, list[str]] = defaultdict(list)  # GraphRAG's ids
-    has_parents = has_members = False
-    for row in tables.rows("communities", [("community", "id"), "level"]):
-        number = _number(row["community"] if row.get("community") is not None else row["id"])
-        has_parents |= "parent" in row
-        has_members |= "entity_ids" in row
+def _groups(tables: Tables, graph: GraphRecords, problems: Counter[str]) -> dict[int, _Group]:
+    groups: dict[int, _Group] = {}
+    members: dict[int, list[str]] = defaultdict(list)  # GraphRAG's ids
+    for row in tables.rows("communities", ["community", "level", "parent", "entity_ids"]):
+        number, level, parent = (int(number_of(row[name], -1)) for name in ("community", "level", "parent"))
         if number in groups:
             problems["communities have the number of an earlier one and were merged with it"] += 1
-        groups.setdefault(number, _Group(int(number_of(row["level"], 0)), _number(row.get("parent")), set()))
-        members[number] += texts_of(row.get("entity_ids"))
-    if groups and not has_members:
-        members = _members_of_nodes(tables, graph)
+        groups.setdefault(number, _Group(level, parent, set()))
+        members[number] += texts_of(row["entity_ids"])
     stand_for = _stand_for(graph.entity_ids, members)
     for number, ids in members.items():
         lost = sum(id not in graph.entity_ids for id in ids)
         if lost:
             problems["references of communities to entities that do not exist were dropped"] += lost
-        if number in groups:
-            groups[number].entity_ids = {stand_for[id] for id in ids if id in stand_for}
-    if not has_parents:
-        _guess_parents(groups)
+        groups[number].entity_ids = {stand_for[id] for id in ids if id in stand_for}
     return groups
 
 
-def _stand_for(entity_ids: Mapping[str, str], members: Mapping[str, Sequence[str]]) -> dict[str, str]:
+def _stand_for(entity_ids: Mapping[str, str], members: Mapping[int, Sequence[str]]) -> dict[str, str]:
     """Our entity ids by those of GraphRAG; of titles that were merged, only the first that is in a community counts.
 
     The others would put one entity into several communities of a level.
@@ -344,50 +330,7 @@ def _stand_for(entity_ids: Mapping[str, str], members: Mapping[str, Sequence[str
     return {id: entity_id for entity_id, id in first.items()}
 
 
-def _members_of_nodes(tables: Tables, graph: GraphRecords) -> dict[str, list[str]]:
-    """GraphRAG's entity ids by community, for tables that have them with the nodes."""
-    if not tables.has("nodes"):
-        raise ExchangeError(
-            f"{tables.paths['communities'].name!r} lacks the column 'entity_ids', and there is no table "
-            "'create_final_nodes' that says which entities are in a community."
-        )
-    members: dict[str, list[str]] = defaultdict(list)
-    for row in tables.rows("nodes", ["title", "community"]):
-        title = text_of(row["title"])
-        if number := _number(row["community"]):
-            members[number].append(graph.ids_of_titles.get(title, title))
-    return members
-
-
-def _guess_parents(groups: dict[str, _Group]) -> None:
-    """The parent is the community one level up that holds all the entities; older tables do not name it."""
-    at_level: dict[int, dict[str, str]] = defaultdict(dict)
-    for number, group in groups.items():
-        at_level[group.level].update((entity_id, number) for entity_id in group.entity_ids)
-    for group in groups.values():
-        above = at_level.get(group.level - 1, {})
-        holders = {above.get(entity_id, "") for entity_id in group.entity_ids}
-        if len(holders) == 1:
-            group.parent = holders.pop()
-
-
-def _number(value: Any) -> str:
-    """A community's number as text: 3, 3.0 and "3" are one; -1 and nothing mean none: ""."""
-    text = text_of(value).strip()
-    try:
-        number = float(text)
-    except ValueError:
-        return text
-    if number != number or number < 0:
-        return ""
-    return str(int(number)) if number == int(number) else text
-
-
-def _numeric(number: str) -> tuple[int, str]:
-    return (int(number), "") if number.isdecimal() else (1 << 62, number)
-
-
-def _parent(number: str, groups: Mapping[str, _Group], ids: Mapping[str, str], kept: Mapping[str, str]) -> str | None:
+def _parent(number: int, groups: Mapping[int, _Group], ids: Mapping[int, str], kept: Mapping[str, int]) -> str | None:
     """The id of the nearest community above that holds other entities; None at the top or where the chain is broken."""
     own = ids[number]
     visited = {number}
@@ -414,11 +357,11 @@ def _levels(parents: Mapping[str, str | None], file_levels: Mapping[str, int]) -
     return levels
 
 
-def read_summaries(tables: Tables, ids: Mapping[str, str], problems: Counter[str]) -> tuple[Summary, ...]:
+def read_summaries(tables: Tables, ids: Mapping[int, str], problems: Counter[str]) -> tuple[Summary, ...]:
     """One for each community that has a report, joined on `community`: the ids of reports repeat."""
     by_community: dict[str, Summary] = {}
-    for row in tables.rows("community_reports", ["community", ("summary", "full_content")]):
-        number = _number(row["community"])
+    for row in tables.rows("community_reports", ["community", "summary"]):
+        number = int(number_of(row["community"], -1))
         text = text_of(row.get("summary")).strip() or text_of(row.get("full_content")).strip()
         if number not in ids:
             problems["reports are about a community that does not exist and were left out"] += 1
@@ -439,19 +382,8 @@ def read_summaries(tables: Tables, ids: Mapping[str, str], problems: Counter[str
 
 
 def _findings(value: Any) -> tuple[Finding, ...]:
-    if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except ValueError:
-            return ()
-    if not isinstance(value, list):
-        return ()
-    findings = []
-    for each in value:
-        if isinstance(each, dict):
-            finding = Finding(text_of(each.get("summary")).strip(), text_of(each.get("explanation")).strip())
-        else:
-            finding = Finding(text_of(each).strip(), "")
-        if finding.summary or finding.explanation:
-            findings.append(finding)
-    return tuple(findings)
+    rows = [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+    findings = (
+        Finding(text_of(each.get("summary")).strip(), text_of(each.get("explanation")).strip()) for each in rows
+    )
+    return tuple(finding for finding in findings if finding.summary or finding.explanation)

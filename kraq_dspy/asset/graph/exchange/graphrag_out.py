@@ -8,13 +8,10 @@ another: names and degrees of entities, places of communities, and which records
 """
 
 import json
-from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
-
-import numpy as np
 
 from kraq_dspy._internal.files import replaced
 from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Question, Relationship, Summary
@@ -63,36 +60,6 @@ def _tables(records: RecordSource) -> Iterator[tuple[str, Iterable[Row]]]:
     yield "kraq_questions", (_question(question, numbers) for question in records.all(Question))
 
 
-class Mentions:
-    """The ids of records by the number of a chunk that they come from, in the order in which they were given.
-
-    They are kept in arrays: a list of ids for each chunk would take several times as much.
-    """
-
-    def __init__(self, mentions: Iterable[tuple[str, Iterable[str]]], chunk_numbers: Mapping[str, int]) -> None:
-        """`mentions` are (id of a record, ids of its chunks); chunks without a number are left out."""
-        self._text, self._ends = bytearray(), array("Q", [0])
-        chunks, records = array("I"), array("I")
-        for record, (record_id, chunk_ids) in enumerate(mentions):
-            self._text += record_id.encode("utf-8", "surrogatepass")
-            self._ends.append(len(self._text))
-            for chunk_id in chunk_ids:
-                if chunk_id in chunk_numbers:
-                    chunks.append(chunk_numbers[chunk_id])
-                    records.append(record)
-        chunk_of = np.array(chunks, dtype=np.uint32)
-        order = np.argsort(chunk_of, kind="stable")
-        self._records = np.array(records, dtype=np.uint32)[order]
-        self._starts = np.searchsorted(chunk_of[order], np.arange(len(chunk_numbers) + 1))
-
-    def __getitem__(self, chunk_number: int) -> list[str]:
-        start, end = self._starts[chunk_number], self._starts[chunk_number + 1]
-        return [self._id(record) for record in self._records[start:end].tolist()]
-
-    def _id(self, record: int) -> str:
-        return self._text[self._ends[record] : self._ends[record + 1]].decode("utf-8", "surrogatepass")
-
-
 def _document(document: Document, chunk_ids: Sequence[str]) -> Row:
     return {
         "id": document.id,
@@ -105,21 +72,28 @@ def _document(document: Document, chunk_ids: Sequence[str]) -> Row:
 
 
 def _text_units(records: RecordSource) -> Iterator[Row]:
-    numbers = {chunk.id: number for number, chunk in enumerate(records.all(Chunk))}
-    entities = Mentions(((entity.id, entity.chunk_ids) for entity in records.all(Entity)), numbers)
-    links = Mentions(((link.id, link.chunk_ids) for link in records.all(Relationship)), numbers)
-    claims = Mentions(((claim.id, (claim.chunk_id,)) for claim in records.all(Claim)), numbers)
+    entities = _by_chunk((entity.id, entity.chunk_ids) for entity in records.all(Entity))
+    links = _by_chunk((link.id, link.chunk_ids) for link in records.all(Relationship))
+    claims = _by_chunk((claim.id, (claim.chunk_id,)) for claim in records.all(Claim))
     for chunk in records.all(Chunk):
-        number = numbers[chunk.id]
         yield {
             "id": chunk.id,
             "text": chunk.text,
             "n_tokens": chunk.n_tokens,
             "document_id": chunk.document_id,
-            "entity_ids": entities[number],
-            "relationship_ids": links[number],
-            "covariate_ids": claims[number],
+            "entity_ids": entities.get(chunk.id, []),
+            "relationship_ids": links.get(chunk.id, []),
+            "covariate_ids": claims.get(chunk.id, []),
         }
+
+
+def _by_chunk(records: Iterable[tuple[str, Iterable[str]]]) -> dict[str, list[str]]:
+    """The ids of records, given with those of their chunks, by the chunk's id."""
+    by_chunk: dict[str, list[str]] = defaultdict(list)
+    for record_id, chunk_ids in records:
+        for chunk_id in chunk_ids:
+            by_chunk[chunk_id].append(record_id)
+    return by_chunk
 
 
 def _entity(entity: Entity) -> Row:

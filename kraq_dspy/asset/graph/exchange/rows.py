@@ -78,13 +78,11 @@ def _parquet_rows(path: Path) -> Iterator[Row]:
         raise ExchangeError(f"{path.name!r} is no parquet file that can be read: {error}.") from error
 
 
-def require_columns(path: Path, row: Row, columns: Iterable[str | tuple[str, ...]]) -> None:
-    """Raises ExchangeError for the columns that `row` lacks; of a tuple, one is enough."""
-    alternatives = [(each,) if isinstance(each, str) else each for each in columns]
-    missing = [" or ".join(map(repr, names)) for names in alternatives if not any(name in row for name in names)]
-    if missing:
+def require_columns(path: Path, row: Row, columns: Iterable[str]) -> None:
+    """Raises ExchangeError for the columns that `row` lacks."""
+    if missing := [name for name in columns if name not in row]:
         present = ", ".join(map(repr, sorted(row))) or "none"
-        raise ExchangeError(f"{path.name!r} lacks the column {', '.join(missing)}; it has: {present}.")
+        raise ExchangeError(f"{path.name!r} lacks the column {', '.join(map(repr, missing))}; it has: {present}.")
 
 
 def text_of(value: Any) -> str:
@@ -95,14 +93,8 @@ def text_of(value: Any) -> str:
 
 
 def texts_of(value: Any) -> list[str]:
-    """A cell as a list of texts; older tables hold lists as one text with commas, or in pieces of that kind."""
-    if isinstance(value, str):
-        return [part.strip() for part in value.split(",") if part.strip()]
-    if isinstance(value, list | tuple):
-        return [
-            text for each in value for text in (texts_of(each) if isinstance(each, str) else [text_of(each)]) if text
-        ]
-    return []
+    """A cell as a list of texts; none where it is no list."""
+    return [text_of(each) for each in value] if isinstance(value, list) else []
 
 
 def number_of(value: Any, default: float) -> float:
@@ -143,18 +135,17 @@ def _spans(text: str, passages: Sequence[str]) -> list[tuple[int, int]] | None:
     return spans
 
 
-# Names of each table without suffix, the newest first.
 TABLES = {
-    "entities": ("entities", "create_final_entities"),
-    "relationships": ("relationships", "create_final_relationships"),
-    "communities": ("communities", "create_final_communities"),
-    "community_reports": ("community_reports", "create_final_community_reports"),
-    "text_units": ("text_units", "create_final_text_units", "corpus"),
-    "documents": ("documents", "create_final_documents"),
-    "covariates": ("covariates", "create_final_covariates", "claims"),
-    "nodes": ("create_final_nodes",),
+    "entities": ("entities",),
+    "relationships": ("relationships",),
+    "communities": ("communities",),
+    "community_reports": ("community_reports",),
+    "text_units": ("text_units", "corpus"),
+    "documents": ("documents",),
+    "covariates": ("covariates", "claims"),
 }
-OPTIONAL = {"documents", "covariates", "nodes"}
+"""The names that each table may have, without suffix."""
+OPTIONAL = {"documents", "covariates"}
 
 
 @dataclass(frozen=True)
@@ -168,15 +159,13 @@ class Tables:
     def at(cls, folder: Path) -> "Tables":
         if not folder.is_dir():
             raise ExchangeError(f"There is no folder {str(folder)!r}. Give GraphRAG's output folder.")
-        for place in _places(folder):
-            paths = {table: find_table(place, names) for table, names in TABLES.items()}
-            if paths["entities"]:
-                break
-        else:
+        place = folder / "output" if find_table(folder, TABLES["entities"]) is None else folder
+        paths = {table: find_table(place, names) for table, names in TABLES.items()}
+        if not paths["entities"]:
             there = ", ".join(sorted(repr(path.name) for path in folder.iterdir())[:20]) or "nothing"
             raise ExchangeError(
-                f"{folder.name!r} has no table 'entities' or 'create_final_entities' ({', '.join(SUFFIXES)}), "
-                f"neither itself nor in 'output'; it has: {there}. Give GraphRAG's output folder."
+                f"{folder.name!r} has no table 'entities' ({', '.join(SUFFIXES)}), neither itself nor in 'output'; it "
+                f"has: {there}. Give GraphRAG's output folder, of version 2 or 3."
             )
         missing = [table for table, path in paths.items() if path is None and table not in OPTIONAL]
         if missing:
@@ -187,24 +176,13 @@ class Tables:
     def has(self, table: str) -> bool:
         return table in self.paths
 
-    def rows(self, table: str, columns: Sequence[str | tuple[str, ...]]) -> Iterator[Row]:
+    def rows(self, table: str, columns: Sequence[str]) -> Iterator[Row]:
         """Raises ExchangeError where the first row lacks one of `columns`."""
         path = self.paths[table]
         for number, row in enumerate(read_rows(path)):
             if number == 0:
                 require_columns(path, row, columns)
             yield row
-
-
-def _places(folder: Path) -> Iterator[Path]:
-    """Where the tables may be; of several runs (output/TIME/artifacts, versions before 1.0) the latest first."""
-    for base in (folder, folder / "output"):
-        yield base
-        yield base / "artifacts"
-        if base.is_dir():
-            for run in sorted((path for path in base.iterdir() if path.is_dir()), reverse=True):
-                yield run
-                yield run / "artifacts"
 
 
 class Texts:
@@ -226,8 +204,9 @@ class Texts:
         if tables.has("documents"):
             for row in tables.rows("documents", ["id"]):
                 title = text_of(row.get("title"))
-                text = text_of(row.get("text")) or text_of(row.get("raw_content"))
-                document = Document(text_of(row["id"]), title, text, title or source, _metadata(row))
+                document = Document(
+                    text_of(row["id"]), title, text_of(row.get("text")), title or source, _metadata(row)
+                )
                 documents[document.id] = document
         units: dict[str, list[tuple[str, str]]] = defaultdict(list)
         for row in tables.rows("text_units", ["id", "text"]):
@@ -257,7 +236,7 @@ class Texts:
 def _owner(row: Row) -> tuple[str, str]:
     """(id, title) of the document of a text unit; units without either are documents of their own."""
     title = text_of(row.get("title"))
-    ids = listed_texts(row.get("document_ids"))
+    ids = texts_of(row.get("document_ids"))
     return text_of(row.get("document_id")) or (ids[0] if ids else "") or title or text_of(row["id"]), title
 
 
@@ -277,7 +256,3 @@ def _metadata(row: Row) -> Metadata:
         fields["creation_date"] = text_of(row["creation_date"])
     plain = {str(key): value for key, value in fields.items() if isinstance(value, str | int | float | bool)}
     return {key: value for key, value in plain.items() if key not in ("id", "title", "text", "text_unit_ids")}
-
-
-def listed_texts(value: Any) -> list[str]:
-    return [text_of(each) for each in value] if isinstance(value, list) else []

@@ -1,4 +1,4 @@
-"""In and out: what GraphRAG wrote, as JSON lines and as parquet under new and old names, and what is written for it."""
+"""In and out: what GraphRAG wrote, as JSON lines and as parquet, and what is written for it."""
 
 import gzip
 import json
@@ -73,10 +73,10 @@ def save_jsonl(folder: Path, tables: Tables) -> Path:
     return folder
 
 
-def save_parquet(folder: Path, tables: Tables, prefix: str = "") -> Path:
+def save_parquet(folder: Path, tables: Tables) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     for name, rows in tables.items():
-        pa.parquet.write_table(pa.Table.from_pylist(rows), folder / f"{prefix}{name}.parquet")
+        pa.parquet.write_table(pa.Table.from_pylist(rows), folder / f"{name}.parquet")
     return folder
 
 
@@ -127,34 +127,6 @@ def test_every_way_of_storing_the_same_tables_reads_the_same(tmp_path: Path) -> 
     save_parquet(project / "output", small())
     assert read_graphrag(project) == expected
     assert read_graphrag(save_jsonl(tmp_path / "lines", small())) == expected
-    save_parquet(tmp_path / "old" / "output" / "20240101-120000" / "artifacts", small(), prefix="create_final_")
-    assert read_graphrag(tmp_path / "old") == expected
-
-
-def test_the_columns_of_versions_before_1_are_understood(tmp_path: Path) -> None:
-    tables = small()
-    names = {row["id"]: row["title"] for row in tables["entities"]}
-    members = {row["community"]: row.pop("entity_ids") for row in tables["communities"]}
-    for row in tables["entities"]:
-        row["name"] = row.pop("title")
-    for row in tables["communities"]:
-        row["id"] = str(row.pop("community"))
-        del row["parent"]
-    for row in tables["community_reports"]:
-        row["community"] = str(row["community"])
-        row["rank_explanation"] = "because"
-    for row in tables["text_units"]:
-        row["document_ids"] = [row.pop("document_id")]
-    for row in tables["documents"]:
-        row["raw_content"] = row.pop("text")
-    for row in tables["relationships"]:
-        row["text_unit_ids"] = ",".join(row["text_unit_ids"])
-    tables["nodes"] = [
-        {"title": names[id], "community": str(number), "level": 0} for number, ids in members.items() for id in ids
-    ] + [{"title": "DAN", "community": None, "level": 0}, {"title": "GHOST", "community": "1", "level": 1}]
-    old = read_graphrag(save_parquet(tmp_path / "old", tables, prefix="create_final_"))
-    assert records(old) == records(read_graphrag(save_parquet(tmp_path / "new", small())))
-    assert "1 references of communities to entities that do not exist were dropped" in old.problems  # GHOST
 
 
 def test_faults_of_the_data_are_mended_and_counted(tmp_path: Path) -> None:
@@ -272,7 +244,7 @@ def test_missing_tables_and_columns_are_named_beside_those_that_are_there(tmp_pa
     tables = small()
     for row in tables["communities"]:
         del row["entity_ids"]
-    with pytest.raises(ExchangeError, match=r"'communities.parquet' lacks the column 'entity_ids'.*create_final_nodes"):
+    with pytest.raises(ExchangeError, match=r"'communities.parquet' lacks the column 'entity_ids'"):
         read_graphrag(save_parquet(tmp_path / "lacks_members", tables))
 
 
@@ -368,8 +340,7 @@ def test_real_runs_are_read_whole_and_survive_the_way_through_parquet(
     assert records(read_graphrag(tmp_path)) == records(imported)
 
 
-@pytest.mark.parametrize("prefix", ["", "create_final_"])
-def test_a_real_run_reads_the_same_from_parquet(shared_data: Path, tmp_path: Path, prefix: str) -> None:
+def test_a_real_run_reads_the_same_from_parquet(shared_data: Path, tmp_path: Path) -> None:
     source = shared_data / "graphrag_dulce"
     names = {"corpus": "text_units", "claims": "covariates"}
     tables: Tables = {}
@@ -377,6 +348,6 @@ def test_a_real_run_reads_the_same_from_parquet(shared_data: Path, tmp_path: Pat
         table = path.name.removesuffix(".jsonl.gz")
         with gzip.open(path, "rt", encoding="utf-8") as lines:
             tables[names.get(table, table)] = [json.loads(line) for line in lines]
-    save_parquet(tmp_path / "output", tables, prefix)
+    save_parquet(tmp_path / "output", tables)
     # The name of the folder is the source of a document that has no other.
     assert read_graphrag(tmp_path) == read_graphrag(source)
