@@ -62,6 +62,9 @@ class CorpusSettings:
     """Most bytes of a file that is one document, of a line of jsonl, and of a text."""
     max_unpacked: Positive = 200
     """Most times its size that a compressed file may hold."""
+    boilerplate: Annotated[str, OneOf(("drop", "keep"))] = "drop"
+    """Whether menus, lists of links, notices and where links lead are left out of web pages, in HTML or Markdown; `kraq
+    status` counts the lines, and `left_out` of a document has them."""
 
     def __post_init__(self) -> None:
         try:
