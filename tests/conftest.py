@@ -21,6 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a job in the background of a shell
     signal.signal(signal.SIGINT, signal.default_int_handler)  # else no test and no process of one could hear Ctrl-C
 os.environ["XDG_CONFIG_HOME"] = tempfile.mkdtemp(prefix="kraq-tests-")  # consents are not the user's own
+os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="kraq-tests-")  # nor are models that `kraq lm get` brought
 SHARED_DATA = ROOT.parent / "shared" / "data"
 settings.register_profile("untimed", deadline=None)  # a busy machine must fail no property
 settings.load_profile("untimed")

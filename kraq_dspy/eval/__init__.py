@@ -55,6 +55,8 @@ if TYPE_CHECKING:
     from kraq_dspy.eval.metrics.retrieval import ndcg_at_k as ndcg_at_k
     from kraq_dspy.eval.metrics.retrieval import precision_at_k as precision_at_k
     from kraq_dspy.eval.metrics.retrieval import recall_at_k as recall_at_k
+    from kraq_dspy.eval.question_log import QuestionLog as QuestionLog
+    from kraq_dspy.eval.question_log import against_log as against_log
     from kraq_dspy.eval.questions import QuestionColumns as QuestionColumns
     from kraq_dspy.eval.questions import read_questions as read_questions
     from kraq_dspy.eval.statistics import bootstrap_difference as bootstrap_difference
@@ -81,6 +83,7 @@ __getattr__, __dir__, __all__ = lazy_names(
             "all_supporting_at_k", "average_precision", "hits_at_k", "mrr", "ndcg_at_k", "precision_at_k",
             "recall_at_k",
         ),
+        "kraq_dspy.eval.question_log": ("QuestionLog", "against_log"),
         "kraq_dspy.eval.questions": ("QuestionColumns", "read_questions"),
         "kraq_dspy.eval.statistics": ("bootstrap_difference", "bootstrap_mean", "compare", "permutation_test"),
         "kraq_dspy.eval.tables.summary": ("RunSummary",),

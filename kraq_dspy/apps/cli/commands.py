@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 from typer.models import OptionInfo
 
 from kraq_dspy.apps.cli.ask import ask
+from kraq_dspy.apps.cli.asked import asked
 from kraq_dspy.apps.cli.catalogue import add as catalogue_add
 from kraq_dspy.apps.cli.catalogue import answer, approve, import_, list_, seed, show, synthesize
 from kraq_dspy.apps.cli.catalogue import export as catalogue_export
@@ -74,6 +75,8 @@ EVAL = f"""Measure, with intervals and paired tests. Interrupted? The same comma
 
 kraq eval INDEX QUESTIONS: ask an index, as it is, the questions of a csv, jsonl or parquet file.
 
+kraq eval asked INDEX QUESTIONS: what of a log of real questions the index anticipates, and what it cannot answer.
+
 kraq eval list: every table and figure of the five papers, what it needs, and whether it was run. kraq eval kraq-2, or
 another id of that list, runs it; --paper takes the paper's own settings.
 
@@ -101,7 +104,7 @@ COMMANDS: dict[str, Sequence[Command | Group]] = {
         Group("catalogue", "Answers prepared in advance, which `kraq ask -p qa-search` gives.", CATALOGUE),
     ),
     "Research": (
-        Group("eval", EVAL, (eval_index, list_tables, table, judges), TableGroup), report,
+        Group("eval", EVAL, (eval_index, asked, list_tables, table, judges), TableGroup), report,
         Group("data", "The public data sets of the tables.", (list_data, fetch)), optimize, pairs,
         Group("finetune", "Train a small model for a step (LoRA).", (generator, drafter)),
         Group("lm", "Bring or check a model; serve those of kraq.toml.", (get, lm_check, lm_serve)),

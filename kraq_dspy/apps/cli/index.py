@@ -1,7 +1,9 @@
 """Leads from a corpus to representative questions: `kraq estimate`, `index` and `questions`."""
 
+import dataclasses
 import sys
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,7 +28,10 @@ from kraq_dspy.errors import ConfigError, RemovedDocumentsError
 if TYPE_CHECKING:
     from kraq_dspy.build.index.estimate import Estimate
     from kraq_dspy.records import Usage
+    from kraq_dspy.settings import Settings
 
+BROADEST = 40
+"""Communities that the small generator is asked about unless models are configured: about a minute on two cores."""
 
 Replace = Annotated[
     bool, typer.Option("--replace", help="Let this corpus take the place of documents in DIR that it lacks.")
@@ -53,7 +58,9 @@ def index(
     """
     from kraq_dspy.build.index.build import build_index
 
-    settings = columns.over(builds.settings())
+    settings, told = columns.over(builds.settings()), ""
+    if not builds.brings_models:
+        settings, told = with_generator(settings)
     out = out or index_beside(corpus)
     build = partial(build_index, corpus, out, random_questions=random_questions, program_states=program_state or ())
     try:
@@ -68,6 +75,25 @@ def index(
     if not json:
         listed = [(command("questions", out), "bold"), " or "] if report.counts.get("questions") else []
         say("Try: ", *listed, (command("ask", out, "YOUR QUESTION"), "bold"))
+        if told:
+            say(told)
+
+
+def with_generator(settings: "Settings") -> "tuple[Settings, str]":
+    """Where no model is configured: the small question generator for the broadest communities if its file is here, and
+    a line that says so, or how it comes here."""
+    from kraq_dspy.models.lms.local_models import GGUF, models_folder
+    from kraq_dspy.settings import QUESTIONS_BASE, QuestionSettings, RoleSettings
+
+    if settings.roles != {"default": RoleSettings()} or settings.questions != QuestionSettings():
+        return settings, ""
+    name = QUESTIONS_BASE.removeprefix(GGUF)
+    if not (models_folder() / f"{name}.gguf").is_file() or find_spec("xllamacpp") is None:
+        return settings, f"For better questions: {command('lm', 'get', name)}, and the same command again."
+    questions = dataclasses.replace(settings.questions, broadest=BROADEST)
+    roles = {**settings.roles, "generator": RoleSettings(QUESTIONS_BASE, max_tokens=60, temperature=0.0)}
+    told = f"{QUESTIONS_BASE} asked about the {BROADEST} broadest communities; --lm embedded does without."
+    return dataclasses.replace(settings, questions=questions, roles=roles), told
 
 
 def index_beside(corpus: Path) -> Path:

@@ -172,7 +172,7 @@ class Index(SharedByCopies):
         for name in self._unsealed():
             self._store(name).seal()
         graph_files.complete_passage_graph(self)
-        write_sizes(self.home, Sizes(self.counts(), self.partition_sizes()))
+        write_sizes(self.home, Sizes(self.counts(), self.partition_sizes(), self.left_out()))
         on_server = [store for store in self._stores.values() if isinstance(store, QdrantVectorStore)]
         self._database.stand_alone()
         self._database.close()
@@ -307,6 +307,17 @@ class Index(SharedByCopies):
         if self._sizes is not None:
             return dict(self._sizes.counts)
         return {table.name: self.count(kind) for kind, table in TABLES.items()}
+
+    def left_out(self) -> dict[str, int]:
+        """How many "documents" are web pages without their boilerplate, and how many "lines" that was."""
+        if self._sizes is not None:
+            return dict(self._sizes.left_out)
+        with self._database.reading() as connection:
+            documents, lines = connection.execute(
+                "SELECT count(*), coalesce(sum(json_array_length(data, '$.left_out')), 0) FROM documents "
+                """WHERE typeof(data) = 'text' AND instr(data, '"left_out":["')"""
+            ).fetchone()
+        return {"documents": documents, "lines": lines}
 
     def chunks_by_id(self, ids: Sequence[str]) -> list[Chunk]:
         return self.get(Chunk, ids)

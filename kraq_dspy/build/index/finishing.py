@@ -4,7 +4,7 @@ import asyncio
 import dataclasses
 import json
 import math
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,14 +14,14 @@ from kraq_dspy.asset.graph.communities import drift, find_communities
 from kraq_dspy.asset.store.graph_files import keep_mentions, keep_passage_graph
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.sync import Point, sync_vectors
-from kraq_dspy.build.index.asked_headings import headings_asked
+from kraq_dspy.build.index.asked_headings import AskedHeading, headings_asked
 from kraq_dspy.models.lms.engines.embedded.ask import NOTHING_NAMED, question_about
-from kraq_dspy.models.lms.engines.embedded.headings import subject_of
+from kraq_dspy.models.lms.engines.embedded.headings import placed, subject_of
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Progress
-from kraq_dspy.programs.kraq.pipeline import KRAQ, in_reading_order
+from kraq_dspy.programs.kraq.pipeline import KRAQ, each_of, in_reading_order
 from kraq_dspy.programs.kraq.question_text import mark_duplicates
-from kraq_dspy.records import Chunk, Claim, Community, Entity, Merge, Question, Relationship, Summary
+from kraq_dspy.records import Chunk, Claim, Community, Entity, Merge, Question, Relationship, Summary, content_id
 from kraq_dspy.settings import EMBEDDED, RunSettings, Settings
 from kraq_dspy.steps.direct import ItemStream
 from kraq_dspy.steps.kept import Stage, StoredSteps
@@ -34,6 +34,7 @@ NO_QUESTIONS = (
 )
 MOST_READ = 40  # passages of a community or an index, evenly drawn, in which headings are looked for
 NARROW = 3  # passages of a community that a generator is asked about by a heading and its text, not by their summary
+NEAREST = 10  # passages of an index among which a model's question must have one of its own
 _INDEX = "index"  # the name under which it is noted that a build was finished
 
 
@@ -163,7 +164,7 @@ class Finishing:
         narrow = {community.id for community in communities if len(community.chunk_ids) <= NARROW}
 
         async def shown() -> AsyncIterator[Summary]:
-            async for summary in _each(summaries):
+            async for summary in each_of(summaries):
                 heading = headed.get(summary.community_id) if summary.community_id in narrow else None
                 yield dataclasses.replace(summary, title=heading.heading, text=heading.text) if heading else summary
             for community in bare:
@@ -178,11 +179,46 @@ class Finishing:
             return "" if question == NOTHING_NAMED else question
 
         asked = self._kraq.questions(
-            communities, shown(), documents, self._steps, total=total + len(bare), names=names, template=template
+            communities,
+            shown(),
+            documents,
+            self._steps,
+            total=total + len(bare),
+            names=names,
+            template=template,
+            asked=self._is_broad(communities),
         )
         questions = in_reading_order([question async for question in asked], [c.id for c in communities])
         self._progress.finish("ask")
-        return questions
+        return await asyncio.to_thread(self._leading_back, questions, headed)
+
+    def _leading_back(self, questions: Sequence[Question], headed: Mapping[str, AskedHeading]) -> list[Question]:
+        """A model's questions say what the index is about, as the templates do, and lead to a passage of theirs: one
+        that has none among the nearest of the index makes way for a heading's, if its community has one."""
+        if not self._settings.questions.fallback:
+            return list(questions)
+        kept = [
+            question if question.model == EMBEDDED else _worded(question, placed(question.text, self._subject))
+            for question in questions
+        ]
+        headed_ones = [question for question in kept if question.model != EMBEDDED and question.community_id in headed]
+        if not headed_ones:
+            return kept
+        vectors = self._parts.embedder.encode_queries([question.text for question in headed_ones])
+        astray: dict[str, Question] = {}
+        for question, hits in zip(headed_ones, self._index.chunk_vectors.search(vectors, NEAREST), strict=True):
+            if not any(chunk_id in question.chunk_ids for chunk_id, _ in hits):
+                heading = headed[str(question.community_id)]
+                astray[question.id] = dataclasses.replace(_worded(question, heading.question), model=EMBEDDED)
+        return [astray.get(question.id, question) for question in kept]
+
+    def _is_broad(self, communities: Sequence[Community]) -> Callable[[str], bool]:
+        """Whether the community of an id is one of the `questions.broadest`."""
+        count = self._settings.questions.broadest
+        if count is None:
+            return lambda community_id: True
+        ranked = sorted(communities, key=lambda community: (community.level, -len(community.chunk_ids), community.id))
+        return {community.id for community in ranked[:count]}.__contains__
 
     @cached_property
     def _subject(self) -> str:
@@ -272,13 +308,8 @@ def _members(community: Community) -> Community:
     return dataclasses.replace(community, relationship_ids=(), chunk_ids=())
 
 
-async def _each(items: Iterable[Summary] | AsyncIterable[Summary]) -> AsyncIterator[Summary]:
-    if isinstance(items, AsyncIterable):
-        async for item in items:
-            yield item
-    else:
-        for item in items:
-            yield item
+def _worded(question: Question, text: str) -> Question:
+    return dataclasses.replace(question, id=content_id("question", question.community_id or "", text), text=text)
 
 
 def _under_headings(chunk: Chunk) -> str:

@@ -15,7 +15,8 @@ from kraq_dspy.eval.tables.summary import RunSummary, TableSummary
 
 EXAMPLES = 20  # questions shown on which a system and the baseline differ
 FAILED = 100  # questions shown that failed
-WORDS = ("reason", "question", "gold", "answer", "evidence")  # columns of running text
+WORDS = ("reason", "question", "gold", "answer", "evidence", "others like it", "nearest passage")
+"""Columns of running text."""
 
 STYLE = """
 :root { color-scheme: light; --line: #d9dde3; --soft: #f6f7f9; --ink: #1d2430; --dim: #5a6472; }
@@ -80,7 +81,7 @@ def _telling(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def page(summary: TableSummary) -> str:
     """The whole document."""
-    as_in_papers = "\n".join(map(_table, paper_grids(summary)))
+    as_in_papers = "\n".join(map(grid_table, paper_grids(summary)))
     sections = "\n".join(_section(run, place) for place, run in enumerate(summary.runs))
     links = "".join(
         f'<li><a href="#set-{place}">{escape(run.header.dataset)}</a></li>' for place, run in enumerate(summary.runs)
@@ -115,11 +116,11 @@ def _section(run: RunSummary, place: int) -> str:
     tables = grids(run)
     parts = [f'<section id="set-{place}">', f"<h2>{escape(run.header.dataset)}</h2>"]
     parts.append(_definitions(run))
-    parts += [_table(grid) for grid in tables[:3]]
+    parts += [grid_table(grid) for grid in tables[:3]]
     parts += _figures(run, place)
-    parts += [_table(grid) for grid in tables[3:]]
+    parts += [grid_table(grid) for grid in tables[3:]]
     if (failed := failed_questions(run, FAILED)) is not None:
-        parts.append(f"<details><summary>{escape(failed.title)}</summary>{_table(failed)}</details>")
+        parts.append(f"<details><summary>{escape(failed.title)}</summary>{grid_table(failed)}</details>")
     parts += _examples(run)
     parts.append("</section>")
     return "\n".join(parts)
@@ -138,7 +139,9 @@ def _definitions(run: RunSummary) -> str:
     return f"<dl>{entries}</dl>"
 
 
-def _table(grid: Grid) -> str:
+def grid_table(grid: Grid) -> str:
+    """The grid as a heading, a table and its note."""
+
     def kind(heading: str) -> str:
         return ' class="words"' if heading in WORDS else ""
 

@@ -20,6 +20,8 @@ _WORDS = {
     "evidence",
     "before",
     "after",
+    "others like it",
+    "nearest passage",
 }  # columns of running text, which may wrap
 
 

@@ -39,7 +39,6 @@ logger = logging.getLogger(__name__)
 DESCRIBED = 60  # tokens of a description that go with a name which may be another's
 
 T = TypeVar("T")
-R = TypeVar("R")
 
 
 class KRAQ(SavableModule):
@@ -230,30 +229,23 @@ class KRAQ(SavableModule):
         total: int | None = None,
         names: Callable[[Community], tuple[str, ...]] = lambda community: (),
         template: Callable[[Community, str], str] = lambda community, summary: "",
+        asked: Callable[[str], bool] = lambda community_id: True,
     ) -> AsyncIterator[Question]:
         """Stage 5: one question for each summary; `document_of` maps chunk ids to document ids, `names` a community to
         what its question is searched with beside its text.
 
         `template` asks about a community and its shown summary without a model, or returns "". Its question stands
-        where the model wrote none that stands alone (unless `questions.fallback` is off), and in place of the embedded
-        model's, which sees no more than the summary; either way the question says that it is the embedded model's.
+        where the model wrote none that stands alone (unless `questions.fallback` is off), in place of the embedded
+        model's, which sees no more than the summary, and, where there is one, for communities that are not `asked`
+        about; the question says that it is the embedded model's.
         """
         by_id = {community.id: community for community in communities}
         instructions = "\n".join(step.signature.instructions for step in self.ask.predictors())
         shown: dict[str, str] = {}
+        of_templates: list[Question] = []
 
-        def item(summary: Summary) -> Item:
-            shown[summary.community_id] = shown_summary(summary.title, summary.text)
-            return Item(summary.community_id, {"summary": shown[summary.community_id]})
-
-        async for done in steps.map("ask", "generator", self.ask, _mapped(item, summaries), total=total):
-            community, summary = by_id[done.id], shown.pop(done.id)
-            text, model = done.prediction.question, done.model
-            keeps = not self.settings.questions.fallback and bool(text.strip())
-            stands = model != EMBEDDED and (keeps or stands_alone(text, summary, instructions))
-            if not stands and (asked := template(community, summary)):
-                text, model = asked, EMBEDDED
-            yield Question(
+        def question(community: Community, text: str, model: str) -> Question:
+            return Question(
                 id=content_id("question", community.id, text),
                 text=text,
                 source="kraq",
@@ -264,6 +256,26 @@ class KRAQ(SavableModule):
                 model=model,
                 names=names(community),
             )
+
+        async def items() -> AsyncIterator[Item]:
+            async for summary in each_of(summaries):
+                text, community = shown_summary(summary.title, summary.text), by_id[summary.community_id]
+                if not asked(community.id) and (instead := template(community, text)):
+                    of_templates.append(question(community, instead, EMBEDDED))
+                else:
+                    shown[community.id] = text
+                    yield Item(community.id, {"summary": text})
+
+        async for done in steps.map("ask", "generator", self.ask, items(), total=total):
+            community, summary = by_id[done.id], shown.pop(done.id)
+            text, model = done.prediction.question, done.model
+            keeps = not self.settings.questions.fallback and bool(text.strip())
+            stands = model != EMBEDDED and (keeps or stands_alone(text, summary, instructions))
+            if not stands and (instead := template(community, summary)):
+                text, model = instead, EMBEDDED
+            yield question(community, text, model)
+        for one in of_templates:
+            yield one
 
     def central_names(self, entities: Iterable[Entity]) -> Callable[[Community], tuple[str, ...]]:
         """The names of a community's `settings.questions.names` entities with the most relationships."""
@@ -311,8 +323,14 @@ def in_reading_order(questions: Iterable[Question], community_ids: Iterable[str]
     return sorted(questions, key=lambda q: (place.get(q.community_id or "", len(place)), q.id))
 
 
-def _mapped(make: Callable[[T], R], items: Iterable[T] | AsyncIterable[T]) -> Iterable[R] | AsyncIterable[R]:
-    return (make(item) async for item in items) if isinstance(items, AsyncIterable) else map(make, items)
+async def each_of(items: Iterable[T] | AsyncIterable[T]) -> AsyncIterator[T]:
+    """The items one by one, whichever way they come."""
+    if isinstance(items, AsyncIterable):
+        async for item in items:
+            yield item
+    else:
+        for item in items:
+            yield item
 
 
 def _described(name: NameCount, description: str) -> str:

@@ -2,10 +2,13 @@
 
 from pathlib import Path
 
+from dspy.utils import DummyLM
+
 from kraq_dspy import build_index
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.build.index.asked_headings import headings_asked
 from kraq_dspy.records import Community
+from tests.conftest import KeywordEmbedder
 
 PASSAGES = {
     "a": "Guide\n## Connecting an antenna\nConnect an antenna to the TV. Then search for channels.",
@@ -44,3 +47,18 @@ def test_headings_that_no_summary_covers_are_asked_about_in_an_index(tmp_path: P
         asked = {question.text for question in index.questions(source="kraq")}
     assert any(question.startswith("How do I connect an antenna") for question in asked)
     assert any(question.startswith("How do I change the language") for question in asked)
+
+
+def test_a_models_question_that_leads_to_other_passages_makes_way_for_the_headings(
+    tmp_path: Path, keyword_embedder: type[KeywordEmbedder]
+) -> None:
+    """Eleven sections are about antennas, more than are looked at, and one about the language."""
+    for number in range(11):
+        (tmp_path / f"{number}.md").write_text(f"# Part {number}\n\nThe antenna {number} of Acme fits Globex {number}.")
+    (tmp_path / "language.md").write_text("# Changing the language\n\nAcme and Initech change the language.")
+    asked = DummyLM([{"question": "How do I change the antenna?"}] * 100)
+    embedder = keyword_embedder("antenna", "language")
+    build_index(tmp_path, tmp_path / "out.kraq", models={"generator": asked}, embedder=embedder)
+    with Index.open(tmp_path / "out.kraq") as index:
+        texts = {question.text for question in index.questions(source="kraq", duplicates=True)}
+    assert texts == {"How do I change the antenna?", "How do I change the language?"}

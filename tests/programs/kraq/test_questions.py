@@ -57,3 +57,18 @@ def test_without_the_fallback_what_the_model_wrote_stays_as_that_of_the_random_b
     settings = Settings(questions=QuestionSettings(fallback=False))
     question = question_of(FILM, "What is the summary about?", settings=settings)
     assert (question.text, question.model == EMBEDDED) == ("What is the summary about?", False)
+
+
+def test_a_template_asks_of_communities_that_the_model_is_not_asked_about() -> None:
+    communities = [Community(id, 0, None, (), ("e",), (), ("chunk",)) for id in ("broad", "narrow")]
+    summaries = [Summary(community.id, FILM.title, FILM.text) for community in communities]
+
+    async def asked() -> dict[str | None, str]:
+        questions = KRAQ(Settings()).questions(
+            communities, summaries, {}, DirectSteps(1), template=lambda _, text: "Who directed Ed Wood?",
+            asked=lambda id: id == "broad",
+        )  # fmt: skip
+        return {question.community_id: question.text async for question in questions}
+
+    with dspy.context(lm=DummyLM([{"question": "When was Ed Wood made?"}])):
+        assert asyncio.run(asked()) == {"broad": "When was Ed Wood made?", "narrow": "Who directed Ed Wood?"}

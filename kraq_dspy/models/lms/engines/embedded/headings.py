@@ -37,6 +37,7 @@ _IMPERATIVE = re.compile(
 _AND_ING = re.compile(r"(?<=\band )\w+ing\b")
 _ABOUT = re.compile(r"(?:about|learning about|learn about|all about) (?=\S)", re.IGNORECASE)
 _HEADLINE = re.compile(r"[,:|?!;]| [-–—] |\b(?:is|are|was|were|has|have)\b")
+_OF_DOING = re.compile(r"(?:How (?:do|can|to)|Can|What (?:can|should) I do) ", re.IGNORECASE)
 _NUMBER = re.compile(
     r"^(?:(?:chapter|section|part|step|appendix) (?:\d+|[ivx]+|[a-z])\b[.):]?|"
     r"\d+(?:\.\d+)+[.):]?|(?:\d+|[IVX]+)[.):]) +",
@@ -131,6 +132,15 @@ def topic_question(heading: Heading, passages: Sequence[str]) -> str:
     if heading.title and heading.title not in text:
         return f"What does “{heading.title}” say about {_begun_small(text, passages, always=' ' not in text)}?"
     return _asked(f"What is said about {text if is_name(text) else _begun_small(text, passages)}", "")
+
+
+def placed(question: str, subject: str) -> str:
+    """A question of how something is done or whether it can be, with the subject of its text where it does not say it.
+
+    >>> placed("How do I connect an antenna?", "to the TV")
+    'How do I connect an antenna to the TV?'
+    """
+    return _asked(question.rstrip("?"), subject) if subject and _OF_DOING.match(question) else question
 
 
 def subject_of(passages: Sequence[str]) -> str:

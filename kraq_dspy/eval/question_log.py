@@ -1,0 +1,305 @@
+"""Holds an index against a log of questions that people asked: what it anticipates, and what it cannot answer."""
+
+import json
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kraq_dspy._internal.files import replaced
+from kraq_dspy.asset.store.vectors.points import words_of
+from kraq_dspy.errors import EvaluationError
+from kraq_dspy.eval.datasets import Example
+from kraq_dspy.eval.metrics.questions import nearest_rows
+from kraq_dspy.eval.questions import FOUND, QuestionColumns, QuestionSource, read_questions
+from kraq_dspy.eval.statistics import Interval, bootstrap_mean
+from kraq_dspy.eval.tables.grids import Grid
+from kraq_dspy.eval.tables.page import document, grid_table
+from kraq_dspy.ports import Progress, SilentProgress, Vectors
+from kraq_dspy.records import Chunk
+from kraq_dspy.workspace import Workspace
+
+NEAR, ABOUT = 0.6, 0.5
+"""Cosines of MiniLM, from which two questions ask alike, and from which a passage is about a question."""
+PASSAGES = 5
+"""Passages nearest to a question in which its words are looked for."""
+WORDS = 0.25
+"""Weight of the words against the cosine: of 0, .25, .5 and 1 the best on clapnq; on lihua_world .13 better than 0."""
+KINDS, ALIKE = 20, 5000
+"""Kinds of questions that are shown, and questions among which kinds are looked for."""
+UNANSWERABLE = ("unanswerable", "null", "impossible")
+"""What a column `type` calls a question that the corpus does not answer; `answerable` false says so too."""
+RESAMPLES = 2000
+_BATCH = 256
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionSet:
+    """Questions held against the asked ones.
+
+    `relevance` is the mean cosine of each with the nearest asked one; `coverage` the share of those asked ones that the
+    corpus is about to which one of these is near, None where the corpus is about none.
+    """
+
+    name: str
+    n: int
+    relevance: Interval
+    coverage: Interval | None
+
+
+@dataclass(frozen=True, slots=True)
+class AskedQuestion:
+    """A question of the log, with the stored question and the passage nearest to it, and their cosines.
+
+    `unanswered`, in [0, 1], is higher the less a passage has of the question's meaning and words.
+    """
+
+    id: str
+    text: str
+    question: str
+    question_cosine: float
+    chunk_id: str
+    title: str
+    passage_cosine: float
+    unanswered: float
+
+
+@dataclass(frozen=True)
+class QuestionLog:
+    """What came of holding an index against a log.
+
+    `unanticipated` are kinds of asked questions that the corpus is about and no stored question is near to;
+    `unanswered` kinds that it is not about: each kind its questions, the most typical first, the largest kind first.
+    `auc` is the chance that `unanswered` of a question without an answer is above that of one with an answer, where the
+    log says which have one.
+    """
+
+    index: str
+    encoder: str
+    near: float
+    about: float
+    sets: tuple[QuestionSet, ...]
+    asked: tuple[AskedQuestion, ...]
+    unanticipated: tuple[tuple[AskedQuestion, ...], ...]
+    unanswered: tuple[tuple[AskedQuestion, ...], ...]
+    auc: Interval | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures and the kinds as JSON values; `write` has every question."""
+        kinds = {
+            name: [{"n": len(kind), "asked": [each.text for each in kind[:5]]} for kind in getattr(self, name)]
+            for name in ("unanticipated", "unanswered")
+        }
+        return {**asdict(self), "asked": len(self.asked), "about_asked": self._n_about, **kinds}
+
+    @property
+    def _n_about(self) -> int:
+        return sum(each.passage_cosine >= self.about for each in self.asked)
+
+    def grids(self) -> list[Grid]:
+        """The figures, the kinds, and the questions that the corpus answers least."""
+        n, about = len(self.asked), self._n_about
+        auc = "" if self.auc is None else f" Told from the answered ones with an AUC of {_shown(self.auc)}."
+        least = sorted(self.asked, key=lambda each: -each.unanswered)[:KINDS]
+        return [
+            Grid(
+                "The index's questions against those that were asked",
+                ("questions", "n", "Relevance", "coverage"),
+                tuple((each.name, str(each.n), _shown(each.relevance), _shown(each.coverage)) for each in self.sets),
+                note=f"Relevance: mean cosine of each with the nearest of {n:,} asked ones. Coverage: share of the "
+                f"{about:,} asked ones that the corpus is about (a passage at {self.about}) with one at {self.near}. "
+                f"Encoder {self.encoder}; 95 % by bootstrap.",
+            ),
+            *_kinds("Asked, and known to the corpus, but anticipated by no question of the index", self.unanticipated),
+            *_kinds("Asked, and not known to the corpus", self.unanswered),
+            Grid(
+                "Asked, and answered least here",
+                ("score", "question", "nearest passage"),
+                tuple((f"{each.unanswered:.2f}", each.text, each.title) for each in least),
+                note=f"The score is 1 less the cosine of the nearest passage and a quarter of the share of the words, "
+                f"over 1.25.{auc} Every question: asked.jsonl.",
+            ),
+        ]
+
+    def write(self, folder: str | Path) -> list[Path]:
+        """`report.html`, and `asked.jsonl` with every asked question, the least answered first."""
+        place = Path(folder)
+        place.mkdir(parents=True, exist_ok=True)
+        body = "\n".join(map(grid_table, self.grids()))
+        rows = sorted(self.asked, key=lambda each: -each.unanswered)
+        texts = {
+            "report.html": document(f"{self.index} against what was asked", body),
+            "asked.jsonl": "".join(json.dumps(asdict(row), ensure_ascii=False) + "\n" for row in rows),
+        }
+        for name, text in texts.items():
+            with replaced(place / name) as draft:
+                draft.write_text(text, "utf-8")
+        return [place / name for name in texts]
+
+
+def against_log(
+    space: Workspace,
+    questions: QuestionSource,
+    *,
+    columns: QuestionColumns = FOUND,
+    near: float = NEAR,
+    about: float = ABOUT,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> QuestionLog:
+    """Hold the index of `space` against questions that people asked; no language model is asked.
+
+    Beside the index's own questions stand its titles and headings, these as "How do I ...?", the questions of random
+    passages where `kraq index --random-questions` made them, and as the ceiling other people's: one half of the log
+    (as many as the index has questions, drawn by the seed) against the other.
+
+    Raises EvaluationError for a log that cannot be read or has fewer than two questions, and an index without
+    questions or passages.
+
+    >>> log = against_log(space, "asked.csv")  # doctest: +SKIP
+    >>> log.sets[0].relevance.estimate, len(log.unanticipated)  # doctest: +SKIP
+    (0.579, 41)
+    """
+    progress = progress or SilentProgress()
+    examples = read_questions(questions, columns)
+    own = [question.text for question in space.index.questions(source="kraq")]
+    if len(examples) < 2 or not own:
+        raise EvaluationError(f"The log has {len(examples)} questions and the index {len(own)}; each needs some.")
+
+    def encode(texts: Sequence[str], stage: str) -> Vectors:
+        progress.start(stage, len(texts))
+        blocks = []
+        for start in range(0, len(texts), _BATCH):
+            blocks.append(space.embedder.encode_queries(texts[start : start + _BATCH]))
+            progress.advance(stage, len(blocks[-1]))
+        progress.finish(stage)
+        return np.concatenate(blocks)
+
+    vectors = encode([example.question for example in examples], "asked")
+    stored = encode(own, "questions")
+    chunks = list(space.index.all(Chunk))
+    asked = _beside_the_index(space, examples, vectors, own, stored, chunks)
+    is_about = np.array([each.passage_cosine >= about for each in asked])
+
+    def held(name: str, texts: Vectors, log: Vectors, known: NDArray[np.bool_]) -> QuestionSet:
+        _, of_texts = nearest_rows(texts, log)
+        _, of_log = nearest_rows(log[known], texts) if known.any() else (None, None)
+        coverage = None if of_log is None else bootstrap_mean(of_log >= near, resamples=RESAMPLES, seed=seed)
+        return QuestionSet(name, len(texts), bootstrap_mean(of_texts, resamples=RESAMPLES, seed=seed), coverage)
+
+    titles = sorted({title for chunk in chunks for title in (chunk.title, *chunk.headings) if title.strip()})
+    random = [question.text for question in space.index.questions(source="random")]
+    baselines = {"titles": titles, "How do I <title>?": [_how(title) for title in titles], "random passages": random}
+    sets = [held("the index", stored, vectors, is_about)]
+    sets += [held(name, encode(each, name), vectors, is_about) for name, each in baselines.items() if each]
+    order = np.random.default_rng(seed).permutation(len(examples))
+    half, other = np.split(order, [len(order) // 2])
+    sets.append(held("other people's", vectors[half[: len(own)]], vectors[other], is_about[other]))
+
+    is_covered = np.array([each.question_cosine >= near for each in asked])
+    return QuestionLog(
+        space.index.path.name, space.embedder.name, near, about, tuple(sets), tuple(asked),
+        _alike(asked, vectors, order[(is_about & ~is_covered)[order]], near),
+        _alike(asked, vectors, order[~is_about[order]], near),
+        _auc(examples, [each.unanswered for each in asked], seed),
+    )  # fmt: skip
+
+
+def _beside_the_index(
+    space: Workspace,
+    examples: Sequence[Example],
+    vectors: Vectors,
+    own: Sequence[str],
+    stored: Vectors,
+    chunks: Sequence[Chunk],
+) -> list[AskedQuestion]:
+    nearest, cosines = nearest_rows(vectors, stored)
+    known = {chunk.id: chunk for chunk in chunks}
+    frequency = Counter(word for chunk in chunks for word in set(words_of(chunk.passage)))
+    asked = []
+    for place, passages in enumerate(space.index.chunk_vectors.search(vectors, PASSAGES)):
+        if not passages:
+            raise EvaluationError("The index has no passages.")
+        weights = {
+            word: math.log(1 + len(chunks) / (1 + frequency[word])) for word in words_of(examples[place].question)
+        }
+        has = max(sum(weights[word] for word in weights.keys() & _words(known[each])) for each, _ in passages)
+        share = has / (sum(weights.values()) or 1.0)
+        chunk_id, cosine = passages[0]
+        title = known[chunk_id].title or known[chunk_id].document_id
+        near_to = own[nearest[place]], float(cosines[place]), chunk_id, title, cosine
+        unanswered = min(1.0, 1 - (cosine + WORDS * share) / (1 + WORDS))
+        asked.append(AskedQuestion(examples[place].id, examples[place].question, *near_to, unanswered))
+    return asked
+
+
+def _words(chunk: Chunk) -> set[str]:
+    return set(words_of(chunk.passage))
+
+
+def _alike(
+    asked: Sequence[AskedQuestion], vectors: Vectors, places: NDArray[np.int64], near: float
+) -> tuple[tuple[AskedQuestion, ...], ...]:
+    """Kinds of two and more: the question with most others near to it takes them, then the next of what is left."""
+    places = np.sort(places[:ALIKE])
+    cosines = vectors[places] @ vectors[places].T
+    is_near = cosines >= near
+    kinds = []
+    while len(places) and is_near[most := int(is_near.sum(axis=1).argmax())].sum() > 1:
+        members = np.flatnonzero(is_near[most])
+        members = members[np.argsort(-cosines[most, members], kind="stable")]
+        kinds.append(tuple(asked[places[member]] for member in members))
+        is_near[members], is_near[:, members] = False, False
+    return tuple(kinds)
+
+
+def _auc(examples: Sequence[Example], scores: Sequence[float], seed: int) -> Interval | None:
+    """None where the log does not tell questions with an answer from those without."""
+    from scipy.stats import rankdata  # half a second
+
+    labels = np.array([_is_unanswerable(example) for example in examples])
+    if labels.all() or not labels.any():
+        return None
+    values, draw = np.asarray(scores), np.random.default_rng(seed)
+    without, answered = values[labels], values[~labels]
+
+    def auc(low: NDArray[Any], high: NDArray[Any]) -> float:
+        ranks = rankdata(np.concatenate([high, low]))[: len(high)]
+        return float((ranks.sum() / len(high) - (len(high) + 1) / 2) / len(low))
+
+    drawn = [auc(draw.choice(answered, len(answered)), draw.choice(without, len(without))) for _ in range(RESAMPLES)]
+    low, high = np.quantile(drawn, [0.025, 0.975])
+    return Interval(
+        auc(answered, without), float(low), float(high), 0.95, len(values), RESAMPLES, seed, "percentile bootstrap"
+    )
+
+
+def _is_unanswerable(example: Example) -> bool:
+    said = str(example.metadata.get("answerable", "")).strip().casefold()
+    return example.type.casefold() in UNANSWERABLE or said in ("false", "no", "0")
+
+
+def _how(title: str) -> str:
+    return f"How do I {title[0].lower()}{title[1:]}?"
+
+
+def _shown(interval: Interval | None) -> str:
+    return "" if interval is None else f"{interval.estimate:.3f} [{interval.low:.3f}, {interval.high:.3f}]"
+
+
+def _kinds(title: str, kinds: Sequence[Sequence[AskedQuestion]]) -> list[Grid]:
+    rows = tuple(
+        (str(len(kind)), kind[0].text, " | ".join(each.text for each in kind[1:4]), kind[0].title)
+        for kind in kinds[:KINDS]
+    )
+    note = (
+        f"{len(kinds)} kinds of two questions and more, {sum(map(len, kinds)):,} in all; the passage is the one "
+        "nearest to the first question."
+    )
+    headings = ("asked", "question", "others like it", "nearest passage")
+    return [Grid(title, headings, rows, note=note)] if kinds else []
