@@ -274,7 +274,7 @@ def seed(
     approve: Approve = False,
     program: Annotated[
         str, typer.Option("--program", "-p", help="What answers them; see kraq ask --help.")
-    ] = "combined",
+    ] = "traditional",
     retriever: Annotated[str | None, typer.Option(help="What finds the passages; see kraq ask --help.")] = None,
     by: By = None,
     json: Json = False,
