@@ -92,7 +92,7 @@ class Finishing:
         index.replace(Relationship, graph.relationships)
         index.replace(Claim, graph.claims)
         index.replace(Merge, graph.merges)
-        index.results.prune("describe", (entity.id for entity in graph.entities))
+        index.results.prune("describe", (each.id for each in (*graph.entities, *graph.relationships)))
         former = list(map(_members, index.all(Community))) if self._stable else []
         communities = find_communities(graph.entities, graph.relationships, self._settings.communities, order, former)
         if former:

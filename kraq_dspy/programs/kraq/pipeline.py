@@ -122,8 +122,9 @@ class KRAQ(SavableModule):
         """Stage 2: one node per thing, one description per node.
 
         Names that may mean one thing are put to the model only with `settings.resolve.confirm`, acronyms with
-        `settings.resolve.acronyms`, unless the model is the embedded one. Descriptions are merged by the model only
-        where together they exceed `settings.resolve.description_tokens`. `keep` is shown what `graph_change` takes.
+        `settings.resolve.acronyms`, unless the model is the embedded one. Descriptions of an entity (of a relationship
+        with `settings.resolve.relationships`) are merged by the model only where together they exceed
+        `settings.resolve.description_tokens`. `keep` is shown what `graph_change` takes.
         """
         mentions = Mentions.of(extractions)
         resolved = ResolvedMentions.of(mentions, await self._resolution(mentions, steps))
@@ -140,16 +141,24 @@ class KRAQ(SavableModule):
         mentions = before.mentions.changed(order, added)
         after = ResolvedMentions.of(mentions, await self._resolution(mentions, steps))
         change = graph_change(before, after)
-        described = await self._described(Graph(change.entities, descriptions=change.descriptions), steps)
-        return dataclasses.replace(change, entities=described.entities), after
+        graph = Graph(change.entities, change.relationships, descriptions=change.descriptions)
+        described = await self._described(graph, steps)
+        return dataclasses.replace(change, entities=described.entities, relationships=described.relationships), after
 
     async def _described(self, graph: Graph, steps: Steps) -> Graph:
-        """With one description for each entity of which too much is said."""
+        """With one description for each entity, and each relationship where that is set, of which too much is said."""
+        settings = self.settings.resolve
+        described = [(entity.id, entity.name, entity.description) for entity in graph.entities]
+        if settings.relationships:
+            names = {entity.id: entity.name for entity in graph.entities}
+            described += [
+                (link.id, f"{names[link.source_id]} | {link.predicate} | {names[link.target_id]}", link.description)
+                for link in graph.relationships
+            ]
         long = [
-            Item(entity.id, {"name": entity.name, "descriptions": graph.descriptions[entity.id]})
-            for entity in graph.entities
-            if entity.id in graph.descriptions
-            and count_tokens(entity.description) > self.settings.resolve.description_tokens
+            Item(id, {"name": name, "descriptions": graph.descriptions[id]})
+            for id, name, text in described
+            if id in graph.descriptions and count_tokens(text) > settings.description_tokens
         ]
         merged = {
             done.id: done.prediction.description

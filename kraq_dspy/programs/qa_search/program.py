@@ -98,7 +98,7 @@ class CatalogueSearch:
 
 @dataclass(frozen=True)
 class QASearchOptions:
-    over: str = option("combined", "The program that answers where nothing is prepared.")
+    over: str = option("traditional", "The program that answers where nothing is prepared.")
     block: int = option(100, "Catalogue questions that the model sees at once.", least=1)
     scan: Literal["narrow", "nearest", "full", "exhaustive"] = option(
         "narrow",
