@@ -28,7 +28,6 @@ from stand_in_server.faults import Knobs
 from stand_in_server.request import RefusalError, as_events
 from stand_in_server.service import Service
 
-
 Headers = dict[str, str]
 
 
