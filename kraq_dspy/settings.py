@@ -132,6 +132,8 @@ class ResolveSettings:
     description_tokens: Positive = 300
     """Descriptions of one entity are merged by the model once they exceed so many tokens together; shorter ones are
     joined as they are."""
+    relationships: bool = False
+    """Merge those of one relationship so too, as GraphRAG does; without it, they are joined whatever their length."""
 
 
 COMMUNITY_ALGORITHMS = (

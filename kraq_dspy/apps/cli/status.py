@@ -118,7 +118,7 @@ def _known(scores: Mapping[str, float]) -> dict[str, float | None]:
 
 def _change(index_dir: Path) -> str | None:
     """What is under way beside the last complete state, in words."""
-    from kraq_dspy.asset.store.lock import holder
+    from kraq_dspy.asset.store.own_files import holder
     from kraq_dspy.asset.store.states import has_draft
 
     if who := holder(index_dir / "lock"):

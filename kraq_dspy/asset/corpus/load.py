@@ -53,8 +53,8 @@ def load_documents(
     repeats over them is found in a first reading of all files but PDF; `known_lines` were found before.
 
     Failures have the stage "load" and name the file, or file#row, where row is the line number in jsonl and the row
-    number elsewhere, from 1. Raises CorpusError at once when the path does not
-    exist, and at the end when there was no usable document. Raises ValueError when `max_bytes` is below 1.
+    number elsewhere, from 1. Raises CorpusError at once when the path does not exist, and at the end when there was no
+    usable document. Raises ValueError when `max_bytes` is below 1.
     """
     root = Path(path)
     if max_bytes < 1:
@@ -290,7 +290,11 @@ def _readable(name: str) -> str:
 
 
 def bundled_example() -> Path:
-    """The folder with `corpus.jsonl`, 600 passages of Wikipedia, and `questions.jsonl`, 60 questions about them."""
+    """The folder with `corpus.jsonl`, 600 passages of Wikipedia, and `questions.jsonl`, 60 questions about them.
+
+    >>> next(load_documents(bundled_example() / "corpus.jsonl")).title
+    'Ed Wood (film)'
+    """
     package = Path(__file__).resolve().parents[2]
     for folder in (package / "examples", package.parent / "examples"):  # in a wheel, in a checkout
         if (folder / "hotpotqa-mini").is_dir():

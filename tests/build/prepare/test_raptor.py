@@ -4,32 +4,20 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-import dspy
 import pytest
 from dspy.utils import DummyLM
 
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.build.prepare.raptor import FILE, STAGE, TreeSettings, build_tree, open_tree
 from kraq_dspy.errors import IndexStateError
-from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.programs.retrievers import RaptorRetriever
 from kraq_dspy.records import Chunk, content_id
-from kraq_dspy.settings import RoleSettings, Settings
+from kraq_dspy.settings import Settings
+from tests.build.scripted import Models
 from tests.conftest import KeywordEmbedder
 
 SMALL = TreeSettings(cluster_tokens=36, min_nodes=2, method="kmeans")
 TEXTS = [f"river number {number}" for number in range(6)] + [f"castle number {number}" for number in range(6)]
-
-
-class Models(LanguageModels):
-    """One scripted model for every role."""
-
-    def __init__(self, lm: dspy.BaseLM) -> None:
-        super().__init__(Settings(roles={"default": RoleSettings()}))
-        self.lm = lm
-
-    def __getitem__(self, role: str) -> dspy.BaseLM:
-        return self.lm
 
 
 def told() -> DummyLM:
