@@ -106,7 +106,13 @@ def search_with_ours(space: Workspace, name: str, examples: Sequence[Example]) -
 
 
 def search_with_hubmesh(
-    space: Workspace, embedder: Embedder, chunks: Sequence[Chunk], examples: Sequence[Example], folder: Path, out: Path
+    space: Workspace,
+    embedder: Embedder,
+    chunks: Sequence[Chunk],
+    examples: Sequence[Example],
+    folder: Path,
+    out: Path,
+    depth: int = DEPTH,
 ) -> tuple[Searched, dict[str, Any]]:
     """`rankings` are ids of passages here; beside them what its graph was."""
     ranked = folder / "ranked.jsonl"
@@ -118,7 +124,7 @@ def search_with_hubmesh(
         (folder / f"{kind}.jsonl").write_text("".join(lines), "utf-8")
     np.save(folder / "passages.npy", space.index.chunk_vectors.vectors([chunk.id for chunk in chunks]))
     np.save(folder / "questions.npy", embedder.encode_queries([example.question for example in examples]))
-    (folder / "depth.txt").write_text(str(DEPTH), "utf-8")
+    (folder / "depth.txt").write_text(str(depth), "utf-8")
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     subprocess.run([str(python_of(PEER, out)), str(INSIDE), str(folder)], check=True, env=environment)
     rows = [json.loads(line) for line in ranked.read_text("utf-8").splitlines()]

@@ -42,7 +42,7 @@ PROGRAMS = (
     "traditional", "combined", "speculative", "efficient", "graph-local", "graph-global", "k2rag", "naive-semantic",
     "naive-keyword", "naive-hybrid", "naive-graph", "qa-search",
 )  # fmt: skip
-REWRITING = ("qr-fusion", "rag-fusion", "dmqr", "raptor-traversal")
+REWRITING = ("qr-fusion", "rag-fusion")
 VARIANTS = ("v", "type1", "type2")
 Row = dict[str, Any]
 

@@ -32,7 +32,7 @@ from kraq_dspy.ports import SilentProgress, Vectors
 from kraq_dspy.records import Document
 from kraq_dspy.settings import PRESETS, Settings, settings_from_dict
 
-RETRIEVERS = ("dense", "bm25", "hybrid", "combined", "bridge", "pagerank", "adaptive")
+RETRIEVERS = ("dense", "bm25", "hybrid", "combined", "pagerank", "adaptive")
 ASKED = 10  # questions of each retriever; the median counts
 QUESTIONS = [f"Who was the teacher of {name}?" for name in ("Bala Dokov", "Luvi Sarov", "Nota Kirov", "Meri Sunov")]
 

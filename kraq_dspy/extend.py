@@ -28,7 +28,6 @@ if TYPE_CHECKING:  # for type checkers and editors; the names that are there are
     from kraq_dspy.models.lms.retry import Backoff as Backoff
     from kraq_dspy.models.lms.roles import LanguageModels as LanguageModels
     from kraq_dspy.models.lms.roles import make_lm as make_lm
-    from kraq_dspy.models.lms.schemas import Form as Form
     from kraq_dspy.ports import ChunkSource as ChunkSource
     from kraq_dspy.ports import Embedder as Embedder
     from kraq_dspy.ports import InstructedEmbedder as InstructedEmbedder
@@ -82,7 +81,6 @@ __getattr__, __dir__, __all__ = lazy_names(
         "kraq_dspy.models.lms.meter": ("Limits", "Meter", "Price"),
         "kraq_dspy.models.lms.roles": ("LanguageModels", "make_lm"),
         "kraq_dspy.models.lms.adapter": ("KraqAdapter",),
-        "kraq_dspy.models.lms.schemas": ("Form",),
         "kraq_dspy.ports": (
             "ChunkSource",
             "Embedder",

@@ -130,16 +130,10 @@ class QuestionSource(Protocol):
 
 
 class CommunityMap(Protocol):
-    """Leads from chunks to the communities that they belong to, and from those to their chunks: look-ups only."""
+    """Leads from chunks to the questions that stand for their communities: look-ups only."""
 
-    def communities_of(self, chunk_ids: Sequence[str]) -> list[list[str]]:
-        """For each chunk, the ids of its communities, sorted; none for a chunk that no community names."""
-
-    def chunk_ids(self, community_id: str) -> tuple[str, ...]:
-        """The chunks of a community, in reading order."""
-
-    def question_id(self, community_id: str) -> str | None:
-        """The community's representative question; None for a community without one."""
+    def questions_of(self, chunk_ids: Sequence[str]) -> list[frozenset[str]]:
+        """For each chunk, the ids of its communities' questions; none for a chunk of no community with a question."""
 
 
 class Summariser(Protocol):

@@ -42,7 +42,8 @@ class Heading:
 class Document:
     """One text of the corpus. `source` is the file it came from, relative to the folder that was loaded.
 
-    `headings` are those of Markdown, web pages and the outline of a PDF, in reading order.
+    `headings` are those of Markdown, web pages and the outline of a PDF, in reading order. `left_out` are lines of a
+    web page that were no part of its text, such as menus and notices.
     """
 
     id: str
@@ -51,6 +52,7 @@ class Document:
     source: str = ""
     metadata: Metadata = field(default_factory=dict)
     headings: tuple[Heading, ...] = ()
+    left_out: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"Document({self.id!r}, {_brief(self.title or self.text)}, {len(self.text):,} characters)"

@@ -62,6 +62,9 @@ class CorpusSettings:
     """Most bytes of a file that is one document, of a line of jsonl, and of a text."""
     max_unpacked: Positive = 200
     """Most times its size that a compressed file may hold."""
+    boilerplate: Annotated[str, OneOf(("drop", "keep"))] = "drop"
+    """Whether menus, lists of links, notices and where links lead are left out of web pages, in HTML or Markdown; `kraq
+    status` counts the lines, and `left_out` of a document has them."""
 
     def __post_init__(self) -> None:
         try:
@@ -129,6 +132,8 @@ class ResolveSettings:
     description_tokens: Positive = 300
     """Descriptions of one entity are merged by the model once they exceed so many tokens together; shorter ones are
     joined as they are."""
+    relationships: bool = False
+    """Merge those of one relationship so too, as GraphRAG does; without it, they are joined whatever their length."""
 
 
 COMMUNITY_ALGORITHMS = (
@@ -233,7 +238,7 @@ class InstructedSettings:
 
     kind: str = "sentences"
     """"sentences" (a passage's sentence vectors, weighted by the question), "pair" (question and passage read as one
-    text), "decoder" (a language model's hidden state), "inbedder", "qwen3", "e5-mistral", "nomic" or "instructor"."""
+    text), "decoder" (a language model's hidden state), "inbedder", "qwen3" or "e5-mistral"."""
     name: str = "minilm"
     """The packaged "minilm" (for "sentences" and "pair"), a folder or a hub name; a GGUF file for "decoder"."""
     sharpness: NotNegative = 10.0
@@ -299,9 +304,6 @@ class RoleSettings:
     """Most megabytes of a server's reply, unpacked."""
     retries: int = 3
     """Times that a call is tried again."""
-    second_calls: bool = True
-    """Whether a server is asked a second time for what takes twice as long as nearly all of its answers, so that a run
-    does not wait for a request that hangs; what comes first counts. At most one call in twenty."""
     prompt_price: NotNegative | None = None
     """Money for a million tokens of a prompt, in a currency of your own: `kraq estimate` and `--max-cost` use it."""
     completion_price: NotNegative | None = None

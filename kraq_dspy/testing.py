@@ -40,6 +40,10 @@ def check_retriever(retrieve: Any, questions: Sequence[str], *, k: int = 4) -> N
     """The contract of `ports.Retriever`. `questions` are some that find something; two or more show the most.
 
     What `as_retriever` makes a retriever of is checked as that.
+
+    >>> import kraq_dspy as kraq
+    >>> with kraq.Workspace.open("ada.kraq") as space:
+    ...     check_retriever(space.retriever("dense"), ["Where did Ada live?"])
     """
     retriever = as_retriever(retrieve)
     if not questions:
@@ -61,7 +65,11 @@ def check_retriever(retrieve: Any, questions: Sequence[str], *, k: int = 4) -> N
 
 
 def check_store(store: VectorStore) -> None:
-    """The contract of `ports.VectorStore`, on an empty store of three dimensions or more. It is left empty."""
+    """The contract of `ports.VectorStore`, on an empty store of three dimensions or more. It is left empty.
+
+    >>> from kraq_dspy.asset.store.vectors import LocalVectorStore
+    >>> check_store(LocalVectorStore(Path("points"), dimension=3))
+    """
     _require(store.count() == 0 and store.ids() == set(), "is empty before it is checked")
     ids = [content_id(name) for name in ("one", "two", "three")]
     vectors = np.zeros((3, store.dimension), np.float32)
@@ -94,6 +102,8 @@ def check_engine(lm: dspy.BaseLM) -> None:
     """What the stages ask of a model: one answer in both forms, of its own request in every thread, and copied safely.
 
     Give it a model that answers the same request alike (temperature 0), and replies in DSPy's chat format.
+
+    >>> check_engine(dspy.LM("openai/gpt-4o-mini", temperature=0))  # doctest: +SKIP
     """
     step = dspy.Predict("question -> answer")
 
@@ -122,6 +132,9 @@ def check_program(program: dspy.Module, question: str) -> None:
     """What `Workspace`, the tables and the optimizers ask of a program that answers questions.
 
     Run it inside `dspy.context(lm=...)` with a model that answers the same request alike.
+
+    >>> with dspy.context(lm=dspy.LM("openai/gpt-4o-mini", temperature=0)):  # doctest: +SKIP
+    ...     check_program(MyProgram(), "Where did Ada live?")
     """
     before = dict(vars(program))
     prediction = program(question=question)

@@ -11,11 +11,16 @@ from kraq_dspy import Document, build_index
 
 MODULES = (
     "kraq_dspy._internal.lazy",
+    "kraq_dspy.asset.corpus.load",
+    "kraq_dspy.asset.corpus.normalise",
     "kraq_dspy.asset.graph.networkx_view",
+    "kraq_dspy.asset.graph.passage_graph",
+    "kraq_dspy.asset.store.catalogue",
+    "kraq_dspy.asset.store.index",
+    "kraq_dspy.asset.store.vectors.points",
     "kraq_dspy.build.index.build",
     "kraq_dspy.build.index.change",
     "kraq_dspy.build.index.estimate",
-    "kraq_dspy.build.index.exchange",
     "kraq_dspy.build.index.exchange",
     "kraq_dspy.finetune.pairs",
     "kraq_dspy.finetune.token_rows",
@@ -24,6 +29,7 @@ MODULES = (
     "kraq_dspy.optimize.compile_run",
     "kraq_dspy.optimize.compiling",
     "kraq_dspy.steps.direct",
+    "kraq_dspy.testing",
 )
 
 

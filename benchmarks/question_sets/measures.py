@@ -18,7 +18,7 @@ DEPTH = 10
 MOST_WORDS = 40
 BEGINNING = re.compile(r"(who|whom|whose|what|which|where|when|why|how)\b", re.IGNORECASE)
 RETRIEVERS = (
-    "dense", "bm25", "hybrid", "fusion", "mmr", "combined", "bridge", "pagerank", "adaptive", "sentence-window",
+    "dense", "bm25", "hybrid", "fusion", "mmr", "combined", "pagerank", "adaptive", "sentence-window",
     "reranked",
 )  # fmt: skip
 SCORES: Mapping[str, Callable[[Collection[str], Sequence[str]], float]] = {

@@ -17,6 +17,7 @@ or `acall`, so that traces, callbacks, usage and history are as in any DSPy prog
 """
 
 import asyncio
+import inspect
 import types
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterator, Sequence
 from functools import wraps
@@ -85,6 +86,26 @@ async def call(work: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     if hasattr(work, "aforward") and hasattr(work, "acall"):
         return await work.acall(*args, **kwargs)
     return await asyncio.to_thread(work, *args, **kwargs)
+
+
+async def result_of(answer: Any) -> Any:
+    """The answer of a client, waited for where it is one for event loops."""
+    return await answer if inspect.isawaitable(answer) else answer
+
+
+async def parts_of(stream: Any) -> AsyncGenerator[Any, None]:
+    """The parts of a client's stream, of one for event loops and of one for threads; it is closed at the end."""
+    close = getattr(stream, "aclose", None) or getattr(stream, "close", None)
+    try:
+        if hasattr(stream, "__aiter__"):
+            async for part in stream:
+                yield part
+        else:
+            for part in stream:
+                yield part
+    finally:
+        if close is not None:
+            await result_of(close())
 
 
 async def at_once(

@@ -43,7 +43,6 @@ if TYPE_CHECKING:  # for type checkers and editors; the names that are there are
     from kraq_dspy.programs.qa_search.program import QASearch as QASearch
     from kraq_dspy.programs.retrievers.raptor import SummarizeCluster as SummarizeCluster
     from kraq_dspy.programs.retrievers.rewritten import Clarify as Clarify
-    from kraq_dspy.programs.retrievers.rewritten import Diversify as Diversify
     from kraq_dspy.programs.retrievers.rewritten import Vary as Vary
     from kraq_dspy.programs.speculative.efficient_speculative_rag import (
         EfficientSpeculativeRAG as EfficientSpeculativeRAG,
@@ -77,7 +76,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "kraq_dspy.programs.qa_search.critics": ("RateSyntheticPair", "RereadSyntheticPair", "WriteSyntheticPair"),
         "kraq_dspy.programs.qa_search.program": ("PreparedAnswers", "QASearch"),
         "kraq_dspy.programs.retrievers.raptor": ("SummarizeCluster",),
-        "kraq_dspy.programs.retrievers.rewritten": ("Clarify", "Diversify", "Vary"),
+        "kraq_dspy.programs.retrievers.rewritten": ("Clarify", "Vary"),
         "kraq_dspy.programs.speculative.efficient_speculative_rag": ("EfficientSpeculativeRAG",),
         "kraq_dspy.programs.speculative.scoring": ("DrafterScore", "KraqScore", "Scorer", "VoteScore", "WangScore"),
         "kraq_dspy.programs.speculative.speculative_rag": ("SpeculativeRAG",),

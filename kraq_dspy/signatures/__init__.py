@@ -2,10 +2,6 @@
 
 from kraq_dspy.signatures.answering import AnswerAndExplain as AnswerAndExplain
 from kraq_dspy.signatures.answering import AnswerQuestion as AnswerQuestion
-from kraq_dspy.signatures.answering import ChooseRewritings as ChooseRewritings
-from kraq_dspy.signatures.answering import CondenseQuestion as CondenseQuestion
-from kraq_dspy.signatures.answering import GuessAnswer as GuessAnswer
-from kraq_dspy.signatures.answering import ListKeywords as ListKeywords
 from kraq_dspy.signatures.answering import RewriteQuestion as RewriteQuestion
 from kraq_dspy.signatures.answering import SummarizePassages as SummarizePassages
 from kraq_dspy.signatures.answering import VaryQuestion as VaryQuestion

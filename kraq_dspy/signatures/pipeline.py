@@ -64,7 +64,7 @@ class ConfirmSameEntity(dspy.Signature):
 
 # Makes one description of many of the same entity (KRAQ, stage 2).
 class MergeDescriptions(dspy.Signature):
-    """Write one description of the entity that keeps every fact of the given ones and says each once.
+    """Write one description of the entity or relationship that keeps every fact of the given ones and says each once.
 
     Third person, at most five sentences; where descriptions contradict each other, give both versions.
     """

@@ -14,7 +14,9 @@ from kraq_dspy.errors import ConfigError
 from kraq_dspy.programs.shared.spec import ProgramSpec, RetrieverSpec, Word, options_of, read_options
 from kraq_dspy.workspace.registry import PROGRAMS, RETRIEVERS
 
-DEFAULT_PROGRAM = "combined"
+DEFAULT_PROGRAM = "traditional"
+"""What answers where no program is named: no other finds more evidence over the default retriever
+(docs/results/default.md)."""
 INNER = "over"
 """The option that names the program inside another one."""
 

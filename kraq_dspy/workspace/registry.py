@@ -16,7 +16,6 @@ from kraq_dspy.programs.qa_search.program import QA_SEARCH
 from kraq_dspy.programs.retrievers import (
     adaptive,
     combined,
-    community_bridge,
     metadata_filter,
     pagerank,
     raptor,
@@ -114,9 +113,9 @@ RETRIEVERS = Registry(
     "kraq_dspy.retrievers",
     [
         words_and_meaning.DENSE, words_and_meaning.BM25, words_and_meaning.HYBRID, words_and_meaning.FUSION, rerank.MMR,
-        combined.COMBINED, community_bridge.BRIDGE,
+        combined.COMBINED,
         pagerank.PAGERANK, adaptive.ADAPTIVE, sentence_window.SENTENCE_WINDOW, metadata_filter.METADATA_FILTER,
-        rerank.RERANKED, rerank.CROSS_ENCODER, rewritten.QR_FUSION, rewritten.RAG_FUSION, rewritten.DMQR,
-        raptor.RAPTOR, raptor.RAPTOR_TRAVERSAL, reports.GRAPH_LOCAL, reports.GRAPH_GLOBAL,
+        rerank.RERANKED, rerank.CROSS_ENCODER, rewritten.QR_FUSION, rewritten.RAG_FUSION,
+        raptor.RAPTOR, reports.GRAPH_LOCAL, reports.GRAPH_GLOBAL,
     ],
 )  # fmt: skip

@@ -45,7 +45,7 @@ from kraq_dspy.programs.qa_search.program import QASearch
 from kraq_dspy.programs.retrievers import AdaptedRetriever, DenseRetriever, NearestQuestions, RewrittenRetriever
 from kraq_dspy.programs.retrievers.hits import RetrievingModule
 from kraq_dspy.programs.retrievers.raptor import SummarizeCluster
-from kraq_dspy.programs.retrievers.rewritten import Clarify, Diversify, Vary
+from kraq_dspy.programs.retrievers.rewritten import Clarify, Vary
 from kraq_dspy.programs.shared.state import load_state, save_state, state_of
 from kraq_dspy.programs.speculative.drafts import Draft
 from kraq_dspy.programs.speculative.efficient_speculative_rag import EfficientSpeculativeRAG
@@ -218,7 +218,6 @@ MODULES: dict[type[dspy.Module], tuple[Callable[[Any], dspy.Module], Mapping[str
     ConfirmSame: (lambda library: ConfirmSame(), {"first": "Rhine: a river", "second": "The Rhine: a river"}),
     DescribeCommunity: (lambda library: DescribeCommunity(), {"elements": ["Rhine (river): a river in Germany"]}),
     DescribeEntity: (lambda library: DescribeEntity(), {"name": "Rhine", "descriptions": ["A river.", "It is long."]}),
-    Diversify: (lambda library: Diversify(adaptive=False), ASKED),
     DrafterScore: (lambda library: DrafterScore(), SCORED),
     EfficientSpeculativeRAG: (
         lambda library: EfficientSpeculativeRAG(

@@ -22,7 +22,6 @@ from kraq_dspy.programs import (
     ConfirmSame,
     DescribeCommunity,
     DescribeEntity,
-    Diversify,
     ExtractGraph,
     ExtractNames,
     GraphGlobalSearch,
@@ -128,7 +127,6 @@ PROGRAMS: list[tuple[Callable[[], Any], dict[str, Any]]] = [
     (SummarizeCluster, {"passages": [PASSAGE]}),
     (Clarify, {"question": QUESTION}),
     (Vary, {"question": QUESTION}),
-    (Diversify, {"question": QUESTION}),
     (BinaryJudge, {"answered": AnsweredQuestion("1", QUESTION, ("The sea",), "The sea")}),
     (RubricJudge, {"answered": AnsweredQuestion("1", QUESTION, ("The sea",), "The sea")}),
 ]

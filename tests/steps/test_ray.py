@@ -27,15 +27,7 @@ from kraq_dspy.ports import SilentProgress
 from kraq_dspy.programs.kraq.describe import AskQuestion
 from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
 from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Extraction, Question, Relationship, Summary
-from kraq_dspy.settings import (
-    CommunitySettings,
-    EncoderSettings,
-    ResolveSettings,
-    RoleSettings,
-    RunSettings,
-    Settings,
-    settings_from_dict,
-)
+from kraq_dspy.settings import CommunitySettings, EncoderSettings, ResolveSettings, RoleSettings, RunSettings, Settings
 from kraq_dspy.steps.direct import Done, Item
 from tests.conftest import KeywordEmbedder
 
@@ -227,26 +219,6 @@ def test_without_the_package_nothing_is_written_and_the_extra_is_named(
     with pytest.raises(MissingExtraError, match=r"kraq-dspy\[ray\]"):
         build_index(DOCUMENTS, tmp_path / "i.kraq", settings=settings(run=ON_RAY), embedder=embedder)
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("address", [None, "auto", "local", "10.0.0.1:6379"])
-def test_addresses_that_ray_knows_are_taken(address: str | None) -> None:
-    assert RunSettings(runner="ray", ray_address=address).ray_address == address
-
-
-@pytest.mark.parametrize(
-    ("table", "message"),
-    [
-        ({"runner": "spark"}, 'must be "local" or "ray"'),
-        ({"ray_address": "head"}, "HOST:PORT"),
-        ({"ray_address": ""}, "HOST:PORT"),
-        ({"ray_address": "ray://head:10001"}, "no ray://"),
-        ({"ray_adress": "auto"}, "did you mean 'ray_address'"),
-    ],
-)
-def test_other_runners_and_addresses_are_refused(table: dict[str, Any], message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        settings_from_dict({"run": table})
 
 
 DRIVE = """

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kraq_dspy.asset.store.index import Index
-from kraq_dspy.asset.store.lock import holder
+from kraq_dspy.asset.store.own_files import holder
 from kraq_dspy.build.index.change import add_documents, remove_documents, resume_index
 from kraq_dspy.build.index.check import check_index
 from kraq_dspy.errors import IndexStateError

@@ -159,10 +159,11 @@ def test_an_answer_that_streams_ends_with_the_prediction_of_ask(built: Path) -> 
 def test_a_question_alone_is_asked_of_the_default_program_over_the_default_retriever(built: Path) -> None:
     with Workspace.open(built) as space:
         prediction = space.ask(QUESTION)
-        assert prediction.answer == space.ask(QUESTION, space.program("combined", "adaptive")).answer
-        assert prediction.auxiliary_questions
-        assert {hit.why for hit in prediction.hits} <= {"adaptive", "auxiliary"}
-        assert space.ask(QUESTION, program="traditional").hits[0].why == "adaptive"
+        assert prediction.answer == space.ask(QUESTION, space.program("traditional", "adaptive")).answer
+        assert {hit.why for hit in prediction.hits} == {"adaptive"}
+        combined = space.ask(QUESTION, program="combined")
+        assert combined.auxiliary_questions
+        assert {hit.why for hit in combined.hits} <= {"adaptive", "auxiliary"}
         wrong: Any = 7
         with pytest.raises(ConfigError, match="ask takes a question in text, then a program"):
             space.ask(wrong)
@@ -187,6 +188,27 @@ def test_a_module_of_ones_own_asks_the_workspaces_model_and_a_configured_one_is_
         assert space.ask(QUESTION, own, next_questions=0).answer == "from the workspace"
         with dspy.context(lm=DummyLM([{"answer": "configured"}])):
             assert space.ask(QUESTION, own, next_questions=0).answer == "configured"
+
+
+def test_dspys_own_modules_ask_the_workspaces_answerer_inside_the_block_alone(built: Path) -> None:
+    answerer = DummyLM([{"answer": "lent"}] * 3)
+    plain = dspy.Predict("question -> answer")
+    with Workspace.open(built, models={"answerer": answerer}):
+        assert plain(question=QUESTION).answer == "lent"
+        with dspy.context(lm=DummyLM([{"answer": "configured"}])):
+            assert plain(question=QUESTION).answer == "configured"
+        with Workspace.open(built, models=DummyLM([{"answer": "of the inner one"}])):
+            assert plain(question=QUESTION).answer == "of the inner one"
+        assert plain(question=QUESTION).answer == "lent"
+    assert dspy.settings.lm is None
+
+
+def test_a_lent_model_does_not_stand_in_for_a_role_with_settings_of_its_own(built: Path) -> None:
+    small = RoleSettings(model="hosted_vllm/small", api_base="http://localhost:1/v1")
+    settings = Settings(roles={**Settings().roles, "drafter": small})
+    with Workspace.open(built, settings=settings) as space:
+        assert space.models["drafter"].model == space.models.name("drafter") == "hosted_vllm/small"
+        assert space.models["judge"].model == "embedded"
 
 
 def test_a_word_alone_is_a_question_even_where_a_program_is_called_so(built: Path) -> None:

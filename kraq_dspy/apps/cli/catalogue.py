@@ -267,11 +267,14 @@ def seed(
     index_dir: IndexDir,
     calls: Calls,
     limits: Limits,
+    starters: Annotated[
+        int | None, typer.Option(min=1, help="Only the N that `kraq questions --starters` lists.")
+    ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="At most N new questions.")] = None,
     approve: Approve = False,
     program: Annotated[
         str, typer.Option("--program", "-p", help="What answers them; see kraq ask --help.")
-    ] = "combined",
+    ] = "traditional",
     retriever: Annotated[str | None, typer.Option(help="What finds the passages; see kraq ask --help.")] = None,
     by: By = None,
     json: Json = False,
@@ -289,9 +292,10 @@ def seed(
             f"{program} answers from the catalogue; seed it with the program behind: {choice.inner.spec.name}, ..."
         )
     with opened_with_models(index_dir, calls, limits, json=json) as (space, entries, bars):
+        chosen = None if starters is None else [each.question for each in space.starters(starters)]
         report = seed_answers(
             space.index, entries, space.make_program(choice), space.models,
-            by=by or user(), limit=limit, approve=approve, progress=bars,
+            by=by or user(), questions=chosen, limit=limit, approve=approve, progress=bars,
         )  # fmt: skip
     if json:
         print_json(report)

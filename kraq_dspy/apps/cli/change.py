@@ -25,7 +25,7 @@ def add(
     from kraq_dspy.build.index.opening import documents_of, read_to_the_first
 
     settings = columns.over(calls.settings_of(index_dir))
-    corpora = [read_to_the_first(documents_of(file, settings)) for file in files]
+    corpora = [read_to_the_first(documents_of(file, settings, index_dir)) for file in files]
     run_build(partial(add_documents, index_dir, chain.from_iterable(corpora)), settings, limits, json=json)
 
 

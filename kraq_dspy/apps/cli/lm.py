@@ -64,10 +64,10 @@ def check(
     if json:
         print_json({**dataclasses.asdict(report), "fit": report.fit, "advice": report.advice})
     else:
-        numbers = ("at once", "repaired", "2nd call", "not", "time", "read", "written")
+        numbers = ("readable", "2nd call", "not", "time", "read", "written")
         rows = [
             (
-                *(step.step, step.at_once, step.repaired, step.second_call, step.unreadable),
+                *(step.step, step.readable, step.second_call, step.unreadable),
                 *(in_time(step.seconds), step.prompt_tokens, step.completion_tokens),
             )
             for step in report.steps

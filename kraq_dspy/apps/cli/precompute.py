@@ -44,9 +44,7 @@ def precompute(
     graph: Annotated[
         bool, typer.Option(help="Instead: embeddings of entities and reports, for GraphRAG's searches.")
     ] = False,
-    raptor: Annotated[
-        bool, typer.Option(help="Instead: a tree of summaries, for the retrievers raptor and raptor-traversal.")
-    ] = False,
+    raptor: Annotated[bool, typer.Option(help="Instead: a tree of summaries, for the retriever raptor.")] = False,
     k2rag: Annotated[
         bool, typer.Option(help="Instead: every document summarised, and indexed so, for the program k2rag.")
     ] = False,

@@ -35,7 +35,7 @@ def status(
         manifest, counts, failures = index.manifest, index.counts(), located(index, index.results.failures())
         usage = index.results.usage()
         merges = Counter(merge.method for merge in index.all(Merge))
-        levels = index.partition_sizes()
+        levels, left_out = index.partition_sizes(), index.left_out()
         scores = _scores(index, levels) if scored else {}
         questions, personal = Counter[int](), {}
         for question in index.all(Question):
@@ -52,6 +52,7 @@ def status(
                 "change": change,
                 "manifest": manifest,
                 "counts": counts,
+                "left_out": left_out,
                 "merges_by_method": merges,
                 "partition_sizes": levels,
                 "questions_by_level": questions,
@@ -69,9 +70,12 @@ def status(
         **({"change": change} if change else {}),
         "encoder": f"{manifest.encoder_name}, {manifest.encoder_dimension} dimensions",
         "models": models_in_words(manifest.models),
+        **{f"replies of {model}": how for model, how in manifest.schemas.items()},
         "updated": manifest.updated_at,
         **counts,
     }
+    if left_out.get("lines"):
+        rows["left out"] = f"{left_out['lines']:,} lines of menus, links and notices in {left_out['documents']:,} pages"
     if merges:
         rows["merged as"] = ", ".join(f"{count:,} {method}" for method, count in merges.most_common())
     if answers:
@@ -114,7 +118,7 @@ def _known(scores: Mapping[str, float]) -> dict[str, float | None]:
 
 def _change(index_dir: Path) -> str | None:
     """What is under way beside the last complete state, in words."""
-    from kraq_dspy.asset.store.lock import holder
+    from kraq_dspy.asset.store.own_files import holder
     from kraq_dspy.asset.store.states import has_draft
 
     if who := holder(index_dir / "lock"):

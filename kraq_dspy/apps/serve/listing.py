@@ -168,6 +168,7 @@ def document_json(atlas: Atlas, document_id: str) -> Json:
         "title": document.title,
         "metadata": dict(document.metadata),
         "text": document.text,
+        "left_out": document.left_out,
         "passages": [
             {
                 "id": each.id,

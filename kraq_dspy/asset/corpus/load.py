@@ -1,13 +1,15 @@
 """Loads documents from files. What cannot be used becomes a `Failure` that says why; the rest goes on."""
 
+import dataclasses
 import hashlib
 import logging
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from kraq_dspy.asset.corpus.boilerplate import Linked, RepeatedLines, cleaned
 from kraq_dspy.asset.corpus.formats import READERS, find_reader
 from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row
 from kraq_dspy.asset.corpus.normalise import is_blank, normalised
@@ -32,6 +34,8 @@ def load_documents(
     encoding: str = "",
     max_bytes: int = MAX_BYTES,
     max_unpacked: int = MAX_UNPACKED,
+    boilerplate: str = "drop",
+    known_lines: Iterable[str] = (),
 ) -> Iterator[Document | Failure]:
     """The documents of a file, or of a folder and those in it, as they are read and in the same order every time.
 
@@ -45,9 +49,12 @@ def load_documents(
     document, a line of jsonl, and a text; `max_unpacked` how many times its size a compressed file may hold. Of
     documents with the same text, or with the same id, the first is kept.
 
+    Web pages, in HTML or Markdown, are without `boilerplate` unless it is to "keep": see `cleaned_document`. What
+    repeats over them is found in a first reading of all files but PDF; `known_lines` were found before.
+
     Failures have the stage "load" and name the file, or file#row, where row is the line number in jsonl and the row
-    number elsewhere, from 1. Raises CorpusError at once when the path does not
-    exist, and at the end when there was no usable document. Raises ValueError when `max_bytes` is below 1.
+    number elsewhere, from 1. Raises CorpusError at once when the path does not exist, and at the end when there was no
+    usable document. Raises ValueError when `max_bytes` is below 1.
     """
     root = Path(path)
     if max_bytes < 1:
@@ -57,7 +64,7 @@ def load_documents(
     except (OSError, ValueError) as error:
         raise CorpusError(f"There is no corpus at {str(root)!r}. Name a file or a folder.") from error
     settings = ReadSettings(id_column, title_column, text_column, max_bytes, max_unpacked, encoding)
-    return _load(root, settings)
+    return _load(root, settings, RepeatedLines(known_lines) if boilerplate == "drop" else None)
 
 
 def is_repeated(failure: Failure) -> bool:
@@ -65,12 +72,25 @@ def is_repeated(failure: Failure) -> bool:
     return failure.reason.startswith(SAME_TEXT) or SAME_ID in failure.reason
 
 
-def _load(root: Path, settings: ReadSettings) -> Iterator[Document | Failure]:
+def cleaned_document(
+    document: Document, repeated: RepeatedLines, linked: Mapping[int, Linked] | None = None
+) -> Document:
+    """The document without the boilerplate of a web page, which becomes `left_out`."""
+    result = cleaned(document.text, repeated, document.headings, linked or {})
+    if result.text == document.text:
+        return document
+    left_out = document.left_out + result.left_out
+    return dataclasses.replace(document, text=result.text, headings=result.headings, left_out=left_out)
+
+
+def _load(root: Path, settings: ReadSettings, repeated: RepeatedLines | None) -> Iterator[Document | Failure]:
     earlier = _DuplicateFilter()
+    if repeated is not None:
+        _note_repeated(root, settings, repeated)
     first_failure: Failure | None = None
     n_failures = 0
     for entry in find_files(root):
-        for item in [entry] if isinstance(entry, Failure) else _load_file(entry, settings, earlier):
+        for item in [entry] if isinstance(entry, Failure) else _load_file(entry, settings, repeated, earlier):
             if isinstance(item, Failure):
                 first_failure = first_failure or item
                 n_failures += 1
@@ -85,11 +105,21 @@ def _load(root: Path, settings: ReadSettings) -> Iterator[Document | Failure]:
     )
 
 
-def _load_file(file: "CorpusFile", settings: ReadSettings, earlier: "_DuplicateFilter") -> Iterator[Document | Failure]:
+def _note_repeated(root: Path, settings: ReadSettings, repeated: RepeatedLines) -> None:
+    for file in find_files(root):
+        if isinstance(file, CorpusFile) and not file.source.lower().endswith(".pdf"):
+            for row in _read(file, settings):
+                if isinstance(row, Row):
+                    repeated.add(row.text, row.linked)
+
+
+def _load_file(
+    file: "CorpusFile", settings: ReadSettings, repeated: RepeatedLines | None, earlier: "_DuplicateFilter"
+) -> Iterator[Document | Failure]:
     n_failures = 0
     last = ""
     for row in _with_named_columns(_read(file, settings), settings):
-        outcome = _document(row, file, earlier) if isinstance(row, Row) else row
+        outcome = _document(row, file, repeated, earlier) if isinstance(row, Row) else row
         if isinstance(outcome, Document):
             yield outcome
             continue
@@ -134,7 +164,9 @@ def _read(file: "CorpusFile", settings: ReadSettings) -> Iterator[Row | BadRow]:
         yield BadRow(str(error))
 
 
-def _document(row: Row, file: "CorpusFile", earlier: "_DuplicateFilter") -> Document | BadRow:
+def _document(
+    row: Row, file: "CorpusFile", repeated: RepeatedLines | None, earlier: "_DuplicateFilter"
+) -> Document | BadRow:
     if is_blank(row.text):
         return BadRow("The text is empty.", row.key)
     title = normalised(row.title).strip()
@@ -147,6 +179,8 @@ def _document(row: Row, file: "CorpusFile", earlier: "_DuplicateFilter") -> Docu
         metadata=row.metadata,
         headings=row.headings,
     )
+    if repeated is not None:
+        document = cleaned_document(document, repeated, row.linked)
     problem = earlier.problem_with(document)
     return BadRow(problem, row.key) if problem else document
 
@@ -256,7 +290,11 @@ def _readable(name: str) -> str:
 
 
 def bundled_example() -> Path:
-    """The folder with `corpus.jsonl`, 600 passages of Wikipedia, and `questions.jsonl`, 60 questions about them."""
+    """The folder with `corpus.jsonl`, 600 passages of Wikipedia, and `questions.jsonl`, 60 questions about them.
+
+    >>> next(load_documents(bundled_example() / "corpus.jsonl")).title
+    'Ed Wood (film)'
+    """
     package = Path(__file__).resolve().parents[2]
     for folder in (package / "examples", package.parent / "examples"):  # in a wheel, in a checkout
         if (folder / "hotpotqa-mini").is_dir():

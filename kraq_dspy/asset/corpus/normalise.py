@@ -128,7 +128,7 @@ def redacted(text: str, settings: RedactSettings) -> str:
 
 
 def redacted_document(document: Document, settings: RedactSettings) -> Document:
-    """In its title, text and metadata. The id stays: it is how the corpus knows the document."""
+    """In its title, text, metadata and what was left out. The id stays: it is how the corpus knows the document."""
     if settings == RedactSettings():
         return document
     document = rewritten(document, lambda text: redacted(text, settings))
@@ -138,6 +138,7 @@ def redacted_document(document: Document, settings: RedactSettings) -> Document:
             name: redacted(value, settings) if isinstance(value, str) else value
             for name, value in document.metadata.items()
         },
+        left_out=tuple(redacted(line, settings) for line in document.left_out),
     )
 
 

@@ -56,6 +56,9 @@ class Visits:
 class PassageGraph(SharedByCopies):
     """An undirected graph whose first vertices are the passages, by id; the rest are entities.
 
+    >>> passage_graph(["a", "b"], [("a", "Ada")]).knows(["a", "c"])
+    [True, False]
+
     The neighbours of vertex v are `neighbours[bounds[v]:bounds[v + 1]]`. `degrees` are sums of weights, and `weights`
     those of the edges divided by the roots of both ends' degrees.
     """
@@ -174,6 +177,10 @@ def passage_graph(
     relationships: Iterable[tuple[str, str, float]] = (),
 ) -> PassageGraph:
     """From (chunk id, entity id) pairs and (entity id, entity id, weight) links.
+
+    >>> graph = passage_graph(["a", "b", "c"], [("a", "Ada"), ("b", "Ada"), ("c", "Byron")])
+    >>> [id for id, _ in graph.visits({"a": 1.0}, damping=0.5).best()]
+    ['a', 'b']
 
     A pair that is given twice is one edge of weight 1. Weights of links between the same two entities, in either
     direction, add up; links of an entity to itself and links of weight 0 are left out. Raises ValueError for a chunk

@@ -117,10 +117,12 @@ def _edge_keys(resolved: ResolvedMentions, vertex_of_chunk: _Ints, vertex_of_nam
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """`counts` are those of the records by table name, `partition` the numbers of communities by level."""
+    """`counts` are those of the records by table name, `partition` the numbers of communities by level, `left_out`
+    those of web pages that lost their boilerplate ("documents") and of its "lines"."""
 
     counts: dict[str, int]
     partition: dict[int, int]
+    left_out: dict[str, int]
 
 
 def read_sizes(path: Path | None) -> Sizes | None:
@@ -129,7 +131,8 @@ def read_sizes(path: Path | None) -> Sizes | None:
         return None
     try:
         fields = json.loads(path.read_text())
-        return Sizes(dict(fields["counts"]), {int(level): size for level, size in fields["partition"].items()})
+        partition = {int(level): size for level, size in fields["partition"].items()}
+        return Sizes(dict(fields["counts"]), partition, dict(fields.get("left_out", {})))
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise IndexStateError(damage_text(path, str(error))) from error
 

@@ -1,4 +1,4 @@
-"""Opens the asset on disk, a folder `NAME.kraq/` of states that never change (`stores/states.py`); in each state
+"""Opens the asset on disk, a folder `NAME.kraq/` of states that never change (`store/states.py`); in each state
 
 manifest.json   what it is: schema version, settings, encoder, models
 index.db        SQLite: every record, and the results of language-model calls
@@ -28,9 +28,8 @@ from kraq_dspy.asset.store.codec import restored, storable
 from kraq_dspy.asset.store.database import Database
 from kraq_dspy.asset.store.graph_files import SIZES, Sizes, partition_sizes, read_sizes, write_sizes
 from kraq_dspy.asset.store.graph_rows import GraphRows
-from kraq_dspy.asset.store.lock import FileLock
 from kraq_dspy.asset.store.manifest import Manifest
-from kraq_dspy.asset.store.own_files import damaged_files, require_own
+from kraq_dspy.asset.store.own_files import FileLock, damaged_files, require_own
 from kraq_dspy.asset.store.results import ResultStore
 from kraq_dspy.asset.store.states import Lease
 from kraq_dspy.asset.store.tables import TABLES, Record, table_of
@@ -65,6 +64,10 @@ _AT_ONCE = 500  # rows per read, ids per query
 
 class Index(SharedByCopies):
     """Records by type, their vectors, and the results of language models. Safe for threads.
+
+    >>> with Index.open("ada.kraq") as index:
+    ...     sorted(entity.name for entity in index.all(Entity))
+    ['Ada', 'England', 'London']
 
     Any number of processes read: each sees the state that was the last complete one when it opened the index, until it
     closes it. One process at a time writes; what it wrote is the new state once it closes an index that is complete.
@@ -169,7 +172,7 @@ class Index(SharedByCopies):
         for name in self._unsealed():
             self._store(name).seal()
         graph_files.complete_passage_graph(self)
-        write_sizes(self.home, Sizes(self.counts(), self.partition_sizes()))
+        write_sizes(self.home, Sizes(self.counts(), self.partition_sizes(), self.left_out()))
         on_server = [store for store in self._stores.values() if isinstance(store, QdrantVectorStore)]
         self._database.stand_alone()
         self._database.close()
@@ -304,6 +307,17 @@ class Index(SharedByCopies):
         if self._sizes is not None:
             return dict(self._sizes.counts)
         return {table.name: self.count(kind) for kind, table in TABLES.items()}
+
+    def left_out(self) -> dict[str, int]:
+        """How many "documents" are web pages without their boilerplate, and how many "lines" that was."""
+        if self._sizes is not None:
+            return dict(self._sizes.left_out)
+        with self._database.reading() as connection:
+            documents, lines = connection.execute(
+                "SELECT count(*), coalesce(sum(json_array_length(data, '$.left_out')), 0) FROM documents "
+                """WHERE typeof(data) = 'text' AND instr(data, '"left_out":["')"""
+            ).fetchone()
+        return {"documents": documents, "lines": lines}
 
     def chunks_by_id(self, ids: Sequence[str]) -> list[Chunk]:
         return self.get(Chunk, ids)

@@ -107,7 +107,7 @@ async def _change(
 ) -> BuildReport:
     _refuse_import(_manifest(path))
     options = _with_settings(path, options)
-    documents = read_to_the_first(documents_of(corpus, options.get("settings")))
+    documents = read_to_the_first(documents_of(corpus, options.get("settings"), path))
     async with Builder.at(path, options) as builder:
         known = builder.index.graph_rows.known(Document, removed)
         unknown = set(removed) - known

@@ -11,9 +11,8 @@ from kraq_dspy.asset.corpus.chunk import chunk_document
 from kraq_dspy.asset.graph.communities import communities_at
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.instructed import INSTRUCTED, damage_of, stored_questions
-from kraq_dspy.asset.store.lock import holder
 from kraq_dspy.asset.store.manifest import MANIFEST, read_fields
-from kraq_dspy.asset.store.own_files import without_sum
+from kraq_dspy.asset.store.own_files import holder, without_sum
 from kraq_dspy.asset.store.states import LOCK, has_draft
 from kraq_dspy.asset.store.tables import TABLES
 from kraq_dspy.build.catalogue.sources import count_answers, flag_stale, opened_catalogue, overdue

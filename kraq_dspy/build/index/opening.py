@@ -5,14 +5,15 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path, PurePosixPath
 
-from kraq_dspy.asset.corpus.load import CorpusFile, find_files, is_repeated, load_documents
+from kraq_dspy.asset.corpus.boilerplate import RepeatedLines
+from kraq_dspy.asset.corpus.load import CorpusFile, cleaned_document, find_files, is_repeated, load_documents
 from kraq_dspy.asset.corpus.normalise import normalised_document, redacted_document
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import IndexStateError, RemovedDocumentsError, counted
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Progress
 from kraq_dspy.records import Document, Failure, content_id
-from kraq_dspy.settings import RedactSettings, RunSettings, Settings
+from kraq_dspy.settings import CorpusSettings, RedactSettings, RunSettings, Settings
 from kraq_dspy.steps.kept import StoredSteps
 
 
@@ -43,21 +44,39 @@ def origin_of(kind: str, corpus: object) -> dict[str, str]:
 
 
 def documents_of(
-    corpus: str | Path | Iterable[Document | str | Failure], settings: Settings | None
+    corpus: str | Path | Iterable[Document | str | Failure], settings: Settings | None, index: str | Path | None = None
 ) -> Iterable[Document | Failure]:
     """The documents of a file or folder, by the columns that the settings name; or those that are given.
 
-    A text among those that are given becomes a document with its hash as id. Raises TypeError for what is no corpus.
+    A text among those that are given becomes a document with its hash as id. Web pages are without their boilerplate,
+    unless the settings keep it; where they are to be added to an `index`, also without what is boilerplate there.
+    Raises TypeError for what is no corpus.
     """
+    own = settings.corpus if isinstance(settings, Settings) else CorpusSettings()  # another kind is refused later
+    known = _left_out(index) if index is not None and own.boilerplate == "drop" else set()
     if isinstance(corpus, str | Path):
-        return load_documents(Path(corpus), **dataclasses.asdict((settings or Settings()).corpus))
+        return load_documents(Path(corpus), known_lines=known, **dataclasses.asdict(own))
     if not isinstance(corpus, Iterable) or isinstance(corpus, Mapping | bytes):
         raise TypeError(
             f"corpus is {corpus!r:.60} ({type(corpus).__name__}); expected a file or folder, or a list of documents or "
             "of texts."
         )
-    documents = map(_document, corpus)
-    return list(documents) if isinstance(corpus, Sequence) else documents  # so that a list is checked at once
+    documents: Iterable[Document | Failure] = map(_document, corpus)
+    repeated = RepeatedLines(known)
+    if isinstance(corpus, Sequence):  # a list is checked at once, and looked through twice
+        documents = list(documents)
+        for document in documents:
+            if isinstance(document, Document):
+                repeated.add(document.text)
+    if own.boilerplate == "keep":
+        return documents
+    return (cleaned_document(each, repeated) if isinstance(each, Document) else each for each in documents)
+
+
+def _left_out(path: str | Path) -> set[str]:
+    """Lines that were left out of the pages that an index has."""
+    with Index.open(path, unfinished=True) as index:
+        return {line for document in index.all(Document) for line in document.left_out}
 
 
 def _document(item: Document | str | Failure) -> Document | Failure:

@@ -5,14 +5,12 @@ made.
 """
 
 import functools
-import importlib
 import json
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -49,15 +47,14 @@ Pool = Callable[[Any, Any, Any], Any]
 class Transformer(SharedByCopies):
     """Tokeniser and weights of a Hugging Face model: "minilm" (packaged), a local folder or a hub name.
 
-    `model_class` is the name of a class of `transformers`. Safe for threads: one batch runs at a time. Raises
-    MissingExtraError without torch and transformers, ModelError when the model cannot be loaded.
+    Safe for threads: one batch runs at a time. Raises MissingExtraError without torch and transformers, ModelError when
+    the model cannot be loaded.
     """
 
     def __init__(
         self,
         name: str = PACKAGED,
         *,
-        model_class: str = "AutoModel",
         batch_size: int = 32,
         threads: int | None = None,
         dtype: str = "float32",
@@ -73,8 +70,7 @@ class Transformer(SharedByCopies):
         try:
             with quiet_transformers():  # its report lists heads that an encoder does without
                 self.tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **place, **tokenizer_options)
-                loader = getattr(transformers, model_class)
-                model, report = loader.from_pretrained(
+                model, report = transformers.AutoModel.from_pretrained(
                     folder, dtype=getattr(torch, dtype), output_loading_info=True, **unpacked(place), **shallow
                 )
         except (OSError, ValueError) as error:
@@ -83,14 +79,13 @@ class Transformer(SharedByCopies):
             ) from error
         lacking = sorted(key for key in report["missing_keys"] if not key.startswith("pooler."))
         if lacking:
-            raise ModelError(f"{name!r} lacks weights of a {model_class}: {', '.join(lacking[:3])}. Is it an encoder?")
+            raise ModelError(f"{name!r} lacks weights: {', '.join(lacking[:3])}. Is it an encoder?")
         self.model = model.to(device_named(device, torch)).eval()
         self.torch = torch
         if self.tokenizer.pad_token_id is None:
             self.tokenizer.pad_token = self.tokenizer.eos_token
-        self.folder = folder
         self.name = name_of(name, dtype)
-        self.dimension: int = getattr(self.model.config, "hidden_size", None) or self.model.config.d_model
+        self.dimension: int = self.model.config.hidden_size
         self.batch_size = batch_size
         self._lock = threading.Lock()
 
@@ -169,9 +164,9 @@ def load_instructed_embedder(settings: InstructedSettings) -> InstructedEmbedder
         return InBedder(settings.name, **options)
     if settings.kind == "decoder":
         return Decoder(settings.name, layers=settings.layers, **options)
-    if settings.kind in FAMILIES:
+    if settings.kind in PROMPTS:
         return PrefixInstructed(settings.kind, settings.name, **options)
-    known = ", ".join(("sentences", "pair", "inbedder", "decoder", *FAMILIES))
+    known = ", ".join(("sentences", "pair", "inbedder", "decoder", *PROMPTS))
     raise ConfigError(f"instructed.kind is {settings.kind!r}; known: {known}.")
 
 
@@ -347,110 +342,35 @@ class Decoder(SharedByCopies):
         return self.transformer.encode(rows, last, side="left")
 
 
-@dataclass(frozen=True, slots=True)
-class Family:
-    """How a family of encoders wants its input: `before` with `{question}`, then the passage.
-
-    `pooling` "passage" averages the tokens after `before` only. `end` adds the end-of-text token where the tokeniser
-    does not.
-    """
-
-    before: str
-    pooling: Literal["last", "mean", "passage"]
-    end: bool = False
-    model_class: str = "AutoModel"
-
-
-FAMILIES = {
-    # Qwen3-Embedding and e5-mistral: model cards, "Instruct: {task}\nQuery: {text}", last token.
-    "qwen3": Family("Instruct: {question}\nQuery:", "last", end=True),
-    "e5-mistral": Family("Instruct: {question}\nQuery: ", "last", end=True),
-    # nomic-embed-text knows tasks, not instructions: the question is read as the beginning of the text to cluster.
-    "nomic": Family("clustering: {question} ", "mean"),
-    # INSTRUCTOR (Su et al., 2023): the instruction is read but not averaged.
-    "instructor": Family(
-        "Represent the passage for the question {question}: ", "passage", model_class="T5EncoderModel"
-    ),
-}
+PROMPTS = {"qwen3": "Instruct: {question}\nQuery:", "e5-mistral": "Instruct: {question}\nQuery: "}
+"""By kind, what goes before a passage, as the model cards of Qwen3-Embedding and e5-mistral say."""
 
 
 class PrefixInstructed(SharedByCopies):
-    """A sentence encoder of one of FAMILIES. A passage that is too long loses its end.
+    """The last token of an encoder that was trained to follow an instruction before the text: one kind of `PROMPTS`.
 
-    Raises ConfigError for an unknown family, and a ValueError for a question that leaves nothing for a passage.
+    A passage that is too long loses its end. Raises a ValueError for a question that leaves nothing for a passage.
     """
 
-    def __init__(self, family: str, name: str, *, max_tokens: int = 512, **options: Any) -> None:
-        if family not in FAMILIES:
-            raise ConfigError(f"Unknown family of instructed encoders {family!r}; known: {', '.join(FAMILIES)}.")
-        self.family = FAMILIES[family]
-        self.transformer = Transformer(name, model_class=self.family.model_class, **options)
+    def __init__(self, kind: str, name: str, *, max_tokens: int = 512, **options: Any) -> None:
+        self.prompt = PROMPTS[kind]
+        self.transformer = Transformer(name, **options)
         self.max_tokens = max_tokens
-        self.name = f"{family}:{self.transformer.name}@{max_tokens}"
-        self._dense = _projection(self.transformer.folder)
-        self.dimension = len(self._dense) if self._dense is not None else self.transformer.dimension
+        self.name = f"{kind}:{self.transformer.name}@{max_tokens}"
+        self.dimension = self.transformer.dimension
 
     def encode(self, question: str, passages: Sequence[str]) -> Vectors:
         """float32 `[n_passages, dimension]`, rows L2-normalised."""
         tokenizer = self.transformer.tokenizer
-        before = self.family.before.format(question=question)
-        limit = self.max_tokens - self.family.end
+        before, limit = self.prompt.format(question=question), self.max_tokens - 1
         n_before = len(tokenizer(before, add_special_tokens=False)["input_ids"])
         if n_before + 8 > limit:
             raise ValueError(f"The question has {n_before} tokens; {self.name} takes {self.max_tokens} with a passage.")
         rows = []
         for passage in passages:
             row = dict(tokenizer(before + passage, truncation=True, max_length=limit))
-            if self.family.end and row["input_ids"][-1] != tokenizer.eos_token_id:
+            if row["input_ids"][-1] != tokenizer.eos_token_id:  # not every tokeniser adds it
                 row["input_ids"] = [*row["input_ids"], tokenizer.eos_token_id]
                 row["attention_mask"] = [*row["attention_mask"], 1]
             rows.append(row)
-        if self.family.pooling == "last":
-            return self._projected(self.transformer.encode(rows, last, side="left"))
-        if self.family.pooling == "mean":
-            return self._projected(self.transformer.encode(rows, mean))
-
-        def mean_of_passage(hidden: Any, mask: Any, ids: Any) -> Any:
-            kept = mask.clone()
-            kept[:, :n_before] = 0
-            return mean(hidden, kept, ids)
-
-        return self._projected(self.transformer.encode(rows, mean_of_passage))
-
-    def _projected(self, vectors: Vectors) -> Vectors:
-        if self._dense is None:
-            return vectors
-        rows = vectors @ self._dense.T
-        return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), dtype=np.float32)
-
-
-def _projection(folder: str) -> Vectors | None:
-    """The linear layer without bias that INSTRUCTOR has after pooling (`2_Dense`), `[out, in]`; None without one.
-
-    Scaling commutes with it, so it may follow the normalisation.
-    """
-    beside = Path(folder) / "2_Dense"
-    files = beside if beside.is_dir() else _from_hub(folder)
-    if files is None:
-        return None
-    config = json.loads((files / "config.json").read_text("utf-8"))
-    if config.get("bias") or not config["activation_function"].endswith("Identity"):
-        raise ConfigError(f"{folder!r} has a 2_Dense layer with a bias or an activation, which is not supported.")
-    if (files / "model.safetensors").exists():
-        tensors = importlib.import_module("safetensors.numpy").load_file(files / "model.safetensors")
-    else:
-        torch = importlib.import_module("torch")
-        tensors = torch.load(files / "pytorch_model.bin", map_location="cpu", weights_only=True)
-    return np.asarray(tensors["linear.weight"], dtype=np.float32)
-
-
-def _from_hub(name: str) -> Path | None:
-    if Path(name).exists():
-        return None
-    hub = importlib.import_module("transformers.utils.hub")
-    config = hub.cached_file(name, "2_Dense/config.json", _raise_exceptions_for_missing_entries=False)
-    if config is None:
-        return None
-    for weights in ("2_Dense/model.safetensors", "2_Dense/pytorch_model.bin"):
-        hub.cached_file(name, weights, _raise_exceptions_for_missing_entries=False)
-    return Path(config).parent
+        return self.transformer.encode(rows, last, side="left")

@@ -8,7 +8,6 @@ import copy
 import json
 import logging
 import re
-import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn, get_origin
@@ -93,7 +92,7 @@ class KraqAdapter(dspy.ChatAdapter):
     - Where the server can hold a reply to a JSON schema (`lms.enforcement`), a signature with
       typed fields is answered by one JSON object under that schema; never where log-probabilities are asked for, since
       a grammar changes them. Elsewhere a reply has a section a field, under DSPy's own markers.
-    - The prompt says each field once and is built once per signature.
+    - The prompt says each field once.
     - Inside input values, field markers (`[[ ## x` becomes `[( ## x`), the marks of chat templates (`<|im_end|>`
       becomes `< |im_end|>`) and the prompt's own last sentence are broken: a document cannot end its own field, write
       another or begin a turn; the prompt says that inputs are data.
@@ -109,24 +108,15 @@ class KraqAdapter(dspy.ChatAdapter):
       is not asked for again: chatter is then taken as it stands.
     """
 
-    def __init__(
-        self,
-        callbacks: list[Any] | None = None,
-        second_try: bool = True,
-        free: Form = SECTIONS,
-        held: Form = JSON_OBJECT,
-        **kwargs: Any,
-    ) -> None:
-        """`free` and `held` are the forms that are asked for without and with a schema."""
+    def __init__(self, callbacks: list[Any] | None = None, second_try: bool = True, **kwargs: Any) -> None:
         super().__init__(callbacks=callbacks, use_json_adapter_fallback=second_try, **kwargs)
-        self._free, self._held, self._form = free, held, free
+        self._form: Form = SECTIONS
         self._fault: AdapterParseError | None = None
         self._torn = ""  # a reply that was cut off, to be gone on with
         self._is_second = False
-        self._systems: weakref.WeakKeyDictionary[Any, dict[str, tuple[str, str]]] = weakref.WeakKeyDictionary()
 
     def __deepcopy__(self, memo: object) -> "KraqAdapter":
-        return self  # it holds a cache and no state
+        return self  # what differs from call to call is in copies of its own (`_with`)
 
     async def acall(
         self, lm: Any, lm_kwargs: dict[str, Any], signature: Any, demos: list[Any], inputs: dict[str, Any]
@@ -140,13 +130,18 @@ class KraqAdapter(dspy.ChatAdapter):
             if progress.emitted and reply.error is not None:
                 tell(reply.flaw)
                 return [_as_it_stands(signature, reply.error)]
-            if reply.is_torn(signature) and not progress.emitted and self.use_json_adapter_fallback:
-                return await first._ask_on(lm, options, question, reply)
-            if reply.error is None or reply.is_final or not self.use_json_adapter_fallback:
+            is_torn = reply.is_torn(signature)
+            is_done = progress.emitted or reply.is_final or (reply.error is None and not is_torn)
+            if is_done or not self.use_json_adapter_fallback:
                 return reply.values_or_error(signature)
-            second, options = first._second_call(lm, lm_kwargs, options, signature, reply)
+            second, more = first._second_call(lm, lm_kwargs, options, signature, reply)
             second._is_second = True
-            return (await second._ask(lm, options, question)).after(reply, signature)
+            try:
+                return (await second._ask(lm, more, question)).after(reply, signature)
+            except ContextWindowExceededError:
+                if not is_torn:
+                    raise
+                return _Reply(flaw=reply.flaw).after(reply, signature)
 
     __call__ = blocking(acall)
 
@@ -161,7 +156,7 @@ class KraqAdapter(dspy.ChatAdapter):
 
     async def _ask_held(self, lm: Any, options: dict[str, Any], free: dict[str, Any], question: Question) -> "_Reply":
         """Where the server refuses the schema, or breaks over it, the reply to the same without one."""
-        if self._form is not self._held or "response_format" not in options:
+        if self._form is not JSON_OBJECT or "response_format" not in options:
             return await self._ask(lm, options, question)
         try:
             reply = await self._ask(lm, options, question)
@@ -170,51 +165,40 @@ class KraqAdapter(dspy.ChatAdapter):
         except (LMInvalidRequestError, LMServerError, LMUnsupportedFeatureError) as error:
             if isinstance(error, LMServerError) and not is_about_schemas(error):
                 raise
-            reply = await self._with(self._free)._ask(lm, dict(free), question)
+            reply = await self._with(SECTIONS)._ask(lm, dict(free), question)
             schema_refused(lm, str(error))
             return reply
         schema_tried(lm, kept=reply.error is None)
         return reply
 
-    async def _ask_on(
-        self, lm: Any, options: dict[str, Any], question: Question, reply: "_Reply"
-    ) -> list[dict[str, Any]]:
-        """What was there, and what the model adds when it is shown where its reply was cut off."""
-        signature = question[0]
-        more = self._with(self._form, torn=reply.text)
-        more._is_second = True
-        try:
-            rest = await more._ask(lm, options, question)
-        except ContextWindowExceededError:
-            rest = _Reply(flaw=reply.flaw)
-        return rest.after(reply, signature)
-
     def _first_call(self, lm: Any, lm_kwargs: dict[str, Any], signature: Any) -> tuple["KraqAdapter", dict[str, Any]]:
         if _may_be_held(lm, lm_kwargs, signature) and enforces_schema(lm):
             held = _held(lm, lm_kwargs, signature)
             if held is not None:
-                return self._with(self._held), held
+                return self._with(JSON_OBJECT), held
         return self, dict(lm_kwargs)
 
     def _second_call(
         self, lm: Any, lm_kwargs: dict[str, Any], options: dict[str, Any], signature: Any, reply: "_Reply"
     ) -> tuple["KraqAdapter", dict[str, Any]]:
-        """How it is asked again; `options` are those of the first call."""
+        """How it is asked again, or on where it was cut off; `options` are those of the first call."""
+        if reply.is_torn(signature):
+            return self._with(self._form, torn=reply.text), options
         error: Any = reply.error
         ran_on = getattr(error, "ran_on", False)
         if getattr(error, "is_blank", False):
             return self._with(PLAIN), dict(lm_kwargs)
         if reply.is_cut_off:
             return self._with(self._form, error), dict(options)
-        if self._form is self._held:
+        if self._form is JSON_OBJECT:
             logger.info("%s: unreadable under a schema, asking without: %s", lm.model, _faults(error))
-            return self._with(self._free, None if ran_on else error), dict(lm_kwargs)
+            return self._with(SECTIONS, None if ran_on else error), dict(lm_kwargs)
         if is_typed(_outputs(signature)):
-            return self._with(self._held), dict(lm_kwargs)
+            return self._with(JSON_OBJECT), dict(lm_kwargs)
         if not _wants_logprobs(lm, lm_kwargs) and known_enforcement(lm):
             held = _held(lm, lm_kwargs, signature)
             if held is not None:
-                return self._with(self._held), held
+                return self._with(JSON_OBJECT), held
         return self._with(self._form, error), dict(lm_kwargs)
 
     def _with(self, form: Form, fault: AdapterParseError | None = None, torn: str = "") -> "KraqAdapter":
@@ -240,14 +224,6 @@ class KraqAdapter(dspy.ChatAdapter):
         return [*messages, {"role": "assistant", "content": reply}, {"role": "user", "content": again}]
 
     def format_system_message(self, signature: Any) -> str:
-        texts = self._systems.setdefault(signature, {})
-        instructions, text = texts.get(self._form.name, ("", ""))
-        if not text or instructions != signature.instructions:
-            text = self._system(signature)
-            texts[self._form.name] = (signature.instructions, text)
-        return text
-
-    def _system(self, signature: Any) -> str:
         fields = [*signature.input_fields.values(), *signature.output_fields.values()]
         if any(_has_own_prompt(field) for field in fields):
             return str(super().format_system_message(signature))
@@ -302,7 +278,7 @@ class KraqAdapter(dspy.ChatAdapter):
         if self._form is PLAIN:
             [name] = signature.output_fields
             return harmless(str(outputs.get(name, missing_field_message)))
-        if self._form is not self._held:
+        if self._form is not JSON_OBJECT:
             return str(super().format_assistant_message_content(signature, outputs, missing_field_message))
         values = {name: outputs.get(name, missing_field_message) for name in signature.output_fields}
         return harmless(json.dumps(serialize_for_json(values), ensure_ascii=False))
@@ -315,7 +291,7 @@ class KraqAdapter(dspy.ChatAdapter):
         loops = [f"{name}: repeats itself" for name, text in texts.items() if repeats_itself(text)]
         if self._asks_for_more(signature, fields):
             raise UnreadableReplyError(signature, completion, fields, ["nothing is written"], is_blank=True)
-        blank = self._form is self._held and ends_in_blanks(completion)
+        blank = self._form is JSON_OBJECT and ends_in_blanks(completion)
         if loops or blank or fields.keys() != signature.output_fields.keys():
             ran_on = blank or repeats_itself(completion)
             raise UnreadableReplyError(signature, completion, fields, faults or loops or ["it never ended"], ran_on)

@@ -4,7 +4,6 @@ Each step is asked twice, with small inputs that lie here. A model is fit for th
 when it can extract in one of the two ways, summarize and ask.
 """
 
-import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -13,9 +12,7 @@ from typing import Any, get_origin
 
 import dspy
 from dspy.utils.exceptions import DSPyError
-from pydantic import ValidationError
 
-from kraq_dspy._internal.options import type_adapter
 from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.models.lms.enforcement import enforces_schema, reason_of
 from kraq_dspy.models.lms.kraq_lm import KraqLM
@@ -65,26 +62,13 @@ INPUTS: dict[str, tuple[Any, Any]] = {
 """By the name of an input; an input without an entry gets one of the two passages."""
 
 
-class _Recorder(KraqAdapter):
-    """Notes of each reply whether it is readable as it stands, by the letter of the form that was asked for."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.as_they_stand: list[bool] = []
-
-    def parse(self, signature: Any, completion: str) -> dict[str, Any]:
-        self.as_they_stand.append(is_in_form(signature, completion))
-        return super().parse(signature, completion)
-
-
 @dataclass(frozen=True, slots=True)
 class StepCheck:
-    """What became of a step's trials: readable at once, after repair, at the second call, not. Tokens and seconds are
-    of all its calls; `reason` is that of the last trial that failed."""
+    """What became of a step's trials: readable at the first call, at the second, not. Tokens and seconds are of all its
+    calls; `reason` is that of the last trial that failed."""
 
     step: str
-    at_once: int
-    repaired: int
+    readable: int
     second_call: int
     unreadable: int
     seconds: float
@@ -164,20 +148,19 @@ def _check_step(lm: KraqLM, signature: Any, trials: int) -> StepCheck:
     outcomes: Counter[str] = Counter()
     reason = ""
     for trial in range(trials):
-        recorder, calls = _Recorder(), _used(meter, name).calls
+        calls = _used(meter, name).calls
         try:
-            with working_on(name, ""), dspy.context(lm=lm, adapter=recorder, disable_history=True):
+            with working_on(name, ""), dspy.context(lm=lm, adapter=KraqAdapter(), disable_history=True):
                 dspy.Predict(signature)(**inputs_of(signature, trial))
         except DSPyError as error:
             outcomes["unreadable"] += 1
             reason = str(error).strip().partition("\n")[0]
             continue
-        asked_again = _used(meter, name).calls - calls > 1
-        outcomes["second_call" if asked_again else "at_once" if recorder.as_they_stand[0] else "repaired"] += 1
+        outcomes["second_call" if _used(meter, name).calls - calls > 1 else "readable"] += 1
     used, seconds = _used(meter, name), time.monotonic() - start
     return StepCheck(
         name,
-        *(outcomes["at_once"], outcomes["repaired"], outcomes["second_call"], outcomes["unreadable"]),
+        *(outcomes["readable"], outcomes["second_call"], outcomes["unreadable"]),
         seconds=seconds,
         prompt_tokens=used.prompt_tokens - before.prompt_tokens,
         completion_tokens=used.completion_tokens - before.completion_tokens,
@@ -203,23 +186,3 @@ def _gives_logprobs(lm: KraqLM) -> bool:
             return False
     logprobs: Any = answer.get("logprobs")
     return bool(logprobs and logprobs["content"])
-
-
-def is_in_form(signature: Any, completion: str) -> bool:
-    """Whether the reply can be read as it stands, by the letter of either form."""
-    kinds = {name: field.annotation for name, field in signature.output_fields.items()}
-    try:
-        is_object = completion.startswith("{")
-        values = dict(json.loads(completion)) if is_object else _whole_sections(completion, kinds)
-        return all(type_adapter(kind).validate_python(values[name]) is not None for name, kind in kinds.items())
-    except (KeyError, ValueError, ValidationError):
-        return False
-
-
-def _whole_sections(completion: str, kinds: dict[str, Any]) -> dict[str, Any]:
-    values: dict[str, Any] = {}
-    for part in completion.split("[[ ## ")[1:]:
-        name, _, text = part.partition(" ## ]]\n")
-        if name in kinds:
-            values[name] = json.loads(text) if get_origin(kinds[name]) is list else text.strip()
-    return values

@@ -171,34 +171,31 @@ def _added(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any
 
 def _from_object(reply: str, names: Mapping[str, str]) -> dict[str, Any]:
     """One JSON object with the fields as keys that is broken or breaks off; it may lie inside others."""
-    if "{" not in reply:
-        return {}
-    body = reply[reply.index("{") :]
-    whole = without_torn_end(body)
-    fields = _named(_mended(whole), names)
-    if whole == body or not any(isinstance(value, str) for value in fields.values()):
-        return fields
-    # A text was read, and the list behind it has no complete item: its first one counts without the text that is torn.
-    for name, value in _named(_mended(without_torn_text(body)), names).items():
-        items = [item for item in value if _says_enough(item)] if isinstance(value, list) else []
-        if items:
-            fields.setdefault(name, items)
-    return fields
+    return _named(mended(reply[reply.index("{") :]), names) if "{" in reply else {}
 
 
-def _mended(text: str) -> Any:
-    """The JSON that the text is meant to be; None where it is nested too deep to be one."""
+def mended(text: str) -> Any:
+    """The JSON or Python literal that the text is meant to be, without the item of a list in which it breaks off; None
+    where it is nested too deep to be one.
+
+    >>> mended('{"names": ["Ada", "Charles Ba')
+    {'names': ['Ada']}
+    """
     try:
-        return json_repair.loads(text)
+        value = json_repair.loads(text)
     except RecursionError:
         return None
-
-
-def _says_enough(item: Any) -> bool:
-    """Whether an item holds something, and an object no key without a value that it needs."""
-    if isinstance(item, dict):
-        return bool(item) and all(value or key in MAY_BE_EMPTY for key, value in item.items())
-    return bool(item)
+    part = None if text.rstrip(" \t\r\n`").endswith(("]", "}", "[", "{", ",")) else value
+    torn: list[Any] = []
+    while part and isinstance(part, dict | list):
+        torn = part if isinstance(part, list) else torn
+        part = part[-1] if isinstance(part, list) else list(part.values())[-1]
+    first = torn[0] if len(torn) == 1 and isinstance(torn[0], dict) else {}
+    whole = {name: part for name, part in first.items() if json.dumps(part, ensure_ascii=False) in text}
+    torn[-1:] = [whole] if whole else []  # of the only item, what is there
+    if isinstance(value, dict):
+        return {name: part for name, part in value.items() if torn or part is not torn}
+    return value
 
 
 def _named(value: Any, names: Mapping[str, str]) -> dict[str, Any]:
@@ -296,15 +293,10 @@ def _data(text: str, *, lines: bool = True) -> Any:
     values = _json_values(body)
     if values:
         return values[0] if len(values) == 1 else values
-    end = end_of_value(body)
-    if end is None:
-        torn = without_torn_end(body)
-        return json_repair.loads(torn) if torn != body else []
-    body = body[:end]
     try:
-        return ast.literal_eval(body)
+        return ast.literal_eval(body[: max(body.rfind("]"), body.rfind("}")) + 1])
     except (ValueError, SyntaxError, SystemError):  # the last where threads parse at once, in CPython 3.11
-        return json_repair.loads(body)
+        return mended(body) or []
 
 
 def _json_values(body: str) -> list[Any]:
@@ -444,79 +436,3 @@ def _is_sentence(annotation: Any) -> bool:
 
 def _is_record(annotation: Any) -> bool:
     return dataclasses.is_dataclass(annotation)
-
-
-_TORN = "torn"
-_SIGN = re.compile(r"""["'\[\]{}:,]""")
-_END_OF_QUOTE = {quote: re.compile(rf"[^{quote}\\]*(?:\\.[^{quote}\\]*)*{quote}", re.DOTALL) for quote in ("'", '"')}
-
-
-def without_torn_end(body: str) -> str:
-    """JSON or a Python literal that breaks off, ended after its last complete item; other text as it is.
-
-    Complete is what a list holds whole, and what the outermost object holds whole. A text that breaks off in the
-    outermost object keeps what there is of it.
-    """
-    closers: list[str] = []
-    is_value, end, ending = False, 0, ""  # of the part that is complete: where it ends, and what closes it
-    for place, sign in _signs(body):
-        if sign in "[{":
-            closers.append("]" if sign == "[" else "}")
-            is_value = False
-            continue
-        if sign in "]}":
-            closers = closers[:-1]
-            if not closers:
-                return body
-            is_value = closers[-1] == "}"
-        elif sign == ":":
-            is_value = True
-        elif sign == _TORN:
-            if closers == ["}"] and is_value:
-                return f"{body.rstrip(chr(92))}{body[place]}}}"
-            break
-        if sign != ":" and ((closers == ["}"] and is_value) or closers[-1:] == ["]"]):
-            end, ending = place + (sign != ","), "".join(reversed(closers))
-        is_value = is_value and sign != ","
-    return body[:end] + ending if ending else body
-
-
-def without_torn_text(body: str) -> str:
-    """JSON that breaks off in a quoted text, ended before it."""
-    return next((body[:place] for place, sign in _signs(body) if sign == _TORN), body)
-
-
-def end_of_value(body: str) -> int | None:
-    """Where the bracket that begins `body` closes; None: never."""
-    depth = 0
-    for place, sign in _signs(body):
-        depth += (sign in "[{") - (sign in "]}")
-        if depth == 0:
-            return place + 1
-    return None
-
-
-def _signs(body: str) -> Iterator[tuple[int, str]]:
-    """Brackets, colons and commas outside quoted texts, and the last quote of each; _TORN at the first quote of a text
-    that does not end."""
-    place = 0
-    while (found := _SIGN.search(body, place)) is not None:
-        place = found.end()
-        sign = found.group()
-        if sign not in _END_OF_QUOTE:
-            yield place - 1, sign
-        elif sign == '"' or _before(body, place - 1) in "[{,: \n":
-            end = _END_OF_QUOTE[sign].match(body, place)
-            if end is None:
-                yield place - 1, _TORN
-                return
-            place = end.end()
-            yield place - 1, sign
-
-
-def _before(body: str, place: int) -> str:
-    """The character before `place`; "" at the beginning, and for one behind a backslash."""
-    first = place - 1
-    while first > 0 and body[first - 1] == "\\":
-        first -= 1
-    return "" if place == 0 or (place - 1 - first) % 2 else body[place - 1]

@@ -16,7 +16,7 @@ from typing import Any
 
 from dspy.lm15 import LM15Error, Request, Response, RouterConfig
 
-from kraq_dspy._internal.both_ways import each, run
+from kraq_dspy._internal.both_ways import each, parts_of, result_of, run
 from kraq_dspy._internal.dspy_internals import AsyncLiteLLMEngine, LiteLLMEngine, LM15Engine, lookup
 from kraq_dspy.consent import own_variables
 from kraq_dspy.errors import MissingExtraError, ModelError, did_you_mean
@@ -254,46 +254,11 @@ class ServerChoice:
         logger.log(level, "%s does not answer; the others go on, and it is tried again now and then.", server.where)
 
 
-class _Several:
-    """What both engines over several servers are: they differ in how they ask one."""
+class SeveralServers:
+    """The inner engine of a role with several addresses."""
 
     def __init__(self, choice: ServerChoice) -> None:
         self.choice = choice
-
-    async def _parts(self, request: Request, *, streamed: bool) -> AsyncGenerator[Any, None]:
-        """The response as the only part, or the events of a stream, from the first server that answers.
-
-        Raises the error of the last one where none does, and at once what is an answer: a refusal, a full queue.
-        """
-        untried = list(self.choice.servers)
-        while untried:
-            with self.choice.least_busy(untried) as server:
-                begun = False
-                try:
-                    async for part in self._attempt(server.inner, request, streamed=streamed):
-                        begun = True
-                        yield part
-                except LM15Error as error:
-                    if not unreachable(error):
-                        self.choice.answered(server)
-                        raise
-                    self.choice.failed(server)
-                    if begun or not untried:
-                        raise
-                else:
-                    self.choice.answered(server)
-                    return
-
-    async def _completed(self, request: Request) -> Response:
-        [response] = [part async for part in self._parts(request, streamed=False)]
-        return response
-
-    def _attempt(self, inner: Any, request: Request, *, streamed: bool) -> AsyncGenerator[Any, None]:
-        raise NotImplementedError
-
-
-class SeveralServers(_Several):
-    """The inner engine of a role with several addresses."""
 
     def complete(self, request: Request) -> Response:
         return run(self._completed(request))
@@ -306,30 +271,47 @@ class SeveralServers(_Several):
             if hasattr(server.inner, "close"):
                 server.inner.close()
 
-    async def _attempt(self, inner: Any, request: Request, *, streamed: bool) -> AsyncGenerator[Any, None]:
-        if streamed:
-            for event in inner.stream(request):
-                yield event
-        else:
-            yield inner.complete(request)
+    async def _completed(self, request: Request) -> Response:
+        [response] = [part async for part in self._parts(request, streamed=False)]
+        return response
+
+    async def _parts(self, request: Request, *, streamed: bool) -> AsyncGenerator[Any, None]:
+        """The response as the only part, or the events of a stream, from the first server that answers.
+
+        Raises the error of the last one where none does, and at once what is an answer: a refusal, a full queue.
+        """
+        untried = list(self.choice.servers)
+        while untried:
+            with self.choice.least_busy(untried) as server:
+                begun = False
+                try:
+                    if streamed:
+                        async for part in parts_of(server.inner.stream(request)):
+                            begun = True
+                            yield part
+                    else:
+                        yield await result_of(server.inner.complete(request))
+                except LM15Error as error:
+                    if not unreachable(error):
+                        self.choice.answered(server)
+                        raise
+                    self.choice.failed(server)
+                    if begun or not untried:
+                        raise
+                else:
+                    self.choice.answered(server)
+                    return
 
 
-class AsyncSeveralServers(_Several):
+class AsyncSeveralServers(SeveralServers):
     """The same for asynchronous callers."""
 
-    async def complete(self, request: Request) -> Response:
+    async def complete(self, request: Request) -> Response:  # type: ignore[override]
         return await self._completed(request)
 
-    async def stream(self, request: Request) -> AsyncIterator[Any]:
+    async def stream(self, request: Request) -> AsyncIterator[Any]:  # type: ignore[override]
         async for event in self._parts(request, streamed=True):
             yield event
 
     async def aclose(self) -> None:
         await asyncio.gather(*(server.inner.aclose() for server in self.choice.servers))
-
-    async def _attempt(self, inner: Any, request: Request, *, streamed: bool) -> AsyncGenerator[Any, None]:
-        if streamed:
-            async for event in inner.stream(request):
-                yield event
-        else:
-            yield await inner.complete(request)

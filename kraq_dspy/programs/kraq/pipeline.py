@@ -122,8 +122,9 @@ class KRAQ(SavableModule):
         """Stage 2: one node per thing, one description per node.
 
         Names that may mean one thing are put to the model only with `settings.resolve.confirm`, acronyms with
-        `settings.resolve.acronyms`, unless the model is the embedded one. Descriptions are merged by the model only
-        where together they exceed `settings.resolve.description_tokens`. `keep` is shown what `graph_change` takes.
+        `settings.resolve.acronyms`, unless the model is the embedded one. Descriptions of an entity (of a relationship
+        with `settings.resolve.relationships`) are merged by the model only where together they exceed
+        `settings.resolve.description_tokens`. `keep` is shown what `graph_change` takes.
         """
         mentions = Mentions.of(extractions)
         resolved = ResolvedMentions.of(mentions, await self._resolution(mentions, steps))
@@ -140,16 +141,24 @@ class KRAQ(SavableModule):
         mentions = before.mentions.changed(order, added)
         after = ResolvedMentions.of(mentions, await self._resolution(mentions, steps))
         change = graph_change(before, after)
-        described = await self._described(Graph(change.entities, descriptions=change.descriptions), steps)
-        return dataclasses.replace(change, entities=described.entities), after
+        graph = Graph(change.entities, change.relationships, descriptions=change.descriptions)
+        described = await self._described(graph, steps)
+        return dataclasses.replace(change, entities=described.entities, relationships=described.relationships), after
 
     async def _described(self, graph: Graph, steps: Steps) -> Graph:
-        """With one description for each entity of which too much is said."""
+        """With one description for each entity, and each relationship where that is set, of which too much is said."""
+        settings = self.settings.resolve
+        described = [(entity.id, entity.name, entity.description) for entity in graph.entities]
+        if settings.relationships:
+            names = {entity.id: entity.name for entity in graph.entities}
+            described += [
+                (link.id, f"{names[link.source_id]} | {link.predicate} | {names[link.target_id]}", link.description)
+                for link in graph.relationships
+            ]
         long = [
-            Item(entity.id, {"name": entity.name, "descriptions": graph.descriptions[entity.id]})
-            for entity in graph.entities
-            if entity.id in graph.descriptions
-            and count_tokens(entity.description) > self.settings.resolve.description_tokens
+            Item(id, {"name": name, "descriptions": graph.descriptions[id]})
+            for id, name, text in described
+            if id in graph.descriptions and count_tokens(text) > settings.description_tokens
         ]
         merged = {
             done.id: done.prediction.description
@@ -220,15 +229,14 @@ class KRAQ(SavableModule):
         total: int | None = None,
         names: Callable[[Community], tuple[str, ...]] = lambda community: (),
         template: Callable[[Community, str], str] = lambda community, summary: "",
-        asked: Callable[[str], bool] = lambda community_id: True,
+        asked: Callable[[Community, str], bool] = lambda community, summary: True,
     ) -> AsyncIterator[Question]:
         """Stage 5: one question for each summary; `document_of` maps chunk ids to document ids, `names` a community to
         what its question is searched with beside its text.
 
-        `template` asks about a community and its shown summary without a model, or returns "". Its question stands
-        where the model wrote none that stands alone (unless `questions.fallback` is off), in place of the embedded
-        model's, which sees no more than the summary, and, where there is one, for communities that are not `asked`
-        about; the question says that it is the embedded model's.
+        `template` asks about a community and its shown summary without a model, or returns "". Its question, the
+        embedded model's by name, stands where the model wrote none that stands alone (unless `questions.fallback` is
+        off), in place of the embedded model's, which sees only the summary, and where the generator is not `asked`.
         """
         by_id = {community.id: community for community in communities}
         instructions = "\n".join(step.signature.instructions for step in self.ask.predictors())
@@ -251,7 +259,7 @@ class KRAQ(SavableModule):
         async def items() -> AsyncIterator[Item]:
             async for summary in each_of(summaries):
                 text, community = shown_summary(summary.title, summary.text), by_id[summary.community_id]
-                if not asked(community.id) and (instead := template(community, text)):
+                if not asked(community, text) and (instead := template(community, text)):
                     of_templates.append(question(community, instead, EMBEDDED))
                 else:
                     shown[community.id] = text

@@ -4,7 +4,6 @@ from kraq_dspy.asset.graph.passage_graph import PassageGraph, passage_graph
 from kraq_dspy.programs.retrievers.adapted import AdaptedRetriever, as_retriever
 from kraq_dspy.programs.retrievers.adaptive import AdaptiveRetriever
 from kraq_dspy.programs.retrievers.combined import CombinedHits, CombinedRetriever, share_budget
-from kraq_dspy.programs.retrievers.community_bridge import CommunityBridgeRetriever, QuestionCommunities
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving
 from kraq_dspy.programs.retrievers.in_memory import Corpus, as_question_finder
 from kraq_dspy.programs.retrievers.metadata_filter import KnownMetadata, MetadataFilterRetriever
@@ -12,7 +11,12 @@ from kraq_dspy.programs.retrievers.pagerank import PageRankRetriever
 from kraq_dspy.programs.retrievers.questions import NearestQuestions
 from kraq_dspy.programs.retrievers.raptor import RaptorRetriever, SummaryTree, TreeNode
 from kraq_dspy.programs.retrievers.reports import EntityReportRetriever, ReportRetriever
-from kraq_dspy.programs.retrievers.rerank import MMRRetriever, QuestionSimilarityReranker, RerankingRetriever
+from kraq_dspy.programs.retrievers.rerank import (
+    MMRRetriever,
+    QuestionCommunities,
+    QuestionSimilarityReranker,
+    RerankingRetriever,
+)
 from kraq_dspy.programs.retrievers.rewritten import RewrittenRetriever
 from kraq_dspy.programs.retrievers.sentence_window import SentenceWindowRetriever
 from kraq_dspy.programs.retrievers.words_and_meaning import (
@@ -28,7 +32,6 @@ __all__ = [
     "BM25Retriever",
     "CombinedHits",
     "CombinedRetriever",
-    "CommunityBridgeRetriever",
     "Corpus",
     "DenseRetriever",
     "EntityReportRetriever",

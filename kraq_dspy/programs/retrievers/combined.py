@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Literal
 
 from kraq_dspy._internal.options import require_between, require_counts
-from kraq_dspy.ports import QuestionFinder, RetrieverLike
+from kraq_dspy.ports import QuestionFinder, RetrieverLike, VectorSearch
 from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving
 from kraq_dspy.programs.retrievers.in_memory import as_question_finder
@@ -16,7 +16,7 @@ from kraq_dspy.records import Hit, QuestionHit
 
 Alpha = float | Literal["auto"]
 FIRST, SHARPNESS, MANY = 30, 10, 8
-"""Hits whose scores are looked at, how sharply they are told apart, and how many alike take the whole budget."""
+"""Passages whose cosines are looked at, how sharply they are told apart, and how many alike take the whole budget."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,18 +39,21 @@ def share_budget(k: int, n: int, alpha: float, *, strict: bool = False) -> Budge
     return Budget(main if strict else k - n * each, each)
 
 
-def alpha_by_scores(scores: Sequence[float]) -> float:
-    """The main query's share by the scores of its first hits, best first: from .5, where one stands out, to 1.
+def alpha_by_cosines(cosines: Sequence[float]) -> float:
+    """The main query's share by its cosines with the nearest passages, best first: from .5, where one stands out, to 1.
 
     Where many passages answer a question directly, auxiliary questions only displace some of them; where one stands
     out, the rest of the evidence may be told in other words. How many are alike is the exponential of the entropy of
-    score ** 10 among the first 30, and 8 of them leave nothing to the auxiliary questions. Chosen on hotpotqa and
-    musique with cosines (docs/results/combined.md); not in the paper. Where nothing scores above 0: .5.
+    cosine ** 10 among the first 30, and 8 of them leave nothing to the auxiliary questions. Chosen on hotpotqa and
+    musique (docs/results/combined.md); not in the paper. Where no cosine is above 0: .5.
+
+    >>> alpha_by_cosines([0.9, 0.5, 0.4]), alpha_by_cosines([0.5] * 30)
+    (0.5, 1.0)
     """
-    best = max(scores, default=0.0)
+    best = max(cosines, default=0.0)
     if best <= 0:
         return 0.5
-    weights = [max(score / best, 0.0) ** SHARPNESS for score in scores[:FIRST]]
+    weights = [max(cosine / best, 0.0) ** SHARPNESS for cosine in cosines[:FIRST]]
     total = sum(weights)
     n_alike = math.exp(-sum(weight / total * math.log(weight / total) for weight in weights if weight > 0))
     return max(0.5, min(1.0, n_alike / MANY))
@@ -69,7 +72,7 @@ class CombinedRetrieverOptions:
     over: str = option("dense", "The retriever that each question is asked of.")
     n: int = option(2, "Auxiliary questions.", least=1)
     alpha: float | Literal["auto"] = option(
-        0.5, "Share of the passages found by your question; auto: by the shape of its scores.", least=0, most=1
+        0.5, "Share of the passages found by your question; auto: by its cosines with passages.", least=0, most=1
     )
     strict: bool = option(False, "Retrieve the paper's count, which loses what its two floors cut off.")
     questions: Literal["kraq", "random"] = option("kraq", "Auxiliary questions: kraq, or random (a baseline).")
@@ -84,7 +87,8 @@ class CombinedRetriever(Retrieving):
 
     Where an auxiliary question finds fewer than its share (a small corpus, filters), hits of the main query fill the
     budget up, at the end; not with `strict`, which retrieves as the paper does. `alpha=1` is `retrieve` alone and needs
-    no stored questions; `alpha="auto"` chooses a share for each question (`alpha_by_scores`). Scores are those of
+    no stored questions; `alpha="auto"` chooses a share for each question by its cosines with `passages`, the embeddings
+    of the chunks under the questions' encoder, whatever `retrieve` scores (`alpha_by_cosines`). Scores are those of
     `retrieve` and fall within the hits of each query only.
     """
 
@@ -96,11 +100,15 @@ class CombinedRetriever(Retrieving):
         n: int = 2,
         alpha: Alpha = 0.5,
         strict: bool = False,
+        passages: VectorSearch | None = None,
     ) -> None:
         require_counts("auxiliary questions (alpha=1 goes without them)", n=n)
         if alpha != "auto":
             require_between(0, 1, "the main query's share, from 0 to 1, or 'auto'", alpha=alpha)
+        if alpha == "auto" and passages is None:
+            raise ValueError("alpha is 'auto', which looks at cosines: give `passages`, the embeddings of the chunks.")
         self.retrieve = as_retriever(retrieve)
+        self.passages = passages
         self.questions = as_question_finder(questions)
         self.n = n
         self.alpha = alpha
@@ -112,19 +120,17 @@ class CombinedRetriever(Retrieving):
     def search(self, request: RetrievalRequest) -> CombinedHits:
         """As a call, and says which auxiliary questions were asked."""
         k = request.k
-        fixed = None if self.alpha == "auto" else share_budget(k, self.n, self.alpha, strict=self.strict)
-        if fixed is not None and not fixed.each:
-            return CombinedHits(self._main(request, fixed.main), [])
+        if self.alpha != "auto":
+            fixed = share_budget(k, self.n, self.alpha, strict=self.strict)
+            if not fixed.each:  # no stored questions are needed
+                return CombinedHits(self._main(request, fixed.main), [])
         if request.vector is None:
             request = replace(request, vector=self.questions.encode(request.question))
-
+        budget = share_budget(k, self.n, self._alpha(request), strict=self.strict)
+        auxiliary = self.questions(request.question, self.n, vector=request.vector) if budget.each else []
         # Without `strict`, the main query's whole ranking is fetched at once: what fills up at the end comes from it,
         # on the same scale of scores and without a second search.
-        size = max(k, FIRST) if fixed is None else fixed.main if self.strict else k
-        ranking = self._main(request, size)
-        alpha = alpha_by_scores([hit.score for hit in ranking])
-        budget = fixed or share_budget(k, self.n, alpha, strict=self.strict)
-        auxiliary = self.questions(request.question, self.n, vector=request.vector) if budget.each else []
+        ranking = self._main(request, budget.main if self.strict else k)
         hits = ranking[: budget.main]
         known = {hit.chunk.id for hit in hits}
         if auxiliary:
@@ -138,6 +144,17 @@ class CombinedRetriever(Retrieving):
             hits += [hit for hit in ranking if hit.chunk.id not in known][: k - len(hits)]
         return CombinedHits(hits, auxiliary)
 
+    def _alpha(self, request: RetrievalRequest) -> float:
+        """The main query's share of this request's budget."""
+        if self.alpha != "auto":
+            return self.alpha
+        assert self.passages is not None  # see __init__
+        assert request.vector is not None
+        (scored,) = self.passages.search(
+            request.vector[None, :], FIRST, exclude=request.exclude, filters=request.filters
+        )
+        return alpha_by_cosines([cosine for _, cosine in scored])
+
     def _main(self, request: RetrievalRequest, k: int) -> list[Hit]:
         """`k` may be 0 here: with alpha=0 all goes to the auxiliary questions."""
         return replace(request, k=k).send_to(self.retrieve) if k else []
@@ -150,6 +167,7 @@ def make_combined(space: Space, options: CombinedRetrieverOptions) -> CombinedRe
         n=options.n,
         alpha=options.alpha,
         strict=options.strict,
+        passages=space.index.chunk_vectors,
     )
 
 

@@ -1,24 +1,21 @@
 """Makes summaries of clusters of passages, and retrieves both together: RAPTOR (Sarthi et al., 2024)."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import dspy
-import numpy as np
 
 from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.step import FittingPredict
-from kraq_dspy.ports import ChunkSource, Embedder, NearestTexts, Vectors, VectorStore
-from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, best_first, matches
+from kraq_dspy.ports import ChunkSource, Embedder, NearestTexts, VectorStore
+from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, best_first
 from kraq_dspy.programs.shared.spec import NoOptions, RetrieverSpec, Space
 from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.programs.shared.steps import check_steps, prediction
 from kraq_dspy.records import Chunk, Hit
 from kraq_dspy.signatures import SummarizePassages
-
-MODES = ("collapsed", "traversal")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +37,6 @@ class SummaryTree:
         self.nodes: Mapping[str, TreeNode] = {node.id: node for node in nodes}
 
     @cached_property
-    def roots(self) -> tuple[str, ...]:
-        """What nothing stands over, sorted: the summaries of the top, and what was left out of every cluster."""
-        covered = {child for node in self.nodes.values() for child in node.child_ids}
-        return tuple(sorted((self.nodes.keys() | self.chunk_ids) - covered))
-
-    @cached_property
     def leaves(self) -> Mapping[str, frozenset[str]]:
         """The chunks under each summary, by its id."""
         leaves: dict[str, frozenset[str]] = {}
@@ -56,69 +47,31 @@ class SummaryTree:
         return leaves
 
 
-class NodeVectors(NearestTexts, Protocol):
-    """Finds summaries by their embeddings, and hands these out."""
-
-    def vectors(self, ids: Sequence[str]) -> Vectors:
-        """float32 `[n_ids, dimension]` in the order of `ids`. Raises UnknownRecordError."""
-
-
 @dataclass(eq=False, repr=False)
 class RaptorRetriever(Retrieving):
-    """`mode` "collapsed" searches all levels at once; "traversal" goes down from the top, the `k` nearest of each level
-    to the next, and returns the nearest of all that it met. `score` is the cosine; `why` is "leaf" or "summary".
+    """Searches passages and summaries of all levels at once ("collapsed tree"); `score` is the cosine, `why` "leaf" or
+    "summary".
 
-    A summary's hit has a chunk of its own: its id, no document, its `level` as metadata. So `filters` on documents find
-    passages alone, and a summary is left out when it, or every passage under it, is in `exclude`.
+    A summary's hit has a chunk of its own: its id, no document, its `level` as metadata. So `filters` find passages
+    alone, and a summary is left out when it, or every passage under it, is in `exclude`. The paper's other search, down
+    from the top of the tree, found less (docs/results/retrieval.md).
     """
 
     chunks: ChunkSource
     chunk_vectors: VectorStore
     embedder: Embedder
     tree: SummaryTree
-    summaries: NodeVectors
-    _: KW_ONLY
-    mode: str = "collapsed"
-
-    def __post_init__(self) -> None:
-        if self.mode not in MODES:
-            raise ValueError(f"mode is {self.mode!r}; expected one of {', '.join(MODES)}.")
+    summaries: NearestTexts
 
     def find(self, request: RetrievalRequest) -> list[Hit]:
         k, vector = request.k, request.embedded_by(self.embedder)
         exclude = frozenset(request.exclude)
-        without = self._summaries_without(exclude)
-        if self.mode == "collapsed":
-            [leaves] = self.chunk_vectors.search(vector[None, :], k, exclude=exclude, filters=request.filters)
-            scores = dict(leaves)
-            if not request.filters:
-                scores |= dict(self.summaries(request.question, k, exclude=without, vector=vector))
-            return self._hits(best_first(scores, k), request.question)
-        met = self._met(vector, k, exclude, without)
-        hits = self._hits(best_first(met, len(met)), request.question)
-        return [hit for hit in hits if matches(hit.chunk, request.filters)][:k]
-
-    def _met(self, vector: Vectors, k: int, exclude: frozenset[str], without: frozenset[str]) -> dict[str, float]:
-        """The cosines of what a walk from the top meets and keeps: the `k` nearest of each level."""
-        met: dict[str, float] = {}
-        here: Sequence[str] = self.tree.roots
-        while here:
-            allowed = [node_id for node_id in here if node_id not in exclude and node_id not in without]
-            kept = dict(best_first(dict(zip(allowed, self._cosines(allowed, vector), strict=True)), k))
-            met |= kept
-            nodes = [self.tree.nodes[node_id] for node_id in kept if node_id in self.tree.nodes]
-            children = {child for node in nodes for child in node.child_ids}
-            here = sorted(children - met.keys())
-        return met
-
-    def _cosines(self, ids: Sequence[str], vector: Vectors) -> list[float]:
-        cosines = np.zeros(len(ids))
-        for store, inside in ((self.summaries, True), (self.chunk_vectors, False)):
-            places = [place for place, one in enumerate(ids) if (one in self.tree.nodes) is inside]
-            if places:
-                cosines[places] = store.vectors([ids[place] for place in places]) @ vector
-        values: list[float] = cosines.tolist()
-        return values
+        [leaves] = self.chunk_vectors.search(vector[None, :], k, exclude=exclude, filters=request.filters)
+        scores = dict(leaves)
+        if not request.filters:
+            without = self._summaries_without(exclude)
+            scores |= dict(self.summaries(request.question, k, exclude=without, vector=vector))
+        return self._hits(best_first(scores, k), request.question)
 
     def _summaries_without(self, exclude: frozenset[str]) -> frozenset[str]:
         """The summaries that `exclude` names, or leaves nothing of."""
@@ -143,28 +96,15 @@ def _as_chunk(node: TreeNode) -> Chunk:
     return Chunk(node.id, "", 0, 0, len(node.text), node.text, node.n_tokens, metadata={"level": node.level})
 
 
-def make_raptor(mode: str) -> Callable[[Space, NoOptions], RaptorRetriever]:
-    """Makes what makes the retriever in this mode."""
-
-    def make(space: Space, options: NoOptions) -> RaptorRetriever:
-        tree, summaries = space.summary_tree
-        return RaptorRetriever(space.index, space.index.chunk_vectors, space.embedder, tree, summaries, mode=mode)
-
-    return make
+def make_raptor(space: Space, options: NoOptions) -> RaptorRetriever:
+    tree, summaries = space.summary_tree
+    return RaptorRetriever(space.index, space.index.chunk_vectors, space.embedder, tree, summaries)
 
 
 RAPTOR = RetrieverSpec(
     "raptor",
     "Passages and summaries of their clusters, all levels at once.",
-    make_raptor("collapsed"),
-    "RaptorRetriever",
-    prepared=("raptor",),
-    source="Sarthi et al., 2024",
-)
-RAPTOR_TRAVERSAL = RetrieverSpec(
-    "raptor-traversal",
-    "The same, from the top of the tree downwards.",
-    make_raptor("traversal"),
+    make_raptor,
     "RaptorRetriever",
     prepared=("raptor",),
     source="Sarthi et al., 2024",

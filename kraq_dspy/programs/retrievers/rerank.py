@@ -1,6 +1,6 @@
 """Reorders the candidates of any retriever: by a `ports.Reranker`, or so that they are unlike each other (MMR)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,7 +10,7 @@ from kraq_dspy.ports import CommunityMap, Embedder, Reranker, Retriever, Vectors
 from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, ranked
 from kraq_dspy.programs.shared.spec import RetrieverSpec, Space, option
-from kraq_dspy.records import Hit
+from kraq_dspy.records import Hit, Question
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,22 @@ class RerankingRetriever(Retrieving):
         )
 
 
+class QuestionCommunities:
+    """A `CommunityMap` in memory, from each community's chunk ids and the stored questions.
+
+    A question that is marked as a duplicate is stood for by its original.
+    """
+
+    def __init__(self, chunk_ids: Mapping[str, Sequence[str]], questions: Iterable[Question]) -> None:
+        self._questions: dict[str, set[str]] = {}
+        for question in questions:
+            for chunk_id in chunk_ids.get(question.community_id or "", ()):
+                self._questions.setdefault(chunk_id, set()).add(question.duplicate_of or question.id)
+
+    def questions_of(self, chunk_ids: Sequence[str]) -> list[frozenset[str]]:
+        return [frozenset(self._questions.get(chunk_id, ())) for chunk_id in chunk_ids]
+
+
 class QuestionSimilarityReranker:
     """`balance * score / best score + (1 - balance) * cosine`, to the nearest KRAQ question of a passage's communities.
 
@@ -69,11 +85,7 @@ class QuestionSimilarityReranker:
             return []
         if vector is None:
             vector = self.embedder.encode_queries([question])[0]
-        belongs = self.communities.communities_of([hit.chunk.id for hit in hits])
-        asked_of = [
-            {question_id for one in communities if (question_id := self.communities.question_id(one)) is not None}
-            for communities in belongs
-        ]
+        asked_of = self.communities.questions_of([hit.chunk.id for hit in hits])
         question_ids = sorted(set().union(*asked_of))
         cosines = dict(zip(question_ids, (self.question_vectors.vectors(question_ids) @ vector).tolist(), strict=True))
         best = max(hit.score for hit in hits)

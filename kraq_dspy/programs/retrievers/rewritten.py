@@ -8,7 +8,7 @@ from typing import Any
 
 import dspy
 
-from kraq_dspy._internal.both_ways import at_once, blocking, call
+from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.options import require_between, require_counts
 from kraq_dspy._internal.step import CALL_ERRORS, Step, log_failure
 from kraq_dspy.ports import Retriever
@@ -18,14 +18,7 @@ from kraq_dspy.programs.shared.spec import RetrieverSpec, Space, option
 from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.programs.shared.steps import check_steps, extra_outputs, prediction
 from kraq_dspy.records import Hit
-from kraq_dspy.signatures import (
-    ChooseRewritings,
-    CondenseQuestion,
-    GuessAnswer,
-    ListKeywords,
-    RewriteQuestion,
-    VaryQuestion,
-)
+from kraq_dspy.signatures import RewriteQuestion, VaryQuestion
 
 logger = logging.getLogger(__name__)
 
@@ -66,58 +59,6 @@ class Vary(SavableModule):
     forward = blocking(aforward)
 
 
-class Diversify(SavableModule):
-    """DMQR-RAG: four rewritings that differ in how much they keep, or, `adaptive`, those that the model chooses.
-
-    General rewriting keeps all of the question, keywords and core less of it, a pseudo-answer adds to it. One call
-    chooses, then one call for each rewriting, all at once. Predicts `searches` and `rewritings`, their names.
-    """
-
-    asks: Mapping[str, str] = {
-        "choose": "question -> rewritings",
-        "rewrite": "question -> rewritten",
-        "keywords": "question -> keywords",
-        "guess": "question -> guess",
-        "condense": "question -> core",
-    }
-
-    def __init__(self, adaptive: bool = True) -> None:
-        super().__init__()
-        self.adaptive = adaptive
-        self.rewrite = Step(RewriteQuestion)
-        self.keywords = Step(ListKeywords)
-        self.guess = Step(GuessAnswer)
-        self.condense = Step(CondenseQuestion)
-        if adaptive:
-            self.choose = Step(ChooseRewritings)
-
-    async def aforward(self, question: str) -> dspy.Prediction:
-        check_steps(self)
-        steps: dict[str, tuple[dspy.Module, str]] = {
-            "rewrite": (self.rewrite, "rewritten"),
-            "keywords": (self.keywords, "keywords"),
-            "answer": (self.guess, "guess"),
-            "core": (self.condense, "core"),
-        }
-
-        async def search(name: str) -> str:
-            step, field = steps[name]
-            reply = await call(step, question=question)
-            extras.update(extra_outputs(reply, field))
-            text = reply[field]
-            return " ".join(text) if name == "keywords" else str(text)
-
-        names, extras = list(steps), dict[str, Any]()
-        if self.adaptive:
-            chosen = await call(self.choose, question=question)
-            names = list(dict.fromkeys(chosen.rewritings))
-            extras.update(extra_outputs(chosen, "rewritings"))
-        searches = _others(question, await at_once(search, names))
-        return prediction(extras, searches=searches, rewritings=names)
-
-    forward = blocking(aforward)
-
-
 @dataclass(frozen=True)
 class RewrittenOptions:
     over: str = option("dense", "The retriever that each search is asked of.")
@@ -130,17 +71,12 @@ class VariedOptions(RewrittenOptions):
     count: int = option(4, "Searches besides the question.", least=1)
 
 
-@dataclass(frozen=True)
-class DiverseOptions(RewrittenOptions):
-    adaptive: bool = option(True, "Let the model choose among the rewritings.")
-
-
 class RewrittenRetriever(RetrievingModule):
     """Reciprocal rank fusion over the question and what `rewrite` makes of it; `why` is "rewritten".
 
-    `rewrite` is one of `rewriting.py`: Clarify (QRFusion), Vary (RAG-Fusion) or Diversify (DMQR-RAG, which
-    reranks with a cross-encoder where this fuses). Each search gives its `pool` (or `k`, if that is more) best; a chunk
-    scores the sum of `1 / (constant + rank)`. Where the model fails, the question is searched with alone.
+    `rewrite` is Clarify (QRFusion), Vary (RAG-Fusion), or a module of your own that predicts `searches`. Each search
+    gives its `pool` (or `k`, if that is more) best; a chunk scores the sum of `1 / (constant + rank)`. Where the model
+    fails, the question is searched with alone.
     """
 
     def __init__(self, retrieve: Retriever, rewrite: dspy.Module, *, pool: int = 30, constant: float = 60.0) -> None:
@@ -198,16 +134,6 @@ RAG_FUSION = RetrieverSpec(
     "RewrittenRetriever",
     VariedOptions,
     source="Rackauckas, 2024",
-)
-
-
-DMQR = RetrieverSpec(
-    "dmqr",
-    "Rewritings that keep more or less of the question, chosen by a model, fused.",
-    make_rewritten(lambda options: Diversify(options.adaptive)),
-    "RewrittenRetriever",
-    DiverseOptions,
-    source="DMQR-RAG, Li et al., 2024",
 )
 
 

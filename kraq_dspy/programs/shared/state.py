@@ -11,10 +11,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, get_args, get_origin
+from typing import Annotated, Any, Literal, NotRequired, get_args, get_origin
 
 import dspy
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
+from pydantic_core import from_json
+from typing_extensions import TypedDict
 
 from kraq_dspy import signatures
 from kraq_dspy._internal.dspy_internals import thawed
@@ -27,8 +29,33 @@ from kraq_dspy.ports import Embedder
 FORMAT = "kraq program state"
 FORMAT_VERSION = 1
 _MOST_BYTES = 256 << 20
-_MOST_NESTED = 100
 NAMELESS = "StringSignature"  # what DSPy calls a signature that is no class of somebody's
+
+
+class SavedSignature(TypedDict):
+    """What a predictor was made for; `version` changes with the rest."""
+
+    name: str
+    inputs: dict[str, str]
+    outputs: dict[str, str]
+    instructions: str
+    version: str
+
+
+class SavedPredictor(TypedDict):
+    """What is kept of a predictor. `nearest` says of how many demonstrations, by which encoder, those that are nearest
+    to a question are chosen; None where all are shown."""
+
+    signature: SavedSignature
+    instructions: str
+    fields: dict[str, dict[Literal["prefix", "desc"], str]]
+    demos: list[dict[str, Any]]
+    nearest: NotRequired["SavedNearest | None"]
+
+
+class SavedNearest(TypedDict):
+    count: int
+    encoder: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +63,7 @@ class ProgramState:
     """A state as it is in its file. `provenance` says what made it; `predictors` are by name."""
 
     program: str
-    predictors: Mapping[str, Mapping[str, Any]]
+    predictors: Annotated[Mapping[str, SavedPredictor], Field(min_length=1)]
     provenance: Mapping[str, Any]
 
 
@@ -130,38 +157,32 @@ def read_state(path: Path) -> ProgramState:
             raise StateError(f"{str(path)!r} is no file; `kraq optimize --out FILE` writes a program state.")
         if (size := path.stat().st_size) > _MOST_BYTES:
             raise StateError(f"{str(path)!r} has {size:,} bytes; a program state has at most {_MOST_BYTES:,}.")
-        body = json.loads(path.read_text("utf-8"))
-    except RecursionError as error:
-        raise StateError(f"{str(path)!r} is no program state: its JSON is nested too deep.") from error
+        body = from_json(path.read_bytes())
     except OSError as error:
         raise StateError(f"Cannot read the program state {str(path)!r}: {error.strerror}.") from error
-    except ValueError as error:
+    except ValueError as error:  # a depth of more than 200 among them
         raise StateError(f"{str(path)!r} is no program state: it is not JSON ({error}).") from error
     if not isinstance(body, dict) or body.get("format") != FORMAT:
         raise StateError(
             f"{str(path)!r} is no program state of this library; `kraq optimize --out FILE` writes one. "
             "A file of DSPy's own save() is loaded with the program's load()."
         )
-    if _is_nested(body, _MOST_NESTED):
-        raise StateError(f"{str(path)!r} is damaged: its JSON is nested more than {_MOST_NESTED} deep.")
-    provenance = body.get("provenance") or {}
-    if not isinstance(provenance, dict):
-        raise StateError(f"{str(path)!r} is damaged: its provenance is no object.")
+    provenance = body.get("provenance")
     if body.get("format_version") != FORMAT_VERSION:
+        writer = provenance.get("library_version", "unknown") if isinstance(provenance, dict) else "unknown"
         raise StateError(
             f"{str(path)!r} has the format version {body.get('format_version')!r}; this library reads "
-            f"{FORMAT_VERSION}. Load it with the library that wrote it (version "
-            f"{provenance.get('library_version', 'unknown')}), or optimize again."
+            f"{FORMAT_VERSION}. Load it with the library that wrote it (version {writer}), or optimize again."
         )
-    if not isinstance(body.get("predictors"), dict) or not body["predictors"]:
-        raise StateError(f"{str(path)!r} is damaged: it has no predictors.")
-    for name, saved in body["predictors"].items():
-        if part := _damaged_part(saved):
-            raise StateError(
-                f"{str(path)!r} is damaged: {part} of its predictor {name!r} is missing or of another kind. Restore it "
-                "from a copy, or run `kraq optimize` again."
-            )
-    return ProgramState(str(body.get("program", "")), body["predictors"], provenance)
+    try:
+        state: ProgramState = type_adapter(ProgramState).validate_python({"program": "", "provenance": {}, **body})
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise StateError(
+            f"{str(path)!r} is damaged: {place}: {first['msg']}. Restore it from a copy, or run `kraq optimize` again."
+        ) from error
+    return state
 
 
 def load_state(program: dspy.Module, path: Path, *, embedder: Embedder | None = None) -> ProgramState:
@@ -205,72 +226,32 @@ def base_signature(predictor: dspy.Predict) -> tuple[str, Any]:
     return named[0] if len(named) == 1 else str(signature.signature), signature
 
 
-def describe_signature(predictor: dspy.Predict) -> dict[str, Any]:
+def describe_signature(predictor: dspy.Predict) -> SavedSignature:
     """Name, fields with their types, and instructions of the base signature, and a version that changes with them.
 
     A signature that is not this library's is known by its fields alone, since its instructions may be optimized ones.
     """
     name, base = base_signature(predictor)
-    ours = base is getattr(signatures, name, None)
-    described: dict[str, Any] = {"name": name, **_kinds(base), "instructions": base.instructions if ours else ""}
-    versioned = described if ours else _kinds(base)
+    kinds, ours = _kinds(base), base is getattr(signatures, name, None)
+    instructions = base.instructions if ours else ""
+    versioned = {"name": name, **kinds, "instructions": instructions} if ours else kinds
     text = json.dumps(versioned, ensure_ascii=False)  # in the order of the fields, which matters to a model
-    described["version"] = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
-    return described
+    version = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+    return SavedSignature(
+        name=name, inputs=kinds["inputs"], outputs=kinds["outputs"], instructions=instructions, version=version
+    )
 
 
-def _is_nested(value: Any, most: int) -> bool:
-    """Whether objects and lists lie within each other more than `most` deep."""
-    level = [value]
-    for _ in range(most + 1):
-        level = [
-            inner
-            for outer in level
-            if isinstance(outer, dict | list)
-            for inner in (outer.values() if isinstance(outer, dict) else outer)
-        ]
-    return bool(level)
-
-
-def _damaged_part(saved: Any) -> str | None:
-    """The name of the first part that is not of the kind that `_predictor_state` writes."""
-    if not isinstance(saved, dict):
-        return "all"
-    signature, nearest = saved.get("signature"), saved.get("nearest")
-    if not isinstance(signature, dict) or not isinstance(signature.get("name"), str):
-        return "the signature"
-    for side in ("inputs", "outputs"):
-        if not _are_texts(signature.get(side) or {}):
-            return f"the signature's {side}"
-    if not isinstance(saved.get("instructions"), str):
-        return "the text of the instructions"
-    fields_ = saved.get("fields")
-    if not isinstance(fields_, dict) or not all(
-        _are_texts(texts) and texts.keys() >= {"prefix", "desc"} for texts in fields_.values()
-    ):
-        return "a field's prefix or description"
-    demos = saved.get("demos")
-    if not isinstance(demos, list) or not all(isinstance(demo, dict) for demo in demos):
-        return "a demonstration"
-    if nearest is not None and (not isinstance(nearest, dict) or not isinstance(nearest.get("count"), int)):
-        return "the number of nearest demonstrations"
-    return None
-
-
-def _are_texts(value: Any) -> bool:
-    return isinstance(value, dict) and all(isinstance(text, str) for text in value.values())
-
-
-def _predictor_state(predictor: dspy.Predict) -> dict[str, Any]:
-    state: dict[str, Any] = {
-        "signature": describe_signature(predictor),
-        "instructions": predictor.signature.instructions,
-        "fields": {
-            name: {key: info.json_schema_extra[key] for key in ("prefix", "desc")}
+def _predictor_state(predictor: dspy.Predict) -> SavedPredictor:
+    state = SavedPredictor(
+        signature=describe_signature(predictor),
+        instructions=predictor.signature.instructions,
+        fields={
+            name: {"prefix": info.json_schema_extra["prefix"], "desc": info.json_schema_extra["desc"]}
             for name, info in predictor.signature.fields.items()
         },
-        "demos": [_plain_demo(predictor, demo) for demo in predictor.demos],
-    }
+        demos=[_plain_demo(predictor, demo) for demo in predictor.demos],
+    )
     if isinstance(predictor, NearestDemos):
         state["nearest"] = {"count": predictor.nearest, "encoder": predictor.embedder.name}
     return state
@@ -286,12 +267,9 @@ def _plain_demo(predictor: dspy.Predict, demo: Mapping[str, Any]) -> dict[str, A
 
 
 def _places(
-    own: Mapping[str, dspy.Predict], name: str, saved: Mapping[str, Any], program: str, source: str
+    own: Mapping[str, dspy.Predict], name: str, saved: SavedPredictor, program: str, source: str
 ) -> dict[str, dspy.Predict]:
-    try:
-        signature = saved["signature"]["name"]
-    except (KeyError, TypeError) as error:
-        raise StateError(f"{source} is damaged: its predictor {name!r} names no signature.") from error
+    signature = saved["signature"]["name"]
     names = {place: base_signature(predictor)[0] for place, predictor in own.items()}
     same = {
         place: predictor
@@ -311,36 +289,35 @@ def _change(
     program: dspy.Module,
     name: str,
     predictor: dspy.Predict,
-    saved: Mapping[str, Any],
+    saved: SavedPredictor,
     embedder: Embedder | None,
     source: str,
 ) -> Callable[[], None]:
     """A call that puts the saved state into the predictor `name`; all that could go wrong is tried before."""
     now = describe_signature(predictor)
-    if saved["signature"].get("version") != now["version"]:
+    if saved["signature"]["version"] != now["version"]:
         raise StateError(
             f"{source} was made for another version of {now['name']}: {_differences(saved['signature'], now)}. Its "
             "instructions and demonstrations may not fit what the step asks today: run `kraq optimize` again, or use "
             "the library version that made it (see its provenance)."
         )
     try:
-        signature = predictor.signature.with_instructions(str(saved["instructions"]))
+        signature = predictor.signature.with_instructions(saved["instructions"])
         for field, texts in saved["fields"].items():
             signature = signature.with_updated_fields(field, prefix=texts["prefix"], desc=texts["desc"])
         signature.__name__ = predictor.signature.__name__  # which DSPy drops from a copy
         demos = [_demo(predictor, demo) for demo in saved["demos"]]
-        nearest = saved.get("nearest")
-        count = int(nearest["count"]) if nearest else 0
-    except (KeyError, TypeError, ValueError, ValidationError) as error:
+    except (KeyError, ValueError) as error:  # pydantic's among them
         raise StateError(f"{source} is damaged: predictor {name!r}: {type(error).__name__}: {error}") from error
+    nearest = saved.get("nearest")
     if nearest and embedder is None:
         raise StateError(
             f"{source} chooses demonstrations by nearness (optimizer knn), which needs a sentence encoder: load it "
             "with program.load(FILE, embedder=...) or load_state(..., embedder=...), or into a program of a Workspace."
         )
-    if nearest and embedder is not None and nearest.get("encoder") != embedder.name:
+    if nearest and embedder is not None and nearest["encoder"] != embedder.name:
         raise StateError(
-            f"{source} chose demonstrations with the encoder {nearest.get('encoder')!r}, not with {embedder.name!r}. "
+            f"{source} chose demonstrations with the encoder {nearest['encoder']!r}, not with {embedder.name!r}. "
             "Load it with that encoder, or optimize again."
         )
 
@@ -349,7 +326,7 @@ def _change(
         plain.signature, plain.demos = signature, demos
         if nearest and embedder is not None:
             plain.demos = []
-            put(program, name, NearestDemos(plain, demos, count, embedder))
+            put(program, name, NearestDemos(plain, demos, nearest["count"], embedder))
         elif plain is not predictor:
             put(program, name, plain)
 
@@ -366,7 +343,7 @@ def _demo(predictor: dspy.Predict, demo: Mapping[str, Any]) -> dspy.Example:
 def _differences(saved: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     changes = []
     for side in ("inputs", "outputs"):
-        before, after = saved.get(side) or {}, now[side]
+        before, after = saved[side], now[side]
         word = side[:-1]
         changes += [f"the {word} {field!r} is new" for field in after.keys() - before.keys()]
         changes += [f"the {word} {field!r} is gone" for field in before.keys() - after.keys()]
@@ -377,7 +354,7 @@ def _differences(saved: Mapping[str, Any], now: Mapping[str, Any]) -> str:
         ]
         if not changes and list(before) != list(after):
             changes.append(f"the {side} come in another order")
-    if saved.get("instructions") != now["instructions"]:
+    if saved["instructions"] != now["instructions"]:
         changes.append("the instructions that it started from were rewritten")
     return "; ".join(changes) or "its version is another"
 

@@ -176,6 +176,20 @@ def test_a_seeded_catalogue_waits_for_review_and_a_second_run_asks_nothing(
         forget_catalogue(built)
 
 
+def test_starters_that_were_prepared_are_answered_at_once_with_their_passages_unless_a_program_is_chosen(
+    built: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        as_json(capsys, "seed", built, "--starters", 1, "--approve")
+        [entry] = as_json(capsys, "list", built)
+        shown = kraq(capsys, "ask", built, entry["question"])
+        assert "prepared in the catalogue: entry 1" in shown
+        assert f"{entry['evidence'][0]['document_id']}" in shown
+        assert "prepared in" not in kraq(capsys, "ask", built, entry["question"], "-p", "combined")
+    finally:
+        forget_catalogue(built)
+
+
 def test_what_a_program_failed_at_is_answered_by_a_model_and_waits(
     built: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

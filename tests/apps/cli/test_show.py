@@ -2,6 +2,10 @@
 
 import errno
 import io
+import shlex
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import dspy
@@ -132,3 +136,16 @@ def test_a_package_that_is_there_and_cannot_be_loaded_is_not_taken_for_missing()
     assert not isinstance(caught.value, MissingExtraError)
     with pytest.raises(MissingExtraError), needs("x", "y", "It"):
         raise ModuleNotFoundError("No module named 'x'")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems limit no address space")
+@pytest.mark.parametrize("kilobytes", [150_000, 300_000, 400_000])
+def test_a_command_with_little_memory_says_that_it_is_too_little(kilobytes: int, tmp_path: Path) -> None:
+    """Whatever ends it: Python's own error, a library that cannot be mapped, or one that ends the process itself."""
+    (tmp_path / "a.txt").write_text("Ada Lovelace wrote notes on the Analytical Engine.")
+    command = f"ulimit -v {kilobytes}; exec {shlex.quote(sys.executable)} -m kraq_dspy index . --out x.kraq"
+    done = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert done.returncode != 0
+    assert "memory" in done.stderr
+    assert "(ulimit -v" in done.stderr
+    assert "Traceback" not in done.stderr

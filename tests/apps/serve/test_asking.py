@@ -4,12 +4,15 @@ import asyncio
 import json
 import logging
 import re
+import resource
+import time
 from collections.abc import AsyncGenerator, Callable, Iterator, MutableMapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
+from dspy import BaseLM
 from dspy.utils import DummyLM
 from stand_in import stand_in
 from starlette.testclient import TestClient
@@ -22,9 +25,11 @@ from kraq_dspy.apps.serve.endpoints import RequestError
 from kraq_dspy.apps.serve.guard import ServeSettings
 from kraq_dspy.apps.serve.served import served
 from kraq_dspy.errors import ConfigError, ModelError
+from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.settings import RoleSettings, Settings
 from kraq_dspy.workspace import Workspace
 from tests.apps.serve.conftest import EMBEDDER, open_all
+from tests.models.lms.test_bounded import Write, bomb, dripping_body, endless, server
 
 SECRET = "sk-0123456789abcdef"
 
@@ -56,7 +61,7 @@ class FailingLM(DummyLM):
 
 
 @contextmanager
-def application(poets: Path, lm: DummyLM, **settings: Any) -> Iterator[Any]:
+def application(poets: Path, lm: BaseLM, **settings: Any) -> Iterator[Any]:
     with open_all(poets, models={"default": lm}) as indexes:
         yield make_app(indexes, ServeSettings(**settings))
 
@@ -191,6 +196,24 @@ def test_a_failure_tells_the_client_neither_key_nor_path_nor_traceback_and_the_l
     assert SECRET in caplog.text
 
 
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("write", [dripping_body, endless, bomb])
+def test_a_reply_that_drips_never_ends_or_bursts_is_given_up(poets: Path, write: Write, stream: bool) -> None:
+    body = {"question": "Who wrote Don Juan?", "program": "traditional", "stream": stream}
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with server(write) as url:
+        limits = {"reply_s": 1.0, "reply_mb": 4, "retries": 0}
+        lm = make_lm(RoleSettings(model="hosted_vllm/m", api_base=url, **limits))
+        with application(poets, lm) as app, TestClient(app, base_url="http://localhost") as client:
+            started = time.monotonic()
+            answer = client.post("/api/ask", json=body)
+            assert time.monotonic() - started < 30
+            assert api_of(app).slots.in_use == 0
+    assert '"error"' in answer.text
+    assert stream or answer.status_code == 502
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 400 << 10
+
+
 def test_an_error_that_nobody_expected_is_no_traceback(poets: Path, client_of: Callable[..., TestClient]) -> None:
     client = client_of()
     api_of(client.app).served[None].space.index.close()
@@ -231,6 +254,18 @@ def written(poets: Path) -> Iterator[TestClient]:
 
         indexes = stack.enter_context(served([poets], opened))
         yield stack.enter_context(TestClient(make_app(indexes, ServeSettings()), "http://localhost"))
+
+
+def test_an_answer_that_was_prepared_comes_at_once_where_no_program_is_chosen(client: TestClient) -> None:
+    question = {"question": "where did Byron live"}
+    answer = client.post("/api/ask", json=question).json()
+    assert (answer["answer"], [hit["document_id"] for hit in answer["hits"]]) == ("In London.", ["byron"])
+    streamed = client.post("/api/ask", json={**question, "stream": True}).text
+    assert streamed.count("event: ") == 1
+    assert "In London." in streamed
+    chosen = client.post("/api/ask", json={**question, "program": "combined"}).json()
+    assert "prepared in the catalogue: entry 3" in answer["notes"]
+    assert "auxiliary_questions" in chosen["details"]
 
 
 def test_text_comes_piece_by_piece_between_the_stages_and_the_answer(written: TestClient) -> None:

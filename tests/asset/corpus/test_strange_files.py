@@ -106,8 +106,9 @@ def test_any_page_is_read_to_its_end(source: str) -> None:
     page = _Page()
     for part in _parts(source):
         page.add(part)
-    text, headings = page.text()
+    text, headings, linked = page.text()
     assert all(0 <= heading.start < len(text) for heading in headings)
+    assert all(0 <= start <= len(text) for start in linked)
 
 
 @pytest.mark.parametrize(

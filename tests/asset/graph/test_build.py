@@ -1,7 +1,6 @@
 import gzip
 import json
 import random
-import tracemalloc
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -168,20 +167,6 @@ def test_a_sentence_is_left_out_where_another_one_has_its_words_in_a_row(said: l
 
 def test_a_part_of_a_word_is_no_containment() -> None:
     assert join_descriptions(["art", "Bart is an artist"]) == "art Bart is an artist"
-
-
-def test_what_is_said_of_a_pair_takes_little_memory() -> None:
-    def chunk(number: int) -> Extraction:
-        ends = f"Person {number}", f"Town {number}"
-        sentence = f"{ends[0]} was born in {ends[1]}, which lies on the river number {number}."
-        return Extraction(f"{number:032x}", (), (ExtractedRelationship(*ends, "was born in", sentence),))
-
-    tracemalloc.start()
-    mentions = Mentions.of(map(chunk, range(5000)))
-    held, _ = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert len(mentions.names()) == 10_000
-    assert held / 5000 < 900  # bytes a relationship: two names, a text, a chunk id, and rows; dictionaries took 2,300
 
 
 names = st.sampled_from(["A", "the A", "B", "b's", "C D", "C-D", " "])

@@ -1,10 +1,4 @@
-import dataclasses
-from collections.abc import Sequence
-
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
-from kraq_dspy.asset.corpus.tokens import count_tokens, truncate_tokens
+from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.asset.graph.elements import GraphView, community_elements
 from kraq_dspy.records import Claim, Community, Entity, Relationship, Summary
 
@@ -96,77 +90,6 @@ def test_the_limit_holds_also_when_nothing_can_be_replaced() -> None:
         lines = community_elements(WHOLE, GRAPH, limit)
         assert lines
         assert sum(count_tokens(line) for line in lines) <= limit
-
-
-SUMMARIES = {"left": Summary("left", "Star", "A knows B and C.")}
-CLAIMS = [Claim("1", "A", "A is tall.", "chunk"), Claim("2", "D", "D helped E.", "chunk", "E")]
-
-
-def plain_elements(
-    whole: Community, graph: GraphView, limit: int, summaries: dict[str, Summary], parts: dict[str, Community]
-) -> list[str]:
-    """The rule as it is told, with everything written out that there is."""
-
-    def written(part: Community) -> list[str]:
-        return community_elements(part, graph, 10**9)
-
-    def size(lines: Sequence[str]) -> int:
-        return sum(count_tokens(line) + 2 for line in lines)
-
-    lines = written(whole)
-    if size(lines) > limit and (children := [parts[id] for id in whole.child_ids]):
-        inside = {id for child in children for id in (*child.entity_ids, *child.relationship_ids)}
-        shown = [written(child) for child in children]
-        between = dataclasses.replace(
-            whole, entity_ids=(), relationship_ids=tuple(id for id in whole.relationship_ids if id not in inside)
-        )
-        alone = dataclasses.replace(
-            whole, entity_ids=tuple(id for id in whole.entity_ids if id not in inside), relationship_ids=()
-        )
-        rest = written(between) + written(alone)
-        total = size(rest) + sum(map(size, shown))
-        for number in sorted(range(len(children)), key=lambda n: -size(shown[n])):
-            summary = summaries.get(children[number].id)
-            if total > limit and summary is not None:
-                total -= size(shown[number])
-                shown[number] = [f"{summary.title}: {summary.text}"]
-                total += size(shown[number])
-        lines = [line for part in shown for line in part] + rest
-    kept: list[str] = []
-    for line in lines:
-        if size([*kept, line]) > limit:
-            return kept or [truncate_tokens(line, limit)]
-        kept.append(line)
-    return kept
-
-
-@settings(max_examples=300, deadline=None)
-@given(st.data())
-def test_what_is_shown_is_found_without_writing_out_the_rest(data: st.DataObject) -> None:
-    names = "ABCDEFGHIJKL"[: data.draw(st.integers(2, 12))]
-    part_of = {name: data.draw(st.sampled_from(["p1", "p2", "p3", "none"]), label=name) for name in names}
-    pairs = data.draw(st.lists(st.tuples(*[st.sampled_from(names)] * 2), unique=True, max_size=15))
-    links = [link(a, b, f"{a} and {b} met " + "often " * data.draw(st.integers(0, 6))) for a, b in pairs if a < b]
-    entities = [entity(name, sum(name in (each.source_id, each.target_id) for each in links)) for name in names]
-    graph = GraphView.of(entities, links)
-    parts = {
-        id: community(
-            id,
-            1,
-            "".join(members),
-            [e.id for e in links if {e.source_id, e.target_id} <= set(members)],
-        )
-        for id in ("p1", "p2", "p3")
-        if (members := [name for name in names if part_of[name] == id])
-    }
-    whole = community("whole", 0, names, [each.id for each in links], tuple(parts))
-    possible = {id: Summary(id, id, "word " * data.draw(st.integers(0, 30)), (), "m") for id in parts}
-    summaries = {id: summary for id, summary in possible.items() if data.draw(st.booleans())}
-    limit = data.draw(st.integers(1, 150))
-
-    shown = community_elements(whole, graph, limit, summaries.get, parts.get)
-
-    assert shown == plain_elements(whole, graph, limit, summaries, parts)
 
 
 def test_a_large_community_is_not_read_where_its_parts_summaries_fill_the_room() -> None:

@@ -2,7 +2,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kraq_dspy.asset.graph import names
 from kraq_dspy.asset.graph.names import (
     differ_by_a_slip,
     distinguishing_marks,
@@ -134,8 +133,3 @@ def test_acronyms_are_made_with_and_without_small_words() -> None:
     assert initials("universidad de buenos aires") == {"udba", "uba"}
     assert initials("argentina") == frozenset()
     assert [name for name in ("UBA", "U.N.", "Uba", "1990", "A", "東京") if looks_like_acronym(name)] == ["UBA", "U.N."]
-
-
-@given(st.text(alphabet="aAeEtThH nN1 sS", min_size=1).filter(str.strip))
-def test_plain_names_take_a_short_way_to_the_same_key(name: str) -> None:
-    assert normalise_name(name) == names._normalised(name)

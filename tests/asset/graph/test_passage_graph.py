@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kraq_dspy.asset.graph import passage_graph as of_passages
-from kraq_dspy.asset.graph.passage_graph import PassageGraph, of_edges, passage_graph
+from kraq_dspy.asset.graph.passage_graph import PassageGraph, passage_graph
 
 CHUNKS = [f"c{number:03}" for number in range(60)]
 
@@ -90,15 +90,3 @@ def test_a_graph_that_was_saved_is_mapped_and_the_same(graph: PassageGraph, tmp_
     assert opened.knows(["c001", "c1"]) == [not empty, False]
     if not empty:
         assert isinstance(opened.weights, np.memmap)
-
-
-def test_edges_that_weigh_one_each_need_no_weights() -> None:
-    chance = np.random.default_rng(0)
-    ids = np.array(sorted(f"p{number}".encode() for number in range(20)), "S")
-    ends = chance.integers(0, 50, (400, 2))
-    one, other = ends[ends[:, 0] < ends[:, 1]].T
-    weighed, plain = of_edges(ids, 50, 50 * one + other, np.ones(len(one))), of_edges(ids, 50, 50 * one + other)
-    for name in ("bounds", "neighbours", "weights", "degrees"):
-        assert np.array_equal(getattr(weighed, name), getattr(plain, name))
-    of_30 = plain.neighbours[plain.bounds[30] : plain.bounds[31]].tolist()
-    assert sorted(of_30) == sorted({*one[other == 30].tolist(), *other[one == 30].tolist()})

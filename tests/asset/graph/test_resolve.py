@@ -5,11 +5,9 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kraq_dspy.asset.graph import candidates
 from kraq_dspy.asset.graph.candidates import MergeCandidate, NameCount, propose_merges
 from kraq_dspy.asset.graph.names import distinguishing_marks, introduced_acronyms, normalise_name
 from kraq_dspy.asset.graph.resolve import Resolution, entity_id_of, resolve_entities
@@ -166,30 +164,6 @@ def test_every_name_belongs_to_exactly_one_entity(counts: dict[str, int]) -> Non
 
 
 NEARLY_ALIKE = ["Deursen", "Deusen", "Deurssen", "Family", "Families", "Museum", "Musaeum", "Royal", "of", "NA", "II"]
-alike_names = st.lists(st.sampled_from(NEARLY_ALIKE), min_size=1, max_size=5).map(" ".join)
-
-
-@given(
-    st.lists(alike_names | st.sampled_from(["RFM", "Royal Family Museum", "rm", "R M"]), max_size=30, unique=True),
-    st.sampled_from([0.5, 0.8, 0.92]),
-    st.sampled_from([3, 120]),
-    st.booleans(),
-)
-@settings(max_examples=200)
-def test_where_nothing_doubtful_is_asked_for_the_certain_candidates_are_the_same(
-    spellings: list[str], similarity: float, block: int, introduces: bool
-) -> None:
-    names = [NameCount(name, "", 1) for name in spellings]
-    chosen, introduced = (
-        ResolveSettings(similarity=similarity),
-        {("rfm", "royal family museum")} if introduces else set(),
-    )
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(candidates, "_BLOCK", block)
-        everything = propose_merges(names, chosen, introduced=introduced)
-        for doubtful in (frozenset[str](), frozenset(("acronym",))):
-            some = propose_merges(names, chosen, introduced=introduced, doubtful=doubtful)
-            assert some == [c for c in everything if c.certain or c.method in doubtful]
 
 
 def test_of_the_names_that_a_model_extracted_from_wikipedia_those_that_merge_mean_one_thing(shared_data: Path) -> None:

@@ -1,5 +1,4 @@
 import dataclasses
-import json
 import sqlite3
 from collections.abc import Mapping
 from typing import Any, get_args, get_origin, get_type_hints
@@ -8,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kraq_dspy.asset.store.codec import compressed, dumps, loads, restored, storable
+from kraq_dspy.asset.store.codec import dumps, loads, restored, storable
 from kraq_dspy.asset.store.tables import TABLES
-from kraq_dspy.records import Chunk, Community, ExtractedEntity, Extraction
+from kraq_dspy.records import Chunk, ExtractedEntity, Extraction
 
 ANY_TEXT = st.text(st.characters(codec=None, exclude_categories=()))  # lone surrogates and NUL among them
 SCALARS = ANY_TEXT | st.integers() | st.floats(allow_nan=False) | st.booleans()
@@ -52,33 +51,10 @@ def test_every_record_comes_back_from_sqlite_as_it_was(kind: type, data: st.Data
     assert repr(back) == repr(record)  # == takes 1 for 1.0 and for True
 
 
-@given(ANY_TEXT, ANY_TEXT)
-def test_different_strings_are_stored_as_different_values(one: str, other: str) -> None:
-    assert (storable(one) == storable(other)) == (one == other)
-    assert restored(storable(one)) == one
-
-
-@given(ANY_TEXT)
-def test_compressed_text_is_restored_and_taken_for_no_other(text: str) -> None:
-    assert restored(compressed(text)) == text
-    assert compressed(text) != storable(text)
-
-
-def test_ordinary_text_is_stored_as_text_and_only_lone_surrogates_as_bytes() -> None:
-    assert storable("Zürich 東京 😀") == "Zürich 東京 😀"
-    assert storable("caf\udce9") == b"caf\xed\xb3\xa9"
-
-
 def test_sequences_come_back_as_tuples_of_records() -> None:
     extraction = Extraction("c1", entities=(ExtractedEntity("Ada", "person", "a mathematician"),))
 
     assert loads(Extraction, dumps(extraction)).entities == (ExtractedEntity("Ada", "person", "a mathematician"),)
-
-
-def test_the_json_names_the_fields_of_the_record() -> None:
-    community = Community("c", 0, None, (), ("e1",), (), ())
-
-    assert json.loads(dumps(community))["entity_ids"] == ["e1"]
 
 
 def test_text_that_is_another_record_is_refused_by_name() -> None:

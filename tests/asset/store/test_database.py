@@ -1,4 +1,3 @@
-import sqlite3
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,11 +30,6 @@ def test_a_block_that_raises_writes_nothing(database: Database) -> None:
         connection.executemany("INSERT INTO numbers VALUES (?)", broken())
 
     assert numbers(database) == []
-
-
-def test_an_error_of_the_callers_own_is_not_turned_into_one_of_the_index(database: Database) -> None:
-    with pytest.raises(FileNotFoundError), database.writing():
-        Path("no such file").read_text()
 
 
 def test_a_reader_sees_what_is_committed_while_a_write_is_under_way(database: Database) -> None:
@@ -78,11 +72,6 @@ def test_a_full_disk_is_named_and_leaves_what_was_committed(database: Database) 
     assert numbers(database) == [1, 2]
 
 
-def test_a_folder_that_cannot_be_written_is_named() -> None:
-    with pytest.raises(IndexStateError, match=r"/proc/1/index.db.*can be written"):
-        Database(Path("/proc/1/index.db"))
-
-
 def test_a_file_that_is_no_database_is_called_damaged(tmp_path: Path) -> None:
     (tmp_path / "index.db").write_bytes(b"not a database at all" * 100)
 
@@ -107,16 +96,6 @@ def test_a_closed_database_says_so(database: Database) -> None:
         numbers(database)
     with pytest.raises(IndexStateError, match="closed"), database.writing():
         pass
-
-
-def test_what_is_written_is_an_ordinary_sqlite_file(database: Database) -> None:
-    with database.writing() as connection:
-        connection.execute("INSERT INTO numbers VALUES (7)")
-    database.close()
-
-    plain = sqlite3.connect(database.path)
-    assert plain.execute("SELECT n FROM numbers").fetchall() == [(7,)]
-    plain.close()
 
 
 def test_closing_under_readers_of_other_threads_ends_them_with_a_reason(tmp_path: Path) -> None:
@@ -151,11 +130,3 @@ def test_closing_under_readers_of_other_threads_ends_them_with_a_reason(tmp_path
         assert not database._lent
     assert len(reasons) == 80
     assert all("closed" in reason for reason in reasons)
-
-
-def test_a_connection_that_is_lent_is_closed_by_its_reader_alone(database: Database) -> None:
-    with database.reading() as connection:
-        database.close()
-        assert connection.execute("SELECT 1").fetchone() == (1,)
-    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
-        connection.execute("SELECT 1")

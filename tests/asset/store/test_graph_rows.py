@@ -5,7 +5,7 @@ import pytest
 
 from kraq_dspy.asset.store import tables
 from kraq_dspy.asset.store.index import Index
-from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Extraction, content_id
+from kraq_dspy.records import Chunk, Claim, Community, Document, Extraction, content_id
 from kraq_dspy.settings import Settings
 
 
@@ -20,30 +20,6 @@ def claim(id: str, statement: str = "") -> Claim:
 
 def ids(index: Index) -> str:
     return "".join(claim.id for claim in index.all(Claim))
-
-
-def test_records_are_put_behind_others_and_keep_their_places_when_they_change(index: Index) -> None:
-    index.replace(Claim, map(claim, "adf"))
-    before = {"b": "a", "c": "b", "g": "f", "d": "c"}
-    index.graph_rows.change(Claim, ["f"], [claim("b"), claim("c"), claim("d", "new")], before.get)
-    assert ids(index) == "abcd"
-    index.graph_rows.change(Claim, ["a", "nowhere"], [claim("0"), claim("c")], {"c": "0"}.get)
-    assert ids(index) == "0cbd"
-    assert [each.statement for each in index.get(Claim, ["d"])] == ["new"]
-
-
-def test_without_a_place_records_are_ordered_by_their_ids(index: Index) -> None:
-    def entities(names: str) -> list[Entity]:
-        return [Entity(name, name, "", "", (name,), ()) for name in names]
-
-    index.replace(Entity, entities("bdf"))
-    index.graph_rows.change(Entity, ["d"], entities("gace"))
-    assert "".join(entity.id for entity in index.all(Entity)) == "abcefg"
-
-
-def test_a_record_cannot_be_put_behind_one_that_is_not_there(index: Index) -> None:
-    with pytest.raises(ValueError, match="no 'x', behind which 'a'"):
-        index.graph_rows.change(Claim, [], [claim("a")], {"a": "x"}.get)
 
 
 @pytest.mark.parametrize("first", [0, 1, 2])

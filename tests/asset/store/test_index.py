@@ -13,19 +13,7 @@ import pytest
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.states import current_home
 from kraq_dspy.errors import EncoderMismatchError, IndexStateError, UnknownRecordError
-from kraq_dspy.records import (
-    Chunk,
-    Community,
-    Document,
-    Entity,
-    ExtractedEntity,
-    Extraction,
-    Failure,
-    Question,
-    Relationship,
-    Summary,
-    content_id,
-)
+from kraq_dspy.records import Chunk, Community, Document, Entity, Failure, Question, Relationship, Summary, content_id
 from kraq_dspy.settings import ChunkSettings, Settings
 from tests.asset.store.indexes import chunk, community, make, question
 
@@ -55,34 +43,6 @@ def test_a_record_that_is_added_again_is_replaced_in_its_place(index: Index) -> 
     index.add([chunk("a", text="new")])
 
     assert [one.text for one in index.all(Chunk)] == ["new", "text"]
-
-
-def test_what_a_model_said_of_a_chunk_takes_a_fraction_of_its_text_both_times_that_it_is_kept(tmp_path: Path) -> None:
-    entities = tuple(ExtractedEntity(f"Ada {n}", "person", "Ada wrote the first notes on it.") for n in range(10_000))
-    with make(tmp_path / "x.kraq") as index:
-        index.add([Extraction("c1", entities)])
-        index.results.save("extract", "c1", "f", {"entities": entities}, model="m")
-        index.update_manifest(complete=True)
-    with Index.open(tmp_path / "x.kraq") as index:
-        assert index.get(Extraction, ["c1"]) == [Extraction("c1", entities)]
-        result = index.results.find("extract", "c1", "f")
-        assert result is not None
-        assert len(result["entities"]) == len(entities)
-    written = len(json.dumps([dataclasses.asdict(one) for one in entities]))
-    assert (current_home(tmp_path / "x.kraq") / "index.db").stat().st_size < 0.6 * written
-
-
-def test_a_record_that_is_as_it_was_is_not_written_again(index: Index) -> None:
-    def writes() -> int:
-        with index._database.writing() as connection:
-            return connection.total_changes
-
-    index.add([chunk("a"), chunk("b")])
-    before = writes()
-    index.add([chunk("a"), chunk("b")])
-    assert writes() == before
-    index.add([chunk("a", text="new"), chunk("b")])
-    assert writes() == before + 1
 
 
 def test_records_are_looked_up_in_the_order_that_was_asked_for(index: Index) -> None:
@@ -137,24 +97,6 @@ def test_a_source_that_breaks_half_way_changes_nothing(index: Index) -> None:
         index.replace(Chunk, broken())
 
     assert list(index.all(Chunk)) == [chunk("a")]
-
-
-def test_replaced_records_are_found_by_column_with_an_index_also_where_a_source_broke(index: Index) -> None:
-    def indexes() -> list[str]:
-        with sqlite3.connect(index.home / "index.db") as database:
-            return sorted(name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'index'"))
-
-    def breaking() -> Iterator[Chunk]:
-        yield chunk("c")
-        raise RuntimeError("no more")
-
-    before = indexes()
-    index.replace(Chunk, [chunk("a"), chunk("b", "d2")])
-    with pytest.raises(RuntimeError):
-        index.replace(Chunk, breaking())
-    assert [each.id for each in index.all(Chunk, document_id="d2")] == [chunk("b").id]
-    assert indexes() == before
-    assert "chunks_document_id" in before
 
 
 def test_records_can_be_read_from_the_index_while_it_is_written(index: Index) -> None:

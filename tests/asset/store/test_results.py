@@ -7,7 +7,7 @@ import pytest
 
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.results import ResultStore
-from kraq_dspy.records import ExtractedClaim, Failure, Usage
+from kraq_dspy.records import Failure, Usage
 from kraq_dspy.settings import Settings
 
 ONE_CALL = Usage(calls=1, prompt_tokens=100, completion_tokens=10)
@@ -42,17 +42,6 @@ def test_a_result_of_new_inputs_takes_the_place_of_the_old_one(results: ResultSt
 
     assert results.find("extract", "c1", "f1") is None
     assert results.find("extract", "c1", "f2") == "new"
-
-
-def test_a_record_is_kept_as_its_fields(results: ResultStore) -> None:
-    save(results, "c1", [ExtractedClaim("Ada", "wrote notes")])
-
-    assert results.find("extract", "c1", "f") == [{"subject": "Ada", "statement": "wrote notes", "object": ""}]
-
-
-def test_none_is_refused_as_an_output_because_it_means_that_there_is_none(results: ResultStore) -> None:
-    with pytest.raises(ValueError, match="is None"):
-        save(results, "c1", None)
 
 
 def test_an_answer_is_recalled_until_its_item_is_finished(results: ResultStore) -> None:
@@ -115,7 +104,7 @@ def test_the_ledger_counts_what_was_asked_without_a_journal(results: ResultStore
     }
 
 
-def test_prompts_that_servers_had_kept_are_counted_apart_also_in_an_index_that_never_had_any(
+def test_prompts_that_servers_had_kept_are_counted_apart(
     results: ResultStore,
 ) -> None:
     remember(results, "c1", "first")

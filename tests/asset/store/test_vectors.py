@@ -181,19 +181,6 @@ def test_vectors_come_back_in_the_order_of_the_ids(store: VectorStore) -> None:
         store.vectors([CAT, content_id("unknown")])
 
 
-def test_thousands_of_points_are_written_listed_and_excluded(store: VectorStore) -> None:
-    store.delete(NAMES)
-    many = [content_id(str(i)) for i in range(2500)]
-    rows = unit(*np.random.default_rng(0).normal(size=(2500, 3)).tolist())
-    store.upsert(many, rows)
-
-    assert store.ids() == set(many)
-    np.testing.assert_allclose(store.vectors(many), rows, atol=1e-6)
-    (hits,) = store.search(rows[:1], 10, exclude=set(many[:1000]))
-    nearest = sorted(range(1000, 2500), key=lambda i: -float(rows[i] @ rows[0]))
-    assert [one for one, _ in hits] == [many[i] for i in nearest[:10]]
-
-
 def test_text_and_payload_that_utf8_cannot_write_are_stored(store: VectorStore) -> None:
     new = content_id("new")
     store.upsert([new], unit([1, 0, 0]), ["walrus caf\udce9"], [{"document_id": "caf\udce9.txt"}])

@@ -4,11 +4,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import dspy
 import pytest
 from dspy.utils import DummyLM
 
-from kraq_dspy.asset.store.catalogue import CATALOGUE, Catalogue, NewEntry, content_hash
+from kraq_dspy.asset.store.catalogue import Catalogue, NewEntry, content_hash
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.build.catalogue.review import (
     ReviewFilter,
@@ -20,9 +19,9 @@ from kraq_dspy.build.catalogue.review import (
     waiting,
 )
 from kraq_dspy.errors import CatalogueError
-from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.records import AnswerEvidence, AnswerSource, Chunk, Document, Hit
-from kraq_dspy.settings import RoleSettings, RunSettings, Settings
+from kraq_dspy.settings import Settings
+from tests.build.scripted import Models
 
 MILL = Document("d1", "", "The mill stands near the tower. Ann built it.")
 HARBOUR = Document("d2", "", "The harbour is deep.")
@@ -38,27 +37,6 @@ def index(tmp_path: Path) -> Iterator[Index]:
     with Index.create(tmp_path / "i.kraq", Settings(), encoder_name="none", encoder_dimension=2) as index:
         index.add([MILL, HARBOUR, *CHUNKS])
         yield index
-
-
-@pytest.fixture
-def catalogue(index: Index) -> Iterator[Catalogue]:
-    catalogue = Catalogue(index.path / CATALOGUE)
-    yield catalogue
-    catalogue.close()
-
-
-class Models(LanguageModels):
-    """One scripted model for every role; says which was asked for."""
-
-    def __init__(self, lm: dspy.LM, *roles: str) -> None:
-        named = {role: RoleSettings() for role in ("default", *roles)}
-        super().__init__(Settings(run=RunSettings(concurrency=2), roles=named))
-        self.lm = lm
-        self.roles: list[str] = []
-
-    def __getitem__(self, role: str) -> dspy.BaseLM:
-        self.roles.append(role)
-        return self.lm
 
 
 class Finds:

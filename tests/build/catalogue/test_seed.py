@@ -8,7 +8,7 @@ from typing import Any
 import dspy
 import pytest
 
-from kraq_dspy.asset.store.catalogue import CATALOGUE, Catalogue, NewEntry, content_hash
+from kraq_dspy.asset.store.catalogue import Catalogue, NewEntry, content_hash
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.build.catalogue.ask_all import SeedReport, seed_answers
 from kraq_dspy.errors import BudgetExceededError, IndexStateError, ModelError
@@ -48,13 +48,6 @@ def index(tmp_path: Path) -> Iterator[Index]:
         index.add([Question("twice", "What's near the tower?", "kraq", None, 1, (), (), "", "q0")])
         index.add([Question("random", "Who else?", "random", None, -1, (), ())])
         yield index
-
-
-@pytest.fixture
-def catalogue(index: Index) -> Iterator[Catalogue]:
-    catalogue = Catalogue(index.path / CATALOGUE)
-    yield catalogue
-    catalogue.close()
 
 
 def seeded(index: Index, catalogue: Catalogue, program: dspy.Module, **options: Any) -> SeedReport:

@@ -8,7 +8,7 @@ import dspy
 import pytest
 from dspy.utils import DummyLM
 
-from kraq_dspy.asset.store.catalogue import CATALOGUE, Catalogue, NewEntry, content_hash
+from kraq_dspy.asset.store.catalogue import Catalogue, NewEntry, content_hash
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.build.catalogue.synthesize import (
     AUDIENCE,
@@ -20,9 +20,9 @@ from kraq_dspy.build.catalogue.synthesize import (
     make_synthetic_pairs,
 )
 from kraq_dspy.errors import ConfigError, IndexStateError
-from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.records import AnswerSource, Chunk, Document, Hit
-from kraq_dspy.settings import ChunkSettings, RunSettings, Settings
+from kraq_dspy.settings import ChunkSettings, Settings
+from tests.build.scripted import Models
 
 TEXTS = {
     "d1": "Ada Lovelace wrote notes.",
@@ -37,26 +37,6 @@ def index(tmp_path: Path) -> Iterator[Index]:
     with Index.create(tmp_path / "i.kraq", Settings(), encoder_name="none", encoder_dimension=2) as index:
         index.add([Document(name, "", text) for name, text in TEXTS.items()])
         yield index
-
-
-@pytest.fixture
-def catalogue(index: Index) -> Iterator[Catalogue]:
-    catalogue = Catalogue(index.path / CATALOGUE)
-    yield catalogue
-    catalogue.close()
-
-
-class Models(LanguageModels):
-    """One scripted model for every role; says which roles were asked for."""
-
-    def __init__(self, lm: dspy.LM) -> None:
-        super().__init__(Settings(run=RunSettings(concurrency=2)))
-        self.lm = lm
-        self.roles: set[str] = set()
-
-    def __getitem__(self, role: str) -> dspy.BaseLM:
-        self.roles.add(role)
-        return self.lm
 
 
 def critics(audience: str, **marks: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -101,7 +81,7 @@ def test_pairs_that_all_critics_praise_wait_for_review_and_the_rest_is_counted(
         "synthetic",
     )
     assert entry.sources == (AnswerSource("d1", content_hash(Document("d1", "", TEXTS["d1"]))),)
-    assert {"generator", "judge"} <= models.roles
+    assert {"generator", "judge"} <= set(models.roles)
 
 
 def test_a_second_run_asks_nothing_and_brings_back_nothing_that_was_removed(index: Index, catalogue: Catalogue) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from kraq_dspy.asset.store.index import Index
-from kraq_dspy.asset.store.lock import holder
 from kraq_dspy.asset.store.manifest import MANIFEST
+from kraq_dspy.asset.store.own_files import holder
 from kraq_dspy.build.index.build import build_index
 from kraq_dspy.build.index.change import add_documents, remove_documents
 from kraq_dspy.build.index.check import check_index

@@ -5,17 +5,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import dspy
 import pytest
 from dspy.utils import DummyLM
 
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.build.prepare.qa_pairs import STAGE, StoredPairs, make_qa_pairs
 from kraq_dspy.errors import IndexStateError, ModelError
-from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.programs.qa_rag import WritePairs
 from kraq_dspy.records import Chunk, QAPair, content_id
-from kraq_dspy.settings import RoleSettings, RunSettings, Settings
+from kraq_dspy.settings import Settings
+from tests.build.scripted import Models
 
 TEXTS = ["Ada Lovelace wrote notes.", "Charles Babbage built engines.", "It rained."]
 
@@ -29,17 +28,6 @@ def index(tmp_path: Path) -> Iterator[Index]:
     with Index.create(tmp_path / "corpus.kraq", Settings(), encoder_name="none", encoder_dimension=2) as index:
         index.add([chunk(text) for text in TEXTS])
         yield index
-
-
-class Models(LanguageModels):
-    """One scripted model for every role."""
-
-    def __init__(self, lm: dspy.LM) -> None:
-        super().__init__(Settings(run=RunSettings(concurrency=2), roles={"default": RoleSettings()}))
-        self.lm = lm
-
-    def __getitem__(self, role: str) -> dspy.BaseLM:
-        return self.lm
 
 
 def scripted(**changes: Any) -> DummyLM:

@@ -222,5 +222,5 @@ def test_of_a_summary_that_breaks_off_in_its_first_finding_the_finding_is_kept()
         values, trouble = read_reply(begun + end, fields)
         assert not trouble, end
         assert values["findings"] == [Finding("He built a mill.", "")]
-    for beginning in ("He built a mill.", '"summary', "{"):
+    for beginning in ("He built a mill.",):
         assert read_reply(begun[: begun.index(beginning, 60)], fields)[1] == ["findings: missing"], beginning

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.ports import Filters, Vectors
 from kraq_dspy.programs.retrievers import CombinedRetriever, DenseRetriever, NearestQuestions, share_budget
-from kraq_dspy.programs.retrievers.combined import Budget, alpha_by_scores
+from kraq_dspy.programs.retrievers.combined import Budget, alpha_by_cosines
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest
 from kraq_dspy.records import Chunk, Hit, Question, QuestionHit
 from tests.programs.conftest import Library
@@ -168,31 +168,51 @@ def test_filling_up_needs_no_second_search() -> None:
     assert corpus.requests == [("q", 10), ("auxiliary 0", 2), ("auxiliary 1", 2)]
 
 
+class Cosines:
+    """The embeddings of passages, with these cosines to any question."""
+
+    def __init__(self, *cosines: float) -> None:
+        self.cosines = cosines
+
+    def count(self) -> int:
+        return len(self.cosines)
+
+    def vectors(self, ids: Sequence[str]) -> Vectors:
+        raise NotImplementedError
+
+    def search(
+        self, vectors: Vectors, k: int, *, exclude: Collection[str] = (), filters: Filters | None = None
+    ) -> list[list[tuple[str, float]]]:
+        return [[(str(number), cosine) for number, cosine in enumerate(self.cosines[:k])]]
+
+
+def auto(*cosines: float, scores: Sequence[float] = (), **settings: Any) -> CombinedRetriever:
+    return CombinedRetriever(Ranked(40, scores), Numbered(), n=2, alpha="auto", passages=Cosines(*cosines), **settings)
+
+
 def test_alpha_auto_leaves_the_budget_to_the_question_where_many_passages_are_alike() -> None:
-    one_stands_out = [1.0] + [0.5] * 39
-    corpus = Ranked(40, one_stands_out)
-    hits = CombinedRetriever(corpus, Numbered(), n=2, alpha="auto")("q", 10)
-    assert [hit.query for hit in hits] == ["q"] * 6 + ["auxiliary 0"] * 2 + ["auxiliary 1"] * 2
-    assert corpus.requests == [("q", 30), ("auxiliary 0", 2), ("auxiliary 1", 2)]
-    all_alike = CombinedRetriever(Ranked(40, [0.7] * 40), Numbered(), n=2, alpha="auto")
-    combined_hits = all_alike.search(RetrievalRequest("q", 10))
+    assert [hit.query for hit in auto(1.0, 0.5)("q", 10)] == ["q"] * 6 + ["auxiliary 0"] * 2 + ["auxiliary 1"] * 2
+    combined_hits = auto(*[0.7] * 40).search(RetrievalRequest("q", 10))
     assert [hit.query for hit in combined_hits.hits] == ["q"] * 10
     assert combined_hits.auxiliary_questions == []
-    assert [hit.query for hit in CombinedRetriever(Ranked(40), Numbered(), alpha="auto", strict=True)("q", 5)] == [
-        "q", "q", "auxiliary 0", "auxiliary 1"
-    ]  # fmt: skip
+    assert [hit.query for hit in auto(1.0, 0.5, strict=True)("q", 5)] == ["q", "q", "auxiliary 0", "auxiliary 1"]
 
 
-def test_the_share_by_scores_lies_between_half_and_all_and_is_the_number_alike_over_eight() -> None:
-    assert alpha_by_scores([]) == alpha_by_scores([0.0, -1.0]) == alpha_by_scores([1.0, 0.1]) == 0.5
-    assert alpha_by_scores([0.3] * 6 + [0.0] * 20) == pytest.approx(6 / 8)
-    assert alpha_by_scores([0.3] * 8) == pytest.approx(1.0)
-    assert alpha_by_scores([0.3] * 100) == 1.0
+def test_alpha_auto_does_not_look_at_the_scores_of_the_retriever() -> None:
+    for scores in ([0.9] * 40, [100.0 - number for number in range(40)]):
+        assert sum(hit.query == "q" for hit in auto(1.0, 0.5, scores=scores)("q", 10)) == 6
+
+
+def test_the_share_by_cosines_lies_between_half_and_all_and_is_the_number_alike_over_eight() -> None:
+    assert alpha_by_cosines([]) == alpha_by_cosines([0.0, -1.0]) == alpha_by_cosines([1.0, 0.1]) == 0.5
+    assert alpha_by_cosines([0.3] * 6 + [0.0] * 20) == pytest.approx(6 / 8)
+    assert alpha_by_cosines([0.3] * 8) == pytest.approx(1.0)
+    assert alpha_by_cosines([0.3] * 100) == 1.0
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
-    [({"n": 0}, "n is 0"), ({"alpha": 1.2}, r"alpha is 1\.2.*or 'auto'")],
+    [({"n": 0}, "n is 0"), ({"alpha": 1.2}, r"alpha is 1\.2.*or 'auto'"), ({"alpha": "auto"}, "give `passages`")],
 )
 def test_settings_out_of_range_are_refused(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):

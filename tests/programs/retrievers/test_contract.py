@@ -19,7 +19,6 @@ from kraq_dspy.programs.retrievers import (
     AdaptiveRetriever,
     BM25Retriever,
     CombinedRetriever,
-    CommunityBridgeRetriever,
     DenseRetriever,
     FusionRetriever,
     HybridRetriever,
@@ -39,7 +38,7 @@ from kraq_dspy.programs.retrievers import (
     TreeNode,
     passage_graph,
 )
-from kraq_dspy.programs.retrievers.rewritten import Clarify, Diversify, Vary
+from kraq_dspy.programs.retrievers.rewritten import Clarify, Vary
 from kraq_dspy.programs.retrievers.sentence_window import sentence_id
 from kraq_dspy.records import Entity
 from kraq_dspy.settings import RoleSettings
@@ -67,17 +66,6 @@ def communities(library: Library) -> QuestionCommunities:
     return QuestionCommunities(
         {community: [library.id(name) for name in names] for community, names in chunks_of.items()},
         library.records.questions.values(),
-    )
-
-
-def bridge(library: Library) -> CommunityBridgeRetriever:
-    return CommunityBridgeRetriever(
-        dense(library),
-        communities(library),
-        library.question_vectors,
-        library.chunk_vectors,
-        library.records,
-        library.embedder,
     )
 
 
@@ -125,7 +113,7 @@ def pagerank(library: Library) -> PageRankRetriever:
     return PageRankRetriever(dense(library), passages_and_entities(library), library.records)
 
 
-def raptor(library: Library, mode: str) -> RaptorRetriever:
+def raptor(library: Library) -> RaptorRetriever:
     clusters = {
         "rivers": (1, ["rhine", "elbe", "tune"]),
         "castles": (1, ["gate", "keep", "hall"]),
@@ -138,7 +126,7 @@ def raptor(library: Library, mode: str) -> RaptorRetriever:
     vectors = TextVectors(library.question_vectors, library.embedder, {node.id: node.text for node in nodes})
     vectors.sync("embed")
     tree = SummaryTree(list(library.records.chunks), nodes)
-    return RaptorRetriever(library.records, library.chunk_vectors, library.embedder, tree, vectors, mode=mode)
+    return RaptorRetriever(library.records, library.chunk_vectors, library.embedder, tree, vectors)
 
 
 def rewritten(library: Library, rewrite: dspy.Module) -> RewrittenRetriever:
@@ -165,11 +153,8 @@ RETRIEVERS: dict[str, Callable[[Any], Retriever]] = {
     "combined in combined": lambda library: CombinedRetriever(
         CombinedRetriever(dense(library), nearest(library)), nearest(library)
     ),
-    "bridge": bridge,
     "qr-fusion": lambda library: rewritten(library, Clarify()),
     "rag-fusion": lambda library: rewritten(library, Vary()),
-    "dmqr": lambda library: rewritten(library, Diversify()),
-    "dmqr, all four": lambda library: rewritten(library, Diversify(adaptive=False)),
     "combined over rag-fusion": lambda library: CombinedRetriever(rewritten(library, Vary()), nearest(library)),
     "pagerank": pagerank,
     "adaptive": lambda library: AdaptiveRetriever(hybrid(library), passages_and_entities(library), library.records),
@@ -184,8 +169,7 @@ RETRIEVERS: dict[str, Callable[[Any], Retriever]] = {
     ),
     "adapted": lambda library: AdaptedRetriever(lambda question, k: dense(library)(question, k)),
     "adapted, without k": lambda library: AdaptedRetriever(lambda question: dense(library)(question, 50)),
-    "raptor": lambda library: raptor(library, "collapsed"),
-    "raptor-traversal": lambda library: raptor(library, "traversal"),
+    "raptor": raptor,
 }
 
 

@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-import pytest
-
 from kraq_dspy.asset.store.sync import TextVectors
 from kraq_dspy.programs.retrievers import RaptorRetriever, SummaryTree, TreeNode
 from kraq_dspy.records import Hit
@@ -27,11 +25,11 @@ def tree(library: Library) -> SummaryTree:
     )
 
 
-def raptor(library: Library, mode: str = "collapsed") -> RaptorRetriever:
+def raptor(library: Library) -> RaptorRetriever:
     nodes = tree(library)
     vectors = TextVectors(library.question_vectors, library.embedder, {n.id: n.text for n in nodes.nodes.values()})
     vectors.sync("embed")
-    return RaptorRetriever(library.records, library.chunk_vectors, library.embedder, nodes, vectors, mode=mode)
+    return RaptorRetriever(library.records, library.chunk_vectors, library.embedder, nodes, vectors)
 
 
 def names(hits: Sequence[Hit]) -> list[str]:
@@ -56,31 +54,6 @@ def test_filters_find_passages_alone_and_exclusion_takes_a_summary_with_its_pass
     assert "river bridge" not in names(retrieve("river bridge", 20, exclude=[library.id("crossings")]))
 
 
-def test_traversal_goes_down_the_best_branch_of_each_level(library: Library) -> None:
-    # Roots: places .82, tune .45, then hall and others without a summary above them. Of `places`, both summaries are
-    # met; of these, `crossings` and what it holds.
-    retrieve = raptor(library, "traversal")
-    assert names(retrieve("river bridge", 1)) in (["elbe"], ["river bridge"])
-    ranked = names(retrieve("river bridge", 9))
-    assert (set(ranked[:2]), ranked[2]) == ({"elbe", "river bridge"}, "river bridge castle")
-    assert "keep" not in names(retrieve("river bridge", 2))
-
-
-def test_the_top_is_what_nothing_stands_over(library: Library) -> None:
-    assert set(tree(library).roots) == {library.id(name) for name in ("heights", "places", "song", "tune", "blank")}
-
-
-def test_a_branch_that_is_not_taken_is_not_seen(library: Library) -> None:
-    assert names(raptor(library, "traversal")("river bridge castle", 1)) == ["river bridge castle"]
-    met = names(raptor(library, "traversal")("river", 2))
-    assert set(met) == {"rhine", "river"}  # both have the cosine 1
-
-
 def test_the_leaves_of_a_summary_are_the_passages_under_it(library: Library) -> None:
     leaves = tree(library).leaves
     assert leaves[library.id("places")] == {library.id(name) for name in ("rhine", "elbe", "span", "gate")}
-
-
-def test_another_mode_is_refused(library: Library) -> None:
-    with pytest.raises(ValueError, match="mode is 'down'; expected one of collapsed, traversal"):
-        raptor(library, "down")

@@ -7,7 +7,7 @@ from dspy.utils import DummyLM
 
 from kraq_dspy.errors import BudgetExceededError
 from kraq_dspy.programs.retrievers import DenseRetriever, RewrittenRetriever
-from kraq_dspy.programs.retrievers.rewritten import Clarify, Diversify, Vary
+from kraq_dspy.programs.retrievers.rewritten import Clarify, Vary
 from kraq_dspy.programs.traditional import TraditionalRAG
 from tests.programs.conftest import Library
 
@@ -39,34 +39,9 @@ def test_rag_fusion_searches_with_as_many_as_were_asked_for_each_once(dense: Den
     assert "[[ ## count ## ]]\n3" in lm.history[-1]["messages"][-1]["content"]
 
 
-def dmqr(chosen: str) -> DummyLM:
-    return DummyLM(
-        {
-            "`[[ ## rewritings ## ]]`": {"rewritings": chosen},
-            "`[[ ## rewritten ## ]]`": {"rewritten": "Which castle?"},
-            "`[[ ## keywords ## ]]`": {"keywords": '["castle", "music"]'},
-            "`[[ ## guess ## ]]`": {"guess": "The castle has music."},
-            "`[[ ## core ## ]]`": {"core": "castle"},
-        }
-    )
-
-
-def test_dmqr_asks_for_the_rewritings_that_the_model_chose(dense: DenseRetriever) -> None:
-    with dspy.context(lm=(lm := dmqr('["keywords", "answer"]'))):
-        assert RewrittenRetriever(dense, Diversify()).searches(QUESTION) == ["castle music", "The castle has music."]
-    assert len(lm.history) == 3
-
-
-def test_dmqr_that_is_not_adaptive_asks_for_all_four(dense: DenseRetriever) -> None:
-    with dspy.context(lm=(lm := dmqr("[]"))):
-        searches = RewrittenRetriever(dense, Diversify(adaptive=False)).searches(QUESTION)
-    assert searches == ["Which castle?", "castle music", "The castle has music."]  # the core is the question
-    assert len(lm.history) == 4
-
-
 def test_no_rewriting_is_no_error(dense: DenseRetriever, library: Library) -> None:
-    with dspy.context(lm=dmqr("[]")):
-        hits = RewrittenRetriever(dense, Diversify())(QUESTION, 4)
+    with dspy.context(lm=DummyLM([{"rewritten": QUESTION}])):
+        hits = RewrittenRetriever(dense, Clarify())(QUESTION, 4)
     assert library.names(hits) == library.names(dense(QUESTION, 4))
 
 

@@ -314,11 +314,11 @@ def test_a_number_where_a_text_belongs_is_named(tmp_path: Path, place: tuple[Any
             inner = inner[key]
         inner[place[-1]] = value
 
-    with pytest.raises(StateError, match=r"state\.json' is damaged: .* of its predictor 'extract'"):
+    with pytest.raises(StateError, match=r"state\.json' is damaged: predictors\.extract\."):
         load_state(ExtractGraph(), changed(saved(tmp_path, learned()), change))
 
 
-@pytest.mark.parametrize("depth", [150, 900, 1_000_000])
+@pytest.mark.parametrize("depth", [250, 900, 1_000_000])
 @pytest.mark.parametrize(("before", "after"), [("[", "]"), ('{"a":', "}")])
 def test_a_state_nested_too_deep_is_refused(tmp_path: Path, depth: int, before: str, after: str) -> None:
     path = saved(tmp_path, learned(), made="here")

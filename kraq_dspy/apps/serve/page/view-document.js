@@ -25,6 +25,7 @@ export async function viewDocument({ id, query }) {
       h("h1", {}, each.title || each.id),
       h("p", { class: "facts" }, each.title && each.title !== each.id ? `${each.id} · ` : "", count(each.passages.length, "passage"), facts.map(([name, value]) => ` · ${name}: ${value}`)),
       h("div", { class: "document" }, blocks),
+      each.left_out.length ? h("details", {}, h("summary", {}, `${count(each.left_out.length, "line")} left out: menus, links, notices`), h("p", { class: "text" }, each.left_out.join("\n"))) : null,
       each.questions.length ? section("Questions that lead here", h("ul", { class: "plain" }, each.questions.map((one) => questionRow(one)))) : null,
       wanted ? h("p", {}, h("a", { href: link("document", each.id) }, "Without the mark")) : null),
   };

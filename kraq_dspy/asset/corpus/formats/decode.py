@@ -8,6 +8,7 @@ import functools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO
 
@@ -101,17 +102,17 @@ def is_wide(encoding: str) -> bool:
     return encoding.lower().replace("_", "-").startswith(("utf-16", "utf-32", "utf16", "utf32"))
 
 
-def read_lines(stream: BinaryIO, settings: ReadSettings) -> Iterator[Line]:
+def read_lines(stream: BufferedReader, settings: ReadSettings) -> Iterator[Line]:
     """Lines as they are read; one with a problem does not stop the rest. UTF-16 and UTF-32 files are read whole.
 
     Raises UnreadableTextError for binary content and for a line that has no end in sight.
     """
-    start = stream.read(8192)
+    start = stream.peek(8192)
     if not start:
         raise UnreadableTextError("The file is empty.")
     encoding = mark_of(start) or (settings.encoding if is_wide(settings.encoding) else None)
     if encoding not in (None, "utf-8-sig"):
-        data = start + stream.read(settings.max_bytes + 1)
+        data = stream.read(settings.max_bytes + 1)
         if len(data) > settings.max_bytes:
             raise UnreadableTextError(
                 f"A file in {str(encoding).upper()} is read whole and may have {settings.max_bytes:,} bytes, which "
@@ -122,7 +123,7 @@ def read_lines(stream: BinaryIO, settings: ReadSettings) -> Iterator[Line]:
         return
     if b"\x00" in start:
         raise UnreadableTextError(_binary(start))
-    for number, (offset, raw) in enumerate(_raw_lines(_ReplayedStream(start, stream), settings), start=1):
+    for number, (offset, raw) in enumerate(_raw_lines(stream, settings), start=1):
         if len(raw) > settings.max_bytes:
             yield Line(number, "", settings.too_large(len(raw), "The line, as far as it was read,"))
         else:
@@ -147,24 +148,7 @@ def wrong_encoding(error: UnicodeDecodeError, offset: int, encoding: str = "utf-
     )
 
 
-class _ReplayedStream:
-    """`readline` over what was read already and the stream after it."""
-
-    def __init__(self, start: bytes, stream: BinaryIO) -> None:
-        self.start = start
-        self.stream = stream
-
-    def readline(self, limit: int) -> bytes:
-        if not self.start:
-            return self.stream.readline(limit)
-        end = self.start.find(b"\n") + 1 or len(self.start)
-        line, self.start = self.start[: min(end, limit)], self.start[min(end, limit) :]
-        if not self.start and not line.endswith(b"\n") and len(line) < limit:
-            line += self.stream.readline(limit - len(line))
-        return line
-
-
-def _raw_lines(stream: _ReplayedStream, settings: ReadSettings) -> Iterator[tuple[int, bytes]]:
+def _raw_lines(stream: BufferedReader, settings: ReadSettings) -> Iterator[tuple[int, bytes]]:
     """(offset, line with its end). An overlong line is cut to `max_bytes` + 1 bytes, never held whole."""
     offset = 0
     while raw := stream.readline(settings.max_bytes + 1):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from kraq_dspy.asset.corpus.boilerplate import PROSE, Linked, count_letters
 from kraq_dspy.asset.corpus.formats.decode import decode_page, read_limited, refuses_unreadable
 from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row
 from kraq_dspy.asset.corpus.normalise import normalised
@@ -32,7 +33,9 @@ HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _SPACES = re.compile(r"[ \t\n\f\r]+")
 _TAG = re.compile(r"<(?P<end>/)?(?P<name>[A-Za-z][^\s/>]*)")
 _QUOTE = re.compile(r"=[ \t\n\f\r]*([\"'])")
-_PRIVATE = re.compile("[\ue000-\ue006]")
+_PRIVATE = re.compile("[\ue000-\ue008]")
+_LINK_BEGINS, _LINK_ENDS = "\ue007", "\ue008"
+_LONGEST_LINK = 300  # characters; what goes on for longer was not closed, or is a paragraph
 
 
 @refuses_unreadable
@@ -43,11 +46,12 @@ def read_html(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
     page = _Page()
     for part in _parts(source):
         page.add(part)
-    text, headings = page.text()
+    text, headings, linked = page.text()
     if not text:
         yield BadRow("The page shows no text; it may be filled in by a script. Save the page as a browser shows it.")
         return
-    yield Row(text, title=normalised(_SPACES.sub(" ", page.title)).strip() or normalised(path.stem), headings=headings)
+    title = normalised(_SPACES.sub(" ", page.title)).strip() or normalised(path.stem)
+    yield Row(text, title=title, headings=headings, linked=linked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,7 @@ class _Part:
     name: str = ""
     is_end: bool = False
     is_closed: bool = False  # as <br/>
+    is_link: bool = False
 
 
 def _parts(source: str) -> Iterator[_Part]:
@@ -77,7 +82,8 @@ def _parts(source: str) -> Iterator[_Part]:
             name = match["name"].lower()
             place = _end_of_tag(source, match.end())
             is_closed = source[place - 2 : place] == "/>"
-            yield _Part(name=name, is_end=match["end"] is not None, is_closed=is_closed)
+            is_link = name == "a" and "href" in source[match.end() : place].lower()
+            yield _Part(name=name, is_end=match["end"] is not None, is_closed=is_closed, is_link=is_link)
             if name in RAW and not match["end"] and not is_closed:
                 closing = re.compile(f"</{name}(?=[\\s/>])", re.IGNORECASE).search(source, place)
                 end = closing.start() if closing else len(source)
@@ -131,6 +137,8 @@ class _Page:
             self._pieces.append(_around(part.name))
             if part.name in HEADINGS and not self._hidden:
                 self._pieces.append(chr(0xE000 + HEADINGS[part.name]))
+            if part.is_link and not self._hidden:
+                self._pieces.append(_LINK_BEGINS)
             if part.name not in VOID and not part.is_closed:
                 self._enter(part.name, 1)
                 self._open.append(part.name)
@@ -152,6 +160,8 @@ class _Page:
             self._enter(last, -1)
             if last in HEADINGS and not self._hidden:
                 self._pieces.append("\ue000")
+            if last == "a" and not self._hidden:
+                self._pieces.append(_LINK_ENDS)
             self._pieces.append(_around(last))
             if last == name:
                 return
@@ -161,14 +171,19 @@ class _Page:
         self._hidden += step * (name in DROPPED)
         self._kept_lines += step * (name in KEEPS_LINES)
 
-    def text(self) -> tuple[str, tuple[Heading, ...]]:
-        """One line for a block, one space between words, cells of a table side by side; and the headings among them."""
+    def text(self) -> tuple[str, tuple[Heading, ...], dict[int, Linked]]:
+        """One line for a block, one space between words, cells of a table side by side; with the headings among them,
+        and by where a line begins what of it is linked."""
         lines: list[str] = []
         headings: list[Heading] = []
+        linked: dict[int, Linked] = {}
         start = level = 0
+        link: int | None = None  # how long the one is that is open
         for line in normalised("".join(self._pieces)).split("\n"):
             marks = _PRIVATE.findall(line)
-            level = max([level, *(ord(mark) - 0xE000 for mark in marks)])
+            level = max([level, *(ord(mark) - 0xE000 for mark in marks if mark < _LINK_BEGINS)])
+            if link is not None or _LINK_BEGINS in marks:
+                linked[start], link = _linked(line, link)
             tidy = _tidy(_PRIVATE.sub("", line))
             if tidy and level:
                 headings.append(Heading(start, level, tidy))
@@ -177,7 +192,21 @@ class _Page:
             if tidy:
                 lines.append(tidy)
                 start += len(tidy) + 1
-        return "\n".join(lines), tuple(headings)
+        return "\n".join(lines), tuple(headings), linked
+
+
+def _linked(line: str, link: int | None) -> tuple[Linked, int | None]:
+    """What of the line is linked, where a link of that length is open at its start; and the one that is at its end."""
+    letters = count = 0
+    for piece in re.split(f"([{_LINK_BEGINS}{_LINK_ENDS}])", line):
+        if piece == _LINK_BEGINS:
+            link = 0
+        elif piece == _LINK_ENDS:
+            link = None
+        elif link is not None and (n_letters := count_letters(piece)):
+            letters, count = letters + (n_letters if n_letters <= PROSE else 0), count + 1
+            link = link + len(piece) if link + len(piece) <= _LONGEST_LINK else None
+    return Linked(letters, count), link
 
 
 def _around(name: str) -> str:

@@ -5,6 +5,7 @@ import gzip
 import json
 import zlib
 from collections.abc import Iterator
+from io import BufferedReader
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -54,7 +55,7 @@ def _begins(path: Path) -> str:
 def _lines(path: Path, settings: ReadSettings, *, is_compressed: bool = False) -> Iterator[Row | BadRow]:
     number = 0
     with path.open("rb") as file:
-        stream = cast(BinaryIO, _Unpacked(file, settings)) if is_compressed else file
+        stream = cast(BufferedReader, _Unpacked(file, settings)) if is_compressed else file
         try:
             for line in read_lines(stream, settings):
                 number = line.number

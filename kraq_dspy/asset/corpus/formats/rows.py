@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from kraq_dspy.asset.corpus.boilerplate import Linked
 from kraq_dspy.asset.corpus.normalise import normalised
 from kraq_dspy.records import Heading, Metadata
 
@@ -71,7 +72,8 @@ class ReadSettings:
 class Row:
     """One document as its file gives it. `key` tells it from the file's others; "" where the file is one document.
 
-    `lacks` says which of the columns that somebody has named ("title", "id") are none of the row's.
+    `linked` says by where a line begins what of it is linked, where the text has no Markdown that does. `lacks` says
+    which of the columns that somebody has named ("title", "id") are none of the row's.
     """
 
     text: str
@@ -80,6 +82,7 @@ class Row:
     key: str = ""
     metadata: Metadata = field(default_factory=dict)
     headings: tuple[Heading, ...] = ()
+    linked: Mapping[int, Linked] = field(default_factory=dict)
     lacks: frozenset[str] = frozenset()
 
 

@@ -12,27 +12,27 @@ import json
 import logging
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
-from contextlib import aclosing, closing, contextmanager, nullcontext
+from contextlib import aclosing, contextmanager, nullcontext
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Protocol
 
-from dspy.lm15 import LM15Error, Request, Response, StreamAssemblyError, TransportError, response_to_events
+from dspy.lm15 import LM15Error, Request, Response, TransportError, response_to_events
 
-from kraq_dspy._internal.both_ways import each, run
+from kraq_dspy._internal.both_ways import each, is_blocking, parts_of, result_of, run
 from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy._internal.dspy_internals import StreamAccumulator, request_to_dict, response_from_dict, response_to_dict
-from kraq_dspy.models.lms.engines.loops import ReadAlong, has_loop, may_be_closed, without_loops
+from kraq_dspy.models.lms.engines.loops import ReadAlong, may_be_closed, without_loops
 from kraq_dspy.models.lms.envelope import WholeCharacters, opened
 from kraq_dspy.models.lms.local_models import GGUF, TRANSFORMERS
 from kraq_dspy.models.lms.meter import Call, Item, Meter, current_item, within_span
-from kraq_dspy.models.lms.retry import Backoff, Pace, ServerHealth, clearer, first_answer, unreachable, wait_after
+from kraq_dspy.models.lms.retry import Backoff, Pace, ServerHealth, clearer, unreachable, wait_after
 from kraq_dspy.models.lms.transport import PooledAsync, route_of
 from kraq_dspy.records import Usage
 from kraq_dspy.settings import EMBEDDED, RoleSettings
 
 logger = logging.getLogger(__name__)
 
+LOOK_S = 0.25  # seconds between two looks whether an answer is late
 SUPPORTED_PARAMS = frozenset({"temperature", "max_tokens", "top_p", "stop", "seed", "logprobs", "top_logprobs"})
 
 
@@ -43,8 +43,7 @@ class Inner(Protocol):
 
 
 class CallLedger:
-    """What the sync and the async engine of one model share: its settings, its server's health, the meter, and whether
-    a list that it wrote had no end, and its server answers at once where it is asked for a stream."""
+    """What the sync and the async engine of one model share: its settings, its server's health and the meter."""
 
     def __init__(
         self,
@@ -52,18 +51,16 @@ class CallLedger:
         where: str,
         meter: Meter,
         backoff: Backoff | None = None,
-        *,
-        is_remote: bool = False,
+        pace: Pace | None = None,
     ) -> None:
-        """A model in this process (not `is_remote`) is never asked a second time: its answers share one machine."""
+        """With a `pace`, calls that hang are given up by it; a model in this process has none."""
         self.settings = settings
         self.where = where
         self.meter = meter
         self.backoff = backoff or Backoff(retries=settings.retries)
-        self.pace = Pace() if is_remote and settings.second_calls else None
+        self.pace = Pace()
+        self.pace = pace
         self.health = ServerHealth(where)
-        self.has_looped = False
-        self.cannot_stream = False
 
     def open(self, request: Request) -> "_JournalledCall":
         """The request as an entry of the item at work, with the answer if the item's journal has it."""
@@ -133,7 +130,7 @@ class _JournalledCall:
 
 
 class _JournallingEngine(SharedByCopies):
-    """What both engines of a model are: they differ in how they make one attempt, and in how they wait for the next.
+    """What both engines of a model are: they differ in who drives the one body (`_internal.both_ways`).
 
     Saved as its role's settings, which hold no secret, and made anew from them.
     """
@@ -162,9 +159,7 @@ class _JournallingEngine(SharedByCopies):
             return self.ledger.settle(entry, call, request, response, calls)
 
     async def _read(self, request: Request) -> Response:
-        """One answer. From the first loop on, a server's lists are read while they are written."""
         [response] = [response async for response in self._asked(request, streamed=False)]
-        self.ledger.has_looped = self.ledger.has_looped or (may_be_closed(request) and has_loop(response))
         return response
 
     async def _stream(self, request: Request) -> AsyncGenerator[Any, None]:
@@ -190,38 +185,64 @@ class _JournallingEngine(SharedByCopies):
             self.ledger.health.check()
             begun = False
             try:
-                async for part in self._attempt(request, streamed=streamed):
+                async for part in self._attempt(request, attempt, streamed=streamed):
                     begun = True
                     yield part
                 return
             except LM15Error as error:
                 if begun:
                     raise self.ledger.final(error) from error
-                await self._pause(self.ledger.wait_after(error, attempt))
+                wait_s = self.ledger.wait_after(error, attempt)
+                if await is_blocking():
+                    time.sleep(wait_s)
+                else:
+                    await asyncio.sleep(wait_s)
 
-    def _attempt(self, request: Request, *, streamed: bool) -> AsyncGenerator[Any, None]:
-        """The events of a stream, or the response as the only part."""
-        raise NotImplementedError
+    async def _attempt(self, request: Request, attempt: int, *, streamed: bool) -> AsyncGenerator[Any, None]:
+        """The events of a stream, or the response as the only part. Tasks are bounded by places, threads by their
+        number."""
+        item = current_item.get()
+        place = nullcontext if item is None or await is_blocking() else item.place
+        async with place():
+            if streamed:
+                async for event in parts_of(self.inner.stream(request)):
+                    yield event
+            elif self._reads_along(request):
+                reply = ReadAlong(request)
+                async with aclosing(parts_of(self.inner.stream(request))) as events:
+                    async for event in events:
+                        if reply.push(_named(event, request)):
+                            break
+                yield reply.response(_estimated_tokens(request))
+            else:
+                yield await self._answer(request, attempt)
+
+    async def _answer(self, request: Request, attempt: int) -> Response:
+        """The response. Of a task, an attempt that takes far longer than nearly all others do is given up, unless it is
+        the last one."""
+        pace = self.ledger.pace
+        if pace is None or await is_blocking():
+            response: Response = await result_of(self.inner.complete(request))
+            return response
+        started, is_last = time.monotonic(), attempt == self.ledger.backoff.retries
+        call = asyncio.ensure_future(result_of(self.inner.complete(request)))
+        try:
+            while not (await asyncio.wait([call], timeout=LOOK_S))[0]:
+                if not is_last and pace.is_late(time.monotonic() - started):
+                    raise TransportError("no answer, when nearly all others were there")
+            response = call.result()
+        finally:
+            call.cancel()
+            await asyncio.gather(call, return_exceptions=True)
+        pace.took(time.monotonic() - started)
+        return response
 
     def _reads_along(self, request: Request) -> bool:
-        """Whether a reply is read as a stream, in order to leave one that has no end. Engines in this process know
-        whether that is worth it; with servers, each part costs time, and most models write none."""
-        if request.config.logprobs is not None or request.tools or self.ledger.cannot_stream:
-            return False
-        if may_be_closed(request):
-            return getattr(self.inner, "reads_along", self.ledger.has_looped and hasattr(self.inner, "stream"))
-        return getattr(self.inner, "reads_along", False) and request.config.response_format is None
-
-    def _broke_off(self, reply: ReadAlong, error: StreamAssemblyError) -> None:
-        """A stream without any part: behind this address nobody streams, and nobody is asked to again. Raises
-        TransportError for one that broke off."""
-        if reply.has_begun:
-            raise TransportError("The server ended the stream before the reply.") from error
-        self.ledger.cannot_stream = True
-        logger.info("%s answers at once where a stream is asked for: it is asked for none", self.ledger.where)
-
-    async def _pause(self, seconds: float) -> None:
-        raise NotImplementedError
+        """Whether a reply is read as a stream, in order to leave one that has no end: with models of this process that
+        say so, for lists and for free text."""
+        is_bare = request.config.logprobs is None and not request.tools
+        may_loop = may_be_closed(request) or request.config.response_format is None
+        return is_bare and may_loop and getattr(self.inner, "reads_along", False)
 
 
 class Engine(_JournallingEngine):
@@ -246,26 +267,6 @@ class Engine(_JournallingEngine):
         if close is not None:
             close()
 
-    async def _attempt(self, request: Request, *, streamed: bool) -> AsyncGenerator[Any, None]:
-        if streamed:
-            for event in self.inner.stream(request):
-                yield event
-        elif self._reads_along(request):
-            reply = ReadAlong(request)
-            try:
-                with closing(self.inner.stream(request)) as events:
-                    any(reply.push(_named(event, request)) for event in events)
-            except StreamAssemblyError as error:
-                self._broke_off(reply, error)
-                yield self.inner.complete(request)
-                return
-            yield reply.response(_estimated_tokens(request))
-        else:
-            yield self.inner.complete(request)
-
-    async def _pause(self, seconds: float) -> None:
-        time.sleep(seconds)
-
 
 class AsyncEngine(_JournallingEngine):
     """For `dspy.LM(async_engine=...)`. May serve several event loops, one after the other or at once."""
@@ -287,36 +288,6 @@ class AsyncEngine(_JournallingEngine):
         if close is not None:
             await close()
 
-    async def _attempt(self, request: Request, *, streamed: bool) -> AsyncGenerator[Any, None]:
-        item = current_item.get()
-        place = nullcontext if item is None else item.place
-        async with place():
-            if streamed:
-                async for event in self.inner.stream(request):
-                    yield event
-            elif (pace := self.ledger.pace) is None:
-                yield await self._reply(request)
-            else:
-                ask, again = partial(self._reply, request), self.ledger.meter.count_retry
-                yield await first_answer(ask, pace, place, again)
-
-    async def _reply(self, request: Request) -> Response:
-        if self._reads_along(request):
-            reply = ReadAlong(request)
-            try:
-                async with aclosing(self.inner.stream(request)) as events:
-                    async for event in events:
-                        if reply.push(_named(event, request)):
-                            break
-                return reply.response(_estimated_tokens(request))
-            except StreamAssemblyError as error:
-                self._broke_off(reply, error)
-        response: Response = await self.inner.complete(request)
-        return response
-
-    async def _pause(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
-
 
 class InThread:
     """A sync engine for async callers: the event loop goes on while it works."""
@@ -336,7 +307,7 @@ def engines(
     backoff: Backoff | None = None,
 ) -> tuple[Engine, AsyncEngine]:
     """The pair for a model. Raises ModelError (see `transport.route_of`)."""
-    where, is_remote = "this process", False
+    where, pace = "this process", None
     inner: Any
     awaited: Any
     if settings.model == EMBEDDED:
@@ -356,8 +327,8 @@ def engines(
     else:
         way = route_of(settings)
         where, inner, awaited = way.where, way.sync(), PooledAsync(way.asynchronous)
-        is_remote = True
-    ledger = CallLedger(settings, where, meter or Meter(), backoff, is_remote=is_remote)
+        pace = Pace()
+    ledger = CallLedger(settings, where, meter or Meter(), backoff, pace)
     return Engine(inner, ledger), AsyncEngine(awaited, ledger)
 
 

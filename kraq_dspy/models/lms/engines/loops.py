@@ -14,7 +14,7 @@ from typing import Any
 from dspy.lm15 import DataPart, Message, Request, Response, TextPart, TransportError, Usage
 
 from kraq_dspy._internal.dspy_internals import StreamAccumulator, error_class_for_code
-from kraq_dspy.models.lms.repair import without_torn_end
+from kraq_dspy.models.lms.repair import mended
 
 TIMES = 3
 LIST_UNIT, TEXT_UNIT = 80, 400
@@ -64,14 +64,6 @@ def text_of(response: Response) -> str:
     return response.text or "".join(read)
 
 
-def has_loop(response: Response) -> bool:
-    """Whether the reply, or a list in it, ends in a loop: a limit of the schema may have ended it."""
-    text = text_of(response)
-    values = _parsed(without_torn_end(text)) or {}
-    lists = (json.dumps(value, ensure_ascii=False) for value in values.values() if isinstance(value, list))
-    return in_loop(text) or any(map(in_loop, lists))
-
-
 class ReadAlong:
     """Collects the events of a streamed reply until it ends, or runs in a loop."""
 
@@ -80,11 +72,6 @@ class ReadAlong:
         self._unit = loop_unit(request)
         self._text, self._parts = "", 0
         self._is_left = self._has_ended = False
-
-    @property
-    def has_begun(self) -> bool:
-        """Whether any part of the reply has come."""
-        return self._parts > 0
 
     def push(self, event: Any) -> bool:
         """Whether the reply runs in a loop, and nothing more is to be read. Raises the lm15 error that the event is."""
@@ -145,8 +132,8 @@ def _closed(text: str, request: Request) -> dict[str, Any] | None:
     """The fields of a reply that runs in a loop, the last of them a list that was closed; None for any other reply."""
     if not in_loop(text) or _parsed(text) is not None:
         return None
-    values = _parsed(without_torn_end(text))
-    if not values or not isinstance(values[list(values)[-1]], list):
+    values = mended(text[text.find("{") :])
+    if not isinstance(values, dict) or not values or not isinstance(values[list(values)[-1]], list):
         return None
     *_, last = values
     return {**values, last: _without_repetitions(values[last])}

@@ -233,20 +233,6 @@ def test_a_text_is_left_once_it_has_said_the_same_for_long(
     assert (response.finish_reason == "length") is is_left
 
 
-@pytest.mark.parametrize("first", [[ENDLESS_NAMES, json.dumps(LINKS)], [ENDED_NAMES]])
-def test_a_server_is_read_along_from_its_first_loop_on(
-    made: Callable[..., tuple[KraqLM, Scripted, Ask]], first: list[str]
-) -> None:
-    lm, inner, ask = made(SHORT, *first, ENDLESS_NAMES, json.dumps(LINKS), local=False)
-    ask(lm)
-    ask(lm)
-    read, whole, inner.words = inner.words, inner.whole, 0
-
-    ask(lm)
-
-    assert (inner.whole, read > 60, inner.words < 60) == (whole, True, True)
-
-
 @pytest.mark.parametrize("fault", ["raised", "told", "silent"])
 def test_a_stream_that_breaks_is_asked_again_from_the_beginning(
     made: Callable[..., tuple[KraqLM, Scripted, Ask]], meter: Meter, fault: str

@@ -297,8 +297,6 @@ STEPS: dict[type[dspy.Signature], Step] = {
     signatures.AskAboutPassages: lambda task, similar: question_about_theme(task.texts("passages")),
     signatures.AskSubQuestion: lambda task, similar: question_about(task.text("information")),
     signatures.CheckResponse: _check,
-    signatures.ChooseRewritings: lambda task, similar: rewrite.rewritings(task.text("question")),
-    signatures.CondenseQuestion: lambda task, similar: rewrite.core(task.text("question")),
     signatures.ConfirmSameEntity: lambda task, similar: same_thing(task.text("first"), task.text("second")),
     signatures.ConfirmSameQuestion: lambda task, similar: is_same_question(
         task.text("first_question"), task.text("second_question"), similar
@@ -312,10 +310,8 @@ STEPS: dict[type[dspy.Signature], Step] = {
     ),
     signatures.GenerateQuestion: lambda task, similar: question_about(task.text("summary")),
     signatures.GradeAnswer: _grade,
-    signatures.GuessAnswer: lambda task, similar: rewrite.statement(task.text("question")),
     signatures.JudgeAnswer: _judge,
     signatures.JudgeListAnswer: _judge,
-    signatures.ListKeywords: lambda task, similar: rewrite.keywords(task.text("question")),
     signatures.MergeDescriptions: lambda task, similar: merged_description(
         task.text("name"), task.texts("descriptions")
     ),

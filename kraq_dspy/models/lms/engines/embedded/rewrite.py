@@ -26,7 +26,6 @@ ASKING = re.compile(
     r"(?: (?:is|are|was|were|do|does|did|has|have|had|can))?\s*|^(?:is|are|was|were|do|does|did|has|have|had|can)\s+",
     re.IGNORECASE,
 )
-LONG = 20  # words
 
 
 def clearer(question: str) -> str:
@@ -84,18 +83,6 @@ def _cut(text: str, most_characters: int) -> str:
     if len(text) <= most_characters:
         return text
     return text[: most_characters + 1].rpartition(" ")[0] or text[:most_characters]
-
-
-def rewritings(question: str) -> list[str]:
-    """Those that DMQR would choose, by how the question looks."""
-    chosen = []
-    if FILLER.match(question.strip()):
-        chosen.append("rewrite")
-    if len(names_in(question)) > 1:
-        chosen.append("keywords")
-    if len(words(question)) > LONG:
-        chosen.append("core")
-    return chosen or ["answer"]
 
 
 def sub_questions(question: str) -> list[str]:

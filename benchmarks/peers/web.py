@@ -1,0 +1,158 @@
+"""Measures on web pages as they come how much of the evidence stands in the first tokens that a retriever gives.
+
+    python benchmarks/peers/web.py [--data ../shared/data] [--domains nature ...] [--out runs/web] [--keep]
+
+The pages of three domains of WildGraphBench with their menus, notices and links (`--keep` leaves those in). Every
+system searches the same passages with the same vectors; graphs are each system's own, ours by the embedded model.
+Cells: within 1,000, 2,000 and 4,000 tokens, the share of the pages that answer a question ("pages"), and of the words
+of its answers or statements without stop words ("words"); in brackets the paired difference from `adaptive`, 95 %
+bootstrap.
+Indexes and rankings are kept under --out and not made again. hubmesh runs in an environment of its own.
+"""
+
+import argparse
+import gzip
+import json
+import re
+import statistics
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # a script finds what is beside it, not what is above
+
+from beside_hubmesh import Remembered, search_with_hubmesh
+from peers.retrieval import first_tokens
+from stand_in import machine
+
+from kraq_dspy.asset.corpus.tokens import count_tokens
+from kraq_dspy.eval.datasets import Example
+from kraq_dspy.eval.statistics import bootstrap_difference
+from kraq_dspy.eval.tables.data import load, prepare_index, prepared
+from kraq_dspy.ports import Embedder
+from kraq_dspy.records import Chunk
+from kraq_dspy.settings import CorpusSettings, Settings
+from kraq_dspy.workspace import Workspace
+
+BUDGETS = (1000, 2000, 4000)
+DEPTH = 60  # passages of which the budgets are filled
+OURS = ("adaptive", "pagerank", "hybrid", "dense", "bm25")
+STOP_WORDS = frozenset(
+    "the a an of and to in is was were for on by with as at from that this it its be are or which had has have not but "  # noqa: SIM905
+    "their they he his her what how did does who when where why during into also been after before".split()
+)
+
+
+def rank(name: str, options: argparse.Namespace, settings: Settings, embedder: Embedder) -> dict[str, Any]:
+    """Of each system and question the ids of passages, best first; and the passages."""
+    folder = options.out / f"{name}-{settings.corpus.boilerplate}"
+    kept = folder / "ranked.json"
+    if kept.exists():
+        known: dict[str, Any] = json.loads(kept.read_text("utf-8"))
+        return known
+    loaded = load(options.data, name)
+    examples = [example for example in loaded.examples if example.supporting_ids]
+    start = time.process_time()
+    index = prepare_index(loaded.dataset, options.out / "indexes", settings, embedder)
+    seconds = time.process_time() - start
+    remembered = Remembered(embedder, [example.question for example in examples])
+    with Workspace.open(index.path, embedder=remembered) as space:
+        chunks = list(space.index.all(Chunk))
+        ranked = {}
+        for system in OURS:
+            retrieve: Any = space.retriever(system)
+            ranked[system] = {each.id: [hit.chunk.id for hit in retrieve(each.question, DEPTH)] for each in examples}
+        if options.hubmesh:
+            searched, _ = search_with_hubmesh(space, remembered, chunks, examples, folder, options.out, DEPTH)
+            ids = [example.id for example in examples]
+            ranked["hubmesh"] = dict(zip(ids, searched.rankings, strict=True))
+        counts = space.index.counts()
+    result = {
+        "ranked": ranked,
+        "passages": {chunk.id: [chunk.document_id, chunk.text] for chunk in chunks},
+        "counts": counts,
+        "seconds": seconds,
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    kept.write_text(json.dumps(result), "utf-8")
+    return result
+
+
+def score(example: Example, told: Sequence[str], ids: Sequence[str], passages: Mapping[str, Any]) -> dict[str, float]:
+    """By measure and budget: shares of the pages and of the words that tell the answer."""
+    words = set().union(*map(content_words, told))
+    shares: dict[str, float] = {}
+    for budget in BUDGETS:
+        texts = list(first_tokens([passages[id][1] for id in ids], budget))
+        pages = {passages[id][0] for id in ids[: len(texts)]}
+        shares[f"pages {budget:,}"] = len(pages & example.supporting_ids) / len(example.supporting_ids)
+        found = set().union(*map(content_words, texts))
+        shares[f"words {budget:,}"] = len(words & found) / len(words)
+    return shares
+
+
+def content_words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text.lower())) - STOP_WORDS
+
+
+def told_by(data: Path, name: str) -> dict[str, list[str]]:
+    """By question, the statements that a good summary makes, else its answers."""
+    with gzip.open(data / name / "questions.jsonl.gz", "rt", encoding="utf-8") as lines:
+        rows = map(json.loads, lines)
+        return {row["id"]: row.get("statements") or row["answers"] for row in rows}
+
+
+def table(title: str, scores: Mapping[str, Sequence[Mapping[str, float]]]) -> str:
+    """A row for each system, with its difference from `adaptive`, in Markdown."""
+    measures = list(scores["adaptive"][0])
+    lines = [f"| {title} | {' | '.join(measures)} |", "|---" * (len(measures) + 1) + "|"]
+    for system, rows in scores.items():
+        cells = []
+        for measure in measures:
+            own, base = ([row[measure] for row in of] for of in (rows, scores["adaptive"]))
+            cell = f"{statistics.mean(own):.3f}".removeprefix("0")
+            if system != "adaptive" and len(own) > 2:
+                difference = bootstrap_difference(own, base)
+                cell += f" ({difference.estimate:+.3f} [{difference.low:+.3f}, {difference.high:+.3f}])"
+            cells.append(cell)
+        lines.append(f"| `{system}` | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--domains", nargs="+", default=["nature", "history", "technology"])
+    parser.add_argument("--out", type=Path, default=Path("runs/web"), help="kept: environment, indexes and rankings")
+    parser.add_argument("--keep", action="store_true", help="leave menus, notices and links in the pages")
+    parser.add_argument("--no-hubmesh", dest="hubmesh", action="store_false", help="make no environment for it")
+    parser.add_argument("--encoder", default="", help="another encoder than MiniLM")
+    options = parser.parse_args()
+    options.out = options.out.resolve()
+    settings = Settings(corpus=CorpusSettings(boilerplate="keep" if options.keep else "drop"))
+    if options.encoder:
+        settings = replace(settings, encoder=replace(settings.encoder, name=options.encoder))
+        options.out /= options.encoder.replace("/", "-")
+    settings, embedder = prepared(settings)
+    print(machine())
+    for domain in options.domains:
+        name = f"wildgraph_{domain}"
+        known, told = rank(name, options, settings, embedder), told_by(options.data, name)
+        examples = [example for example in load(options.data, name).examples if example.supporting_ids]
+        passages = known["passages"]
+        tokens = sum(count_tokens(text) for _, text in passages.values())
+        print(f"\n{name}: {known['counts']}, {tokens:,} tokens in passages, {known['seconds']:.0f} s of the processor")
+        for kind in ("all", *sorted({example.type for example in examples})):
+            some = [example for example in examples if kind in ("all", example.type)]
+            scores = {
+                system: [score(each, told[each.id], ids[each.id], passages) for each in some]
+                for system, ids in known["ranked"].items()
+            }
+            print("\n" + table(f"{domain}, {kind} ({len(some)} questions)", scores))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,14 @@
+"""Gives a test with an index its catalogue."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from kraq_dspy.asset.store.catalogue import CATALOGUE, Catalogue
+from kraq_dspy.asset.store.index import Index
+
+
+@pytest.fixture
+def catalogue(index: Index) -> Iterator[Catalogue]:
+    with Catalogue(index.path / CATALOGUE) as catalogue:
+        yield catalogue

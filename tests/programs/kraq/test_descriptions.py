@@ -1,0 +1,38 @@
+"""What is said of one thing in several passages becomes one description, by a model where it is long."""
+
+import asyncio
+
+import dspy
+from dspy.utils import DummyLM
+
+from kraq_dspy.asset.graph.build import Graph
+from kraq_dspy.programs.kraq.pipeline import KRAQ
+from kraq_dspy.records import ExtractedEntity, ExtractedRelationship, Extraction
+from kraq_dspy.settings import ResolveSettings, Settings
+from kraq_dspy.steps.direct import DirectSteps
+
+EXTRACTIONS = [
+    Extraction(
+        chunk,
+        (ExtractedEntity("Ada", "person", f"Ada {said}."), ExtractedEntity("Charles", "person", "Charles built.")),
+        (ExtractedRelationship("Ada", "Charles", "met", f"Ada met Charles {where}."),),
+    )
+    for chunk, said, where in (("one", "wrote", "in London"), ("two", "counted", "at a ball"))
+]
+
+
+def graph(**resolve: bool) -> Graph:
+    settings = Settings(resolve=ResolveSettings(description_tokens=4, semantic=False, **resolve))
+    told = DummyLM({"Ada | met | Charles": {"description": "They met twice."}, "Ada": {"description": "Ada did both."}})
+    with dspy.context(lm=told):
+        return asyncio.run(KRAQ(settings).graph(EXTRACTIONS, DirectSteps()))
+
+
+def test_long_descriptions_of_an_entity_are_merged_by_the_model() -> None:
+    assert [entity.description for entity in graph().entities if entity.name == "Ada"] == ["Ada did both."]
+
+
+def test_those_of_a_relationship_are_joined_and_merged_only_where_that_is_set() -> None:
+    [joined], [merged] = graph().relationships, graph(relationships=True).relationships
+    assert joined.description == "Ada met Charles in London. Ada met Charles at a ball."
+    assert merged.description == "They met twice."
