@@ -7,8 +7,7 @@ import pytest
 from dspy.utils import DummyLM
 
 from kraq_dspy.asset.corpus.tokens import count_tokens
-from kraq_dspy.programs.graph.graph_local_search import GraphLocalSearch, KnowledgeGraph
-from kraq_dspy.programs.retrievers import ReportRetriever
+from kraq_dspy.programs.graph.graph_local_search import GraphLocalSearch
 from tests.programs.graph.conftest import Town
 
 QUESTION = "Which river has a bridge?"
@@ -51,16 +50,6 @@ def test_everything_together_stays_in_the_budget(town: Town, tokens: int) -> Non
     context = search(town, tokens=tokens, n_entities=5).context(QUESTION)
     assert context.n_tokens <= tokens
     assert context.n_tokens == sum(count_tokens(text) for texts in context.shown.values() for text in texts)
-
-
-def test_themes_bring_reports_and_entities_that_nothing_near_the_question_leads_to(town: Town) -> None:
-    near = KnowledgeGraph(town.entities, town.graph, n_entities=2)
-    wide = KnowledgeGraph(town.entities, town.graph, n_entities=2, themes=ReportRetriever(town.reports, town.graph))
-    assert "Hill" not in {hit.chunk.title for hit in near(QUESTION).reports}
-    context = wide(QUESTION)
-    assert {"Rivers", "Water"} <= {hit.chunk.title for hit in context.reports}
-    assert [entity.name for entity in context.entities][:2] == [entity.name for entity in near(QUESTION).entities]
-    assert len(context.entities) > 2
 
 
 def test_k_bounds_the_passages(town: Town) -> None:
