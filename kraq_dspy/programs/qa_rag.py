@@ -111,6 +111,11 @@ class QARAG(SavableModule):
     The prediction has `answer`, `hits`, `sub_questions`, `pairs`, `n_looked_up`, `n_made`, `n_failed` (passages),
     `response` (the answer before it was judged), `valid` (None where nothing judged it) and `timings`: seconds for
     "retrieve", "plug_ins", "answer", "check" and "wall".
+
+    >>> from kraq_dspy import Workspace
+    >>> space = Workspace.open("ada.kraq")
+    >>> space.ask("Where did Ada live?", QARAG(space.retriever("dense"), variant="type1", k=1)).n_made
+    1
     """
 
     def __init__(
