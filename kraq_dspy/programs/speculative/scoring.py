@@ -68,9 +68,10 @@ class KraqScore(Scorer):
     needs_logprobs = True
     asks: Mapping[str, str] = {"verify": "question, response, rationale -> verdict"}
 
-    def __init__(self) -> None:
+    def __init__(self, in_flight: int | None = None) -> None:
         super().__init__()
         self.verify = Step(VerifyDraft)
+        self.in_flight = in_flight
 
     async def aforward(self, question: str, drafts: Sequence[Draft]) -> list[Score | FailedScore]:
         check_steps(self)
@@ -90,7 +91,7 @@ class KraqScore(Scorer):
                 return FailedScore(in_one_line(error), perf_counter() - started)
             return _judged(verdict, draft, perf_counter() - started)
 
-        return await at_once(verify, drafts)
+        return await at_once(verify, drafts, limit=self.in_flight)
 
     forward = blocking(aforward)
 
@@ -236,8 +237,13 @@ def _judged(verdict: dspy.Prediction, draft: Draft, seconds: float) -> Score | F
     return replace(score, extras=extra_outputs(verdict, "verdict"))
 
 
-def make_scorer(name: str, prompt_scorer: Callable[[], PromptScorer]) -> Scorer:
-    """By its name in `SpeculativeOptions`; `prompt_scorer` is asked for the verifier where "wang2024" needs one."""
+def make_scorer(name: str, prompt_scorer: Callable[[], PromptScorer], in_flight: int | None = None) -> Scorer:
+    """By its name in `SpeculativeOptions`; `prompt_scorer` is asked for the verifier where "wang2024" needs one.
+
+    `in_flight` bounds the verdicts asked for at once.
+    """
     if name == "wang2024":
         return WangScore(prompt_scorer())
-    return {"kraq": KraqScore, "drafter_only": DrafterScore, "vote": VoteScore}[name]()
+    if name == "kraq":
+        return KraqScore(in_flight)
+    return {"drafter_only": DrafterScore, "vote": VoteScore}[name]()
