@@ -28,7 +28,6 @@ MODULES = (
     "kraq_dspy.models.embedders",
     "kraq_dspy.models.embedders.sentence",
     "kraq_dspy.optimize.compile_run",
-    "kraq_dspy.optimize.compiling",
     "kraq_dspy.programs.combined",
     "kraq_dspy.programs.graph.graph_global_search",
     "kraq_dspy.programs.graph.graph_local_search",
