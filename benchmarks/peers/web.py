@@ -112,7 +112,7 @@ def score(example: Example, told: Sequence[str], ids: Sequence[str], passages: M
     for budget in BUDGETS:
         texts = list(first_tokens([passages[id][1] for id in ids], budget))
         pages = {passages[id][0] for id in ids[: len(texts)]}
-        shares[f"pages {budget:,}"] = len(pages & example.supporting_ids) / len(example.supporting_ids)
+        shares[f"pages {budget:,}"] = len(pages.intersection(example.supporting_ids)) / len(example.supporting_ids)
         found = set().union(*map(content_words, texts))
         shares[f"words {budget:,}"] = len(words & found) / len(words)
     return shares
