@@ -208,7 +208,7 @@ def test_what_a_program_failed_at_is_answered_by_a_model_and_waits(
         assert "byron" in {source["document_id"] for source in known["sources"]}
         assert (unknown["answer"], unknown["sources"]) == ("", [])
         shown = kraq(capsys, "catalogue", "answer", built, "--approve", "--limit", 1)
-        assert "not answered 1" in " ".join(shown.split())
+        assert "unanswered 1" in " ".join(shown.split())
     finally:
         forget_catalogue(built)
 
@@ -222,7 +222,7 @@ def test_synthetic_pairs_are_made_once_and_counted_by_critic(built: Path, capsys
         assert again["known"] == report["added"] > 0
         assert {entry["origin"] for entry in as_json(capsys, "list", built)} == {"synthetic"}
         shown = " ".join(kraq(capsys, "catalogue", "synthesize", built, "--keep", 4, "--limit", 1).split())
-        assert "rejected for stand alone 0" in shown
+        assert "rejected, stand alone 0" in shown
         with pytest.raises(ConfigError, match="audience is empty"):
             kraq(capsys, "catalogue", "synthesize", built, "--audience", " ")
         tried = as_json(capsys, "synthesize", built, "--critics", "roundtrip")
