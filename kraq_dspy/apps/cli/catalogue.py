@@ -262,9 +262,9 @@ def seed(
     limit: Annotated[int | None, typer.Option(min=1, help="At most N new questions.")] = None,
     approve: Approve = False,
     program: Annotated[
-        str, typer.Option("--program", "-p", help="What answers them; see kraq ask --help.")
-    ] = "traditional",
-    retriever: Annotated[str | None, typer.Option(help="What finds the passages; see kraq ask --help.")] = None,
+        str | None, typer.Option("--program", "-p", help="What answers them; see kraq ask --programs.")
+    ] = None,
+    retriever: Annotated[str | None, typer.Option(help="What finds the passages.")] = None,
     by: By = None,
     json: Json = False,
 ) -> None:
@@ -273,9 +273,9 @@ def seed(
     Run it again to go on after an interruption, or after the index has grown: what is there is not asked again.
     """
     from kraq_dspy.build.catalogue.ask_all import seed_answers
-    from kraq_dspy.workspace.choices import choose_program
+    from kraq_dspy.workspace.choices import DEFAULT_PROGRAM, choose_program
 
-    choice = choose_program(program, retriever)
+    choice = choose_program(program or DEFAULT_PROGRAM, retriever)
     if choice.inner is not None:
         raise ConfigError(
             f"{program} answers from the catalogue; seed it with the program behind: {choice.inner.spec.name}, ..."
