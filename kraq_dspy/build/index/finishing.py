@@ -253,7 +253,9 @@ class Finishing:
         await asyncio.to_thread(self._keep_questions, questions)
         if not self._index.count(Question):
             self._problems.append(NO_QUESTIONS)
-        self._index.update_manifest(complete=True, settings=self._settings, models=self._parts.models.names())
+        models = self._parts.models
+        schemas = {**self._index.manifest.schemas, **models.schemas()}
+        self._index.update_manifest(complete=True, settings=self._settings, models=models.names(), schemas=schemas)
 
     def _keep_questions(self, questions: Sequence[Question]) -> None:
         self._index.replace(Question, self._marked(questions))
