@@ -5,8 +5,8 @@ nothing but failures happens the fault is not in the items, and the run ends wit
 spent budget, a server that is down) is a KraqError, and does. So a run that was interrupted, in whatever way, is
 started again with the same command, and asks only for what is missing.
 
-Where outcomes stay is a `Keeper`'s affair: the results of an index (`steps/kept.py`), a catalogue (`catalogue/`), a
-file of JSON lines. What runs in threads (the tables of `eval/`) shares `StageFailures` and `concurrency.as_done`.
+Where outcomes stay is a `Keeper`'s affair: the results of an index (`StageResults`), a catalogue, a file of JSON lines.
+What runs in threads (the tables of `eval/`) shares `StageFailures` and `concurrency.as_done`.
 """
 
 import json
@@ -166,7 +166,7 @@ class ProgramRunner:
         plural: str = "",
     ) -> AsyncIterator[Done]:
         """`map_kept` with a program. Its steps without a model of their own ask `lm`; where that is None, the model of
-        `dspy.context` or of their role (`lms.roles.fill_in`).
+        `dspy.context` or of their role (`models.lms.roles.fill_in`).
 
         `journal` keeps the single answers of unfinished items; `plural` says in messages what the items are.
         """

@@ -1,7 +1,7 @@
 """Keeps an index as states: folders that never change once they are complete, and the draft of the next one.
 
     manifest.json    which state is the last complete one, and what it is
-    states/7/        that state: index.db, vectors/, manifest.json, sums.json (see `stores/own_files.py`),
+    states/7/        that state: index.db, vectors/, manifest.json, sums.json (see `store/own_files.py`),
                      and `in-use`, which its readers hold a lock on
     draft/           what a writer is making, or a killed one has left: the next writer goes on with it
     lock             held by the one process that writes
