@@ -308,8 +308,8 @@ class StageResults:
         self._flawed = {failure.item_id for failure in results.failures(stage)}
 
     def fingerprints(self, item: Item) -> dict[str, str]:
-        """By the form in which the model may be asked: one, where that is known, as it is once it was asked. They
-        change with whatever the item's result depends on."""
+        """The fingerprints by the form in which the model may be asked: one, where that is known. They change with
+        whatever the item's result depends on."""
         inputs = json.dumps(dict(item.inputs), sort_keys=True, ensure_ascii=False, default=str)
         return {form: content_id(content_id(*self._key, form), inputs) for form in self._forms()}
 

@@ -272,7 +272,7 @@ def _held(folder: Path, *, alone: bool = False) -> IO[bytes] | None:
 
 
 def _make_in_use(root: Path) -> None:
-    """For a state that the manifest names and that lost its empty file, as some programs that copy folders leave it."""
+    """Make the empty file of a state that lost it, as some programs that copy folders leave it."""
     fields = manifests.read_fields(root)
     folder = root / STATES / (fields.get("state") or "-")
     if (folder / manifests.MANIFEST).exists():
@@ -281,7 +281,8 @@ def _make_in_use(root: Path) -> None:
 
 
 def _hold_newest(root: Path) -> Lease:
-    """For a copy that was made while the index was written: its manifest may be older or newer than its states."""
+    """Hold the newest state of a copy that was made while the index was written: its manifest may be older or newer
+    than its states."""
     for number in reversed(_numbers(root)):
         folder = root / STATES / str(number)
         if (file := _held(folder)) is not None:
