@@ -92,7 +92,8 @@ class Finishing:
         index.replace(Relationship, graph.relationships)
         index.replace(Claim, graph.claims)
         index.replace(Merge, graph.merges)
-        index.results.prune("describe", (each.id for each in (*graph.entities, *graph.relationships)))
+        described = {entity.id for entity in graph.entities} | {link.id for link in graph.relationships}
+        index.results.prune("describe", described)
         former = list(map(_members, index.all(Community))) if self._stable else []
         communities = find_communities(graph.entities, graph.relationships, self._settings.communities, order, former)
         if former:
