@@ -1,58 +1,61 @@
-"""Prints the questions of a tuned generator beside the embedded templates', about the same summaries, unselected.
+"""Prints the questions of a tuned generator beside the templates', about the same communities, unselected.
 
     python benchmarks/questions_beside.py demo.kraq --lm gguf/smollm2-135m --adapter kraq-questions [--questions 50]
 
-Every n-th summary of an index that `kraq demo` made, in their order, each asked about as a build asks: the plainest of
-up to three questions, or the template, which is marked.
+Every n-th community with a summary, in their order, each asked about as a build asks, over a copy of the index; what a
+template asks in the generator's place ends in a star. Without --lm, the templates alone.
 """
 
 import argparse
 import asyncio
-from collections.abc import Sequence
+import shutil
+import tempfile
 from pathlib import Path
 
-import dspy
-
 from kraq_dspy.asset.store.index import Index
-from kraq_dspy.models.lms.adapter import KraqAdapter
-from kraq_dspy.models.lms.roles import make_lm
-from kraq_dspy.programs.kraq.pipeline import KRAQ
-from kraq_dspy.records import Community, Summary
+from kraq_dspy.build.index.build import Builder
+from kraq_dspy.build.index.finishing import Finishing
+from kraq_dspy.records import Community, Entity, Summary
 from kraq_dspy.settings import EMBEDDED, RoleSettings, Settings
-from kraq_dspy.steps.direct import DirectSteps
 
 
-def questions_of(role: RoleSettings, communities: Sequence[Community], summaries: Sequence[Summary]) -> dict[str, str]:
-    """By community; one that the embedded model asks in another's place ends in a star."""
+def questions_of(path: Path, role: RoleSettings, count: int) -> dict[str, str]:
+    """By community id; one that a template asks in a model's place ends in a star."""
 
-    async def asked() -> dict[str, str]:
+    async def asked(copy: Path) -> dict[str, str]:
         settings = Settings(roles={"default": RoleSettings(), "generator": role})
-        questions = KRAQ(settings).questions(communities, summaries, {}, DirectSteps(4), total=len(summaries))
-        return {
-            str(each.community_id): each.text + (" *" if each.model == EMBEDDED != role.model else "")
-            async for each in questions
-        }
+        async with Builder.at(copy, {"settings": settings}) as builder:
+            every = list(builder.index.all(Summary))
+            summaries = every[:: max(1, len(every) // count)][:count]
+            ids = {summary.community_id for summary in summaries}
+            communities = [community for community in builder.index.all(Community) if community.id in ids]
+            finishing, entities = Finishing(builder.parts, []), builder.index.all(Entity)
+            questions = await finishing._ask(communities, summaries, count, entities)
+            star = {question.id: " *" if question.model == EMBEDDED != role.model else "" for question in questions}
+            return {str(question.community_id): question.text + star[question.id] for question in questions}
 
-    with dspy.context(lm=make_lm(role), adapter=KraqAdapter()):
-        return asyncio.run(asked())
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copytree(path, Path(folder) / "copy.kraq")
+        return asyncio.run(asked(Path(folder) / "copy.kraq"))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("index", type=Path)
-    parser.add_argument("--lm", default="gguf/smollm2-135m")
+    parser.add_argument("--lm", default=EMBEDDED)
     parser.add_argument("--adapter")
     parser.add_argument("--questions", type=int, default=50)
     options = parser.parse_args()
-    with Index.open(options.index) as index:
-        communities, every = list(index.all(Community)), list(index.all(Summary))
-    summaries = every[:: max(1, len(every) // options.questions)][: options.questions]
+    templates = questions_of(options.index, RoleSettings(), options.questions)
+    if options.lm == EMBEDDED:
+        print("\n".join(templates.values()))
+        return
     role = RoleSettings(model=options.lm, adapter=options.adapter, max_tokens=60, temperature=0)
-    tuned = questions_of(role, communities, summaries)
-    templates = questions_of(RoleSettings(), communities, summaries)
-    print(f"{len(summaries)} of {len(every)} summaries\n\n| tuned | template |\n|---|---|")
-    for summary in summaries:
-        print(f"| {tuned[summary.community_id]} | {templates[summary.community_id]} |")
+    tuned = questions_of(options.index, role, options.questions)
+    with Index.open(options.index) as index:
+        print(f"{len(tuned)} of {index.count(Summary)} summaries\n\n| tuned | template |\n|---|---|")
+    for community_id, question in tuned.items():
+        print(f"| {question} | {templates[community_id]} |")
 
 
 if __name__ == "__main__":

@@ -1,11 +1,10 @@
 """Loads a server with many clients for a minute, against the stand-in model.
 
-    python benchmarks/serve_load.py [--clients 50] [--seconds 60] [--workers 2 ...] [--json]
+    python benchmarks/serve_load.py [--clients 50] [--seconds 60] [--json]
 
 The bundled passages' first 200 are indexed with the stand-in; then `kraq serve` runs in a process of its own, and each
 client asks one request after the other: half of them answers (a third of these streamed), the rest searches, questions
-and communities. No request may fail; times are from the request to the end of its answer. `--workers` may name several
-numbers: each is measured over the same index, one after the other. Memory is the sum of the processes' peaks.
+and communities. No request may fail; times are from the request to the end of its answer.
 """
 
 import argparse
@@ -44,10 +43,10 @@ def read_lines(name: str, count: int) -> list[dict[str, Any]]:
 
 
 @contextmanager
-def served(index: Path, model: str, url: str, workers: int) -> Iterator[tuple[str, int]]:
+def served(index: Path, model: str, url: str) -> Iterator[tuple[str, int]]:
     """The server's address and process id."""
-    command = [sys.executable, "-m", "kraq_dspy", "serve", str(index), "--port", "0", "--rate", "0"]
-    command += ["--at-once", "32", "--lm", model, "--api-base", url, "--workers", str(workers)]
+    command = [sys.executable, "-m", "kraq_dspy", "serve", str(index), "--port", "0"]
+    command += ["--at-once", "32", "--lm", model, "--api-base", url]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
@@ -120,7 +119,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--clients", type=int, default=50)
     parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--workers", type=int, nargs="+", default=[1])
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     documents = [Document(row["id"], row["title"], row["text"]) for row in read_lines("corpus.jsonl", 200)]
@@ -130,33 +128,27 @@ def main() -> None:
         settings = Settings(roles={"default": RoleSettings(model=model, api_base=server.url)})
         build_index(documents, Path(folder) / "load.kraq", settings=settings)
         server.configure(latency_ms=LATENCY_MS)
-        runs = [measured(Path(folder) / "load.kraq", model, server.url, questions, options, n) for n in options.workers]
-    if options.json:
-        print(json.dumps(runs, indent=2))
-    else:
-        for run in runs:
-            show(run)
-    if failures := {kind: count for run in runs for kind, count in run["failures"].items()}:
-        sys.exit(f"Requests failed: {failures}")
+        run = measured(Path(folder) / "load.kraq", model, server.url, questions, options)
+    print(json.dumps(run, indent=2)) if options.json else show(run)
+    if run["failures"]:
+        sys.exit(f"Requests failed: {run['failures']}")
 
 
-def measured(
-    index: Path, model: str, url: str, questions: list[str], options: argparse.Namespace, workers: int
-) -> dict[str, Any]:
-    with served(index, model, url, workers) as (address, pid):
+def measured(index: Path, model: str, url: str, questions: list[str], options: argparse.Namespace) -> dict[str, Any]:
+    with served(index, model, url) as (address, pid):
         started = time.monotonic()
         rows, failures = asyncio.run(load(address, questions, options.clients, options.seconds))
         seconds, peak = time.monotonic() - started, memory_mb(pid)
     requests = sum(row["requests"] for row in rows.values())
     return {
-        "machine": machine(), "load_average": os.getloadavg()[0], "workers": workers, "clients": options.clients,
+        "machine": machine(), "load_average": os.getloadavg()[0], "clients": options.clients,
         "seconds": seconds, "model_latency_ms": LATENCY_MS, "requests": requests, "per_second": requests / seconds,
         "failures": dict(failures), "peak_mb": peak, "kinds": rows,
     }  # fmt: skip
 
 
 def show(run: dict[str, Any]) -> None:
-    print(f"{run['machine']}, load average {run['load_average']:.1f}; {run['workers']} workers")
+    print(f"{run['machine']}, load average {run['load_average']:.1f}")
     print(f"{run['clients']} clients for {run['seconds']:.0f} s, {run['model_latency_ms']:.0f} ms a model call")
     failed = sum(run["failures"].values())
     print(

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 def prediction_lines(choice: "ProgramChoice", prediction: "dspy.Prediction") -> Iterator[Text]:
     """What is shown of the prediction; of a program of another package, the keys that its declaration names."""
+    if prediction.get("source") == "catalogue" and "search" not in prediction:
+        yield Text(f"prepared in the catalogue: entry {prediction.entry.number}")
+        return
     show = LINES.get(choice.spec.name)
     if show is not None:
         yield from show(prediction)

@@ -20,7 +20,7 @@ from kraq_dspy.models.lms.adapter import possible_forms
 from kraq_dspy.models.lms.kraq_lm import KraqLM
 from kraq_dspy.models.lms.local_models import with_adapter
 from kraq_dspy.models.lms.meter import Answer, TappedJournal
-from kraq_dspy.models.lms.roles import LanguageModels, make_lm
+from kraq_dspy.models.lms.roles import LanguageModels, configured_lm, make_lm
 from kraq_dspy.ports import Progress
 from kraq_dspy.records import Usage
 from kraq_dspy.settings import RoleSettings
@@ -68,7 +68,7 @@ class RaySteps(StoredSteps):
     async def map(
         self, stage: str, role: str, program: dspy.Module, items: Items, *, total: int | None = None
     ) -> AsyncIterator[Done]:
-        if self.models.given(role) or dspy.settings.lm:
+        if self.models.given(role) or configured_lm():
             raise ConfigError(
                 f"The model {self.models.name(role)!r} is an object of this process, and a cluster cannot be sent one: "
                 "name the model of the role in the settings (kraq.toml)."

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
-from contextlib import aclosing, contextmanager
+from contextlib import ExitStack, aclosing, contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.instructed import InstructedStore
 from kraq_dspy.asset.store.served_answers import ServedAnswers
 from kraq_dspy.asset.store.sync import TextVectors
+from kraq_dspy.build.catalogue.review import evidence_for
 from kraq_dspy.build.catalogue.sources import present_sources
 from kraq_dspy.build.prepare.calibrate import proxy_threshold
 from kraq_dspy.build.prepare.graph import IndexGraph, entity_vectors, report_vectors, sentence_vectors
@@ -28,20 +29,20 @@ from kraq_dspy.build.prepare.instructed import open_precomputed
 from kraq_dspy.build.prepare.k2rag import SummarisedCorpus, open_summarised, shortener
 from kraq_dspy.build.prepare.qa_pairs import StoredPairs
 from kraq_dspy.build.prepare.raptor import open_tree
-from kraq_dspy.errors import ConfigError, KraqError
+from kraq_dspy.errors import ConfigError, KraqError, UnknownRecordError
 from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.models.embedders.cross_encoder import CrossEncoderReranker
 from kraq_dspy.models.embedders.instructed import load_instructed_embedder
 from kraq_dspy.models.embedders.text_encoder import EmbedderLike, as_embedder
 from kraq_dspy.models.lms.envelope import Flaw, flaws_heard, with_flaws
 from kraq_dspy.models.lms.meter import within_span
-from kraq_dspy.models.lms.roles import LanguageModels, ModelsLike, answerer_for, as_models, fill_in, own_adapter
+from kraq_dspy.models.lms.roles import LanguageModels, ModelsLike, answerer_for, as_models, fill_in, lent, own_adapter
 from kraq_dspy.models.lms.vllm_server import make_prompt_scorer
 from kraq_dspy.ports import Embedder, InstructedEmbedder, PromptScorer, Retriever
 from kraq_dspy.programs.k2rag import Shorten
 from kraq_dspy.programs.retrievers import KnownMetadata, NearestQuestions, QuestionCommunities, SummaryTree
 from kraq_dspy.programs.shared.state import load_state
-from kraq_dspy.records import Chunk, Community, Entity, Question
+from kraq_dspy.records import Chunk, Community, Entity, Hit, Question
 from kraq_dspy.settings import Settings
 from kraq_dspy.workspace.choices import (
     DEFAULT_PROGRAM,
@@ -72,6 +73,7 @@ class Workspace:
         self.embedder = embedder
         self.models = models
         self._programs: dict[str, dspy.Module] = {}  # those that `ask` made, by name
+        self._block = ExitStack()  # what holds within `with`
 
     def __repr__(self) -> str:
         return f"Workspace({str(self.index.path)!r})"
@@ -125,9 +127,19 @@ class Workspace:
         self.index.close()
 
     def __enter__(self) -> "Workspace":
+        """Until the end of the block DSPy's own modules ask the workspace's answerer, unless a model is configured.
+
+        with kraq.Workspace.open("docs.kraq") as space:
+            dspy.Predict("passages, question -> answer")(passages=..., question=...)
+        """
+        try:
+            self._block.enter_context(lent(self.models))
+        except KraqError as error:  # a key that is not set; to retrieve needs no model
+            logger.info("DSPy's own modules have no model: %s", error)
         return self
 
     def __exit__(self, *exc_info: object) -> None:
+        self._block.close()
         self.close()
 
     @cached_property
@@ -340,6 +352,27 @@ class Workspace:
                         yield await asyncio.to_thread(self._followed, prediction, question, next_questions)
                     elif isinstance(value, PARTS):
                         yield value
+
+    def prepared(self, question: str) -> dspy.Prediction | None:
+        """The catalogue's approved answer to a question that is there word for word, with its passages; None without.
+
+        `kraq catalogue seed DIR --starters 12 --approve` prepares those to the starters, and `kraq ask`, `chat`,
+        `serve` and `explore` give them at once where nobody chose a program.
+
+        >>> space.prepared(space.starters(1)[0].text).hits  # doctest: +SKIP
+        """
+        question = normalised(question)
+        there = (self.index.path / CATALOGUE).is_file()
+        entry = self.answers.exact(question) if there else None
+        if entry is None:
+            return None
+        try:
+            chunks = self.index.get(Chunk, [each.chunk_id for each in evidence_for(self.index, entry)])
+        except UnknownRecordError:  # its documents were cut anew
+            chunks = []
+        hits = [Hit(chunk, 1.0, question, "prepared") for chunk in chunks]
+        prediction = dspy.Prediction(answer=entry.answer, hits=hits, entry=entry, source="catalogue")
+        return self._followed(prediction, question, NEXT)
 
     def starters(self, count: int = 12) -> list[SuggestedQuestion]:
         """Questions to begin with: each answerable here, no two alike, together covering most of the corpus."""

@@ -190,6 +190,27 @@ def test_a_module_of_ones_own_asks_the_workspaces_model_and_a_configured_one_is_
             assert space.ask(QUESTION, own, next_questions=0).answer == "configured"
 
 
+def test_dspys_own_modules_ask_the_workspaces_answerer_inside_the_block_alone(built: Path) -> None:
+    answerer = DummyLM([{"answer": "lent"}] * 3)
+    plain = dspy.Predict("question -> answer")
+    with Workspace.open(built, models={"answerer": answerer}):
+        assert plain(question=QUESTION).answer == "lent"
+        with dspy.context(lm=DummyLM([{"answer": "configured"}])):
+            assert plain(question=QUESTION).answer == "configured"
+        with Workspace.open(built, models=DummyLM([{"answer": "of the inner one"}])):
+            assert plain(question=QUESTION).answer == "of the inner one"
+        assert plain(question=QUESTION).answer == "lent"
+    assert dspy.settings.lm is None
+
+
+def test_a_lent_model_does_not_stand_in_for_a_role_with_settings_of_its_own(built: Path) -> None:
+    small = RoleSettings(model="hosted_vllm/small", api_base="http://localhost:1/v1")
+    settings = Settings(roles={**Settings().roles, "drafter": small})
+    with Workspace.open(built, settings=settings) as space:
+        assert space.models["drafter"].model == space.models.name("drafter") == "hosted_vllm/small"
+        assert space.models["judge"].model == "embedded"
+
+
 def test_a_word_alone_is_a_question_even_where_a_program_is_called_so(built: Path) -> None:
     with Workspace.open(built) as space, pytest.raises(ConfigError, match="There is no program 'Who"):
         space.ask("traditional", "Who lived in London?")

@@ -12,12 +12,12 @@ from rich.padding import Padding
 from rich.panel import Panel
 from rich.text import Text
 
+from kraq_dspy._internal.options import options_of
 from kraq_dspy.apps.cli.logs import tell_what_is_cut_off
 from kraq_dspy.apps.cli.options import ChosenProgram, IndexDir, Json, Models, opened
 from kraq_dspy.apps.cli.terminal import counted, note, output, print_json, printable, say, short
 from kraq_dspy.apps.lines import prediction_lines
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.programs.shared.spec import options_of
 
 if TYPE_CHECKING:
     import dspy
@@ -61,10 +61,12 @@ def ask(
     tell_what_is_cut_off()
     with opened(index_dir, models) as space:
         note_scarce(space, choice)
-        program = space.make_program(choice)
-        if program_state is not None:
-            space.load_state(program, program_state)
-        answer = asked(space, program, question, stream=stream and not json)
+        answer = space.prepared(question) if chosen.is_default and program_state is None else None
+        if answer is None:
+            program = space.make_program(choice)
+            if program_state is not None:
+                space.load_state(program, program_state)
+            answer = asked(space, program, question, stream=stream and not json)
         model = space.models[choice.role].model
     if json:
         print_json(answer_fields(question, choice.spec.name, model, answer))
@@ -130,7 +132,8 @@ def show_answer(
     """The answer, what the program says it rests on, and the best `evidence` passages of all queries in turn."""
     output.print(short(question, 1000), style="bold")
     text = Text(printable(answer.answer).strip())
-    output.print(Panel(text, subtitle=f"{choice.spec.name}, {model}", subtitle_align="left"))
+    from_whom = f"{choice.spec.name}, {model}" if answer.get("source") != "catalogue" else "prepared answer"
+    output.print(Panel(text, subtitle=from_whom, subtitle_align="left"))
     for flaw in answer.get("flaws", ()):
         note(flaw)
     for line in prediction_lines(choice, answer):

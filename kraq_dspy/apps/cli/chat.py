@@ -90,7 +90,8 @@ class Session:
             raise ConfigError(f"{line!r} is no command here: {HELP}.")
         else:
             self.history.append(line)
-            answer = asked(self.space, self.program, line, stream=self.stream)
+            prepared = self.space.prepared(line) if self.chosen.is_default else None
+            answer = prepared or asked(self.space, self.program, line, stream=self.stream)
             self.suggested = answer.get("next_questions") or ()
             show_answer(line, self.choice, self.space.models[self.choice.role].model, answer, self.evidence)
 

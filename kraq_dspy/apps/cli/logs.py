@@ -3,7 +3,6 @@
 import json
 import logging
 import sys
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -31,34 +30,13 @@ class JsonFormatter(logging.Formatter):
 
 
 class _StandardError(logging.Handler):
-    """Writes to what standard error is at the time. `sends_spans` says whether `--otel` was given beside it."""
-
-    sends_spans = False
+    """Writes to what standard error is at the time."""
 
     def emit(self, record: logging.LogRecord) -> None:
         print(self.format(record), file=sys.stderr, flush=True)
 
 
 _handler = _StandardError()
-
-
-@dataclass(frozen=True)
-class Logs:
-    """How this process logs, for those that it starts."""
-
-    verbose: bool
-    as_json: bool
-    spans: bool
-
-    @classmethod
-    def here(cls) -> "Logs":
-        as_json = isinstance(_handler.formatter, JsonFormatter)
-        return cls(logging.getLogger().level == logging.INFO, as_json, _handler.sends_spans)
-
-    def set_up(self) -> None:
-        set_up_logs(verbose=self.verbose, as_json=self.as_json)
-        if self.spans:
-            set_up_spans()
 
 
 def set_up_logs(*, verbose: bool, as_json: bool) -> None:
@@ -90,7 +68,6 @@ def set_up_spans() -> None:
         from opentelemetry.sdk.resources import Resource
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
-    _handler.sends_spans = True
     provider = TracerProvider(resource=Resource.create({"service.name": "kraq"}))
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
     trace.set_tracer_provider(provider)  # the provider flushes at exit

@@ -240,17 +240,6 @@ class Limits:
         typer.Option(min=0, metavar="MONEY", help="The same for money; prices stand in kraq.toml, by role."),
     ] = None
 
-    def divided(self, parts: int) -> "Limits":
-        """Those of each of several processes. Raises ConfigError where nothing would be left."""
-        each = Limits(
-            None if self.max_calls is None else self.max_calls // parts,
-            None if self.max_tokens is None else self.max_tokens // parts,
-            None if self.max_cost is None else self.max_cost / parts,
-        )
-        if (self.max_calls and not each.max_calls) or (self.max_tokens and not each.max_tokens):
-            raise ConfigError(f"The limits cannot be divided among {parts} workers: take fewer --workers.")
-        return each
-
     def of(self, settings: "Settings") -> "MeterLimits | None":
         """With the prices that the settings give; None where nothing is limited."""
         from kraq_dspy.models.lms.meter import Limits as MeterLimits
@@ -265,13 +254,15 @@ def _list_programs(is_wanted: bool) -> None:
     """Prints what there is to choose from, with the options of each, and ends."""
     if not is_wanted:
         return
-    from kraq_dspy.programs.shared.spec import options_of
+    from kraq_dspy._internal.options import options_of
+    from kraq_dspy.workspace.choices import DEFAULT_PROGRAM
     from kraq_dspy.workspace.registry import PROGRAMS, RETRIEVERS
 
     for title, flag, specs in (("Programs", "-P", PROGRAMS), ("Retrievers", "--retriever-option", RETRIEVERS)):
         say(f"{title}; options by {flag} NAME=VALUE", style="bold")
         for spec in specs:
-            say((f"  {spec.name}  ", "cyan"), spec.help)
+            is_default = " (default)" if spec.name == DEFAULT_PROGRAM else ""
+            say((f"  {spec.name}  ", "cyan"), spec.help, is_default)
             for each in options_of(spec.options).values():
                 default = "" if each.is_required or each.default is None else f"={each.default}"
                 say((f"      {each.name}{default}  ", "dim"), each.help)
@@ -284,7 +275,7 @@ class ChosenProgram:
 
     program: Annotated[
         str | None,
-        typer.Option("--program", "-p", help="What answers; --programs lists them.", show_default="combined"),
+        typer.Option("--program", "-p", help="What answers; --programs lists them."),
     ] = None
     retriever: Annotated[
         str | None,
@@ -310,6 +301,11 @@ class ChosenProgram:
             help="List programs, retrievers and their options, and exit.",
         ),
     ] = False
+
+    @property
+    def is_default(self) -> bool:
+        """Whether nobody chose anything, so that an answer that was prepared will do."""
+        return not any(dataclasses.astuple(self))
 
     def choice(self) -> "ProgramChoice":
         """Raises ConfigError before anything is opened."""

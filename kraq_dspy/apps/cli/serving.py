@@ -2,31 +2,27 @@
 
 import os
 import sys
-import tempfile
 import threading
 import webbrowser
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich import filesize
 
 from kraq_dspy.apps.cli import INTERRUPTED
-from kraq_dspy.apps.cli.logs import Logs, tell_what_is_cut_off
+from kraq_dspy.apps.cli.logs import tell_what_is_cut_off
 from kraq_dspy.apps.cli.options import IndexDir, Limits, Models, opened, require_writable_file
-from kraq_dspy.apps.cli.terminal import command, counted, errors, note, output, say
-from kraq_dspy.errors import KraqError, needs
+from kraq_dspy.apps.cli.terminal import command, counted, note, output, say
+from kraq_dspy.errors import needs
 
 if TYPE_CHECKING:
     from kraq_dspy.apps.serve.guard import ServeSettings
     from kraq_dspy.apps.serve.served import Served
 
 PORT = 8377
-CANNOT_START = 3
-"""uvicorn's exit code of a worker in whose place it starts no other."""
 
 
 def serve(
@@ -49,12 +45,6 @@ def serve(
     edit: Annotated[bool, typer.Option(help="Let the catalogue be reviewed.")] = False,
     at_once: Annotated[int, typer.Option(min=1, help="Questions answered at the same time.")] = 8,
     waiting: Annotated[int, typer.Option(min=0, help="Questions that may wait; the next one is refused (503).")] = 64,
-    workers: Annotated[
-        int, typer.Option(min=1, help="Processes that answer; --at-once and limits are divided among them.")
-    ] = 1,
-    rate: Annotated[
-        float, typer.Option(min=0, help="Requests of one client a second; more are refused (429). 0: no bound.")
-    ] = 20.0,
     max_body: Annotated[int, typer.Option(min=1, metavar="KB", help="Largest request.")] = 1024,
     allow_host: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="A name by which it may be called; repeatable.")
@@ -72,12 +62,9 @@ def serve(
     from kraq_dspy.apps.serve.guard import ServeSettings
 
     settings = ServeSettings(
-        host=host, port=port, token=token or None, edit=edit, body_bytes=max_body * 1024, rate=rate, at_once=at_once,
-        waiting=waiting, hosts=tuple(allow_host or ()), origins=tuple(allow_origin or ()), workers=workers,
+        host=host, port=port, token=token or None, edit=edit, body_bytes=max_body * 1024, at_once=at_once,
+        waiting=waiting, hosts=tuple(allow_host or ()), origins=tuple(allow_origin or ()),
     )  # fmt: skip
-    if workers > 1:
-        _serve_with_workers(index_dirs, models, limits.divided(workers), settings)
-        return
     with _opened_all(index_dirs, models, limits, edit=edit) as indexes:
         _run(indexes, settings)
 
@@ -112,7 +99,7 @@ def explore(
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
     with _opened_all([index_dir], models, limits, edit=edit) as indexes:
-        _run(indexes, ServeSettings(port=port, edit=edit, rate=0), next_free=True, started=started)
+        _run(indexes, ServeSettings(port=port, edit=edit), next_free=True, started=started)
 
 
 def _require_server(purpose: str) -> None:
@@ -164,53 +151,7 @@ def _run(
         at_once_at_the_end(lambda: run(app, listening, started=tell))
 
 
-@dataclass(frozen=True)
-class Worker:
-    """Makes the application in a worker of `kraq serve --workers`, which opens the indexes for itself."""
-
-    index_dirs: tuple[Path, ...]
-    models: Models
-    limits: Limits
-    settings: "ServeSettings"
-    logs: Logs
-
-    def __call__(self) -> Any:
-        self.logs.set_up()
-        from kraq_dspy.apps.serve.app import make_app
-        from kraq_dspy.apps.serve.server import end_with_parent
-
-        end_with_parent()
-        stack = ExitStack()
-
-        def ended() -> None:
-            stack.close()
-            os._exit(0)  # without waiting for answers that nobody waits for any more
-
-        try:
-            indexes = stack.enter_context(
-                _opened_all(self.index_dirs, self.models, self.limits, edit=self.settings.edit)
-            )
-            return make_app(indexes, self.settings.of_worker(), ended=ended)
-        except KraqError as error:
-            errors.print(f"Error: {error}", markup=False)
-            sys.exit(CANNOT_START)
-
-
-def _serve_with_workers(index_dirs: Sequence[Path], models: Models, limits: Limits, settings: "ServeSettings") -> None:
-    """As `_run`, in `settings.workers` processes besides this one, which opens the indexes only to see that it can."""
-    from kraq_dspy.apps.serve.server import address_of, bound, run_workers
-
-    with bound(settings.host, settings.port) as listening, tempfile.TemporaryDirectory(prefix="kraq-serve-") as folder:
-        with _opened_all(index_dirs, models, limits) as indexes:
-            listening.listen(2048)  # who comes before the workers are ready waits
-            say_started(indexes, address_of(listening), f"{settings.workers} workers")
-        os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // settings.workers)))
-        os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder  # read by the workers: they count together
-        make_app = Worker(tuple(index_dirs), models, limits, settings, Logs.here())
-        run_workers(make_app, listening, settings.workers)
-
-
-def say_started(indexes: "Served", address: str, *more: str) -> None:
+def say_started(indexes: "Served", address: str) -> None:
     for each in indexes:
         if not each.index.manifest.complete:
             note(f"{each.name} is unfinished; go on: {command('resume', each.index.path)}")
@@ -219,7 +160,7 @@ def say_started(indexes: "Served", address: str, *more: str) -> None:
         f"{counted(each.index.counts()['chunks'], 'passage')}"
         for each in indexes
     ]
-    for line in (*contents, *more, f"{address}  (Ctrl-C ends it)"):
+    for line in (*contents, f"{address}  (Ctrl-C ends it)"):
         output.print(line, markup=False)
 
 

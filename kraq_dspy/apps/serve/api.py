@@ -3,7 +3,7 @@
 A function that waits for models is a coroutine; the others read the index and run in threads.
 """
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
@@ -53,6 +53,7 @@ from kraq_dspy.asset.store.catalogue import Catalogue
 from kraq_dspy.build.catalogue.review import answer, approve, evidence_for, source_states, waiting
 from kraq_dspy.errors import CatalogueConflictError, CatalogueError, UnknownRecordError
 from kraq_dspy.records import CatalogueEntry
+from kraq_dspy.workspace.choices import DEFAULT_PROGRAM
 
 Json = dict[str, Any]
 GONE = 499
@@ -96,6 +97,8 @@ class Api:
             listed = [each for each in listed if each.level == query.level]
         if query.telling:
             listed = [each for each in listed if each.question or each.n_children]
+        if query.single is not None:
+            listed = [each for each in listed if (each.n_passages == 1) is query.single]
         return listing.page_of(listed, query, asdict)
 
     @get(
@@ -190,7 +193,10 @@ class Api:
     )
     async def ask(self, request: Request, body: AskRequest) -> Any:
         """Raises RequestError before anything is answered; later, a stream says what went wrong as an event."""
-        asking = await self._asked(self.served[body.index], body.program, body.question, body.retriever, body.options)
+        program = body.program or DEFAULT_PROGRAM
+        asking = await self._asked(self.served[body.index], program, body.question, body.retriever, body.options)
+        if not (body.program or body.retriever or body.options):
+            asking = replace(asking, may_be_prepared=True)
         self.slots.require_free()
         if body.stream:
             return self._streaming(asking, (server_sent(*each) async for each in stream(asking)))

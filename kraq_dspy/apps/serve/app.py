@@ -36,8 +36,8 @@ BODY_S = 30.0
 ROUTE = "kraq_route"
 
 
-def make_app(served: Served, settings: ServeSettings, *, ended: Callable[[], None] = lambda: None) -> ASGIApp:
-    """The ASGI application of these indexes; `ended` is called when it has been shut down."""
+def make_app(served: Served, settings: ServeSettings) -> ASGIApp:
+    """The ASGI application of these indexes."""
     api = Api(served, settings)
 
     @asynccontextmanager
@@ -50,7 +50,6 @@ def make_app(served: Served, settings: ServeSettings, *, ended: Callable[[], Non
             for each in served:
                 await each.space.models.aclose()
             pool.shutdown(wait=False, cancel_futures=True)
-            ended()
 
     document = json.dumps(openapi(ENDPOINTS, settings.token is not None)).encode()
     routes = [Route(each.path, _handler(api, each), methods=[each.method]) for each in ENDPOINTS]

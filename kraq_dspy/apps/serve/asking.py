@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import aclosing
@@ -11,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
-from prometheus_client.multiprocess import MultiProcessCollector
 from starlette.requests import Request
 from starlette.types import Receive
 
@@ -40,7 +38,7 @@ CANCEL_S = 1.0
 class AnswerSlots:
     """Bounds the questions that are answered at the same time, and those that wait for it.
 
-    `changed` is called when their numbers change, `spent` with the name of an index and what a model took for it.
+    `spent` is called with the name of an index and what a model took for it.
     """
 
     def __init__(self, at_once: int, waiting: int) -> None:
@@ -48,7 +46,6 @@ class AnswerSlots:
         self.most_waiting = waiting
         self.in_use = 0
         self.waiting = 0
-        self.changed: Callable[[], None] = lambda: None
         self.spent: Callable[[str, Usage], None] = lambda index, usage: None
         self.free = asyncio.Semaphore(at_once)
 
@@ -56,11 +53,6 @@ class AnswerSlots:
         """Raises RequestError where too many wait already."""
         if self.free.locked() and self.waiting >= self.most_waiting:
             raise busy(f"{self.in_use} questions are being answered and {self.waiting} wait.", 5)
-
-    def count(self, *, in_use: int = 0, waiting: int = 0) -> None:
-        self.in_use += in_use
-        self.waiting += waiting
-        self.changed()
 
 
 class Slot:
@@ -72,13 +64,13 @@ class Slot:
 
     async def __aenter__(self) -> None:
         self.slots.require_free()
-        self.slots.count(waiting=1)
+        self.slots.waiting += 1
         try:
             await self.slots.free.acquire()
         finally:
-            self.slots.count(waiting=-1)
+            self.slots.waiting -= 1
         self._is_held = True
-        self.slots.count(in_use=1)
+        self.slots.in_use += 1
 
     async def __aexit__(self, *exc_info: object) -> None:
         self.leave()
@@ -86,19 +78,26 @@ class Slot:
     def leave(self) -> None:
         if self._is_held:
             self._is_held = False
-            self.slots.count(in_use=-1)
+            self.slots.in_use -= 1
             self.slots.free.release()
 
 
 @dataclass(frozen=True)
 class ProgramCall:
-    """A question to a program of an index; `choice` says which program with which options."""
+    """A question to a program of an index; `choice` says which program with which options. Where it `may_be_prepared`,
+    an answer of the catalogue goes before the program's."""
 
     served: ServedIndex
     choice: ProgramChoice
     program: "dspy.Module"
     question: str
     slot: Slot
+    may_be_prepared: bool = False
+
+    async def prepared(self) -> "dspy.Prediction | None":
+        if not self.may_be_prepared:
+            return None
+        return await asyncio.to_thread(self.served.space.prepared, self.question)
 
 
 class UsageCount:
@@ -120,7 +119,7 @@ async def ask(call: ProgramCall) -> dict[str, Any]:
     async with call.slot:
         with working_on(STAGE, uuid4().hex, count.journal):
             started = time.perf_counter()
-            prediction = await call.served.space.aask(call.question, call.program)
+            prediction = await call.prepared() or await call.served.space.aask(call.question, call.program)
             return await asyncio.to_thread(_answer_json, call, prediction, count.usage, time.perf_counter() - started)
 
 
@@ -135,6 +134,9 @@ async def stream(call: ProgramCall) -> AsyncGenerator[tuple[str, dict[str, Any]]
         async with call.slot:
             with working_on(STAGE, uuid4().hex, count.journal):
                 started = time.perf_counter()
+                if prepared := await call.prepared():
+                    yield "answer", await asyncio.to_thread(_answer_json, call, prepared, count.usage, 0.0)
+                    return
                 async with aclosing(call.served.space.astream(call.question, call.program)) as values:
                     async for value in values:
                         if isinstance(value, StatusMessage):
@@ -242,55 +244,35 @@ def plain(value: Any) -> Any:
     return str(value)
 
 
-FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
 
 
 class Metrics:
-    """Labels are routes, programs and states, never what a client sent: their number is bounded.
-
-    Where prometheus_client's variable for several processes is set, each writes its counts into that folder, and any
-    of them tells those of all.
-    """
+    """Counts for Prometheus. Labels are routes, programs and states, never what a client sent: their number is
+    bounded."""
 
     def __init__(self, slots: AnswerSlots) -> None:
-        self.registry = CollectorRegistry()
-        self.requests = Counter(
-            "kraq_requests", "Requests answered.", ("method", "route", "status"), registry=self.registry
-        )
+        own: dict[str, Any] = {"registry": CollectorRegistry()}
+        self.registry = own["registry"]
+        self.requests = Counter("kraq_requests", "Requests answered.", ("method", "route", "status"), **own)
         self.seconds = Histogram(
-            "kraq_request_seconds",
-            "Time to the end of an answer.",
-            ("route",),
-            buckets=_SECONDS,
-            registry=self.registry,
+            "kraq_request_seconds", "Time to the end of an answer.", ("route",), buckets=_SECONDS, **own
         )
-        self.questions = Counter(
-            "kraq_questions", "Questions by outcome.", ("program", "outcome"), registry=self.registry
-        )
-        calls = Counter("kraq_model_calls", "Answered calls of models.", ("index",), registry=self.registry)
-        tokens = Counter("kraq_model_tokens", "Tokens of models.", ("index", "kind"), registry=self.registry)
-        in_use = self._gauge("kraq_questions_in_progress", "Questions being answered.")
-        waiting = self._gauge("kraq_questions_waiting", "Questions that wait for a place.")
-
-        def count_slots() -> None:
-            in_use.set(slots.in_use)
-            waiting.set(slots.waiting)
+        self.questions = Counter("kraq_questions", "Questions by outcome.", ("program", "outcome"), **own)
+        calls = Counter("kraq_model_calls", "Answered calls of models.", ("index",), **own)
+        tokens = Counter("kraq_model_tokens", "Tokens of models.", ("index", "kind"), **own)
+        in_use = Gauge("kraq_questions_in_progress", "Questions being answered.", **own)
+        waiting = Gauge("kraq_questions_waiting", "Questions that wait for a place.", **own)
+        in_use.set_function(lambda: slots.in_use)
+        waiting.set_function(lambda: slots.waiting)
 
         def count_usage(index: str, usage: Usage) -> None:
             calls.labels(index).inc(usage.calls)
             tokens.labels(index, "prompt").inc(usage.prompt_tokens)
             tokens.labels(index, "completion").inc(usage.completion_tokens)
 
-        slots.changed, slots.spent = count_slots, count_usage
-        self._shown = self.registry
-        if FOLDER in os.environ:
-            self._shown = CollectorRegistry()
-            MultiProcessCollector(self._shown)  # type: ignore[no-untyped-call]
+        slots.spent = count_usage
 
     def text(self) -> bytes:
-        return generate_latest(self._shown)
-
-    def _gauge(self, name: str, documentation: str) -> Gauge:
-        return Gauge(name, documentation, registry=self.registry, multiprocess_mode="livesum")
+        return generate_latest(self.registry)

@@ -23,7 +23,6 @@ from kraq_dspy.errors import (
     ServerDownError,
     UnknownRecordError,
 )
-from kraq_dspy.workspace.choices import DEFAULT_PROGRAM
 
 Answer = TypeVar("Answer", bound=Callable[..., Any])
 
@@ -75,7 +74,6 @@ _REFUSED = {
     "404": "There is no such record, index or program.",
     "413": "The request is too large.",
     "422": "A value is missing, unknown or out of range.",
-    "429": "Too many requests; Retry-After says when.",
     "503": "Busy, or an index is just being changed; Retry-After says when.",
 }
 
@@ -179,6 +177,7 @@ class CommunitiesQuery(PageQuery):
     level: Annotated[int | None, Field(ge=0, description="Only this level; 0 is the broadest.")] = None
     parent: Annotated[str | None, Field(description="Only those within this community.")] = None
     telling: Annotated[bool, Field(description="Only those with a question, or with others inside.")] = False
+    single: Annotated[bool | None, Field(description="Only those of a single passage, or (false) of several.")] = None
 
 
 class EntitiesQuery(PageQuery):
@@ -213,7 +212,10 @@ class AskRequest(BaseModel):
     model_config = ConfigDict(extra="forbid", json_schema_extra={"example": {"question": "Who wrote Ulysses?"}})
 
     question: Annotated[str, Field(min_length=1, max_length=QUESTION)]
-    program: Annotated[str, Field(max_length=100, description="One of those that /api/status lists.")] = DEFAULT_PROGRAM
+    program: Annotated[
+        str | None,
+        Field(max_length=100, description="One of /api/status; without one a prepared answer or the default."),
+    ] = None
     retriever: Annotated[str | None, Field(max_length=200, description="What finds the passages.")] = None
     options: Annotated[dict[str, int | float | bool | str | None], Field(description="Of the program: {'k': 10}.")] = {}
     index: str | None = None
@@ -274,9 +276,8 @@ def not_found(what: str, name: str) -> RequestError:
     return RequestError(404, "not_found", f"There is no {what} {name[:80]!r} in this index.")
 
 
-def busy(message: str, seconds: int, *, status: int = 503) -> RequestError:
-    code = "too_many_requests" if status == 429 else "busy"
-    return RequestError(status, code, f"{message} Try again in {seconds} s.", {"Retry-After": str(seconds)})
+def busy(message: str, seconds: int) -> RequestError:
+    return RequestError(503, "busy", f"{message} Try again in {seconds} s.", {"Retry-After": str(seconds)})
 
 
 _OF_KINDS: tuple[tuple[type[BaseException], int, str, str], ...] = (

@@ -3,7 +3,6 @@
 import asyncio
 import errno
 import logging
-import multiprocessing
 import os
 import signal
 import socket
@@ -15,7 +14,6 @@ from typing import Any
 
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
-from uvicorn.supervisors.multiprocess import Multiprocess
 
 from kraq_dspy.errors import ConfigError
 
@@ -94,30 +92,7 @@ def run(
         raise KeyboardInterrupt
 
 
-def run_workers(make_app: Callable[[], Any], listening: socket.socket, count: int) -> None:
-    """Serve with `count` processes under uvicorn's supervisor. Raises KeyboardInterrupt after Ctrl-C.
-
-    `make_app` is pickled, and makes the application in each process.
-    """
-    supervisor = _Supervisor(_config(make_app, factory=True, workers=count), [listening])
-    supervisor.run()
-    if supervisor.interrupted:
-        raise KeyboardInterrupt
-
-
-def end_with_parent() -> None:
-    """In a worker: a first process that was killed can end nobody any more, and the port must not stay taken."""
-    parent = multiprocessing.parent_process()
-
-    def wait() -> None:
-        if parent is not None:
-            parent.join()
-            os._exit(1)
-
-    threading.Thread(target=wait, daemon=True).start()
-
-
-def _config(app: Any, **more: Any) -> uvicorn.Config:
+def _config(app: Any) -> uvicorn.Config:
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # it logs answers that were cut off at the end
     return uvicorn.Config(
         app,
@@ -130,7 +105,6 @@ def _config(app: Any, **more: Any) -> uvicorn.Config:
         timeout_keep_alive=30,
         h11_max_incomplete_event_size=HEADERS_BYTES,
         timeout_graceful_shutdown=END_S,  # type: ignore[arg-type] # seconds, of which it takes parts too
-        **more,
     )
 
 
@@ -166,14 +140,6 @@ class TimedHeaders(H11Protocol):
         self._timer = None
         if self._waits_for_headers():
             self.transport.abort()
-
-
-class _Supervisor(Multiprocess):
-    interrupted = False
-
-    def handle_int(self) -> None:
-        self.interrupted = True
-        super().handle_int()
 
 
 class _Server(uvicorn.Server):

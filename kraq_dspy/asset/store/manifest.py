@@ -24,8 +24,9 @@ class Manifest:
 
     Times are ISO 8601, UTC. `proxy` is what `kraq calibrate` found; empty before. `origin` is where the documents came
     from: {"kind": "corpus", "graphrag" or "triples", "path": ...}, or {"kind": "documents"} for those given in Python
-    and for an index that documents were added to or removed from. `state` names the folder of the last complete state
-    (`store/states.py`); empty while there is none.
+    and for an index that documents were added to or removed from. `schemas` says by model what a probe found: whether
+    it was asked under JSON schemas, and why. `state` names the folder of the last complete state (`store/states.py`);
+    empty while there is none.
     """
 
     schema_version: int
@@ -40,6 +41,7 @@ class Manifest:
     proxy: dict[str, Any] = field(default_factory=dict)
     origin: dict[str, str] = field(default_factory=dict)
     state: str = ""
+    schemas: dict[str, str] = field(default_factory=dict)
 
 
 def new_manifest(settings: Settings, encoder_name: str, encoder_dimension: int) -> Manifest:

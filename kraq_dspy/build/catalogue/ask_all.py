@@ -1,7 +1,7 @@
 """Asks a program many questions offline, such as those of an index: each answer is in the catalogue before the next."""
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
@@ -18,7 +18,7 @@ from kraq_dspy.models.lms.roles import LanguageModels, fill_in
 from kraq_dspy.ports import Progress, SilentProgress
 from kraq_dspy.programs.qa_search.failures import failure_of
 from kraq_dspy.programs.qa_search.program import is_answered
-from kraq_dspy.records import AnswerEvidence, Failure
+from kraq_dspy.records import AnswerEvidence, Failure, Question
 from kraq_dspy.steps.direct import Done, Item
 from kraq_dspy.steps.kept import ProgramRunner
 
@@ -116,16 +116,19 @@ def seed_answers(
     models: LanguageModels,
     *,
     by: str,
+    questions: Sequence[Question] | None = None,
     limit: int | None = None,
     approve: bool = False,
     progress: Progress | None = None,
 ) -> SeedReport:
-    """Ask the program what the catalogue does not have yet of the index's KRAQ questions, at most `limit` of them.
+    """Ask the program what the catalogue does not have yet of `questions`, all KRAQ questions of the index unless they
+    are given, at most `limit` of them.
 
     Answers wait for approval unless `approve`; they rest on the documents that the program saw. What was answered is
     kept at once, so an interrupted run loses nothing. Raises IndexStateError for an index without questions.
     """
-    texts = {question.id: question.text for question in index.questions(source="kraq")}
+    asked = index.questions(source="kraq") if questions is None else questions
+    texts = {question.id: question.text for question in asked}
     if not texts:
         raise IndexStateError(f"{str(index.path)!r} has no questions. Finish it first: kraq resume {index.path}")
     known = {*catalogue.known_keys(), ""}  # "" is the key of "?"
@@ -146,12 +149,12 @@ def seed_answers(
 def _entry(index: Index, question: str, prediction: dspy.Prediction, approve: bool) -> NewEntry:
     answer = str(prediction.get("answer") or "").strip()
     hits = prediction.get("hits") or ()
+    evidence = tuple(AnswerEvidence.of(hit.chunk) for hit in hits)
     if not is_answered(prediction):
-        evidence = tuple(AnswerEvidence.of(hit.chunk) for hit in hits)
         response = str(prediction.get("response") or answer)
         return NewEntry(
             question, status="pending", origin="kraq", given=response, evidence=evidence,
             failure=failure_of(prediction),
         )  # fmt: skip
     sources = present_sources(index, [hit.chunk.document_id for hit in hits])
-    return NewEntry(question, answer, "approved" if approve else "pending", sources, "kraq")
+    return NewEntry(question, answer, "approved" if approve else "pending", sources, "kraq", evidence=evidence)

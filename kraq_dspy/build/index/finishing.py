@@ -4,7 +4,7 @@ import asyncio
 import dataclasses
 import json
 import math
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,8 +14,8 @@ from kraq_dspy.asset.graph.communities import drift, find_communities
 from kraq_dspy.asset.store.graph_files import keep_mentions, keep_passage_graph
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.sync import Point, sync_vectors
-from kraq_dspy.build.index.asked_headings import AskedHeading, headings_asked
-from kraq_dspy.models.lms.engines.embedded.ask import NOTHING_NAMED, question_about
+from kraq_dspy.build.index.asked_headings import headings_asked
+from kraq_dspy.models.lms.engines.embedded.ask import NOTHING_NAMED, asks_of_something, question_about
 from kraq_dspy.models.lms.engines.embedded.headings import placed, subject_of
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Progress
@@ -163,6 +163,8 @@ class Finishing:
         headed = headings_asked(communities, self._passages, self._subject) if self._settings.questions.fallback else {}
         summarized = {community.id for community in self._kraq.worth_a_summary(communities)}
         bare = [community for community in communities if community.id in headed and community.id not in summarized]
+        broadest = self._broadest(communities)
+        instead = {id: heading.question for id, heading in headed.items()}
         narrow = {community.id for community in communities if len(community.chunk_ids) <= NARROW}
 
         async def shown() -> AsyncIterator[Summary]:
@@ -180,6 +182,14 @@ class Finishing:
             question = question_about(summary, self._passages(community.chunk_ids), self._subject)
             return "" if question == NOTHING_NAMED else question
 
+        def asks(community: Community, summary: str) -> bool:
+            """Whether the generator is asked: a small one is right less often than a template that knows what to."""
+            is_small = self._settings.questions.fallback and self._kraq.ask.candidates > 1
+            if community.id not in broadest or not is_small or community.id in headed:
+                return community.id in broadest
+            instead[community.id] = template(community, summary)
+            return not asks_of_something(instead[community.id])
+
         asked = self._kraq.questions(
             communities,
             shown(),
@@ -188,39 +198,36 @@ class Finishing:
             total=total + len(bare),
             names=names,
             template=template,
-            asked=self._is_broad(communities),
+            asked=asks,
         )
         questions = in_reading_order([question async for question in asked], [c.id for c in communities])
         self._progress.finish("ask")
-        return await asyncio.to_thread(self._leading_back, questions, headed)
+        return await asyncio.to_thread(self._leading_back, questions, instead)
 
-    def _leading_back(self, questions: Sequence[Question], headed: Mapping[str, AskedHeading]) -> list[Question]:
+    def _leading_back(self, questions: Sequence[Question], instead: Mapping[str, str]) -> list[Question]:
         """A model's questions say what the index is about, as the templates do, and lead to a passage of theirs: one
-        that has none among the nearest of the index makes way for a heading's, if its community has one."""
+        that has none among the nearest of the index makes way for the template's, by community id."""
         if not self._settings.questions.fallback:
             return list(questions)
         kept = [
             question if question.model == EMBEDDED else _worded(question, placed(question.text, self._subject))
             for question in questions
         ]
-        headed_ones = [question for question in kept if question.model != EMBEDDED and question.community_id in headed]
-        if not headed_ones:
+        doubtful = [question for question in kept if question.model != EMBEDDED and instead.get(_of(question))]
+        if not doubtful:
             return kept
-        vectors = self._parts.embedder.encode_queries([question.text for question in headed_ones])
+        vectors = self._parts.embedder.encode_queries([question.text for question in doubtful])
         astray: dict[str, Question] = {}
-        for question, hits in zip(headed_ones, self._index.chunk_vectors.search(vectors, NEAREST), strict=True):
+        for question, hits in zip(doubtful, self._index.chunk_vectors.search(vectors, NEAREST), strict=True):
             if not any(chunk_id in question.chunk_ids for chunk_id, _ in hits):
-                heading = headed[str(question.community_id)]
-                astray[question.id] = dataclasses.replace(_worded(question, heading.question), model=EMBEDDED)
+                astray[question.id] = dataclasses.replace(_worded(question, instead[_of(question)]), model=EMBEDDED)
         return [astray.get(question.id, question) for question in kept]
 
-    def _is_broad(self, communities: Sequence[Community]) -> Callable[[str], bool]:
-        """Whether the community of an id is one of the `questions.broadest`."""
+    def _broadest(self, communities: Sequence[Community]) -> set[str]:
+        """Ids of the communities that the generator may be asked about."""
         count = self._settings.questions.broadest
-        if count is None:
-            return lambda community_id: True
         ranked = sorted(communities, key=lambda community: (community.level, -len(community.chunk_ids), community.id))
-        return {community.id for community in ranked[:count]}.__contains__
+        return {community.id for community in ranked[:count]}
 
     @cached_property
     def _subject(self) -> str:
@@ -248,7 +255,9 @@ class Finishing:
         await asyncio.to_thread(self._keep_questions, questions)
         if not self._index.count(Question):
             self._problems.append(NO_QUESTIONS)
-        self._index.update_manifest(complete=True, settings=self._settings, models=self._parts.models.names())
+        models = self._parts.models
+        schemas = {**self._index.manifest.schemas, **models.schemas()}
+        self._index.update_manifest(complete=True, settings=self._settings, models=models.names(), schemas=schemas)
 
     def _keep_questions(self, questions: Sequence[Question]) -> None:
         self._index.replace(Question, self._marked(questions))
@@ -310,8 +319,12 @@ def _members(community: Community) -> Community:
     return dataclasses.replace(community, relationship_ids=(), chunk_ids=())
 
 
+def _of(question: Question) -> str:
+    return question.community_id or ""
+
+
 def _worded(question: Question, text: str) -> Question:
-    return dataclasses.replace(question, id=content_id("question", question.community_id or "", text), text=text)
+    return dataclasses.replace(question, id=content_id("question", _of(question), text), text=text)
 
 
 def _under_headings(chunk: Chunk) -> str:

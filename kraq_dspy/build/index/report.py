@@ -49,18 +49,28 @@ class BuildReport:
 
 
 def located(index: Index, failures: Iterable[Failure]) -> tuple[Failure, ...]:
-    """The failures with `where`: "notes/mira.txt, passage 3" for a chunk, names for a community."""
+    """The failures with `where`: "a.txt, passage 3" or "rows.csv, row 'q7', passage 1" for a chunk, names for a
+    community."""
     failures = tuple(failures)
     ids = {failure.item_id for failure in failures}
     where: dict[str, str] = {}
     chunks = _there(index, Chunk, ids)
-    files = {one.id: one.source for one in _there(index, Document, {chunk.document_id for chunk in chunks})}
+    files = {one.id: _place(one) for one in _there(index, Document, {chunk.document_id for chunk in chunks})}
     for chunk in chunks:
-        where[chunk.id] = f"{files.get(chunk.document_id) or chunk.document_id}, passage {chunk.position + 1}"
+        where[chunk.id] = f"{files.get(chunk.document_id, chunk.document_id)}, passage {chunk.position + 1}"
     for community in _there(index, Community, ids):
         names = [entity.name for entity in _there(index, Entity, set(community.entity_ids[:_NAMED]))]
         where[community.id] = f"the community of {', '.join(names)} (level {community.level})"
     return tuple(replace(failure, where=where.get(failure.item_id, "")) for failure in failures)
+
+
+def _place(document: Document) -> str:
+    """The file, and of a file with many rows the row's id, or how it begins where it has none of its own."""
+    if not document.source or document.id == document.source:
+        return document.source or document.id
+    begins = repr(" ".join(document.text[:60].split()))
+    has_own = not document.id.startswith(f"{document.source}#")
+    return f"{document.source}, row {repr(document.id) if has_own else begins}"
 
 
 def _there(index: Index, kind: Any, ids: Collection[str]) -> list[Any]:

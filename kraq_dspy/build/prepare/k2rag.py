@@ -19,7 +19,7 @@ from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.own_files import without_sum, write_summed
 from kraq_dspy.asset.store.sync import TextVectors, chunk_point, sync_vectors
 from kraq_dspy.build.index.build import abuild_index
-from kraq_dspy.build.prepare.graph import IndexGraph, entity_vectors, report_vectors
+from kraq_dspy.build.prepare.graph import IndexGraph, entity_vectors
 from kraq_dspy.errors import EncoderMismatchError, IndexStateError
 from kraq_dspy.models.lms.engines.seq2seq import Seq2SeqSummariser
 from kraq_dspy.models.lms.kraq_lm import KraqLM
@@ -27,7 +27,7 @@ from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Progress, SilentProgress, VectorStore
 from kraq_dspy.programs.k2rag import Shorten
 from kraq_dspy.programs.kraq.pipeline import KRAQ
-from kraq_dspy.records import Chunk, Document, Entity, Question, Summary, content_id
+from kraq_dspy.records import Chunk, Document, Entity, Question, content_id
 from kraq_dspy.settings import ChunkSettings, K2RAGSettings
 from kraq_dspy.steps.direct import Item
 from kraq_dspy.steps.kept import StoredSteps
@@ -70,10 +70,6 @@ class SummarisedCorpus(SharedByCopies):
     def has_graph(self) -> bool:
         return self.index.count(Entity) > 0
 
-    @property
-    def has_reports(self) -> bool:
-        return self.index.count(Summary) > 0
-
     @cached_property
     def graph(self) -> IndexGraph:
         """The graph of the summaries, as GraphRAG's searches need it."""
@@ -81,9 +77,6 @@ class SummarisedCorpus(SharedByCopies):
 
     def entity_vectors(self, embedder: Embedder) -> TextVectors:
         return entity_vectors(self.index, embedder)
-
-    def report_vectors(self, embedder: Embedder) -> TextVectors:
-        return report_vectors(self.index, embedder)
 
     def chunks_by_id(self, ids: Sequence[str]) -> list[Chunk]:
         return [self.passages[chunk_id] for chunk_id in ids]
@@ -167,8 +160,6 @@ async def _build(
         entities = summarised.count(Entity)
         if entities:
             await asyncio.to_thread(entity_vectors, summarised, embedder, progress)
-        if summarised.count(Summary):
-            await asyncio.to_thread(report_vectors, summarised, embedder, progress)
     report_made = SummarisedReport(
         documents=index.count(Document),
         tokens_before=(tokens := _tokens(index, {})),

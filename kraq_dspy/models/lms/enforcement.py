@@ -91,6 +91,13 @@ def reason_of(lm: Any) -> str:
     return verdict.reason if verdict else "it says so itself"
 
 
+def decided(lm: Any) -> str:
+    """What a probe found of the model, with its reason; "" where none was needed."""
+    settings = _settings(lm)
+    verdict = None if settings is None else _verdicts.get(_key(settings))
+    return f"{_how(verdict)}: {verdict.reason}" if verdict else ""
+
+
 def is_about_schemas(error: Exception) -> bool:
     """Whether a server's error speaks of what it was asked to hold a reply to."""
     return re.search(r"schema|grammar|response_?format|json_object|guided|structured", str(error), re.I) is not None
@@ -137,8 +144,11 @@ def _in_tables(model: str) -> bool:
 def _decide(lm: Any, verdict: Verdict) -> None:
     _verdicts[_key(lm.engine.ledger.settings)] = verdict
     level = logging.INFO if verdict.keeps else logging.WARNING
-    how = "under JSON schemas" if verdict.keeps else "without JSON schemas"
-    logger.log(level, "%s is asked %s: %s", lm.model, how, verdict.reason)
+    logger.log(level, "%s is asked %s: %s", lm.model, _how(verdict), verdict.reason)
+
+
+def _how(verdict: Verdict) -> str:
+    return "under JSON schemas" if verdict.keeps else "without JSON schemas"
 
 
 def _probe(lm: Any) -> Verdict:

@@ -9,7 +9,7 @@ instructions.
 import dataclasses
 import logging
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any, TypeAlias
 
 import dspy
@@ -19,6 +19,7 @@ from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy._internal.step import NearestDemos, Step
 from kraq_dspy.errors import ConfigError, ModelError
 from kraq_dspy.models.lms.adapter import ADAPTER
+from kraq_dspy.models.lms.enforcement import decided
 from kraq_dspy.models.lms.engines.engine import engines
 from kraq_dspy.models.lms.kraq_lm import KraqLM, adopted
 from kraq_dspy.models.lms.local_models import QUESTIONS, with_adapter
@@ -96,7 +97,7 @@ class LanguageModels:
 
     def __getitem__(self, role: str) -> KraqLM:
         """Raises ConfigError for a role that does not exist, and what `make_lm` raises."""
-        lm = self.given(role) or dspy.settings.lm
+        lm = self.given(role) or configured_lm()
         return self._of_settings(role) if lm is None else self._adopt(lm)
 
     def given(self, role: str) -> KraqLM | None:
@@ -115,8 +116,12 @@ class LanguageModels:
 
     def name(self, role: str) -> str:
         """The name of the role's model, without making it: its key may be elsewhere."""
-        lm = self.given(role) or dspy.settings.lm
+        lm = self.given(role) or configured_lm()
         return with_adapter(self._settings_of(role)).model if lm is None else str(lm.model)
+
+    def schemas(self) -> dict[str, str]:
+        """By model, of those that were asked: whether under JSON schemas, and why, where a probe found out."""
+        return {lm.model: how for lm in self._made.values() if (how := decided(lm))}
 
     def close(self) -> None:
         """Close sync connections. Those of an event loop are closed by `aclose` inside it."""
@@ -199,7 +204,7 @@ class RoleModel(SharedByCopies):
         settings: dict[str, Any] = {}
         if dspy.settings.adapter is None:
             settings["adapter"] = ADAPTER
-        if not has_model and (dspy.settings.lm is None or _is_lent(dspy.settings.lm)):
+        if not has_model and configured_lm() is None:
             settings["lm"] = self.lm()
         with dspy.context(**settings):
             yield
@@ -226,8 +231,7 @@ def lm_in_program(predictor: dspy.Predict) -> Any:
     step = _inner(predictor)
     if predictor.lm is not None or not isinstance(step, Step) or step.by_role is None:
         return predictor.lm
-    configured = dspy.settings.lm
-    return configured if configured is not None and not _is_lent(configured) else step.by_role.lm()
+    return configured_lm() or step.by_role.lm()
 
 
 @contextmanager
@@ -235,7 +239,14 @@ def answerer_for(program: dspy.Module, models: LanguageModels) -> Iterator[None]
     """Inside, predictors of a program that know no role and no model ask `models`' answerer, where DSPy's settings
     name no model. Steps that fall back on a role go on asking its model."""
     lost = [each for _, each in program.named_predictors() if lm_in_program(each) is None]
-    if dspy.settings.lm is not None or not lost:
+    with lent(models) if lost else nullcontext():
+        yield
+
+
+@contextmanager
+def lent(models: LanguageModels) -> Iterator[None]:
+    """Inside, whatever knows no model asks `models`' answerer, where nobody configured one with DSPy."""
+    if configured_lm() is not None:
         yield
         return
     answerer = models["answerer"]
@@ -243,9 +254,10 @@ def answerer_for(program: dspy.Module, models: LanguageModels) -> Iterator[None]
         yield
 
 
-def _is_lent(lm: Any) -> bool:
-    """Whether `answerer_for` set this model, so that a role's own is nearer."""
-    return lm is dspy.settings.get("kraq_lent_lm")
+def configured_lm() -> Any:
+    """The model of `dspy.context` or `dspy.configure`; None for one that is `lent`: a role's own is nearer."""
+    lm = dspy.settings.lm
+    return None if lm is dspy.settings.get("kraq_lent_lm") else lm
 
 
 def _inner(predictor: dspy.Predict) -> dspy.Predict:

@@ -13,10 +13,8 @@ from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy._internal.options import require_counts
 from kraq_dspy._internal.step import FittingPredict
 from kraq_dspy.asset.corpus.tokens import count_tokens
-from kraq_dspy.ports import GraphSource, NearestTexts, RetrieverLike
-from kraq_dspy.programs.retrievers.adapted import as_retriever
+from kraq_dspy.ports import GraphSource, NearestTexts
 from kraq_dspy.programs.retrievers.reports import EntityReportRetriever
-from kraq_dspy.programs.retrievers.words_and_meaning import FusionRetriever
 from kraq_dspy.programs.shared.spec import ProgramSpec, Space, option
 from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.programs.shared.steps import SignatureLike, check_steps, prediction, signature_for
@@ -52,10 +50,6 @@ class LocalContext:
 class KnowledgeGraph(SharedByCopies):
     """The `n_entities` nearest to the question, their relationships, the reports of their communities at `level` or
     broader, and their passages, at most `k`, all in `tokens` tokens: 15 % reports, 35 % graph, the rest passages.
-
-    With `themes`, which finds reports by their own meaning, the reports are both kinds, fused, and the entity with the
-    most links of each report's community is told of too: topics that no entity near the question leads to (the future
-    work of the K2RAG paper, section 6).
     """
 
     nearest: NearestTexts
@@ -65,32 +59,17 @@ class KnowledgeGraph(SharedByCopies):
     n_entities: int = 10
     level: int = 2
     tokens: int = 8000
-    themes: RetrieverLike | None = None
 
     def __post_init__(self) -> None:
         require_counts(k=self.k, n_entities=self.n_entities, tokens=self.tokens)
-        own_reports = EntityReportRetriever(self.nearest, self.graph, n_entities=self.n_entities, level=self.level)
-        themes = self.themes
-        self.reports = own_reports if themes is None else FusionRetriever([own_reports, as_retriever(themes)])
+        self.reports = EntityReportRetriever(self.nearest, self.graph, n_entities=self.n_entities, level=self.level)
 
     def __call__(self, question: str) -> LocalContext:
         scored = self.nearest(question, self.n_entities)
         entities = self.graph.entities([entity_id for entity_id, _ in scored])
         near = [(entity, cosine) for entity, (_, cosine) in zip(entities, scored, strict=True)]
         reports = self.reports(question, self.n_entities)
-        if self.themes is not None:
-            near += self._centres(reports, {entity.id for entity in entities}, scored[-1][1] if scored else 0.0)
         return local_context(self.graph, question, near, reports, tokens=self.tokens, k=self.k)
-
-    def _centres(self, reports: Sequence[Hit], known: set[str], score: float) -> list[tuple[Entity, float]]:
-        """Of each report's community the entity with the most links, unless it is known; each with `score`."""
-        centres: dict[str, Entity] = {}
-        for community, _ in self.graph.reports([hit.chunk.id for hit in reports]):
-            members = self.graph.entities(sorted(set(community.entity_ids) - known))
-            if members:
-                centre = max(members, key=lambda entity: entity.degree)
-                centres.setdefault(centre.id, centre)
-        return [(centre, score) for centre in centres.values()]
 
 
 class GraphLocalSearch(SavableModule):
@@ -100,6 +79,11 @@ class GraphLocalSearch(SavableModule):
 
     The prediction has `answer`, `hits` (the passages shown), `reports` (hits, too), `entities`, `relationships`,
     `context_tokens` and `timings`: seconds for "retrieve", "answer" and "wall".
+
+    >>> from kraq_dspy import Workspace
+    >>> space = Workspace.open("ada.kraq")
+    >>> space.ask("Where did Ada live?", GraphLocalSearch(space.entity_vectors, space.graph)).entities[0].name
+    'Ada'
     """
 
     asks: Mapping[str, str] = {"answer": "question, reports, entities, relationships, passages -> answer"}

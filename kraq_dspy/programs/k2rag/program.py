@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import dspy
 
@@ -13,18 +13,11 @@ from kraq_dspy._internal.clock import Clock
 from kraq_dspy._internal.options import require_counts
 from kraq_dspy._internal.step import CALL_ERRORS, FittingPredict, log_failure
 from kraq_dspy.errors import counted
-from kraq_dspy.ports import Retriever, RetrieverLike
+from kraq_dspy.ports import RetrieverLike
 from kraq_dspy.programs.graph.graph_local_search import KnowledgeGraph, LocalContext
 from kraq_dspy.programs.k2rag.shorten import Shorten, split
 from kraq_dspy.programs.retrievers.adapted import as_retriever
-from kraq_dspy.programs.retrievers.reports import ReportRetriever
-from kraq_dspy.programs.retrievers.rerank import MMRRetriever
-from kraq_dspy.programs.retrievers.words_and_meaning import (
-    BM25Retriever,
-    DenseRetriever,
-    FusionRetriever,
-    HybridRetriever,
-)
+from kraq_dspy.programs.retrievers.words_and_meaning import HybridRetriever
 from kraq_dspy.programs.shared.spec import ProgramSpec, Space, option
 from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.programs.shared.steps import SignatureLike, check_steps, extra_outputs, lists_of, make_reader, prediction
@@ -56,12 +49,6 @@ class SubAnswer:
 class K2RAGOptions:
     k: int = option(10, "Passages for each sub-question.", least=1, counts="passages")
     weight: float = option(0.8, "Of meaning in the hybrid search; the rest is of words.", least=0, most=1)
-    topics: Literal["near", "wide"] = option(
-        "near", "The graph tells of the entities near the question, or of themes of the whole corpus too (wide)."
-    )
-    search: Literal["hybrid", "fusion", "mmr"] = option(
-        "hybrid", "For sub-questions: hybrid (the paper's), fusion of both rankings, mmr (passages unlike each other)."
-    )
 
 
 class K2RAG(SavableModule):
@@ -188,23 +175,10 @@ def _in_turn(answers: Sequence[SubAnswer]) -> list[Hit]:
 
 
 def make_k2rag(space: Space, part: None, options: K2RAGOptions) -> K2RAG:
-    corpus = space.summarised
-    knowledge = themes = None
-    if corpus.has_graph:
-        if options.topics == "wide" and corpus.has_reports:
-            themes = ReportRetriever(corpus.report_vectors(space.embedder), corpus.graph)
-        knowledge = KnowledgeGraph(corpus.entity_vectors(space.embedder), corpus.graph, themes=themes)
-    return K2RAG(knowledge, _summarised_search(space, options), space.shortener(K2RAG.SHARE), k=options.k)
-
-
-def _summarised_search(space: Space, options: K2RAGOptions) -> Retriever:
-    """What finds passages of the summarised corpus."""
     corpus, embedder = space.summarised, space.embedder
-    if options.search == "fusion":
-        dense = DenseRetriever(corpus, corpus.vectors, embedder)
-        return FusionRetriever([dense, BM25Retriever(corpus, corpus.vectors)])
-    hybrid = HybridRetriever(corpus, corpus.vectors, embedder, weight=options.weight)
-    return MMRRetriever(hybrid, corpus.vectors, embedder) if options.search == "mmr" else hybrid
+    knowledge = KnowledgeGraph(corpus.entity_vectors(embedder), corpus.graph) if corpus.has_graph else None
+    search = HybridRetriever(corpus, corpus.vectors, embedder, weight=options.weight)
+    return K2RAG(knowledge, search, space.shortener(K2RAG.SHARE), k=options.k)
 
 
 K2RAG_SPEC = ProgramSpec(

@@ -229,15 +229,14 @@ class KRAQ(SavableModule):
         total: int | None = None,
         names: Callable[[Community], tuple[str, ...]] = lambda community: (),
         template: Callable[[Community, str], str] = lambda community, summary: "",
-        asked: Callable[[str], bool] = lambda community_id: True,
+        asked: Callable[[Community, str], bool] = lambda community, summary: True,
     ) -> AsyncIterator[Question]:
         """Stage 5: one question for each summary; `document_of` maps chunk ids to document ids, `names` a community to
         what its question is searched with beside its text.
 
-        `template` asks about a community and its shown summary without a model, or returns "". Its question stands
-        where the model wrote none that stands alone (unless `questions.fallback` is off), in place of the embedded
-        model's, which sees no more than the summary, and, where there is one, for communities that are not `asked`
-        about; the question says that it is the embedded model's.
+        `template` asks about a community and its shown summary without a model, or returns "". Its question, the
+        embedded model's by name, stands where the model wrote none that stands alone (unless `questions.fallback` is
+        off), in place of the embedded model's, which sees only the summary, and where the generator is not `asked`.
         """
         by_id = {community.id: community for community in communities}
         instructions = "\n".join(step.signature.instructions for step in self.ask.predictors())
@@ -260,7 +259,7 @@ class KRAQ(SavableModule):
         async def items() -> AsyncIterator[Item]:
             async for summary in each_of(summaries):
                 text, community = shown_summary(summary.title, summary.text), by_id[summary.community_id]
-                if not asked(community.id) and (instead := template(community, text)):
+                if not asked(community, text) and (instead := template(community, text)):
                     of_templates.append(question(community, instead, EMBEDDED))
                 else:
                     shown[community.id] = text

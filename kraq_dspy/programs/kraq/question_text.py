@@ -1,6 +1,7 @@
 """Takes the question out of a model's reply, says whether it stands alone, and marks questions that ask the same."""
 
 import dataclasses
+import html
 import re
 from collections.abc import Sequence
 
@@ -56,6 +57,11 @@ _VERB = re.compile(
     r"|[a-z]{2,}ed|[a-z]{3,}[^s\W]s)\b"
 )
 """What may be a verb, by its form."""
+_ASKS = re.compile(
+    r"(?:[a-z]+ )?(?:who|whom|whose|what|which|where|when|why|how)\b|(?:can|could|do|does|did|should|will)\b",
+    re.IGNORECASE,
+)
+"""How a question that asks for more than yes or no of what something is begins: "In which year", "Can I"."""
 PLAIN = 0.9
 """A `plainness` that leaves nothing to be desired."""
 _ENOUGH = 2
@@ -71,7 +77,8 @@ def question_in(reply: str) -> str:
     >>> question_in("Here you are:\\n1. **Who founded it?**")
     'Who founded it?'
     """
-    bare = [_NUMBERED.sub("", raw.strip(_AROUND)).strip(_AROUND) for raw in reply.splitlines()]
+    lines_of_reply = html.unescape(reply).splitlines()  # a prompt shows "&amp;" for "&", and models copy it
+    bare = [_NUMBERED.sub("", raw.strip(_AROUND)).strip(_AROUND) for raw in lines_of_reply]
     lines = [line for line in bare if line]
     questions = [line for line in lines if line.endswith(MARKS)]
     begun = [begin[0] for line in lines if (begin := _UP_TO_MARK.match(line))]
@@ -96,7 +103,8 @@ def plainness(question: str, text: str) -> float:
     sentence has, the one that has most; and of these words, the share that differ.
 
     The first line of several is a title: a name of it counts with every sentence. Halved each where the question names
-    nothing though the text has names, has fewer than two of the text's words, more than 25 of any, or no verb. 1 for a
+    nothing though the text has names, has fewer than two of the text's words, more than 25 of any, or no verb, and
+    where it begins as a statement or asks whether something is so. 1 for a
     question or a text without Latin letters, where words do not tell.
     """
     if _LATIN.search(question) is None or _LATIN.search(text) is None:
@@ -116,6 +124,7 @@ def plainness(question: str, text: str) -> float:
         len(most) < _ENOUGH,
         len(question.split()) > _LONG,
         _says_nothing(question),
+        not _ASKS.match(question),
     )
     return len(most) / len(telling) * 0.5 ** sum(faults)
 

@@ -6,9 +6,7 @@ found, and a record of what the program behind it failed at.
 
 import logging
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from time import perf_counter
 from typing import Any, Literal, Protocol
@@ -37,8 +35,6 @@ CHECKS = ("model", "rules", "none")
 LEARNING = ("no", "review", "serve")
 NO_MATCH = -1
 UNKNOWN = re.compile(r"\W*(?:i (?:do not|don['’]t) know|unknown|no answer)\b", re.IGNORECASE)
-
-_asking: ContextVar[tuple[int, ...]] = ContextVar("kraq_dspy_qa_searches", default=())
 
 
 class PreparedAnswers(Protocol):
@@ -140,8 +136,13 @@ class QASearch(SavableModule):
     The prediction is the program's, or, for a hit, `answer` and no `hits`; with `source` ("catalogue" or "program"),
     `entry` (None for a miss) and `search` (a `CatalogueSearch`).
 
-    Raises ConfigError for an unknown `scan` or `check`, a similarity where nothing is embedded, and programs that
-    wrap each other in a circle or search one catalogue twice; ValueError for a block below 1.
+    Raises ConfigError for an unknown `scan` or `check`, a similarity where nothing is embedded, and a program that
+    searches this catalogue already; ValueError for a block below 1.
+
+    >>> from kraq_dspy import Workspace
+    >>> space = Workspace.open("ada.kraq")
+    >>> space.ask("Where did Ada live?", QASearch(space.program("traditional"), space.answers)).source
+    'program'
     """
 
     asks: Mapping[str, str] = {
@@ -190,37 +191,24 @@ class QASearch(SavableModule):
 
     async def aforward(self, question: str, **inputs: Any) -> dspy.Prediction:
         check_steps(self)
-        with self._entered():
-            started = perf_counter()
-            await announce("searching prepared answers")
-            search = CatalogueSearch()
-            entry = await self._look_up(question, search)
-            search.seconds = perf_counter() - started
-            if entry is not None:
-                return _hit(entry, search)
-            try:
-                prediction = await call(self.program, question=question, **inputs)
-            except CALL_ERRORS as error:
-                await call(self._note, question, None, search, error)
-                raise
-            await call(self._note, question, prediction, search)
-            if self.learn != "no" and is_answered(prediction):
-                search.kept = await self._learnt(question, prediction, search)
-            return _miss(prediction, search, perf_counter() - started)
+        started = perf_counter()
+        await announce("searching prepared answers")
+        search = CatalogueSearch()
+        entry = await self._look_up(question, search)
+        search.seconds = perf_counter() - started
+        if entry is not None:
+            return _hit(entry, search)
+        try:
+            prediction = await call(self.program, question=question, **inputs)
+        except CALL_ERRORS as error:
+            await call(self._note, question, None, search, error)
+            raise
+        await call(self._note, question, prediction, search)
+        if self.learn != "no" and is_answered(prediction):
+            search.kept = await self._learnt(question, prediction, search)
+        return _miss(prediction, search, perf_counter() - started)
 
     forward = blocking(aforward)
-
-    @contextmanager
-    def _entered(self) -> Iterator[None]:
-        """Raises ConfigError where this module is asked from within itself."""
-        within = _asking.get()
-        if id(self) in within:
-            raise ConfigError("QA search's program leads back to the same QA search: programs cannot wrap in a circle.")
-        token = _asking.set((*within, id(self)))
-        try:
-            yield
-        finally:
-            _asking.reset(token)
 
     async def _look_up(self, question: str, search: CatalogueSearch) -> CatalogueEntry | None:
         """The entry, if one passes: asks which of a block's means the same, then whether it really does."""

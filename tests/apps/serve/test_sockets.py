@@ -42,7 +42,7 @@ def running(app: Any) -> Iterator[str]:
 
 @pytest.fixture
 def address(poets: Path) -> Iterator[str]:
-    with open_all(poets) as indexes, running(make_app(indexes, ServeSettings(rate=0, at_once=1))) as address:
+    with open_all(poets) as indexes, running(make_app(indexes, ServeSettings(at_once=1))) as address:
         yield address
 
 
@@ -110,7 +110,7 @@ def serving(poets: Path, program: dspy.Module) -> Iterator[str]:
     """With one place for questions, which this program answers."""
     with open_all(poets) as indexes:
         indexes[None].space.make_program = lambda choice: program  # type: ignore[method-assign]
-        with running(make_app(indexes, ServeSettings(rate=0, at_once=1))) as address:
+        with running(make_app(indexes, ServeSettings(at_once=1))) as address:
             yield address
 
 

@@ -19,10 +19,10 @@ from stand_in import stand_in
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.build.index.build import abuild_index, build_index
 from kraq_dspy.build.index.change import add_documents
-from kraq_dspy.build.index.report import DocumentChanges
+from kraq_dspy.build.index.report import DocumentChanges, located
 from kraq_dspy.errors import CorpusError, EncoderMismatchError, ModelError, RemovedDocumentsError
 from kraq_dspy.ports import Vectors
-from kraq_dspy.records import Chunk, Community, Document, Question, Summary
+from kraq_dspy.records import Chunk, Community, Document, Failure, Question, Summary
 from kraq_dspy.settings import EncoderSettings, RoleSettings, RunSettings, Settings
 from tests.build.small import contents, small
 from tests.conftest import KeywordEmbedder
@@ -186,6 +186,31 @@ def test_items_that_fail_are_listed_and_done_in_the_next_run(tmp_path: Path) -> 
         whole = build_index(DOCUMENTS, tmp_path / "whole.kraq", settings=served(server.url))
         assert whole.failures == ()
     assert contents(tmp_path / "i.kraq") == contents(tmp_path / "whole.kraq")
+
+
+def test_what_a_probe_found_of_a_server_is_kept_with_its_reason(tmp_path: Path) -> None:
+    with stand_in() as server:
+        at = served(server.url)
+        probed = dataclasses.replace(at, roles={"default": dataclasses.replace(at.roles["default"], structured="auto")})
+        build_index(DOCUMENTS, tmp_path / "i.kraq", settings=probed)
+    with Index.open(tmp_path / "i.kraq") as index:
+        assert index.manifest.schemas == {"hosted_vllm/stand-in": "under JSON schemas: it kept to one"}
+
+
+def test_a_failure_in_a_file_of_many_rows_names_the_row(tmp_path: Path) -> None:
+    corpus = tmp_path / "corpus"
+    corpus.mkdir()
+    (corpus / "a.csv").write_text("id,text\nq7,Ada wrote notes.\n")
+    (corpus / "b.jsonl").write_text('{"text": "Babbage built an engine."}\n')
+    (corpus / "c.txt").write_text("Byron wrote Don Juan.")
+    build_index(corpus, tmp_path / "i.kraq", settings=small())
+    with Index.open(tmp_path / "i.kraq") as index:
+        failures = located(index, [Failure("extract", chunk.id, "torn") for chunk in index.all(Chunk)])
+    assert {failure.where for failure in failures} == {
+        "a.csv, row 'q7', passage 1",
+        "b.jsonl, row 'Babbage built an engine.', passage 1",
+        "c.txt, passage 1",
+    }
 
 
 def test_all_stages_together_have_no_more_calls_in_flight_than_allowed(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from kraq_dspy.build.prepare.k2rag import FOR_VECTORS, STAGE, build_summarised, 
 from kraq_dspy.errors import ConfigError, EncoderMismatchError, IndexStateError
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import SilentProgress
-from kraq_dspy.programs.k2rag import K2RAG, KnowledgeGraph, Shorten
+from kraq_dspy.programs.k2rag import K2RAG, Shorten
 from kraq_dspy.records import Chunk, Document, Question, content_id
 from kraq_dspy.settings import K2RAGSettings, Settings
 from kraq_dspy.workspace import Workspace
@@ -202,20 +202,6 @@ def test_the_passages_of_k2rag_are_those_of_the_summaries(prepared: Path, embedd
         assert {hit.chunk.id for hit in prediction.hits} <= space.summarised.passages.keys()
         assert not {hit.chunk.id for hit in prediction.hits} & set(space.index.ids(Chunk))
         assert prediction.account
-
-
-@pytest.mark.parametrize("search", ["hybrid", "fusion", "mmr"])
-def test_wider_topics_and_other_searches_answer_from_the_summaries_too(
-    prepared: Path, embedder: KeywordEmbedder, search: str
-) -> None:
-    with Workspace.open(prepared, embedder=embedder) as space:
-        program = space.program("k2rag", k=3, topics="wide", search=search)
-        assert isinstance(program, K2RAG)
-        assert isinstance(program.knowledge, KnowledgeGraph)
-        assert (program.knowledge.themes is not None) is space.summarised.has_reports
-        prediction = space.ask("Which castle did Anna Smith paint?", program)
-        assert {hit.why for hit in prediction.hits} == {search}
-        assert {hit.chunk.id for hit in prediction.hits} <= space.summarised.passages.keys()
 
 
 def test_one_k2rag_serves_sixteen_threads(prepared: Path, embedder: KeywordEmbedder) -> None:

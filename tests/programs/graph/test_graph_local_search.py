@@ -1,5 +1,3 @@
-import asyncio
-from pathlib import Path
 from typing import Any
 
 import dspy
@@ -7,8 +5,7 @@ import pytest
 from dspy.utils import DummyLM
 
 from kraq_dspy.asset.corpus.tokens import count_tokens
-from kraq_dspy.programs.graph.graph_local_search import GraphLocalSearch, KnowledgeGraph
-from kraq_dspy.programs.retrievers import ReportRetriever
+from kraq_dspy.programs.graph.graph_local_search import GraphLocalSearch
 from tests.programs.graph.conftest import Town
 
 QUESTION = "Which river has a bridge?"
@@ -53,29 +50,9 @@ def test_everything_together_stays_in_the_budget(town: Town, tokens: int) -> Non
     assert context.n_tokens == sum(count_tokens(text) for texts in context.shown.values() for text in texts)
 
 
-def test_themes_bring_reports_and_entities_that_nothing_near_the_question_leads_to(town: Town) -> None:
-    near = KnowledgeGraph(town.entities, town.graph, n_entities=2)
-    wide = KnowledgeGraph(town.entities, town.graph, n_entities=2, themes=ReportRetriever(town.reports, town.graph))
-    assert "Hill" not in {hit.chunk.title for hit in near(QUESTION).reports}
-    context = wide(QUESTION)
-    assert {"Rivers", "Water"} <= {hit.chunk.title for hit in context.reports}
-    assert [entity.name for entity in context.entities][:2] == [entity.name for entity in near(QUESTION).entities]
-    assert len(context.entities) > 2
-
-
 def test_k_bounds_the_passages(town: Town) -> None:
     assert len(search(town, k=1, n_entities=5).context(QUESTION).hits) == 1
     assert len(search(town, k=9, n_entities=5).context(QUESTION).hits) == 4
-
-
-def test_the_asynchronous_program_predicts_the_same_and_state_is_saved(town: Town, tmp_path: Path) -> None:
-    program = search(town)
-    with dspy.context(lm=DummyLM([{"answer": "x"}] * 2)):
-        waited, called = asyncio.run(program.acall(question=QUESTION)), program(question=QUESTION)
-    assert (waited.answer, waited.hits, waited.entities) == (called.answer, called.hits, called.entities)
-    program.save(tmp_path / "program.json")
-    search(town).load(tmp_path / "program.json")
-    assert program.deepcopy().context is program.context
 
 
 def test_bad_settings_are_refused(town: Town) -> None:

@@ -66,7 +66,7 @@ def test_a_template_asks_of_communities_that_the_model_is_not_asked_about() -> N
     async def asked() -> dict[str | None, str]:
         questions = KRAQ(Settings()).questions(
             communities, summaries, {}, DirectSteps(1), template=lambda _, text: "Who directed Ed Wood?",
-            asked=lambda id: id == "broad",
+            asked=lambda community, summary: community.id == "broad",
         )  # fmt: skip
         return {question.community_id: question.text async for question in questions}
 

@@ -45,7 +45,7 @@ export async function viewAsk({ query, status }) {
     const columns = programs.map((program) => column(program));
     answers.className = `answers of${columns.length}`;
     replace(answers, columns.map((each) => each.node));
-    const results = await Promise.all(columns.map((each) => each.run(text, retriever.value, takes(status, each.program), abort.signal)));
+    const results = await Promise.all(columns.map((each) => each.run(text, retriever.value, takes(status, each.program), abort.signal, columns.length === 1 && each.program === status.default_program)));
     abort = null;
     button.textContent = "Ask";
     const [left, right] = results;
@@ -83,11 +83,12 @@ function column(program) {
   const node = h("section", { class: "column", "aria-label": program }, h("h2", {}, program), stage, text, rest);
   let cards = [];
 
-  async function run(question, retriever, takesRetriever, signal) {
+  // Without a program the server gives an answer that was prepared, where there is one.
+  async function run(question, retriever, takesRetriever, signal, isDefault) {
     let answer = null;
     let written = "";
     try {
-      const body = { question, program, ...(retriever && takesRetriever ? { retriever } : {}) };
+      const body = { question, ...(isDefault ? {} : { program }), ...(retriever && takesRetriever ? { retriever } : {}) };
       await source.ask(body, (event, data) => {
         if (event === "stage") stage.textContent = data.stage;
         else if (event === "text") { written += data.text; text.textContent = written; }

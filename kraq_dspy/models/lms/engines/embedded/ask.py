@@ -117,6 +117,15 @@ def question_about(summary: str, passages: Sequence[str] = (), subject: str = ""
     return _question(names, parts, summary, passages, subject)
 
 
+def asks_of_something(question: str) -> bool:
+    """Whether a template's question knows more to ask than what is said of a name or what a headline is about.
+
+    >>> asks_of_something("Who directed Ed Wood?"), asks_of_something("What is said about Acme and Globex?")
+    (True, False)
+    """
+    return not re.match(r"What is said about |What (?:is|does) “|$", question)
+
+
 def question_about_theme(passages: Sequence[str]) -> str:
     """One question about what the most passages share: a heading, or the names that they have in common."""
     shared: Counter[str] = Counter()

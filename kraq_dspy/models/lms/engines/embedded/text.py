@@ -5,6 +5,7 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import chain, pairwise
 
 from kraq_dspy.asset.corpus.chunk import sentence_spans
@@ -160,6 +161,7 @@ _TELLING = 3  # different common words of a language that a text in it has
 _SEEN = 4_000  # characters of a text by which its language is told
 
 
+@lru_cache(maxsize=16)
 def language_of(text: str) -> str:
     """Two letters: the script's language, else the Latin one whose common words it has most, English where none is.
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kraq_dspy.models.lms.engines.embedded.rewrite import clearer, core, keywords, rewritings, statement, varied
+from kraq_dspy.models.lms.engines.embedded.rewrite import clearer, core, keywords, statement, varied
 
 QUESTION = "Who wrote the poem Don Juan before Ada Lovelace was born?"
 
@@ -27,19 +27,6 @@ def test_varied_searches_differ_and_are_no_more_than_asked_for() -> None:
     assert searches[:2] == ["Who wrote Don Juan?", "When was Ada Lovelace born?"]
     assert len(set(searches)) == len(searches) == 4
     assert len(varied(QUESTION, 1)) == 1
-
-
-@pytest.mark.parametrize(
-    ("question", "chosen"),
-    [
-        ("Who rules?", ["answer"]),
-        (QUESTION, ["keywords"]),
-        ("Please tell me who rules.", ["rewrite"]),
-        ("what " + "very " * 25 + "long question is this?", ["core"]),
-    ],
-)
-def test_rewritings_are_chosen_by_how_the_question_looks(question: str, chosen: list[str]) -> None:
-    assert rewritings(question) == chosen
 
 
 @pytest.mark.parametrize("make", [clearer, statement])

@@ -13,7 +13,7 @@ from kraq_dspy.errors import ModelError
 from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.models.lms.engines.embedded import summarize
 from kraq_dspy.models.lms.engines.embedded.answer import answer, nearest
-from kraq_dspy.models.lms.engines.embedded.extract import first_reading, read, second_reading
+from kraq_dspy.models.lms.engines.embedded.extract import first_reading, names_and_links, read, second_reading
 from kraq_dspy.models.lms.engines.embedded.judge import agreement, is_same_question, probability, same_thing, support
 from kraq_dspy.models.lms.engines.embedded.names import kind_of, names_in
 from kraq_dspy.models.lms.engines.embedded.summarize import community_summary, merged_description
@@ -382,3 +382,22 @@ def test_markers_in_a_document_do_not_reach_the_reply() -> None:
 )
 def test_references_shouts_contractions_and_first_words_are_no_names(sentence: str, names: list[str]) -> None:
     assert [name for name in names_in(sentence, frozenset({"Miller"})) if name != "Reports"] == names
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        (
+            "El Museo del Prado guarda Las Meninas. Las Meninas es de Velázquez. En 1819 se abrió el Museo del Prado. "
+            "Los Reyes Católicos vivieron en La Habana.",
+            ["Museo del Prado", "Las Meninas", "Velázquez", "Reyes Católicos", "La Habana"],
+        ),
+        (
+            "Le Musée du Louvre est à Paris. La Tour Eiffel est de Gustave Eiffel. Le Havre est un port sur la Manche.",
+            ["Musée du Louvre", "Paris", "Tour Eiffel", "Gustave Eiffel", "Le Havre", "Manche"],
+        ),
+        ("Las Vegas is a city. El Paso is another one in the west of Texas.", ["Las Vegas", "El Paso", "Texas"]),
+    ],
+)
+def test_names_leave_the_articles_before_them_that_are_no_part_of_them(text: str, names: list[str]) -> None:
+    assert names_and_links(text)["names"] == names
