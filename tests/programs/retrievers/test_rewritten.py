@@ -1,4 +1,3 @@
-
 import dspy
 import pytest
 from dspy.utils import DummyLM
