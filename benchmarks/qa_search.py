@@ -2,6 +2,7 @@
 
     python benchmarks/qa_search.py [--data ../shared/data] [--sets NAME ...] [--asked 100] [--lm MODEL --api-base URL]
         [--smallest] [--scans NAME ...] [--markdown FILE] [--json]
+    python benchmarks/qa_search.py --large 100000
 
 Catalogues are made of real questions; what is asked are other phrasings of them, and questions that are not there:
 
@@ -14,7 +15,8 @@ Catalogues are made of real questions; what is asked are other phrasings of them
 
 The default model is the embedded one, which compares sentence embeddings and words: it shows what the search makes of a
 weak matcher. A real one: --lm hosted_vllm/NAME --api-base URL; with `--smallest` it is asked about the smallest
-catalogue of each set alone, in a few settings.
+catalogue of each set alone, in a few settings. `--large` times what a search asks of a catalogue of that size, without
+a model and with random vectors.
 """
 
 import argparse
@@ -45,7 +47,7 @@ from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.ports import Embedder, Vectors
-from kraq_dspy.programs.qa_search.near_miss import FUNCTION
+from kraq_dspy.programs.qa_search.near_miss import FUNCTION, contradiction
 from kraq_dspy.programs.qa_search.program import SCANS, QASearch
 from kraq_dspy.settings import RoleSettings, Settings
 
@@ -108,6 +110,19 @@ class Remembering:
         if missing:
             self._known.update({(kind, text): row for text, row in zip(missing, encode(missing), strict=True)})
         return np.stack([self._known[kind, text] for text in texts])
+
+
+class Random:
+    """Vectors that depend on the text and mean nothing."""
+
+    name, dimension = "random", 384
+
+    def encode_queries(self, texts: Sequence[str]) -> Vectors:
+        rows = np.stack([np.random.default_rng(list(text.encode())).standard_normal(self.dimension) for text in texts])
+        rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+        return rows.astype(np.float32, copy=False)
+
+    encode_passages = encode_queries
 
 
 class Nothing(dspy.Module):
@@ -271,6 +286,60 @@ def figures(case: Case, entries: int, search: QASearch) -> Figures:
     )
 
 
+def large(size: int, folder: Path) -> dict[str, float]:
+    """Seconds of what a search asks of a catalogue; of repeated ones the median of 50."""
+    catalogue, store = Catalogue(folder / "catalogue.db"), LocalVectorStore(folder / "vectors", Random.dimension)
+    taken: dict[str, float] = {}
+
+    def timed(name: str, work: Callable[[], Any], times: int = 1) -> None:
+        seconds = []
+        for _ in range(times):
+            started = perf_counter()
+            work()
+            seconds.append(perf_counter() - started)
+        taken[name] = statistics.median(seconds)
+
+    try:
+        texts = [f"How is part {number} of machine {number % 97} put in place?" for number in range(size)]
+        timed("add all", lambda: catalogue.add_all([NewEntry(text, "So.") for text in texts], by="benchmark"))
+        answers = ServedAnswers(catalogue, store, Random())
+        timed("read all", lambda: answers.exact(""))
+        timed("store vectors", lambda: answers.nearest(texts[0], 1))
+        timed("word for word", lambda: answers.exact(texts[-1]), 50)
+        timed("the 100 nearest", lambda: answers.nearest(texts[-1], 100), 50)
+        timed("add one", lambda: catalogue.add(NewEntry("A new one?", "So."), by="benchmark"))
+        timed("the 100 nearest, after a change", lambda: answers.nearest(texts[-1], 100))
+        return taken
+    finally:
+        store.close()
+        catalogue.close()
+
+
+def fitted(case: Case, embedder: Embedder, most: float) -> str:
+    """A line: the least similarity whose false hits among half of the questions are at most `most`, and what comes of
+    it for the other half. Nearest entry, rules."""
+    near = embedder.encode_queries([text for text, _ in case.queries])
+    near = near @ embedder.encode_queries([text for text, _ in case.entries]).T
+    rows = []
+    for (question, answer), place, cosine in zip(case.queries, near.argmax(axis=1), near.max(axis=1), strict=True):
+        stored, own = case.entries[place]
+        rows.append((0.0 if contradiction(question, stored) else cosine, bool(answer), bool(answer) and own == answer))
+    cosines, there, right = (np.array(column) for column in zip(*rows, strict=True))
+    dev, test = np.split(np.random.default_rng(0).permutation(len(rows)), [len(rows) // 2])
+
+    def at(least: float, part: Any) -> tuple[str, float]:
+        hit, absent = cosines[part] >= least, ~there[part]
+        shares = (
+            share(int((hit & right[part]).sum()), int(there[part].sum())),
+            share(int((hit & absent).sum()), int(absent.sum())),
+        )
+        told = (f"{each[0]:.3f} [{each[1]:.3f}, {each[2]:.3f}]" if each else "-" for each in shares)
+        return " | ".join(told), shares[1][0] if shares[1] else 0.0
+
+    least = min(each for each in [*np.unique(cosines), 1.0] if at(each, dev)[1] <= most or each == 1.0)
+    return f"| {case.name} | {len(case.entries):,} | {least:.3f} | {at(least, test)[0]} |"
+
+
 def share(count: int, total: int) -> tuple[float, float, float] | None:
     if not total:
         return None
@@ -307,8 +376,22 @@ def main() -> None:
     parser.add_argument("--scans", nargs="+", choices=SCANS, default=list(SCANS), help="settings with these alone")
     parser.add_argument("--markdown", type=Path, help="write the table to this file")
     parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--fit", type=float, metavar="SHARE", help="fit the similarity on half, for so many false hits")
+    parser.add_argument("--large", type=int, metavar="N", help="time a catalogue of N entries instead")
     options = parser.parse_args()
+    if options.large:
+        with tempfile.TemporaryDirectory() as folder:
+            taken = large(options.large, Path(folder))
+        json.dump(taken, sys.stdout, indent=2)
+        return
     embedder = Remembering(load_embedder(Settings().encoder))
+    if options.fit is not None:
+        print("| set | entries | similarity | recall | false hits |\n|---|---|---|---|---|")
+        for name in options.sets:
+            cases = list(SETS[name](options.data, options.asked, random.Random(0)))
+            for case in cases[:1] if options.smallest else cases:
+                print(fitted(case, embedder, options.fit), flush=True)
+        return
     role = RoleSettings() if options.lm == "embedded" else RoleSettings(model=options.lm, api_base=options.api_base)
     lm = make_lm(role, embedder=embedder)
     rows: list[Figures] = []

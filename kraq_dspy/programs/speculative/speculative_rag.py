@@ -142,6 +142,12 @@ class SpeculativeRAG(SavableModule):
     `chosen` (its number), `drafts`, `scores` (by draft number, logarithms), `failures`, `clusters`, `subsets`
     (positions among `hits`), `scorer`, `scores_are` ("embedded" where the embedded model made up log-probabilities that
     they rest on, "measured" else) and `timings` (StageSeconds).
+
+    >>> from kraq_dspy import Workspace
+    >>> space = Workspace.open("ada.kraq")
+    >>> rag = SpeculativeRAG(space.retriever("dense"), space.instructed_embedder, n=2, k=1, m=2)
+    >>> space.ask("Where did Ada live?", rag).answer
+    'London'
     """
 
     asks: Mapping[str, str] = {
