@@ -21,7 +21,7 @@ from kraq_dspy.eval.datasets import Dataset, Example, load_dataset
 from kraq_dspy.eval.metrics.answers import items_found
 from kraq_dspy.eval.metrics.retrieval import recall_at_k
 from kraq_dspy.eval.statistics import bootstrap_difference
-from kraq_dspy.eval.tables.indexes import prepare_index, prepared
+from kraq_dspy.eval.tables.data import prepare_index, prepared
 from kraq_dspy.ports import Embedder, Retriever
 from kraq_dspy.programs.retrievers import CombinedRetriever, RetrievalRequest, Retrieving
 from kraq_dspy.records import Hit

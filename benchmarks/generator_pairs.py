@@ -37,7 +37,7 @@ import numpy as np
 
 from kraq_dspy.asset.corpus.chunk import sentence_spans
 from kraq_dspy.asset.store.index import Index
-from kraq_dspy.eval.learned import fingerprint_of
+from kraq_dspy.eval.questions import fingerprint_of
 from kraq_dspy.finetune.pairs import Pair
 from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.models.lms.engines.embedded.ask import question_about

@@ -47,7 +47,7 @@ def answering(data: Path, count: int) -> list[Row]:
 def judging(data: Path, count: int) -> list[Row]:
     """Half of the gold answers are wrapped in a sentence, so that a verdict takes more than comparing strings."""
     rows: list[Row] = []
-    for number, each in enumerate(made_from(load(data, "hotpotqa", limit=count, seed=0))):
+    for number, each in enumerate(made_from(load(data, "hotpotqa", limit=count, seed=0).examples, "hotpotqa")):
         answer = f"I think that it was {each.answered.answer} in the end" if number % 3 else each.answered.answer
         rows.append(
             {

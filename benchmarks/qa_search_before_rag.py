@@ -28,8 +28,8 @@ from kraq_dspy.asset.store.vectors import LocalVectorStore
 from kraq_dspy.eval.metrics.answers import contains, token_f1
 from kraq_dspy.eval.statistics import bootstrap_difference, bootstrap_mean
 from kraq_dspy.models.embedders import load_embedder
+from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.models.lms.roles import make_lm
-from kraq_dspy.models.lms.structured.adapter import KraqAdapter
 from kraq_dspy.programs.qa_search.program import QASearch
 from kraq_dspy.programs.traditional import TraditionalRAG
 from kraq_dspy.settings import RoleSettings, Settings

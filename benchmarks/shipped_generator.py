@@ -10,8 +10,8 @@
 `test.jsonl` and the pairs of the training are made by generator_pairs.py. The training:
 
     kraq finetune generator --base gguf/smollm2-135m --pairs runs/generator/train.jsonl --out runs/generator/smollm2 \\
-        --rank 8 --alpha 16 --dropout 0 --learning-rate 5e-4 --epochs 1 --batch-size 8 --accumulate 1 \\
-        --target-modules all-linear --held-out 0.03
+        --rank 8 --alpha 16 --dropout 0 --learning-rate 5e-4 --epochs 2 --batch-size 8 --accumulate 1 \\
+        --target-modules all-linear --held-out 0.03 --evaluations 2
     python benchmarks/shipped_generator.py ship --out runs/generator --adapter runs/generator/smollm2
 """
 
@@ -33,6 +33,7 @@ from rich.table import Table
 from safetensors.torch import load_file, save_file
 from stand_in import machine
 
+from kraq_dspy.eval.questions import LEARNED_FILE
 from kraq_dspy.eval.statistics import bootstrap_mean
 from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.models.lms.adapter import KraqAdapter
@@ -40,7 +41,7 @@ from kraq_dspy.models.lms.local_models import QUESTIONS, adapter_folder, weights
 from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.programs.kraq.describe import AskQuestion
 from kraq_dspy.programs.kraq.question_text import stands_alone as is_of_its_text
-from kraq_dspy.settings import EncoderSettings, RoleSettings
+from kraq_dspy.settings import QUESTIONS_BASE, EncoderSettings, RoleSettings
 from kraq_dspy.signatures import GenerateQuestion
 
 SHIPPED = Path(adapter_folder(QUESTIONS)[0])
@@ -151,13 +152,15 @@ def ship(options: Any) -> None:
     """Puts the adapter into the package: 16 bits a parameter, and no path of this machine."""
     weights = {name: value.half() for name, value in load_file(options.adapter / "adapter_model.safetensors").items()}
     save_file(weights, SHIPPED / "adapter_model.safetensors", metadata={"format": "pt"})
-    (SHIPPED / "loss.svg").write_text((options.adapter / "loss.svg").read_text("utf-8"), "utf-8")
+    for name in ("loss.svg", LEARNED_FILE):
+        (SHIPPED / name).write_text((options.adapter / name).read_text("utf-8"), "utf-8")
     settings = json.loads((options.adapter / "adapter_config.json").read_text("utf-8"))
     settings |= {"base_model_name_or_path": BASE, "target_modules": sorted(settings["target_modules"])}
     (SHIPPED / "adapter_config.json").write_text(json.dumps(settings, indent=2) + "\n", "utf-8")
     card = json.loads((options.adapter / "training.json").read_text("utf-8"))
     digest = weights_hash(SHIPPED)
-    card |= {"base": "smollm2-135m", "weights_hash": digest, "model": f"{card['served']}#{QUESTIONS}@{digest[:8]}"}
+    served = {"base": "smollm2-135m", "served": QUESTIONS_BASE, "model": f"{QUESTIONS_BASE}#{QUESTIONS}@{digest[:8]}"}
+    card |= {"weights_hash": digest, **served}
     (SHIPPED / "training.json").write_text(json.dumps(card, indent=2) + "\n", "utf-8")
 
 

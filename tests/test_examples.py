@@ -3,6 +3,7 @@
 import doctest
 import importlib
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,21 @@ MODULES = (
     "kraq_dspy.models.lms.roles",
     "kraq_dspy.models.lms.unmarked",
     "kraq_dspy.optimize.compile_run",
+    "kraq_dspy.programs.combined",
+    "kraq_dspy.programs.graph.graph_global_search",
+    "kraq_dspy.programs.graph.graph_local_search",
+    "kraq_dspy.programs.qa_rag",
+    "kraq_dspy.programs.qa_search.program",
+    "kraq_dspy.programs.retrievers.adaptive",
+    "kraq_dspy.programs.retrievers.combined",
+    "kraq_dspy.programs.retrievers.metadata_filter",
+    "kraq_dspy.programs.retrievers.pagerank",
+    "kraq_dspy.programs.retrievers.rerank",
+    "kraq_dspy.programs.retrievers.sentence_window",
+    "kraq_dspy.programs.retrievers.words_and_meaning",
+    "kraq_dspy.programs.shared.steps",
+    "kraq_dspy.programs.speculative.speculative_rag",
+    "kraq_dspy.programs.traditional",
     "kraq_dspy.records",
     "kraq_dspy.settings",
     "kraq_dspy.steps.direct",
@@ -42,11 +58,20 @@ MODULES = (
 )
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_the_examples_of_a_module_are_right(module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     documents = [Document("london", "London", "London is in England."), Document("ada", "Ada", "Ada lived in London.")]
-    build_index(documents, "ada.kraq")
+    path = tmp_path_factory.mktemp("examples") / "ada.kraq"
+    build_index(documents, path)
+    return path
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_the_examples_of_a_module_are_right(
+    module: str, built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(built, "ada.kraq")
     row = {"id": "p", "text": "Ada met Charles.", "triples": [["Ada", "met", "Charles"]]}
     Path("triples.jsonl").write_text(json.dumps(row) + "\n", "utf-8")
     result = doctest.testmod(importlib.import_module(module))

@@ -7,7 +7,7 @@ answer; context precision asks which passages help, and is higher where those st
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import dspy
 from dspy.utils.exceptions import AdapterParseError, LMError
@@ -22,7 +22,14 @@ from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.programs.shared.steps import check_steps, extra_outputs
 from kraq_dspy.records import Failure
-from kraq_dspy.signatures.judging import GradeAnswer, JudgeAnswer, JudgeListAnswer
+from kraq_dspy.signatures.judging import (
+    GradeAnswer,
+    JudgeAnswer,
+    JudgeListAnswer,
+    JudgePassages,
+    JudgeRelevance,
+    JudgeSupport,
+)
 
 STAGE = "judge"
 RIGHT_GRADE = 4
@@ -165,52 +172,6 @@ def _model_name(judge: Judge) -> str:
 
 
 GRADES = 5
-
-
-@dataclass(frozen=True)
-class JudgedStatement:
-    """One thing that an answer says, and whether the passages say so too."""
-
-    statement: str
-    supported: bool
-
-
-class JudgeSupport(dspy.Signature):
-    """Split the answer into the statements it makes, and decide of each whether the passages support it.
-
-    A statement is supported if a reader of the passages alone would agree to it. What is true but not in the passages
-    is not supported. Resolve pronouns, so that each statement stands for itself.
-    """
-
-    question: str = dspy.InputField()
-    passages: list[str] = dspy.InputField()
-    answer: str = dspy.InputField()
-    statements: list[JudgedStatement] = dspy.OutputField(desc="at least one, unless the answer says nothing")
-
-
-class JudgeRelevance(dspy.Signature):
-    """Grade how well the answer responds to the question, whether or not it is true.
-
-    5 answers just what was asked; 3 answers a part of it, or buries the answer among other things; 1 is about something
-    else, or does not answer.
-    """
-
-    question: str = dspy.InputField()
-    answer: str = dspy.InputField()
-    grade: Literal[1, 2, 3, 4, 5] = dspy.OutputField()
-
-
-class JudgePassages(dspy.Signature):
-    """Name the passages that help to arrive at the answer to the question.
-
-    A passage helps if it states the answer or a fact on the way to it. One on the same subject without such a fact does
-    not.
-    """
-
-    question: str = dspy.InputField()
-    answer: str = dspy.InputField()
-    passages: list[str] = dspy.InputField(desc="numbered from 1")
-    helpful: list[int] = dspy.OutputField(desc="numbers of passages; empty if none helps")
 
 
 class JudgedMetric(SavableModule):

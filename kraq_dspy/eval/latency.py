@@ -1,9 +1,7 @@
 """Sums up how long the stages take: measured time, and the papers' model of what parallel branches would take.
 
 A program's `timings` maps a stage to seconds, or to a list of seconds, one for each branch that does not wait for the
-others (drafts, verifications). The key "total" is the wall-clock time of the whole call. The two kinds of figure have
-two types here, because adding the one to the other means nothing: `wall_time` and `stage_times` are measured,
-`parallel_model` is an estimate.
+others (drafts, verifications). The key "total" is the wall-clock time of the whole call.
 """
 
 import math
@@ -37,62 +35,39 @@ class Percentiles:
     mean: float
 
 
-@dataclass(frozen=True, slots=True)
-class ModelledLatency:
-    """Seconds that a query would take if all branches of a stage ran at once: an estimate, never wall-clock time.
-
-    `stages` holds the median of each stage; `total` is their sum.
-    """
-
-    stages: Mapping[str, float]
-    total: float
-    n: int
-
-
 def wall_time(timings: Sequence[Timings]) -> Percentiles:
     """Percentiles of the measured time of whole calls (key "total")."""
-    return _percentiles(_column(timings, TOTAL))
+    return _percentiles([_seconds(row, position, TOTAL) for position, row in enumerate(timings)])
 
 
 def stage_times(timings: Sequence[Timings]) -> dict[str, Percentiles]:
     """Percentiles of each stage, in the order in which stages first occur, without "total".
 
-    A stage with branches counts with its slowest branch; how long the branches took together depends on what they
-    shared, so it is only in "total". Raises EvaluationError naming the row for a stage that a row lacks (a stage that
-    was skipped took 0.0), an empty list, or a time that is NaN, infinite or negative.
+    Speculative RAG has the papers' four stages: what a query spent on the parts of one is added up first, since a part
+    that most queries skip (embedding, where vectors are looked up) would else be lost. A stage with branches counts
+    with its slowest branch. Raises EvaluationError naming the row for a stage that a row lacks (a stage that was
+    skipped took 0.0), an empty list, or a time that is NaN, infinite or negative.
+
+    >>> stage_times([{"lookup": 0.5, "embed": 2.0}, {"lookup": 0.5, "embed": 2.0}])["embed and cluster"].p50
+    2.5
     """
-    return {stage: _percentiles(_column(timings, stage)) for stage in _stages(timings)}
+    parts: dict[str, list[str]] = {}
+    for part in dict.fromkeys(part for row in timings for part in row if part != TOTAL):
+        parts.setdefault(_PAPER_STAGE.get(part, part), []).append(part)
+    return {
+        stage: _percentiles(
+            [math.fsum(_seconds(row, position, part) for part in of_stage) for position, row in enumerate(timings)]
+        )
+        for stage, of_stage in parts.items()
+    }
 
 
-def parallel_model(timings: Sequence[Timings]) -> ModelledLatency:
-    """Sum over the papers' stages of the median over the queries; a stage with branches counts with its slowest one.
+def parallel_seconds(stages: Mapping[str, Percentiles]) -> float:
+    """The sum over the stages of their medians: what a query would take if all branches of a stage ran at once.
 
-    KRAQ paper, appendix D.1; thesis, equation 5.5. Speculative RAG has four stages there, and what a query spent on the
-    parts of one is added up before the median is taken: a part that most queries skip (embedding, where vectors are
-    looked up) would else be lost. Errors as in `stage_times`.
-
-    >>> parallel_model([{"lookup": 0.5, "embed": 2.0}, {"lookup": 0.5, "embed": 2.0}]).stages
-    {'embed and cluster': 2.5}
+    An estimate, never wall-clock time (KRAQ paper, appendix D.1; thesis, equation 5.5).
     """
-    columns = {stage: _column(timings, stage) for stage in _stages(timings)}
-    medians: dict[str, float] = {}
-    for name in dict.fromkeys(_PAPER_STAGE.get(stage, stage) for stage in columns):
-        parts = [column for stage, column in columns.items() if _PAPER_STAGE.get(stage, stage) == name]
-        medians[name] = float(np.median([math.fsum(seconds) for seconds in zip(*parts, strict=True)]))
-    return ModelledLatency(medians, math.fsum(medians.values()), len(timings))
-
-
-def _stages(timings: Sequence[Timings]) -> list[str]:
-    stages = [stage for stage in dict.fromkeys(stage for row in timings for stage in row) if stage != TOTAL]
-    if not stages:
-        raise EvaluationError("There are no timings of stages. Programs return them in their prediction's `timings`.")
-    return stages
-
-
-def _column(timings: Sequence[Timings], stage: str) -> list[float]:
-    if not timings:
-        raise EvaluationError(f"There are no timings, so the latency of {stage!r} is undefined.")
-    return [_seconds(row, position, stage) for position, row in enumerate(timings)]
+    return math.fsum(times.p50 for times in stages.values())
 
 
 def _seconds(row: Timings, position: int, stage: str) -> float:
@@ -108,6 +83,8 @@ def _seconds(row: Timings, position: int, stage: str) -> float:
     return float(max(branches))
 
 
-def _percentiles(seconds: list[float]) -> Percentiles:
+def _percentiles(seconds: Sequence[float]) -> Percentiles:
+    if not seconds:
+        raise EvaluationError("There are no timings, so the latency is undefined.")
     p50, p90, p99 = np.percentile(seconds, [50, 90, 99])
     return Percentiles(len(seconds), float(p50), float(p90), float(p99), math.fsum(seconds) / len(seconds))

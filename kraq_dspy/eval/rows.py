@@ -91,12 +91,6 @@ class MetricColumn:
     scores: Mapping[str, float]
     failures: Mapping[str, str]
 
-    def mean(self) -> float:
-        """Mean over the scored questions. Raises EvaluationError when there are none."""
-        if not self.scores:
-            raise EvaluationError(f"No question has a score; {len(self.failures)} failed.")
-        return math.fsum(self.scores.values()) / len(self.scores)
-
 
 class RowWriter:
     """Appends rows to a run's folder; each is on disk when `write` returns.

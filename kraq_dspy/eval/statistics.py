@@ -64,7 +64,6 @@ def bootstrap_mean(scores: Scores, *, confidence: float = 0.95, resamples: int =
     values = _checked(scores)
     if not 0 < confidence < 1:
         raise ValueError(f"confidence is {confidence}; it must be between 0 and 1.")
-    _check_resamples(resamples)
     estimate = float(values.mean())
     low = high = estimate
     if np.ptp(values) > 1e-12 * max(1.0, float(np.abs(values).max())):
@@ -89,7 +88,6 @@ def permutation_test(system: Scores, baseline: Scores, *, resamples: int = 10_00
     the questions on which they differ are fewer than `resamples`; else (count + 1) / (resamples + 1), which is never 0
     (Phipson and Smyth, 2010).
     """
-    _check_resamples(resamples)
     differences = _differences(system, baseline)
     changed = differences[differences != 0]
     p_value, method = 1.0, "paired randomisation, exact"
@@ -135,11 +133,6 @@ def _distance(differences: NDArray[np.float64], axis: int = -1) -> NDArray[np.fl
     """Of their sum from 0. Sums that are equal in arithmetic differ in their last bits, so these are cut off."""
     sums: NDArray[np.float64] = np.abs(differences.sum(axis=axis))
     return sums.round(9)
-
-
-def _check_resamples(resamples: int) -> None:
-    if resamples < 1:
-        raise ValueError(f"resamples is {resamples}; it must be 1 or more.")
 
 
 def _differences(system: Scores, baseline: Scores) -> NDArray[np.float64]:

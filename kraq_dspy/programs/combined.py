@@ -43,6 +43,12 @@ class CombinedRetrieveRAG(SavableModule):
     were asked, with their similarity to the question) and `timings`: seconds for "retrieve", "answer" and "wall"; with
     `explain`, also `explanation`: what supports the answer (thesis, appendix 7.4). `signature` is another one for the
     answer, or instructions; its further outputs come into the prediction.
+
+    >>> from kraq_dspy import Workspace
+    >>> space = Workspace.open("ada.kraq")
+    >>> rag = CombinedRetrieveRAG(space.retriever("dense"), ["Who lived in London?"], k=2, n=1)
+    >>> [hit.query for hit in space.ask("Where is London?", rag).hits]
+    ['Where is London?', 'Who lived in London?']
     """
 
     asks: Mapping[str, str] = {"answer": "question, passages -> answer"}

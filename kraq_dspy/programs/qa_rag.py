@@ -71,21 +71,6 @@ class WritePairs(SavableModule):
     forward = blocking(aforward)
 
 
-@dataclass(frozen=True, slots=True)
-class PairedPassages:
-    """Both plug-ins' outcome. `context` is what the model is shown, best passage first.
-
-    `n_looked_up`, `n_made` and `n_failed` count passages: pairs found ready, made now, and not to be had.
-    """
-
-    sub_questions: tuple[str, ...] = ()
-    pairs: tuple[QAPair, ...] = ()
-    context: tuple[str, ...] = ()
-    n_looked_up: int = 0
-    n_made: int = 0
-    n_failed: int = 0
-
-
 @dataclass(frozen=True)
 class QARAGOptions:
     k: int = option(10, "Passages.", least=1, counts="passages")
@@ -111,6 +96,11 @@ class QARAG(SavableModule):
     The prediction has `answer`, `hits`, `sub_questions`, `pairs`, `n_looked_up`, `n_made`, `n_failed` (passages),
     `response` (the answer before it was judged), `valid` (None where nothing judged it) and `timings`: seconds for
     "retrieve", "plug_ins", "answer", "check" and "wall".
+
+    >>> from kraq_dspy import Workspace
+    >>> space = Workspace.open("ada.kraq")
+    >>> space.ask("Where did Ada live?", QARAG(space.retriever("dense"), variant="type1", k=1)).n_made
+    1
     """
 
     def __init__(
@@ -145,93 +135,69 @@ class QARAG(SavableModule):
         clock = Clock()
         await clock.begin("retrieve", "retrieving")
         hits = await call(self.retrieve, question, self.k)
+        passages = [hit.chunk.passage for hit in hits]
         if self.variant == "v":
             await clock.begin("answer", "answering")
-            reply = await call(self.answer, question=question, passages=[hit.chunk.passage for hit in hits])
-            return _prediction({}, reply, None, hits, PairedPassages(), clock)
+            reply = await call(self.answer, question=question, passages=passages)
+            nothing: dict[str, Any] = {"sub_questions": [], "pairs": [], "n_looked_up": 0, "n_made": 0, "n_failed": 0}
+            return prediction(
+                extra_outputs(reply, "answer"), answer=reply.answer, hits=hits, response=reply.answer, valid=None,
+                timings=clock.timings(), **nothing,
+            )  # fmt: skip
         await clock.begin("plug_ins", "pairing questions and answers")
-        ready = await call(self._ready, hits)
-        missing = [hit for hit in hits if hit.chunk.id not in ready]
-
-        async def plug_in(passage: str | None) -> dspy.Prediction | None:
-            """The passage's pairs, or, for None, the question's parts. None where the call failed."""
-            try:
-                if passage is None:
-                    return await call(self.decompose, question=question)
-                return await call(self.write_pairs, passage=passage)
-            except CALL_ERRORS as error:
-                log_failure(logger, "A plug-in failed", error)
-                return None
-
-        added = await at_once(plug_in, [None, *(hit.chunk.passage for hit in missing)])
-        paired = _paired(question, hits, ready, missing, added)
-        extras = lists_of(extra_outputs(each, "pairs") for each in added[1:] if each is not None)
-        if added[0] is not None:
-            extras.update(extra_outputs(added[0], "sub_questions"))
+        pairs_of = dict(await call(self._ready, hits))
+        missing = [hit for hit in hits if hit.chunk.id not in pairs_of]
+        parts, *made = await at_once(
+            lambda passage: self._plug_in(question, passage), [None, *(hit.chunk.passage for hit in missing)]
+        )
+        n_looked_up, n_made = len(pairs_of), sum(each is not None for each in made)
+        pairs_of |= {
+            hit.chunk.id: each.pairs if each is not None else () for hit, each in zip(missing, made, strict=True)
+        }
+        sub_questions = [] if parts is None else [part.strip() for part in parts.sub_questions or () if part.strip()]
+        sub_questions = list(dict.fromkeys(sub_questions)) or [question]
+        context: list[str] = []
+        for hit in hits:
+            context += [f"{pair.question}\n{pair.answer}" for pair in pairs_of[hit.chunk.id]] or [hit.chunk.passage]
         await clock.begin("answer", "answering")
-        sub_questions, pairs = list(paired.sub_questions), list(paired.context)
-        reply = await call(self.answer, question=question, sub_questions=sub_questions, pairs=pairs)
+        reply = await call(self.answer, question=question, sub_questions=sub_questions, pairs=context)
+        extras = lists_of(extra_outputs(each, "pairs") for each in made if each is not None)
+        extras.update({} if parts is None else extra_outputs(parts, "sub_questions"))
         valid = None
         if self.variant == "type2":
             await clock.begin("check", "checking")
-            verdict = await call(self.check, question=question, context=pairs, response=reply.answer)
+            verdict = await call(self.check, question=question, context=context, response=reply.answer)
             valid = verdict.valid == "yes"
             extras.update(extra_outputs(verdict, "valid"))
-        return _prediction(extras, reply, valid, hits, paired, clock)
+        return prediction(
+            extras,
+            extra_outputs(reply, "answer"),
+            answer=UNKNOWN if valid is False else reply.answer,
+            hits=hits,
+            sub_questions=sub_questions,
+            pairs=[pair for hit in hits for pair in pairs_of[hit.chunk.id]],
+            n_looked_up=n_looked_up,
+            n_made=n_made,
+            n_failed=len(made) - n_made,
+            response=reply.answer,
+            valid=valid,
+            timings=clock.timings(),
+        )
 
     forward = blocking(aforward)
 
     def _ready(self, hits: Sequence[Hit]) -> dict[str, tuple[QAPair, ...]]:
         return {} if self.stored is None else self.stored.pairs_of([hit.chunk.id for hit in hits])
 
-
-def _paired(
-    question: str,
-    hits: Sequence[Hit],
-    ready: dict[str, tuple[QAPair, ...]],
-    missing: Sequence[Hit],
-    made: Sequence[dspy.Prediction | None],
-) -> PairedPassages:
-    parts, *written = made
-    pairs_of = dict(ready)
-    for hit, each in zip(missing, written, strict=True):
-        pairs_of[hit.chunk.id] = each.pairs if each is not None else ()
-    context: list[str] = []
-    for hit in hits:
-        context += [f"{pair.question}\n{pair.answer}" for pair in pairs_of[hit.chunk.id]] or [hit.chunk.passage]
-    sub_questions = [] if parts is None else [part.strip() for part in parts.sub_questions or () if part.strip()]
-    return PairedPassages(
-        sub_questions=tuple(dict.fromkeys(sub_questions)) or (question,),
-        pairs=tuple(pair for hit in hits for pair in pairs_of[hit.chunk.id]),
-        context=tuple(context),
-        n_looked_up=len(ready),
-        n_made=sum(each is not None for each in written),
-        n_failed=sum(each is None for each in written),
-    )
-
-
-def _prediction(
-    extras: Mapping[str, Any],
-    reply: dspy.Prediction,
-    valid: bool | None,
-    hits: list[Hit],
-    paired: PairedPassages,
-    clock: Clock,
-) -> dspy.Prediction:
-    return prediction(
-        extras,
-        extra_outputs(reply, "answer"),
-        answer=UNKNOWN if valid is False else reply.answer,
-        hits=hits,
-        sub_questions=list(paired.sub_questions),
-        pairs=list(paired.pairs),
-        n_looked_up=paired.n_looked_up,
-        n_made=paired.n_made,
-        n_failed=paired.n_failed,
-        response=reply.answer,
-        valid=valid,
-        timings=clock.timings(),
-    )
+    async def _plug_in(self, question: str, passage: str | None) -> dspy.Prediction | None:
+        """The passage's pairs, or, for None, the question's parts; None where the call failed."""
+        try:
+            if passage is None:
+                return await call(self.decompose, question=question)
+            return await call(self.write_pairs, passage=passage)
+        except CALL_ERRORS as error:
+            log_failure(logger, "A plug-in failed", error)
+            return None
 
 
 def make_qa_rag(space: Space, retrieve: Retriever, options: QARAGOptions) -> QARAG:

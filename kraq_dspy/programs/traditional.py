@@ -28,6 +28,11 @@ class TraditionalRAG(SavableModule):
     with `explain`, also `explanation`: what supports the answer (thesis, appendix 7.4). No hits are no error: the model
     is then asked without passages, and is told to say so when it does not know. `signature` is another one for the
     answer, or instructions; its further outputs come into the prediction.
+
+    >>> from kraq_dspy import Workspace
+    >>> space = Workspace.open("ada.kraq")
+    >>> space.ask("Where did Ada live?", TraditionalRAG(space.retriever("bm25"), k=3)).answer
+    'London. Ada lived in London.'
     """
 
     asks: Mapping[str, str] = {"answer": "question, passages -> answer"}

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kraq_dspy.asset.store.index import Index
+from kraq_dspy.asset.store.vectors.points import words_of
 from kraq_dspy.ports import QuestionFinder
 from kraq_dspy.records import Chunk, Question
 
@@ -15,6 +16,8 @@ FOUND = 3
 """A question counts as answerable when one of so many passages nearest to it is of its own community."""
 SAME = 0.9
 """A cosine above which two questions ask the same."""
+TELLING = 4
+"""Words that carry meaning in a question which says what it asks."""
 RELATED = 0.7
 """A next question is at least so near to the user's, as a share of what the nearest one is."""
 
@@ -51,15 +54,21 @@ def starters(index: Index, count: int = 12) -> list[SuggestedQuestion]:
 
         [each.text for each in starters(space.index)]
 
-    They are chosen greedily: the passages of its community that none before it has, times how well the question finds
-    its own. Fewer where there are fewer; none where the index has no questions.
+    They are chosen greedily: the root of how many passages of its community none before it has, times how well the
+    question finds its own, and less where it says little of what it asks ("What is Crowea?"). Fewer where there are
+    fewer; none where the index has no questions.
     """
     questions = sorted(index.questions(source="kraq"), key=lambda each: (each.level, -len(each.chunk_ids), each.id))
     left = _answerable(index, questions[:CANDIDATES])
     chosen: list[SuggestedQuestion] = []
     covered: set[str] = set()
+    says = {each.text: min(1.0, len(words_of(each.text)) / TELLING) for each in left}
+
+    def worth(each: SuggestedQuestion) -> float:
+        return says[each.text] * each.similarity * len(set(each.question.chunk_ids) - covered) ** 0.5
+
     while left and len(chosen) < count:
-        best = max(left, key=lambda each: each.similarity * len(set(each.question.chunk_ids) - covered))
+        best = max(left, key=worth)
         chosen.append(best)
         covered.update(best.question.chunk_ids)
         left = _unlike(index, left, best)

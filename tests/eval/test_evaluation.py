@@ -159,4 +159,4 @@ def test_the_report_goes_without_plots_where_matplotlib_is_missing(
 ) -> None:
     monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
     files = evaluate(find, QUESTIONS, ["recall@1"]).write_report(tmp_path)
-    assert "Plots are left out" in files[1].read_text("utf-8")
+    assert "Plots are left out" in files[0].read_text("utf-8")

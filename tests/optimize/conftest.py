@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import dspy
 import pytest
-from learner import Learner, learner_model
 
 from kraq_dspy.optimize.rows import Row
+from tests.optimize.learner import Learner, learner_model
 
 
 @pytest.fixture

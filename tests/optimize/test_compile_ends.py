@@ -4,10 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import dspy
-import learner
 import pytest
 from dspy.lm15 import Request, Response
-from learner import Learner
 
 from kraq_dspy.errors import BudgetExceededError, EvaluationError, ModelError, ServerDownError
 from kraq_dspy.models.lms.roles import make_lm
@@ -16,6 +14,8 @@ from kraq_dspy.optimize.rows import Row
 from kraq_dspy.optimize.targets import make_target
 from kraq_dspy.settings import RoleSettings
 from kraq_dspy.signatures import AnswerQuestion, DraftAnswer
+from tests.optimize import learner
+from tests.optimize.learner import Learner
 
 TOY = Sizes(demos=2, candidates=3, rounds=2, threads=2)
 

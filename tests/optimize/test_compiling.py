@@ -4,9 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import dspy
-import learner
 import pytest
-from learner import Learner
 
 from kraq_dspy import build_index
 from kraq_dspy.errors import ConfigError, WorseProgramError
@@ -18,6 +16,8 @@ from kraq_dspy.programs.shared.state import read_state
 from kraq_dspy.records import Document
 from kraq_dspy.signatures import AnswerQuestion, DraftAnswer, VerifyDraft
 from tests.conftest import KeywordEmbedder
+from tests.optimize import learner
+from tests.optimize.learner import Learner
 
 TOY = Sizes(demos=2, candidates=3, rounds=2, threads=2)
 

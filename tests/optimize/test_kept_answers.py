@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import dspy
-import learner
 import pytest
 
 from kraq_dspy.errors import IndexLockedError
@@ -18,6 +17,7 @@ from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.optimize.kept_answers import KeptAnswers, Spending, kept_model
 from kraq_dspy.ports import SilentProgress
 from kraq_dspy.signatures import AnswerQuestion, JudgeAnswer
+from tests.optimize import learner
 
 ROOT = Path(__file__).resolve().parents[2]
 INPUTS = {"question": "When was it opened?", "passages": ["It was opened in 1889 by a queen."]}
@@ -26,7 +26,7 @@ SLOW_COMPILE = """
 import sys, time, json
 sys.path[:0] = [{benchmarks!r}, {tests!r}]
 from conftest import answering_row
-from learner import Learner, learner_model
+from tests.optimize.learner import Learner, learner_model
 from kraq_dspy.optimize import Method, Resources, Sizes, compile_program
 
 class Slow(Learner):

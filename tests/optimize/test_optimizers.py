@@ -5,13 +5,13 @@ from collections.abc import Callable
 
 import dspy
 import pytest
-from learner import Learner
 
 from kraq_dspy.errors import ConfigError, MissingExtraError
 from kraq_dspy.optimize import OPTIMIZERS, Method, Resources, Sizes, compile_program
 from kraq_dspy.optimize.optimizers import find_optimizer
 from kraq_dspy.optimize.rows import Row
 from tests.conftest import KeywordEmbedder
+from tests.optimize.learner import Learner
 
 TOY = Sizes(demos=2, candidates=3, rounds=2, threads=2)
 

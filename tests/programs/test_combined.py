@@ -1,4 +1,3 @@
-import asyncio
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -87,19 +86,6 @@ def test_strict_retrieves_the_papers_count(lm: DummyLM, dense: DenseRetriever, n
         return len(CombinedRetrieveRAG(dense, nearest, k=8, n=3, strict=strict)(question=QUESTION).hits)
 
     assert (count(strict=False), count(strict=True)) == (8, 4 + 3 * 1)
-
-
-def test_the_asynchronous_program_predicts_the_same(
-    lm: DummyLM, dense: DenseRetriever, nearest: NearestQuestions
-) -> None:
-    program = CombinedRetrieveRAG(dense, nearest, k=4)
-    waited = asyncio.run(program.acall(question=QUESTION))
-    called = program(question=QUESTION)
-    assert (waited.answer, waited.hits, waited.auxiliary_questions) == (
-        called.answer,
-        called.hits,
-        called.auxiliary_questions,
-    )
 
 
 def test_sixteen_threads_may_share_a_program(dense: DenseRetriever, nearest: NearestQuestions) -> None:

@@ -1,9 +1,7 @@
 """QA-RAG over a retriever; the model's replies are told apart by the field that the prompt asks for first."""
 
-import asyncio
 import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import dspy
@@ -144,31 +142,11 @@ def test_a_server_that_is_down_ends_the_question(dense: DenseRetriever) -> None:
         QARAG(dense, k=2)(question=QUESTION)
 
 
-def test_the_asynchronous_program_predicts_the_same(dense: DenseRetriever) -> None:
-    for variant in ("v", "type1", "type2"):
-        program = QARAG(dense, k=2, variant=variant)
-        program.set_lm(model())
-        waited, called = asyncio.run(program.acall(question=QUESTION)), program(question=QUESTION)
-        for field in ("answer", "hits", "sub_questions", "pairs", "n_made", "valid"):
-            assert waited[field] == called[field]
-
-
 def test_no_passages_are_no_error(dense: DenseRetriever, library: Library) -> None:
     library.chunk_vectors.delete(library.chunk_vectors.ids())
     with dspy.context(lm=model()):
         prediction = QARAG(dense)(question=QUESTION)
     assert (prediction.hits, prediction.pairs, prediction.answer) == ([], [], "the hall")
-
-
-def test_saved_state_holds_each_step_and_a_copy_shares_the_stores(dense: DenseRetriever, tmp_path: Path) -> None:
-    program = QARAG(dense)
-    program.decompose.signature = program.decompose.signature.with_instructions("Split it.")
-    program.save(tmp_path / "program.json")
-    fresh = QARAG(dense)
-    fresh.load(tmp_path / "program.json")
-    assert fresh.decompose.signature.instructions == "Split it."
-    assert {name for name, _ in fresh.named_predictors()} == {"decompose", "write_pairs.write", "answer", "check"}
-    assert program.deepcopy().retrieve is dense
 
 
 def test_bad_settings_are_refused(dense: DenseRetriever) -> None:

@@ -1,8 +1,5 @@
-import asyncio
-import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import dspy
 import pytest
@@ -51,14 +48,6 @@ def test_the_model_sees_the_passages_with_their_titles_best_first(lm: DummyLM, d
     assert prompt.index(best.chunk.text) < prompt.index(second.chunk.text)
 
 
-def test_the_asynchronous_program_predicts_the_same(lm: DummyLM, dense: DenseRetriever) -> None:
-    program = TraditionalRAG(dense, k=3)
-    waited = asyncio.run(program.acall(question=QUESTION))
-    called = program(question=QUESTION)
-    assert (waited.answer, waited.hits) == (called.answer, called.hits)
-    assert set(waited.timings) == set(called.timings)
-
-
 def test_no_passages_are_no_error(lm: DummyLM, library: Library, dense: DenseRetriever) -> None:
     library.chunk_vectors.delete(library.chunk_vectors.ids())
     prediction = TraditionalRAG(dense)(question=QUESTION)
@@ -79,18 +68,6 @@ def test_a_copy_has_predictors_of_its_own_and_the_same_stores(dense: DenseRetrie
     copied = program.deepcopy()
     assert copied.retrieve is dense
     assert copied.answer is not program.answer
-
-
-def test_saved_state_holds_the_predictor_alone_and_loads_into_another_program(
-    tmp_path: Path, dense: DenseRetriever
-) -> None:
-    program = TraditionalRAG(dense)
-    program.answer.signature = program.answer.signature.with_instructions("Answer in one word.")
-    program.save(tmp_path / "program.json")
-    assert set(json.loads((tmp_path / "program.json").read_text("utf-8"))["predictors"]) == {"answer"}
-    other = TraditionalRAG(dense)
-    other.load(tmp_path / "program.json")
-    assert other.answer.signature.instructions == "Answer in one word."
 
 
 def test_k_below_one_is_refused(dense: DenseRetriever) -> None:

@@ -44,20 +44,19 @@ def test_yes_and_no_of_the_same_confidence_share_one(
     assert math.isclose(math.exp(yes) + math.exp(no), 1.0, abs_tol=1e-9)
 
 
-@given(LOGPROBS, LOGPROBS, LOGPROBS, LOGPROBS, LOGPROBS, st.booleans(), st.floats(0.001, 5))
+@given(LOGPROBS, LOGPROBS, LOGPROBS, LOGPROBS, LOGPROBS, st.floats(0.001, 5))
 def test_a_likelier_yes_never_lowers_wangs_score(
     rationale: list[float],
     response: list[float],
     said_response: list[float],
     said_rationale: list[float],
     yes: list[float],
-    per_token: bool,
     less: float,
 ) -> None:
     one = draft(0, rationale, response)
 
     def total(answer: list[float]) -> float:
-        return wang_score(one, response=said_response, rationale=said_rationale, yes=answer, per_token=per_token).total
+        return wang_score(one, response=said_response, rationale=said_rationale, yes=answer).total
 
     assert total([value - less for value in yes]) < total(yes)
     assert not math.isnan(total(yes))

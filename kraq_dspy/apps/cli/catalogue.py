@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.text import Text
@@ -22,6 +22,7 @@ from kraq_dspy.apps.cli.terminal import (
     printable,
     say,
     short,
+    show_counts,
     two_columns,
 )
 from kraq_dspy.errors import CatalogueError, ConfigError
@@ -42,9 +43,6 @@ Approve = Annotated[bool, typer.Option("--approve", help="Serve the answers at o
 
 
 Status = Literal["pending", "approved", "stale"]
-
-
-Form = Literal["csv", "jsonl"]
 
 
 Critics = Literal["ratings", "roundtrip"]
@@ -209,15 +207,7 @@ def import_(
 
 def _show(report: "ImportReport") -> None:
     done = report.entries
-    counts = {
-        "added": done.added,
-        "answered": done.answered,
-        "changed": done.replaced,
-        "as they were": done.unchanged,
-        "refused rows": report.refused,
-        "conflicts": done.conflicts,
-    }
-    output.print(two_columns("Imported", {name: len(listed) for name, listed in counts.items()}))
+    show_counts("Imported", done, refused=len(report.refused))
     if done.conflicts:
         rows = [
             (conflict.number, *(short(text, 120) for text in (conflict.question, conflict.kept, conflict.refused)))
@@ -235,21 +225,20 @@ def _show(report: "ImportReport") -> None:
 
 def export(
     index_dir: IndexDir,
-    file: Annotated[Path, typer.Argument(metavar="FILE|-", help="Where to: .csv or .jsonl; - is standard output.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE|-", help=".csv or .jsonl; - is standard output, as jsonl.")],
     status: Annotated[Status | None, typer.Option(help="Only these.")] = None,
-    form: Annotated[Form | None, typer.Option("--format", "-f", help="Unless the file's ending says it.")] = None,
     json: Json = False,
 ) -> None:
     """Write the entries to a file that `import` reads: to edit them elsewhere, or for another index."""
     from kraq_dspy.build.catalogue.files import entries_text
 
     ending = file.suffix.lower().removeprefix(".")
-    if form is None and ending not in ("csv", "jsonl", "ndjson") and str(file) != "-":
-        raise ConfigError(f"{str(file)!r}: name a file that ends in .csv or .jsonl, or give --format.")
+    if ending not in ("csv", "jsonl", "ndjson") and str(file) != "-":
+        raise ConfigError(f"{str(file)!r}: name a file that ends in .csv or .jsonl.")
     if str(file) == "-" and json:
         raise ConfigError("With --json, write to a file: standard output would hold both.")
     entries = read_entries(index_dir, status)
-    text = entries_text(entries, form or ("csv" if ending == "csv" else "jsonl"))
+    text = entries_text(entries, "csv" if ending == "csv" else "jsonl")
     if str(file) == "-":
         sys.stdout.write(text)
         return
@@ -273,9 +262,9 @@ def seed(
     limit: Annotated[int | None, typer.Option(min=1, help="At most N new questions.")] = None,
     approve: Approve = False,
     program: Annotated[
-        str, typer.Option("--program", "-p", help="What answers them; see kraq ask --help.")
-    ] = "traditional",
-    retriever: Annotated[str | None, typer.Option(help="What finds the passages; see kraq ask --help.")] = None,
+        str | None, typer.Option("--program", "-p", help="What answers them; see kraq ask --programs.")
+    ] = None,
+    retriever: Annotated[str | None, typer.Option(help="What finds the passages.")] = None,
     by: By = None,
     json: Json = False,
 ) -> None:
@@ -284,9 +273,9 @@ def seed(
     Run it again to go on after an interruption, or after the index has grown: what is there is not asked again.
     """
     from kraq_dspy.build.catalogue.ask_all import seed_answers
-    from kraq_dspy.workspace.choices import choose_program
+    from kraq_dspy.workspace.choices import DEFAULT_PROGRAM, choose_program
 
-    choice = choose_program(program, retriever)
+    choice = choose_program(program or DEFAULT_PROGRAM, retriever)
     if choice.inner is not None:
         raise ConfigError(
             f"{program} answers from the catalogue; seed it with the program behind: {choice.inner.spec.name}, ..."
@@ -300,8 +289,7 @@ def seed(
     if json:
         print_json(report)
         return
-    rows = {"questions": report.questions, "there already": report.known}
-    show_answering(str(index_dir), report, rows, label="failed: ")
+    show_answering(index_dir, report, label="failed: ")
     waiting = report.unanswered + (0 if approve else report.answered)
     if waiting:
         say(f"{waiting:,} wait for review: {command('explore', index_dir, '--edit')}")
@@ -358,18 +346,7 @@ def synthesize(
     if json:
         print_json(report)
         return
-    rows = {
-        "passages": report.chunks,
-        "pairs": report.pairs,
-        **{f"rejected for {name.replace('_', ' ')}": count for name, count in report.rejected.items()},
-        "added": report.added,
-        "there already": report.known,
-        "another answer is there": report.conflicts,
-        "without a pair": report.empty,
-        "failed": report.failures,
-        "calls": report.calls,
-    }
-    output.print(two_columns(f"{index_dir} in {report.seconds:.1f} s", rows))
+    show_counts(index_dir, report)
     if report.added and not approve:
         say(f"{report.added:,} wait for review: {command('explore', index_dir, '--edit')}")
     if report.failures:
@@ -412,7 +389,7 @@ def answer(
     if json:
         print_json(report)
     else:
-        show_answering(report.model, report, {"asked": report.asked}, label="entry {}: ")
+        show_answering(report.model, report, label="entry {}: ")
 
 
 @contextmanager
@@ -461,15 +438,9 @@ def read_entries(index_dir: Path, status: Status | None) -> "list[CatalogueEntry
         return entries.entries(status) if entries else []
 
 
-def show_answering(title: str, report: "AskReport", rows: dict[str, Any], label: str) -> None:
-    """What became of questions that a program was asked: `rows`, what all such commands count, and what failed."""
-    counts = {
-        "answered": report.answered,
-        "not answered": report.unanswered,
-        "failed": len(report.failures),
-        "calls": report.calls,
-    }
-    output.print(two_columns(f"{title} in {report.seconds:.1f} s", rows | counts))
+def show_answering(title: object, report: "AskReport", label: str) -> None:
+    """What became of questions that a program was asked, and the first that failed."""
+    show_counts(title, report, "model")
     for failure in report.failures[:10]:
         note(short(failure.reason, 240), label=label.format(failure.item_id))
 

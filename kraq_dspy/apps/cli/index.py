@@ -82,7 +82,7 @@ def index(
 def with_generator(settings: "Settings") -> "tuple[Settings, str]":
     """Where no model is configured: the small question generator for the broadest communities if its file is here, and
     a line that says so, or how it comes here."""
-    from kraq_dspy.models.lms.local_models import GGUF, models_folder
+    from kraq_dspy.models.lms.local_models import GGUF, QUESTIONS, models_folder
     from kraq_dspy.settings import QUESTIONS_BASE, QuestionSettings, RoleSettings
 
     if settings.roles != {"default": RoleSettings()} or settings.questions != QuestionSettings():
@@ -91,7 +91,8 @@ def with_generator(settings: "Settings") -> "tuple[Settings, str]":
     if not (models_folder() / f"{name}.gguf").is_file() or find_spec("xllamacpp") is None:
         return settings, f"For better questions: {command('lm', 'get', name)}, and the same command again."
     questions = dataclasses.replace(settings.questions, broadest=BROADEST)
-    roles = {**settings.roles, "generator": RoleSettings(QUESTIONS_BASE, max_tokens=60, temperature=0.0)}
+    small = RoleSettings(QUESTIONS_BASE, adapter=QUESTIONS, max_tokens=60, temperature=0.0)
+    roles = {**settings.roles, "generator": small}
     told = f"{QUESTIONS_BASE} asked about the {BROADEST} broadest communities; --lm embedded does without."
     return dataclasses.replace(settings, questions=questions, roles=roles), told
 

@@ -255,12 +255,14 @@ def _list_programs(is_wanted: bool) -> None:
     if not is_wanted:
         return
     from kraq_dspy._internal.options import options_of
+    from kraq_dspy.workspace.choices import DEFAULT_PROGRAM
     from kraq_dspy.workspace.registry import PROGRAMS, RETRIEVERS
 
     for title, flag, specs in (("Programs", "-P", PROGRAMS), ("Retrievers", "--retriever-option", RETRIEVERS)):
         say(f"{title}; options by {flag} NAME=VALUE", style="bold")
         for spec in specs:
-            say((f"  {spec.name}  ", "cyan"), spec.help)
+            is_default = " (default)" if spec.name == DEFAULT_PROGRAM else ""
+            say((f"  {spec.name}  ", "cyan"), spec.help, is_default)
             for each in options_of(spec.options).values():
                 default = "" if each.is_required or each.default is None else f"={each.default}"
                 say((f"      {each.name}{default}  ", "dim"), each.help)
@@ -273,7 +275,7 @@ class ChosenProgram:
 
     program: Annotated[
         str | None,
-        typer.Option("--program", "-p", help="What answers; --programs lists them.", show_default="combined"),
+        typer.Option("--program", "-p", help="What answers; --programs lists them."),
     ] = None
     retriever: Annotated[
         str | None,

@@ -11,7 +11,7 @@ from rich import filesize
 from kraq_dspy.apps.cli.index import show_estimate
 from kraq_dspy.apps.cli.options import Calls, Config, IndexDir, Json, Limits, opened
 from kraq_dspy.apps.cli.progress import Bars
-from kraq_dspy.apps.cli.terminal import errors, in_time, note, output, print_json, short, two_columns
+from kraq_dspy.apps.cli.terminal import errors, in_time, note, output, print_json, short, show_counts, two_columns
 from kraq_dspy.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -109,16 +109,7 @@ def _embed(
     if json:
         print_json(report)
         return
-    rows: dict[str, Any] = {
-        "questions": report.questions,
-        "pairs embedded": report.pairs_embedded,
-        "pairs kept": report.pairs_kept,
-        "questions removed": report.questions_removed,
-        "size": filesize.decimal(report.n_bytes),
-        "failed": len(report.failures),
-        **({"left for another run": report.questions_left} if report.questions_left else {}),
-    }
-    output.print(two_columns(f"{index_dir} in {report.seconds:.1f} s", rows))
+    show_counts(index_dir, report, "n_bytes", size=filesize.decimal(report.n_bytes))
     for question_id, reason in report.failures[:10]:
         note(short(reason, 300), label=f"{question_id}: ")
 
@@ -150,19 +141,15 @@ def _make(index_dir: Path, kinds: Sequence[str], calls: Calls, limits: Limits, *
     """Each of `kinds`, names of PREPARATIONS, and what was done."""
     from kraq_dspy.build.prepare.preparations import PREPARATIONS
 
-    reports: dict[str, dict[str, Any]] = {}
     with opened(index_dir, calls, limits, write=True) as space, Bars(space.models.settings, quiet=json) as bars:
-        for preparation in PREPARATIONS.values():
-            if preparation.name in kinds:
-                report = preparation.make(space, preparation.options(), bars)
-                reports[preparation.name] = dataclasses.asdict(report)
+        reports = {
+            each.name: each.make(space, each.options(), bars) for each in PREPARATIONS.values() if each.name in kinds
+        }
     if json:
         print_json(reports)
         return
     for name, report in reports.items():
-        seconds = report.pop("seconds")
-        rows = {field.replace("_", " "): value for field, value in report.items()}
-        output.print(two_columns(f"{name}: {seconds:.1f} s", rows))
+        show_counts(name, report)
 
 
 FAR = 0.5

@@ -75,7 +75,8 @@ def table(
     names = dataset_names(data.data, dataset or (), definition.datasets)
     samples: dict[str, int | None] = {}
     if paper:
-        definition, settings, tokens = definition.as_in_paper(), _with(settings, definition), definition.paper.tokens
+        definition = definition.as_in_paper()
+        settings, tokens = _with(settings, definition), definition.paper.tokens
         samples = {name: definition.paper.sample(name) for name in names}
     options = RunOptions(
         data=data.data,
@@ -113,7 +114,7 @@ def read(name: str) -> "EvalTable":
         raise ConfigError(f"{figure.paper}, {figure.number} comes of another command: {other}.")
     whole = read_table(DEFINITIONS / f"{figure.definition}.toml")
     needed = whole.for_paper(figure.id, figure.systems, figure.metrics, figure.datasets)
-    return needed.with_paper_settings(figure.settings)
+    return needed.with_paper_settings(figure.settings, figure.options)
 
 
 def with_metrics(table: "EvalTable", judge: str | None, more: list[str] | tuple[str, ...]) -> "EvalTable":
@@ -132,7 +133,8 @@ def with_metrics(table: "EvalTable", judge: str | None, more: list[str] | tuple[
 def _with(settings: "Settings", table: "EvalTable") -> "Settings":
     """The settings with the sections that the paper set."""
     sections = {
-        name: dataclasses.replace(getattr(settings, name), **values) for name, values in table.paper.settings.items()
+        name: dataclasses.replace(getattr(settings, name), **values)
+        for name, values in (table.as_paper.settings if table.as_paper else {}).items()
     }
     return dataclasses.replace(settings, **sections)
 

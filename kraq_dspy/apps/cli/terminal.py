@@ -77,6 +77,22 @@ def two_columns(title: str, rows: Mapping[str, Any]) -> Table:
     return table
 
 
+def show_counts(title: Any, report: Any, *hidden: str, **more: Any) -> None:
+    """The fields of a report under their names: of a list how many, of a mapping its entries; seconds in the title."""
+    rows: dict[str, Any] = {}
+    for field in dataclasses.fields(report):
+        value = getattr(report, field.name)
+        name = field.name.replace("_", " ")
+        if field.name in ("seconds", *hidden):
+            continue
+        if isinstance(value, Mapping):
+            rows |= {f"{name}, {key.replace('_', ' ')}": count for key, count in value.items()}
+        else:
+            rows[name] = len(value) if isinstance(value, tuple | list) else value
+    seconds = f" in {report.seconds:.1f} s" if hasattr(report, "seconds") else ""
+    output.print(two_columns(f"{title}{seconds}", rows | more))
+
+
 def grid(
     title: str, headings: Sequence[str], rows: Iterable[Sequence[Any]], *, right: Sequence[str] = (), **options: Any
 ) -> Table:

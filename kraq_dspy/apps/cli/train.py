@@ -9,7 +9,7 @@ import typer
 
 from kraq_dspy.apps.cli.options import Calls, Json, Limits, missing, require_writable, require_writable_file
 from kraq_dspy.apps.cli.progress import Bars
-from kraq_dspy.apps.cli.terminal import grid, output, print_json, say, two_columns
+from kraq_dspy.apps.cli.terminal import grid, output, print_json, say, show_counts, two_columns
 from kraq_dspy.errors import ConfigError
 
 Kind = Literal["generator", "drafter"]
@@ -78,13 +78,9 @@ def pairs(
         with Bars(settings, quiet=json) as bars:
             report = pairs_from_dataset(questions, out, models, kind=kind, step=step, limit=limit, progress=bars)
     if json:
-        print_json(
-            {"file": str(report.path), "pairs": report.pairs, "rejected": report.rejected, "known": report.known}
-        )
-        return
-    rows = {"new pairs": report.pairs, "decided before": report.known, "file": report.path}
-    rejected = {f"left out: {reason}": count for reason, count in sorted(report.rejected.items())}
-    output.print(two_columns("Pairs", rows | rejected))
+        print_json(report)
+    else:
+        show_counts("Pairs", report)
 
 
 Pairs = Annotated[Path, typer.Option("--pairs", metavar="FILE", help="What `kraq pairs` wrote.")]

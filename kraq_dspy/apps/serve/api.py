@@ -97,6 +97,8 @@ class Api:
             listed = [each for each in listed if each.level == query.level]
         if query.telling:
             listed = [each for each in listed if each.question or each.n_children]
+        if query.single is not None:
+            listed = [each for each in listed if (each.n_passages == 1) is query.single]
         return listing.page_of(listed, query, asdict)
 
     @get(

@@ -53,7 +53,7 @@ class Atlas:
     def communities(self) -> dict[str, CommunityBrief]:
         """By id, broadest first and the largest of a level first."""
         titles = {summary.community_id: summary.title for summary in self.index.all(Summary)}
-        questions = {each.community_id: each.text for each in self.index.all(Question) if each.community_id}
+        questions = {each.community_id: each.text for each in self.questions}
         briefs = [
             CommunityBrief(
                 each.id, each.level, each.parent_id, len(each.child_ids), len(each.entity_ids), len(each.chunk_ids),

@@ -177,6 +177,7 @@ class CommunitiesQuery(PageQuery):
     level: Annotated[int | None, Field(ge=0, description="Only this level; 0 is the broadest.")] = None
     parent: Annotated[str | None, Field(description="Only those within this community.")] = None
     telling: Annotated[bool, Field(description="Only those with a question, or with others inside.")] = False
+    single: Annotated[bool | None, Field(description="Only those of a single passage, or (false) of several.")] = None
 
 
 class EntitiesQuery(PageQuery):

@@ -83,7 +83,7 @@ class Finishing:
         self._steps, self._progress = parts.steps, parts.progress
 
     async def finish(self) -> None:
-        """From extractions to questions."""
+        """Lead the build from extractions to questions."""
         index = self._index
         order = list(index.reading_order())
         self._progress.start("graph", None)
@@ -92,7 +92,8 @@ class Finishing:
         index.replace(Relationship, graph.relationships)
         index.replace(Claim, graph.claims)
         index.replace(Merge, graph.merges)
-        index.results.prune("describe", (each.id for each in (*graph.entities, *graph.relationships)))
+        described = {entity.id for entity in graph.entities} | {link.id for link in graph.relationships}
+        index.results.prune("describe", described)
         former = list(map(_members, index.all(Community))) if self._stable else []
         communities = find_communities(graph.entities, graph.relationships, self._settings.communities, order, former)
         if former:
@@ -122,7 +123,8 @@ class Finishing:
     async def _summarize_and_ask(
         self, communities: Sequence[Community], graph: Graph, known: Mapping[str, Summary] | None = None
     ) -> list[Question]:
-        """Of the communities whose summaries are not `known`; a question is asked as soon as its summary is there."""
+        """The questions of the communities whose summaries are not `known`; one is asked as soon as its summary is
+        there."""
         summaries: ItemStream[Summary] = ItemStream()
         total = sum(community.id not in (known or ()) for community in self._kraq.worth_a_summary(communities))
         with _first_of_group():
@@ -261,8 +263,8 @@ class Finishing:
         self._index.replace(Question, self._marked(questions))
 
     def _marked(self, questions: Sequence[Question]) -> list[Question]:
-        """With their vectors stored, and duplicates marked among those of one source: random ones must not hide those
-        of communities."""
+        """The questions with their vectors stored, and duplicates marked among those of one source: random ones must
+        not hide those of communities."""
         points = (Point(q.id, q.query, {"level": q.level, "source": q.source}) for q in questions)
         store, encode = self._index.question_vectors, self._parts.embedder.encode_queries
         sync_vectors(store, {question.id for question in questions}, points, encode, "embed questions", self._progress)

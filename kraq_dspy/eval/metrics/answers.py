@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.ports import Embedder
@@ -83,35 +82,13 @@ def items_found(gold: Sequence[Sequence[str]], predicted: str, *, whole_words: b
 def answer_similarity(gold: Sequence[str], predicted: str, embedder: Embedder) -> float:
     """Cosine of the predicted answer's embedding with the most similar gold one, in [0, 1] (K2RAG, section 4).
 
-    Negative cosines count as 0.0. For many answers `answer_similarities` is faster; figures of different embedders
-    must not be compared.
+    Negative cosines count as 0.0. Figures of different embedders must not be compared.
     """
-    return float(answer_similarities([gold], [predicted], embedder)[0])
-
-
-def answer_similarities(
-    gold: Sequence[Sequence[str]], predicted: Sequence[str], embedder: Embedder
-) -> NDArray[np.float64]:
-    """`answer_similarity` of each row, float64 `[n_rows]`; every distinct text is encoded once."""
-    if len(gold) != len(predicted):
-        raise EvaluationError(f"There are {len(gold)} rows of gold answers and {len(predicted)} predicted answers.")
-    for row, (references, answer) in enumerate(zip(gold, predicted, strict=True)):
-        try:
-            check_references(references)
-            check_prediction(answer)
-        except EvaluationError as error:
-            raise EvaluationError(f"Row {row}: {error}") from error
-    answered = [row for row, answer in enumerate(predicted) if answer.strip()]
-    scores = np.zeros(len(predicted))
-    if not answered:
-        return scores
-    texts = {text: 0 for row in answered for text in (*gold[row], predicted[row])}
-    position = {text: index for index, text in enumerate(texts)}
-    vectors = embedder.encode_passages(list(texts)).astype(np.float64)
-    for row in answered:
-        cosines = vectors[[position[reference] for reference in gold[row]]] @ vectors[position[predicted[row]]]
-        scores[row] = cosines.max()
-    return np.clip(scores, 0.0, 1.0)
+    references = check_references(gold)
+    if not check_prediction(predicted).strip():
+        return 0.0
+    answer, *others = embedder.encode_passages([predicted, *references]).astype(np.float64)
+    return float(np.clip(max(other @ answer for other in others), 0.0, 1.0))
 
 
 def _occurs(reference: str, predicted: str, whole_words: bool) -> bool:

@@ -30,32 +30,6 @@ from kraq_dspy.eval.metrics.answers import PUBHEALTH_LABELS, Labels, answer_word
 from kraq_dspy.models.embedders.text_encoder import EmbedderLike, as_embedder
 from kraq_dspy.records import Hit
 
-__all__ = [
-    "METRICS",
-    "RANKINGS",
-    "Metric",
-    "ScoredFeedback",
-    "answer_found",
-    "bleu_1",
-    "bleu_4",
-    "contains",
-    "contains_items",
-    "exact_match",
-    "grounded",
-    "label_accuracy",
-    "label_metric",
-    "meteor",
-    "named_metric",
-    "own_metric",
-    "paper_match",
-    "recall_of_support",
-    "rouge_l",
-    "similarity_metric",
-    "token_f1",
-    "token_precision",
-    "token_recall",
-]
-
 ScoreFunction = Callable[[Any, Any], float]
 Explainer = Callable[[Any, Any, float], str]
 

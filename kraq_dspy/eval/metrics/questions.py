@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kraq_dspy.errors import EvaluationError
-from kraq_dspy.eval.metrics.generation import BertScorer
 from kraq_dspy.ports import Embedder, Vectors
 
 _BLOCK = 1024
@@ -28,46 +27,10 @@ class QuestionPair:
     cosine: float
 
 
-@dataclass(frozen=True, slots=True)
-class QuestionRelevance:
-    """Relevance of a question set. `f1[i]` is the BERTScore F1 of `pairs[i]`, in [0, 1].
-
-    `model` and `layer` (BERTScore) and `encoder` (pairing) belong to every figure: thresholds mean
-    nothing across models.
-    """
-
-    pairs: tuple[QuestionPair, ...]
-    f1: tuple[float, ...]
-    model: str
-    layer: int
-    encoder: str
-
-    @property
-    def relevance(self) -> float:
-        """Mean F1 over the reference questions."""
-        return float(np.mean(self.f1))
-
-    def at(self, threshold: float) -> float:
-        """Relevance@threshold: share of the reference questions whose F1 is at least `threshold`."""
-        return relevance_at(self.f1, threshold)
-
-
-def question_relevance(
-    references: Sequence[str], generated: Sequence[str], embedder: Embedder, scorer: BertScorer
-) -> QuestionRelevance:
-    """Pairs each reference question with its nearest generated one and scores the pairs with BERTScore.
-
-    Raises EvaluationError when there are no questions on one side, or a blank one.
-    """
-    pairs = pair_questions(references, generated, embedder)
-    scores = scorer.score([pair.reference for pair in pairs], [pair.generated for pair in pairs])
-    return QuestionRelevance(tuple(pairs), tuple(scores.f1.tolist()), scores.model, scores.layer, embedder.name)
-
-
 def pair_questions(references: Sequence[str], generated: Sequence[str], embedder: Embedder) -> list[QuestionPair]:
     """For each reference question the generated one with the highest cosine, the earlier one of equals.
 
-    Time is the encoder's: the products are matrix products of blocks of references. Errors as in `question_relevance`.
+    Raises EvaluationError when there are no questions on one side, or a blank one.
     """
     _check_questions(references, "reference")
     _check_questions(generated, "generated")
@@ -95,16 +58,6 @@ def nearest_rows(
         nearest[start : start + _BLOCK] = best
         cosines[start : start + _BLOCK] = block[np.arange(len(block)), best]
     return nearest, cosines
-
-
-def relevance_at(f1: Sequence[float], threshold: float) -> float:
-    """Share of the scores that are at least `threshold`, in [0, 1]. Raises EvaluationError when empty or NaN."""
-    scores = np.asarray(f1, dtype=np.float64)
-    if not scores.size:
-        raise EvaluationError("There are no scores, so Relevance@threshold is undefined.")
-    if np.isnan(scores).any():
-        raise EvaluationError(f"Row {int(np.isnan(scores).argmax())}: the score is NaN.")
-    return float(np.mean(scores >= threshold))
 
 
 def _check_questions(questions: Sequence[str], side: str) -> None:

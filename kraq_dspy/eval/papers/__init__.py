@@ -12,7 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import dspy
+
+from kraq_dspy._internal.dspy_internals import thawed
 from kraq_dspy.errors import ConfigError, did_you_mean
+from kraq_dspy.programs.shared.state import base_signature
 
 FOLDER = Path(__file__).parent
 PAPERS = ("kraq", "thesis", "qa_rag", "k2rag", "qa_search")
@@ -54,8 +58,8 @@ class TablePart:
 class PaperTable:
     """`definition` names the table of ours that is run for it; "" where another `command` makes the report.
 
-    `theirs` are the printed figures, row by row; `datasets` those of the paper, in its order; `settings` what `--paper`
-    sets for this table beside what it sets for its definition.
+    `theirs` are the printed figures, row by row; `datasets` those of the paper, in its order; `settings` and
+    `options` what `--paper` sets for this table beside what it sets for its definition.
     """
 
     id: str
@@ -70,6 +74,7 @@ class PaperTable:
     columns: tuple[TablePart, ...]
     theirs: tuple[tuple[float | None, ...], ...]
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
     def cells(self) -> list[list[TablePart]]:
@@ -83,6 +88,51 @@ class PaperTable:
     @property
     def metrics(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(cell.metric for row in self.cells for cell in row))
+
+
+@dataclass(frozen=True, slots=True)
+class PaperSetup:
+    """What a paper's experiments were made with (`setups.toml`).
+
+    `models` are the paper's by role, `settings` sections of kraq.toml, `prompts` instructions by signature. `otherwise`
+    is what is done in another way here whatever is set.
+    """
+
+    models: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    prompts: Mapping[str, str] = field(default_factory=dict)
+    otherwise: tuple[str, ...] = ()
+
+    def give_prompts(self, program: dspy.Module) -> None:
+        """The program's predictors get the paper's instructions, where it has some for their signature."""
+        with thawed(program):
+            for predictor in program.predictors():
+                if text := self.prompts.get(base_signature(predictor)[0]):
+                    predictor.signature = predictor.signature.with_instructions(text)
+
+    def told(self, models: Mapping[str, str]) -> dict[str, str]:
+        """What a run with these models has of the paper, what stands in for what it has not, and what is otherwise."""
+        settings = [
+            f"[{section}] {', '.join(f'{name} = {value}' for name, value in values.items())}"
+            for section, values in self.settings.items()
+        ]
+        roles: dict[str, list[str]] = {}
+        for role, theirs in self.models.items():
+            if role in models and theirs.partition(",")[0].lower() not in models[role].lower():
+                roles.setdefault(f"{models[role] or 'none'} for {theirs}", []).append(role)
+        instead = [f"{pair} ({', '.join(each)})" for pair, each in roles.items()]
+        return {
+            "as in the paper": "; ".join((*settings, f"instructions of {', '.join(self.prompts)}")),
+            "in place of the paper's": "; ".join(instead),
+            "otherwise than the paper": "; ".join(self.otherwise),
+        }
+
+
+@functools.cache
+def setups() -> Mapping[str, PaperSetup]:
+    """By the name of the paper."""
+    content = tomllib.loads((FOLDER / "setups.toml").read_text("utf-8"))
+    return {name: PaperSetup(**{**entry, "otherwise": tuple(entry["otherwise"])}) for name, entry in content.items()}
 
 
 @functools.cache
@@ -119,7 +169,7 @@ def _table(
         return dataclasses.replace(
             same, id=entry["id"], paper=paper, number=entry["number"], shows=entry["shows"],
             command=f"kraq eval {entry['id']}" if same.definition else same.command, theirs=theirs or same.theirs,
-            settings=entry.get("settings", same.settings),
+            settings=entry.get("settings", same.settings), options=entry.get("options", same.options),
         )  # fmt: skip
     rows = _parts(entry.get("rows", ()), parts)
     columns = _parts(entry.get("columns", ()), parts)
@@ -130,7 +180,7 @@ def _table(
     table = PaperTable(
         entry["id"], paper, entry["number"], entry["shows"], entry["needs"], definition,
         entry.get("command", f"kraq eval {entry['id']}"), datasets, rows, columns, theirs,
-        entry.get("settings", {}),
+        entry.get("settings", {}), entry.get("options", {}),
     )  # fmt: skip
     if theirs and [len(row) for row in theirs] != [len(columns)] * len(rows):
         raise ConfigError(

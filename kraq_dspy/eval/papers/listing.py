@@ -21,7 +21,7 @@ Resource = Callable[[SystemSummary], float | None]
 
 
 RESOURCES: Mapping[str, Resource] = {
-    "latency": lambda system: system.latency.modelled.total if system.latency and system.latency.modelled else None,
+    "latency": lambda system: system.latency.modelled if system.latency else None,
     "seconds": lambda system: system.latency.total.mean if system.latency and system.latency.total else None,
     "cpu_percent": lambda system: system.resources.cpu_percent if system.resources else None,
     "memory_mb": lambda system: system.resources.memory_mb if system.resources else None,
@@ -63,7 +63,7 @@ def figures_of(summary: TableSummary) -> list[Figures]:
     laid_out = [
         lay_out(table, summary.runs)
         for table in papers_tables().values()
-        if table.definition == name and (table.id in only if only else not table.settings)
+        if table.definition == name and (table.id in only if only else not (table.settings or table.options))
     ]
     return [figures for figures in laid_out if not figures.is_empty]
 
@@ -292,6 +292,8 @@ def differences(table: PaperTable, ours: Mapping[str, Any]) -> str:
         documents = ours["made_with"].get("documents")
         over = f" over {documents:,} documents" if documents else ""
         reasons.append(f"{n_asked} questions a data set{over}{few}")
+    if "paper" in ours["made_with"]:
+        reasons.append("settings as in the paper (`--paper`)" if ours["made_with"]["paper"] else "without `--paper`")
     settings = ours["made_with"].get("settings")
     reasons.append(
         ", ".join(f"{name} = {value}" for name, value in settings.items())

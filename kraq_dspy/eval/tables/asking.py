@@ -79,6 +79,8 @@ class SystemRunner:
             return system, self._finder(system), self.run.concurrency
         choice = systems.program_of(system, seed=self.run.options.seed, paper=self.run.table.of_papers)
         program = systems.make_program(self.space, system, choice)
+        if self.run.table.as_paper:
+            self.run.table.as_paper.give_prompts(program)
         at_once = max(1, self.run.concurrency // choice.calls_at_once)
         asked = AskedSystem(system.name, program, True, {}, choice)
         return system, Asking(asked, self.scorer, self.prices, self.space, choice.budget), at_once

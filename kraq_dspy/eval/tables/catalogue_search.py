@@ -62,13 +62,15 @@ def measure(run: Run, folder: Path) -> None:
     needs_index = run.table.catalogue == "synthetic" or any(system.use == "program" for system, _ in kept)
     index = run.index(run.settings) if needs_index else None
     models = run.models(run.settings)
-    if run.table.catalogue == "synthetic" and critics_of(SyntheticPlan(), models.name("judge")) == "roundtrip":
+    if run.table.catalogue == "synthetic" and critics_of(_plan(run), models.name("judge")) == "roundtrip":
         notes.append(ROUNDTRIP)
     pairs, pool = _pairs(run, folder, index.path if index else None, models)
     writer = run.writer(folder, index, {"notes": notes, "prepared_answers": len(pool)})
     phrasings = Phrasings(
         folder / "phrasings.jsonl", models["rewriter"], concurrency=run.concurrency, progress=run.progress
     )
+    if run.table.as_paper:
+        run.table.as_paper.give_prompts(phrasings.rephrase)
     for system, settings in kept:
         if system.use == "first of two":
             continue
@@ -163,7 +165,7 @@ def _pairs(run: Run, folder: Path, index: Path | None, models: LanguageModels) -
 def _synthetic(run: Run, folder: Path, index: Path, models: LanguageModels) -> tuple[list[Example], list[NewEntry]]:
     folder.mkdir(parents=True, exist_ok=True)
     catalogue = Catalogue(folder / "synthetic.db")
-    plan = SyntheticPlan(limit=None if run.options.limit is None else 2 * run.options.limit)
+    plan = _plan(run)
     with Workspace.open(index, settings=run.settings, embedder=run.embedder, models=models, write=True) as space:
         find = space.retriever("dense")
         make_synthetic_pairs(
@@ -181,6 +183,12 @@ def _synthetic(run: Run, folder: Path, index: Path, models: LanguageModels) -> t
     random.Random(run.options.seed).shuffle(examples)
     pool = [NewEntry(each.question, each.answers[0]) for each in examples]
     return examples[: run.options.limit_of(run.questions.dataset.name)], pool
+
+
+def _plan(run: Run) -> SyntheticPlan:
+    """The paper's three critics, whatever the size of the judge, where the paper's setup is asked for."""
+    limit = None if run.options.limit is None else 2 * run.options.limit
+    return SyntheticPlan(limit=limit, critics="ratings" if run.table.as_paper else None)
 
 
 @contextmanager
@@ -227,6 +235,8 @@ class _WordingLookup:
         chosen = {name: self.system.options.get(name, default) for name, default in options.items()}
         search = QASearch(_UnknowingProgram(), self.answers, collect=False, **chosen)
         search.set_lm(self.models["answerer"])
+        if self.run.table.as_paper:
+            self.run.table.as_paper.give_prompts(search)
         prices = prices_of(self.models.settings)
         outcome = measured(self.system.name, example, prices, lambda: search(question=example.question))
         if isinstance(outcome, ResultRow):
@@ -260,7 +270,7 @@ class Phrasings:
         self.lm = lm
         self._concurrency = concurrency
         self._progress = progress
-        self._rephrase = dspy.Predict(RephraseQuestion)
+        self.rephrase = dspy.Predict(RephraseQuestion)
         self._known: dict[tuple[str, str], tuple[int, list[str]]] = {}  # how many were asked for, and what came
         file.parent.mkdir(parents=True, exist_ok=True)
         if file.exists():
@@ -290,7 +300,7 @@ class Phrasings:
                 working_on(stage, example.id),
                 dspy.context(lm=self.lm, adapter=KraqAdapter(), disable_history=True),
             ):
-                reply = self._rephrase(question=example.question, count=count, most_characters=most)
+                reply = self.rephrase(question=example.question, count=count, most_characters=most)
             texts = [" ".join(str(text).split()) for text in reply.rephrasings or ()]
             fitting = [text for text in texts if _fits(text, example.question, most)]
             return example.id, list(dict.fromkeys(fitting))[:count]

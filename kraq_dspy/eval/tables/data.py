@@ -6,7 +6,7 @@ import logging
 import random
 import shutil
 import tempfile
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from kraq_dspy.build.index.report import BuildReport
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.datasets import Dataset, Example, load_dataset, load_local, sample_to_tokens, save_local
 from kraq_dspy.eval.datasets.dataset import is_dataset
+from kraq_dspy.eval.papers import PaperSetup
 from kraq_dspy.eval.questions import without_learned
 from kraq_dspy.eval.tables.table import DATASET_NAMES
 from kraq_dspy.models.embedders import load_embedder, resolve_encoder
@@ -29,6 +30,7 @@ from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.models.lms.meter import working_on
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Progress, SilentProgress
+from kraq_dspy.programs.kraq.pipeline import KRAQ
 from kraq_dspy.programs.shared.state import read_state
 from kraq_dspy.records import content_id
 from kraq_dspy.settings import RoleSettings, Settings
@@ -172,21 +174,24 @@ def prepare_index(
     *,
     random_questions: bool = False,
     program_states: Sequence[Path] = (),
+    setup: PaperSetup | None = None,
     progress: Progress | None = None,
 ) -> PreparedIndex:
     """The data set's index in `folder`, built where it is not there yet, gone on with where it is unfinished.
 
     Given triples are taken instead of extracting anew. Where another index differs in the questions' generator alone,
-    the work is done on a copy of it, so that nothing but the questions is asked again.
+    the work is done on a copy of it, so that nothing but the questions is asked again. `setup` gives the pipeline the
+    instructions of a paper.
     """
-    mark = fingerprint(dataset, settings, program_states=program_states)
+    prompts = dict(setup.prompts) if setup else {}
+    mark = fingerprint(dataset, settings, program_states=program_states, prompts=prompts)
     path = folder / f"{dataset.name}-{mark[:12]}.kraq"
     random_questions = random_questions or _has_random_questions(path)
     if _is_complete(path, random_questions):
         return PreparedIndex(path, mark, None)
     folder.mkdir(parents=True, exist_ok=True)
     if not path.exists() and not program_states:
-        _start_from_sibling(path, folder, dataset, settings)
+        _start_from_sibling(path, folder, dataset, settings, prompts)
     logger.info("indexing %s into %s", dataset.name, path)
     options: dict[str, Any] = {
         "settings": settings,
@@ -195,6 +200,9 @@ def prepare_index(
         "program_states": program_states,
         "progress": progress or SilentProgress(),
     }
+    if setup:
+        options["kraq"] = KRAQ(settings, embedder)
+        setup.give_prompts(options["kraq"])
     return PreparedIndex(path, mark, run_coroutine(_build(dataset, path, options)))
 
 
@@ -207,7 +215,11 @@ async def _build(dataset: Dataset, path: Path, options: dict[str, Any]) -> Build
 
 
 def fingerprint(
-    dataset: Dataset, settings: Settings, generator: RoleSettings | None = None, program_states: Sequence[Path] = ()
+    dataset: Dataset,
+    settings: Settings,
+    generator: RoleSettings | None = None,
+    program_states: Sequence[Path] = (),
+    prompts: Mapping[str, str] | None = None,
 ) -> str:
     """32 hexadecimal digits; `generator` instead of the settings' role of that name."""
     roles = {role: settings.role(role) for role in _BUILDERS} | ({"generator": generator} if generator else {})
@@ -218,7 +230,7 @@ def fingerprint(
     corpus = [(document.id, document.title, document.text) for document in dataset.documents]
     triples = [(each.document_id, each.entities, each.triples) for each in dataset.triples]
     states = [dict(read_state(path).predictors) for path in program_states]
-    parts = [made_with, corpus, triples, *([states] if states else [])]
+    parts = [made_with, corpus, triples, *([states] if states else []), *([prompts] if prompts else [])]
     return content_id("index", *(json.dumps(part, sort_keys=True) for part in parts))
 
 
@@ -236,10 +248,12 @@ def _has_random_questions(path: Path) -> bool:
         return bool(index.questions(source="random", duplicates=True))
 
 
-def _start_from_sibling(path: Path, folder: Path, dataset: Dataset, settings: Settings) -> None:
+def _start_from_sibling(
+    path: Path, folder: Path, dataset: Dataset, settings: Settings, prompts: Mapping[str, str]
+) -> None:
     """A copy of the index whose questions the default model or the generator wrote, if there is one."""
     for generator in (settings.role("default"), settings.role("generator")):
-        sibling = folder / f"{dataset.name}-{fingerprint(dataset, settings, generator)[:12]}.kraq"
+        sibling = folder / f"{dataset.name}-{fingerprint(dataset, settings, generator, prompts=prompts)[:12]}.kraq"
         if sibling != path and _is_complete(sibling, False):
             with replaced(path) as draft:
                 shutil.copytree(sibling, draft, ignore=shutil.ignore_patterns("lock"))

@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from kraq_dspy.eval.latency import PAPER_STAGES, Percentiles
 from kraq_dspy.eval.papers.listing import figures_of, shown
 from kraq_dspy.eval.statistics import Interval
 from kraq_dspy.eval.tables.summary import Cell, Latency, RunsBeside, RunSummary, SystemSummary, TableSummary
 
 SIGNIFICANT = 0.05
-_STAGES = ("retrieve", "proxy", "lookup", "embed", "cluster", "draft_max", "verify_max", "select", "answer")
 CHANGED = 5  # questions shown that fell, and as many that rose
 ABOUT = ("program", "retriever", "model", "encoder", "passages")
 _WIDE = 6  # more metrics than this get a grid for each kind
@@ -34,7 +34,7 @@ def grids(run: RunSummary, *, brief: bool = False) -> list[Grid]:
         parts.append(_scores(run, title, metrics))
         if run.baseline and len(run.systems) > 1:
             parts.append(_differences(run, title, metrics))
-    more = [] if brief else [_folds(run), _latency(run), _resources(run)]
+    more = [] if brief else [_latency(run), _resources(run)]
     parts += [grid for grid in (*more, _failures(run)) if grid is not None]
     return parts
 
@@ -124,6 +124,14 @@ def paper_grids(summary: TableSummary) -> list[Grid]:
     ]
 
 
+def setup_lines(summary: TableSummary) -> dict[str, str]:
+    """How far the runs of a paper's table are the paper's: what is set as there, what stands in, what is otherwise."""
+    if not summary.runs or not summary.runs[0].table.get("setup"):
+        return {}
+    told: dict[str, str] | None = summary.runs[0].header.extra.get("paper")
+    return told or {"as in the paper": "its systems alone; settings and prompts are this library's (--paper sets its)"}
+
+
 def facts(run: RunSummary) -> dict[str, str]:
     """What made the figures, in words."""
     header, extra = run.header, run.header.extra
@@ -181,9 +189,9 @@ def seconds(value: float) -> str:
 
 
 def stages_of(latencies: Sequence[Latency]) -> list[str]:
-    """Those that take time in some system, in the order in which a question goes through them."""
-    stages = dict.fromkeys(stage for each in latencies for stage, times in each.stages.items() if times.p99 > 0)
-    return sorted(stages, key=lambda stage: _STAGES.index(stage) if stage in _STAGES else len(_STAGES))
+    """Those that take time in some system, the papers' four first, in the order in which a question goes through."""
+    taken = dict.fromkeys(stage for each in latencies for stage, times in each.stages.items() if times.p99 > 0)
+    return [*(stage for stage in PAPER_STAGES if stage in taken), *(each for each in taken if each not in PAPER_STAGES)]
 
 
 def own_systems(run: RunSummary) -> list[SystemSummary]:
@@ -287,19 +295,23 @@ def _latency(run: RunSummary) -> Grid | None:
             if latency.total
             else []
         )
-        modelled = [seconds(latency.modelled.total)] if latency.modelled else []
-        per_stage = [seconds(latency.stages[stage].p50) if stage in latency.stages else "" for stage in stages]
+        modelled = [seconds(latency.modelled)] if latency.modelled is not None else []
+        per_stage = [_median_and_mean(latency.stages.get(stage)) for stage in stages]
         rows.append((name, *total, *modelled, *per_stage))
     note = f"Measured at concurrency {run.header.extra.get('in_flight', '?')}: systems compare with each other only. "
     if measured:
         note += (
-            "p50, p90, p99: the whole question on the clock. Then medians of the stages. Parallel model: sum of the "
-            "medians of the papers' four stages (retrieve, embed and cluster, draft and verify, select), a stage with "
-            "branches counting with its slowest (KRAQ paper, appendix D.1); an estimate."
+            "p50, p90, p99: the whole question on the clock. Then the stages' medians, in brackets their means; a "
+            "stage with branches counts with its slowest. Parallel model: the sum of the medians (KRAQ paper, appendix "
+            "D.1); an estimate."
         )
     else:
-        note += "Medians of one search."
+        note += "Medians of one search, in brackets means."
     return Grid("Latency", tuple(headings), tuple(rows), note=note)
+
+
+def _median_and_mean(times: Percentiles | None) -> str:
+    return f"{seconds(times.p50)} ({seconds(times.mean)})" if times else ""
 
 
 def _resources(run: RunSummary) -> Grid | None:
@@ -338,25 +350,6 @@ def _resources(run: RunSummary) -> Grid | None:
         "server holds is not in it."
     )
     return Grid("Resources of a question", headings, rows, note=note)
-
-
-def _folds(run: RunSummary) -> Grid | None:
-    """Quartiles of the scores, and how far the means of the folds lie apart."""
-    count = run.table.get("folds", 0)
-    if not count:
-        return None
-    rows = []
-    for system in run.systems:
-        for metric in run.metrics:
-            cell = system.cells[metric]
-            if cell.interval is None or cell.quartiles is None:
-                continue
-            low, high = (number(end) for end in (min(cell.folds), max(cell.folds)))
-            first, third = map(number, cell.quartiles)
-            rows.append((f"{system.name}, {metric}", first, number(cell.interval.estimate), third, low, high))
-    headings = ("system and metric", "Q1", "mean", "Q3", "lowest fold", "highest fold")
-    note = f"Quartiles over questions; means of {count} folds of the questions, drawn by the seed."
-    return Grid("Quartiles and folds", headings, tuple(rows), note=note)
 
 
 def _failures(run: RunSummary) -> Grid | None:

@@ -1,6 +1,6 @@
 """Writes the summary as one HTML page: no script, no network, every text of documents and models escaped."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -8,12 +8,10 @@ from typing import Any
 from kraq_dspy._internal.files import replaced
 from kraq_dspy.errors import MissingExtraError
 from kraq_dspy.eval.papers.listing import figures_of, write_figures
-from kraq_dspy.eval.rows import ResultRow
-from kraq_dspy.eval.tables.grids import Grid, facts, failed_questions, grids, paper_grids
+from kraq_dspy.eval.tables.grids import Grid, facts, failed_questions, grids, paper_grids, setup_lines
 from kraq_dspy.eval.tables.plots import Plot, plots
 from kraq_dspy.eval.tables.summary import RunSummary, TableSummary
 
-EXAMPLES = 20  # questions shown on which a system and the baseline differ
 FAILED = 100  # questions shown that failed
 WORDS = ("reason", "question", "gold", "answer", "evidence", "others like it", "nearest passage")
 """Columns of running text."""
@@ -61,6 +59,7 @@ def write_report(summary: TableSummary, folder: Path) -> list[Path]:
     made_with = {
         **summary.runs[0].header.made_with,
         **{name: max(run.header.extra.get(name, 0) for run in summary.runs) for name in ("asked", "documents")},
+        "paper": "paper" in summary.runs[0].header.extra,
         "settings": _telling(summary.runs[0].header.settings),
     }
     write_figures(figures, folder, made_with)
@@ -87,9 +86,8 @@ def page(summary: TableSummary) -> str:
         f'<li><a href="#set-{place}">{escape(run.header.dataset)}</a></li>' for place, run in enumerate(summary.runs)
     )
     lead = "Made by <code>kraq eval</code>; remade from the rows beside it by <code>kraq report</code>."
-    return document(
-        summary.title, f"<p class='lead'>{lead}</p>\n<nav><ul>{links}</ul></nav>\n{as_in_papers}\n{sections}"
-    )
+    first = f"<p class='lead'>{lead}</p>\n{_definitions(setup_lines(summary))}"
+    return document(summary.title, f"{first}\n<nav><ul>{links}</ul></nav>\n{as_in_papers}\n{sections}")
 
 
 def document(heading: str, body: str) -> str:
@@ -115,13 +113,12 @@ def document(heading: str, body: str) -> str:
 def _section(run: RunSummary, place: int) -> str:
     tables = grids(run)
     parts = [f'<section id="set-{place}">', f"<h2>{escape(run.header.dataset)}</h2>"]
-    parts.append(_definitions(run))
+    parts.append(_definitions(facts(run)))
     parts += [grid_table(grid) for grid in tables[:3]]
     parts += _figures(run, place)
     parts += [grid_table(grid) for grid in tables[3:]]
     if (failed := failed_questions(run, FAILED)) is not None:
         parts.append(f"<details><summary>{escape(failed.title)}</summary>{grid_table(failed)}</details>")
-    parts += _examples(run)
     parts.append("</section>")
     return "\n".join(parts)
 
@@ -134,8 +131,8 @@ def _figures(run: RunSummary, place: int) -> list[str]:
         return [f'<p class="note">Plots are left out. {escape(str(error))}</p>']
 
 
-def _definitions(run: RunSummary) -> str:
-    entries = "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in facts(run).items())
+def _definitions(lines: Mapping[str, str]) -> str:
+    entries = "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in lines.items())
     return f"<dl>{entries}</dl>"
 
 
@@ -173,47 +170,3 @@ def _with_range(cell: str) -> str:
 def _figure(plot: Plot) -> str:
     caption = escape(plot.caption)
     return f'<figure role="img" aria-label="{caption}">{plot.svg}<figcaption>{caption}</figcaption></figure>'
-
-
-def _examples(run: RunSummary) -> Iterator[str]:
-    """Questions on which the first metric differs between the baseline and the system before others in the table."""
-    if not run.metrics or not run.baseline:
-        return
-    metric = run.metrics[0]
-    baseline = {row.question_id: row for row in run.rows if row.system == run.baseline}
-    other = next((system.name for system in run.systems if system.name != run.baseline), None)
-    differing = [
-        (row, baseline[row.question_id])
-        for row in run.rows
-        if row.system == other
-        and row.question_id in baseline
-        and row.metrics.get(metric) != baseline[row.question_id].metrics.get(metric)
-        and (row.answer or baseline[row.question_id].answer)
-    ]
-    if other is None or not differing:
-        return
-    shown = differing[:EXAMPLES]
-    rows = "".join(
-        f'<tr><td class="words">{_text(row.extra.get("question", row.question_id))}</td>'
-        f'<td class="words">{_text("; ".join(row.extra.get("gold", ())))}</td>'
-        f"{_answer(row, metric)}{_answer(base, metric)}</tr>"
-        for row, base in shown
-    )
-    headings = "".join(f'<th class="words">{escape(text)}</th>' for text in ("question", "gold", other, run.baseline))
-    yield (
-        f"<details><summary>{len(differing)} questions on which {escape(other)} and {escape(run.baseline)} differ in "
-        f"{escape(metric)}; the first {len(shown)}</summary>"
-        f'<div class="scroll"><table><thead><tr>{headings}</tr></thead>'
-        f"<tbody>{rows}</tbody></table></div></details>"
-    )
-
-
-def _answer(row: ResultRow, metric: str) -> str:
-    score = row.metrics.get(metric)
-    words = row.failure if row.failure is not None else row.answer
-    mark = "failed" if row.failure is not None else "" if score is None else f"{score:.2f}"
-    return f'<td class="words"><span class="range">{escape(mark)}</span> {_text(words)}</td>'
-
-
-def _text(text: str, limit: int = 300) -> str:
-    return escape(text if len(text) <= limit else text[:limit] + "…")

@@ -47,14 +47,12 @@ class Plot:
 def plots(run: RunSummary, prefix: str) -> list[Plot]:
     """The plots that the run has figures for. Raises MissingExtraError."""
     drawings: dict[str, tuple[str, Drawing]] = {
-        "scores": (f"Means with 95 % intervals. Grey: the baseline, {run.baseline}.", _bars),
         "differences": (
             f"Difference from {run.baseline} on the same questions, with 95 % interval; right of the line is better.",
             _differences,
         ),
         "ablations": ("One setting varied, all else as it was; bands are 95 % intervals.", _ablations),
         "budget": ("Score against the number of passages; bands are 95 % intervals.", _budgets),
-        "thresholds": ("Share of reference questions whose nearest generated question reaches a BERTScore F1.", _taus),
     }
     drawn = []
     with _style():
@@ -137,28 +135,6 @@ def _shown_metrics(run: RunSummary) -> list[str]:
     return metrics[:_PANELS]
 
 
-def _bars(run: RunSummary) -> "Figure | None":
-    systems, metrics = own_systems(run), _shown_metrics(run)
-    if not systems or not metrics:
-        return None
-    figure, panels = _figure(len(metrics), width=10.0, height=0.9 + 0.34 * len(systems))
-    for panel, (axes, metric) in enumerate(zip(panels, metrics, strict=True)):
-        for place, system in enumerate(systems):
-            interval = system.cells[metric].interval
-            if interval is None:
-                continue
-            colour = GREY if system.name == run.baseline else COLOURS[0]
-            axes.barh(place, interval.estimate, color=colour, alpha=0.75, height=0.66)
-            _whisker(axes, interval, place)
-        _names(axes, systems, shown=panel == 0)
-        axes.set_title(metric, fontsize=9)
-        axes.grid(axis="y", visible=False)
-        highest = max(i.high for s in systems if (i := s.cells[metric].interval) is not None)
-        axes.set_xlim(0, 1.06 * highest if highest > 0 else 1)
-        axes.locator_params(axis="x", nbins=4)
-    return figure
-
-
 def _differences(run: RunSummary) -> "Figure | None":
     metrics = [m for m in _shown_metrics(run) if any(system.cells[m].difference for system in own_systems(run))]
     systems = [s for s in own_systems(run) if any(s.cells[metric].difference for metric in metrics)]
@@ -238,26 +214,6 @@ def _budgets(run: RunSummary) -> "Figure | None":
         axes.set_title(f"{kind}@passages", fontsize=9)
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=min(4, len(systems)), fontsize=8)
-    return figure
-
-
-def _taus(run: RunSummary) -> "Figure | None":
-    if run.table.get("kind") != "questions":
-        return None
-    figure, (axes,) = _figure(1, width=7.0, height=3.4)
-    for place, system in enumerate(run.systems):
-        f1 = np.array([row.extra["f1"] for row in run.rows if row.system == system.name and "f1" in row.extra])
-        if not f1.size:
-            continue
-        taus = np.linspace(0.3, 1.0, 141)
-        shares = [(f1 >= tau).mean() for tau in taus]
-        axes.plot(taus, shares, color=COLOURS[place % len(COLOURS)], label=system.name)
-    for metric in run.metrics:
-        _, at, tau = metric.partition("@")
-        if at:
-            axes.axvline(float(tau), color="#BBBBBB", linestyle=":", linewidth=1)
-    axes.set(xlabel="threshold of BERTScore F1", ylabel="share of reference questions", ylim=(0, 1.02), xlim=(0.3, 1))
-    axes.legend()
     return figure
 
 

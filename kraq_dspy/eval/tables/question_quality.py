@@ -4,19 +4,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.metrics.generation import BertScorer
-from kraq_dspy.eval.metrics.questions import question_relevance
+from kraq_dspy.eval.metrics.questions import pair_questions
 from kraq_dspy.eval.rows import ResultRow, RowWriter
 from kraq_dspy.eval.tables import systems
 from kraq_dspy.eval.tables.data import PreparedIndex
 from kraq_dspy.eval.tables.run import Run
 from kraq_dspy.eval.tables.table import System
-from kraq_dspy.ports import Embedder, Vectors
+from kraq_dspy.ports import Embedder
 from kraq_dspy.settings import EMBEDDED
 
 RELEVANCE = "relevance"
@@ -82,38 +80,20 @@ def rows(
     Raises EvaluationError when there are no generated questions.
     """
     taus = {metric: threshold_of(metric) for metric in metrics}
-    known = _KnownVectors(embedder, generated)
+    if not examples:
+        return
+    pairs = pair_questions([each.question for each in examples], generated, embedder)
     for start in range(0, len(examples), _BLOCK):
-        block = examples[start : start + _BLOCK]
-        relevance = question_relevance([each.question for each in block], generated, known, scorer)
-        for example, pair, f1 in zip(block, relevance.pairs, relevance.f1, strict=True):
-            scores = {metric: f1 if tau is None else float(f1 >= tau) for metric, tau in taus.items()}
+        block = pairs[start : start + _BLOCK]
+        scores = scorer.score([pair.reference for pair in block], [pair.generated for pair in block]).f1.tolist()
+        for example, pair, f1 in zip(examples[start:], block, scores, strict=False):
             yield ResultRow(
                 example.id,
                 name,
                 answer=pair.generated,
-                metrics=scores,
+                metrics={metric: f1 if tau is None else float(f1 >= tau) for metric, tau in taus.items()},
                 extra={"question": example.question, "f1": f1, "cosine": pair.cosine, "type": example.type},
             )
-
-
-class _KnownVectors:
-    """The embedder, with the generated questions encoded once for all blocks."""
-
-    def __init__(self, embedder: Embedder, texts: Sequence[str]) -> None:
-        self._embedder = embedder
-        self.name, self.dimension = embedder.name, embedder.dimension
-        distinct = list(dict.fromkeys(texts))
-        self._known = dict(zip(distinct, embedder.encode_queries(distinct), strict=True)) if distinct else {}
-
-    def encode_queries(self, texts: Sequence[str]) -> Vectors:
-        fresh = [text for text in texts if text not in self._known]
-        if fresh:
-            self._known.update(zip(fresh, self._embedder.encode_queries(fresh), strict=True))
-        return np.stack([self._known[text] for text in texts])
-
-    def encode_passages(self, texts: Sequence[str]) -> Vectors:
-        return self._embedder.encode_passages(texts)
 
 
 def threshold_of(metric: str) -> float | None:

@@ -82,7 +82,11 @@ class Run:
 
     def scorer(self, models: LanguageModels) -> RowScorer:
         judged = any(map(is_judged, self.table.metrics))
-        return RowScorer(self.table.metrics, self.embedder, models["judge"] if judged else None)
+        scorer = RowScorer(self.table.metrics, self.embedder, models["judge"] if judged else None)
+        if self.table.as_paper:
+            for judge in scorer.judges:
+                self.table.as_paper.give_prompts(judge)
+        return scorer
 
     def index(
         self, settings: Settings, *, random_questions: bool = False, program_states: Sequence[Path] = ()
@@ -94,6 +98,7 @@ class Run:
             self.embedder,
             random_questions=random_questions,
             program_states=program_states,
+            setup=self.table.as_paper,
             progress=self.progress,
         )
 
@@ -119,6 +124,8 @@ class Run:
             "instructed" in systems.program_of(each, paper=self.table.of_papers).settings for each in self.table.systems
         ):
             models["instructed"] = f"{self.settings.instructed.kind}, {self.settings.instructed.name}"
+        if (setup := self.table.as_paper) and "summariser" in setup.models:
+            models["summariser"] = self.settings.k2rag.summariser or models["summarizer"]
         header = RunHeader(
             name=self.table.name,
             dataset=self.questions.dataset.name,
@@ -138,6 +145,7 @@ class Run:
                 **self._agreement(),
                 "weights": model_checksums(self.settings),
                 **({"states": states} if (states := systems.state_digests(self.table)) else {}),
+                **({"paper": setup.told({**models, "default": self.settings.role("default").model})} if setup else {}),
                 **extra,
                 "notes": [*self.notes, *extra.get("notes", ())],
             },
@@ -179,7 +187,7 @@ class Run:
             "baseline": table.baseline,
             "metrics": list(table.metrics),
             "budgets": list(table.budgets),
-            "folds": table.folds,
+            **({"setup": table.paper.setup} if table.paper.setup else {}),
             **({"papers": list(table.papers)} if table.papers else {}),
             "systems": {
                 system.name: {"use": system.use, **system.options, **self._about(system, default_retriever)}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from kraq_dspy.errors import EvaluationError, MissingExtraError
 from kraq_dspy.eval.questions import learned_by, learned_note
-from kraq_dspy.eval.tables import asking, catalogue_search, index_measures, question_quality
+from kraq_dspy.eval.tables import asking, catalogue_search, question_quality
 from kraq_dspy.eval.tables.data import ExampleSet, load, prepared, with_model_references
 from kraq_dspy.eval.tables.run import Run, RunOptions
 from kraq_dspy.eval.tables.scoring import require_metric
@@ -23,7 +23,6 @@ MEASURES: Mapping[str, Callable[[Run, Path], None]] = {
     "answers": asking.measure,
     "retrievers": asking.measure,
     "qa_search": catalogue_search.measure,
-    "index": index_measures.measure,
 }
 """What writes the rows of a table, by its kind."""
 METRIC_CHECKS: Mapping[str, Callable[[str], object]] = {

@@ -86,6 +86,11 @@ class RowScorer:
                 metric.set_lm(judge_lm)
                 self._judged[name] = metric
 
+    @property
+    def judges(self) -> list[dspy.Module]:
+        """What asks a model."""
+        return [*self._judges.values(), *self._judged.values()]
+
     def __call__(self, example: Example, prediction: dspy.Prediction, budget: int | None) -> Scores:
         """`budget` is the k of rankings that name none; None for all that was found."""
         scores = Scores()

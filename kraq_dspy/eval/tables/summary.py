@@ -3,7 +3,6 @@
 import dataclasses
 import math
 import os
-import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from kraq_dspy.errors import EvaluationError
-from kraq_dspy.eval.latency import TOTAL, ModelledLatency, Percentiles, parallel_model, stage_times, wall_time
+from kraq_dspy.eval.latency import TOTAL, Percentiles, parallel_seconds, stage_times, wall_time
 from kraq_dspy.eval.rows import HEADER_FILE, ResultRow, RunHeader, metric_column, read_run
 from kraq_dspy.eval.statistics import (
     Comparison,
@@ -30,8 +29,7 @@ class Cell:
     """One metric of one system. `n_failed` have no score for a reason that their rows tell; `n_undefined` cannot have
     one (no gold answer, no known evidence).
 
-    `quartiles` are the first and the third of the questions' scores. `folds` are the means of random parts of them,
-    where the table asks for such.
+    `quartiles` are the first and the third of the questions' scores.
 
     `difference` is to the baseline, over the `n_paired` questions that both have a score for, with the p-value of the
     paired randomisation test; `p_adjusted` is Holm's, over the systems of this metric and data set. None for the
@@ -47,7 +45,6 @@ class Cell:
     p_value: float | None = None
     p_adjusted: float | None = None
     quartiles: tuple[float, float] | None = None
-    folds: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +67,11 @@ class Resources:
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """`total` is measured time; `stages` too; `modelled` is the papers' estimate for parallel branches."""
+    """`total` and `stages` are measured; `modelled` are the papers' estimated seconds, if all branches run at once."""
 
     total: Percentiles | None
     stages: Mapping[str, Percentiles]
-    modelled: ModelledLatency | None
+    modelled: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +163,7 @@ def summarise_run(
             raise EvaluationError(f"The baseline {baseline!r} is no system of the run; there are: {', '.join(order)}.")
         chosen = ""  # an unfinished run: not yet asked
     metrics = described.get("metrics") or sorted({name for row in rows for name in row.metrics})
-    folds = described.get("folds", 0)
-    cells = {name: {metric: _cell(by_system[name], metric, seed, folds) for metric in metrics} for name in order}
+    cells = {name: {metric: _cell(by_system[name], metric, seed) for metric in metrics} for name in order}
     if chosen:
         for metric in metrics:
             _compare(cells, by_system, metric, chosen, seed)
@@ -184,7 +180,7 @@ def defined_rows(rows: Iterable[ResultRow], metric: str) -> list[ResultRow]:
     return [row for row in rows if metric not in row.extra.get("undefined", ())]
 
 
-def _cell(rows: Sequence[ResultRow], metric: str, seed: int, folds: int) -> Cell:
+def _cell(rows: Sequence[ResultRow], metric: str, seed: int) -> Cell:
     defined = defined_rows(rows, metric)
     column = metric_column(defined, metric)
     undefined = len(rows) - len(defined)
@@ -194,16 +190,8 @@ def _cell(rows: Sequence[ResultRow], metric: str, seed: int, folds: int) -> Cell
     first, third = np.percentile(scores, [25, 75])
     return Cell(
         metric, bootstrap_mean(scores, seed=seed), len(column.failures), undefined,
-        quartiles=(float(first), float(third)), folds=_fold_means(column.scores, folds, seed),
+        quartiles=(float(first), float(third)),
     )  # fmt: skip
-
-
-def _fold_means(scores: Mapping[str, float], folds: int, seed: int) -> tuple[float, ...]:
-    """Means of parts of nearly equal size, which the seed draws from the questions (K2RAG paper, algorithm 3)."""
-    ids = sorted(scores)
-    random.Random(seed).shuffle(ids)
-    parts = [ids[number::folds] for number in range(folds)]
-    return tuple(math.fsum(scores[id] for id in part) / len(part) for part in parts if part)
 
 
 def _compare(
@@ -269,8 +257,8 @@ def _latency(rows: Sequence[ResultRow]) -> Latency | None:
     if not stages:
         return None
     total = wall_time(timings) if all(TOTAL in timing for timing in timings) else None
-    modelled = parallel_model(timings) if total is not None else None
-    return Latency(total, stage_times(timings), modelled)
+    by_stage = stage_times(timings)
+    return Latency(total, by_stage, parallel_seconds(by_stage) if total is not None else None)
 
 
 @dataclass(frozen=True, slots=True)

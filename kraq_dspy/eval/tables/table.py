@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kraq_dspy.errors import ConfigError
+from kraq_dspy.eval.papers import PaperSetup, setups
 
 DEFINITIONS = Path(__file__).parent / "definitions"
 
@@ -17,12 +18,10 @@ KINDS = {
     "answers": "program",
     "retrievers": "retriever",
     "qa_search": "approach",
-    "index": "measure",
 }
 """What a table compares, and the key under which a system says what it is. Of questions: how near they come to
 reference questions. Of answers: programs over an index. Of retrievers: what they find at several budgets. Of qa_search:
-prepared answers, and a program before or behind them. Of index: what an index is made
-of, and what making it takes."""
+prepared answers, and a program before or behind them."""
 
 DATASET_NAMES = {"hotpotqa": "hotpot_qa", "triviaqa": "trivia_qa", "pubhealth": "pub_health"}
 """The papers' spelling, and the name under which the set can be fetched."""
@@ -60,9 +59,10 @@ class Ablation:
 
 @dataclass(frozen=True, slots=True)
 class AsInPaper:
-    """What `--paper` asks for: evidence of so many `tokens`, so many questions of a data set, the options that a system
-    gets where it has them, and sections of kraq.toml that are set so."""
+    """What `--paper` asks for: the setup of a paper by its name (`papers/setups.toml`), evidence of so many `tokens`,
+    so many questions of a data set, options of systems by what they use, and more sections of kraq.toml."""
 
+    setup: str = ""
     tokens: int | None = None
     samples: Mapping[str, int] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -77,11 +77,11 @@ class EvalTable:
     """`datasets` may be any that the schema of `eval.datasets` fits. `budgets` are the retrievers' numbers of passages.
 
     `precompute` is how many passages of each question get E(d|q) stored, where a system needs that. `concurrency`
-    overrules the settings': a table of latencies asks one question at a time. With `folds`, the means over so many
-    random parts of the questions are reported too. `references` "model" takes a model's answer from the gold evidence
-    as the reference, "gold" the data set's. `catalogue` "gold" prepares the data set's own answers, "synthetic" pairs
-    that a model makes of its documents. `papers` are ids of the papers' tables that the report shows; empty for all.
-    `of_papers` says that programs find with the papers' retriever where none is named, and not with the index's own.
+    overrules the settings': a table of latencies asks one question at a time. `references` "model" takes a model's
+    answer from the gold evidence as the reference, "gold" the data set's. `catalogue` "gold" prepares the data set's
+    own answers, "synthetic" pairs that a model makes of its documents. `papers` are ids of the papers' tables that the
+    report shows; empty for all. `of_papers` says that programs find with the papers' retriever where none is named, and
+    not with the index's own. `as_paper` is the setup that `--paper` asked for.
     """
 
     name: str
@@ -96,12 +96,12 @@ class EvalTable:
     precompute: int = 100
     concurrency: int | None = None
     options_of: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    folds: int = 0
     references: str = "gold"
     catalogue: str = "gold"
     paper: AsInPaper = AsInPaper()
     papers: tuple[str, ...] = ()
     of_papers: bool = False
+    as_paper: PaperSetup | None = None
 
     def systems_for(self, dataset: str) -> list[System]:
         """Systems with the data set's own settings, and those of the ablations that cover it."""
@@ -144,23 +144,26 @@ class EvalTable:
             metrics=tuple(metric for metric in self.metrics if metric in metrics) or self.metrics,
         )  # fmt: skip
 
-    def with_paper_settings(self, settings: Mapping[str, Mapping[str, Any]]) -> "EvalTable":
-        """The same with more of what `--paper` sets, by section."""
-        merged = {
-            name: {**self.paper.settings.get(name, {}), **settings.get(name, {})}
-            for name in (*self.paper.settings, *(name for name in settings if name not in self.paper.settings))
-        }
-        return replace(self, paper=replace(self.paper, settings=merged))
+    def with_paper_settings(
+        self, settings: Mapping[str, Mapping[str, Any]], options: Mapping[str, Mapping[str, Any]] | None = None
+    ) -> "EvalTable":
+        """The same with more of what `--paper` sets, by section, and by what systems use."""
+        paper = replace(
+            self.paper,
+            settings=_merged(self.paper.settings, settings),
+            options=_merged(self.paper.options, options or {}),
+        )
+        return replace(self, paper=paper)
 
     def as_in_paper(self) -> "EvalTable":
-        """With the options that the paper gave its systems."""
-        return replace(
-            self,
-            systems=tuple(
-                replace(system, options={**system.options, **self.paper.options.get(system.use, {})})
-                for system in self.systems
-            ),
+        """With the paper's setup, and the options that it gave its systems."""
+        setup = setups().get(self.paper.setup, PaperSetup())
+        systems = tuple(
+            replace(system, options={**system.options, **self.paper.options.get(system.use, {})})
+            for system in self.systems
         )
+        as_paper = replace(setup, settings=_merged(setup.settings, self.paper.settings))
+        return replace(self, as_paper=as_paper, systems=systems)
 
     def with_state(self, file: Path) -> "EvalTable":
         """The same with a file of `kraq optimize` in the systems' programs: in all of them, or, as "NAME=FILE", in
@@ -198,7 +201,7 @@ def table_from_dict(name: str, content: Mapping[str, Any]) -> EvalTable:
     where = f"table {name!r}"
     known = {
         "title", "kind", "datasets", "baseline", "metrics", "systems", "ablations", "budgets", "precompute",
-        "concurrency", "options", "folds", "references", "catalogue", "paper",
+        "concurrency", "options", "references", "catalogue", "paper",
     }  # fmt: skip
     if unknown := sorted(set(content) - known):
         raise ConfigError(f"{where}: unknown key {unknown[0]!r}; known: {', '.join(sorted(known))}.")
@@ -236,7 +239,6 @@ def table_from_dict(name: str, content: Mapping[str, Any]) -> EvalTable:
         precompute=content.get("precompute", 100),
         concurrency=content.get("concurrency"),
         options_of=content.get("options", {}),
-        folds=content.get("folds", 0),
         references=_one_of(content, "references", ("gold", "model"), where),
         catalogue=_one_of(content, "catalogue", ("gold", "synthetic"), where),
         paper=_as_in_paper(content.get("paper", {}), where),
@@ -296,6 +298,10 @@ def _ablation(entry: Mapping[str, Any], systems: Sequence[System], where: str) -
         more.append(system)
         points.append((value, system.name))
     return Ablation(parameter, base.name, tuple(points), tuple(entry.get("datasets", ()))), more
+
+
+def _merged(some: Mapping[str, Mapping[str, Any]], more: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    return {name: {**some.get(name, {}), **more.get(name, {})} for name in (*some, *more)}
 
 
 def _stated(system: System, file: str) -> System:

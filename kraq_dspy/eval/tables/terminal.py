@@ -1,13 +1,13 @@
 """Shows the summary as tables in the terminal."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from kraq_dspy.eval.tables.grids import ABOUT, Grid, facts, failed_questions, grids, paper_grids
+from kraq_dspy.eval.tables.grids import ABOUT, Grid, facts, failed_questions, grids, paper_grids, setup_lines
 from kraq_dspy.eval.tables.summary import RunSummary, TableSummary
 
 FAILED = 5
@@ -28,12 +28,12 @@ _WORDS = {
 def print_summary(summary: TableSummary, console: Console) -> None:
     """Text of documents and models is never read as markup."""
     console.print(Text(summary.title, style="bold"))
+    _print_lines(setup_lines(summary), console)
     for grid in paper_grids(summary):
         print_grid(grid, console)
     for run in summary.runs:
         console.print(Text(f"\n{run.header.dataset}", style="bold cyan"))
-        for name, text in facts(run).items():
-            console.print(Text(f"  {name}: ", style="dim") + Text(_plain(text)))
+        _print_lines(facts(run), console)
         print_run(run, console)
 
 
@@ -55,6 +55,11 @@ def print_run(run: RunSummary, console: Console, *, brief: bool = False) -> None
             if cells.get(name):
                 console.print(Text(f"      {name}: {_shortened(cells[name], 2 * console.width)}", style="dim"))
     console.print(Text(failed.note, style="dim"))
+
+
+def _print_lines(lines: Mapping[str, str], console: Console) -> None:
+    for name, text in lines.items():
+        console.print(Text(f"  {name}: ", style="dim") + Text(_plain(text)))
 
 
 def print_grid(grid: Grid, console: Console) -> None:

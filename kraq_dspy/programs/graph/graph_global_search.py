@@ -46,6 +46,11 @@ class GraphGlobalSearch(SavableModule):
 
     The prediction has `answer`, `hits` (the reports), `points` (RatedPoint, all above 0), `n_batches` and `timings`:
     seconds for "retrieve", "map", "reduce" and "wall".
+
+    >>> from kraq_dspy import Workspace
+    >>> space = Workspace.open("ada.kraq")
+    >>> space.ask("Where did Ada live?", GraphGlobalSearch(space.retriever("graph-global"))).n_batches
+    1
     """
 
     asks: Mapping[str, str] = {"rate": "question, reports -> points", "answer": "question, points -> answer"}

@@ -79,6 +79,11 @@ class GraphLocalSearch(SavableModule):
 
     The prediction has `answer`, `hits` (the passages shown), `reports` (hits, too), `entities`, `relationships`,
     `context_tokens` and `timings`: seconds for "retrieve", "answer" and "wall".
+
+    >>> from kraq_dspy import Workspace
+    >>> space = Workspace.open("ada.kraq")
+    >>> space.ask("Where did Ada live?", GraphLocalSearch(space.entity_vectors, space.graph)).entities[0].name
+    'Ada'
     """
 
     asks: Mapping[str, str] = {"answer": "question, reports, entities, relationships, passages -> answer"}

@@ -138,6 +138,11 @@ class QASearch(SavableModule):
 
     Raises ConfigError for an unknown `scan` or `check`, a similarity where nothing is embedded, and a program that
     searches this catalogue already; ValueError for a block below 1.
+
+    >>> from kraq_dspy import Workspace
+    >>> space = Workspace.open("ada.kraq")
+    >>> space.ask("Where did Ada live?", QASearch(space.program("traditional"), space.answers)).source
+    'program'
     """
 
     asks: Mapping[str, str] = {

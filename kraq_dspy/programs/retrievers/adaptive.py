@@ -52,6 +52,12 @@ class AdaptiveRetriever(Retrieving):
 
     `retrieve` should score on a scale with a true zero: `HybridRetriever` does. The settings were chosen for its weight
     .4 and okapi .08, on musique, squad and a part of multihop_rag, and confirmed on others (docs/results/retrieval.md).
+
+    >>> from kraq_dspy import Workspace
+    >>> space = Workspace.open("ada.kraq")
+    >>> adaptive = AdaptiveRetriever(space.retriever("hybrid"), space.passage_graph, space.index)
+    >>> [hit.chunk.title for hit in adaptive("Where did Ada live?", 2)]
+    ['Ada', 'London']
     """
 
     retrieve: Retriever

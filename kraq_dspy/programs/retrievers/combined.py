@@ -90,6 +90,12 @@ class CombinedRetriever(Retrieving):
     no stored questions; `alpha="auto"` chooses a share for each question by its cosines with `passages`, the embeddings
     of the chunks under the questions' encoder, whatever `retrieve` scores (`alpha_by_cosines`). Scores are those of
     `retrieve` and fall within the hits of each query only.
+
+    >>> from kraq_dspy import Workspace
+    >>> space = Workspace.open("ada.kraq")
+    >>> combined = CombinedRetriever(space.retriever("dense"), space.questions(), n=1)
+    >>> [hit.why for hit in combined("Where did Ada live?", 2)]
+    ['dense', 'auxiliary']
     """
 
     def __init__(

@@ -41,15 +41,6 @@ class Condition:
     values: frozenset[Any]
 
 
-@dataclass(frozen=True, slots=True)
-class FilteredHits:
-    """`used` were filtered by; `dropped` left nothing together with them and were given up."""
-
-    hits: list[Hit]
-    used: tuple[Condition, ...]
-    dropped: tuple[Condition, ...]
-
-
 class KnownMetadata:
     """What a question can name: metadata values, titles, and entities, which stand for the documents that mention them.
 
@@ -134,7 +125,13 @@ class MetadataFilterRetriever(Retrieving):
     Values of one key are alternatives ("The Verge or TechCrunch"); conditions on several keys hold together. Where they
     leave nothing, those on documents (entities, titles) are given up first, then dates, then the rest, so that at worst
     it is `retrieve` alone. Where fewer than `k` pass, hits of `retrieve` without these filters fill up, with no higher
-    score. The caller's `filters` hold throughout. `search` returns the conditions as well.
+    score. The caller's `filters` hold throughout.
+
+    >>> from kraq_dspy import Workspace
+    >>> space = Workspace.open("ada.kraq")
+    >>> filtered = MetadataFilterRetriever(space.retriever("dense"), space.known_metadata)
+    >>> [hit.why for hit in filtered("Where did Ada live?", 1)]
+    ['dense, filtered by document_id: Ada']
     """
 
     def __init__(self, retrieve: Retriever, known: KnownMetadata) -> None:
@@ -142,9 +139,6 @@ class MetadataFilterRetriever(Retrieving):
         self.known = known
 
     def find(self, request: RetrievalRequest) -> list[Hit]:
-        return self.search(request).hits
-
-    def search(self, request: RetrievalRequest) -> FilteredHits:
         conditions = self.known.conditions(request.question)
         for used in _ever_fewer(conditions, self.known.date_keys):
             narrowed = _narrowed(used, request.filters)
@@ -160,8 +154,7 @@ class MetadataFilterRetriever(Retrieving):
         if len(hits) < request.k:
             known = {*request.exclude, *(hit.chunk.id for hit in hits)}
             hits += replace(request, k=request.k - len(hits), exclude=known).send_to(self.retrieve)
-        dropped = tuple(condition for condition in conditions if condition not in used)
-        return FilteredHits(falling(hits), tuple(used), dropped)
+        return falling(hits)
 
 
 def _ever_fewer(conditions: Sequence[Condition], dates: Collection[str]) -> Iterator[list[Condition]]:

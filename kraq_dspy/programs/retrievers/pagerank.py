@@ -39,6 +39,12 @@ class PageRankRetriever(Retrieving):
 
     The start depends on `k`: half of the budget must already resemble the question for the walk to add what does not.
     Defaults from musique (`docs/decisions/retrieval.md`).
+
+    >>> from kraq_dspy import Workspace
+    >>> space = Workspace.open("ada.kraq")
+    >>> walk = PageRankRetriever(space.retriever("hybrid"), space.passage_graph, space.index)
+    >>> [hit.chunk.title for hit in walk("Where did Ada live?", 2)]
+    ['Ada', 'London']
     """
 
     retrieve: Retriever

@@ -146,6 +146,12 @@ class MMRRetriever(Retrieving):
     The candidates are the `pool` (or `k`, if that is more) best of `retrieve`; `why` is "mmr". `balance` is the paper's
     lambda: 1 ranks by the question alone. `score` is that value, 0 standing in for the maximum at the first hit; it
     falls from hit to hit.
+
+    >>> from kraq_dspy import Workspace
+    >>> space = Workspace.open("ada.kraq")
+    >>> unlike = MMRRetriever(space.retriever("dense"), space.index.chunk_vectors, space.embedder, balance=0.5)
+    >>> [hit.chunk.title for hit in unlike("Where did Ada live?", 2)]
+    ['Ada', 'London']
     """
 
     def __init__(

@@ -30,6 +30,12 @@ class SentenceWindowRetriever(Retrieving):
     The hit's chunk keeps its id, but its text is that sentence with `window` sentences of the chunk on either side;
     None hands over the whole chunk. What is stored by chunk id (pairs, embeddings seen from a question) stays that of
     the whole chunk. `sentences` finds sentences by their `sentence_id`.
+
+    >>> from kraq_dspy import Workspace
+    >>> space = Workspace.open("ada.kraq")
+    >>> sentences = SentenceWindowRetriever(space.index, space.sentence_vectors, space.embedder, window=1)
+    >>> [hit.chunk.text for hit in sentences("Where did Ada live?", 1)]
+    ['Ada lived in London.']
     """
 
     def __init__(

@@ -21,6 +21,12 @@ class DenseRetriever(Retrieving):
     """`score` is the cosine of the two embeddings, in [-1, 1]; `why` is "dense".
 
     `vectors` holds the chunks under their ids, made by `embedder`, which also embeds the questions.
+
+    >>> from kraq_dspy import Workspace
+    >>> space = Workspace.open("ada.kraq")
+    >>> dense = DenseRetriever(space.index, space.index.chunk_vectors, space.embedder)
+    >>> [hit.chunk.title for hit in dense("Where did Ada live?", 1)]
+    ['Ada']
     """
 
     def __init__(self, chunks: ChunkSource, vectors: VectorSearch, embedder: Embedder) -> None:
@@ -38,6 +44,11 @@ class BM25Retriever(Retrieving):
     """`score` is the BM25 score, above 0 and without an upper end; `why` is "bm25".
 
     Chunks that share no word with the question are not found, so there may be fewer than `k`.
+
+    >>> from kraq_dspy import Workspace
+    >>> space = Workspace.open("ada.kraq")
+    >>> [hit.chunk.title for hit in BM25Retriever(space.index, space.index.chunk_vectors)("Where did Ada live?", 2)]
+    ['Ada']
     """
 
     def __init__(self, chunks: ChunkSource, vectors: VectorStore) -> None:
@@ -67,6 +78,12 @@ class HybridRetriever(Retrieving):
 
     `okapi` adds that many times the candidate's BM25 score as a share of the best one, 0 where it is not among the
     best by words: BM25 knows how rare a word is in the whole corpus, and stems. The paper has no such term.
+
+    >>> from kraq_dspy import Workspace
+    >>> space = Workspace.open("ada.kraq")
+    >>> hybrid = HybridRetriever(space.index, space.index.chunk_vectors, space.embedder, weight=0.5)
+    >>> [hit.chunk.title for hit in hybrid("Where did Ada live?", 2)]
+    ['Ada', 'London']
     """
 
     chunks: ChunkSource
@@ -112,6 +129,12 @@ class FusionRetriever(Retrieving):
     """Reciprocal rank fusion (`hits.fused`) of any retrievers; `why` is "fusion".
 
     Each retriever gives its `pool` (or `k`, if that is more) best.
+
+    >>> from kraq_dspy import Workspace
+    >>> space = Workspace.open("ada.kraq")
+    >>> fusion = FusionRetriever([space.retriever("dense"), space.retriever("bm25")])
+    >>> [hit.why for hit in fusion("Where did Ada live?", 1)]
+    ['fusion']
     """
 
     def __init__(self, retrievers: Sequence[Retriever], *, pool: int = 100, constant: float = 60.0) -> None:

@@ -114,8 +114,9 @@ def make_efficient(space: Space, retrieve: Retriever, options: EfficientOptions)
         space.instructed_embedder,
         min_similarity=space.proxy_threshold() if options.min_similarity is None else options.min_similarity,
         **asdict(options.sizes),
-        scorer=make_scorer(options.scorer, space.prompt_scorer),
+        scorer=make_scorer(options.scorer, space.prompt_scorer, options.in_flight),
         seed=options.seed,
+        in_flight=options.in_flight,
     )
 
 

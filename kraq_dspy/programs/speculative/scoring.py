@@ -68,9 +68,10 @@ class KraqScore(Scorer):
     needs_logprobs = True
     asks: Mapping[str, str] = {"verify": "question, response, rationale -> verdict"}
 
-    def __init__(self) -> None:
+    def __init__(self, in_flight: int | None = None) -> None:
         super().__init__()
         self.verify = Step(VerifyDraft)
+        self.in_flight = in_flight
 
     async def aforward(self, question: str, drafts: Sequence[Draft]) -> list[Score | FailedScore]:
         check_steps(self)
@@ -90,22 +91,15 @@ class KraqScore(Scorer):
                 return FailedScore(in_one_line(error), perf_counter() - started)
             return _judged(verdict, draft, perf_counter() - started)
 
-        return await at_once(verify, drafts)
+        return await at_once(verify, drafts, limit=self.in_flight)
 
     forward = blocking(aforward)
 
 
-@dataclass(frozen=True, slots=True)
-class ReflectionPrompt:
-    """The text around a draft that WangScore shows the verifier; put a chat model's turn markers in here.
-
-    `question` is formatted with `{question}`. The defaults suit a model without a chat template.
-    """
-
-    question: str = "Question: {question}\nAnswer:"
-    rationale: str = "\nExplanation:"
-    statement: str = "\nDo you think the explanation supports the answers? (Yes or No)\n"
-    yes: str = "Yes"
+ASKS = "Question: {question}\nAnswer:"
+EXPLAINS = "\nExplanation:"
+STATEMENT = "\nDo you think the explanation supports the answers? (Yes or No)\n"
+"""The text around a draft that WangScore shows the verifier."""
 
 
 class WangScore(Scorer):
@@ -113,41 +107,27 @@ class WangScore(Scorer):
     rationale | Q) and rho_self_reflect = P("Yes" | Q, response, rationale, statement) by the verifier, whose answers
     to all drafts come out of one forward pass (Wang et al., 2024, 3.3).
 
-    The probability of a text is the product over its tokens, so longer drafts score lower; `per_token=True` takes the
-    geometric mean instead. The drafter sees the rationale before the response.
+    The probability of a text is the product over its tokens, so longer drafts score lower. The drafter sees the
+    rationale before the response.
     """
 
     name = "wang2024"
     needs_logprobs = True
 
-    def __init__(
-        self, verifier: PromptScorer, *, prompt: ReflectionPrompt | None = None, per_token: bool = False
-    ) -> None:
+    def __init__(self, verifier: PromptScorer) -> None:
         super().__init__()
         self.verifier = verifier
-        self.prompt = prompt or ReflectionPrompt()
-        self.per_token = per_token
 
     async def aforward(self, question: str, drafts: Sequence[Draft]) -> list[Score | FailedScore]:
         if not drafts:
             return []
         started = perf_counter()
-        asks = self.prompt.question.format(question=question)
-        prompts = [
-            (
-                asks,
-                f" {draft.response}",
-                self.prompt.rationale,
-                f" {draft.rationale}",
-                self.prompt.statement,
-                self.prompt.yes,
-            )
-            for draft in drafts
-        ]
+        asks = ASKS.format(question=question)
+        prompts = [(asks, f" {draft.response}", EXPLAINS, f" {draft.rationale}", STATEMENT, "Yes") for draft in drafts]
         logprobs = await call(self.verifier.prompt_logprobs, prompts)
         seconds = perf_counter() - started
         return [
-            wang_score(draft, response=row[1], rationale=row[3], yes=row[5], per_token=self.per_token, seconds=seconds)
+            wang_score(draft, response=row[1], rationale=row[3], yes=row[5], seconds=seconds)
             for draft, row in zip(drafts, logprobs, strict=True)
         ]
 
@@ -199,15 +179,13 @@ def wang_score(
     response: Sequence[float],
     rationale: Sequence[float],
     yes: Sequence[float],
-    per_token: bool = False,
     seconds: float = 0.0,
 ) -> Score:
     """`response`, `rationale` and `yes` are the log-probabilities that the verifier gives to these texts."""
-    log_p = mean_logprob if per_token else math.fsum
     return _product(
-        draft=_log_of_sum(log_p(draft.rationale_logprobs), log_p(draft.response_logprobs)),
-        self_contain=log_p([*response, *rationale]),
-        self_reflect=log_p(yes),
+        draft=_log_of_sum(math.fsum(draft.rationale_logprobs), math.fsum(draft.response_logprobs)),
+        self_contain=math.fsum([*response, *rationale]),
+        self_reflect=math.fsum(yes),
         seconds=seconds,
     )
 
@@ -259,8 +237,13 @@ def _judged(verdict: dspy.Prediction, draft: Draft, seconds: float) -> Score | F
     return replace(score, extras=extra_outputs(verdict, "verdict"))
 
 
-def make_scorer(name: str, prompt_scorer: Callable[[], PromptScorer]) -> Scorer:
-    """By its name in `SpeculativeOptions`; `prompt_scorer` is asked for the verifier where "wang2024" needs one."""
+def make_scorer(name: str, prompt_scorer: Callable[[], PromptScorer], in_flight: int | None = None) -> Scorer:
+    """By its name in `SpeculativeOptions`; `prompt_scorer` is asked for the verifier where "wang2024" needs one.
+
+    `in_flight` bounds the verdicts asked for at once.
+    """
     if name == "wang2024":
         return WangScore(prompt_scorer())
-    return {"kraq": KraqScore, "drafter_only": DrafterScore, "vote": VoteScore}[name]()
+    if name == "kraq":
+        return KraqScore(in_flight)
+    return {"drafter_only": DrafterScore, "vote": VoteScore}[name]()

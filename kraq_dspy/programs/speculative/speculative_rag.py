@@ -54,6 +54,7 @@ class SpeculativeOptions:
     preset: Literal["bioasq", "hotpotqa", "triviaqa", "pubhealth"] | None = option(None, "Sizes as in the papers.")
     scorer: Literal["kraq", "wang2024", "drafter_only", "vote"] = option("kraq", "How a draft is chosen.")
     seed: int = option(0, "Of the clusters and of the draw of subsets.", least=0)
+    in_flight: int | None = option(None, "Drafts at work at once: all, or 1, so that each is timed alone.", least=1)
 
     def __post_init__(self) -> None:
         if self.k is not None and self.k > self.sizes.n:
@@ -83,7 +84,7 @@ class EfficientOptions(SpeculativeOptions):
 class StageSeconds:
     """Seconds of one question. `proxy`, `lookup` belong to Efficient Speculative RAG; `embed` is the online encoder.
 
-    `draft_max` and `verify_max` are the longest single calls, as measured with the others in flight; `wall` is the
+    `draft_max` and `verify_max` are the longest single calls, as measured with those in flight; `wall` is the
     clock from question to answer. `parallel_model` is the papers' latency (KRAQ paper, appendix D.1): the stages one
     after another, with max_j of drafts and verdicts. It is a model, not a measurement: compare it with its like, never
     with `wall`.
@@ -141,6 +142,12 @@ class SpeculativeRAG(SavableModule):
     `chosen` (its number), `drafts`, `scores` (by draft number, logarithms), `failures`, `clusters`, `subsets`
     (positions among `hits`), `scorer`, `scores_are` ("embedded" where the embedded model made up log-probabilities that
     they rest on, "measured" else) and `timings` (StageSeconds).
+
+    >>> from kraq_dspy import Workspace
+    >>> space = Workspace.open("ada.kraq")
+    >>> rag = SpeculativeRAG(space.retriever("dense"), space.instructed_embedder, n=2, k=1, m=2)
+    >>> space.ask("Where did Ada live?", rag).answer
+    'London'
     """
 
     asks: Mapping[str, str] = {
@@ -159,6 +166,7 @@ class SpeculativeRAG(SavableModule):
         scorer: Scorer | None = None,
         seed: int = 0,
         n_init: int = N_INIT,
+        in_flight: int | None = None,
         signature: SignatureLike = None,
     ) -> None:
         super().__init__()
@@ -167,7 +175,7 @@ class SpeculativeRAG(SavableModule):
         self.retrieve = as_retriever(retrieve)
         self.embedder = embedder
         self.n, self.k, self.m = n, k, m
-        self.seed, self.n_init = seed, n_init
+        self.seed, self.n_init, self.in_flight = seed, n_init, in_flight
         self.draft = FittingPredict(signature_for(DraftAnswer, signature), shorten="passages")
         self.scorer = scorer or KraqScore()
 
@@ -188,7 +196,7 @@ class SpeculativeRAG(SavableModule):
             await announce(f"drafting {task.number + 1} of {len(tasks)}")
             return await write_draft(self.draft, question, task)
 
-        outcomes = await at_once(draft, tasks)
+        outcomes = await at_once(draft, tasks, limit=self.in_flight)
         drafts = [outcome for outcome in outcomes if isinstance(outcome, Draft)]
         await announce(f"choosing among {len(drafts)} drafts")
         scores = await call(self.scorer, question=question, drafts=drafts) if drafts else []
@@ -282,8 +290,9 @@ def make_speculative(space: Space, retrieve: Retriever, options: SpeculativeOpti
         retrieve,
         space.instructed_embedder,
         **asdict(options.sizes),
-        scorer=make_scorer(options.scorer, space.prompt_scorer),
+        scorer=make_scorer(options.scorer, space.prompt_scorer, options.in_flight),
         seed=options.seed,
+        in_flight=options.in_flight,
     )
 
 

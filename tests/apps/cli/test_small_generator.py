@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from kraq_dspy.apps.cli.index import BROADEST, with_generator
+from kraq_dspy.models.lms.local_models import QUESTIONS
 from kraq_dspy.settings import QUESTIONS_BASE, RoleSettings, Settings
 
 
@@ -21,7 +22,8 @@ def test_its_file_is_enough_for_the_broadest_communities(tmp_path: Path, monkeyp
     (tmp_path / "kraq-dspy" / "models").mkdir(parents=True)
     (tmp_path / "kraq-dspy" / "models" / "smollm2-135m.gguf").touch()
     settings, told = with_generator(Settings())
-    assert settings.role("generator").model == QUESTIONS_BASE
+    generator = settings.role("generator")
+    assert (generator.model, generator.adapter) == (QUESTIONS_BASE, QUESTIONS)
     assert settings.role("extractor") == RoleSettings()
     assert settings.questions.broadest == BROADEST
     assert str(BROADEST) in told

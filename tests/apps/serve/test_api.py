@@ -71,6 +71,14 @@ def test_a_community_leads_to_its_entities_passages_and_documents(client: TestCl
     assert got(client, f"/api/communities/{community['id']}/passages?limit=1")["items"] == [passage]
 
 
+def test_communities_of_one_passage_are_listed_apart_from_those_of_several(client: TestClient) -> None:
+    whole = got(client, "/api/communities?limit=200")["items"]
+    single, several = (got(client, f"/api/communities?limit=200&single={word}")["items"] for word in ("true", "false"))
+    assert all(each["n_passages"] == 1 for each in single)
+    assert all(each["n_passages"] > 1 for each in several)
+    assert len(single) + len(several) == len(whole) > 0
+
+
 def test_an_entity_has_its_links_in_both_directions_and_the_communities_it_is_in(client: TestClient) -> None:
     [byron] = [each for each in got(client, "/api/entities?q=lord+byron")["items"] if each["name"] == "Lord Byron"]
     entity = got(client, f"/api/entities/{byron['id']}")

@@ -1,7 +1,6 @@
 import math
 from collections.abc import Callable, Sequence
 
-import numpy as np
 import pytest
 from dspy.evaluate.metrics import f1_score
 from hypothesis import given
@@ -9,7 +8,6 @@ from hypothesis import strategies as st
 
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.metrics.answers import (
-    answer_similarities,
     answer_similarity,
     contains,
     contains_items,
@@ -138,19 +136,3 @@ def test_similarity_is_the_cosine_with_the_nearest_reference(keyword_embedder: C
     assert answer_similarity(["rome"], "rome and oslo", embedder) == pytest.approx(math.sqrt(0.5))  # type: ignore[arg-type]
     assert answer_similarity(["paris", "oslo"], "oslo", embedder) == pytest.approx(1.0)  # type: ignore[arg-type]
     assert answer_similarity(["rome"], "oslo", embedder) == 0.0  # type: ignore[arg-type]
-
-
-def test_similarities_of_many_rows_are_those_of_each(keyword_embedder: Callable[..., object]) -> None:
-    embedder = keyword_embedder("rome", "oslo")
-    gold, predicted = [["rome"], ["oslo", "rome"], ["rome"]], ["rome oslo", "rome", "  "]
-    scores = answer_similarities(gold, predicted, embedder)  # type: ignore[arg-type]
-    assert scores == pytest.approx([math.sqrt(0.5), 1.0, 0.0])
-    assert scores.dtype == np.float64
-
-
-def test_similarity_names_the_row_it_cannot_score(keyword_embedder: Callable[..., object]) -> None:
-    embedder = keyword_embedder("rome")
-    with pytest.raises(EvaluationError, match="Row 1: There are no gold answers"):
-        answer_similarities([["rome"], []], ["rome", "rome"], embedder)  # type: ignore[arg-type]
-    with pytest.raises(EvaluationError, match="2 rows of gold answers and 1 predicted"):
-        answer_similarities([["rome"], ["rome"]], ["rome"], embedder)  # type: ignore[arg-type]

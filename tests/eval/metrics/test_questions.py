@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 
 from kraq_dspy.errors import EvaluationError
-from kraq_dspy.eval.metrics.generation import BertScorer
-from kraq_dspy.eval.metrics.questions import nearest_rows, pair_questions, question_relevance, relevance_at
+from kraq_dspy.eval.metrics.questions import nearest_rows, pair_questions
 
 
 def test_each_reference_is_paired_with_its_nearest_generated_question(keyword_embedder: Callable[..., Any]) -> None:
@@ -26,31 +25,9 @@ def test_blocks_give_the_same_as_one_product() -> None:
     assert cosines == pytest.approx((vectors @ among.T).max(axis=1), rel=1e-5)
 
 
-def test_relevance_is_the_mean_f1_and_the_share_above_a_threshold(keyword_embedder: Callable[..., Any]) -> None:
-    embedder = keyword_embedder("hamlet", "atlantic")
-    references = ["Who wrote Hamlet?", "How deep is the Atlantic?"]
-    result = question_relevance(
-        references, ["Who wrote Hamlet?", "Which country has an Atlantic coast?"], embedder, BertScorer.packaged()
-    )
-    assert result.f1[0] == pytest.approx(1.0, abs=1e-5)
-    assert result.f1[1] < 0.95
-    assert result.relevance == pytest.approx(sum(result.f1) / 2)
-    assert result.at(0.95) == 0.5
-    assert result.at(0.0) == 1.0
-    assert (result.model, result.layer, result.encoder) == ("all-MiniLM-L6-v2", 6, "keywords(hamlet,atlantic)")
-
-
-def test_a_score_equal_to_the_threshold_counts() -> None:
-    assert relevance_at([0.7, 0.69, 0.9, 0.1], 0.7) == 0.5
-
-
 def test_missing_blank_or_nan_input_is_refused_by_row(keyword_embedder: Callable[..., Any]) -> None:
     embedder = keyword_embedder("rome")
     with pytest.raises(EvaluationError, match="no generated questions"):
         pair_questions(["Rome?"], [], embedder)
     with pytest.raises(EvaluationError, match="Row 1: the reference question is ' '"):
         pair_questions(["Rome?", " "], ["Rome?"], embedder)
-    with pytest.raises(EvaluationError, match="Row 1: the score is NaN"):
-        relevance_at([0.5, float("nan")], 0.7)
-    with pytest.raises(EvaluationError, match="no scores"):
-        relevance_at([], 0.7)

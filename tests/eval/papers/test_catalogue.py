@@ -86,5 +86,5 @@ def test_the_printed_figures_are_the_papers() -> None:
 
 def test_the_folder_of_declarations_travels_with_the_package() -> None:
     assert {file.stem for file in (Path(__file__).parents[3] / "kraq_dspy/eval/papers").glob("*.toml")} == {
-        "kraq", "thesis", "qa_rag", "k2rag", "qa_search",
+        "kraq", "thesis", "qa_rag", "k2rag", "qa_search", "setups",
     }  # fmt: skip

@@ -1,6 +1,7 @@
 """Our programs and metrics under DSPy's own Evaluate."""
 
 from pathlib import Path
+from statistics import fmean
 
 import dspy
 import pytest
@@ -26,4 +27,4 @@ def test_dspy_evaluate_and_the_benchmark_agree(toy: Toy) -> None:
         program = space.program("combined", k=4)
         for metric, name in ((exact_match, "exact_match"), (named_metric("recall@4"), "recall")):
             result = dspy.Evaluate(devset=devset, metric=metric, num_threads=2, display_progress=False)(program)
-            assert result.score == pytest.approx(100 * metric_column(rows, name).mean(), abs=0.01)
+            assert result.score == pytest.approx(100 * fmean(metric_column(rows, name).scores.values()), abs=0.01)

@@ -1,4 +1,3 @@
-import asyncio
 import json
 from typing import Any
 
@@ -62,13 +61,6 @@ def test_without_points_nothing_more_is_asked(town: Town) -> None:
         prediction = search(town)(question=QUESTION)
     assert (prediction.answer, prediction.points) == (UNKNOWN, [])
     assert len(lm.history) == 1
-
-
-def test_the_asynchronous_program_predicts_the_same(town: Town) -> None:
-    program = search(town, tokens=20)
-    program.set_lm(model(over=points(("A.", 5)), sings=points(("B.", 5))))
-    waited, called = asyncio.run(program.acall(question=QUESTION)), program(question=QUESTION)
-    assert (waited.answer, waited.points, waited.hits) == (called.answer, called.points, called.hits)
 
 
 def test_bad_settings_are_refused(town: Town) -> None:

@@ -1,5 +1,3 @@
-import asyncio
-from pathlib import Path
 from typing import Any
 
 import dspy
@@ -55,16 +53,6 @@ def test_everything_together_stays_in_the_budget(town: Town, tokens: int) -> Non
 def test_k_bounds_the_passages(town: Town) -> None:
     assert len(search(town, k=1, n_entities=5).context(QUESTION).hits) == 1
     assert len(search(town, k=9, n_entities=5).context(QUESTION).hits) == 4
-
-
-def test_the_asynchronous_program_predicts_the_same_and_state_is_saved(town: Town, tmp_path: Path) -> None:
-    program = search(town)
-    with dspy.context(lm=DummyLM([{"answer": "x"}] * 2)):
-        waited, called = asyncio.run(program.acall(question=QUESTION)), program(question=QUESTION)
-    assert (waited.answer, waited.hits, waited.entities) == (called.answer, called.hits, called.entities)
-    program.save(tmp_path / "program.json")
-    search(town).load(tmp_path / "program.json")
-    assert program.deepcopy().context is program.context
 
 
 def test_bad_settings_are_refused(town: Town) -> None:

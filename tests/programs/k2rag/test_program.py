@@ -1,9 +1,6 @@
 """K2RAG over a real vector store; the graph's context is given, the model's replies are told apart by their fields."""
 
-import asyncio
-import copy
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import dspy
@@ -147,14 +144,6 @@ def test_an_account_that_cannot_be_shortened_is_used_as_it_is(hybrid: HybridRetr
     assert prediction.answer == "in the hall"
 
 
-def test_the_asynchronous_program_predicts_the_same(hybrid: HybridRetriever, shorten: Shorten) -> None:
-    program = K2RAG(graph, hybrid, shorten, k=3)
-    program.set_lm(model())
-    waited, called = asyncio.run(program.acall(question=QUESTION)), program(question=QUESTION)
-    for field in ("answer", "hits", "account", "account_summary", "sub_questions", "sub_answers", "context"):
-        assert waited[field] == called[field]
-
-
 def test_one_program_serves_many_threads(hybrid: HybridRetriever, shorten: Shorten) -> None:
     program = K2RAG(graph, hybrid, shorten, k=2)
     program.set_lm(model())
@@ -162,21 +151,6 @@ def test_one_program_serves_many_threads(hybrid: HybridRetriever, shorten: Short
     with ThreadPoolExecutor(8) as pool:
         together = list(pool.map(lambda question: program(question=question), [QUESTION] * 8))
     assert all(each.hits == alone.hits and each.answer == alone.answer for each in together)
-
-
-def test_learned_instructions_are_saved_and_loaded_and_copies_are_apart(
-    hybrid: HybridRetriever, tmp_path: Path
-) -> None:
-    program = K2RAG(graph, hybrid, Shorten(), k=2)
-    twin = copy.deepcopy(program)
-    program.tell.signature = program.tell.signature.with_instructions("Tell it in rhyme.")
-    program.shorten.shorten.signature = program.shorten.shorten.signature.with_instructions("Be brief.")
-    program.save(tmp_path / "state.json")
-    assert "rhyme" not in twin.tell.signature.instructions
-    twin.load(tmp_path / "state.json")
-    assert twin.tell.signature.instructions == "Tell it in rhyme."
-    assert twin.shorten.shorten.signature.instructions == "Be brief."
-    assert {name for name, _ in twin.named_predictors()} == {"tell", "ask", "sub_answer", "shorten.shorten", "answer"}
 
 
 def test_fewer_than_one_passage_is_refused(hybrid: HybridRetriever, shorten: Shorten) -> None:

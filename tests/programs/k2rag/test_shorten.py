@@ -78,12 +78,6 @@ def test_a_summariser_takes_the_place_of_the_language_model() -> None:
     assert copy.deepcopy(shorten)(text=STORY).shortened == called.shortened
 
 
-def test_the_asynchronous_program_shortens_the_same() -> None:
-    shorten = Shorten()
-    shorten.set_lm(model("A mill grinds corn."))
-    assert asyncio.run(shorten.acall(text=STORY)).shortened == shorten(text=STORY).shortened
-
-
 @pytest.mark.parametrize("wrong", [{"share": 1.5}, {"share": -0.1}, {"least_tokens": 0}])
 def test_sizes_that_make_no_sense_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="share is"):

@@ -1,6 +1,5 @@
 import asyncio
 import json
-from pathlib import Path
 from typing import Any
 
 import dspy
@@ -83,15 +82,6 @@ def test_nameless_elements_are_left_out() -> None:
         graph = ExtractGraph(gleanings=0)(passage="Ada.")
     assert [entity.name for entity in graph.entities] == ["Ada"]
     assert graph.relationships == ()
-
-
-def test_its_state_is_saved_and_loaded_as_json(tmp_path: Path) -> None:
-    program = ExtractGraph()
-    program.extract.signature = program.extract.signature.with_instructions("List what the passage names.")
-    program.save(tmp_path / "extract.json")
-    loaded = ExtractGraph()
-    loaded.load(tmp_path / "extract.json")
-    assert loaded.extract.signature.instructions == "List what the passage names."
 
 
 def test_what_is_about_an_invented_name_is_dropped_and_counted() -> None:

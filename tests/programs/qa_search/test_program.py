@@ -344,15 +344,6 @@ def test_wrong_settings_are_refused(answers: ServedAnswers) -> None:
         QASearch(Program(), answers)(question=" ")
 
 
-def test_its_state_is_saved_and_loaded_with_the_program_behind_it(answers: ServedAnswers, tmp_path: Path) -> None:
-    search = QASearch(Program(), answers)
-    search.find.demos = [dspy.Example(question="q", catalogue=["1: Q"], number=1)]
-    search.save(tmp_path / "state.json")
-    other = QASearch(Program(), answers)
-    other.load(tmp_path / "state.json")
-    assert other.find.demos[0]["number"] == 1
-
-
 @pytest.mark.parametrize(
     ("text", "number"),
     [("Number 3.", 3), ("-1", -1), ("3 of 20", 3), ("3 or 4", None), ("none", None), ("2.3", None), ("entry_3x", None)],

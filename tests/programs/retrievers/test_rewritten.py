@@ -1,6 +1,3 @@
-from pathlib import Path
-from typing import Any
-
 import dspy
 import pytest
 from dspy.utils import DummyLM
@@ -8,7 +5,6 @@ from dspy.utils import DummyLM
 from kraq_dspy.errors import BudgetExceededError
 from kraq_dspy.programs.retrievers import DenseRetriever, RewrittenRetriever
 from kraq_dspy.programs.retrievers.rewritten import Clarify, Vary
-from kraq_dspy.programs.traditional import TraditionalRAG
 from tests.programs.conftest import Library
 
 QUESTION = "castle"
@@ -59,17 +55,6 @@ class Spent(dspy.Module):
 def test_a_spent_budget_ends_the_search(dense: DenseRetriever) -> None:
     with pytest.raises(BudgetExceededError):
         RewrittenRetriever(dense, Spent())(QUESTION, 4)
-
-
-def test_inside_a_program_its_step_is_saved_and_loaded(dense: DenseRetriever, tmp_path: Path) -> None:
-    program: Any = TraditionalRAG(RewrittenRetriever(dense, Clarify()))
-    step = program.retrieve.rewrite.rewrite
-    step.signature = step.signature.with_instructions("Say it well.")
-    program.save(tmp_path / "program.json")
-    fresh: Any = TraditionalRAG(RewrittenRetriever(dense, Clarify()))
-    fresh.load(tmp_path / "program.json")
-    assert fresh.retrieve.rewrite.rewrite.signature.instructions == "Say it well."
-    assert program.deepcopy().retrieve.retrieve is dense
 
 
 def test_bad_settings_are_refused(dense: DenseRetriever) -> None:

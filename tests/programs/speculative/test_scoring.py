@@ -58,18 +58,11 @@ def test_wang_multiplies_conditional_probabilities_of_whole_texts() -> None:
     assert score.total == pytest.approx(math.log((1 / 8 + 1 / 8) * (1 / 8) * (1 / 2)))
 
 
-def test_wang_per_token_takes_geometric_means() -> None:
-    scored = draft(rationale=[QUARTER, QUARTER], answer=[QUARTER])
-    score = wang_score(scored, response=[HALF, HALF], rationale=[HALF], yes=[HALF], per_token=True)
-    assert score.total == pytest.approx(math.log((1 / 4 + 1 / 4) * (1 / 2) * (1 / 2)))
-
-
-@pytest.mark.parametrize("per_token", [True, False])
-def test_a_draft_of_4000_tokens_does_not_underflow(per_token: bool) -> None:
+def test_a_draft_of_4000_tokens_does_not_underflow() -> None:
     long, longer = draft(rationale=[EIGHTH] * 4000), draft(rationale=[EIGHTH] * 4001)
     for scored in (long, longer):
         assert math.isfinite(kraq_score(scored, supported=True, verdict=[HALF]).total)
-    logprobs = {"response": [HALF], "yes": [HALF], "per_token": per_token}
+    logprobs = {"response": [HALF], "yes": [HALF]}
     short_score = wang_score(long, rationale=[EIGHTH] * 4000, **logprobs)  # type: ignore[arg-type]
     long_score = wang_score(longer, rationale=[EIGHTH] * 4001, **logprobs)  # type: ignore[arg-type]
     assert short_score.total > long_score.total > -math.inf

@@ -30,7 +30,7 @@ function kindOf(schema) {
 }
 
 function exampleOf(name) {
-  return { ask: { question: "Who wrote Ulysses?", program: "combined" }, chat: { model: "combined", messages: [{ role: "user", content: "Who wrote Ulysses?" }] }, review: { action: "approve", version: 1 } }[name];
+  return { ask: { question: "Who wrote Ulysses?" }, chat: { model: "combined", messages: [{ role: "user", content: "Who wrote Ulysses?" }] }, review: { action: "approve", version: 1 } }[name];
 }
 
 function tryIt(path, each) {

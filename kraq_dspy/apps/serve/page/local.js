@@ -19,9 +19,9 @@ export function localSource(data) {
 
     questions: ({ level }) => data.questions.map(question).filter((each) => level === undefined || each.level === Number(level)),
 
-    communities: ({ level, parent, telling }) => {
+    communities: ({ level, parent, telling, single }) => {
       const listed = parent === undefined ? data.communities.map((_, place) => place) : data.communities[place("communities", parent)][3];
-      return listed.map(community).filter((each) => (level === undefined || each.level === Number(level)) && (!telling || each.question || each.n_children));
+      return listed.map(community).filter((each) => (level === undefined || each.level === Number(level)) && (!telling || each.question || each.n_children) && (single === undefined || (each.n_passages === 1) === single));
     },
 
     starters: ({ limit }) => ({ items: data.starters.slice(0, limit) }),

@@ -10,7 +10,7 @@ const LEAST = 3; // pixels of a cell that is worth drawing
 const WORDY = 150; // pixels in which the beginning of a question says something
 
 export async function communityMap() {
-  const first = await source.get("communities", { level: 0, telling: true, limit: BROADEST });
+  const first = await source.get("communities", { level: 0, telling: true, single: false, limit: BROADEST });
   const top = first.items;
   if (top.length < 2) return null;
   const cells = h("div", { class: "map", role: "img", "aria-label": "Communities, broad above narrow; the list below has them in words" });

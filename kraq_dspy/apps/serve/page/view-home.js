@@ -11,7 +11,8 @@ export async function viewHome({ query, status }) {
   const level = query.get("level");
   const { counts } = status;
   const body = h("div", { class: "questions" });
-  const names = status.levels.map((each, place) => [String(place), place === 0 ? "Broadest" : place === status.levels.length - 1 ? "Narrowest" : `Level ${place}`, each.questions]);
+  const levels = status.levels.filter((each) => each.questions);
+  const names = levels.map((each, place) => [String(each.level), place === 0 ? "Broadest" : place === levels.length - 1 ? "Narrowest" : `Level ${each.level}`, each.questions]);
   const tabs = h("div", { class: "tabs", role: "group", "aria-label": "Which questions" },
     [["", "From broad to narrow", null], ...names].map(([value, name, questions]) => h("a", {
       href: value ? link("", "", { level: value }) : "#", "aria-current": (level || "") === value ? "true" : null,
@@ -21,10 +22,14 @@ export async function viewHome({ query, status }) {
     const first = await load(0);
     replace(body, first.total ? growing(first, load, (each) => questionRow(each)) : h("p", { class: "dim" }, "No questions on this level."));
   } else {
-    const load = (offset) => source.get("communities", { level: 0, telling: true, offset, limit: PAGE });
-    const first = await load(0);
-    replace(body, first.total ? growing(first, load, branch, "ul", "tree") : nothing(status));
+    const [several, single] = [false, true].map((single) => (offset) => source.get("communities", { level: 0, telling: true, single, offset, limit: PAGE }));
+    const [broad, alone] = [await several(0), await single(0)];
+    replace(body, broad.total || alone.total ? null : nothing(status),
+      broad.total ? growing(broad, several, branch, "ul", "tree") : null,
+      alone.total ? h("details", { open: !broad.total },
+        h("summary", {}, `${count(alone.total, "question")} about a single passage`), growing(alone, single, branch, "ul", "tree")) : null);
   }
+  const questions = status.levels.reduce((sum, each) => sum + each.questions, 0);
   const begin = !level && counts.questions ? (await source.get("starters", { limit: 12 })).items : [];
   const map = !level && counts.communities > 2 ? await communityMap() : null;
   return {
@@ -32,7 +37,7 @@ export async function viewHome({ query, status }) {
     node: h("div", { class: "page home" },
       h("header", { class: "hero" },
         h("h1", {}, counts.questions ? h("span", {}, `What ${count(counts.documents, "document")} can answer`) : status.index),
-        h("p", { class: "lead" }, `${count(counts.questions, "question")} over ${count(counts.chunks, "passage")} and ${count(counts.entities, "entity", "entities")}, written by ${status.models.map((name) => name === "embedded" ? "the embedded model" : name).join(", ") || "no model"}.`,
+        h("p", { class: "lead" }, `${count(questions, "question")} over ${count(counts.chunks, "passage")} and ${count(counts.entities, "entity", "entities")}, written by ${status.models.map((name) => name === "embedded" ? "the embedded model" : name).join(", ") || "no model"}.`,
           status.complete ? null : h("strong", {}, " The index is unfinished: more will come."))),
       begin.length ? h("section", { class: "starters" }, h("h2", {}, "To begin with"), h("ul", {}, begin.map((each) => suggested(each, status)))) : null,
       map && map.node,

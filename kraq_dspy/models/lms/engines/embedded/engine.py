@@ -281,6 +281,24 @@ def _grade(task: Task, similar: Similar) -> dict[str, Any]:
     return {"feedback": f"The answer {match}.", "grade": 1 + round(4 * share)}
 
 
+def _says(passage: str, text: str) -> bool:
+    """Whether a passage has most of the text's telling words."""
+    telling = set(content_words(text))
+    return len(telling.intersection(content_words(passage))) >= 0.6 * len(telling)
+
+
+def _supported(task: Task, similar: Similar) -> list[dict[str, Any]]:
+    return [
+        {"statement": text, "supported": any(_says(passage, text) for passage in task.texts("passages"))}
+        for text in sentences(task.text("answer"))
+    ]
+
+
+def _helpful(task: Task, similar: Similar) -> list[int]:
+    passages = enumerate(task.texts("passages"), start=1)
+    return [number for number, passage in passages if _says(passage, task.text("answer"))]
+
+
 def _rated(name: str, rated: tuple[int, str]) -> dict[str, Any]:
     rating, evaluation = rated
     return {"evaluation": evaluation, name: rating}
@@ -312,6 +330,9 @@ STEPS: dict[type[dspy.Signature], Step] = {
     signatures.GradeAnswer: _grade,
     signatures.JudgeAnswer: _judge,
     signatures.JudgeListAnswer: _judge,
+    signatures.JudgePassages: _helpful,
+    signatures.JudgeRelevance: lambda task, similar: 5 if content_words(task.text("answer")) else 1,
+    signatures.JudgeSupport: _supported,
     signatures.MergeDescriptions: lambda task, similar: merged_description(
         task.text("name"), task.texts("descriptions")
     ),
