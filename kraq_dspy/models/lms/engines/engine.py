@@ -59,7 +59,6 @@ class CallLedger:
         self.where = where
         self.meter = meter
         self.backoff = backoff or Backoff(retries=settings.retries)
-        self.pace = Pace()
         self.pace = pace
         self.health = ServerHealth(where)
 
