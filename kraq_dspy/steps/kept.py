@@ -5,8 +5,8 @@ nothing but failures happens the fault is not in the items, and the run ends wit
 spent budget, a server that is down) is a KraqError, and does. So a run that was interrupted, in whatever way, is
 started again with the same command, and asks only for what is missing.
 
-Where outcomes stay is a `Keeper`'s affair: the results of an index (`steps/kept.py`), a catalogue (`catalogue/`), a
-file of JSON lines. What runs in threads (the tables of `eval/`) shares `StageFailures` and `concurrency.as_done`.
+Where outcomes stay is a `Keeper`'s affair: the results of an index (`StageResults`), a catalogue, a file of JSON lines.
+What runs in threads (the tables of `eval/`) shares `StageFailures` and `concurrency.as_done`.
 """
 
 import json
@@ -166,7 +166,7 @@ class ProgramRunner:
         plural: str = "",
     ) -> AsyncIterator[Done]:
         """`map_kept` with a program. Its steps without a model of their own ask `lm`; where that is None, the model of
-        `dspy.context` or of their role (`lms.roles.fill_in`).
+        `dspy.context` or of their role (`models.lms.roles.fill_in`).
 
         `journal` keeps the single answers of unfinished items; `plural` says in messages what the items are.
         """
@@ -308,8 +308,8 @@ class StageResults:
         self._flawed = {failure.item_id for failure in results.failures(stage)}
 
     def fingerprints(self, item: Item) -> dict[str, str]:
-        """By the form in which the model may be asked: one, where that is known, as it is once it was asked. They
-        change with whatever the item's result depends on."""
+        """The fingerprints by the form in which the model may be asked: one, where that is known. They change with
+        whatever the item's result depends on."""
         inputs = json.dumps(dict(item.inputs), sort_keys=True, ensure_ascii=False, default=str)
         return {form: content_id(content_id(*self._key, form), inputs) for form in self._forms()}
 

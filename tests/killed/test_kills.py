@@ -27,21 +27,10 @@ from kraq_dspy.asset.store.instructed import INSTRUCTED
 from kraq_dspy.asset.store.states import DRAFT, STATES, VECTORS, current_home
 from kraq_dspy.build.prepare.k2rag import FOLDER as SUMMARISED
 from kraq_dspy.build.prepare.raptor import FILE as TREE
-from kraq_dspy.records import (
-    Chunk,
-    Claim,
-    Community,
-    Document,
-    Entity,
-    Extraction,
-    Merge,
-    Question,
-    Relationship,
-    Summary,
-)
+from kraq_dspy.records import Chunk, Extraction
 from kraq_dspy.settings import CommunitySettings, EncoderSettings, ResolveSettings, RoleSettings, RunSettings, Settings
+from tests.build.small import KINDS
 
-KINDS = (Document, Chunk, Extraction, Entity, Relationship, Claim, Merge, Community, Summary, Question)
 KILLS = 50
 KILLS_A_STEP = 5
 CONCURRENCY = 4

@@ -26,12 +26,11 @@ from kraq_dspy.models.lms.roles import LanguageModels, make_lm
 from kraq_dspy.ports import SilentProgress
 from kraq_dspy.programs.kraq.describe import AskQuestion
 from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
-from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Extraction, Question, Relationship, Summary
+from kraq_dspy.records import Document
 from kraq_dspy.settings import CommunitySettings, EncoderSettings, ResolveSettings, RoleSettings, RunSettings, Settings
 from kraq_dspy.steps.direct import Done, Item
+from tests.build.small import contents
 from tests.conftest import KeywordEmbedder
-
-KINDS = (Document, Chunk, Extraction, Entity, Relationship, Claim, Community, Summary, Question)
 
 PASSAGES = {
     "Ada Lovelace": "Ada Lovelace wrote notes on the Analytical Engine. Ada Lovelace was a daughter of Lord Byron.",
@@ -51,12 +50,6 @@ def settings(**changes: Any) -> Settings:
 def served(url: str, **changes: Any) -> dict[str, RoleSettings]:
     role = RoleSettings(model="hosted_vllm/stand-in", api_base=url, retries=0, timeout_s=20)
     return {"default": dataclasses.replace(role, **changes)}
-
-
-def contents(path: Path) -> dict[str, list[str]]:
-    """Every record of an index, as text, sorted."""
-    with Index.open(path) as index:
-        return {kind.__name__: sorted(map(repr, index.all(kind))) for kind in KINDS}
 
 
 def items(count: int) -> list[Item]:

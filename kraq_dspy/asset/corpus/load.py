@@ -218,7 +218,7 @@ class CorpusFile:
 
 
 def find_files(root: Path) -> Iterator[CorpusFile | Failure]:
-    """Of a folder and those in it, sorted by name within each; `root` alone where it is a file.
+    """The files of a folder and of those in it, sorted by name within each; `root` alone where it is a file.
 
     Hidden files and folders are passed over, and so are indexes, which hold what was made of a corpus. A link to a
     file inside `root` is followed; links to folders are not, because they can lead in circles, and nothing outside
@@ -251,7 +251,7 @@ def _find(folder: Path, top: Path, above: str) -> Iterator[CorpusFile | Failure]
 
 
 def _is_index(path: Path) -> bool:
-    """Such as the one that is being made, where it lies in the corpus's folder."""
+    """Whether it is an index, such as the one that is being made in the corpus's own folder."""
     return os.path.isfile(path / "manifest.json") and any(
         os.path.exists(path / part) for part in ("states", "draft", "index.db")
     )

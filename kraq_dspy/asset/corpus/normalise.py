@@ -105,7 +105,7 @@ class PersonalSpan:
 
 
 def find_personal(text: str) -> list[PersonalSpan]:
-    """In order, without overlaps. Card numbers are those whose check digit is right.
+    """The personal details in order, without overlaps. Card numbers are those whose check digit is right.
 
     By form alone: phone numbers in unusual spelling are missed, and a number that looks like one is taken for one.
     """
@@ -128,7 +128,8 @@ def redacted(text: str, settings: RedactSettings) -> str:
 
 
 def redacted_document(document: Document, settings: RedactSettings) -> Document:
-    """In its title, text, metadata and what was left out. The id stays: it is how the corpus knows the document."""
+    """The document, redacted in title, text, metadata and what was left out. The id stays: it is how the corpus knows
+    the document."""
     if settings == RedactSettings():
         return document
     document = rewritten(document, lambda text: redacted(text, settings))

@@ -127,7 +127,7 @@ class ResolvedMentions:
 
     @cached_property
     def number_of(self) -> Mapping[str, int]:
-        """Those of the keys."""
+        """The numbers of the keys."""
         return {key: number for number, key in enumerate(self.keys)}
 
     def id_of(self, key: int) -> str:
@@ -159,7 +159,7 @@ class ResolvedMentions:
         return between_two
 
     def entities(self, keys: Ints, descriptions: dict[str, tuple[str, ...]]) -> list[Entity]:
-        """Those of the `keys` (numbers that ascend), by id; what was described in several ways goes into
+        """The entities of the `keys` (numbers that ascend), by id; what was described in several ways goes into
         `descriptions`."""
         mentions, place = self.mentions, np.full(len(self.keys), -1, dtype=np.int64)
         place[keys] = np.arange(len(keys))
@@ -244,7 +244,7 @@ class ResolvedMentions:
         return sorted(relationships, key=lambda link: link.id)
 
     def claims(self, chosen: NDArray[np.bool_]) -> Iterator[Claim]:
-        """Of the `chosen` rows, in reading order; they hold all or none of a chunk's about one subject."""
+        """The claims of the `chosen` rows, in reading order; they hold all or none of a chunk's about one subject."""
         for key, other, statement, number in self._distinct_claims(chosen):
             object_id = None if other in (key, -1) else self.id_of(other)
             yield claim_of(self.id_of(key), self._texts[statement], self.mentions.chunk_ids[number], object_id)
@@ -274,7 +274,7 @@ class ResolvedMentions:
                 yield key, other, statement, number
 
     def _first_statements(self, keys: Ints, links: Rows) -> dict[int, str]:
-        """For those of the `keys` that a relationship or a claim is about, what the first one says."""
+        """What the first relationship or claim says of each of the `keys` that one is about."""
         first: dict[int, tuple[int, str]] = {}
 
         def take(key: int, number: int, text: int) -> None:

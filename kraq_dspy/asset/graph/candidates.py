@@ -123,7 +123,7 @@ def by_preference(counts: Mapping[str, int]) -> tuple[str, ...]:
 
 
 def grouped(names: Names) -> Mapping[str, NameGroup]:
-    """By key, without blank names."""
+    """The names by key, without blank ones."""
     if isinstance(names, Mapping):
         return names
     first: dict[str, NameCount] = {}

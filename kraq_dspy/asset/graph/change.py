@@ -42,7 +42,8 @@ def keeps_order(before: Iterable[str], after: Iterable[str]) -> bool:
 
 
 def graph_change(before: ResolvedMentions, after: ResolvedMentions) -> GraphChange:
-    """From one to the other, of which `keeps_order` is true; chunks that are in both say the same in both."""
+    """The change from one to the other, of which `keeps_order` is true; chunks that are in both say the same in
+    both."""
     old, new = _Side(before, after), _Side(after, before)
     pairs = {group for side in (old, new) for group in side.changed_groups()}
     touched = old.touched_keys() | new.touched_keys() | {end for group in pairs for end in group[:2]}
@@ -85,7 +86,7 @@ class _Side:
         return changed
 
     def touched_keys(self) -> set[str]:
-        """Of entities that are mentioned in chunks that the other side has not, or have names that meant another."""
+        """Keys of entities that stand in chunks which the other side has not, or have names that meant another."""
         rows = self.own.mentions.rows("mentioned")
         touched = self._changed(rows, 0)
         return {self.own.keys[key] for key in distinct(self.own.key_of[rows[touched, 0]]).tolist()}
@@ -114,7 +115,7 @@ class _Side:
 
 
 def _changed_claims(old: _Side, new: _Side) -> tuple[dict[str, tuple[Claim, ...]], set[str]]:
-    """By chunk, in reading order, and the keys of whom they are about."""
+    """The claims by chunk, in reading order, and the keys of whom they are about."""
     before, after = old.own, new.own
     rows, former = after.mentions.rows("claims"), before.mentions.rows("claims")
     place = np.append(_numbers(before.keys, after.number_of, -2), -1)

@@ -151,7 +151,8 @@ class Followed:
         return parts_by(membership.astype(np.int64), part)
 
     def _join(self, labels: Ints, part: Part) -> None:
-        """Each new entity to the community with the most weight between them; then those that are linked to it."""
+        """Put each new entity into the community with the most weight between them; then those that are linked to
+        it."""
         ends = np.concatenate([part.sources, part.targets]), np.concatenate([part.targets, part.sources])
         weights = np.concatenate([self._weights[part.links]] * 2)
         while True:

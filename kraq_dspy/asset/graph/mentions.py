@@ -30,7 +30,7 @@ class Numbered(dict[str, int]):
 
 @dataclass(frozen=True)
 class _Columns:
-    """Of a log: how many, and which of them number names and texts. The last one numbers the chunk."""
+    """The columns of a log: how many, and which of them number names and texts. The last one numbers the chunk."""
 
     width: int
     names: tuple[int, ...]
@@ -97,8 +97,8 @@ class Mentions:
                 self._log("claims", subject, other, texts[" ".join(claim.statement.split())], number)
 
     def rows(self, log: str) -> Rows:
-        """Those of "mentioned", "types", "described", "links" or "claims", which are not to be changed; as long as they
-        are held, nothing may be added."""
+        """The rows of "mentioned", "types", "described", "links" or "claims", which are not to be changed; as long as
+        they are held, nothing may be added."""
         if log in self._complete:
             return self._complete[log]
         return np.frombuffer(self._logs[log], dtype=np.int32).reshape(-1, _LOGS[log].width)
@@ -211,7 +211,7 @@ def read_strings(file: BinaryIO) -> list[str]:
 
 
 def majorities(rows: Ints | Rows, texts: Sequence[str]) -> dict[int, str]:
-    """By the first column, the text that the second names most often; ties alphabetically."""
+    """The text that the second column names most often, by the first column; ties alphabetically."""
     if not len(rows):
         return {}
     pairs, counts = np.unique(rows[:, 0].astype(np.int64) * len(texts) + rows[:, 1], return_counts=True)

@@ -143,7 +143,7 @@ def _without_own_acronym(name: str) -> str:
 
 
 def _singular(token: str) -> str:
-    """Of an English noun of five letters or more; everything else stays as it is."""
+    """The singular of an English noun of five letters or more; everything else stays as it is."""
     if len(token) < 5 or not (token.isascii() and token.isalpha()) or not token.endswith("s"):
         return token
     if token.endswith(("ss", "us", "is", "ics")):

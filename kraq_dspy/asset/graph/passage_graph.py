@@ -38,7 +38,7 @@ class Visits:
         return float(self.shares.max(initial=0.0))
 
     def of(self, ids: Sequence[str]) -> list[float]:
-        """0 for a passage that the walk does not reach, or the graph does not know."""
+        """The share of each passage; 0 for one that the walk does not reach, or the graph does not know."""
         places = find_ids(self.ids, ids)
         return [float(self.shares[place]) if place >= 0 else 0.0 for place in places]
 
@@ -76,7 +76,7 @@ class PassageGraph(SharedByCopies):
 
     @classmethod
     def open(cls, path: Path) -> "PassageGraph":
-        """Raises IndexStateError for a file that is no such graph."""
+        """The graph in a file. Raises IndexStateError for a file that is no such graph."""
         try:
             with open(path, "rb") as file:
                 graph = cls(*(_mapped(path, file) for _ in range(5)))
@@ -156,7 +156,7 @@ class PassageGraph(SharedByCopies):
         return shares
 
     def _spread(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """To each vertex the weighted sum of its neighbours' values."""
+        """The weighted sum of its neighbours' values, for each vertex."""
         sums = np.zeros_like(values)
         if len(self._linked):
             sums[self._linked] = np.add.reduceat(values[self.neighbours] * self.weights, self.bounds[self._linked])
@@ -176,7 +176,7 @@ def passage_graph(
     mentions: Iterable[tuple[str, str]],
     relationships: Iterable[tuple[str, str, float]] = (),
 ) -> PassageGraph:
-    """From (chunk id, entity id) pairs and (entity id, entity id, weight) links.
+    """The graph of (chunk id, entity id) pairs and (entity id, entity id, weight) links.
 
     >>> graph = passage_graph(["a", "b", "c"], [("a", "Ada"), ("b", "Ada"), ("c", "Byron")])
     >>> [id for id, _ in graph.visits({"a": 1.0}, damping=0.5).best()]
@@ -251,7 +251,7 @@ def _rounds() -> Iterator[int]:
 
 
 def _ranks(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """0, 1, ... for each of so many in a row."""
+    """The numbers 0, 1, ... for each of so many in a row."""
     ranks: NDArray[np.int64] = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
     return ranks
 

@@ -158,7 +158,7 @@ class Catalogue(SharedByCopies, AbstractContextManager["Catalogue"]):
         return {status: counts.get(status, 0) for status in STATUSES}
 
     def get(self, number: int) -> CatalogueEntry:
-        """Raises CatalogueError."""
+        """The entry of this number. Raises CatalogueError."""
         with self._database.reading() as connection:
             return _existing(connection, number)
 
@@ -233,7 +233,7 @@ class Catalogue(SharedByCopies, AbstractContextManager["Catalogue"]):
             return _update(connection, old, action, by, **fields)
 
     def remove(self, number: int, *, by: str, version: int | None = None) -> None:
-        """Nothing stays but the question, which says what is not to be added again. Raises CatalogueError, and
+        """Remove an entry but for its question, which says what is not to be added again. Raises CatalogueError, and
         CatalogueConflictError as `change` does."""
         with self._database.writing() as connection:
             entry = _existing(connection, number, version)
@@ -326,7 +326,7 @@ def _update(connection: sqlite3.Connection, old: CatalogueEntry, action: str, by
 
 
 def _rewrite(connection: sqlite3.Connection, entry: CatalogueEntry) -> None:
-    """In its place, without a version in the history."""
+    """Write an entry in its place, without a version in the history."""
     [key] = connection.execute("SELECT key FROM entries WHERE number = ?", (entry.number,)).fetchone()
     data = storable(dumps(entry))
     connection.execute(

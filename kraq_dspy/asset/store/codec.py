@@ -52,7 +52,7 @@ def storable(text: str) -> str | bytes:
 
 
 def compressed(text: str) -> bytes:
-    """As `storable`, for text that nobody compares or searches."""
+    """What SQLite is to keep for text that nobody compares or searches."""
     return _COMPRESSED + zlib.compress(text.encode("utf-8", "surrogatepass"), _LEVEL)
 
 

@@ -61,7 +61,7 @@ class Database:
 
     @contextmanager
     def snapshot(self) -> Iterator[sqlite3.Connection]:
-        """As `reading`; all statements of the block see the file at one moment."""
+        """A connection as of `reading`; all statements of the block see the file at one moment."""
         with self.reading() as connection:
             connection.execute("BEGIN")
             try:

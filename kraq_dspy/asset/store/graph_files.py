@@ -41,7 +41,7 @@ class IndexRecords(Protocol):
 
 
 def open_passage_graph(index: IndexRecords) -> PassageGraph:
-    """That of the state; made now for a draft. Raises IndexStateError for one that is damaged."""
+    """The graph of the state; it is made now for a draft. Raises IndexStateError for one that is damaged."""
     path = index.file(GRAPH)
     return PassageGraph.open(path) if path else _graph_of(index, index.all(Entity), index.all(Relationship))
 
@@ -60,7 +60,7 @@ def complete_passage_graph(index: IndexRecords) -> None:
 
 
 def forget_passage_graph(home: Path) -> None:
-    """For an index that begins to change."""
+    """Remove the graph of an index that begins to change."""
     (home / GRAPH).unlink(missing_ok=True)
 
 
@@ -72,7 +72,7 @@ def keep_mentions(index: IndexRecords, resolved: ResolvedMentions) -> None:
 
 
 def open_mentions(index: IndexRecords) -> ResolvedMentions | None:
-    """None where there are none, or those of another version."""
+    """The mentions; None where there are none, or those of another version."""
     path = index.file(MENTIONS)
     if path is None:
         return None
@@ -92,7 +92,7 @@ def _graph_of(index: IndexRecords, entities: Iterable[Entity], relationships: It
 
 
 def _graph_of_mentions(chunk_ids: Iterable[str], resolved: ResolvedMentions) -> PassageGraph:
-    """That of `_graph_of`, with the entities numbered in the order of their ids too."""
+    """The graph that `_graph_of` makes, with the entities numbered in the order of their ids too."""
     passages = sorted(chunk_id.encode() for chunk_id in chunk_ids)
     place = {passage.decode(): number for number, passage in enumerate(passages)}
     ids = [resolved.id_of(key) for key in range(len(resolved.keys))]
@@ -105,7 +105,7 @@ def _graph_of_mentions(chunk_ids: Iterable[str], resolved: ResolvedMentions) -> 
 
 
 def _edge_keys(resolved: ResolvedMentions, vertex_of_chunk: _Ints, vertex_of_name: _Ints, n_vertices: int) -> _Ints:
-    """As `of_edges` takes them; made in place, since there are tens of millions among a million chunks."""
+    """The keys that `of_edges` takes; made in place, since there are tens of millions among a million chunks."""
     mentioned, links = resolved.mentions.rows("mentioned"), resolved.mentions.rows("links")
     mentions = vertex_of_chunk[mentioned[:, 2]]
     mentions *= n_vertices
@@ -126,7 +126,7 @@ class Sizes:
 
 
 def read_sizes(path: Path | None) -> Sizes | None:
-    """None for a state without the file. Raises IndexStateError."""
+    """The sizes; None for a state without the file. Raises IndexStateError."""
     if path is None:
         return None
     try:
@@ -138,14 +138,14 @@ def read_sizes(path: Path | None) -> Sizes | None:
 
 
 def write_sizes(home: Path, sizes: Sizes) -> None:
-    """Raises IndexStateError."""
+    """Note the sizes in a state. Raises IndexStateError."""
     with writing_to(home), replaced(home / SIZES) as draft:
         draft.write_text(json.dumps(asdict(sizes)))
 
 
 def partition_sizes(communities: dict[tuple[int, int], int]) -> dict[int, int]:
-    """By level, from the numbers of communities by level and by whether they are leaves, which stand for their entities
-    on all deeper levels too."""
+    """The sizes of partitions by level, from the numbers of communities by level and by whether they are leaves, which
+    stand for their entities on all deeper levels too."""
     return {
         level: sum(size for (its, is_leaf), size in communities.items() if its == level or (its < level and is_leaf))
         for level in sorted({level for level, _ in communities})

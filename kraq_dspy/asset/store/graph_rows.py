@@ -38,11 +38,11 @@ class GraphRows:
                 tables.change(connection, table_of(kind), ids, ())
 
     def known(self, kind: type[Record], ids: Collection[str]) -> set[str]:
-        """Those of `ids` that are there."""
+        """The `ids` that are there."""
         return {id for id, _ in self._pairs(table_of(kind).name, "id, id", ids)}
 
     def reading_order(self, document_ids: Collection[str]) -> dict[str, str]:
-        """As that of the index, of the chunks of these documents."""
+        """The reading order of the chunks of these documents."""
         order: dict[str, str] = {}
         with self._database.reading() as connection:
             for some in _parts([storable(id) for id in sorted(document_ids)]):

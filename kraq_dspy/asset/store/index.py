@@ -291,7 +291,7 @@ class Index(SharedByCopies):
             ) from None
 
     def ids(self, kind: type[Record], *, without: type[Record] | None = None) -> list[str]:
-        """In the order of insertion; those alone that no record of the kind `without` has, too."""
+        """The ids of a kind in the order of insertion, but for those that a record of the kind `without` has, too."""
         table, others = table_of(kind).name, table_of(without).name if without else ""
         lacking = f"WHERE NOT EXISTS (SELECT 1 FROM {others} WHERE {others}.id = {table}.id)" if others else ""
         with self._database.reading() as connection:
@@ -328,7 +328,8 @@ class Index(SharedByCopies):
             return tables.reading_order(connection)
 
     def extractions(self) -> Iterator[Extraction]:
-        """In reading order, not in that of their arrival, so that nothing depends on which answer came first."""
+        """All extractions in reading order, not in that of their arrival, so that nothing depends on which answer came
+        first."""
         stored = set(self.ids(Extraction))
         chunk_ids = [chunk_id for chunk_id in self.reading_order() if chunk_id in stored]
         for start in range(0, len(chunk_ids), _AT_ONCE):
@@ -363,7 +364,7 @@ class Index(SharedByCopies):
         return partition_sizes(self.tally(Community, "level", "is_leaf"))
 
     def deepest_level(self) -> int:
-        """That of the narrowest communities; -1 where there are none."""
+        """The level of the narrowest communities; -1 where there are none."""
         return max(self.partition_sizes(), default=-1)
 
     def graph(self) -> "networkx.MultiDiGraph":
@@ -406,8 +407,8 @@ class Index(SharedByCopies):
             return self._stores[name]
 
     def _agreed_store(self, server: StoreSettings) -> StoreSettings:
-        """As the user's settings name the server. Raises UntrustedError where neither they name it nor anybody agreed
-        to it."""
+        """The server as the user's settings name it. Raises UntrustedError where neither they name it nor anybody
+        agreed to it."""
         own = self.own_store
         if own is not None and own.url is not None and bare_address(own.url) == bare_address(str(server.url)):
             return own
@@ -442,7 +443,7 @@ class Index(SharedByCopies):
         return LocalVectorStore(path, dimension, apart=self._folder_apart, keep=self._keep)
 
     def _folder_apart(self) -> Path:
-        """For what a reader makes."""
+        """A folder for what a reader makes."""
         with self._opening:
             if self._apart is None:
                 self._apart = TemporaryDirectory(prefix="kraq-")

@@ -4,8 +4,8 @@ A look-up reads one row of one SQLite table, and of a long row only the vectors 
 """
 
 import sqlite3
-from collections.abc import Collection, Iterable, Sequence
-from contextlib import closing
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Self
@@ -110,7 +110,7 @@ class InstructedStore(SharedByCopies):
         store = cls(path, Database(path, write=False))
         try:
             store._require(embedder.name)
-            if store.n_questions == 0:
+            if not store.questions():
                 raise IndexStateError(
                     f"{str(path)!r} is empty: the pre-computation did not begin. Run: kraq precompute {path.parent}"
                 )
@@ -124,10 +124,10 @@ class InstructedStore(SharedByCopies):
             row = connection.execute("SELECT 1 FROM rows WHERE question = ?", (_key(question_id),)).fetchone()
         return row is not None
 
-    @property
-    def n_questions(self) -> int:
+    def questions(self) -> set[str]:
+        """The ids of the questions that have a row."""
         with self._database.reading() as connection:
-            return int(connection.execute("SELECT count(*) FROM rows").fetchone()[0])
+            return {key.hex() for (key,) in connection.execute("SELECT question FROM rows").fetchall()}
 
     @property
     def n_bytes(self) -> int:
@@ -266,33 +266,18 @@ class InstructedStore(SharedByCopies):
         return key, keys, scales, b"".join(sums), b"".join(contents)
 
 
-def damage_of(path: Path) -> list[str]:
-    """As `InstructedStore.damage`, of the store at `path`, whatever encoder made it."""
-    store = InstructedStore(path, Database(path, write=False))
-    try:
-        return store.damage()
-    finally:
-        store.close()
+@contextmanager
+def any_instructed(path: Path, *, write: bool = False) -> Iterator[InstructedStore]:
+    """The store at `path`, whatever encoder made it."""
+    with closing(InstructedStore(path, Database(path, write=write))) as store:
+        yield store
 
 
 def forget_chunks(path: Path, chunk_ids: Collection[str]) -> None:
     """As `InstructedStore.forget`, in the store at `path`, where there is one."""
     if path.exists():
-        store = InstructedStore(path, Database(path))
-        try:
+        with any_instructed(path, write=True) as store:
             store.forget(chunk_ids)
-        finally:
-            store.close()
-
-
-def stored_questions(path: Path) -> set[str]:
-    """The ids of the questions in the store at `path`, whatever encoder made it."""
-    database = Database(path, write=False)
-    try:
-        with database.reading() as connection:
-            return {key.hex() for (key,) in connection.execute("SELECT question FROM rows").fetchall()}
-    finally:
-        database.close()
 
 
 def _initialise(path: Path, encoder_name: str, dimension: int, precision: Precision) -> None:

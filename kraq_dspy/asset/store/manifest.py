@@ -25,7 +25,7 @@ class Manifest:
     Times are ISO 8601, UTC. `proxy` is what `kraq calibrate` found; empty before. `origin` is where the documents came
     from: {"kind": "corpus", "graphrag" or "triples", "path": ...}, or {"kind": "documents"} for those given in Python
     and for an index that documents were added to or removed from. `schemas` says by model what a probe found: whether
-    it was asked under JSON schemas, and why. `state` names the folder of the last complete state (`stores/states.py`);
+    it was asked under JSON schemas, and why. `state` names the folder of the last complete state (`store/states.py`);
     empty while there is none.
     """
 
@@ -70,16 +70,18 @@ def read_fields(folder: Path) -> dict[str, Any]:
     if not folder.is_dir():
         raise IndexStateError(f"{str(folder)!r} is a file; an index is a folder, made by: kraq index CORPUS --out DIR")
     try:
-        fields = json.loads(path.read_text("utf-8"))
+        fields: dict[str, Any] = json.loads(path.read_text("utf-8"))
         schema_version = int(fields["schema_version"])
+        if schema_version == SCHEMA_VERSION:
+            fields = without_sum(fields)
+            if not re.fullmatch(r'"[0-9]{0,18}"', state := json.dumps(fields.get("state"))):
+                raise ValueError(f"its state is {state}; expected the number of one")
     except FileNotFoundError:
         raise IndexStateError(
             f"{str(folder)!r} is not an index: it has no {MANIFEST}. Make one: kraq index CORPUS --out {folder}"
         ) from None
-    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
-        raise IndexStateError(
-            f"{str(path)!r} is damaged ({error}). Restore it from a copy, or delete the folder and index again."
-        ) from error
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+        raise IndexStateError(damage_text(path, str(error))) from error
     except OSError as error:
         raise IndexStateError(f"Cannot read {str(path)!r}: {error.strerror}.") from error
     if schema_version != SCHEMA_VERSION:
@@ -89,12 +91,6 @@ def read_fields(folder: Path) -> dict[str, Any]:
             f"{fields.get('library_version', 'unknown')}), and this library reads {SCHEMA_VERSION}. "
             + ("Upgrade it: pip install -U kraq-dspy" if is_newer else "Index its corpus again: kraq index")
         )
-    try:
-        fields = without_sum(fields)
-        if not re.fullmatch(r'"[0-9]{0,18}"', state := json.dumps(fields.get("state"))):
-            raise ValueError(f"its state is {state}; expected the number of one")
-    except (ValueError, RecursionError) as error:
-        raise IndexStateError(damage_text(path, str(error))) from error
     return fields
 
 
@@ -110,9 +106,7 @@ def parse(fields: dict[str, Any], folder: Path) -> Manifest:
             raise ValueError(f"encoder_dimension is {manifest.encoder_dimension}")
         return manifest
     except (TypeError, KeyError, AttributeError, ValueError, RecursionError, ConfigError) as error:
-        raise IndexStateError(
-            f"{str(folder / MANIFEST)!r} is damaged ({error}). Restore it from a copy, or index again."
-        ) from error
+        raise IndexStateError(damage_text(folder / MANIFEST, str(error))) from error
 
 
 def write_fields(folder: Path, fields: dict[str, Any]) -> None:

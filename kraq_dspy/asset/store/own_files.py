@@ -86,7 +86,7 @@ def add_sum(home: Path, name: str) -> None:
 
 
 def read_sums(home: Path) -> dict[str, Sum]:
-    """By the file's path in the state. Raises IndexStateError."""
+    """The sums by the file's path in the state. Raises IndexStateError."""
     path = home / SUMS
     try:
         sums = json.loads(path.read_text("utf-8"))

@@ -163,7 +163,7 @@ class ResultStore:
             _enter(connection, stage, model, usage)
 
     def usage(self) -> dict[tuple[str, str], Usage]:
-        """By (stage, model): everything ever paid for, also for items that failed or were removed since."""
+        """Everything ever paid for, by (stage, model), also for items that failed or were removed since."""
         with self._database.reading() as connection:
             rows = connection.execute("SELECT * FROM ledger ORDER BY rowid").fetchall()
         return {(stage, model): Usage(*counts) for stage, model, *counts in rows}
@@ -202,7 +202,7 @@ class ResultStore:
 
 
 def _value(output: str | bytes) -> Any:
-    """Raises IndexStateError for a stored output that is not what was written."""
+    """The JSON value of a stored output. Raises IndexStateError for one that is not what was written."""
     try:
         return json.loads(restored(output))
     except ValueError as error:

@@ -1,7 +1,7 @@
 """Keeps an index as states: folders that never change once they are complete, and the draft of the next one.
 
     manifest.json    which state is the last complete one, and what it is
-    states/7/        that state: index.db, vectors/, manifest.json, sums.json (see `stores/own_files.py`),
+    states/7/        that state: index.db, vectors/, manifest.json, sums.json (see `store/own_files.py`),
                      and `in-use`, which its readers hold a lock on
     draft/           what a writer is making, or a killed one has left: the next writer goes on with it
     lock             held by the one process that writes
@@ -272,7 +272,7 @@ def _held(folder: Path, *, alone: bool = False) -> IO[bytes] | None:
 
 
 def _make_in_use(root: Path) -> None:
-    """For a state that the manifest names and that lost its empty file, as some programs that copy folders leave it."""
+    """Make the empty file of a state that lost it, as some programs that copy folders leave it."""
     fields = manifests.read_fields(root)
     folder = root / STATES / (fields.get("state") or "-")
     if (folder / manifests.MANIFEST).exists():
@@ -281,7 +281,8 @@ def _make_in_use(root: Path) -> None:
 
 
 def _hold_newest(root: Path) -> Lease:
-    """For a copy that was made while the index was written: its manifest may be older or newer than its states."""
+    """Hold the newest state of a copy that was made while the index was written: its manifest may be older or newer
+    than its states."""
     for number in reversed(_numbers(root)):
         folder = root / STATES / str(number)
         if (file := _held(folder)) is not None:

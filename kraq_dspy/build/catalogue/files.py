@@ -9,9 +9,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from kraq_dspy.asset.corpus.formats.json_rows import read_json, read_json_lines
-from kraq_dspy.asset.corpus.formats.rows import BadRow, Reader, ReadSettings, Row
-from kraq_dspy.asset.corpus.formats.tables import read_csv, read_tsv
+from kraq_dspy.asset.corpus.formats import find_reader
+from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row
 from kraq_dspy.asset.store.catalogue import STATUSES, AddReport, Catalogue, NewEntry, question_key
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.build.catalogue.sources import document_hashes, flag_stale
@@ -24,14 +23,8 @@ FORMATS = ("csv", "jsonl")
 COLUMNS = ("number", "question", "answer", "status", "sources", "origin", "given", "asked", "failure", "evidence")
 ORIGINS = ("person", "import", "failed", "answered", "kraq", "synthetic")
 
-_READERS: dict[str, Reader] = {
-    ".csv": read_csv,
-    ".tsv": read_tsv,
-    ".jsonl": read_json_lines,
-    ".ndjson": read_json_lines,
-    ".jsonl.gz": read_json_lines,
-    ".json": read_json,
-}
+ENDINGS = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".jsonl.gz")
+
 _READ = ReadSettings(text_column="question", title_column="", id_column="", way_out="Rename the one that holds them.")
 
 
@@ -51,10 +44,10 @@ def read_entries(path: Path) -> Iterator[ReadEntry | BadRow]:
     out. Raises CatalogueError for a file that cannot be read at all.
     """
     name = path.name.lower()
-    reader = next((reader for ending, reader in _READERS.items() if name.endswith(ending)), None)
+    reader = find_reader(name) if name.endswith(ENDINGS) else None
     if reader is None:
-        raise CatalogueError(f"{str(path)!r}: entries are read from files that end in {', '.join(_READERS)}.")
-    place = "Line" if reader is read_json_lines else "Row"
+        raise CatalogueError(f"{str(path)!r}: entries are read from files that end in {', '.join(ENDINGS)}.")
+    place = "Row" if name.endswith(ENDINGS[:3]) else "Line"
     try:
         for row in reader(path, _READ):
             if isinstance(row, Row):

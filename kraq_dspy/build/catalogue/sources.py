@@ -18,7 +18,7 @@ def open_catalogue(index_dir: Path, *, write: bool = False) -> Catalogue | None:
 
 @contextmanager
 def opened_catalogue(index_dir: Path, *, write: bool = False) -> Iterator[Catalogue | None]:
-    """As `open_catalogue`, closed at the end of the block."""
+    """The catalogue as `open_catalogue` gives it, closed at the end of the block."""
     catalogue = open_catalogue(index_dir, write=write)
     with catalogue or nullcontext():
         yield catalogue

@@ -167,7 +167,7 @@ class Builder:
 
     @classmethod
     def at(cls, out: Path, options: BuildOptions) -> "Builder":
-        """Raises TypeError for an option that there is not, or of a wrong kind."""
+        """The build of the index `out`. Raises TypeError for an option that there is not, or of a wrong kind."""
         require_known(options)
         settings = options.get("settings") or Settings()
         given, limits = options.get("models"), options.get("limits")
@@ -354,13 +354,13 @@ class Builder:
         sync_vectors(store, ids, absent, encode, "embed", self.progress, is_stopped=is_stopped, left_out=left_out)
 
     def _points_beside(self, store: VectorStore, ids: Sequence[str]) -> Iterator[Point]:
-        """Of those chunks that the store does not have yet."""
+        """Points of the chunks that the store does not have yet."""
         stored = store.ids()
         for some in batches((chunk_id for chunk_id in ids if chunk_id not in stored), _BATCH):
             yield from map(chunk_point, self.index.get(Chunk, some))
 
     async def extract(self) -> None:
-        """Only of new chunks, where all others were extracted by the same program and model."""
+        """Extract from all chunks, or the new ones where all others were extracted by the same program and model."""
         stage = ("extract", "extractor", self.kraq.extract)
         is_settled = self.steps.is_settled("extract", stage)
         ids = self.index.ids(Chunk, without=Extraction if is_settled else None)
@@ -377,7 +377,7 @@ class Builder:
         self.progress.finish("extract")
 
     async def finish(self) -> None:
-        """From extractions to questions."""
+        """Lead the build from extractions to questions."""
         follows = self.stable and self.was_finished
         if not (follows and await Following(self.parts, self.problems, self.difference).follow()):
             await Finishing(self.parts, self.problems, stable=self.stable).finish()

@@ -128,7 +128,8 @@ async def _change(
 
 
 def _being_removed(path: Path, document_ids: Collection[str]) -> set[str]:
-    """Those that readers still see: a removal that was interrupted has begun with them, and is gone on with."""
+    """The documents of these that readers still see: a removal that was interrupted has begun with them, and is gone on
+    with."""
     with Index.open(path) as before:
         return before.graph_rows.known(Document, document_ids)
 

@@ -10,7 +10,7 @@ from typing import Any
 from kraq_dspy.asset.corpus.chunk import chunk_document
 from kraq_dspy.asset.graph.communities import communities_at
 from kraq_dspy.asset.store.index import Index
-from kraq_dspy.asset.store.instructed import INSTRUCTED, damage_of, stored_questions
+from kraq_dspy.asset.store.instructed import INSTRUCTED, any_instructed
 from kraq_dspy.asset.store.manifest import MANIFEST, read_fields
 from kraq_dspy.asset.store.own_files import holder, without_sum
 from kraq_dspy.asset.store.states import LOCK, has_draft
@@ -197,7 +197,8 @@ def _precomputed(index: Index) -> Iterator[Problem]:
     if not path.exists():
         return
     try:
-        faults, stored = damage_of(path), stored_questions(path)
+        with any_instructed(path) as store:
+            faults, stored = store.damage(), store.questions()
     except IndexStateError as error:
         faults, stored = [str(error)], set()
     if faults:

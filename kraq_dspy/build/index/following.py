@@ -128,7 +128,7 @@ class Following(Finishing):
             index.replace(Merge, after.merges)
 
     def _claims_before(self, change: GraphChange, after: ResolvedMentions) -> dict[str, str]:
-        """By the id of a changed claim, that of the one before it; none for the first of all."""
+        """The id of the claim before each changed one, by its id; none for the first of all."""
         chunk_ids = after.mentions.chunk_ids
         numbers = distinct(after.mentions.rows("claims")[:, 3])
         previous = {chunk_ids[now]: chunk_ids[before] for before, now in pairwise(numbers.tolist())}

@@ -28,7 +28,7 @@ def open_for_build(out: Path, settings: Settings, embedder: Embedder) -> Index:
 
 
 def steps_for(index: Index, run: RunSettings, models: LanguageModels, progress: Progress) -> StoredSteps:
-    """In this process, or on a cluster."""
+    """The steps of a build, in this process or on a cluster."""
     if run.runner == "local":
         return StoredSteps(index.results, models, progress, run.concurrency)
     from kraq_dspy.steps.ray import RaySteps  # brings pyarrow and ray

@@ -153,13 +153,13 @@ async def _build(
     settings = dataclasses.replace(models.settings, chunks=FOR_GRAPH, redact=index.manifest.settings.redact)
     report = await abuild_index(
         _summarised(index, summaries), path, settings=settings, models=models, embedder=embedder,
-        kraq=GraphOnly(settings, embedder), progress=(own_stages := _OwnStages(progress)), replace=True,
+        kraq=GraphOnly(settings, embedder), progress=progress, replace=True,
     )  # fmt: skip
     with Index.open(path, write=True) as summarised:
         passages = await asyncio.to_thread(_embed_passages, summarised, embedder, progress)
         entities = summarised.count(Entity)
         if entities:
-            await asyncio.to_thread(entity_vectors, summarised, embedder, own_stages)
+            await asyncio.to_thread(entity_vectors, summarised, embedder, progress)
     report_made = SummarisedReport(
         documents=index.count(Document),
         tokens_before=(tokens := _tokens(index, {})),
@@ -207,24 +207,6 @@ def _embed_passages(summarised: Index, embedder: Embedder, progress: Progress) -
     store = summarised.vectors_named(PASSAGES)
     sync_vectors(store, chunks.keys(), chunks.values(), embedder.encode_passages, "embed passages", progress)
     return len(chunks)
-
-
-class _OwnStages:
-    """Progress of the summarised corpus's stages under names of their own: the index beside it has the same stages."""
-
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
-
-    def start(self, stage: str, total: int | None) -> None:
-        self._progress.start(f"{STAGE} {stage}", total)
-
-    def advance(self, stage: str, done: int = 1, *, prompt_tokens: int = 0, completion_tokens: int = 0) -> None:
-        self._progress.advance(
-            f"{STAGE} {stage}", done, prompt_tokens=prompt_tokens, completion_tokens=completion_tokens
-        )
-
-    def finish(self, stage: str) -> None:
-        self._progress.finish(f"{STAGE} {stage}")
 
 
 class GraphOnly(KRAQ):

@@ -22,7 +22,7 @@ class Preparation:
 
     `command` is what a person types after `kraq precompute DIR`. What is not `required` is made while the question
     waits where it was not made before. `is_there` says whether making it again can be spared. `estimate` says what it
-    will take, without asking a model: an `indexing.estimate.Estimate`.
+    will take, without asking a model: an `index.estimate.Estimate`.
     """
 
     name: str

@@ -31,15 +31,11 @@ STAGE, FILE = TREE_STAGE, TREE_FILE
 
 @dataclass(frozen=True, slots=True)
 class TreeSettings:
-    """`cluster_tokens` bounds what one summary is made from; building stops at `max_levels`, or below `min_nodes`.
-
-    `method` is "gmm" (soft clusters, the paper's) or "kmeans".
-    """
+    """`cluster_tokens` bounds what one summary is made from; building stops at `max_levels`, or below `min_nodes`."""
 
     cluster_tokens: int = 3500
     max_levels: int = 5
     min_nodes: int = 10
-    method: str = "gmm"
     seed: int = 0
 
 
@@ -155,8 +151,7 @@ class _Builder:
 
     def _clusters(self, texts: Sequence[str], vectors: Vectors) -> list[list[int]]:
         sizes = [count_tokens(text) for text in texts]
-        chosen = self.settings
-        return soft_clusters(vectors, sizes, chosen.cluster_tokens, method=chosen.method, seed=chosen.seed)
+        return soft_clusters(vectors, sizes, self.settings.cluster_tokens, seed=self.settings.seed)
 
     def _encoded(self, texts: Sequence[str]) -> Vectors:
         if not texts:
@@ -182,45 +177,38 @@ MOST_SHARED = 1.5  # clusters that a row may be in, on average: more, and splitt
 COUNTS = (1, 2, 3, 4, 6, 8, 11, 15, 20, 27, 37, 50)  # of clusters that are tried; RAPTOR tries all up to 50
 
 
-def soft_clusters(
-    vectors: NDArray[np.float32], sizes: Sequence[int], limit: int, *, method: str = "gmm", seed: int = 0
-) -> list[list[int]]:
+def soft_clusters(vectors: NDArray[np.float32], sizes: Sequence[int], limit: int, *, seed: int = 0) -> list[list[int]]:
     """Rows of `vectors` in clusters whose `sizes` (tokens) add up to `limit` at most, where two rows fit into it.
 
     Gaussian mixtures on the principal components, as many as the Bayesian information criterion prefers; a row belongs
-    to each component that has it with a probability above a tenth. Clusters that are too large are split again. The
-    `method` "kmeans" gives each row one cluster. Every row is in at least one; clusters are sorted, each there once.
-    Raises MissingExtraError without scikit-learn, ValueError for another method.
+    to each component that has it with a probability above a tenth. Clusters that are too large are split again. Every
+    row is in at least one; clusters are sorted, each there once. Raises MissingExtraError without scikit-learn.
     """
-    if method not in ("gmm", "kmeans"):
-        raise ValueError(f"method is {method!r}; expected gmm or kmeans.")
     clusters: set[tuple[int, ...]] = set()
     waiting = [tuple(range(len(vectors)))] if len(vectors) else []
     while waiting:
         rows = waiting.pop()
-        total = sum(sizes[row] for row in rows)
-        if len(rows) == 1 or total <= limit:
+        if len(rows) == 1 or sum(sizes[row] for row in rows) <= limit:
             clusters.add(rows)
             continue
-        least = min(len(rows), max(2, math.ceil(total / limit))) if method == "kmeans" else 2
-        parts = _split(vectors[list(rows)], least, method, seed)
+        parts = _split(vectors[list(rows)], seed)
         waiting += [tuple(rows[place] for place in part) for part in parts]
     return [list(rows) for rows in sorted(clusters)]
 
 
-def _split(vectors: NDArray[np.float32], least: int, method: str, seed: int) -> list[list[int]]:
+def _split(vectors: NDArray[np.float32], seed: int) -> list[list[int]]:
     """At least two parts, each smaller than the whole."""
     count = len(vectors)
     halves = [list(range(count // 2)), list(range(count // 2, count))]
     if np.allclose(vectors, vectors[0]):
         return halves
     points = _reduced(vectors, seed)
-    if method == "gmm" and count > 4:
+    if count > 4:
         parts = _mixture(points, seed)
         shared = sum(map(len, parts)) / count
         if len(parts) > 1 and shared <= MOST_SHARED and all(len(part) < count for part in parts):
             return parts
-    parts = _kmeans(points, min(least, count), seed)
+    parts = _two_means(points, seed)
     return parts if len(parts) > 1 else halves
 
 
@@ -255,11 +243,11 @@ def _mixture(points: NDArray[np.float64], seed: int) -> list[list[int]]:
     return [part for part in parts if part]
 
 
-def _kmeans(points: NDArray[np.float64], count: int, seed: int) -> list[list[int]]:
+def _two_means(points: NDArray[np.float64], seed: int) -> list[list[int]]:
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer different rows than clusters
-        labels = KMeans(count, n_init=3, random_state=seed).fit_predict(points)
+        labels = KMeans(2, n_init=3, random_state=seed).fit_predict(points)
     return [np.flatnonzero(labels == label).tolist() for label in sorted(set(labels.tolist()))]

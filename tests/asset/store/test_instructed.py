@@ -66,7 +66,7 @@ def test_a_question_that_is_there_is_replaced(tmp_path: Path) -> None:
     store.add([InstructedRow(Q, CHUNKS[:2], unit_rows(2)), InstructedRow(OTHER, CHUNKS[:1], unit_rows(1))])
     store.add([InstructedRow(Q, CHUNKS[2:5], unit_rows(3))])
     assert store.holds(Q, CHUNKS).tolist() == [False, False, True, True, True, False, False, False]
-    assert store.n_questions == 2
+    assert len(store.questions()) == 2
 
 
 def test_ids_of_other_systems_are_kept_apart_too(tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_rows_of_the_wrong_shape_are_refused_and_nothing_of_their_batch_is_writt
     store = make(tmp_path / "instructed.db")
     with pytest.raises(ValueError, match=r"\(2, 4\); expected \(3, 4\)"):
         store.add([InstructedRow(OTHER, CHUNKS[:1], unit_rows(1)), InstructedRow(Q, CHUNKS[:3], unit_rows(2))])
-    assert store.n_questions == 0
+    assert len(store.questions()) == 0
 
 
 def test_a_store_is_found_again_and_another_encoder_or_precision_is_refused(tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_threads_read_while_rows_are_written(tmp_path: Path) -> None:
     for reader in readers:
         reader.join()
     assert wrong == []
-    assert store.n_questions == 61
+    assert len(store.questions()) == 61
 
 
 WRITER = """
@@ -193,8 +193,8 @@ def test_a_killed_writer_leaves_whole_batches_and_a_sound_file(tmp_path: Path) -
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     connection.close()
     store = make(path, dimension=256)
-    assert store.n_questions % 4 == 0
-    assert store.n_questions >= 4 * reported
+    assert len(store.questions()) % 4 == 0
+    assert len(store.questions()) >= 4 * reported
     chunks = [content_id(str(j)) for j in range(100)]
     for batch in range(reported):
         vectors, is_stored = store.lookup(content_id(str(batch), "3"), chunks)

@@ -22,23 +22,10 @@ from kraq_dspy.build.index.change import add_documents
 from kraq_dspy.build.index.report import DocumentChanges, located
 from kraq_dspy.errors import CorpusError, EncoderMismatchError, ModelError, RemovedDocumentsError
 from kraq_dspy.ports import Vectors
-from kraq_dspy.records import (
-    Chunk,
-    Claim,
-    Community,
-    Document,
-    Entity,
-    Extraction,
-    Failure,
-    Merge,
-    Question,
-    Relationship,
-    Summary,
-)
-from kraq_dspy.settings import CommunitySettings, EncoderSettings, ResolveSettings, RoleSettings, RunSettings, Settings
+from kraq_dspy.records import Chunk, Community, Document, Failure, Question, Summary
+from kraq_dspy.settings import EncoderSettings, RoleSettings, RunSettings, Settings
+from tests.build.small import contents, small
 from tests.conftest import KeywordEmbedder
-
-KINDS = (Document, Chunk, Extraction, Entity, Relationship, Claim, Merge, Community, Summary, Question)
 
 PASSAGES = {
     "Ada Lovelace": "Ada Lovelace wrote notes on the Analytical Engine. "
@@ -55,17 +42,6 @@ PASSAGES = {
 DOCUMENTS = [Document(title, title, text) for title, text in PASSAGES.items()]
 
 
-def settings(**changes: Any) -> Settings:
-    small = Settings(communities=CommunitySettings(max_size=4), resolve=ResolveSettings(semantic=False))
-    return dataclasses.replace(small, **changes)
-
-
-def contents(path: Path) -> dict[str, list[str]]:
-    """Every record of an index, as text, sorted."""
-    with Index.open(path) as index:
-        return {kind.__name__: sorted(map(repr, index.all(kind))) for kind in KINDS}
-
-
 @pytest.fixture(scope="module")
 def embedder(keyword_embedder: type[KeywordEmbedder]) -> KeywordEmbedder:
     return keyword_embedder("ada", "babbage", "byron", "shelley", "turing", "bletchley", "engine", "wrote")
@@ -74,7 +50,7 @@ def embedder(keyword_embedder: type[KeywordEmbedder]) -> KeywordEmbedder:
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory, embedder: KeywordEmbedder) -> Path:
     out = tmp_path_factory.mktemp("built") / "poets.kraq"
-    build_index(DOCUMENTS, out, settings=settings(), embedder=embedder, random_questions=True)
+    build_index(DOCUMENTS, out, settings=small(), embedder=embedder, random_questions=True)
     return out
 
 
@@ -110,14 +86,14 @@ def test_the_baseline_has_as_many_questions_each_on_two_to_seven_chunks(built: P
 
 
 def test_two_builds_with_one_seed_are_identical(built: Path, tmp_path: Path, embedder: KeywordEmbedder) -> None:
-    build_index(DOCUMENTS, tmp_path / "again.kraq", settings=settings(), embedder=embedder, random_questions=True)
+    build_index(DOCUMENTS, tmp_path / "again.kraq", settings=small(), embedder=embedder, random_questions=True)
     assert contents(tmp_path / "again.kraq") == contents(built)
 
 
 def test_a_second_run_asks_nothing(tmp_path: Path, embedder: KeywordEmbedder) -> None:
-    first = build_index(DOCUMENTS, tmp_path / "i.kraq", settings=settings(), embedder=embedder)
+    first = build_index(DOCUMENTS, tmp_path / "i.kraq", settings=small(), embedder=embedder)
     before = contents(tmp_path / "i.kraq")
-    second = build_index(DOCUMENTS, tmp_path / "i.kraq", settings=settings(), embedder=embedder)
+    second = build_index(DOCUMENTS, tmp_path / "i.kraq", settings=small(), embedder=embedder)
     assert first.usage
     assert second.usage == {}
     assert contents(tmp_path / "i.kraq") == before
@@ -127,10 +103,10 @@ def test_a_changed_corpus_leaves_nothing_stale_and_equals_a_new_build(
     tmp_path: Path, embedder: KeywordEmbedder
 ) -> None:
     changed = [dataclasses.replace(DOCUMENTS[0], text="Ada Lovelace was a countess."), *DOCUMENTS[2:]]
-    build_index(DOCUMENTS, tmp_path / "old.kraq", settings=settings(), embedder=embedder)
-    report = build_index(changed, tmp_path / "old.kraq", settings=settings(), embedder=embedder, replace=True)
+    build_index(DOCUMENTS, tmp_path / "old.kraq", settings=small(), embedder=embedder)
+    report = build_index(changed, tmp_path / "old.kraq", settings=small(), embedder=embedder, replace=True)
     assert report.documents == DocumentChanges(added=0, changed=1, removed=1)
-    build_index(changed, tmp_path / "new.kraq", settings=settings(), embedder=embedder)
+    build_index(changed, tmp_path / "new.kraq", settings=small(), embedder=embedder)
     assert contents(tmp_path / "old.kraq") == contents(tmp_path / "new.kraq")
     with Index.open(tmp_path / "old.kraq") as index:
         assert index.chunk_vectors.ids() == set(index.ids(Chunk))
@@ -141,11 +117,11 @@ def test_another_corpus_does_not_take_the_place_of_documents_without_a_word(
     tmp_path: Path, embedder: KeywordEmbedder
 ) -> None:
     path = tmp_path / "i.kraq"
-    build_index(DOCUMENTS, path, settings=settings(), embedder=embedder)
+    build_index(DOCUMENTS, path, settings=small(), embedder=embedder)
     before = contents(path)
     other = Document("new", "New", "Zaphod visited Magrathea.")
     with pytest.raises(RemovedDocumentsError, match=r"would add 1, change 0 and remove \d+ .*kraq add .*--replace"):
-        build_index([other], path, settings=settings(), embedder=embedder)
+        build_index([other], path, settings=small(), embedder=embedder)
     assert contents(path) == before
     with Index.open(path) as index:
         assert index.manifest.complete
@@ -157,10 +133,10 @@ def test_a_folder_that_lost_a_file_is_followed_and_an_index_in_it_is_no_part_of_
     for document in DOCUMENTS[:3]:
         (tmp_path / f"{document.id}.txt").write_text(document.text, "utf-8")
     out = tmp_path / "docs.kraq"
-    first = build_index(tmp_path, out, settings=settings(), embedder=embedder)
+    first = build_index(tmp_path, out, settings=small(), embedder=embedder)
     assert (first.counts["documents"], first.failures) == (3, ())
     (tmp_path / f"{DOCUMENTS[0].id}.txt").unlink()
-    second = build_index(tmp_path, out, settings=settings(), embedder=embedder)
+    second = build_index(tmp_path, out, settings=small(), embedder=embedder)
     assert (second.counts["documents"], second.documents.removed, second.failures) == (2, 1, ())
 
 
@@ -175,20 +151,20 @@ def test_another_encoder_is_refused_with_what_to_do_before_the_index_is_copied(
 ) -> None:
     before = sorted(str(path) for path in built.rglob("*"))
     with pytest.raises(EncoderMismatchError, match="index the corpus again"):
-        build_index(DOCUMENTS, built, settings=settings(), embedder=keyword_embedder("other"))
+        build_index(DOCUMENTS, built, settings=small(), embedder=keyword_embedder("other"))
     assert sorted(str(path) for path in built.rglob("*")) == before
 
 
 def test_a_corpus_without_text_is_an_error(tmp_path: Path, embedder: KeywordEmbedder) -> None:
     with pytest.raises(CorpusError, match="no text"):
-        build_index([], tmp_path / "empty.kraq", settings=settings(), embedder=embedder)
+        build_index([], tmp_path / "empty.kraq", settings=small(), embedder=embedder)
     with pytest.raises(CorpusError, match="no corpus"):
-        build_index(tmp_path / "nowhere", tmp_path / "empty.kraq", settings=settings(), embedder=embedder)
+        build_index(tmp_path / "nowhere", tmp_path / "empty.kraq", settings=small(), embedder=embedder)
     assert not (tmp_path / "empty.kraq").exists()
 
 
 def served(url: str, concurrency: int = 4) -> Settings:
-    return settings(
+    return small(
         encoder=EncoderSettings(name="stand-in", api_base=url),
         run=RunSettings(concurrency=concurrency),
         roles={
@@ -227,7 +203,7 @@ def test_a_failure_in_a_file_of_many_rows_names_the_row(tmp_path: Path) -> None:
     (corpus / "a.csv").write_text("id,text\nq7,Ada wrote notes.\n")
     (corpus / "b.jsonl").write_text('{"text": "Babbage built an engine."}\n')
     (corpus / "c.txt").write_text("Byron wrote Don Juan.")
-    build_index(corpus, tmp_path / "i.kraq", settings=settings())
+    build_index(corpus, tmp_path / "i.kraq", settings=small())
     with Index.open(tmp_path / "i.kraq") as index:
         failures = located(index, [Failure("extract", chunk.id, "torn") for chunk in index.all(Chunk)])
     assert {failure.where for failure in failures} == {
@@ -319,7 +295,7 @@ def test_a_build_that_is_cancelled_embeds_no_further_batch(tmp_path: Path, monke
     embedder, path = WaitingEmbedder(), tmp_path / "i.kraq"
 
     async def cancelled() -> None:
-        building = asyncio.create_task(abuild_index(DOCUMENTS, path, settings=settings(), embedder=embedder))
+        building = asyncio.create_task(abuild_index(DOCUMENTS, path, settings=small(), embedder=embedder))
         await asyncio.to_thread(embedder.begun.wait, 30)
         building.cancel()
         await asyncio.sleep(0.1)
@@ -329,5 +305,5 @@ def test_a_build_that_is_cancelled_embeds_no_further_batch(tmp_path: Path, monke
 
     asyncio.run(cancelled())  # which waits for its threads
     assert embedder.n_batches == 1
-    build_index(DOCUMENTS, path, settings=settings(), embedder=embedder)
+    build_index(DOCUMENTS, path, settings=small(), embedder=embedder)
     assert embedder.n_batches == 3

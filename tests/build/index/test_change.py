@@ -1,6 +1,5 @@
 """After any edit an index is what a rebuild would make, and only what changed was asked of models."""
 
-import dataclasses
 import json
 import random
 from collections.abc import Sequence
@@ -22,12 +21,12 @@ from kraq_dspy.build.index.check import check_index
 from kraq_dspy.build.index.exchange import import_triples
 from kraq_dspy.errors import BudgetExceededError, CorpusError, IndexStateError, UnknownRecordError
 from kraq_dspy.models.lms.meter import Limits
-from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Extraction, Question, Relationship, Summary
-from kraq_dspy.settings import CommunitySettings, EncoderSettings, ResolveSettings, RoleSettings, RunSettings, Settings
+from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Extraction, Relationship
+from kraq_dspy.settings import EncoderSettings, RoleSettings, RunSettings
+from tests.build.small import contents, small
 from tests.conftest import KeywordEmbedder
 
 FROM_TEXT = (Document, Chunk, Extraction, Entity, Relationship, Claim)
-KINDS = (Document, Chunk, Extraction, Entity, Relationship, Claim, Community, Summary, Question)
 PEOPLE = ("Ada", "Babbage", "Byron", "Shelley", "Turing", "Welchman", "Flowers", "Hopper")
 PLACES = ("London", "Geneva", "Bletchley Park", "Dollis Hill", "Oxford")
 
@@ -39,16 +38,6 @@ def document(number: int, version: int = 0) -> Document:
         for verb in rng.sample(["met", "wrote to", "admired", "taught"], 3)
     ]
     return Document(f"d{number:02}", f"Note {number}", " ".join(sentences))
-
-
-def small(**changes: Any) -> Settings:
-    chosen = Settings(communities=CommunitySettings(max_size=4), resolve=ResolveSettings(semantic=False))
-    return dataclasses.replace(chosen, **changes)
-
-
-def contents(path: Path) -> dict[str, list[str]]:
-    with Index.open(path) as index:
-        return {kind.__name__: sorted(map(repr, index.all(kind))) for kind in KINDS}
 
 
 @pytest.fixture(scope="module")

@@ -110,7 +110,7 @@ def test_the_estimate_comes_before_the_work_and_is_what_the_work_takes(index: In
     assert (estimate.questions, estimate.pairs, estimate.pairs_stored) == (3, 12, 0)
     assert estimate.n_bytes == 12 * (2 * 2 + 16)
     assert estimate.seconds > 0
-    assert job.store.n_questions == 0
+    assert len(job.store.questions()) == 0
     assert job.run().pairs_embedded == estimate.pairs
     again = job.estimate()
     assert (again.questions, again.pairs, again.seconds, again.pairs_stored) == (0, 0, 0.0, 12)

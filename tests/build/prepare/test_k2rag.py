@@ -125,25 +125,6 @@ def test_an_interrupted_run_is_not_used_and_goes_on(
     open_summarised(index, embedder).close()
 
 
-class Names(SilentProgress):
-    """Keeps the names of the stages that began."""
-
-    def __init__(self) -> None:
-        self.stages: list[str] = []
-
-    def start(self, stage: str, total: int | None) -> None:
-        self.stages.append(stage)
-
-
-def test_the_stages_of_the_summarised_corpus_are_not_called_as_those_of_the_index(
-    index: Index, embedder: KeywordEmbedder, models: LanguageModels
-) -> None:
-    progress = Names()
-    build_summarised(index, embedder, models, progress=progress)
-    assert {"k2rag", "k2rag load", "k2rag extract", "k2rag summarize", "embed passages"} <= set(progress.stages)
-    assert not {"load", "extract", "graph", "summarize"} & set(progress.stages)
-
-
 class Fixed:
     """A summariser that tells every text in the same words, but for one that it has nothing to say of."""
 

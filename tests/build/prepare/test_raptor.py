@@ -16,7 +16,7 @@ from kraq_dspy.settings import Settings
 from tests.build.scripted import Models
 from tests.conftest import KeywordEmbedder
 
-SMALL = TreeSettings(cluster_tokens=36, min_nodes=2, method="kmeans")
+SMALL = TreeSettings(cluster_tokens=36, min_nodes=2)
 TEXTS = [f"river number {number}" for number in range(6)] + [f"castle number {number}" for number in range(6)]
 
 

@@ -1,5 +1,4 @@
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,9 +16,8 @@ def blobs(*counts: int, apart: float = 5.0, seed: int = 0) -> np.ndarray:
     return np.array(rows, dtype=np.float32)
 
 
-@pytest.mark.parametrize("method", ["gmm", "kmeans"])
-def test_groups_that_lie_apart_become_clusters(method: str) -> None:
-    clusters = soft_clusters(blobs(8, 8, 8), [1] * 24, limit=10, method=method)
+def test_groups_that_lie_apart_become_clusters() -> None:
+    clusters = soft_clusters(blobs(8, 8, 8), [1] * 24, limit=10)
     assert sorted(map(tuple, clusters)) == [tuple(range(start, start + 8)) for start in (0, 8, 16)]
 
 
@@ -52,23 +50,15 @@ def test_the_same_seed_gives_the_same_clusters() -> None:
     assert soft_clusters(points, [1] * 21, limit=6, seed=3) == soft_clusters(points, [1] * 21, limit=6, seed=3)
 
 
-def test_an_unknown_method_is_refused() -> None:
-    with pytest.raises(ValueError, match="method is 'dbscan'"):
-        soft_clusters(blobs(2), [1, 1], limit=1, method="dbscan")
-
-
 @settings(max_examples=15)
 @given(
     st.lists(st.integers(1, 30), min_size=1, max_size=25),
     st.integers(1, 60),
     st.integers(0, 5),
-    st.sampled_from(["gmm", "kmeans"]),
 )
-def test_every_row_is_somewhere_and_no_cluster_is_too_large(
-    sizes: list[int], limit: int, seed: int, method: str
-) -> None:
+def test_every_row_is_somewhere_and_no_cluster_is_too_large(sizes: list[int], limit: int, seed: int) -> None:
     rows = np.random.default_rng(seed).normal(size=(len(sizes), 5)).astype(np.float32)
-    clusters = soft_clusters(rows, sizes, limit, method=method, seed=seed)
+    clusters = soft_clusters(rows, sizes, limit, seed=seed)
     assert {row for cluster in clusters for row in cluster} == set(range(len(sizes)))
     assert all(len(cluster) == 1 or sum(sizes[row] for row in cluster) <= limit for cluster in clusters)
     assert clusters == sorted(clusters)

@@ -116,7 +116,7 @@ def _row(text: str, where: str, key: str, settings: ReadSettings) -> Row | BadRo
 
 
 def _parse(text: str) -> Any:
-    """Raises UnreadableTextError."""
+    """The value of a JSON text. Raises UnreadableTextError."""
     try:
         return json.loads(text.removeprefix("\ufeff"))
     except json.JSONDecodeError as error:

@@ -117,7 +117,7 @@ def _without_hyphenation(text: str) -> str:
 
 
 def _headings(reader: Any, texts: Sequence[str]) -> tuple[Heading, ...]:
-    """Those of the outline, where their page has them word by word, else at its beginning."""
+    """The headings of the outline, placed where their page has them word by word, else at its beginning."""
     starts = [0, *accumulate(len(text) + len(PAGE_BREAK) for text in texts)]
     found: list[Heading] = []
     waiting = [(item, 1) for item in reversed(_outline(reader))]

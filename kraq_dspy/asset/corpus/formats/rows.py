@@ -61,7 +61,7 @@ class ReadSettings:
         return names, reason
 
     def missing_named(self, what: str, columns: Iterable[str]) -> str:
-        """That the column named for the "title" or "id" is none of these."""
+        """Says that the column named for the "title" or "id" is none of these."""
         return (
             f"There is no column {self.named[what]!r} for the {what}; there are: {_names(columns)}. Name the right "
             f"one: --{what}-column NAME, or {what}_column in [corpus] of kraq.toml."
@@ -141,7 +141,8 @@ def _is_missing(value: Any) -> bool:
 
 
 def _as_text(value: Any) -> str:
-    """Of an id or a title. 12.0 gives "12": a column of whole numbers with a gap in it becomes floats in pandas."""
+    """An id or a title as text. 12.0 gives "12": a column of whole numbers with a gap in it becomes floats in
+    pandas."""
     if _is_missing(value):
         return ""
     if isinstance(value, float) and value.is_integer():

@@ -177,7 +177,7 @@ class Tables:
         return table in self.paths
 
     def rows(self, table: str, columns: Sequence[str]) -> Iterator[Row]:
-        """Raises ExchangeError where the first row lacks one of `columns`."""
+        """The rows of a table. Raises ExchangeError where the first one lacks one of `columns`."""
         path = self.paths[table]
         for number, row in enumerate(read_rows(path)):
             if number == 0:

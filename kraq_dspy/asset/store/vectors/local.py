@@ -308,7 +308,7 @@ def _unit(rows: Vectors) -> Vectors:
 
 
 def _key(point_id: str) -> bytes:
-    """Raises ValueError for an id that is no `content_id`."""
+    """The bytes of an id. Raises ValueError for an id that is no `content_id`."""
     key = bytes.fromhex(point_id)
     if len(key) != 16:
         raise ValueError(f"{point_id!r} is not the id of a point; expected 32 hexadecimal digits.")

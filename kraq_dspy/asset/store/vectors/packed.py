@@ -128,7 +128,7 @@ class Packed:
         return [text[start : start + 2 * _ID] for start in range(0, len(text), 2 * _ID)]
 
     def rows_of(self, keys: Sequence[bytes]) -> Rows:
-        """-1 for a key that is not there."""
+        """The row of each key; -1 for one that is not there."""
         looked_up = np.frombuffer(b"".join(keys), f"S{_ID}")
         if not len(self):
             return np.full(len(looked_up), -1, np.int64)
@@ -151,7 +151,7 @@ class Packed:
         return mask
 
     def nearest(self, vectors: Vectors, k: int, mask: Mask | None) -> list[Best]:
-        """For each L2-normalised row of `vectors`, the rows with the greatest cosines, best first, and those."""
+        """The rows with the greatest cosines, best first, and those, for each L2-normalised row of `vectors`."""
         some = None if mask is None or mask.sum() > _FEW * len(self) else np.flatnonzero(mask)
         dense = self.dense if some is None else self.dense[some]
         best = []
@@ -169,7 +169,7 @@ class Packed:
         return _first(rows, exact, k)
 
     def with_words(self, weights: Mapping[int, float], k: int, mask: Mask | None) -> Best:
-        """As `nearest`, by BM25; points without any of the words are left out."""
+        """The best rows by BM25, with their scores; points without any of the words are left out."""
         total = np.zeros(len(self))
         for word, weight in weights.items():
             span = self.words.span(word)
@@ -229,7 +229,7 @@ def _laid_out(shapes: Mapping[str, tuple[int, ...]]) -> tuple[Layout, int]:
 
 
 def _layout(file: IO[bytes]) -> Layout:
-    """As it was written. Raises ValueError, KeyError or TypeError for another one."""
+    """The layout as it was written. Raises ValueError, KeyError or TypeError for another one."""
     if file.read(len(_MAGIC)) != _MAGIC:
         raise ValueError("it does not begin as such a file does")
     stored = json.loads(file.read(min(int.from_bytes(file.read(8), "little"), _BEGIN)))

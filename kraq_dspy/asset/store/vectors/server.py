@@ -184,7 +184,8 @@ class QdrantVectorStore:
         return best_hits(ask, len(queries), k)
 
     def _condition(self, one_of: Sequence[list[str]] = (), exclude: Collection[str] = ()) -> Any:
-        """To be in this state, with a tag of each list of `one_of`, and an id that is not in `exclude`."""
+        """The condition to be in this state, with a tag of each list of `one_of`, and an id that is not in
+        `exclude`."""
         from qdrant_client import models
 
         must: list[Any] = [models.FieldCondition(key=TAGS, match=models.MatchAny(any=tags)) for tags in one_of]
@@ -197,7 +198,7 @@ class QdrantVectorStore:
         return models.Filter(must=must or None, must_not=must_not)
 
     def _came(self, ids: Sequence[str]) -> dict[str, int]:
-        """For those of the points that this state has, the state in which each came."""
+        """The state in which each of the points came that this state has."""
         with self._errors():
             records = self._client.retrieve(self._collection, list(ids), with_payload=[CAME, WENT], with_vectors=False)
         return {_hex_id(record.id): (record.payload or {}).get(CAME, 0) for record in records if self._sees(record)}

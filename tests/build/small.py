@@ -1,0 +1,23 @@
+"""Settings for small corpora, and all that an index holds: what the tests of builds compare."""
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+from kraq_dspy.asset.store.index import Index
+from kraq_dspy.asset.store.tables import TABLES
+from kraq_dspy.records import Failure
+from kraq_dspy.settings import CommunitySettings, ResolveSettings, Settings
+
+KINDS = tuple(kind for kind in TABLES if kind is not Failure)
+
+
+def small(**changes: Any) -> Settings:
+    chosen = Settings(communities=CommunitySettings(max_size=4), resolve=ResolveSettings(semantic=False))
+    return dataclasses.replace(chosen, **changes)
+
+
+def contents(path: Path) -> dict[str, list[str]]:
+    """Every record of an index, as text, sorted."""
+    with Index.open(path) as index:
+        return {kind.__name__: sorted(map(repr, index.all(kind))) for kind in KINDS}
