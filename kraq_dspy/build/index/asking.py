@@ -62,9 +62,9 @@ class Asking:
     async def shown(
         self, summaries: Iterable[Summary] | AsyncIterable[Summary], summarized: AbstractSet[str]
     ) -> AsyncIterator[Summary]:
-        """The summaries, headings and their texts in place of those of narrow communities, and of those that are not
-        among the ids of the `summarized`."""
-        narrow = {community.id for community in self._communities if len(community.chunk_ids) <= NARROW}
+        """The summaries, headings and their texts in place of those of narrow communities (a small model gets lost in
+        summaries of much), and of communities that are not among the ids of the `summarized`."""
+        narrow = {one.id for one in self._communities if self._is_small or len(one.chunk_ids) <= NARROW}
         async for summary in each_of(summaries):
             heading = self._headed.get(summary.community_id) if summary.community_id in narrow else None
             yield dataclasses.replace(summary, title=heading.heading, text=heading.text) if heading else summary
