@@ -47,7 +47,7 @@ from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.ports import Embedder, Vectors
-from kraq_dspy.programs.qa_search.near_miss import FUNCTION
+from kraq_dspy.programs.qa_search.near_miss import FUNCTION, contradiction
 from kraq_dspy.programs.qa_search.program import SCANS, QASearch
 from kraq_dspy.settings import RoleSettings, Settings
 
@@ -315,6 +315,31 @@ def large(size: int, folder: Path) -> dict[str, float]:
         catalogue.close()
 
 
+def fitted(case: Case, embedder: Embedder, most: float) -> str:
+    """A line: the least similarity whose false hits among half of the questions are at most `most`, and what comes of
+    it for the other half. Nearest entry, rules."""
+    near = embedder.encode_queries([text for text, _ in case.queries])
+    near = near @ embedder.encode_queries([text for text, _ in case.entries]).T
+    rows = []
+    for (question, answer), place, cosine in zip(case.queries, near.argmax(axis=1), near.max(axis=1), strict=True):
+        stored, own = case.entries[place]
+        rows.append((0.0 if contradiction(question, stored) else cosine, bool(answer), bool(answer) and own == answer))
+    cosines, there, right = (np.array(column) for column in zip(*rows, strict=True))
+    dev, test = np.split(np.random.default_rng(0).permutation(len(rows)), [len(rows) // 2])
+
+    def at(least: float, part: Any) -> tuple[str, float]:
+        hit, absent = cosines[part] >= least, ~there[part]
+        shares = (
+            share(int((hit & right[part]).sum()), int(there[part].sum())),
+            share(int((hit & absent).sum()), int(absent.sum())),
+        )
+        told = (f"{each[0]:.3f} [{each[1]:.3f}, {each[2]:.3f}]" if each else "-" for each in shares)
+        return " | ".join(told), shares[1][0] if shares[1] else 0.0
+
+    least = min(each for each in [*np.unique(cosines), 1.0] if at(each, dev)[1] <= most or each == 1.0)
+    return f"| {case.name} | {len(case.entries):,} | {least:.3f} | {at(least, test)[0]} |"
+
+
 def share(count: int, total: int) -> tuple[float, float, float] | None:
     if not total:
         return None
@@ -351,6 +376,7 @@ def main() -> None:
     parser.add_argument("--scans", nargs="+", choices=SCANS, default=list(SCANS), help="settings with these alone")
     parser.add_argument("--markdown", type=Path, help="write the table to this file")
     parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--fit", type=float, metavar="SHARE", help="fit the similarity on half, for so many false hits")
     parser.add_argument("--large", type=int, metavar="N", help="time a catalogue of N entries instead")
     options = parser.parse_args()
     if options.large:
@@ -359,6 +385,13 @@ def main() -> None:
         json.dump(taken, sys.stdout, indent=2)
         return
     embedder = Remembering(load_embedder(Settings().encoder))
+    if options.fit is not None:
+        print("| set | entries | similarity | recall | false hits |\n|---|---|---|---|---|")
+        for name in options.sets:
+            cases = list(SETS[name](options.data, options.asked, random.Random(0)))
+            for case in cases[:1] if options.smallest else cases:
+                print(fitted(case, embedder, options.fit), flush=True)
+        return
     role = RoleSettings() if options.lm == "embedded" else RoleSettings(model=options.lm, api_base=options.api_base)
     lm = make_lm(role, embedder=embedder)
     rows: list[Figures] = []

@@ -9,7 +9,13 @@ from typing import Any
 
 
 class KraqError(Exception):
-    """Anything that this library raises on purpose."""
+    """Anything that this library raises on purpose.
+
+    try:
+        space = kraq.Workspace.open("poets.kraq")
+    except kraq.KraqError as error:
+        print(error)  # what is wrong, what was expected, what to do next
+    """
 
 
 class ConfigError(KraqError):

@@ -14,7 +14,11 @@ Filters = Mapping[str, Any]
 
 
 class Embedder(Protocol):
-    """Turns text into vectors whose dot product is their similarity."""
+    """Turns text into vectors whose dot product is their similarity.
+
+    [question] = embedder.encode_queries(["Who wrote Don Juan?"])
+    scores = embedder.encode_passages(passages) @ question
+    """
 
     @property
     def name(self) -> str:
@@ -149,6 +153,8 @@ class Summariser(Protocol):
 class Retriever(Protocol):
     """Finds chunks for a question.
 
+        hits = retriever("Who wrote Don Juan?", k=5, filters={"document_id": ["byron", "juan"]})
+
     Contract (`tests/programs/retrievers/test_contract.py`): at most `k` hits, best first, scores falling among
     the hits of one query, no chunk twice, none that is in `exclude` (chunk ids), all matching `filters`; fewer when
     there are fewer; the same answer to the same question; safe for threads. `k` below 1 or an empty question raises
@@ -185,7 +191,10 @@ class QuestionFinder(Protocol):
 
 
 class Reranker(Protocol):
-    """Judges passages that were found anew. Safe for threads; the same answer to the same input."""
+    """Judges passages that were found anew. Safe for threads; the same answer to the same input.
+
+    scores = reranker("Who wrote Don Juan?", hits)
+    """
 
     @property
     def name(self) -> str: ...

@@ -42,6 +42,9 @@ class Heading:
 class Document:
     """One text of the corpus. `source` is the file it came from, relative to the folder that was loaded.
 
+    >>> Document("ada", "Ada Lovelace", "Ada wrote notes.", metadata={"year": 1843})
+    Document('ada', 'Ada Lovelace', 16 characters)
+
     `headings` are those of Markdown, web pages and the outline of a PDF, in reading order. `left_out` are lines of a
     web page that were no part of its text, such as menus and notices.
     """
@@ -384,6 +387,9 @@ class Usage:
     """What language models were asked: calls and tokens. Adds up with `+`; `-` is what came since.
 
     `cached_tokens` are those of the prompt tokens that a server says it had kept from calls before.
+
+    >>> (Usage(1, 200, 30) + Usage(1, 100, 10)).prompt_tokens
+    300
     """
 
     calls: int = 0

@@ -361,7 +361,11 @@ class StoreSettings:
 
 @checked()
 class Settings:
-    """What `kraq.toml` may say. A role that is not there falls back to [roles.default]."""
+    """What `kraq.toml` may say. A role that is not there falls back to [roles.default].
+
+    >>> Settings(chunks=ChunkSettings(tokens=200)).chunks.overlap
+    50
+    """
 
     corpus: CorpusSettings = field(default_factory=CorpusSettings)
     chunks: ChunkSettings = field(default_factory=ChunkSettings)
@@ -403,6 +407,8 @@ six times the corpus's tokens in prompts instead of nine and a half (docs/result
 
 def read_settings(path: Path | None = None) -> Settings:
     """Settings from a TOML file; the defaults without one. What the file says goes before its preset.
+
+        settings = read_settings(Path("kraq.toml"))
 
     Raises ConfigError for a file that is absent or not TOML, an unknown key, or a value of the wrong type or range.
     """

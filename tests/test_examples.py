@@ -12,6 +12,8 @@ from kraq_dspy import Document, build_index
 
 MODULES = (
     "kraq_dspy._internal.lazy",
+    "kraq_dspy._internal.options",
+    "kraq_dspy._internal.step",
     "kraq_dspy.asset.corpus.load",
     "kraq_dspy.asset.corpus.normalise",
     "kraq_dspy.asset.graph.networkx_view",
@@ -27,6 +29,12 @@ MODULES = (
     "kraq_dspy.finetune.token_rows",
     "kraq_dspy.models.embedders",
     "kraq_dspy.models.embedders.sentence",
+    "kraq_dspy.models.lms.engines.embedded.text",
+    "kraq_dspy.models.lms.meter",
+    "kraq_dspy.models.lms.repair",
+    "kraq_dspy.models.lms.retry",
+    "kraq_dspy.models.lms.roles",
+    "kraq_dspy.models.lms.unmarked",
     "kraq_dspy.optimize.compile_run",
     "kraq_dspy.programs.combined",
     "kraq_dspy.programs.graph.graph_global_search",
@@ -43,6 +51,8 @@ MODULES = (
     "kraq_dspy.programs.shared.steps",
     "kraq_dspy.programs.speculative.speculative_rag",
     "kraq_dspy.programs.traditional",
+    "kraq_dspy.records",
+    "kraq_dspy.settings",
     "kraq_dspy.steps.direct",
     "kraq_dspy.testing",
 )

@@ -7,7 +7,8 @@ system searches the same passages with the same vectors; graphs are each system'
 Cells: within 1,000, 2,000 and 4,000 tokens, the share of the pages that answer a question ("pages"), and of the words
 of its answers or statements without stop words ("words"); in brackets the paired difference from `adaptive`, 95 %
 bootstrap.
-Indexes and rankings are kept under --out and not made again. hubmesh runs in an environment of its own.
+Indexes and rankings are kept under --out and not made again. hubmesh runs in an environment of its own. `--words` needs
+no encoder: BM25 alone, over the pages cleaned and as they came.
 """
 
 import argparse
@@ -16,6 +17,7 @@ import json
 import re
 import statistics
 import sys
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -24,16 +26,20 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # a script finds what is beside it, not what is above
 
+import numpy as np
 from beside_hubmesh import Remembered, search_with_hubmesh
 from peers.retrieval import first_tokens
 from stand_in import machine
 
+from kraq_dspy.asset.corpus.chunk import chunk_document
 from kraq_dspy.asset.corpus.tokens import count_tokens
+from kraq_dspy.asset.store.vectors import LocalVectorStore
+from kraq_dspy.build.index.opening import documents_of
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.statistics import bootstrap_difference
 from kraq_dspy.eval.tables.data import load, prepare_index, prepared
 from kraq_dspy.ports import Embedder
-from kraq_dspy.records import Chunk
+from kraq_dspy.records import Chunk, Document
 from kraq_dspy.settings import CorpusSettings, Settings
 from kraq_dspy.workspace import Workspace
 
@@ -81,6 +87,24 @@ def rank(name: str, options: argparse.Namespace, settings: Settings, embedder: E
     return result
 
 
+def rank_by_words(name: str, options: argparse.Namespace, settings: Settings) -> dict[str, Any]:
+    """As `rank`, of BM25 alone, whose passages need no vectors."""
+    loaded = load(options.data, name)
+    documents = list(documents_of(loaded.dataset.documents, settings))
+    chunks = [c for each in documents if isinstance(each, Document) for c in chunk_document(each, settings.chunks)]
+    with tempfile.TemporaryDirectory() as folder:
+        store = LocalVectorStore(Path(folder) / "words", 1)
+        ones = np.ones((len(chunks), 1), np.float32)
+        store.upsert([chunk.id for chunk in chunks], ones, [chunk.passage for chunk in chunks])
+        ranked = {
+            each.id: [id for id, _ in store.search_text(each.question, DEPTH)]
+            for each in loaded.examples
+            if each.supporting_ids
+        }
+        store.close()
+    return {"ranked": {"bm25": ranked}, "passages": {chunk.id: [chunk.document_id, chunk.text] for chunk in chunks}}
+
+
 def score(example: Example, told: Sequence[str], ids: Sequence[str], passages: Mapping[str, Any]) -> dict[str, float]:
     """By measure and budget: shares of the pages and of the words that tell the answer."""
     words = set().union(*map(content_words, told))
@@ -88,7 +112,7 @@ def score(example: Example, told: Sequence[str], ids: Sequence[str], passages: M
     for budget in BUDGETS:
         texts = list(first_tokens([passages[id][1] for id in ids], budget))
         pages = {passages[id][0] for id in ids[: len(texts)]}
-        shares[f"pages {budget:,}"] = len(pages & example.supporting_ids) / len(example.supporting_ids)
+        shares[f"pages {budget:,}"] = len(pages.intersection(example.supporting_ids)) / len(example.supporting_ids)
         found = set().union(*map(content_words, texts))
         shares[f"words {budget:,}"] = len(words & found) / len(words)
     return shares
@@ -106,20 +130,36 @@ def told_by(data: Path, name: str) -> dict[str, list[str]]:
 
 
 def table(title: str, scores: Mapping[str, Sequence[Mapping[str, float]]]) -> str:
-    """A row for each system, with its difference from `adaptive`, in Markdown."""
-    measures = list(scores["adaptive"][0])
+    """A row for each system, with its difference from the first, in Markdown."""
+    first = next(iter(scores))
+    measures = list(scores[first][0])
     lines = [f"| {title} | {' | '.join(measures)} |", "|---" * (len(measures) + 1) + "|"]
     for system, rows in scores.items():
         cells = []
         for measure in measures:
-            own, base = ([row[measure] for row in of] for of in (rows, scores["adaptive"]))
+            own, base = ([row[measure] for row in of] for of in (rows, scores[first]))
             cell = f"{statistics.mean(own):.3f}".removeprefix("0")
-            if system != "adaptive" and len(own) > 2:
+            if system != first and len(own) > 2:
                 difference = bootstrap_difference(own, base)
                 cell += f" ({difference.estimate:+.3f} [{difference.low:+.3f}, {difference.high:+.3f}])"
             cells.append(cell)
-        lines.append(f"| `{system}` | {' | '.join(cells)} |")
+        lines.append(f"| {system} | {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def compare_words(options: argparse.Namespace) -> None:
+    for domain in options.domains:
+        name = f"wildgraph_{domain}"
+        told = told_by(options.data, name)
+        examples = [example for example in load(options.data, name).examples if example.supporting_ids]
+        scores = {}
+        for boilerplate, title in (("drop", "cleaned"), ("keep", "as they came")):
+            known = rank_by_words(name, options, Settings(corpus=CorpusSettings(boilerplate=boilerplate)))
+            passages, ids = known["passages"], known["ranked"]["bm25"]
+            scores[f"{title}, {len(passages):,} passages"] = [
+                score(each, told[each.id], ids[each.id], passages) for each in examples
+            ]
+        print("\n" + table(f"bm25 on {domain} ({len(examples)} questions)", scores))
 
 
 def main() -> None:
@@ -130,8 +170,12 @@ def main() -> None:
     parser.add_argument("--keep", action="store_true", help="leave menus, notices and links in the pages")
     parser.add_argument("--no-hubmesh", dest="hubmesh", action="store_false", help="make no environment for it")
     parser.add_argument("--encoder", default="", help="another encoder than MiniLM")
+    parser.add_argument("--words", action="store_true", help="BM25 alone, over the pages cleaned and as they came")
     options = parser.parse_args()
     options.out = options.out.resolve()
+    if options.words:
+        compare_words(options)
+        return
     settings = Settings(corpus=CorpusSettings(boilerplate="keep" if options.keep else "drop"))
     if options.encoder:
         settings = replace(settings, encoder=replace(settings.encoder, name=options.encoder))

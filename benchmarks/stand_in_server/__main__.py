@@ -16,12 +16,113 @@ for four letters; /stats counts exactly with tiktoken where it is installed.
 import argparse
 import asyncio
 import contextlib
+import json
 import os
-from dataclasses import fields
+import re
+import traceback
+from dataclasses import asdict, fields
+from http import HTTPStatus
+from typing import Any
 
-from stand_in_server.http_server import HttpServer
-from stand_in_server.knobs import Knobs
+from stand_in_server.faults import Knobs
+from stand_in_server.request import RefusalError, as_events
 from stand_in_server.service import Service
+
+Headers = dict[str, str]
+
+
+class HttpServer:
+    def __init__(self, service: Service) -> None:
+        self.service = service
+
+    async def client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One connection, from its first request to its last."""
+        try:
+            while await self._exchange(reader, writer):
+                pass
+        except (ConnectionError, asyncio.IncompleteReadError):
+            pass  # the client hung up
+        finally:
+            writer.close()
+
+    async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        """One request and its reply; whether the connection stays open."""
+        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+        method, path, _ = head[0].split(" ", 2)
+        pairs = (line.partition(":") for line in head[1:] if line)
+        headers = {name.strip().lower(): value.strip() for name, _, value in pairs}
+        raw = await _body(reader, headers)
+        status, extra, kind = 200, {}, "application/json"
+        try:
+            reply = await self._reply(method, path, raw)
+        except RefusalError as error:
+            if error.close:
+                return False
+            status, reply, extra = error.status, error.body, error.headers
+        except Exception as error:  # noqa: BLE001 a bug here must be seen by the client too, not end the connection
+            traceback.print_exc()
+            status, reply = 500, RefusalError(500, f"server bug: {error!r}", "server_bug").body
+        if isinstance(reply, bytes):
+            kind = "text/event-stream"
+        else:
+            reply = json.dumps(reply, ensure_ascii=False, default=str).encode()
+        lines = {"Content-Type": kind, "Content-Length": str(len(reply)), **extra}
+        top = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\n" + "".join(f"{k}: {v}\r\n" for k, v in lines.items())
+        writer.write(top.encode() + b"\r\n" + reply)
+        await writer.drain()
+        return headers.get("connection", "").lower() != "close"
+
+    async def _reply(self, method: str, path: str, raw: bytes) -> Any:
+        """What becomes JSON, or the bytes of an event stream."""
+        place = path.split("?")[0].rstrip("/")
+        if method == "GET":
+            return self._page(place, path)
+        try:
+            body = json.loads(raw) if raw else {}
+        except ValueError:
+            raise RefusalError(400, "bad json", "invalid_request_error") from None
+        if place == "/reset":
+            self.service.reset()
+            return {"ok": True}
+        if place == "/config":
+            return self.service.configure(body)
+        if place.endswith("/chat/completions"):
+            reply = await self.service.chat(body)
+            with_usage = bool((body.get("stream_options") or {}).get("include_usage"))
+            return as_events(reply, with_usage) if body.get("stream") else reply
+        if place.endswith("/embeddings"):
+            return await self.service.embeddings(body)
+        raise _no_path(place)
+
+    def _page(self, place: str, path: str) -> Any:
+        if place == "/stats":
+            return self.service.stats.report(asdict(self.service.knobs))
+        if place.endswith("/models"):
+            models = [{"id": name, "object": "model", "owned_by": "local"} for name in ("fake-chat", "fake-embed")]
+            return {"object": "list", "data": models}
+        if place == "/log":
+            last = re.search(r"n=(\d+)", path)
+            return self.service.stats.log[-int(last[1] if last else 5) :]
+        if place in ("", "/health"):
+            return {"ok": True}
+        raise _no_path(place)
+
+
+async def _body(reader: asyncio.StreamReader, headers: Headers) -> bytes:
+    if headers.get("transfer-encoding", "").lower() != "chunked":
+        size = int(headers.get("content-length") or 0)
+        return await reader.readexactly(size) if size else b""
+    body = b""
+    while True:
+        size = int((await reader.readline()).split(b";")[0], 16)
+        body += await reader.readexactly(size) if size else b""
+        await reader.readline()
+        if not size:
+            return body
+
+
+def _no_path(place: str) -> RefusalError:
+    return RefusalError(404, f"no such path {place}", "invalid_request_error")
 
 
 def main() -> None:

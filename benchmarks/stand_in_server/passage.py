@@ -1,8 +1,11 @@
 """Finds entities, relations and sentences in a text by its capitals and full stops, the same ones every time."""
 
 import hashlib
+import math
 import re
+from collections import Counter
 from collections.abc import Sequence
+from functools import cache
 from itertools import pairwise
 
 NO_NAMES = """The A An In On At But And Or If It He She They We I You His Her Its Their This That These Those There
@@ -115,3 +118,27 @@ def verb_between(a: str, b: str, sentence: str) -> str:
 
 def clip(text: str, words: int = 28) -> str:
     return " ".join(text.split()[:words])
+
+
+TOKEN = re.compile(r"[^\W_]+", re.U)
+
+
+def embed(text: str, dimension: int) -> list[float]:
+    """A vector of norm 1, the same for the same text."""
+    vector = [0.0] * dimension
+    for word, count in Counter(word.lower() for word in TOKEN.findall(text[:40_000])).items():
+        first, sign, second = _places(word, dimension)
+        weight = 1.0 + math.log(count)
+        vector[first] += sign * weight
+        vector[second] += 0.5 * weight
+    norm = math.sqrt(sum(x * x for x in vector))
+    if not norm:
+        vector[0] = 1.0
+        return vector
+    return [round(x / norm, 6) for x in vector]
+
+
+@cache
+def _places(word: str, dimension: int) -> tuple[int, float, int]:
+    number = hash_64("emb", word)
+    return number % dimension, 1.0 if (number >> 40) & 1 else -1.0, (number >> 20) % dimension

@@ -14,7 +14,13 @@ from kraq_dspy._internal.step import NearestDemos
 
 
 class Clock:
-    """Seconds by stage."""
+    """Seconds by stage.
+
+    clock = Clock()
+    await clock.begin("retrieve", "Looking for passages")
+    ...
+    return dspy.Prediction(answer=answer, timings=clock.timings())
+    """
 
     def __init__(self) -> None:
         self._started = self._stage_started = perf_counter()

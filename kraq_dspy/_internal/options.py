@@ -190,7 +190,9 @@ def option(
     most: float | None = None,
     counts: str = "",
 ) -> Any:
-    """A field of a dataclass of options. Numbers below `least` or above `most` are refused; `counts` as in `Option`."""
+    """A field of a dataclass of options: `k: int = option(15, "Passages in all.", least=1)`.
+
+    Numbers below `least` or above `most` are refused; `counts` as in `Option`."""
     facts = {"help": help, "bounds": Bounds(least, most), "counts": counts}
     return dataclasses.field(default=default, metadata=facts)
 

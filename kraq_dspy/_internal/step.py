@@ -63,6 +63,8 @@ class FittingPredict(Step):
     For inputs that begin with what matters most: passages best first, elements most important first, a summary. Of a
     list the last text is cut as well. With several inputs to shorten, a list is emptied before the next one is cut.
     What is cut off is logged. Raises ContextWindowExceededError once there is nothing left to halve.
+
+    >>> step = FittingPredict("passages, question -> answer", shorten="passages")
     """
 
     def __init__(self, signature: Any, shorten: str, *then: str) -> None:

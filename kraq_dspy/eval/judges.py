@@ -74,7 +74,12 @@ class Verdicts:
 
 
 class BinaryJudge(SavableModule):
-    """1.0 if the answer means the same as a gold one (or, for a list, covers most items), else 0.0."""
+    """1.0 if the answer means the same as a gold one (or, for a list, covers most items), else 0.0.
+
+    >>> with dspy.context(lm=lm):  # doctest: +SKIP
+    ...     BinaryJudge()(AnsweredQuestion("q1", "Which city?", ("Oslo",), "It is Oslo.")).score
+    1.0
+    """
 
     asks: Mapping[str, str] = {
         "judge": "question, reference_answers, answer -> correct",
@@ -102,7 +107,12 @@ class BinaryJudge(SavableModule):
 
 
 class RubricJudge(SavableModule):
-    """Grades 1 to 5; the score is 1.0 from grade 4 on, else 0.0."""
+    """Grades 1 to 5; the score is 1.0 from grade 4 on, else 0.0.
+
+    >>> with dspy.context(lm=lm):  # doctest: +SKIP
+    ...     RubricJudge()(AnsweredQuestion("q1", "Which city?", ("Oslo",), "It is Oslo.")).grade
+    5
+    """
 
     asks: Mapping[str, str] = {"grade": "question, reference_answers, answer -> grade, feedback"}
 

@@ -5,6 +5,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -189,8 +190,8 @@ def against_log(
     def held(name: str, texts: Vectors, log: Vectors, known: NDArray[np.bool_]) -> QuestionSet:
         _, of_texts = nearest_rows(texts, log)
         _, of_log = nearest_rows(log[known], texts) if known.any() else (None, None)
-        coverage = None if of_log is None else bootstrap_mean(of_log >= near, resamples=RESAMPLES, seed=seed)
-        return QuestionSet(name, len(texts), bootstrap_mean(of_texts, resamples=RESAMPLES, seed=seed), coverage)
+        coverage = None if of_log is None else _mean(of_log >= near, seed)
+        return QuestionSet(name, len(texts), _mean(of_texts, seed), coverage)
 
     titles = sorted({title for chunk in chunks for title in (chunk.title, *chunk.headings) if title.strip()})
     random = [question.text for question in space.index.questions(source="random")]
@@ -221,6 +222,7 @@ def _beside_the_index(
     nearest, cosines = nearest_rows(vectors, stored)
     known = {chunk.id: chunk for chunk in chunks}
     frequency = Counter(word for chunk in chunks for word in set(words_of(chunk.passage)))
+    words = cache(lambda chunk_id: frozenset(words_of(known[chunk_id].passage)))
     asked = []
     for place, passages in enumerate(space.index.chunk_vectors.search(vectors, PASSAGES)):
         if not passages:
@@ -228,7 +230,7 @@ def _beside_the_index(
         weights = {
             word: math.log(1 + len(chunks) / (1 + frequency[word])) for word in words_of(examples[place].question)
         }
-        has = max(sum(weights[word] for word in weights.keys() & _words(known[each])) for each, _ in passages)
+        has = max(sum(weights[word] for word in weights.keys() & words(each)) for each, _ in passages)
         share = has / (sum(weights.values()) or 1.0)
         chunk_id, cosine = passages[0]
         title = known[chunk_id].title or known[chunk_id].document_id
@@ -238,8 +240,8 @@ def _beside_the_index(
     return asked
 
 
-def _words(chunk: Chunk) -> set[str]:
-    return set(words_of(chunk.passage))
+def _mean(values: NDArray[Any], seed: int) -> Interval:
+    return bootstrap_mean(values.astype(np.float64), resamples=RESAMPLES, seed=seed)
 
 
 def _alike(

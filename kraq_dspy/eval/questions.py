@@ -40,6 +40,9 @@ class QuestionColumns:
     """Names of columns where they are not found by themselves (`QUESTION`, `ANSWERS`, `DOCUMENTS` list those that are).
 
     `documents` names the documents that hold the evidence.
+
+    >>> read_questions([{"ask": "Which city?", "right": "Oslo"}], QuestionColumns("ask", "right"))[0].answers
+    ('Oslo',)
     """
 
     question: str = ""

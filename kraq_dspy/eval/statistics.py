@@ -77,7 +77,11 @@ def bootstrap_mean(scores: Scores, *, confidence: float = 0.95, resamples: int =
 
 
 def bootstrap_difference(system: Scores, baseline: Scores, *, resamples: int = 10_000, seed: int = 0) -> Interval:
-    """BCa interval of mean(system) - mean(baseline), resampling questions, so that the pairs stay together."""
+    """BCa interval of mean(system) - mean(baseline), resampling questions, so that the pairs stay together.
+
+    >>> bootstrap_difference([1, 1, 0, 1], [0, 1, 0, 0]).estimate
+    0.5
+    """
     return bootstrap_mean(_differences(system, baseline), resamples=resamples, seed=seed)
 
 
@@ -87,6 +91,9 @@ def permutation_test(system: Scores, baseline: Scores, *, resamples: int = 10_00
     Under the null hypothesis, system and baseline swap their scores on a question at no cost. Exact where the swaps of
     the questions on which they differ are fewer than `resamples`; else (count + 1) / (resamples + 1), which is never 0
     (Phipson and Smyth, 2010).
+
+    >>> permutation_test([1, 1, 0, 1], [0, 1, 0, 0]).p_value
+    0.5
     """
     differences = _differences(system, baseline)
     changed = differences[differences != 0]
@@ -120,7 +127,11 @@ def holm(p_values: Mapping[str, float]) -> dict[str, float]:
 
 
 def compare(system: Scores, baseline: Scores, *, seed: int = 0) -> Comparison:
-    """Both means and their difference with intervals, and the paired randomisation test."""
+    """Both means and their difference with intervals, and the paired randomisation test.
+
+    >>> compare([1, 1, 0, 1], [0, 1, 0, 0]).difference.estimate
+    0.5
+    """
     return Comparison(
         bootstrap_mean(system, seed=seed),
         bootstrap_mean(baseline, seed=seed),

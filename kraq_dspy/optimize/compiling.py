@@ -38,6 +38,9 @@ from kraq_dspy.workspace import Workspace
 class Resources:
     """What a target works with. All may be left out, but programs need an `index`.
 
+    >>> Resources(models={"default": "gguf/m.gguf"}).retriever is None
+    True
+
     `models` are by role, "default" stands in for the others. `scorer` measures the relevance of questions; `arguments`
     and the name of a `retriever` go to a program.
     """

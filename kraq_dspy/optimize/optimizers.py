@@ -29,7 +29,11 @@ NO_LIMIT = 10**9  # of errors: those that must end a compile are kept by Spendin
 @checked()
 class Sizes:
     """`demos`: demonstrations of a predictor. `candidates`: programs or instructions tried at a time. `rounds`: how
-    often an optimizer that goes by rounds does so. `threads`: rows at work at once."""
+    often an optimizer that goes by rounds does so. `threads`: rows at work at once.
+
+    >>> Sizes(demos=2).candidates
+    6
+    """
 
     demos: Positive = 4
     candidates: Annotated[int, Bounds(least=2)] = 6

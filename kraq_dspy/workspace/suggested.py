@@ -1,5 +1,6 @@
 """Suggests questions that the index itself answers: a dozen to start with, and the next ones after an answer."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -65,7 +66,7 @@ def starters(index: Index, count: int = 12) -> list[SuggestedQuestion]:
     says = {each.text: min(1.0, len(words_of(each.text)) / TELLING) for each in left}
 
     def worth(each: SuggestedQuestion) -> float:
-        return says[each.text] * each.similarity * len(set(each.question.chunk_ids) - covered) ** 0.5
+        return says[each.text] * each.similarity * math.sqrt(len(set(each.question.chunk_ids) - covered))
 
     while left and len(chosen) < count:
         best = max(left, key=worth)

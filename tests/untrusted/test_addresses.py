@@ -146,8 +146,8 @@ COMMANDS = [
     ["precompute", "DIR", "--qa-pairs", "--estimate"],
     ["catalogue", "seed", "DIR"],
     ["catalogue", "synthesize", "DIR"],
+    ["catalogue", "answer", "DIR"],
     ["optimize", "answer", "--index", "DIR", "--dev", "dev.jsonl", "--out", "o.json"],
-    ["export", "DIR", "--format", "dataset", "--critics", "3", "--out", "exported"],
 ]
 
 

@@ -110,7 +110,7 @@ def _tree(space: "Workspace", tops: int = 5, inside: int = 3) -> Tree:
         text = short(question.text, 160) if question else Text("no question")
         return text + Text(f" ({counted(len(community.chunk_ids), 'passage')})", style="dim")
 
-    tree = Tree(f"{len(communities):,} communities")
+    tree = Tree(f"{len(questions):,} communities with a question, the largest first")
     broadest = [community for community in communities.values() if community.level == 0]
     for community in _largest(broadest, tops):
         branch = tree.add(label(community))
@@ -123,7 +123,7 @@ def _tree(space: "Workspace", tops: int = 5, inside: int = 3) -> Tree:
 
 
 def _largest(communities: Iterable[Community], count: int) -> list[Community]:
-    return sorted(communities, key=lambda community: (-len(community.entity_ids), community.id))[:count]
+    return sorted(communities, key=lambda community: (-len(community.chunk_ids), community.id))[:count]
 
 
 def _measured(questions: Sequence[dict[str, Any]], answers: Sequence[Any]) -> dict[str, float]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
+from rich.text import Text
 
 from kraq_dspy.apps.cli.options import (
     Columns,
@@ -202,18 +202,17 @@ def questions(
     if not listed:
         say("No questions here." if level is None else f"No questions on level {level}.")
         return
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for heading in ("level", "chunks", "files", "question"):
-        table.add_column(heading, justify="left" if heading == "question" else "right")
-    for question in listed:
-        table.add_row(
-            str(question.level),
-            str(len(question.chunk_ids)),
-            str(len(question.document_ids)),
-            short(question.text, 200),
-            style="dim" if question.duplicate_of else None,
+    rows = [
+        (
+            each.level,
+            len(each.chunk_ids),
+            len(each.document_ids),
+            Text.assemble(short(each.text, 200), style="dim" if each.duplicate_of else ""),
         )
-    output.print(table)
+        for each in listed
+    ]
+    numbers = ("level", "chunks", "files")
+    output.print(grid("", (*numbers, "question"), rows, right=numbers, box=None, padding=(0, 2, 0, 0)))
 
 
 def _show_starters(index_dir: Path, count: int, *, json: bool) -> None:

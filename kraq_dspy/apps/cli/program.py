@@ -69,40 +69,28 @@ def run() -> None:
     take_any_bytes()
     try:
         make_app()()
-    except ConfigError as error:
-        _show(error)
-        sys.exit(USAGE)
-    except KraqError as error:
-        _show(_of_memory(error) if lacks_memory(error) else error)
-        sys.exit(FAILURE)
     except BrokenPipeError:  # the reader of a pipe has gone, as in `kraq questions DIR | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(FAILURE)
-    except OSError as error:
-        if lacks_memory(error):
-            _show(_of_memory(error))
-            sys.exit(FAILURE)
-        is_full = error.errno in (errno.ENOSPC, errno.EDQUOT) or "No space left" in str(error)
-        if error.filename is None and not is_full:
-            raise
-        logger.info("The error in full", exc_info=error)
-        if is_full:
-            where = f" at {str(error.filename)!r}" if error.filename else ""
-            message = f"The disk is full{where}. Free some space, or write elsewhere, and run it again."
-        else:
-            message = f"{str(error.filename)!r} cannot be read or written: {error.strerror}."
-        _show(KraqError(message))
-        sys.exit(FAILURE)
     except Exception as error:
-        if lacks_memory(error):
-            _show(_of_memory(error))
-            sys.exit(FAILURE)
-        from dspy.utils.exceptions import DSPyError  # slow to import, unless it is what was raised
-
-        if not isinstance(error, DSPyError):
+        shown = _in_words(error)
+        if shown is None:
             raise
-        _show(_of_a_model(error))
-        sys.exit(FAILURE)
+        _show(shown)
+        sys.exit(USAGE if isinstance(shown, ConfigError) else FAILURE)
+
+
+def _in_words(error: Exception) -> KraqError | None:
+    """The error as a person meets it; None for a fault of ours, which Python shows in full."""
+    if lacks_memory(error):
+        return _of_memory(error)
+    if isinstance(error, KraqError):
+        return error
+    if isinstance(error, OSError):
+        return _of_a_file(error)
+    from dspy.utils.exceptions import DSPyError  # slow to import, unless it is what was raised
+
+    return _of_a_model(error) if isinstance(error, DSPyError) else None
 
 
 def take_any_bytes() -> None:
@@ -118,6 +106,17 @@ def _show(error: KraqError) -> None:
         logger.error(str(error), extra={"kind": type(error).__name__})
     else:
         errors.print(Text.assemble(("Error: ", "red"), printable(str(error))))
+
+
+def _of_a_file(error: OSError) -> KraqError | None:
+    is_full = error.errno in (errno.ENOSPC, errno.EDQUOT) or "No space left" in str(error)
+    if error.filename is None and not is_full:
+        return None
+    logger.info("The error in full", exc_info=error)
+    if is_full:
+        where = f" at {str(error.filename)!r}" if error.filename else ""
+        return KraqError(f"The disk is full{where}. Free some space, or write elsewhere, and run it again.")
+    return KraqError(f"{str(error.filename)!r} cannot be read or written: {error.strerror}.")
 
 
 def _of_memory(error: Exception) -> KraqError:

@@ -53,11 +53,6 @@ class ServeSettings:
             )
         if not 0 <= self.port <= 65_535:
             raise ConfigError(f"--port is {self.port}; a port is a number from 0 to 65535.")
-        for name in ("body_bytes", "at_once", "connections"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"{name} is {getattr(self, name)}; it must be 1 or more.")
-        if self.waiting < 0:
-            raise ConfigError(f"waiting is {self.waiting}; it must be 0 or more.")
 
     @property
     def allowed_hosts(self) -> frozenset[str] | None:

@@ -46,13 +46,16 @@ _PART_OF_NOTICE = re.compile(
     r"(manage|view|confirm)( all| my)? (cookies|choices|consent)( preferences| settings)?"
     r"|cookies? (settings|policy|preferences|consent|notice|list|details)"
     r"|(strictly necessary|performance|functional|targeting|analytics|advertising) cookies"
-    r"|share this( (page|article|story|post))?",
+    r"|share this( (page|article|story|post))?|(the )?wayback machine -?|advertisement|newsletters?|subscribe( now)?"
+    r"|(please |you must )?(log|sign) ?(in|up|out)( now| or (register|sign ?up|log ?in))?( to \w+( or \w+)?)?",
     re.IGNORECASE,
 )
 _NOTICE = re.compile(
     r"\b(we|our|us|this (web)?site|these|by (clicking|continuing))\b.{0,200}\bcookies?\b|all rights reserved"
-    r"|\bcookies?\b.{0,80}\b(we|our|this (web)?site)\b|\benable javascript\b|\b(subscribe|sign up) (to|for) (our|the)\b"
-    r".{0,60}\bnewsletters?\b|\bno spam\b|\bunsubscribe at any time\b|\baffiliate commission\b",
+    r"|\bcookies?\b.{0,80}\b(we|our|this (web)?site|device)\b|\bprivacy (policy|notice)\b|\benable javascript\b"
+    r"|\b(subscribe|sign(ing|ed)? up) (to|for|using)\b|\b(unsubscribe|opt out) at any time\b|\baffiliate commission\b"
+    r"|\byour (email|inbox)\b|\byour (personal )?(data|information)\b|\bnewsletters\b|\bno spam\b"
+    r"|\b(log|sign) ?(in|up) to (join|comment)\b",
     re.IGNORECASE,
 )
 
@@ -195,12 +198,13 @@ def _boilerplate(lines: Sequence[_Line], repeated: RepeatedLines) -> set[int]:
     left_out = set(_lists_of_links(lines, seen))
     left_out |= {number for number in seen if _is_notice(lines[number], repeated)}
     beside = [number in left_out for number in seen]
-    for order in (range(len(seen)), reversed(range(len(seen)))):  # what stands behind boilerplate, then before it
+    forwards, backwards = range(len(seen)), range(len(seen) - 1, -1, -1)
+    for order in (forwards, backwards):  # what stands behind boilerplate, then before it
         previous = False
         for place in order:
             line = lines[seen[place]]
-            if not beside[place] and previous and line.is_short and not line.level and line.words in repeated:
-                beside[place] = True
+            if not beside[place] and previous and line.is_short and line.words in repeated:
+                beside[place] = not line.level or order is backwards  # a heading goes with what stands below it
             previous = beside[place]
     for place in range(1, len(seen) - 1):
         line = lines[seen[place]]

@@ -3,6 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,28 +42,12 @@ def to_networkx(
             homes[entity_id].append(community.id)
     graph = nx.MultiDiGraph()
     for entity in entities:
-        graph.add_node(
-            entity.id,
-            name=entity.name,
-            type=entity.type,
-            description=entity.description,
-            names=entity.names,
-            chunk_ids=entity.chunk_ids,
-            degree=entity.degree,
-            claims=tuple(statements.get(entity.id, ())),
-            communities=tuple(homes.get(entity.id, ())),
-        )
+        claimed, inside = tuple(statements.get(entity.id, ())), tuple(homes.get(entity.id, ()))
+        graph.add_node(entity.id, **_fields(entity, "id"), claims=claimed, communities=inside)
     for link in relationships:
-        graph.add_edge(
-            link.source_id,
-            link.target_id,
-            key=link.id,
-            predicate=link.predicate,
-            description=link.description,
-            weight=link.weight,
-            chunk_ids=link.chunk_ids,
-            claims=tuple(statements.get(frozenset((link.source_id, link.target_id)), ())),
-        )
+        ends = link.source_id, link.target_id
+        own = _fields(link, "id", "source_id", "target_id")
+        graph.add_edge(*ends, key=link.id, **own, claims=tuple(statements.get(frozenset(ends), ())))
     return graph
 
 
@@ -91,6 +76,10 @@ def write_graphml(
     with replaced(path) as draft:
         nx.write_graphml_xml(graph, draft)
     return path
+
+
+def _fields(record: Entity | Relationship, *but: str) -> dict[str, Any]:
+    return {field.name: getattr(record, field.name) for field in fields(record) if field.name not in but}
 
 
 def _plain(value: Any) -> str | int | float:

@@ -3,26 +3,22 @@
 import asyncio
 import dataclasses
 import json
-import math
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 
 from kraq_dspy.asset.graph.build import Graph, ResolvedMentions
 from kraq_dspy.asset.graph.communities import drift, find_communities
 from kraq_dspy.asset.store.graph_files import keep_mentions, keep_passage_graph
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.sync import Point, sync_vectors
-from kraq_dspy.build.index.asked_headings import headings_asked
-from kraq_dspy.models.lms.engines.embedded.ask import NOTHING_NAMED, asks_of_something, question_about
-from kraq_dspy.models.lms.engines.embedded.headings import placed, subject_of
+from kraq_dspy.build.index.asking import Asking
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Progress
-from kraq_dspy.programs.kraq.pipeline import KRAQ, each_of, in_reading_order
+from kraq_dspy.programs.kraq.pipeline import KRAQ, in_reading_order
 from kraq_dspy.programs.kraq.question_text import mark_duplicates
-from kraq_dspy.records import Chunk, Claim, Community, Entity, Merge, Question, Relationship, Summary, content_id
-from kraq_dspy.settings import EMBEDDED, RunSettings, Settings
+from kraq_dspy.records import Chunk, Claim, Community, Entity, Merge, Question, Relationship, Summary
+from kraq_dspy.settings import RunSettings, Settings
 from kraq_dspy.steps.direct import ItemStream
 from kraq_dspy.steps.kept import Stage, StoredSteps
 
@@ -32,9 +28,6 @@ NO_QUESTIONS = (
     "No names were found that the texts link to each other, so there are no communities and no questions; `kraq ask` "
     "answers by retrieval alone. A language model finds more: name one with --lm."
 )
-MOST_READ = 40  # passages of a community or an index, evenly drawn, in which headings are looked for
-NARROW = 3  # passages of a community that a generator is asked about by a heading and its text, not by their summary
-NEAREST = 10  # passages of an index among which a model's question must have one of its own
 _INDEX = "index"  # the name under which it is noted that a build was finished
 
 
@@ -159,84 +152,21 @@ class Finishing:
         total: int,
         entities: Iterable[Entity],
     ) -> list[Question]:
-        documents, names = self._documents_of(communities), self._kraq.central_names(entities)
-        headed = headings_asked(communities, self._passages, self._subject) if self._settings.questions.fallback else {}
-        summarized = {community.id for community in self._kraq.worth_a_summary(communities)}
-        bare = [community for community in communities if community.id in headed and community.id not in summarized]
-        broadest = self._broadest(communities)
-        instead = {id: heading.question for id, heading in headed.items()}
-        narrow = {community.id for community in communities if len(community.chunk_ids) <= NARROW}
-
-        async def shown() -> AsyncIterator[Summary]:
-            async for summary in each_of(summaries):
-                heading = headed.get(summary.community_id) if summary.community_id in narrow else None
-                yield dataclasses.replace(summary, title=heading.heading, text=heading.text) if heading else summary
-            for community in bare:
-                heading = headed[community.id]
-                yield Summary(community.id, heading.heading, heading.text, (), EMBEDDED)
-
-        def template(community: Community, summary: str) -> str:
-            """A question after a heading of the community's passages or its summary; "" where nothing is named."""
-            if community.id in headed:
-                return headed[community.id].question
-            question = question_about(summary, self._passages(community.chunk_ids), self._subject)
-            return "" if question == NOTHING_NAMED else question
-
-        def asks(community: Community, summary: str) -> bool:
-            """Whether the generator is asked: a small one is right less often than a template that knows what to."""
-            is_small = self._settings.questions.fallback and self._kraq.ask.candidates > 1
-            if community.id not in broadest or not is_small or community.id in headed:
-                return community.id in broadest
-            instead[community.id] = template(community, summary)
-            return not asks_of_something(instead[community.id])
-
+        asking = Asking(communities, self._kraq, self._index, self._parts.embedder)
+        shown = asking.shown(summaries, {community.id for community in self._kraq.worth_a_summary(communities)})
         asked = self._kraq.questions(
             communities,
-            shown(),
-            documents,
+            shown,
+            self._documents_of(communities),
             self._steps,
-            total=total + len(bare),
-            names=names,
-            template=template,
-            asked=asks,
+            total=total,
+            names=self._kraq.central_names(entities),
+            template=asking.template,
+            asked=asking.asks_model,
         )
         questions = in_reading_order([question async for question in asked], [c.id for c in communities])
         self._progress.finish("ask")
-        return await asyncio.to_thread(self._leading_back, questions, instead)
-
-    def _leading_back(self, questions: Sequence[Question], instead: Mapping[str, str]) -> list[Question]:
-        """A model's questions say what the index is about, as the templates do, and lead to a passage of theirs: one
-        that has none among the nearest of the index makes way for the template's, by community id."""
-        if not self._settings.questions.fallback:
-            return list(questions)
-        kept = [
-            question if question.model == EMBEDDED else _worded(question, placed(question.text, self._subject))
-            for question in questions
-        ]
-        doubtful = [question for question in kept if question.model != EMBEDDED and instead.get(_of(question))]
-        if not doubtful:
-            return kept
-        vectors = self._parts.embedder.encode_queries([question.text for question in doubtful])
-        astray: dict[str, Question] = {}
-        for question, hits in zip(doubtful, self._index.chunk_vectors.search(vectors, NEAREST), strict=True):
-            if not any(chunk_id in question.chunk_ids for chunk_id, _ in hits):
-                astray[question.id] = dataclasses.replace(_worded(question, instead[_of(question)]), model=EMBEDDED)
-        return [astray.get(question.id, question) for question in kept]
-
-    def _broadest(self, communities: Sequence[Community]) -> set[str]:
-        """Ids of the communities that the generator may be asked about."""
-        count = self._settings.questions.broadest
-        ranked = sorted(communities, key=lambda community: (community.level, -len(community.chunk_ids), community.id))
-        return {community.id for community in ranked[:count]}
-
-    @cached_property
-    def _subject(self) -> str:
-        """What the passages of the whole index say that they are about."""
-        return subject_of(self._passages(list(self._index.reading_order())))
-
-    def _passages(self, chunk_ids: Sequence[str]) -> list[str]:
-        step = max(1, math.ceil(len(chunk_ids) / MOST_READ))
-        return [_under_headings(chunk) for chunk in self._index.get(Chunk, chunk_ids[::step])]
+        return await asyncio.to_thread(asking.leading_back, questions)
 
     def _documents_of(self, communities: Sequence[Community]) -> Mapping[str, str]:
         """Document ids by the ids of the chunks of these communities, and of others, maybe."""
@@ -317,16 +247,3 @@ def _first_of_group() -> Iterator[None]:
 def _members(community: Community) -> Community:
     """All that is needed to follow a former community; the ids of relationships and chunks are most of its memory."""
     return dataclasses.replace(community, relationship_ids=(), chunk_ids=())
-
-
-def _of(question: Question) -> str:
-    return question.community_id or ""
-
-
-def _worded(question: Question, text: str) -> Question:
-    return dataclasses.replace(question, id=content_id("question", _of(question), text), text=text)
-
-
-def _under_headings(chunk: Chunk) -> str:
-    """The passage with the headings of its sections as lines of Markdown, whatever format they are from."""
-    return "\n".join([chunk.title, *(f"## {heading}" for heading in chunk.headings), chunk.text])

@@ -24,6 +24,9 @@ class Example:
     Any of `answers` is right; they are empty where the source says that the passages hold no answer. `answer_items` are
     the items of a list answer, each with its synonyms. `supporting_ids` are documents that hold the evidence;
     `context_ids` those that the source showed with the question. Other columns of the source are in `metadata`.
+
+    >>> Example("q1", "Which city?", ("Oslo",), supporting_ids=("doc-7",)).to_dspy().answers
+    ['Oslo']
     """
 
     id: str

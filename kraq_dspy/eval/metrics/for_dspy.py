@@ -107,6 +107,9 @@ def named_metric(name: str, *, k: int | None = None) -> Metric:
       arguments, as GEPA calls it); it returns a number, a bool, or a Prediction with a `score`.
 
     Raises ConfigError for a name that there is not, and for a function that cannot be loaded.
+
+    >>> named_metric("token_f1")(["Oslo"], "in Oslo")
+    0.6666666666666666
     """
     if name in METRICS:
         return METRICS[name]

@@ -19,7 +19,11 @@ from kraq_dspy.records import Hit
 
 
 def recall_at_k(gold: Collection[str], ranked: Sequence[str], k: int | None) -> float:
-    """Share of `gold` that was found."""
+    """Share of `gold` that was found.
+
+    >>> recall_at_k({"a", "b"}, ["c", "a", "d"], 2)
+    0.5
+    """
     return len(_places(gold, ranked, k)) / len(set(gold))
 
 
@@ -27,23 +31,38 @@ def precision_at_k(gold: Collection[str], ranked: Sequence[str], k: int | None) 
     """Share of the `k` places that hold a gold id; places left empty count as misses.
 
     With `k=None`, of as many places as there are ids; 0.0 when nothing was found.
+
+    >>> precision_at_k({"a", "b"}, ["a", "c", "d"], 3)
+    0.3333333333333333
     """
     places = _places(gold, ranked, k)
     return len(places) / (k or len(ranked) or 1)
 
 
 def hits_at_k(gold: Collection[str], ranked: Sequence[str], k: int | None) -> float:
-    """1.0 if any gold id was found, else 0.0."""
+    """1.0 if any gold id was found, else 0.0.
+
+    >>> hits_at_k({"a", "b"}, ["c", "a"], 2)
+    1.0
+    """
     return float(bool(_places(gold, ranked, k)))
 
 
 def all_supporting_at_k(gold: Collection[str], ranked: Sequence[str], k: int | None) -> float:
-    """1.0 if every gold id was found, else 0.0: what a question of several hops needs."""
+    """1.0 if every gold id was found, else 0.0: what a question of several hops needs.
+
+    >>> all_supporting_at_k({"a", "b"}, ["c", "a"], 2)
+    0.0
+    """
     return float(len(_places(gold, ranked, k)) == len(set(gold)))
 
 
 def mrr(gold: Collection[str], ranked: Sequence[str], k: int | None = None) -> float:
-    """1 / place of the first gold id, from 1; 0.0 if none was found."""
+    """1 / place of the first gold id, from 1; 0.0 if none was found.
+
+    >>> mrr({"a", "b"}, ["c", "a", "b"])
+    0.5
+    """
     places = _places(gold, ranked, k)
     return 1 / places[0] if places else 0.0
 
@@ -53,6 +72,9 @@ def average_precision(gold: Collection[str], ranked: Sequence[str], k: int | Non
 
     As trec_eval's map and map_cut: divided by the number of gold ids also where `k` is smaller, so that 1.0 may be out
     of reach there.
+
+    >>> average_precision({"a"}, ["c", "a"])
+    0.5
     """
     places = _places(gold, ranked, k)
     return sum(count / place for count, place in enumerate(places, start=1)) / len(set(gold))
@@ -60,7 +82,11 @@ def average_precision(gold: Collection[str], ranked: Sequence[str], k: int | Non
 
 def ndcg_at_k(gold: Collection[str], ranked: Sequence[str], k: int | None) -> float:
     """Discounted gain (1 / log2(place + 1) for each gold id) over that of the best ranking of `k` (Järvelin &
-    Kekäläinen, 2002)."""
+    Kekäläinen, 2002).
+
+    >>> ndcg_at_k({"a", "b"}, ["a", "b", "c"], 3)
+    1.0
+    """
     places = _places(gold, ranked, k)
     best = min(len(set(gold)), k or len(set(gold)))
     return sum(map(_discount, places)) / sum(_discount(place) for place in range(1, best + 1))

@@ -68,6 +68,8 @@ EmbedderLike: TypeAlias = Embedder | dspy.Embedder
 def as_embedder(embedder: EmbedderLike) -> Embedder:
     """`embedder` itself where it is an encoder of this library, else an `AdaptedEmbedder` around it.
 
+        build_index("poets/", "poets.kraq", embedder=as_embedder(dspy.Embedder("openai/text-embedding-3-small")))
+
     Raises TypeError for anything else.
     """
     if isinstance(embedder, dspy.Embedder):

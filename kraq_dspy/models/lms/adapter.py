@@ -89,6 +89,8 @@ class NoAnswerError(UnreadableReplyError):
 class KraqAdapter(dspy.ChatAdapter):
     """A terse `ChatAdapter` for untrusted text and small models.
 
+        dspy.configure(lm=lm, adapter=KraqAdapter())
+
     - Where the server can hold a reply to a JSON schema (`lms.enforcement`), a signature with
       typed fields is answered by one JSON object under that schema; never where log-probabilities are asked for, since
       a grammar changes them. Elsewhere a reply has a section a field, under DSPy's own markers.
@@ -365,7 +367,10 @@ class _Reply:
         missing = [name for name in signature.output_fields if name not in together]
         if not lists.issuperset(missing) or not any(together.get(name) for name in lists):
             self._fail(signature, self.flaw or first.flaw)
-        if missing:
+        is_more = any(value and value != first.read.get(name) for name, value in together.items())
+        if first.is_torn(signature) and not is_more:
+            tell(first.flaw)
+        elif missing:
             tell(Flaw("unreadable", f"{', '.join(missing)} could not be read: {_faults(self.error or first.error)}"))
         else:
             tell(self.flaw)

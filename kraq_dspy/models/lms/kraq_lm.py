@@ -23,7 +23,7 @@ from kraq_dspy.settings import RoleSettings
 
 
 class KraqLM(dspy.LM):
-    """A `dspy.LM` whose callers meet this library's errors as themselves.
+    """A `dspy.LM` whose callers meet this library's errors as themselves; `make_lm` makes one.
 
     DSPy wraps what an engine raises into LMUnexpectedError; a spent budget or a server that is down must not look like
     a failure of one call.

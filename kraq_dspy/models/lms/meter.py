@@ -28,7 +28,11 @@ from kraq_dspy.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """Money for a million tokens, in whatever currency `Limits.max_cost` is in."""
+    """Money for a million tokens, in whatever currency `Limits.max_cost` is in.
+
+    >>> Price(0.15, 0.60).of(Usage(calls=1, prompt_tokens=1_000_000))
+    0.15
+    """
 
     prompt: float
     completion: float
@@ -40,7 +44,10 @@ class Price:
 @dataclass(frozen=True, slots=True)
 class Limits:
     """What a run may spend; None is no limit. `prices` by model name; with `max_cost` every model that is asked needs
-    one, the embedded model excepted."""
+    one, the embedded model excepted.
+
+        build_index("poets/", "poets.kraq", limits=Limits(max_calls=500))
+    """
 
     max_calls: int | None = None
     max_tokens: int | None = None
@@ -105,6 +112,12 @@ class Meter(SharedByCopies):
     A call is refused when, together with the calls in flight, it would exceed the limit on calls, or is expected to
     exceed the limit on tokens or cost: it is expected to need its prompt's estimate and as many completion tokens as
     the calls before needed on average. So tokens and cost are exceeded by no more than that estimate is wrong.
+
+    >>> meter = Meter(Limits(max_calls=1))
+    >>> with meter.call("extract", "embedded", prompt_tokens=200) as call:
+    ...     call.usage = Usage(1, 210, 40)
+    >>> meter.total().prompt_tokens
+    210
     """
 
     def __init__(self, limits: Limits | None = None) -> None:

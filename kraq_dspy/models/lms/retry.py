@@ -17,7 +17,11 @@ from kraq_dspy.errors import KraqError, ModelError, ServerDownError
 class Backoff:
     """Waits between the attempts of one call, in seconds: `first_s`, doubled each time up to `longest_s`, shortened at
     random by up to half so that callers spread out. A server's Retry-After is waited in full; one beyond `patience_s`
-    ends the call instead."""
+    ends the call instead.
+
+    >>> [Backoff(retries=2).wait(attempt, chance=lambda: 0.0) for attempt in range(3)]
+    [0.5, 1.0, None]
+    """
 
     retries: int = 3
     first_s: float = 0.5

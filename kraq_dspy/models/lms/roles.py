@@ -70,6 +70,9 @@ def make_lm(
 class LanguageModels:
     """The model that does the work of each role, by the role's name.
 
+    >>> LanguageModels()["answerer"].model
+    'embedded'
+
     What is nearest decides: a model that was given here, then that of `dspy.context` or `dspy.configure`, then the one
     that the settings name for the role, then the embedded one. `models` is one by role, where "default" stands for
     the roles that are not named, or one model for all. Models of the settings are made when they are first asked for;

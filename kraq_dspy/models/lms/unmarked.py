@@ -136,7 +136,16 @@ _NO_THOUGHT = re.compile(r"\W*(?:and|or|to|und|oder|et|ou|y|o|[,/&…])\W*", re.
 
 
 def without_thinking(reply: str) -> str:
-    """The reply behind the thinking that it begins with; the reply as it is where there is none, or nothing behind."""
+    """The reply behind the thinking that it begins with; the reply as it is where there is none, or nothing behind.
+
+    Models think in `<think>`, `[THINK]`, `◁think▷`, `<|START_THINKING|>` or the channels of gpt-oss, and new ones in
+    tags of their own. Thinking stands before the answer and nowhere else: a tag inside a field or JSON is data.
+
+    >>> without_thinking("<think>Rome? No.</think>Paris")
+    'Paris'
+    >>> without_thinking("A model writes <think> and </think> around its thoughts.")
+    'A model writes <think> and </think> around its thoughts.'
+    """
     if _CHANNEL.match(reply) and (final := _FINAL.match(reply)):
         return _END_OF_CHANNEL.sub("", reply[final.end() :])
     opening = _OPENING.match(reply)

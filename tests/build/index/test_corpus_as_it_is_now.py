@@ -9,7 +9,7 @@ import pytest
 
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.build.index.build import build_index
-from kraq_dspy.build.index.change import update_index
+from kraq_dspy.build.index.change import add_documents, update_index
 from kraq_dspy.records import Chunk, Document, Question
 from kraq_dspy.workspace import Workspace
 
@@ -68,6 +68,22 @@ def test_a_folder_that_cannot_be_read_keeps_its_documents(corpus: Path, tmp_path
     finally:
         (corpus / "sub").chmod(0o755)
     assert set(stored(tmp_path / "x.kraq")) == set(TEXTS)
+
+
+def test_boilerplate_of_pages_is_counted_and_known_when_another_page_comes(tmp_path: Path) -> None:
+    menu = "\n".join(f"[Section {number}](https://a.org/{number})" for number in range(12))
+    folder = tmp_path / "corpus"
+    folder.mkdir()
+    for name in ("a", "b", "c"):
+        (folder / f"{name}.md").write_text(
+            f"# Page {name}\n\nAda Lovelace met {name} in London.\n\nPopular now\n{menu}"
+        )
+    build_index(folder, tmp_path / "x.kraq")
+    with Index.open(tmp_path / "x.kraq") as index:
+        assert index.left_out() == {"documents": 3, "lines": 39}
+    (tmp_path / "d.md").write_text(f"# Page d\n\nAda wrote a program.\n\nPopular now\n{menu}")
+    add_documents(tmp_path / "x.kraq", tmp_path / "d.md")
+    assert stored(tmp_path / "x.kraq")["d.md"][1] == "# Page d\n\nAda wrote a program."
 
 
 def test_a_broken_row_removes_nothing_of_its_file(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from kraq_dspy.asset.store.catalogue import CATALOGUE, Catalogue, NewEntry
 from kraq_dspy.asset.store.index import Index
-from kraq_dspy.asset.store.instructed import INSTRUCTED, InstructedRow, InstructedStore, damage_of
+from kraq_dspy.asset.store.instructed import INSTRUCTED, InstructedRow, InstructedStore, any_instructed
 from kraq_dspy.asset.store.traces import find_traces
 from kraq_dspy.build.index.build import build_index
 from kraq_dspy.build.index.change import add_documents, remove_documents
@@ -117,7 +117,8 @@ def test_embeddings_seen_from_questions_go_with_their_passages(planted: Path, em
     assert left.holds("q", [*gone, *staying]).tolist() == [False] * len(gone) + [True]
     np.testing.assert_allclose(left.lookup("q", staying)[0][0], vectors[1] / np.linalg.norm(vectors[1]), atol=1e-3)
     left.close()
-    assert damage_of(path) == []
+    with any_instructed(path) as store:
+        assert store.damage() == []
     content = path.read_bytes()
     assert [row.astype(np.float16).tobytes() in content for row in vectors] == [False, True] + [False] * (len(gone) - 1)
 

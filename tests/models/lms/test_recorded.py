@@ -4,12 +4,18 @@ import json
 from pathlib import Path
 from typing import Any
 
+import dspy
 import pytest
 from dspy.utils.exceptions import AdapterParseError
 
 import kraq_dspy.signatures
 from kraq_dspy.models.lms.adapter import KraqAdapter
+from kraq_dspy.models.lms.envelope import flaws_heard
 from kraq_dspy.models.lms.logprobs import field_logprobs
+from kraq_dspy.models.lms.retry import Backoff
+from kraq_dspy.models.lms.roles import make_lm
+from kraq_dspy.settings import RoleSettings
+from tests.models.lms.conftest import Reply, ScriptedServer
 
 RECORDED = Path(__file__).resolve().parents[2] / "recorded"
 
@@ -35,6 +41,24 @@ def test_a_recorded_reply_is_read_as_it_was_then_or_better(name: str, row: dict[
     assert set(values) == set(signature.output_fields)
     for field, count in row["items"].items():
         assert len(values[field]) >= count, field
+
+
+@pytest.mark.parametrize("line", (RECORDED / "torn" / "qwen2.5-coder-0.5b.jsonl").read_text("utf-8").splitlines())
+def test_a_torn_list_of_a_real_model_is_asked_on_and_marked_where_nothing_comes(
+    line: str, scripted: ScriptedServer, reply: type[Reply], quick: Backoff
+) -> None:
+    row = json.loads(line)
+    scripted.replies = [reply(text, finish=finish) for text, finish in row["replies"]]
+    role = RoleSettings("hosted_vllm/m", scripted.url, structured="json_schema", max_tokens=row["max_tokens"])
+    signature = getattr(kraq_dspy.signatures, row["signature"])
+
+    with dspy.context(lm=make_lm(role, backoff=quick), adapter=KraqAdapter()), flaws_heard() as flaws:
+        values = dspy.Predict(signature)(passage=row["passage"])
+
+    asked_on = scripted.requests[-1]["messages"][-1]["content"]
+    assert (len(scripted.requests), asked_on.startswith("That was cut off.")) == (2, True)
+    assert {name: len(values[name]) for name in row["items"]} == row["items"]
+    assert [flaw.why for flaw in flaws] == ["length"]
 
 
 @pytest.mark.parametrize("name", ["DraftAnswer", "VerifyDraft"])

@@ -98,6 +98,17 @@ def test_the_best_draft_answers_with_its_evidence(how: str, embedder: QuestionIg
     assert engine.most_in_flight == 6
 
 
+@pytest.mark.parametrize("how", ["threads", "tasks"])
+def test_drafts_and_verdicts_go_one_after_another_where_each_is_timed_alone(
+    how: str, embedder: QuestionIgnored, scripted_lm: ScriptedLM
+) -> None:
+    lm, engine = scripted_lm(answers, delay_s=0.02)
+    program = SpeculativeRAG(retrieve, embedder, n=6, k=3, m=3, scorer=KraqScore(in_flight=1), in_flight=1)
+    with dspy.context(lm=lm):
+        assert run(program, how).answer
+    assert engine.most_in_flight == 1
+
+
 def test_threads_and_tasks_agree_and_the_same_seed_draws_the_same_subsets(
     embedder: QuestionIgnored, scripted_lm: ScriptedLM
 ) -> None:

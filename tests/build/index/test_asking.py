@@ -6,7 +6,7 @@ from dspy.utils import DummyLM
 
 from kraq_dspy import build_index
 from kraq_dspy.asset.store.index import Index
-from kraq_dspy.build.index.asked_headings import headings_asked
+from kraq_dspy.build.index.asking import headings_asked
 from kraq_dspy.records import Community
 from tests.conftest import KeywordEmbedder
 
