@@ -16,7 +16,7 @@ from contextlib import aclosing, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from dspy.lm15 import LM15Error, Request, Response, TransportError, response_to_events
+from dspy.lm15 import LM15Error, Request, Response, response_to_events
 
 from kraq_dspy._internal.both_ways import each, is_blocking, parts_of, result_of, run
 from kraq_dspy._internal.concurrency import SharedByCopies
@@ -33,6 +33,7 @@ from kraq_dspy.settings import EMBEDDED, RoleSettings
 logger = logging.getLogger(__name__)
 
 LOOK_S = 0.25  # seconds between two looks whether an answer is late
+CALLS = 3  # for one answer, at most
 SUPPORTED_PARAMS = frozenset({"temperature", "max_tokens", "top_p", "stop", "seed", "logprobs", "top_logprobs"})
 
 
@@ -58,7 +59,6 @@ class CallLedger:
         self.where = where
         self.meter = meter
         self.backoff = backoff or Backoff(retries=settings.retries)
-        self.pace = Pace()
         self.pace = pace
         self.health = ServerHealth(where)
 
@@ -185,7 +185,7 @@ class _JournallingEngine(SharedByCopies):
             self.ledger.health.check()
             begun = False
             try:
-                async for part in self._attempt(request, attempt, streamed=streamed):
+                async for part in self._attempt(request, streamed=streamed):
                     begun = True
                     yield part
                 return
@@ -198,7 +198,7 @@ class _JournallingEngine(SharedByCopies):
                 else:
                     await asyncio.sleep(wait_s)
 
-    async def _attempt(self, request: Request, attempt: int, *, streamed: bool) -> AsyncGenerator[Any, None]:
+    async def _attempt(self, request: Request, *, streamed: bool) -> AsyncGenerator[Any, None]:
         """The events of a stream, or the response as the only part. Tasks are bounded by places, threads by their
         number."""
         item = current_item.get()
@@ -215,27 +215,30 @@ class _JournallingEngine(SharedByCopies):
                             break
                 yield reply.response(_estimated_tokens(request))
             else:
-                yield await self._answer(request, attempt)
+                yield await self._answer(request)
 
-    async def _answer(self, request: Request, attempt: int) -> Response:
-        """The response. Of a task, an attempt that takes far longer than nearly all others do is given up, unless it is
-        the last one."""
-        pace = self.ledger.pace
+    async def _answer(self, request: Request) -> Response:
+        """The response. Of a task, a call that takes far longer than nearly all others do is given up for another one,
+        twice at most."""
+        pace, calls = self.ledger.pace, 0
         if pace is None or await is_blocking():
             response: Response = await result_of(self.inner.complete(request))
             return response
-        started, is_last = time.monotonic(), attempt == self.ledger.backoff.retries
-        call = asyncio.ensure_future(result_of(self.inner.complete(request)))
-        try:
-            while not (await asyncio.wait([call], timeout=LOOK_S))[0]:
-                if not is_last and pace.is_late(time.monotonic() - started):
-                    raise TransportError("no answer, when nearly all others were there")
-            response = call.result()
-        finally:
-            call.cancel()
-            await asyncio.gather(call, return_exceptions=True)
-        pace.took(time.monotonic() - started)
-        return response
+        while True:
+            started, calls = time.monotonic(), calls + 1
+            call = asyncio.ensure_future(result_of(self.inner.complete(request)))
+            try:
+                while not (await asyncio.wait([call], timeout=LOOK_S))[0]:
+                    if calls < CALLS and pace.is_late(time.monotonic() - started):
+                        break
+                else:
+                    response = call.result()
+                    pace.took(time.monotonic() - started)
+                    return response
+            finally:
+                call.cancel()
+                await asyncio.gather(call, return_exceptions=True)
+            self.ledger.meter.count_retry()
 
     def _reads_along(self, request: Request) -> bool:
         """Whether a reply is read as a stream, in order to leave one that has no end: with models of this process that
