@@ -314,7 +314,7 @@ def _cuda() -> Any | None:
 @functools.cache
 def _commit() -> str:
     """Of the working copy that this package lies in, with "+" where it has changes; "" for an installed one."""
-    place = Path(__file__).resolve().parents[3]
+    place = Path(__file__).resolve().parents[2]
     if not (place / ".git").exists():
         return ""
     try:
