@@ -17,6 +17,7 @@ export async function viewDocument({ id, query }) {
     return h("p", { class: inside ? "text here" : "text", id: from && wanted && from.id === wanted.id ? "here" : null }, marked(points.slice(start, end).join(""), mentions));
   });
   const facts = Object.entries(each.metadata);
+  const leftOut = each.left_out || []; // a page in one file has none
   return {
     title: each.title || each.id,
     ready: () => { const here = document.getElementById("here"); if (here) here.scrollIntoView({ block: "center" }); },
@@ -25,7 +26,7 @@ export async function viewDocument({ id, query }) {
       h("h1", {}, each.title || each.id),
       h("p", { class: "facts" }, each.title && each.title !== each.id ? `${each.id} · ` : "", count(each.passages.length, "passage"), facts.map(([name, value]) => ` · ${name}: ${value}`)),
       h("div", { class: "document" }, blocks),
-      each.left_out.length ? h("details", {}, h("summary", {}, `${count(each.left_out.length, "line")} left out: menus, links, notices`), h("p", { class: "text" }, each.left_out.join("\n"))) : null,
+      leftOut.length ? h("details", {}, h("summary", {}, `${count(leftOut.length, "line")} left out: menus, links, notices`), h("p", { class: "text" }, leftOut.join("\n"))) : null,
       each.questions.length ? section("Questions that lead here", h("ul", { class: "plain" }, each.questions.map((one) => questionRow(one)))) : null,
       wanted ? h("p", {}, h("a", { href: link("document", each.id) }, "Without the mark")) : null),
   };
