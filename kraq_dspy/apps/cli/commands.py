@@ -39,7 +39,6 @@ from kraq_dspy.apps.cli.tables import TABLES, judges, table
 from kraq_dspy.apps.cli.tables import list_ as list_tables
 from kraq_dspy.apps.cli.train import drafter, generator, pairs
 from kraq_dspy.errors import did_you_mean
-from kraq_dspy.eval.papers import papers_tables
 
 Command = Callable[..., Any]
 
@@ -49,6 +48,8 @@ class TableGroup(TyperGroup):
     `kraq eval my.toml` are `kraq eval table kraq-2` and `kraq eval table my.toml`."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # typer's click is a package of its own
+        from kraq_dspy.eval.papers import papers_tables  # with DSPy, for which help need not wait
+
         if args and (args[0] in TABLES or args[0].endswith(".toml") or args[0] in papers_tables()):
             args = ["table", *args]
         elif args and args[0] not in self.commands and (args[0].endswith(".kraq") or Path(args[0]).is_dir()):
