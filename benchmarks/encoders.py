@@ -1,0 +1,84 @@
+"""What another sentence encoder finds, and what it costs to index and to ask.
+
+    OMP_NUM_THREADS=1 python -m benchmarks.encoders --data ../shared/data --set hotpotqa minilm bge-small arctic-m
+
+Recall at 5 and 10 passages of `dense` and `adaptive` with each encoder, on one clean set (`default_program.sample`),
+whose graph is the embedded model's; differences from the first encoder are paired, with 95 % bootstrap intervals.
+Seconds are those of the encoder alone for all passages, and of a question asked by itself, its encoding included.
+"""
+
+import argparse
+import time
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.default_program import sample
+from kraq_dspy.eval.datasets import load_dataset
+from kraq_dspy.eval.metrics.retrieval import recall_at_k
+from kraq_dspy.eval.statistics import bootstrap_difference
+from kraq_dspy.eval.tables.data import prepare_index
+from kraq_dspy.models.embedders import load_embedder
+from kraq_dspy.settings import EncoderSettings, Settings
+from kraq_dspy.workspace import Workspace
+
+RETRIEVERS = ("dense", "adaptive")
+BUDGETS = (5, 10)
+Column = tuple[str, int]
+"""A retriever and a number of passages."""
+
+
+def measure(
+    name: str, dataset_name: str, data: Path, out: Path, questions: int, passages: int
+) -> tuple[dict[Column, list[float]], list[str]]:
+    """A recall for each question, by column; and the seconds as cells."""
+    dataset = sample(load_dataset(dataset_name, data), questions, passages)
+    settings = Settings(encoder=EncoderSettings(name))
+    embedder = load_embedder(settings.encoder)
+    texts = [f"{document.title}\n{document.text}" for document in dataset.documents]
+    started = time.perf_counter()
+    embedder.encode_passages(texts)
+    cells = [f"{len(texts):,}", f"{time.perf_counter() - started:.0f} s"]
+    index = prepare_index(dataset, out / name / "indexes", settings, embedder)
+    scores: dict[Column, list[float]] = {}
+    with Workspace.open(index.path, embedder=embedder) as space:
+        for retriever in RETRIEVERS:
+            retrieve, seconds = space.retriever(retriever), []
+            for example in dataset.examples:
+                started = time.perf_counter()
+                hits = retrieve(example.question, max(BUDGETS))
+                seconds.append(time.perf_counter() - started)
+                found = [hit.chunk.document_id for hit in hits]
+                for k in BUDGETS:
+                    recall = recall_at_k(example.supporting_ids, found[:k], None)
+                    scores.setdefault((retriever, k), []).append(recall)
+            cells.append(f"{1000 * np.median(seconds):.0f} ms")
+    return scores, cells
+
+
+def _cell(scores: list[float], first: list[float]) -> str:
+    if scores is first:
+        return f"{np.mean(scores):.3f}"
+    difference = bootstrap_difference(scores, first)
+    return f"{np.mean(scores):.3f} ({difference.estimate:+.3f} [{difference.low:+.3f}, {difference.high:+.3f}])"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("encoders", nargs="+")
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--out", type=Path, default=Path("runs/encoders"))
+    parser.add_argument("--set", default="hotpotqa")
+    parser.add_argument("--questions", type=int, default=100)
+    parser.add_argument("--passages", type=int, default=2000, help="A larger corpus is cut to half of this.")
+    args = parser.parse_args()
+    first: dict[Column, list[float]] | None = None
+    for name in args.encoders:
+        scores, cells = measure(name, args.set, args.data, args.out, args.questions, args.passages)
+        first = first or scores
+        recalls = [_cell(scores[column], first[column]) for column in scores]
+        print(f"| {args.set} | {name} | {' | '.join(recalls + cells)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
