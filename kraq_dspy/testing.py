@@ -142,7 +142,7 @@ def check_program(program: dspy.Module, question: str) -> None:
     hits = prediction.get("hits")
     _require(
         isinstance(hits, list | tuple) and all(isinstance(hit, Hit) for hit in hits),
-        "returns a prediction with `hits`, its evidence (kraq_dspy.Hit)",
+        "returns a prediction with `hits`, its evidence (kraq_dspy.extend.Hit)",
     )
     changed = {name for name, value in vars(program).items() if name not in before or before[name] is not value}
     _require(not changed - {"history"}, f"does not change itself while it answers (it changed {sorted(changed)})")

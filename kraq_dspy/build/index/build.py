@@ -93,7 +93,7 @@ def build_index(
         lm: the model that does all the work. Without it and `models`, it is the one of `dspy.context` or
             `dspy.configure`, then the one that the settings name, then the embedded one.
         models: models by role, as `{"extractor": lm}`.
-        embedder: a `kraq_dspy.Embedder` or `dspy.Embedder` in place of the one that the settings name.
+        embedder: a `kraq_dspy.extend.Embedder` or `dspy.Embedder` in place of the one that the settings name.
         kraq: the pipeline to run, such as an optimized one.
         progress: is told how the build goes; a notebook shows it unless another is given.
         program_states: files of `kraq optimize` for the steps; what they change is asked anew.

@@ -78,7 +78,7 @@ def as_embedder(embedder: EmbedderLike) -> Embedder:
     if lacking:
         raise TypeError(
             f"embedder is {embedder!r:.80} ({type(embedder).__name__}), without {', '.join(lacking)}; expected a "
-            "kraq_dspy.Embedder or a dspy.Embedder."
+            "kraq_dspy.extend.Embedder or a dspy.Embedder."
         )
     return cast(Embedder, embedder)
 

@@ -15,7 +15,7 @@ from kraq_dspy.programs.retrievers.hits import RetrievalRequest, RetrievingModul
 from kraq_dspy.records import Chunk, Hit, content_id
 
 OPTIONS = ("k", "exclude", "filters", "vector")
-EXPECTED = "hits (kraq_dspy.Hit), texts, or an object with `passages`"
+EXPECTED = "hits (kraq_dspy.extend.Hit), texts, or an object with `passages`"
 
 
 def as_retriever(source: Any) -> Retriever:

@@ -65,7 +65,7 @@ class Corpus(SharedByCopies):
     """Texts to retrieve from, in memory.
 
     corpus = kraq_dspy.Corpus.from_texts(["The Rhine is a river.", ...])
-    program = kraq_dspy.CombinedRetrieveRAG(corpus.retriever, ["Which rivers are there?", ...])
+    program = kraq_dspy.programs.CombinedRetrieveRAG(corpus.retriever, ["Which rivers are there?", ...])
     """
 
     def __init__(self, documents: Sequence[Document], embedder: Embedder, settings: ChunkSettings) -> None:

@@ -56,7 +56,7 @@ def test_an_index_is_built_and_opened_with_it_and_not_with_another(tmp_path: Pat
 
 def test_what_is_no_encoder_is_named_with_what_it_lacks() -> None:
     nonsense: Any = letters
-    with pytest.raises(TypeError, match=r"embedder is .*function.*without name.*expected a kraq_dspy\.Embedder"):
+    with pytest.raises(TypeError, match=r"embedder is .*function.*without name.*expected a kraq_dspy.extend.Embedder"):
         as_embedder(nonsense)
 
 

@@ -79,7 +79,7 @@ def test_a_retriever_of_this_library_stays_what_it_is(library: Library) -> None:
         ("a text", r"'wrong' returned str \('a text'\); expected a list of hits"),
         (None, r"returned NoneType \(None\)"),
         ({"a": 1}, r"returned dict"),
-        ([1], r"returned a list with int \(1\); expected hits \(kraq_dspy.Hit\), texts"),
+        ([1], r"returned a list with int \(1\); expected hits \(kraq_dspy.extend.Hit\), texts"),
     ],
 )
 def test_a_reply_that_is_no_list_of_hits_or_texts_is_refused_at_the_first_question(reply: object, message: str) -> None:
