@@ -12,8 +12,8 @@ import time
 from pathlib import Path
 
 import numpy as np
+from default_program import sample
 
-from benchmarks.default_program import sample
 from kraq_dspy.eval.datasets import load_dataset
 from kraq_dspy.eval.metrics.retrieval import recall_at_k
 from kraq_dspy.eval.statistics import bootstrap_difference

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,7 @@ SECTIONS = {
     "Descaling with Lime Away": "Lime makes the Aqua Kettle slow. Fill it with Lime Away, and boil it.",
     "Choosing degrees Celsius": "In the Aqua App, choose 70 or 80 degrees Celsius. Green Tea wants 80.",
 }
-ASKED = [
+ASKED: list[dict[str, Any]] = [
     {"id": "alexa", "question": "How do I connect Amazon Alexa?", "answerable": True},
     {"id": "70", "question": "Can the kettle boil water to 70 degrees Celsius?", "answerable": "yes"},
     {"id": "lime", "question": "How do I descale the kettle?"},

@@ -202,8 +202,7 @@ def test_a_reply_that_drips_never_ends_or_bursts_is_given_up(poets: Path, write:
     body = {"question": "Who wrote Don Juan?", "program": "traditional", "stream": stream}
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with server(write) as url:
-        limits = {"reply_s": 1.0, "reply_mb": 4, "retries": 0}
-        lm = make_lm(RoleSettings(model="hosted_vllm/m", api_base=url, **limits))
+        lm = make_lm(RoleSettings("hosted_vllm/m", api_base=url, reply_s=1.0, reply_mb=4, retries=0))
         with application(poets, lm) as app, TestClient(app, base_url="http://localhost") as client:
             started = time.monotonic()
             answer = client.post("/api/ask", json=body)

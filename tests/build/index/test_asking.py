@@ -1,5 +1,6 @@
 """Every community asks about a heading of its own; one without a summary asks, too, where its heading announces one."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from dspy.utils import DummyLM
@@ -16,7 +17,7 @@ PASSAGES = {
 }
 
 
-def passages_of(chunk_ids: tuple[str, ...]) -> list[str]:
+def passages_of(chunk_ids: Sequence[str]) -> list[str]:
     return [PASSAGES[id] for id in chunk_ids]
 
 

@@ -45,7 +45,7 @@ def test_what_one_run_rephrased_the_next_finds(phrasings: Phrasings) -> None:
     def refuse(*_: Any, **__: Any) -> dspy.Prediction:
         raise AssertionError("asked again")
 
-    again._rephrase = refuse  # type: ignore[assignment]
+    again.rephrase = refuse  # type: ignore[assignment]
     assert again.of([ASKED], "free", 2) == first
 
 
