@@ -1,6 +1,6 @@
 """What another sentence encoder finds, and what it costs to index and to ask.
 
-    OMP_NUM_THREADS=1 python -m benchmarks.encoders --data ../shared/data --set hotpotqa minilm bge-small arctic-m
+    OMP_NUM_THREADS=1 python benchmarks/encoders.py --data ../shared/data --set hotpotqa minilm bge-small arctic-m
 
 Recall at 5 and 10 passages of `dense` and `adaptive` with each encoder, on one clean set (`default_program.sample`),
 whose graph is the embedded model's; differences from the first encoder are paired, with 95 % bootstrap intervals.
