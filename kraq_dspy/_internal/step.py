@@ -130,8 +130,13 @@ def raise_if_final(error: BaseException) -> None:
         cause = cause.__cause__
 
 
+def without_advice(error: BaseException) -> str:
+    """The error's message without the general advice that DSPy's errors of models end with ("To fix: ...")."""
+    return re.split(r"\n\s*To fix:", str(error))[0].strip()
+
+
 def in_one_line(error: BaseException) -> str:
-    return " ".join(f"{type(error).__name__}: {error}".split())
+    return " ".join(f"{type(error).__name__}: {without_advice(error)}".split())
 
 
 def log_failure(logger: logging.Logger, what: str, error: BaseException) -> None:

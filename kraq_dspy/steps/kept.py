@@ -18,6 +18,7 @@ from typing import Any, Protocol, TypeVar
 import dspy
 
 from kraq_dspy._internal.options import type_adapter
+from kraq_dspy._internal.step import without_advice
 from kraq_dspy.asset.store.results import ResultStore
 from kraq_dspy.errors import KraqError, ModelError
 from kraq_dspy.models.lms.adapter import ADAPTER, possible_forms
@@ -139,7 +140,7 @@ async def map_kept(
 
 def reason_of(error: Exception) -> str:
     """The error's class and message as the reason of a failure; of a long message, its beginning and its end."""
-    reason = f"{type(error).__name__}: {error}".strip()
+    reason = f"{type(error).__name__}: {without_advice(error)}".strip()
     half = LONGEST_REASON // 2
     return reason if len(reason) <= LONGEST_REASON else f"{reason[:half]} […] {reason[-half:]}"
 

@@ -6,7 +6,7 @@ import pytest
 
 from kraq_dspy.errors import BudgetExceededError, ModelError
 from kraq_dspy.steps.direct import Item
-from kraq_dspy.steps.kept import GIVE_UP_AFTER, StageFailures, map_kept
+from kraq_dspy.steps.kept import GIVE_UP_AFTER, StageFailures, map_kept, reason_of
 
 
 class Shelf:
@@ -100,3 +100,8 @@ def test_one_success_before_them_keeps_the_run_going() -> None:
 def test_a_short_run_that_only_failed_ends_with_one_message() -> None:
     with pytest.raises(ModelError, match=r"All 2 words failed .* run the same command again: what was done is kept"):
         mapped(Shelf(), items("bad1", "bad2"), [])
+
+
+def test_a_reason_leaves_out_the_advice_that_follows_an_error_of_dspy() -> None:
+    error = ModelError("[openai/x] Rate limit reached (429)\n\n  To fix:\n    - Wait a moment and retry")
+    assert reason_of(error) == "ModelError: [openai/x] Rate limit reached (429)"

@@ -36,6 +36,10 @@ IMPORTANCE = re.compile(r"^\d+: ")
 
 Similar = Callable[[str, Sequence[str]], Sequence[float]]
 """Similarities of a question to texts; the encoder's cosines, or zeros without one."""
+OFFICE = re.compile(
+    r"^(?:(?:Vice |Prime )?(?:President|Minister)|King|Queen|Prince|Princess|Emperor|Pope|Saint|Sir|Lord|Lady|Dr|"
+    r"Professor|Senator|Governor|Mayor|General|Colonel|Captain|Admiral|Judge|Justice|Bishop|Chancellor)\.? (?=\S+ \S)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +187,12 @@ def _span(question: str, support: list[Evidence]) -> str:
     new = (
         name for name in plain if kind and name.lower() not in lowered and not set(re.split(r"[\s-]", name)) & NO_NAMES
     )
-    return next((name for name in new if kind_of(name, text) == kind and (kind == "place" or " " in name)), "")
+    return next((name for name in new if _kind(name, text) == kind and (kind == "place" or " " in name)), "")
+
+
+def _kind(name: str, text: str) -> str:
+    """What kind of thing a name is; one that begins with an office ("President John F. Kennedy") is a person's."""
+    return kind_of(OFFICE.sub("", name), text)
 
 
 def _number(question: str, things: str, texts: Sequence[str]) -> str:
