@@ -30,6 +30,7 @@ from rich.table import Table
 from stand_in import machine
 
 import kraq_dspy.signatures
+from kraq_dspy.eval.papers import setups
 from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.models.lms.kraq_lm import KraqLM
 from kraq_dspy.models.lms.roles import make_lm
@@ -61,6 +62,9 @@ def main() -> None:
     parser.add_argument("--name", help="of the model in the table; --lm without its folder where not given")
     parser.add_argument("--form", choices=list(FORMS), action="append", help="both where not given")
     parser.add_argument("--signature", action="append", help="these alone")
+    parser.add_argument(
+        "--paper", choices=sorted(setups()), help="ask with the instructions that `--paper` sets for it"
+    )
     parser.add_argument("--most", type=int, default=20, help="inputs of each signature")
     parser.add_argument("--longest", type=int, default=10**9, help="characters of an input; longer ones are left out")
     parser.add_argument("--max-tokens", type=int, default=1000)
@@ -95,7 +99,7 @@ def ask_all(options: Any) -> None:
 
         def ask(question: tuple[type[dspy.Signature], Row], lm: KraqLM = lm, form: str = form) -> None:
             signature, inputs = question
-            row = {"signature": signature.__name__, "model": name, "form": form, "inputs": inputs}
+            row = {"signature": signature.__name__, "model": name, "form": form_of(form, options), "inputs": inputs}
             row |= asked(signature, inputs, lm)
             with lock, options.replies.open("a", encoding="utf-8") as lines:
                 lines.write(json.dumps(row, ensure_ascii=False) + "\n")
@@ -104,13 +108,20 @@ def ask_all(options: Any) -> None:
             (signature, inputs)
             for signature, inputs in questions(options)
             if form == "free" or is_typed(annotations(signature))  # text alone is asked for in the same way
-            if key_of({"signature": signature.__name__, "model": name, "form": form, "inputs": inputs}) not in done
+            if key_of(
+                {"signature": signature.__name__, "model": name, "form": form_of(form, options), "inputs": inputs}
+            )
+            not in done
         ]
         with ThreadPoolExecutor(options.concurrency) as pool:
             for number, _ in enumerate(pool.map(ask, todo), 1):
                 if number % 10 == 0 or number == len(todo):
                     print(f"{name} {form}: {number} of {len(todo)}", flush=True)
         lm.engine.close()
+
+
+def form_of(form: str, options: Any) -> str:
+    return f"{form}, {options.paper}" if options.paper else form
 
 
 def asked(signature: type[dspy.Signature], inputs: Row, lm: KraqLM) -> Row:
@@ -223,8 +234,14 @@ def questions(options: Any) -> Iterator[tuple[type[dspy.Signature], Row]]:
             continue
         if len(json.dumps(row["inputs"])) > options.longest:
             continue
+        signature = getattr(kraq_dspy.signatures, name)
+        if options.paper:
+            if name not in setups()[options.paper].prompts:
+                continue
+            signature = signature.with_instructions(setups()[options.paper].prompts[name])
+            signature.__name__ = name  # DSPy calls every changed signature StringSignature
         counts[name] += 1
-        yield getattr(kraq_dspy.signatures, name), row["inputs"]
+        yield signature, row["inputs"]
 
 
 def typed(signature: type[dspy.Signature], inputs: Row) -> Row:

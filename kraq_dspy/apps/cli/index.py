@@ -75,7 +75,7 @@ def index(
     if not json:
         listed = [(command("questions", out), "bold"), " or "] if report.counts.get("questions") else []
         say("Try: ", *listed, (command("ask", out, "YOUR QUESTION"), "bold"))
-        if told:
+        if told and report.counts.get("questions"):
             say(told)
 
 

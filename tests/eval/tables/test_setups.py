@@ -1,9 +1,11 @@
 """What `--paper` sets: settings and instructions that there are, given to programs, and told in the report."""
 
 import dataclasses
+from typing import Any
 
 import dspy
 import pytest
+from dspy.utils.callback import BaseCallback
 
 import kraq_dspy.signatures
 from kraq_dspy.apps.cli.tables import read
@@ -67,3 +69,23 @@ def test_a_run_begins_its_report_with_the_setup_or_with_what_it_lacks(toy: Toy) 
     assert "--paper" in setup_lines(plain)["as in the paper"]
     assert "embedded for GPT-4o (rewriter, judge)" in setup_lines(paper)["in place of the paper's"]
     assert "FindSameQuestion" in setup_lines(paper)["as in the paper"]
+
+
+class Instructions(BaseCallback):  # type: ignore[misc]
+    """The system messages that models were given."""
+
+    def __init__(self) -> None:
+        self.given: set[str] = set()
+
+    def on_lm_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
+        self.given.add(" ".join(inputs["messages"][0]["content"].split()))
+
+
+def test_a_run_asks_the_pipeline_the_programs_and_the_judge_with_the_papers_instructions(toy: Toy) -> None:
+    table = toy.table("combined", metrics=("judge",)).as_in_paper()
+    instructions = Instructions()
+    with dspy.context(callbacks=[instructions]):
+        toy.run(dataclasses.replace(table, systems=table.systems[:1]), limit=1)
+    prompts = setups()["kraq"].prompts
+    for name in ("ExtractElements", "SummarizeCommunity", "GenerateQuestion", "AnswerQuestion", "JudgeAnswer"):
+        assert any(" ".join(prompts[name].split()) in given for given in instructions.given), name

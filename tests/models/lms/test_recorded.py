@@ -22,7 +22,7 @@ RECORDED = Path(__file__).resolve().parents[2] / "recorded"
 
 def _rows() -> list[Any]:
     rows = []
-    for file in sorted(RECORDED.glob("*.jsonl")):
+    for file in sorted((*RECORDED.glob("*.jsonl"), *(RECORDED / "papers").glob("*.jsonl"))):
         for number, line in enumerate(file.read_text("utf-8").splitlines(), 1):
             row = json.loads(line)
             rows.append(pytest.param(file.stem, row, id=f"{file.stem}:{number}:{row['model']}:{row['form']}"))
