@@ -1,4 +1,4 @@
-"""Whether KRAQ questions find more than the default retriever alone: what answers where no program is named.
+"""Measures whether KRAQ questions find more than the default retriever alone, for the choice of the default program.
 
     OMP_NUM_THREADS=1 python benchmarks/default_program.py --data ../shared/data --out runs/default musique popqa
 

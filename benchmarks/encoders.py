@@ -1,4 +1,4 @@
-"""What another sentence encoder finds, and what it costs to index and to ask.
+"""Measures what another sentence encoder finds, and what it costs to index and to ask.
 
     OMP_NUM_THREADS=1 python benchmarks/encoders.py --data ../shared/data --set hotpotqa minilm bge-small arctic-m
 

@@ -282,8 +282,8 @@ def _auc(examples: Sequence[Example], scores: Sequence[float], seed: int) -> Int
 
 
 def _is_unanswerable(example: Example) -> bool:
-    said = str(example.metadata.get("answerable", "")).strip().casefold()
-    return example.type.casefold() in UNANSWERABLE or said in ("false", "no", "0")
+    label = str(example.metadata.get("answerable", "")).strip().casefold()
+    return example.type.casefold() in UNANSWERABLE or label in ("false", "no", "0")
 
 
 def _how(title: str) -> str:

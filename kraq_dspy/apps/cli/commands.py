@@ -169,7 +169,7 @@ def flat(command: Callable[..., Any]) -> Callable[..., Any]:
         return command(**values, **parts)
 
     described: Any = with_groups
-    described.__signature__ = signature.replace(parameters=parameters)
+    described.__signature__ = signature.replace(parameters=parameters)  # typer reads options from the signature
     described.__doc__ = "\n\n".join(" ".join(part.split()) for part in (command.__doc__ or "").split("\n\n"))
     described.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return with_groups

@@ -194,33 +194,35 @@ def _shown(line: str) -> tuple[str, Linked]:
 
 def _boilerplate(lines: Sequence[_Line], repeated: RepeatedLines) -> set[int]:
     """Numbers of the lines to leave out."""
-    seen = [number for number, line in enumerate(lines) if not line.is_blank and not _UNDERLINE.fullmatch(line.shown)]
-    left_out = set(_lists_of_links(lines, seen))
-    left_out |= {number for number in seen if _is_notice(lines[number], repeated)}
-    beside = [number in left_out for number in seen]
-    forwards, backwards = range(len(seen)), range(len(seen) - 1, -1, -1)
+    visible = [
+        number for number, line in enumerate(lines) if not line.is_blank and not _UNDERLINE.fullmatch(line.shown)
+    ]
+    left_out = set(_lists_of_links(lines, visible))
+    left_out |= {number for number in visible if _is_notice(lines[number], repeated)}
+    beside = [number in left_out for number in visible]
+    forwards, backwards = range(len(visible)), range(len(visible) - 1, -1, -1)
     for order in (forwards, backwards):  # what stands behind boilerplate, then before it
         previous = False
         for place in order:
-            line = lines[seen[place]]
+            line = lines[visible[place]]
             if not beside[place] and previous and line.is_short and line.words in repeated:
                 beside[place] = not line.level or order is backwards  # a heading goes with what stands below it
             previous = beside[place]
-    for place in range(1, len(seen) - 1):
-        line = lines[seen[place]]
+    for place in range(1, len(visible) - 1):
+        line = lines[visible[place]]
         between = beside[place - 1] and beside[place + 1]
         if between and (line.is_links or line.words in repeated or (line.is_short and not line.level)):
             beside[place] = True
     level = 1  # that of the next heading which is kept, where nothing stands before it
-    for place in range(len(seen) - 2, 0, -1):
-        line = lines[seen[place]]
+    for place in range(len(visible) - 2, 0, -1):
+        line = lines[visible[place]]
         if beside[place]:
             continue
         if beside[place + 1] and line.is_short and 0 < level <= line.level:
             beside[place] = True  # nothing of its section is left
         else:
             level = line.level
-    return {number for number, is_left_out in zip(seen, beside, strict=True) if is_left_out}
+    return {number for number, is_left_out in zip(visible, beside, strict=True) if is_left_out}
 
 
 def _lists_of_links(lines: Sequence[_Line], seen: Sequence[int]) -> Iterator[int]:

@@ -61,6 +61,7 @@ def own_errors() -> Iterator[None]:
 
 
 _send_stream: ContextVar[Any] = ContextVar("kraq_dspy_send_stream", default=None)
+"""DSPy's stream of the call at work: hidden from DSPy in `around_call`, given to the adopted model in `_unnoticed`."""
 
 
 def adopted(lm: dspy.BaseLM, meter: Meter) -> KraqLM:

@@ -1,4 +1,4 @@
-"""Where no model is configured, `kraq index` takes the small question generator that is there, or says how it comes."""
+"""Without a configured model `kraq index` takes the small question generator that is here, or says how to get it."""
 
 from pathlib import Path
 

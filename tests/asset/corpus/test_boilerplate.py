@@ -130,8 +130,10 @@ def test_pages_that_come_as_rows_or_as_documents_are_cleaned_too(tmp_path: Path)
     pages = [{"id": str(number), "text": f"{page}\nPage {number}."} for number in range(3)]
     documents, _ = load_all(write_rows(tmp_path, "pages.jsonl", *pages))
     assert [document.text for document in documents] == [f"{TEXT}\nPage {number}." for number in range(3)]
-    given = documents_of([Document(row["id"], "", row["text"]) for row in pages], None)
-    assert [document.text for document in given if isinstance(document, Document)] == [one.text for one in documents]
+    in_memory = documents_of([Document(row["id"], "", row["text"]) for row in pages], None)
+    assert [document.text for document in in_memory if isinstance(document, Document)] == [
+        one.text for one in documents
+    ]
 
 
 def test_a_page_that_comes_later_loses_what_was_left_out_of_others() -> None:

@@ -1,4 +1,4 @@
-"""What `--paper` sets: settings and instructions that there are, given to programs, and told in the report."""
+"""`--paper` sets a paper's settings and instructions, sends them to models, and lists them in the report."""
 
 import dataclasses
 from typing import Any
@@ -58,9 +58,9 @@ def test_the_thesis_asks_for_an_explanation_and_the_paper_does_not() -> None:
 
 def test_a_model_of_another_name_stands_in_and_the_papers_own_does_not() -> None:
     models = {"encoder": "hub/nomic-embed-text-v1.5", "answerer": "embedded", "drafter": "embedded"}
-    told = setups()["kraq"].told(models)
-    assert told["in place of the paper's"] == "embedded for Llama-3.1-8B-Instruct (answerer, drafter)"
-    assert "[questions] names = 0" in told["as in the paper"]
+    lines = setups()["kraq"].told(models)
+    assert lines["in place of the paper's"] == "embedded for Llama-3.1-8B-Instruct (answerer, drafter)"
+    assert "[questions] names = 0" in lines["as in the paper"]
 
 
 def test_a_run_begins_its_report_with_the_setup_or_with_what_it_lacks(toy: Toy) -> None:

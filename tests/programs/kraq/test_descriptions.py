@@ -1,4 +1,4 @@
-"""What is said of one thing in several passages becomes one description, by a model where it is long."""
+"""Descriptions of one thing from several passages become one description, by a model where they are long."""
 
 import asyncio
 
@@ -23,8 +23,8 @@ EXTRACTIONS = [
 
 def graph(**resolve: bool) -> Graph:
     settings = Settings(resolve=ResolveSettings(description_tokens=4, semantic=False, **resolve))
-    told = DummyLM({"Ada | met | Charles": {"description": "They met twice."}, "Ada": {"description": "Ada did both."}})
-    with dspy.context(lm=told):
+    lm = DummyLM({"Ada | met | Charles": {"description": "They met twice."}, "Ada": {"description": "Ada did both."}})
+    with dspy.context(lm=lm):
         return asyncio.run(KRAQ(settings).graph(EXTRACTIONS, DirectSteps()))
 
 
