@@ -145,14 +145,12 @@ def asked(signature: type[dspy.Signature], inputs: Row, lm: KraqLM) -> Row:
 
 
 def readable(signature: type[dspy.Signature], reply: str) -> str:
-    """At once, repaired, or no."""
-    if strictly_read(signature, reply):
-        return "at once"
+    """At once, repaired, or no; an empty answer, which DSPy's own adapter takes, is none."""
     try:
         KraqAdapter().parse(signature, reply)
     except AdapterParseError:
         return "no"
-    return "repaired"
+    return "at once" if strictly_read(signature, reply) else "repaired"
 
 
 def strictly_read(signature: type[dspy.Signature], reply: str) -> bool:
