@@ -21,7 +21,7 @@ STATE = "states/1"
 NAMES = (
     *("manifest.json", ".manifest.json.new", "lock", "states", STATE, "draft", "draft.new", "draft/made-as"),
     *("draft/manifest.json", "draft/index.db", "draft/index.db-wal", "draft/vectors/chunks.fresh"),
-    *(f"{STATE}/{name}" for name in ("manifest.json", "index.db", "index.db-wal", "passages.graph", "sizes.json")),
+    *(f"{STATE}/{name}" for name in ("manifest.json", "index.db", "index.db-wal", "passages.graph")),
     *(
         f"{STATE}/{name}"
         for name in ("mentions.rows", "sums.json", "in-use", "raptor.json", "vectors", "vectors/chunks")

@@ -1,12 +1,9 @@
 """Tells what is in an index, at once and without loading any model: `kraq status`."""
 
-import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
 from rich.text import Text
 
 from kraq_dspy.apps.cli.options import IndexDir, Json
@@ -14,14 +11,11 @@ from kraq_dspy.apps.cli.progress import has_tokens, label, models_in_words, show
 from kraq_dspy.apps.cli.terminal import command, counted, grid, note, output, print_json, two_columns
 
 if TYPE_CHECKING:
-    from kraq_dspy.asset.store.index import Index
+    pass
 
 
 def status(
     index_dir: IndexDir,
-    scored: Annotated[
-        bool, typer.Option("--communities", help="Also how good each level's partition is (extra communities).")
-    ] = False,
     json: Json = False,
 ) -> None:
     """What the index holds, what made it, what it took, and what failed."""
@@ -36,7 +30,6 @@ def status(
         usage = index.results.usage()
         merges = Counter(merge.method for merge in index.all(Merge))
         levels, left_out = index.partition_sizes(), index.left_out()
-        scores = _scores(index, levels) if scored else {}
         questions, personal = Counter[int](), {}
         for question in index.all(Question):
             questions[question.level] += question.source == "kraq" and question.duplicate_of is None
@@ -56,7 +49,6 @@ def status(
                 "merges_by_method": merges,
                 "partition_sizes": levels,
                 "questions_by_level": questions,
-                **({"partition_scores": {level: _known(each) for level, each in scores.items()}} if scored else {}),
                 "usage": [{"stage": stage, "model": model, "usage": used} for (stage, model), used in usage.items()],
                 "personal_questions": {id: sorted({one.kind for one in kinds}) for id, kinds in personal.items()},
                 "answers": answers,
@@ -85,10 +77,6 @@ def status(
         sizes = [(level, size, questions.get(level, 0)) for level, size in levels.items()]
         names = ["level", "communities", "new questions"]
         output.print(grid("levels", names, sizes, right=names))
-    if scores:
-        names = ["level", *next(iter(scores.values()))]
-        shown = [(level, *(f"{each[name]:.3f}" for name in names[1:])) for level, each in scores.items()]
-        output.print(grid("partitions", names, shown, right=names))
     if usage:
         with_tokens = has_tokens(model for _, model in usage)
         spent = [(label(stage), model, *usage_cells(used, with_tokens)) for (stage, model), used in usage.items()]
@@ -101,19 +89,6 @@ def status(
             label=counted(len(personal), "question"),
         )
     show_failures(failures, command("status", index_dir, "--json"))
-
-
-def _scores(index: "Index", levels: Iterable[int]) -> dict[int, dict[str, float]]:
-    from kraq_dspy.asset.graph.other_algorithms import score_partition
-    from kraq_dspy.records import Entity, Relationship
-
-    elements = list(index.all(Entity)), list(index.all(Relationship))
-    return {level: score_partition(*elements, index.communities_at(level)) for level in levels}
-
-
-def _known(scores: Mapping[str, float]) -> dict[str, float | None]:
-    """Without what is not defined, which JSON has no word for."""
-    return {name: None if math.isnan(score) else score for name, score in scores.items()}
 
 
 def _change(index_dir: Path) -> str | None:

@@ -1,12 +1,10 @@
-"""Keeps beside an index's database its graph of passages and entities, what its graph was made from, and its sizes.
+"""Keeps beside an index's database its graph of passages and entities, and what its graph was made from.
 
-They are made once by the writer of a state: walks go over the first, with the second a change is followed without
-every extraction being read, and with the third a million records need not be counted.
+They are made once by the writer of a state: walks go over the first, and with the second a change is followed without
+every extraction being read.
 """
 
-import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -22,7 +20,7 @@ from kraq_dspy.asset.store.states import writing_to
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.records import Chunk, Entity, Relationship
 
-GRAPH, MENTIONS, SIZES = "passages.graph", "mentions.rows", "sizes.json"
+GRAPH, MENTIONS = "passages.graph", "mentions.rows"
 _FORM = 1  # to be raised with every change of how mentions are written
 _Ints = NDArray[np.int64]
 
@@ -113,40 +111,3 @@ def _edge_keys(resolved: ResolvedMentions, vertex_of_chunk: _Ints, vertex_of_nam
     one, other = vertex_of_name[links[:, 0]], vertex_of_name[links[:, 1]]
     edges = np.minimum(one, other) * n_vertices + np.maximum(one, other)
     return np.concatenate([distinct(mentions), edges[one != other]])  # many mentions are there twice
-
-
-@dataclass(frozen=True, slots=True)
-class Sizes:
-    """`counts` are those of the records by table name, `partition` the numbers of communities by level, `left_out`
-    those of web pages that lost their boilerplate ("documents") and of its "lines"."""
-
-    counts: dict[str, int]
-    partition: dict[int, int]
-    left_out: dict[str, int]
-
-
-def read_sizes(path: Path | None) -> Sizes | None:
-    """The sizes; None for a state without the file. Raises IndexStateError."""
-    if path is None:
-        return None
-    try:
-        fields = json.loads(path.read_text())
-        partition = {int(level): size for level, size in fields["partition"].items()}
-        return Sizes(dict(fields["counts"]), partition, dict(fields.get("left_out", {})))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise IndexStateError(damage_text(path, str(error))) from error
-
-
-def write_sizes(home: Path, sizes: Sizes) -> None:
-    """Note the sizes in a state. Raises IndexStateError."""
-    with writing_to(home), replaced(home / SIZES) as draft:
-        draft.write_text(json.dumps(asdict(sizes)))
-
-
-def partition_sizes(communities: dict[tuple[int, int], int]) -> dict[int, int]:
-    """The sizes of partitions by level, from the numbers of communities by level and by whether they are leaves, which
-    stand for their entities on all deeper levels too."""
-    return {
-        level: sum(size for (its, is_leaf), size in communities.items() if its == level or (its < level and is_leaf))
-        for level in sorted({level for level, _ in communities})
-    }

@@ -1,6 +1,6 @@
 """Reads and writes the part of an index's records that a change is about, and leaves the rest alone."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from kraq_dspy.asset.store import tables
@@ -20,16 +20,10 @@ class GraphRows:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def change(
-        self,
-        kind: type[R],
-        gone: Iterable[str],
-        records: Iterable[R],
-        before: Callable[[str], str | None] | None = None,
-    ) -> None:
-        """Remove records and put others in their places (`tables.change`), in one transaction."""
+    def change(self, kind: type[R], gone: Iterable[str], records: Iterable[R]) -> None:
+        """Remove records and put others in (`tables.change`), in one transaction."""
         with self._database.writing() as connection:
-            tables.change(connection, table_of(kind), gone, records, before)
+            tables.change(connection, table_of(kind), gone, records)
 
     def remove(self, document_ids: Collection[str], chunk_ids: Collection[str]) -> None:
         """These documents, and these chunks with what was extracted from them, in one transaction."""

@@ -3,7 +3,6 @@
 manifest.json   what it is: schema version, settings, encoder, models
 index.db        SQLite: every record, and the results of language-model calls
 passages.graph  passages and the entities that they name, in arrays
-sizes.json      how many records it has
 mentions.rows   what the graph was made from, for a change to follow
 sums.json       what these files are, to know one that is damaged
 vectors/        `chunks`, `questions` and others, unless a Qdrant server keeps them
@@ -15,7 +14,6 @@ import sqlite3
 import threading
 from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
-from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -26,7 +24,6 @@ from kraq_dspy.asset.store import graph_files, states, tables
 from kraq_dspy.asset.store import manifest as manifests
 from kraq_dspy.asset.store.codec import restored, storable
 from kraq_dspy.asset.store.database import Database
-from kraq_dspy.asset.store.graph_files import SIZES, Sizes, partition_sizes, read_sizes, write_sizes
 from kraq_dspy.asset.store.graph_rows import GraphRows
 from kraq_dspy.asset.store.manifest import Manifest
 from kraq_dspy.asset.store.own_files import FileLock, damaged_files, require_own
@@ -172,7 +169,6 @@ class Index(SharedByCopies):
         for name in self._unsealed():
             self._store(name).seal()
         graph_files.complete_passage_graph(self)
-        write_sizes(self.home, Sizes(self.counts(), self.partition_sizes(), self.left_out()))
         on_server = [store for store in self._stores.values() if isinstance(store, QdrantVectorStore)]
         self._database.stand_alone()
         self._database.close()
@@ -192,10 +188,6 @@ class Index(SharedByCopies):
 
     def __repr__(self) -> str:
         return f"Index({str(self.path)!r})"
-
-    @cached_property
-    def _sizes(self) -> Sizes | None:
-        return read_sizes(self.file(SIZES)) if self._lease.is_constant else None
 
     @property
     def manifest(self) -> Manifest:
@@ -304,14 +296,10 @@ class Index(SharedByCopies):
 
     def counts(self) -> dict[str, int]:
         """Number of records by table name: "documents", "chunks", ..., "failures"."""
-        if self._sizes is not None:
-            return dict(self._sizes.counts)
         return {table.name: self.count(kind) for kind, table in TABLES.items()}
 
     def left_out(self) -> dict[str, int]:
         """How many "documents" are web pages without their boilerplate, and how many "lines" that was."""
-        if self._sizes is not None:
-            return dict(self._sizes.left_out)
         with self._database.reading() as connection:
             documents, lines = connection.execute(
                 "SELECT count(*), coalesce(sum(json_array_length(data, '$.left_out')), 0) FROM documents "
@@ -341,10 +329,12 @@ class Index(SharedByCopies):
     def questions(
         self, level: int | None = None, *, source: str | None = None, duplicates: bool = False
     ) -> list[Question]:
-        """Questions of a level and a source, all unless given; those marked as duplicates only if `duplicates`."""
+        """Questions of a level and a source, all unless given, the broadest first; those marked as duplicates only if
+        `duplicates`."""
         columns = {column: value for column, value in (("level", level), ("source", source)) if value is not None}
         where = [f"{column} IS ?" for column in columns] + ([] if duplicates else ["duplicate_of IS NULL"])
-        return list(self._stream(Question, " AND ".join(where), tuple(columns.values())))
+        found = self._stream(Question, " AND ".join(where), tuple(columns.values()))
+        return sorted(found, key=lambda question: question.level)
 
     def communities_at(self, level: int) -> list[Community]:
         """The partition of all entities at a level: its communities, and the leaves of the broader levels."""
@@ -359,13 +349,16 @@ class Index(SharedByCopies):
 
     def partition_sizes(self) -> dict[int, int]:
         """How many communities `communities_at` finds at each level, broadest first."""
-        if self._sizes is not None:
-            return dict(self._sizes.partition)
-        return partition_sizes(self.tally(Community, "level", "is_leaf"))
+        counts = self.tally(Community, "level", "is_leaf")  # leaves stand for their entities on deeper levels, too
+        return {
+            level: sum(n for (its, is_leaf), n in counts.items() if its == level or (its < level and is_leaf))
+            for level in sorted({level for level, _ in counts})
+        }
 
     def deepest_level(self) -> int:
         """The level of the narrowest communities; -1 where there are none."""
-        return max(self.partition_sizes(), default=-1)
+        with self._database.reading() as connection:
+            return int(connection.execute("SELECT coalesce(max(level), -1) FROM communities").fetchone()[0])
 
     def graph(self) -> "networkx.MultiDiGraph":
         """Entities as nodes by id, relationships as edges keyed by id, with the records' fields as attributes.

@@ -14,7 +14,7 @@ from kraq_dspy.consent import bare_address
 from kraq_dspy.errors import ConfigError, IndexStateError
 from kraq_dspy.settings import Settings, settings_from_dict
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 MANIFEST = "manifest.json"
 
 

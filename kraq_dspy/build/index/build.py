@@ -178,10 +178,6 @@ class Builder:
             from kraq_dspy.steps.ray import require_ray
 
             require_ray()
-        if settings.communities.algorithm != "leiden":
-            from kraq_dspy.asset.graph.other_algorithms import require_algorithm
-
-            require_algorithm(settings.communities.algorithm)
         if (embedder_like := options.get("embedder")) is None:
             settings = dataclasses.replace(settings, encoder=resolve_encoder(settings.encoder))
             embedder = load_embedder(settings.encoder)

@@ -143,7 +143,7 @@ def _later(chunks: Iterable[Chunk], settings: Settings, paid: Mapping[str, Usage
     thousands = sum(chunk.n_tokens for chunk in chunks) / 1000
     resolve = settings.resolve
     for stage, (role, rate, prompt, reply) in _LATER.items():
-        asks_about_names = (resolve.acronyms or resolve.confirm) and _model(role, settings) != "embedded"
+        asks_about_names = resolve.acronyms and _model(role, settings) != "embedded"
         is_asked = stage != "confirm" or asks_about_names
         calls = max(0, round(thousands * rate * is_asked) - paid.get(stage, Usage()).calls)
         yield _priced(stage, role, settings, calls, calls * prompt, calls * reply, (_LEAST, _MOST))

@@ -11,13 +11,12 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from itertools import groupby, pairwise
+from itertools import groupby
 from operator import itemgetter
 
 from kraq_dspy.asset.graph.build import Graph, ResolvedMentions
 from kraq_dspy.asset.graph.change import GraphChange, keeps_order
 from kraq_dspy.asset.graph.communities import drift, find_communities
-from kraq_dspy.asset.graph.numbered_graph import distinct
 from kraq_dspy.asset.store.graph_files import keep_mentions, keep_passage_graph, open_mentions
 from kraq_dspy.build.index.finishing import DRIFT, LOST, BuildParts, Finishing
 from kraq_dspy.errors import IndexStateError, UnknownRecordError
@@ -84,7 +83,8 @@ class Following(Finishing):
         except UnknownRecordError:  # one was lost
             return False
         links = tuple(self._rows.relationships_among(members))
-        claims = tuple(self._rows.claims_about(members))
+        place = {chunk_id: number for number, chunk_id in enumerate(order)}
+        claims = tuple(sorted(self._rows.claims_about(members), key=lambda claim: place[claim.chunk_id]))
         communities = find_communities(entities, links, self._settings.communities, order, self._former)
         self._keep_communities(communities)
         keep_mentions(index, after)
@@ -121,25 +121,9 @@ class Following(Finishing):
         self._rows.change(Entity, change.gone_entities, change.entities)
         self._rows.change(Relationship, change.gone_relationships, change.relationships)
         former = {claim.id for claim in self._rows.claims_of(change.claims)}
-        claims = [claim for of_chunk in change.claims.values() for claim in of_chunk]
-        gone = former.difference(claim.id for claim in claims)
-        self._rows.change(Claim, gone, claims, self._claims_before(change, after).get)
+        self._rows.change(Claim, former, (claim for of_chunk in change.claims.values() for claim in of_chunk))
         if list(index.all(Merge)) != list(after.merges):
             index.replace(Merge, after.merges)
-
-    def _claims_before(self, change: GraphChange, after: ResolvedMentions) -> dict[str, str]:
-        """The id of the claim before each changed one, by its id; none for the first of all."""
-        chunk_ids = after.mentions.chunk_ids
-        numbers = distinct(after.mentions.rows("claims")[:, 3])
-        previous = {chunk_ids[now]: chunk_ids[before] for before, now in pairwise(numbers.tolist())}
-        before: dict[str, str] = {}
-        for chunk_id, claims in change.claims.items():
-            last = previous.get(chunk_id)
-            if claims and last is not None:
-                of_last = change.claims.get(last) or self._rows.claims_of([last])
-                before[claims[0].id] = of_last[-1].id
-            before.update((claim.id, former.id) for former, claim in pairwise(claims))
-        return before
 
     def _keep_communities(self, communities: Sequence[Community]) -> None:
         former = {community.id: community for community in self._former}
@@ -148,7 +132,7 @@ class Following(Finishing):
         places = {id: (level, -size) for level, size, id in self._rows.sizes() if id not in self._gone}
         places.update((community.id, (community.level, -len(community.entity_ids))) for community in communities)
         self._order = sorted(places, key=lambda id: (*places[id], id))
-        self._rows.change(Community, self._gone, changed, _predecessors(self._order).get)
+        self._rows.change(Community, self._gone, changed)
 
     def _documents_of(self, communities: Sequence[Community]) -> Mapping[str, str]:
         return self._rows.documents_of({chunk_id for community in communities for chunk_id in community.chunk_ids})
@@ -171,8 +155,7 @@ class Following(Finishing):
         stale = {community.id for community in self._former} - self._kept.keys()
         stale -= {summary.community_id for summary in summaries}
         ids = (stored | {summary.community_id for summary in summaries}) - stale
-        before = _predecessors([id for id in self._order if id in ids])
-        self._rows.change(Summary, stale & stored, summaries, before.get)
+        self._rows.change(Summary, stale & stored, summaries)
         self._index.results.prune("summarize", ids)
 
     def _keep_questions(self, questions: Sequence[Question]) -> None:
@@ -181,10 +164,9 @@ class Following(Finishing):
         looked_at = {community.id for community in self._former} - self._kept.keys()
         others = (question for question in stored.values() if question.community_id not in looked_at)
         marked = self._marked(in_reading_order([*others, *questions], self._order))
-        before = _predecessors([question.id for question in marked])
         gone = stored.keys() - {question.id for question in marked}
         changed = [question for question in marked if stored.get(question.id) != question]
-        self._rows.change(Question, gone, changed, before.get)
+        self._rows.change(Question, gone, changed)
 
     def _look_for_drift(self, n_links: int, weight: float) -> None:
         """Modularity is measured only where it may have been lost beyond what is reported.
@@ -212,7 +194,3 @@ class Following(Finishing):
 def _is_small(before: Sequence[str], after: Sequence[str]) -> bool:
     differing = len(set(before) ^ set(after))
     return differing <= _SMALL * len(before) and keeps_order(before, after)
-
-
-def _predecessors(ids: Sequence[str]) -> Mapping[str, str]:
-    return {id: before for before, id in pairwise(ids)}

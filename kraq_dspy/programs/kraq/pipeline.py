@@ -11,7 +11,7 @@ import dspy
 from kraq_dspy._internal.concurrency import run_coroutine
 from kraq_dspy.asset.corpus.tokens import count_tokens, truncate_tokens
 from kraq_dspy.asset.graph.build import Graph, ResolvedMentions, apply_descriptions
-from kraq_dspy.asset.graph.candidates import DOUBTFUL, NameCount, grouped, propose_merges
+from kraq_dspy.asset.graph.candidates import NameCount, grouped, propose_merges
 from kraq_dspy.asset.graph.change import GraphChange, graph_change
 from kraq_dspy.asset.graph.communities import find_communities
 from kraq_dspy.asset.graph.elements import GraphView, community_elements
@@ -121,10 +121,9 @@ class KRAQ(SavableModule):
     ) -> Graph:
         """Stage 2: one node per thing, one description per node.
 
-        Names that may mean one thing are put to the model only with `settings.resolve.confirm`, acronyms with
-        `settings.resolve.acronyms`, unless the model is the embedded one. Descriptions of an entity (of a relationship
-        with `settings.resolve.relationships`) are merged by the model only where together they exceed
-        `settings.resolve.description_tokens`. `keep` is shown what `graph_change` takes.
+        Acronyms are put to the model with `settings.resolve.acronyms`, unless it is the embedded one. Descriptions of
+        an entity (of a relationship with `settings.resolve.relationships`) are merged by the model only where together
+        they exceed `settings.resolve.description_tokens`. `keep` is shown what `graph_change` takes.
         """
         mentions = Mentions.of(extractions)
         resolved = ResolvedMentions.of(mentions, await self._resolution(mentions, steps))
@@ -168,15 +167,12 @@ class KRAQ(SavableModule):
 
     async def _resolution(self, mentions: Mentions, steps: Steps) -> Resolution:
         settings, names = self.settings.resolve, mentions.names()
-        embedder = self.embedder if settings.confirm else None  # what meaning alone proposes has to be confirmed
-        methods = set(DOUBTFUL) if settings.confirm else set()
-        if settings.acronyms and steps.model("summarizer", self.confirm) not in ("", EMBEDDED):
-            methods.add("acronym")
         groups = grouped(names)
-        candidates = propose_merges(groups, settings, embedder, mentions.introduced_acronyms(), methods)
+        candidates = propose_merges(groups, mentions.introduced_acronyms(), slips=settings.slips)
         accepted = [candidate for candidate in candidates if candidate.certain]
         uncertain = [candidate for candidate in candidates if not candidate.certain]
-        if uncertain:
+        asks = settings.acronyms and steps.model("summarizer", self.confirm) not in ("", EMBEDDED)
+        if uncertain and asks:
             ends = {end for pair in uncertain for end in (pair.first, pair.second)}
             descriptions = mentions.descriptions(ends)
             shown = {

@@ -11,7 +11,6 @@ from kraq_dspy.asset.graph.change import graph_change, keeps_order
 from kraq_dspy.asset.graph.mentions import Mentions
 from kraq_dspy.asset.graph.resolve import entity_id_of, resolve_entities
 from kraq_dspy.records import ExtractedClaim, ExtractedEntity, ExtractedRelationship, Extraction
-from kraq_dspy.settings import ResolveSettings
 
 NAMES = ["A", "the A", "B", "b's", "C D", "C-D", " ", "Ann Deursen Lee", "Ann Deusen Lee", "UBA", "x"]
 NAMES += ["Universidad Buenos Aires", "Cd", "c d"]
@@ -37,8 +36,8 @@ def extraction(chunk_id: str, rng: random.Random) -> Extraction:
 
 def resolved(mentions: Mentions) -> ResolvedMentions:
     """By what is certain."""
-    names, settings = mentions.names(), ResolveSettings(similarity=0.9)
-    certain = propose_merges(names, settings, introduced=mentions.introduced_acronyms(), doubtful=())
+    names = mentions.names()
+    certain = [one for one in propose_merges(names, mentions.introduced_acronyms()) if one.certain]
     return ResolvedMentions.of(mentions, resolve_entities(names, certain))
 
 

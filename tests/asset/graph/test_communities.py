@@ -230,3 +230,16 @@ def test_the_seed_is_part_of_the_result() -> None:
     links = [replace(link(f"{a:03}", f"{b:03}"), id=str(k)) for k, (a, b) in enumerate(pairs)]
     results = {repr(find_communities(entities, links, CommunitySettings(seed=seed))) for seed in range(4)}
     assert len(results) > 1
+
+
+@pytest.mark.parametrize("algorithm", ["leiden", "louvain", "infomap", "label_propagation"])
+def test_every_algorithm_parts_two_cliques_and_a_loner(algorithm: str) -> None:
+    entities = [entity(name) for name in "ABCDEFGHI"]
+    pairs = [*itertools.combinations("ABCD", 2), *itertools.combinations("EFGH", 2), ("D", "E")]
+    links = [link(a, b) for a, b in pairs]
+    state = random.getstate()
+    settings = CommunitySettings(algorithm=algorithm, max_size=4, seed=1)
+    communities = find_communities(entities, links, settings)
+    assert sorted(members(communities)) == ["ABCD", "EFGH", "I"]
+    assert communities == find_communities(entities[::-1], links[::-1], settings)
+    assert random.getstate() == state

@@ -1,42 +1,15 @@
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from kraq_dspy.asset.store import tables
 from kraq_dspy.asset.store.index import Index
-from kraq_dspy.records import Chunk, Claim, Community, Document, Extraction, content_id
+from kraq_dspy.records import Chunk, Community, Document, Extraction, content_id
 from kraq_dspy.settings import Settings
 
 
 @pytest.fixture
 def index(tmp_path: Path) -> Index:
     return Index.create(tmp_path / "i.kraq", Settings(), encoder_name="none", encoder_dimension=1)
-
-
-def claim(id: str, statement: str = "") -> Claim:
-    return Claim(id, "e", statement, "c")
-
-
-def ids(index: Index) -> str:
-    return "".join(claim.id for claim in index.all(Claim))
-
-
-@pytest.mark.parametrize("first", [0, 1, 2])
-def test_where_there_is_no_room_left_all_get_new_places(
-    index: Index, monkeypatch: pytest.MonkeyPatch, first: int
-) -> None:
-    monkeypatch.setattr(tables, "GAP", 3)
-    index.replace(Claim, [])
-    expected: Sequence[str] = []
-    if first:
-        index.replace(Claim, map(claim, ["0", "1"][:first]))
-        expected = ["0", "1"][:first]
-    for number in range(2, 9):
-        behind = {str(number): expected[0]} if expected else {}
-        index.graph_rows.change(Claim, [], [claim(str(number))], behind.get)
-        expected = [*expected[:1], str(number), *expected[1:]]
-    assert ids(index) == "".join(expected)
 
 
 def test_a_family_is_a_broad_community_with_all_its_parts(index: Index) -> None:

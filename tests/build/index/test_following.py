@@ -20,28 +20,16 @@ from kraq_dspy.build.index.check import check_index, repair_index
 from kraq_dspy.build.index.following import Following
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.programs.kraq.pipeline import KRAQ
-from kraq_dspy.records import (
-    Chunk,
-    Claim,
-    Community,
-    Document,
-    Entity,
-    Extraction,
-    Merge,
-    Question,
-    Relationship,
-    Summary,
-)
-from kraq_dspy.settings import CommunitySettings, ResolveSettings, Settings, SummarySettings
+from kraq_dspy.records import Chunk, Community, Document, Entity, Extraction, Relationship
+from kraq_dspy.settings import CommunitySettings, Settings, SummarySettings
 from kraq_dspy.steps.direct import Done, Item
 from kraq_dspy.steps.kept import StageResults
+from tests.build.small import KINDS
 from tests.conftest import KeywordEmbedder
 
-KINDS = (Document, Chunk, Extraction)
-MADE = (Entity, Relationship, Claim, Merge, Community, Summary, Question)
 PEOPLE = [f"{first} {last}" for first in ("Ada", "Alan", "Grace") for last in ("Byron", "Hopper", "Turing", "Welchman")]
 PEOPLE += ["Ada van Deursen Lee", "Ada van Deusen Lee", "Dollis-Hill", "Dollis Hill"]
-SETTINGS = Settings(communities=CommunitySettings(max_size=4), resolve=ResolveSettings(semantic=False))
+SETTINGS = Settings(communities=CommunitySettings(max_size=4))
 
 
 def document(number: int, version: int = 0) -> Document:
@@ -88,10 +76,9 @@ def orders_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def contents(path: Path) -> dict[str, Any]:
     with Index.open(path) as index:
-        texts = {kind.__name__: sorted(map(repr, index.all(kind))) for kind in KINDS}
-        made = {kind.__name__: list(index.all(kind)) for kind in MADE}
+        records = {kind.__name__: sorted(map(repr, index.all(kind))) for kind in KINDS}
         vectors = {"question vectors": index.question_vectors.ids(), "chunk vectors": index.chunk_vectors.ids()}
-        return {**texts, **made, **vectors, "walks": (index.home / graph_files.GRAPH).read_bytes()}
+        return {**records, **vectors, "walks": (index.home / graph_files.GRAPH).read_bytes()}
 
 
 @pytest.mark.parametrize("seed", range(2))
