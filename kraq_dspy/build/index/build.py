@@ -384,10 +384,6 @@ class Builder:
         if self.was_finished is not None:
             settle_finished(self.parts)
 
-    async def ask(self) -> None:
-        """Questions of all summaries, with their vectors; then the index is complete."""
-        await Finishing(self.parts, self.problems).ask()
-
     def report(self) -> BuildReport:
         added = self.index.count(Document) - self._documents_before + self._removed
         return BuildReport(
