@@ -40,9 +40,7 @@ def optimize(
         Path | None,
         typer.Option("--out", "-o", metavar="FILE", help="Needed: the state to write (.json), for --program-state."),
     ] = None,
-    index: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="For programs.")
-    ] = None,
+    index: Annotated[Path | None, typer.Option(metavar="DIR", help="For programs.")] = None,
     optimizer: Annotated[
         str, typer.Option(help="bootstrap, random-search, mipro, gepa or labeled (DSPy's).")
     ] = "bootstrap",
