@@ -288,7 +288,7 @@ class Workspace:
 
     def load_state(self, program: dspy.Module, state: str | Path) -> None:
         """Put a file of `kraq optimize` into the program. Raises StateError for one that does not fit."""
-        load_state(program, Path(state), embedder=self.embedder)
+        load_state(program, Path(state))
 
     def ask(
         self, question: str, program: dspy.Module | str = DEFAULT_PROGRAM, *, next_questions: int = NEXT

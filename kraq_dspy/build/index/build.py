@@ -192,7 +192,7 @@ class Builder:
         models = as_models(with_lm(given, options.get("lm")), settings, embedder=embedder, meter=Meter(limits))
         kraq = kraq or KRAQ(settings, embedder)
         for state in states:
-            load_state(kraq, Path(state), embedder=embedder)
+            load_state(kraq, Path(state))
         check_steps(kraq)
         index = open_for_build(out, settings, embedder)
         index.own_store = settings.store
