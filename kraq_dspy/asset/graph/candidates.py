@@ -29,7 +29,6 @@ from kraq_dspy.asset.graph.names import (
 
 logger = logging.getLogger(__name__)
 
-METHODS = ("normalised", "lexical", "acronym", "confirmed")  # of `records.Merge`, the surest first
 _MEANINGS = 3  # names that an acronym may stand for
 
 

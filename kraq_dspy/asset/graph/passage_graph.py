@@ -208,31 +208,13 @@ def passage_graph(
         targets.append(max(ends))
         weights.append(weight)
     n_vertices = len(passages) + len(entity)
-    keys = np.asarray(sources) * n_vertices + np.asarray(targets)
-    return of_edges(np.array(passages, "S"), n_vertices, keys, np.asarray(weights))
-
-
-def of_edges(
-    ids: NDArray[np.bytes_],
-    n_vertices: int,
-    keys: NDArray[np.int64],
-    weights: NDArray[np.float64] | None = None,
-) -> PassageGraph:
-    """`ids` sorted; passages are the vertices 0 to `len(ids)`. The key of an edge is `n_vertices` times its lower end,
-    and the other one; it may be there more than once. Edges weigh 1 each where nothing else is said."""
-    if weights is None:
-        keys.sort()
-        first = np.flatnonzero(np.diff(keys, prepend=-1))
-        summed = np.diff(first, append=len(keys)).astype(np.float64)
-        keys = keys[first]
-    else:
-        keys, which = np.unique(keys, return_inverse=True)
-        summed = np.bincount(which, weights, len(keys)).astype(np.float64)
+    keys, which = np.unique(np.asarray(sources) * n_vertices + np.asarray(targets), return_inverse=True)
+    summed = np.bincount(which, np.asarray(weights), len(keys)).astype(np.float64)
     one, other = np.divmod(keys, max(n_vertices, 1))
-    summed[one < len(ids)] = 1  # mentions, however often they are given
+    summed[one < len(passages)] = 1  # mentions, however often they are given
     degrees = np.bincount(one, summed, n_vertices) + np.bincount(other, summed, n_vertices)
     divided = (summed / np.sqrt(degrees[one] * degrees[other])).astype(np.float32)
-    del keys, summed  # each a hundred megabytes among a million passages
+    del keys, which, summed  # each a hundred megabytes among a million passages
     after, before = np.bincount(one, minlength=n_vertices), np.bincount(other, minlength=n_vertices)
     bounds = np.concatenate([[0], np.cumsum(after + before)])
     neighbours, weights_of = np.empty(2 * len(one), np.int32), np.empty(2 * len(one), np.float32)
@@ -241,7 +223,7 @@ def of_edges(
     order = np.argsort(other * n_vertices + one)
     places = bounds[other[order]] + after[other[order]] + _ranks(before)
     neighbours[places], weights_of[places] = one[order], divided[order]
-    return PassageGraph(ids, bounds, neighbours, weights_of, degrees.astype(np.float32))
+    return PassageGraph(np.array(passages, "S"), bounds, neighbours, weights_of, degrees.astype(np.float32))
 
 
 def _rounds() -> Iterator[int]:

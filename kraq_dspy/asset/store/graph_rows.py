@@ -7,7 +7,7 @@ from kraq_dspy.asset.store import tables
 from kraq_dspy.asset.store.codec import restored, storable
 from kraq_dspy.asset.store.database import Database
 from kraq_dspy.asset.store.tables import Record, table_of
-from kraq_dspy.records import Chunk, Claim, Community, Document, Extraction, Relationship
+from kraq_dspy.records import Chunk, Community, Document, Extraction
 
 R = TypeVar("R", bound=Record)
 
@@ -74,20 +74,6 @@ class GraphRows:
         with self._database.reading() as connection:
             sql = "SELECT level, json_array_length(data, '$.entity_ids'), id FROM communities ORDER BY seq"
             yield from connection.execute(sql).fetchall()
-
-    def relationships_among(self, entity_ids: Collection[str]) -> list[Relationship]:
-        links = self._rows(Relationship, "source_id", entity_ids)
-        return [link for _, link in links if link.target_id in entity_ids]
-
-    def claims_about(self, entity_ids: Collection[str]) -> list[Claim]:
-        """In their order."""
-        rows = dict(self._rows(Claim, "entity_id", entity_ids))
-        return [rows[seq] for seq in sorted(rows)]
-
-    def claims_of(self, chunk_ids: Collection[str]) -> list[Claim]:
-        """In their order."""
-        rows = dict(self._rows(Claim, "chunk_id", chunk_ids))
-        return [rows[seq] for seq in sorted(rows)]
 
     def _rows(self, kind: type[R], column: str, values: Collection[str]) -> Iterator[tuple[int, R]]:
         """The records that have one of the values in a column, with their places."""

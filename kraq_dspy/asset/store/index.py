@@ -3,7 +3,6 @@
 manifest.json   what it is: schema version, settings, encoder, models
 index.db        SQLite: every record, and the results of language-model calls
 passages.graph  passages and the entities that they name, in arrays
-mentions.rows   what the graph was made from, for a change to follow
 sums.json       what these files are, to know one that is damaged
 vectors/        `chunks`, `questions` and others, unless a Qdrant server keeps them
 """
@@ -20,10 +19,11 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy.asset.graph.networkx_view import to_networkx
-from kraq_dspy.asset.store import graph_files, states, tables
 from kraq_dspy.asset.store import manifest as manifests
+from kraq_dspy.asset.store import states, tables
 from kraq_dspy.asset.store.codec import restored, storable
 from kraq_dspy.asset.store.database import Database
+from kraq_dspy.asset.store.graph_files import GRAPH, keep_passage_graph
 from kraq_dspy.asset.store.graph_rows import GraphRows
 from kraq_dspy.asset.store.manifest import Manifest
 from kraq_dspy.asset.store.own_files import FileLock, damaged_files, require_own
@@ -168,7 +168,8 @@ class Index(SharedByCopies):
             return
         for name in self._unsealed():
             self._store(name).seal()
-        graph_files.complete_passage_graph(self)
+        if not (self.home / GRAPH).exists():  # it was not made since the index began to change
+            keep_passage_graph(self, self.all(Entity), self.all(Relationship))
         on_server = [store for store in self._stores.values() if isinstance(store, QdrantVectorStore)]
         self._database.stand_alone()
         self._database.close()
@@ -199,7 +200,7 @@ class Index(SharedByCopies):
             raise IndexStateError(f"{str(self.path)!r} was opened for reading. Use Index.open(path, write=True).")
         with self._opening:
             if changes.get("complete") is False:
-                graph_files.forget_passage_graph(self.home)
+                (self.home / GRAPH).unlink(missing_ok=True)
             changed = dataclasses.replace(self._manifest, **{"updated_at": manifests.now(), **changes})
             manifests.write_fields(self.home, manifests.to_fields(changed))
             self._manifest = changed

@@ -1,6 +1,5 @@
 """Leads from chunks to a graph, its communities, their summaries and one question each (KRAQ paper, section 2)."""
 
-import dataclasses
 import logging
 import random
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,7 +11,6 @@ from kraq_dspy._internal.concurrency import run_coroutine
 from kraq_dspy.asset.corpus.tokens import count_tokens, truncate_tokens
 from kraq_dspy.asset.graph.build import Graph, ResolvedMentions, apply_descriptions
 from kraq_dspy.asset.graph.candidates import NameCount, grouped, propose_merges
-from kraq_dspy.asset.graph.change import GraphChange, graph_change
 from kraq_dspy.asset.graph.communities import find_communities
 from kraq_dspy.asset.graph.elements import GraphView, community_elements
 from kraq_dspy.asset.graph.mentions import Mentions
@@ -113,36 +111,17 @@ class KRAQ(SavableModule):
         if ungrounded:
             logger.info("extract: dropped %d elements about names that their passages do not have", ungrounded)
 
-    async def graph(
-        self,
-        extractions: Iterable[Extraction],
-        steps: Steps,
-        keep: Callable[[ResolvedMentions], None] = lambda resolved: None,
-    ) -> Graph:
+    async def graph(self, extractions: Iterable[Extraction], steps: Steps) -> Graph:
         """Stage 2: one node per thing, one description per node.
 
         Acronyms are put to the model with `settings.resolve.acronyms`, unless it is the embedded one. Descriptions of
         an entity (of a relationship with `settings.resolve.relationships`) are merged by the model only where together
-        they exceed `settings.resolve.description_tokens`. `keep` is shown what `graph_change` takes.
+        they exceed `settings.resolve.description_tokens`.
         """
         mentions = Mentions.of(extractions)
-        resolved = ResolvedMentions.of(mentions, await self._resolution(mentions, steps))
-        keep(resolved)
-        graph = resolved.graph()
-        del mentions, resolved  # gives back what they hold before a model is asked
+        graph = ResolvedMentions(mentions, await self._resolution(mentions, steps)).graph()
+        del mentions  # gives back what it holds before a model is asked
         return await self._described(graph, steps)
-
-    async def graph_change(
-        self, before: ResolvedMentions, order: Sequence[str], added: Iterable[Extraction], steps: Steps
-    ) -> tuple[GraphChange, ResolvedMentions]:
-        """Stage 2 after a change: what differs from the graph of `before`, now that the chunks in reading order are
-        `order` and `added` are extractions of the new ones; and what the next change takes."""
-        mentions = before.mentions.changed(order, added)
-        after = ResolvedMentions.of(mentions, await self._resolution(mentions, steps))
-        change = graph_change(before, after)
-        graph = Graph(change.entities, change.relationships, descriptions=change.descriptions)
-        described = await self._described(graph, steps)
-        return dataclasses.replace(change, entities=described.entities, relationships=described.relationships), after
 
     async def _described(self, graph: Graph, steps: Steps) -> Graph:
         """With one description for each entity, and each relationship where that is set, of which too much is said."""

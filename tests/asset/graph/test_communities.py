@@ -164,7 +164,6 @@ from kraq_dspy.settings import CommunitySettings
 from kraq_dspy.asset.graph.build import ResolvedMentions
 from kraq_dspy.asset.graph.mentions import Mentions
 from kraq_dspy.asset.graph.communities import find_communities
-from kraq_dspy.settings import ResolveSettings
 from kraq_dspy.asset.graph.candidates import propose_merges
 from kraq_dspy.asset.graph.resolve import resolve_entities
 from kraq_dspy.records import *
@@ -179,8 +178,8 @@ chunks = [
     for n in range(120)
 ]
 mentions = Mentions.of(chunks)
-certain = [each for each in propose_merges(mentions.names(), ResolveSettings()) if each.certain]
-graph = ResolvedMentions.of(mentions, resolve_entities(mentions.names(), certain)).graph()
+certain = [each for each in propose_merges(mentions.names()) if each.certain]
+graph = ResolvedMentions(mentions, resolve_entities(mentions.names(), certain)).graph()
 found = find_communities(graph.entities, graph.relationships, CommunitySettings(max_size=5))
 print(content_id(repr(graph), repr(found)), len(found))
 """

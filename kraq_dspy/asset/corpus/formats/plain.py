@@ -93,7 +93,7 @@ def split_front_matter(text: str) -> tuple[Metadata, str]:
         return {}, text
     if not isinstance(values, dict) or not any(name in _COMMON or _PLAIN_NAME.fullmatch(str(name)) for name in values):
         return {}, text
-    fields: Metadata = {}
+    fields: dict[str, str | int | float | bool] = {}
     for name, value in values.items():
         if isinstance(value, str):
             fields[str(name)] = _scalar(value.strip())
