@@ -21,7 +21,6 @@ from dspy.clients.backend_selection import CLIENT_KEYS
 from dspy.clients.call_context import adapter_fallback_scope
 from dspy.clients.engines import AsyncLiteLLMEngine, AsyncLM15Engine, LiteLLMEngine, LM15Engine
 from dspy.clients.model_metadata import model_info
-from dspy.primitives.module import set_attribute_by_name
 
 __all__ = [
     "CLIENT_KEYS",
@@ -49,8 +48,6 @@ __all__ = [
     "response_from_dict",
     "response_to_dict",
     "serialize_for_json",
-    "set_attribute_by_name",
-    "thaw",
     "thawed",
 ]
 
@@ -66,8 +63,3 @@ def thawed(program: dspy.Module) -> Iterator[None]:
     finally:
         for part in frozen:
             part._compiled = True
-
-
-def thaw(program: dspy.Module) -> None:
-    """The program itself no longer counts as compiled."""
-    program._compiled = False

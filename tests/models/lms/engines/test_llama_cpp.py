@@ -18,11 +18,9 @@ from kraq_dspy.errors import ModelError
 from kraq_dspy.models.lms.engines import gguf_file
 from kraq_dspy.models.lms.engines.llama_cpp import AsyncLlamaEngine, LlamaCpp, LlamaEngine, shared_model
 from kraq_dspy.models.lms.engines.transformers_engine import TransformersEngine
-from kraq_dspy.models.lms.meter import Meter
 from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.settings import RoleSettings
 from tests.conftest import TinyModels
-from tests.endless_list import endless_list
 
 pytest.importorskip("xllamacpp")
 pytest.importorskip("gguf")
@@ -80,21 +78,6 @@ def test_without_a_temperature_the_likeliest_words_are_written(model: LlamaCpp) 
     assert {engine.complete(ask("the cat", max_tokens=20, temperature=None)).message.text for _ in range(3)} == {
         expected
     }
-
-
-def test_a_list_that_repeats_itself_is_left_and_what_is_behind_it_asked_for(file: Path) -> None:
-    meter = Meter()
-    lm = make_lm(RoleSettings(model=f"gguf/{file}", threads=1), meter=meter)
-
-    async def asked() -> Response:
-        return await lm.async_engine.complete(ask(max_tokens=4000, response_format=endless_list(50)))
-
-    for response in (lm.engine.complete(ask(max_tokens=4000, response_format=endless_list(50))), asyncio.run(asked())):
-        value = json.loads(response.message.text or "")
-        assert (len(value["marks"]) < 30, type(value["fits"])) == (True, bool)
-    assert meter.total().calls == 4  # a list in full takes one
-    lm.engine.close()
-    shared_model.cache_clear()
 
 
 def test_an_adapter_by_name_changes_the_answers_as_it_does_in_torch(
@@ -205,8 +188,7 @@ def test_tokens_are_streamed_as_they_are_written(model: LlamaCpp) -> None:
 def test_no_connection_is_kept_that_the_server_may_end(model: LlamaCpp) -> None:
     list(LlamaEngine(model).stream(ask(max_tokens=4)))
     LlamaEngine(model).complete(ask(max_tokens=4))
-    with model.visit(None) as (clients, _):
-        [url] = clients.sync.config.base_urls.values()
+    [url] = model.clients(None).sync.config.base_urls.values()
     port = urlsplit(url).port
     to_the_server = [one for one in psutil.Process().net_connections("tcp") if one.raddr and one.raddr.port == port]
     assert [one for one in to_the_server if one.status in (psutil.CONN_ESTABLISHED, psutil.CONN_CLOSE_WAIT)] == []
@@ -223,7 +205,7 @@ def test_a_prompt_that_is_too_long_is_named_so(file: Path) -> None:
 def test_ctrl_c_stays_pythons_own(file: Path) -> None:
     """llama.cpp's server takes the signal, and ends the process at the second one."""
     model = LlamaCpp(file, threads=1)
-    model.load(None)
+    model.clients(None)
     for _ in range(3):
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
