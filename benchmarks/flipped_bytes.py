@@ -258,7 +258,6 @@ def attacks(path: Path, n_bytes: int) -> Iterator[tuple[str, Attack, int]]:
     for name in names:
         if name.name != CATALOGUE:  # an index without one is whole
             yield "a file is lost", losing(name), 0
-    yield "a file is lost", losing(state / "in-use"), 0
 
 
 def main() -> None:

@@ -5,9 +5,8 @@ compressed where it is large and no query looks into it; `sum` is the checksum o
 record is read.
 """
 
-import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -188,16 +187,3 @@ def change(connection: sqlite3.Connection, table: Table, gone: Iterable[str], re
     """Remove the records `gone`, and put others in: those that are new come behind all that are there."""
     connection.executemany(f"DELETE FROM {table.name} WHERE id = ?", ((storable(one),) for one in gone))
     connection.executemany(table.upsert(), map(table.row, records))
-
-
-def reading_order(
-    connection: sqlite3.Connection, where: str = "TRUE", values: Sequence[str | bytes] = ()
-) -> dict[str, str]:
-    """Document ids by chunk ids, by document id, then position; of the chunks of which `where` is true."""
-    position = "CASE typeof(data) WHEN 'text' THEN json_extract(data, '$.position') ELSE data END"
-    rows = connection.execute(f"SELECT document_id, {position}, id FROM chunks WHERE {where}", values).fetchall()
-    places = [
-        (restored(document_id), json.loads(restored(at))["position"] if isinstance(at, bytes) else at, restored(id))
-        for document_id, at, id in rows
-    ]
-    return {id: document_id for document_id, _, id in sorted(places)}

@@ -267,10 +267,10 @@ class Builder:
                 raise CorpusError(_NO_TEXT)
             if kept_back := unread(self.index, known_documents, failed):
                 known_documents |= kept_back
-                known_chunks |= self.index.graph_rows.reading_order(kept_back).keys()
+                known_chunks |= self.index.reading_order(kept_back).keys()
             self._forget_others(known_documents, known_chunks)
             return
-        gone = self.index.graph_rows.reading_order(known_documents | set(removed)).keys() - known_chunks
+        gone = self.index.reading_order(known_documents | set(removed)).keys() - known_chunks
         if self.index.count(Chunk) == len(gone):
             raise CorpusError(_NO_TEXT)
         self._forget(set(removed) - known_documents, gone)
@@ -293,7 +293,7 @@ class Builder:
 
     def _store(self, documents: Sequence[Document], chunks: Sequence[Chunk], so_far: Set[str] = frozenset()) -> None:
         """`so_far` are the documents that this build has stored before."""
-        known = self.index.graph_rows.known(Document, [document.id for document in documents]) - so_far
+        known = self.index.known(Document, [document.id for document in documents]) - so_far
         before = {document.id: document for document in self.index.get(Document, sorted(known))}
         changed = [document.id for document in documents if before.get(document.id, document) != document]
         self.index.results.forget_items(changed)
@@ -309,7 +309,7 @@ class Builder:
 
     def _forget(self, document_ids: Set[str], chunk_ids: Set[str]) -> None:
         self._removed += len(document_ids)
-        self.index.graph_rows.remove(document_ids, chunk_ids)
+        self.index.remove(document_ids, chunk_ids)
         forget(self.index, document_ids, chunk_ids)
         self.stale_answers += len(flag_stale(self.index))  # now: an interrupted run must not leave them served
 
@@ -325,7 +325,7 @@ class Builder:
 
     def _embed(self, is_stopped: Callable[[], bool]) -> None:
         store, encode, results = self.index.chunk_vectors, self.embedder.encode_passages, self.index.results
-        again = self.index.graph_rows.known(Chunk, {failure.item_id for failure in results.failures("embed")})
+        again = self.index.known(Chunk, {failure.item_id for failure in results.failures("embed")})
         store.delete(again)
         results.prune("embed", ())
 
@@ -353,7 +353,7 @@ class Builder:
         async for batch in abatches(self.kraq.extractions(chunks, self.steps, total=len(ids)), _BATCH):
             self.index.add(batch)
         failed = {failure.item_id for failure in self.index.results.failures("extract")}
-        if not self.index.graph_rows.known(Extraction, failed):  # what failed is new, and tried again, not being there
+        if not self.index.known(Extraction, failed):  # what failed is new, and tried again, not being there
             self.steps.settle("extract", stage)
         self.progress.finish("extract")
 

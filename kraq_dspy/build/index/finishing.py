@@ -77,7 +77,7 @@ class Finishing:
 
     async def finish(self) -> None:
         """Lead the build from extractions to questions."""
-        await self._finish(await self._make_graph())
+        await self.finish_from(await self._make_graph())
 
     async def _make_graph(self) -> Graph:
         self._progress.start("graph", None)
@@ -86,7 +86,8 @@ class Finishing:
         self._index.results.prune("describe", described)
         return graph
 
-    async def _finish(self, graph: Graph) -> None:
+    async def finish_from(self, graph: Graph) -> None:
+        """As `finish`, with the graph of all extractions."""
         index = self._index
         order = list(index.reading_order())
         keep_passage_graph(index, graph.entities, graph.relationships)

@@ -29,7 +29,6 @@ class Following(Finishing):
 
     def __init__(self, parts: BuildParts, problems: list[str]) -> None:
         super().__init__(parts, problems, stable=True)
-        self._rows = parts.index.graph_rows
         self._former: list[Community] = []  # those that are followed
         self._gone: Set[str] = set()  # ids of those of them that are no more
         self._order: list[str] = []  # ids of all communities
@@ -38,7 +37,7 @@ class Following(Finishing):
     async def finish(self) -> None:
         graph = await self._make_graph()
         if not await self.follow(graph):
-            await self._finish(graph)
+            await Finishing(self._parts, self._problems, stable=True).finish_from(graph)
 
     async def follow(self, graph: Graph) -> bool:
         """Whether the change is small enough to be followed, which was done; else nothing was."""
@@ -64,7 +63,7 @@ class Following(Finishing):
         self._keep(Claim, claims, former_claims)
         if list(index.all(Merge)) != list(graph.merges):
             index.replace(Merge, graph.merges)
-        self._former = self._rows.families(touched)
+        self._former = self._index.families(touched)
         members = touched | {entity_id for community in self._former for entity_id in community.entity_ids}
         part = Graph(
             tuple(entity for entity in graph.entities if entity.id in members),
@@ -93,19 +92,19 @@ class Following(Finishing):
 
     def _keep(self, kind: type[R], records: Sequence[R], former: Iterable[R]) -> None:
         gone = {record.id for record in former}.difference(record.id for record in records)
-        self._rows.change(kind, gone, records)
+        self._index.change(kind, gone, records)
 
     def _keep_communities(self, communities: Sequence[Community]) -> None:
         former = {community.id: community for community in self._former}
         changed = [community for community in communities if former.get(community.id) != community]
         self._gone = former.keys() - {community.id for community in communities}
-        places = {id: (level, -size) for level, size, id in self._rows.sizes() if id not in self._gone}
+        places = {id: (level, -size) for level, size, id in self._index.community_sizes() if id not in self._gone}
         places.update((community.id, (community.level, -len(community.entity_ids))) for community in communities)
         self._order = sorted(places, key=lambda id: (*places[id], id))
-        self._rows.change(Community, self._gone, changed)
+        self._index.change(Community, self._gone, changed)
 
     def _documents_of(self, communities: Sequence[Community]) -> Mapping[str, str]:
-        return self._rows.documents_of({chunk_id for community in communities for chunk_id in community.chunk_ids})
+        return self._index.documents_of({chunk_id for community in communities for chunk_id in community.chunk_ids})
 
     def _untouched(self, communities: Iterable[Community], changed: set[str]) -> dict[str, Summary]:
         """The summaries of those communities that neither changed nor have a changed entity."""
@@ -125,7 +124,7 @@ class Following(Finishing):
         stale = {community.id for community in self._former} - self._kept.keys()
         stale -= {summary.community_id for summary in summaries}
         ids = (stored | {summary.community_id for summary in summaries}) - stale
-        self._rows.change(Summary, stale & stored, summaries)
+        self._index.change(Summary, stale & stored, summaries)
         self._index.results.prune("summarize", ids)
 
     def _keep_questions(self, questions: Sequence[Question]) -> None:
@@ -136,7 +135,7 @@ class Following(Finishing):
         marked = self._marked(in_reading_order([*others, *questions], self._order))
         gone = stored.keys() - {question.id for question in marked}
         changed = [question for question in marked if stored.get(question.id) != question]
-        self._rows.change(Question, gone, changed)
+        self._index.change(Question, gone, changed)
 
     def _look_for_drift(self, graph: Graph, n_links: float, weight: float) -> None:
         """Modularity is measured only where it may have been lost beyond what is reported.

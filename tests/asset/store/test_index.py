@@ -12,7 +12,7 @@ import pytest
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.states import current_home
 from kraq_dspy.errors import EncoderMismatchError, IndexStateError, UnknownRecordError
-from kraq_dspy.records import Chunk, Community, Document, Entity, Failure, Question, Relationship, Summary, content_id
+from kraq_dspy.records import Chunk, Document, Entity, Failure, Question, Relationship, Summary, content_id
 from kraq_dspy.settings import ChunkSettings, Settings
 from tests.asset.store.indexes import chunk, community, make, question
 
@@ -334,13 +334,3 @@ def test_sixteen_threads_read_whole_writes_while_one_writes(index: Index) -> Non
 
     assert states <= set(range(0, 1001, 100))
     assert index.count(Chunk) == 1000
-
-
-def test_records_are_counted_by_the_values_of_columns(index: Index) -> None:
-    assert index.tally(Community, "level") == {}
-    assert index.deepest_level() == -1
-
-    index.add([community("top", 0, ("x",)), community("leaf", 0), community("x", 1), community("y", 1)])
-
-    assert index.tally(Community, "level", "is_leaf") == {(0, 0): 1, (0, 1): 1, (1, 1): 2}
-    assert index.deepest_level() == 1

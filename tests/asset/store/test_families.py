@@ -21,10 +21,10 @@ def test_a_family_is_a_broad_community_with_all_its_parts(index: Index) -> None:
         community("q", 1, "p", "abc", "s"), community("r", 1, "p", "d"), community("s", 2, "q", "ab"),
     ]  # fmt: skip
     index.replace(Community, all_of_them)
-    assert [each.id for each in index.graph_rows.families({"d", "nobody"})] == ["p", "q", "r", "s"]
-    assert [each.id for each in index.graph_rows.families({"e", "a"})] == ["p", "x", "q", "r", "s"]
-    assert [each.id for each in index.graph_rows.families({"nobody"})] == ["y"]
-    assert list(index.graph_rows.sizes())[:2] == [(0, 4, "p"), (0, 1, "x")]
+    assert [each.id for each in index.families({"d", "nobody"})] == ["p", "q", "r", "s"]
+    assert [each.id for each in index.families({"e", "a"})] == ["p", "x", "q", "r", "s"]
+    assert [each.id for each in index.families({"nobody"})] == ["y"]
+    assert index.community_sizes()[:2] == [(0, 4, "p"), (0, 1, "x")]
 
 
 def test_documents_and_chunks_are_looked_up_and_removed_by_their_ids(index: Index) -> None:
@@ -33,14 +33,13 @@ def test_documents_and_chunks_are_looked_up_and_removed_by_their_ids(index: Inde
     index.add(documents)
     index.add(chunks)
     index.add([Extraction(chunks[0].id), Extraction(chunks[1].id)])
-    rows = index.graph_rows
-    assert rows.known(Document, ["a", "x", "caf\udce9"]) == {"a", "caf\udce9"}
-    assert rows.documents_of([chunks[0].id, chunks[5].id, "x"]) == {chunks[0].id: "b", chunks[5].id: "caf\udce9"}
+    assert index.known(Document, ["a", "x", "caf\udce9"]) == {"a", "caf\udce9"}
+    assert index.documents_of([chunks[0].id, chunks[5].id, "x"]) == {chunks[0].id: "b", chunks[5].id: "caf\udce9"}
     expected = [chunks[number].id for number in (3, 2, 1, 0)]
-    assert list(rows.reading_order(["b", "a"])) == expected == list(index.reading_order())[:4]
+    assert list(index.reading_order(["b", "a"])) == expected == list(index.reading_order())[:4]
     assert index.ids(Chunk, without=Extraction) == [chunk.id for chunk in chunks[2:]]
 
-    rows.remove(["b"], [chunks[0].id, chunks[1].id])
+    index.remove(["b"], [chunks[0].id, chunks[1].id])
     assert index.ids(Document) == ["a", "caf\udce9"]
     assert index.ids(Chunk) == [chunk.id for chunk in chunks[2:]]
     assert index.ids(Extraction) == []
