@@ -3,19 +3,17 @@
 In a file the arrays are mapped: to open it takes no time, and processes that read it share its memory.
 """
 
-import math
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kraq_dspy._internal.concurrency import SharedByCopies
-from kraq_dspy._internal.files import replaced
+from kraq_dspy.asset.arrays import map_arrays, write_arrays
 from kraq_dspy.asset.graph.numbered_graph import distinct
 from kraq_dspy.errors import IndexStateError
 
@@ -70,23 +68,20 @@ class PassageGraph(SharedByCopies):
     degrees: NDArray[np.float32]
 
     def save(self, path: Path) -> None:
-        with replaced(path) as draft, open(draft, "wb") as file:
-            for part in (self.ids, self.bounds, self.neighbours, self.weights, self.degrees):
-                np.save(file, part)
+        parts = (self.ids, self.bounds, self.neighbours, self.weights, self.degrees)
+        write_arrays(path, ((part.dtype.str, part.shape, [part]) for part in parts))
 
     @classmethod
     def open(cls, path: Path) -> "PassageGraph":
         """The graph in a file. Raises IndexStateError for a file that is no such graph."""
         try:
-            with open(path, "rb") as file:
-                graph = cls(*(_mapped(path, file) for _ in range(5)))
-        except (OSError, ValueError, TypeError, OverflowError, EOFError, SyntaxError) as error:
+            graph = cls(*map_arrays(path, ("S", "<i8", "<i4", "<f4", "<f4")))
+            n_edges = len(graph.neighbours)
+            fits = len(graph.bounds) == len(graph.degrees) + 1 and len(graph.weights) == n_edges == graph.bounds[-1]
+            if not fits or len(graph.ids) > len(graph.degrees):
+                raise ValueError("its arrays do not fit each other")
+        except (OSError, ValueError, TypeError) as error:
             raise IndexStateError(f"{str(path)!r} is damaged ({error}). {_ADVICE}") from error
-        n_edges = len(graph.neighbours)
-        kinds = [part.dtype.kind for part in (graph.ids, graph.bounds, graph.neighbours, graph.weights, graph.degrees)]
-        fits = len(graph.bounds) == len(graph.degrees) + 1 and len(graph.weights) == n_edges == graph.bounds[-1]
-        if kinds != ["S", "i", "i", "f", "f"] or not fits or len(graph.ids) > len(graph.degrees):
-            raise IndexStateError(f"{str(path)!r} is damaged (its arrays do not fit each other). {_ADVICE}")
         return graph
 
     def knows(self, chunk_ids: Sequence[str]) -> list[bool]:
@@ -245,15 +240,3 @@ def find_ids(ids: NDArray[np.bytes_], some: Sequence[str]) -> list[int]:
     encoded = np.array([one.encode() for one in some], "S")
     places = np.minimum(np.searchsorted(ids, encoded), len(ids) - 1)
     return [int(at) if ids[at] == key else -1 for at, key in zip(places, encoded, strict=True)]
-
-
-def _mapped(path: Path, file: Any) -> Any:
-    """The next of the arrays that were saved one after the other."""
-    np.lib.format.read_magic(file)
-    shape, _, kind = np.lib.format.read_array_header_1_0(file)
-    size = math.prod(shape) * kind.itemsize
-    begin = file.tell()
-    if len(shape) != 1 or kind.hasobject or file.seek(size, 1) > file.seek(0, 2):
-        raise ValueError("an array is longer than the file")
-    file.seek(begin + size)
-    return np.memmap(path, kind, "r", begin, shape) if size else np.zeros(shape, kind)

@@ -293,9 +293,7 @@ class Index(SharedByCopies):
         rows = self._rows_where(Chunk, "id, document_id", "id", chunk_ids)
         return {restored(chunk_id): restored(document_id) for chunk_id, document_id in rows}
 
-    def _rows_where(
-        self, kind: type[Record], columns: str, column: str, values: Collection[str]
-    ) -> Iterator[tuple[Any, ...]]:
+    def _rows_where(self, kind: type, columns: str, column: str, values: Collection[str]) -> Iterator[tuple[Any, ...]]:
         """These columns of the records that have one of the values in a column."""
         with self._database.reading() as connection:
             for some in batches(map(storable, values), _AT_ONCE):

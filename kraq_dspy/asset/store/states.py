@@ -291,14 +291,11 @@ def _copy(home: Path, new: Path, names: Iterable[str]) -> None:
     """All but the database is linked where the file system can: those files are replaced, never changed."""
     (new / VECTORS).mkdir(parents=True)
     for name in names:
-        (shutil.copyfile if name == DATABASE else _link)(home / name, new / name)
-
-
-def _link(source: Path, target: Path) -> None:
-    try:
-        os.link(source, target)
-    except OSError:  # no links on this file system
-        shutil.copyfile(source, target)
+        if name != DATABASE:
+            with suppress(OSError):  # no links on this file system
+                os.link(home / name, new / name)
+                continue
+        shutil.copyfile(home / name, new / name)
 
 
 def _remove(folder: Path) -> None:
