@@ -123,34 +123,16 @@ def list_(
         say("programs failed: ", ", ".join(f"{count:,} {name}" for name, count in failed.most_common()))
 
 
-def show(
-    index_dir: IndexDir,
-    number: Annotated[int, typer.Argument(help="Of the entry; also of one that was removed.")],
-    json: Json = False,
-) -> None:
-    """One entry with all its versions, its sources, and what a program said and saw where it failed."""
+def show(index_dir: IndexDir, number: Annotated[int, typer.Argument(help="Of the entry.")], json: Json = False) -> None:
+    """One entry with its sources, and what a program said and saw where it failed."""
     with reading(index_dir) as entries:
-        history = entries.history(number) if entries else []
-    if not history:
-        see = command("catalogue", "list", index_dir)
-        raise CatalogueError(f"The catalogue has no entry {number}. See them all: {see}")
-    last = history[-1]
+        if not entries:
+            raise CatalogueError(f"The catalogue has no entry {number}: it is empty.")
+        entry = entries.get(number)
     if json:
-        print_json({"entry": last.entry, "removed": last.action == "removed", "history": history})
-        return
-    show_entry(last.entry, removed=last.action == "removed")
-    rows = [
-        (
-            change.entry.version,
-            change.action,
-            change.entry.changed_at,
-            short(change.entry.changed_by, 40),
-            change.entry.status,
-            short(change.entry.answer, 100),
-        )
-        for change in history
-    ]
-    output.print(grid("versions", ("version", "what", "when", "by", "status", "answer"), rows))
+        print_json({"entry": entry})
+    else:
+        show_entry(entry)
 
 
 def approve(index_dir: IndexDir, numbers: Numbers, by: By = None, json: Json = False) -> None:
@@ -461,16 +443,17 @@ def user() -> str:
         return "somebody"
 
 
-def show_entry(entry: "CatalogueEntry", *, removed: bool = False) -> None:
-    """Everything of an entry but its history."""
+def show_entry(entry: "CatalogueEntry") -> None:
+    """Everything of an entry."""
     from kraq_dspy.programs.qa_search.failures import CLASSES, class_of
 
     rows = {
         "question": short(entry.question, 2000),
-        "status": Text("removed", style="red") if removed else Text(entry.status, style=STYLES[entry.status]),
+        "status": Text(entry.status, style=STYLES[entry.status]),
         "answer": printable(entry.answer) or "none yet",
         "sources": short(", ".join(source.document_id for source in entry.sources) or "none", 600),
         "origin": entry.origin + (f", asked {entry.asked} times" if entry.asked else ""),
+        "changed": entry.changed_at + (f" by {short(entry.changed_by, 40)}" if entry.changed_by else ""),
     }
     if name := class_of(entry):
         rows["failed as"] = f"{name}: {CLASSES[name]}"

@@ -269,7 +269,7 @@ ENDPOINTS = declared(Api)
 
 
 REVIEWER = "kraq explore"
-"""Who the history names; a page knows no names."""
+"""Who changed an entry, in its words; a page knows no names."""
 
 
 def catalogue_entries(served: ServedIndex, query: CatalogueQuery) -> dict[str, Any]:
@@ -337,14 +337,5 @@ def _whole(served: ServedIndex, catalogue: Catalogue, number: int) -> dict[str, 
         "sources": [
             {"document_id": each, "title": titles.get(each, each), "state": state}
             for each, state in source_states(served.index, entry).items()
-        ],
-        "history": [
-            {
-                "action": each.action,
-                "version": each.entry.version,
-                "at": each.entry.changed_at,
-                "by": each.entry.changed_by,
-            }
-            for each in catalogue.history(number)
         ],
     }
