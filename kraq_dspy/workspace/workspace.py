@@ -35,8 +35,8 @@ from kraq_dspy.models.embedders.cross_encoder import CrossEncoderReranker
 from kraq_dspy.models.embedders.instructed import load_instructed_embedder
 from kraq_dspy.models.embedders.text_encoder import EmbedderLike, as_embedder
 from kraq_dspy.models.lms.envelope import Flaw, flaws_heard, with_flaws
+from kraq_dspy.models.lms.prompt_scorer import make_prompt_scorer
 from kraq_dspy.models.lms.roles import LanguageModels, ModelsLike, answerer_for, as_models, fill_in, lent, own_adapter
-from kraq_dspy.models.lms.vllm_server import make_prompt_scorer
 from kraq_dspy.ports import Embedder, InstructedEmbedder, PromptScorer, Retriever
 from kraq_dspy.programs.k2rag import Shorten
 from kraq_dspy.programs.retrievers import KnownMetadata, NearestQuestions, QuestionCommunities, SummaryTree

@@ -111,7 +111,6 @@ def test_log_probabilities_agree_with_torch_on_the_same_weights(lm: KraqLM, file
         [{"role": "user", "content": messages[0].text}], tokenize=False, add_generation_prompt=True
     )
     scored = engine.prompt_logprobs([[prompt, ours.message.text or ""]])
-    engine.close()
     theirs = scored[0][1]
     mine = [token.logprob for token in ours.logprobs or ()][: len(theirs)]
     differences = [abs(a - b) for a, b in zip(mine, theirs, strict=True)]

@@ -27,9 +27,7 @@ from kraq_dspy.apps.cli.evaluate import index as eval_index
 from kraq_dspy.apps.cli.evaluate import list_ as list_data
 from kraq_dspy.apps.cli.exchange import export
 from kraq_dspy.apps.cli.index import estimate, index, questions
-from kraq_dspy.apps.cli.lm import check as lm_check
 from kraq_dspy.apps.cli.lm import get
-from kraq_dspy.apps.cli.lm import serve as lm_serve
 from kraq_dspy.apps.cli.mcp import mcp
 from kraq_dspy.apps.cli.optimize import optimize
 from kraq_dspy.apps.cli.precompute import calibrate, precompute
@@ -105,7 +103,7 @@ COMMANDS: dict[str, Sequence[Command | Group]] = {
         Group("eval", EVAL, (eval_index, asked, list_tables, table, judges), TableGroup), report,
         Group("data", "The public data sets of the tables.", (list_data, fetch)), optimize, pairs,
         Group("finetune", "Train a small model for a step (LoRA).", (generator, drafter)),
-        Group("lm", "Bring or check a model; serve those of kraq.toml.", (get, lm_check, lm_serve)),
+        Group("lm", "Small models that run in this process.", (get,)),
     ),
 }  # fmt: skip
 

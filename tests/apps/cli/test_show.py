@@ -71,7 +71,7 @@ def test_marks_of_markdown_are_not_shown(text: str, document: str, expected: str
 
 
 def test_a_reply_that_cannot_be_used_is_no_server_that_is_down() -> None:
-    looping = UnreadableReplyError(AnswerQuestion, "and and and", {}, ["answer: repeats itself"], True)
+    looping = UnreadableReplyError(AnswerQuestion, "and and and", {}, ["answer: repeats itself"])
     message = str(program._of_a_model(looping))
     assert "repeats itself" in message
     assert "server" not in message

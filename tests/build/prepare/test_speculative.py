@@ -8,8 +8,8 @@ import pytest
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.instructed import INSTRUCTED, InstructedRow, InstructedStore
 from kraq_dspy.errors import ConfigError, EncoderMismatchError, IndexStateError, ModelError
+from kraq_dspy.models.lms.prompt_scorer import make_prompt_scorer
 from kraq_dspy.models.lms.roles import as_models
-from kraq_dspy.models.lms.vllm_server import make_prompt_scorer
 from kraq_dspy.ports import Vectors
 from kraq_dspy.programs.speculative.efficient_speculative_rag import EFFICIENT, EfficientSpeculativeRAG
 from kraq_dspy.programs.speculative.scoring import make_scorer

@@ -11,8 +11,9 @@ import asyncio
 import functools
 import itertools
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +25,8 @@ from dspy.lm15 import (
     Response,
     TextPart,
     TokenLogprob,
-    TopLogprob,
     UnsupportedModelError,
     Usage,
-    response_to_events,
 )
 
 from kraq_dspy._internal.concurrency import SharedByCopies, called_once
@@ -41,7 +40,6 @@ from kraq_dspy.models.lms.engines.generation import (
     SchemaGrammars,
     SchemaMask,
     batches_by_tokens,
-    can_hold_to_schemas,
     checked_weights,
     end_tokens,
     pad_token,
@@ -64,18 +62,16 @@ class TransformersEngine(SharedByCopies):
 
     A request for `name` or "transformers/NAME" gets the base model, one for an adapter's name gets the adapter,
     "transformers/NAME#FOLDER" loads the adapter of a folder when it is first asked for, "transformers/NAME#FOLDER@HASH"
-    only if its weights have that hash. `load` and `unload` change the adapters while it runs. Without a temperature the
-    decoding is greedy. Safe for threads; `close` ends the thread that generates.
+    only if its weights have that hash. `load` adds an adapter while it runs. Without a temperature the decoding is
+    greedy. Safe for threads.
 
     Raises MissingExtraError without torch, transformers or, for adapters, peft; ModelError when weights do not load.
     """
 
     supports_function_calling = False
     supports_reasoning = False
-    supports_response_schema = can_hold_to_schemas()
-    supported_params = frozenset(
-        {"temperature", "max_tokens", "top_p", "stop", "seed", "logprobs", "top_logprobs", "response_format"}
-    )
+    supports_response_schema = find_spec("llguidance") is not None
+    supported_params = frozenset({"temperature", "max_tokens", "top_p", "stop", "seed", "logprobs", "response_format"})
 
     def __init__(
         self,
@@ -90,9 +86,6 @@ class TransformersEngine(SharedByCopies):
     ) -> None:
         self.torch, self.transformers = import_extra("torch", *_NEEDED), import_extra("transformers", *_NEEDED)
         self.name = name
-        self.options = {
-            "max_batch": max_batch, "gather_ms": gather_ms, "max_tokens": max_tokens, "dtype": dtype, "device": device
-        }  # fmt: skip
         self.max_tokens = max_tokens
         try:
             with quiet_transformers(reports=True):
@@ -105,7 +98,6 @@ class TransformersEngine(SharedByCopies):
             raise ModelError(f"The model {name!r} cannot be loaded: {error} Give the folder of its files.") from error
         self.model = model.to(device).eval()
         self.context: int = model.config.get_text_config().max_position_embeddings
-        self.adapters: dict[str, str] = {}
         self._peft_names: dict[str, str] = {}
         self._numbers = itertools.count()
         self._weights = threading.RLock()
@@ -115,26 +107,12 @@ class TransformersEngine(SharedByCopies):
         self._ends = end_tokens(self.tokenizer, model)
         self._batches: Batches[GenerationJob, Response] = Batches(self._work, size=max_batch, gather_s=gather_ms / 1000)
 
-    def dump_state(self) -> dict[str, Any]:
-        return {"name": self.name, "adapters": self.adapters, **self.options}
-
-    @classmethod
-    def load_state(cls, state: dict[str, Any]) -> "TransformersEngine":
-        return cls(**state)
-
     def complete(self, request: Request) -> Response:
         return self.submit(request).result()
 
     def submit(self, request: Request) -> "Future[Response]":
         """Cancel the future, and the model stops writing that answer. Raises lm15 errors for what cannot be done."""
         return self._batches.submit(self._job(request))
-
-    def stream(self, request: Request) -> Iterator[Any]:
-        """The whole answer as one stream."""
-        return iter(response_to_events(self.complete(request)))
-
-    def close(self) -> None:
-        self._batches.close()
 
     def prompt_logprobs(self, prompts: Sequence[Sequence[str]], *, model: str | None = None) -> list[Any]:
         """As `ports.PromptScorer`; `model` names an adapter."""
@@ -165,7 +143,7 @@ class TransformersEngine(SharedByCopies):
             top_p=1.0 if config.top_p is None else config.top_p,
             seed=config.seed,
             stop=tuple(config.stop),
-            alternatives=config.logprobs,
+            is_scored=config.logprobs is not None,
             matcher=None if config.response_format is None else self._grammars.matcher(config.response_format),
         )
 
@@ -207,14 +185,6 @@ class TransformersEngine(SharedByCopies):
             )
         self.load(named, folder)
 
-    def unload(self, name: str) -> None:
-        """Give an adapter's memory back. Raises UnsupportedModelError for a name that is not loaded."""
-        with self._weights:
-            if name not in self._peft_names:
-                raise UnsupportedModelError(f"There is no adapter {name!r} here.")
-            self.model.delete_adapter(self._peft_names.pop(name))
-            del self.adapters[name]
-
     def load(self, name: str, folder: str) -> None:
         """Answer requests for `name` with the adapter of a folder. Raises ModelError."""
         peft = import_extra("peft", "train", "A LoRA adapter")
@@ -230,7 +200,6 @@ class TransformersEngine(SharedByCopies):
             except (OSError, ValueError, RuntimeError) as error:
                 raise ModelError(f"The adapter {folder!r} cannot be loaded into {self.name!r}: {error}") from error
             self.model.eval()
-            self.adapters[name] = folder
             self._peft_names[name] = peft_name
 
     # From jobs to answers, in the one thread that generates
@@ -266,7 +235,8 @@ class TransformersEngine(SharedByCopies):
             eos_token_id=self._ends or None,
             **sampling,
         )
-        recorder = LogprobRecorder(torch, max(-1 if job.alternatives is None else job.alternatives for job in jobs))
+        recorder = LogprobRecorder(torch)
+        scorers = [recorder] if any(job.is_scored for job in jobs) else []
         ended = RowLimits(torch, jobs, cancelled, longest)
         matchers = [job.matcher for job in jobs]
         masks = [SchemaMask(torch, matchers, self._ends, longest)] if any(matchers) else []
@@ -282,7 +252,7 @@ class TransformersEngine(SharedByCopies):
                 input_ids=ids,
                 attention_mask=mask,
                 generation_config=config,
-                logits_processor=[recorder, *masks],
+                logits_processor=[*scorers, *masks],
                 stopping_criteria=[ended],
                 **options,
             )
@@ -299,17 +269,13 @@ class TransformersEngine(SharedByCopies):
         stopped = cut < len(text) or (end < len(written) and end < job.max_tokens)
         pieces = pieces_until(pieces, cut)
         scores = None
-        if job.alternatives is not None:
+        if job.is_scored:
             scores = tuple(
                 TokenLogprob(
                     token=piece,
                     logprob=recorder.chosen[step][row],
                     bytes=tuple(piece.encode()),
                     token_id=kept[step],
-                    top=tuple(
-                        TopLogprob(token=self.tokenizer.decode([token]), logprob=score, token_id=token)
-                        for token, score in recorder.best[step][row][: job.alternatives]
-                    ),
                 )
                 for step, piece in enumerate(pieces)
             )
@@ -357,19 +323,8 @@ class AsyncTransformersEngine(SharedByCopies):
     def __init__(self, engine: TransformersEngine) -> None:
         self.engine = engine
 
-    def dump_state(self) -> dict[str, Any]:
-        return self.engine.dump_state()
-
-    @classmethod
-    def load_state(cls, state: dict[str, Any]) -> "AsyncTransformersEngine":
-        return cls(TransformersEngine.load_state(state))
-
     async def complete(self, request: Request) -> Response:
         return await asyncio.wrap_future(self.engine.submit(request))
-
-    async def stream(self, request: Request) -> Any:
-        for event in response_to_events(await self.complete(request)):
-            yield event
 
 
 def engine_of(role: RoleSettings) -> TransformersEngine:
