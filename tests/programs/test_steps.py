@@ -17,7 +17,6 @@ from kraq_dspy.programs import (
     QARAG,
     AskQuestion,
     AskRandomQuestion,
-    Clarify,
     CombinedRetrieveRAG,
     ConfirmSame,
     DescribeCommunity,
@@ -35,7 +34,6 @@ from kraq_dspy.programs import (
     SpeculativeRAG,
     SummarizeCluster,
     TraditionalRAG,
-    Vary,
     VoteScore,
     WritePairs,
     WriteSyntheticPair,
@@ -129,15 +127,12 @@ PROGRAMS: list[tuple[Callable[[], Any], dict[str, Any]]] = [
     (lambda: RateSyntheticPair("readers"), {"question": QUESTION, "answer": "The sea", "passage": PASSAGE}),
     (RereadSyntheticPair, {"question": QUESTION, "answer": "The sea", "passage": PASSAGE}),
     (SummarizeCluster, {"passages": [PASSAGE]}),
-    (Clarify, {"question": QUESTION}),
-    (Vary, {"question": QUESTION}),
     (BinaryJudge, ANSWERED),
     (RubricJudge, ANSWERED),
 ]
 UNASKED = {
     ("K2RAG", "shorten"),  # a program of its own
     ("QARAG", "write_pairs"),
-    ("QASearch", "validate"),  # with `learn` alone
     ("SpeculativeRAG", "scorer"),
     ("BinaryJudge", "judge_list"),  # for lists alone
 }
