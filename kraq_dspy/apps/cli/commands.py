@@ -33,7 +33,7 @@ from kraq_dspy.apps.cli.optimize import optimize
 from kraq_dspy.apps.cli.precompute import calibrate, precompute
 from kraq_dspy.apps.cli.serving import explore, serve
 from kraq_dspy.apps.cli.status import status
-from kraq_dspy.apps.cli.tables import TABLES, judges, table
+from kraq_dspy.apps.cli.tables import TABLES, table
 from kraq_dspy.apps.cli.tables import list_ as list_tables
 from kraq_dspy.apps.cli.train import drafter, generator, pairs
 from kraq_dspy.errors import did_you_mean
@@ -81,8 +81,6 @@ another id of that list, runs it; --paper takes the paper's own settings.
 
 kraq eval COMPARISON: {", ".join(TABLES)}.
 
-kraq eval judges: how far a judge agrees with labels.
-
 kraq eval TABLE.toml: a table of your own, written like those in kraq_dspy/eval/tables/definitions.
 """
 
@@ -100,7 +98,7 @@ COMMANDS: dict[str, Sequence[Command | Group]] = {
         Group("catalogue", "Answers prepared in advance, which `kraq ask -p qa-search` gives.", CATALOGUE),
     ),
     "Research": (
-        Group("eval", EVAL, (eval_index, asked, list_tables, table, judges), TableGroup), report,
+        Group("eval", EVAL, (eval_index, asked, list_tables, table), TableGroup), report,
         Group("data", "The public data sets of the tables.", (list_data, fetch)), optimize, pairs,
         Group("finetune", "Train a small model for a step (LoRA).", (generator, drafter)),
         Group("lm", "Small models that run in this process.", (get,)),

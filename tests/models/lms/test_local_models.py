@@ -8,7 +8,7 @@ import pytest
 
 from kraq_dspy.errors import ModelError
 from kraq_dspy.models.lms import local_models
-from kraq_dspy.models.lms.local_models import LocalModel, get_model, known_model, local_file, with_adapter
+from kraq_dspy.models.lms.local_models import LocalModel, get_model, known_model, local_file, served_name, with_adapter
 from kraq_dspy.settings import RoleSettings
 
 WEIGHTS = b"GGUF weights"
@@ -80,3 +80,18 @@ def test_a_known_name_is_the_file_that_was_brought(tiny: LocalModel, cache: Path
 )
 def test_the_path_of_a_model_file_needs_no_prefix(model: str, becomes: str) -> None:
     assert with_adapter(RoleSettings(model=model)).model == becomes
+
+
+def test_new_weights_are_served_under_a_new_name(tmp_path: Path) -> None:
+    folder = tmp_path / "generator"
+    folder.mkdir()
+    (folder / "adapter_config.json").write_text("{}")
+    (folder / "adapter_model.safetensors").write_bytes(b"weights")
+    before = served_name(folder)
+    role = RoleSettings(model="hosted_vllm/base", adapter=str(folder))
+    assert before.startswith("generator-")
+    assert with_adapter(role).model == f"hosted_vllm/{before}"
+    (folder / "adapter_model.safetensors").write_bytes(b"other weights")
+    assert served_name(folder) != before
+    with pytest.raises(ModelError, match="cannot take the adapter"):
+        with_adapter(RoleSettings(model="openai/gpt-4o", adapter=str(folder)))

@@ -39,7 +39,6 @@ from kraq_dspy.models.lms.engines.generation import (
     RowLimits,
     SchemaGrammars,
     SchemaMask,
-    batches_by_tokens,
     checked_weights,
     end_tokens,
     pad_token,
@@ -48,13 +47,11 @@ from kraq_dspy.models.lms.engines.generation import (
     prompt_ids,
 )
 from kraq_dspy.models.lms.local_models import TRANSFORMERS, adapter_folder, weights_hash
-from kraq_dspy.models.lms.logprobs import by_segment
 from kraq_dspy.models.machine import precision_of
 from kraq_dspy.settings import RoleSettings
 
 _NEEDED = "embedded", "A model in this process"  # the extra, and what for
 _BASE = "__base__"  # peft's name for a row without an adapter
-_SCORED_TOKENS = 4096  # prompt tokens in one forward pass; logits take this times the vocabulary times 4 bytes
 
 
 class TransformersEngine(SharedByCopies):
@@ -113,15 +110,6 @@ class TransformersEngine(SharedByCopies):
     def submit(self, request: Request) -> "Future[Response]":
         """Cancel the future, and the model stops writing that answer. Raises lm15 errors for what cannot be done."""
         return self._batches.submit(self._job(request))
-
-    def prompt_logprobs(self, prompts: Sequence[Sequence[str]], *, model: str | None = None) -> list[Any]:
-        """As `ports.PromptScorer`; `model` names an adapter."""
-        adapter = self._adapter(model or self.name)
-        rows = [self._segments(prompt) for prompt in prompts]
-        scored: list[list[tuple[float, ...]]] = []
-        for batch in batches_by_tokens(rows, _SCORED_TOKENS):
-            scored += self._score(batch, adapter)
-        return scored
 
     # From a request to a job
 
@@ -224,8 +212,12 @@ class TransformersEngine(SharedByCopies):
 
     def _generate(self, jobs: Sequence[GenerationJob], cancelled: Sequence[Callable[[], bool]]) -> list[Response]:
         torch, first = self.torch, jobs[0]
-        ids, mask = self._padded([job.ids for job in jobs], left=True)
-        longest = ids.shape[1]
+        longest = max(len(job.ids) for job in jobs)
+        ids = torch.full((len(jobs), longest), self._pad)
+        mask = torch.zeros_like(ids)
+        for row, job in enumerate(jobs):
+            begin = longest - len(job.ids)
+            ids[row, begin:], mask[row, begin:] = torch.tensor(job.ids), 1
         sampling: dict[str, Any] = {"do_sample": False}
         if first.temperature > 0:
             sampling = {"do_sample": True, "temperature": first.temperature, "top_p": first.top_p, "top_k": 0}
@@ -249,8 +241,8 @@ class TransformersEngine(SharedByCopies):
             if first.seed is not None:
                 torch.manual_seed(first.seed)
             output = self.model.generate(
-                input_ids=ids,
-                attention_mask=mask,
+                input_ids=ids.to(self.model.device),
+                attention_mask=mask.to(self.model.device),
                 generation_config=config,
                 logits_processor=[*scorers, *masks],
                 stopping_criteria=[ended],
@@ -287,34 +279,6 @@ class TransformersEngine(SharedByCopies):
             usage=Usage(input_tokens=len(job.ids), output_tokens=len(kept)),
             logprobs=scores,
         )
-
-    # Scores of given text
-
-    def _segments(self, prompt: Sequence[str]) -> list[list[int]]:
-        rows = [list(self.tokenizer(text, add_special_tokens=i == 0)["input_ids"]) for i, text in enumerate(prompt)]
-        if sum(map(len, rows)) > self.context:
-            raise ModelError(f"A draft to verify has {sum(map(len, rows))} tokens; {self.name!r} takes {self.context}.")
-        return rows
-
-    def _score(self, rows: Sequence[Sequence[Sequence[int]]], adapter: str) -> list[list[tuple[float, ...]]]:
-        torch = self.torch
-        flat = [[token for segment in row for token in segment] for row in rows]
-        ids, mask = self._padded(flat, left=False)  # so that positions count from 0
-        with self._weights, torch.inference_mode():
-            options = {"adapter_names": [adapter] * len(rows)} if self._peft_names else {}
-            logits = self.model(input_ids=ids, attention_mask=mask, **options).logits[:, :-1].float()
-            logprobs = torch.log_softmax(logits, dim=-1).gather(2, ids[:, 1:, None])[:, :, 0].cpu()
-        return [by_segment(segments, logprobs[row, : len(flat[row]) - 1].tolist()) for row, segments in enumerate(rows)]
-
-    def _padded(self, rows: Sequence[Sequence[int]], *, left: bool) -> tuple[Any, Any]:
-        """Token ids and their mask, `[rows, longest]`, on the model's device."""
-        longest = max(map(len, rows))
-        ids = self.torch.full((len(rows), longest), self._pad)
-        mask = self.torch.zeros_like(ids)
-        for row, tokens in enumerate(rows):
-            some = slice(longest - len(tokens), longest) if left else slice(len(tokens))
-            ids[row, some], mask[row, some] = self.torch.tensor(tokens), 1
-        return ids.to(self.model.device), mask.to(self.model.device)
 
 
 class AsyncTransformersEngine(SharedByCopies):
