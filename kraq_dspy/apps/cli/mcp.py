@@ -49,12 +49,13 @@ def mcp(
             os.dup2(2, 1)  # and what is left in Python's buffer goes there, too
         else:
             from kraq_dspy.apps.mcp.server import PATH, http_app
-            from kraq_dspy.apps.serve.server import address_of, run
+            from kraq_dspy.apps.serve.server import Server, address_of
 
             def started() -> None:
                 note(f"{address_of(listening)}{PATH}", ", with a token" if token else "", label="MCP: ")
 
-            at_once_at_the_end(lambda: run(http_app(server, host, token), listening, started=started))
+            over_http = Server(http_app(server, host, token), started)
+            at_once_at_the_end(lambda: over_http.run_on(listening))
 
 
 def _listening(host: str, port: int, token: str | None, token_env: str) -> socket.socket:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from kraq_dspy._internal.display import shown_model
 from kraq_dspy.apps.serve.atlas import Atlas
-from kraq_dspy.apps.serve.endpoints import RequestError
+from kraq_dspy.apps.serve.refusals import RequestError
 from kraq_dspy.asset.store.catalogue import Catalogue
 from kraq_dspy.build.catalogue.sources import open_catalogue
 from kraq_dspy.errors import ConfigError, IndexLockedError, IndexStateError
@@ -125,28 +125,6 @@ class ServedIndex:
         return future.result()
 
 
-class Served:
-    """The indexes by name; a request that names none is for the first."""
-
-    def __init__(self, indexes: Sequence[ServedIndex]) -> None:
-        self.by_name = {each.name: each for each in indexes}
-
-    def __getitem__(self, name: str | None) -> ServedIndex:
-        """Raises RequestError for a name that there is not."""
-        if not name:
-            return next(iter(self))
-        if name not in self.by_name:
-            known = ", ".join(self.by_name)
-            raise RequestError(404, "no_such_index", f"There is no index {name[:80]!r} here; there are: {known}.")
-        return self.by_name[name]
-
-    def __iter__(self) -> Iterator[ServedIndex]:
-        return iter(self.by_name.values())
-
-    def __len__(self) -> int:
-        return len(self.by_name)
-
-
 def names_of(folders: Sequence[Path]) -> list[str]:
     """A name for each: the folder's, without ".kraq", numbered where two are the same."""
     names: list[str] = []
@@ -162,18 +140,17 @@ def names_of(folders: Sequence[Path]) -> list[str]:
 @contextmanager
 def served(
     folders: Sequence[Path], opened: "Callable[[Path, ExitStack], Workspace]", *, edit: bool = False
-) -> Iterator[Served]:
-    """The folders as served indexes; `opened` opens one, and gives the stack what closes it.
+) -> Iterator[dict[str, ServedIndex]]:
+    """The folders as served indexes by name; `opened` opens one, and gives the stack what closes it.
 
     Vectors that cannot be read are refused here, and not when somebody asks. Raises KraqError.
     """
     with ExitStack() as stack:
-        indexes = []
+        indexes = {}
         for name, folder in zip(names_of(folders), folders, strict=True):
             space = opened(folder, stack)
             if not space.index.manifest.settings.store.url:
                 space.index.chunk_vectors.count()
-            each = ServedIndex(name, space, edit=edit)
-            stack.callback(each.close)
-            indexes.append(each)
-        yield Served(indexes)
+            indexes[name] = ServedIndex(name, space, edit=edit)
+            stack.callback(indexes[name].close)
+        yield indexes

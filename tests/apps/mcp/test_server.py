@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
@@ -296,12 +296,12 @@ def test_the_address_is_told_once_connections_are_taken(
 ) -> None:
     printed = []
 
-    def run(app: object, listening: object, *, started: Callable[[], None]) -> None:
+    def run_on(server: Any, listening: object) -> None:
         printed.append(capsys.readouterr().err)
-        started()
+        server._started()
         printed.append(capsys.readouterr().err)
 
-    monkeypatch.setattr("kraq_dspy.apps.serve.server.run", run)
+    monkeypatch.setattr("kraq_dspy.apps.serve.server.Server.run_on", run_on)
     monkeypatch.setattr("kraq_dspy.apps.cli.mcp.at_once_at_the_end", lambda serve: serve())
     app(["mcp", str(people_elsewhere), "--http", "--port", "0"], standalone_mode=False)
     before, after = printed
