@@ -39,10 +39,10 @@ similarity = 0.75
 description_tokens = 40
 """
 PROGRAMS = (
-    "traditional", "combined", "speculative", "efficient", "graph-local", "graph-global", "k2rag", "naive-semantic",
-    "naive-keyword", "naive-hybrid", "naive-graph", "qa-search",
+    "traditional", "combined", "speculative", "efficient", "graph-local", "graph-global", "k2rag", "naive-graph",
+    "qa-search",
 )  # fmt: skip
-REWRITING = ("qr-fusion", "rag-fusion")
+REWRITING = ("qr-fusion",)
 VARIANTS = ("v", "type1", "type2")
 Row = dict[str, Any]
 

@@ -1,4 +1,4 @@
-"""Tells what this machine has for models in this process: free cores, free memory, a GPU, products in bf16."""
+"""Tells what this machine has for models in this process: free cores, a GPU, products in bf16."""
 
 import os
 import sys
@@ -40,21 +40,6 @@ def free_cores(sample_s: float = 0.2) -> int:
         return cores
     counted = len(os.sched_getaffinity(0))
     return max(1, min(cores, round(counted * (after[0] - before[0]) / passed)))
-
-
-def free_memory() -> int | None:
-    """Bytes that can be taken without swapping, within the container's limit; None where the system does not say."""
-    free: list[int] = []
-    for line in _lines(Path("/proc/meminfo")):
-        if line.startswith("MemAvailable:"):
-            free.append(int(line.split()[1]) * 1024)
-    limit, used = _words(_CGROUP / "memory.max"), _words(_CGROUP / "memory.current")
-    if limit and limit[0].isdigit() and used:
-        cached = [int(line.split()[1]) for line in _lines(_CGROUP / "memory.stat") if line.startswith("inactive_file ")]
-        free.append(int(limit[0]) - int(used[0]) + sum(cached))  # files in the cache make way
-    if not free and sys.platform == "darwin":
-        free.append(int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 0.75))
-    return min(free, default=None)
 
 
 def _idle_and_total() -> tuple[int, int] | None:

@@ -17,7 +17,6 @@ from kraq_dspy.programs import (
     QARAG,
     AskQuestion,
     AskRandomQuestion,
-    Clarify,
     CombinedRetrieveRAG,
     ConfirmSame,
     DescribeCommunity,
@@ -35,7 +34,6 @@ from kraq_dspy.programs import (
     SpeculativeRAG,
     SummarizeCluster,
     TraditionalRAG,
-    Vary,
     VoteScore,
     WritePairs,
     WriteSyntheticPair,
@@ -125,15 +123,12 @@ PROGRAMS: list[tuple[Callable[[], Any], dict[str, Any]]] = [
     (lambda: RateSyntheticPair("readers"), {"question": QUESTION, "answer": "The sea", "passage": PASSAGE}),
     (RereadSyntheticPair, {"question": QUESTION, "answer": "The sea", "passage": PASSAGE}),
     (SummarizeCluster, {"passages": [PASSAGE]}),
-    (Clarify, {"question": QUESTION}),
-    (Vary, {"question": QUESTION}),
     (BinaryJudge, {"answered": AnsweredQuestion("1", QUESTION, ("The sea",), "The sea")}),
     (RubricJudge, {"answered": AnsweredQuestion("1", QUESTION, ("The sea",), "The sea")}),
 ]
 UNASKED = {
     ("K2RAG", "shorten"),  # a program of its own
     ("QARAG", "write_pairs"),
-    ("QASearch", "validate"),  # with `learn` alone
     ("SpeculativeRAG", "scorer"),
     ("BinaryJudge", "judge_list"),  # for lists alone
 }

@@ -4,7 +4,7 @@ held to, its log-probabilities, where it ends."""
 import json
 import queue
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -17,9 +17,6 @@ from dspy.lm15 import InvalidRequestError
 from kraq_dspy.errors import import_extra
 from kraq_dspy.models.embedders.model_folder import local_folder, weights_place
 from kraq_dspy.models.lms.engines.gguf_file import read_gguf
-from kraq_dspy.models.lms.engines.loops import TEXT_UNIT, in_loop
-
-_LOOK_EVERY = 16  # tokens between two looks for a loop: each decodes the reply
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +33,6 @@ class GenerationJob:
     stop: tuple[str, ...]
     alternatives: int | None  # log-probabilities of so many other tokens; None: of none at all
     matcher: Any | None = None  # holds the reply to a JSON schema
-    loop_unit: int | None = None  # leaves a loop of so many characters (`loops.in_loop`)
 
 
 class LogprobRecorder:
@@ -75,37 +71,21 @@ class LogprobRecorder:
 
 
 class RowLimits:
-    """A stopping criterion by row: its own token limit is reached, nobody waits for it any more, or it runs in a loop.
-
-    `ends[row]` is where a loop was left, in tokens behind the prompt.
-    """
+    """A stopping criterion by row: its own token limit is reached, or nobody waits for it any more."""
 
     def __init__(
-        self,
-        torch: Any,
-        jobs: Sequence[GenerationJob],
-        cancelled: Sequence[Callable[[], bool]],
-        n_prompt: int,
-        decode: Callable[[Any], str],
+        self, torch: Any, jobs: Sequence[GenerationJob], cancelled: Sequence[Callable[[], bool]], n_prompt: int
     ) -> None:
         self.torch = torch
         self.jobs = jobs
         self.cancelled = cancelled
         self.n_prompt = n_prompt
-        self.decode = decode
-        self.ends: dict[int, int] = {}
 
     def __call__(self, input_ids: Any, scores: Any, **_: Any) -> Any:
         written = input_ids.shape[1] - self.n_prompt
-        if written % _LOOK_EVERY == 0:
-            looked = (row for row, job in enumerate(self.jobs) if job.loop_unit and row not in self.ends)
-            self.ends |= {row: written for row in looked if self._loops(row, input_ids)}
         rows = zip(self.jobs, self.cancelled, strict=True)
-        done = [written >= job.max_tokens or gone() or row in self.ends for row, (job, gone) in enumerate(rows)]
+        done = [written >= job.max_tokens or gone() for job, gone in rows]
         return self.torch.tensor(done, dtype=self.torch.bool, device=input_ids.device)
-
-    def _loops(self, row: int, input_ids: Any) -> bool:
-        return in_loop(self.decode(input_ids[row, self.n_prompt :]), self.jobs[row].loop_unit or TEXT_UNIT)
 
 
 def pieces_until(pieces: Sequence[str], cut: int) -> list[str]:
@@ -118,21 +98,6 @@ def pieces_until(pieces: Sequence[str], cut: int) -> list[str]:
         kept.append(piece[: cut - length])
         length += len(piece)
     return kept
-
-
-def batches_by_tokens(rows: Sequence[Any], limit: int) -> Iterator[list[Any]]:
-    """Batches whose padded size stays below `limit` tokens, in order; a longer row is a batch of its own."""
-    batch: list[Any] = []
-    longest = 0
-    for row in rows:
-        size = sum(map(len, row))
-        if batch and max(longest, size) * (len(batch) + 1) > limit:
-            yield batch
-            batch, longest = [], 0
-        batch.append(row)
-        longest = max(longest, size)
-    if batch:
-        yield batch
 
 
 _PURPOSE = "A reply held to a JSON schema"

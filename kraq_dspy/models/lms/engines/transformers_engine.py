@@ -40,7 +40,6 @@ from kraq_dspy.models.lms.engines.generation import (
     RowLimits,
     SchemaGrammars,
     SchemaMask,
-    batches_by_tokens,
     can_hold_to_schemas,
     checked_weights,
     end_tokens,
@@ -49,15 +48,12 @@ from kraq_dspy.models.lms.engines.generation import (
     pieces_until,
     prompt_ids,
 )
-from kraq_dspy.models.lms.engines.loops import loop_unit
 from kraq_dspy.models.lms.local_models import TRANSFORMERS, adapter_folder, weights_hash
-from kraq_dspy.models.lms.logprobs import by_segment
 from kraq_dspy.models.machine import precision_of
 from kraq_dspy.settings import RoleSettings
 
 _NEEDED = "embedded", "A model in this process"  # the extra, and what for
 _BASE = "__base__"  # peft's name for a row without an adapter
-_SCORED_TOKENS = 4096  # prompt tokens in one forward pass; logits take this times the vocabulary times 4 bytes
 
 
 class TransformersEngine(SharedByCopies):
@@ -74,7 +70,6 @@ class TransformersEngine(SharedByCopies):
     supports_function_calling = False
     supports_reasoning = False
     supports_response_schema = can_hold_to_schemas()
-    reads_along = False  # it leaves loops by itself
     supported_params = frozenset(
         {"temperature", "max_tokens", "top_p", "stop", "seed", "logprobs", "top_logprobs", "response_format"}
     )
@@ -138,15 +133,6 @@ class TransformersEngine(SharedByCopies):
     def close(self) -> None:
         self._batches.close()
 
-    def prompt_logprobs(self, prompts: Sequence[Sequence[str]], *, model: str | None = None) -> list[Any]:
-        """As `ports.PromptScorer`; `model` names an adapter."""
-        adapter = self._adapter(model or self.name)
-        rows = [self._segments(prompt) for prompt in prompts]
-        scored: list[list[tuple[float, ...]]] = []
-        for batch in batches_by_tokens(rows, _SCORED_TOKENS):
-            scored += self._score(batch, adapter)
-        return scored
-
     # From a request to a job
 
     def _job(self, request: Request) -> GenerationJob:
@@ -169,7 +155,6 @@ class TransformersEngine(SharedByCopies):
             stop=tuple(config.stop),
             alternatives=config.logprobs,
             matcher=None if config.response_format is None else self._grammars.matcher(config.response_format),
-            loop_unit=loop_unit(request) if config.logprobs is None else None,
         )
 
     @functools.cached_property
@@ -270,7 +255,7 @@ class TransformersEngine(SharedByCopies):
             **sampling,
         )
         recorder = LogprobRecorder(torch, max(-1 if job.alternatives is None else job.alternatives for job in jobs))
-        ended = RowLimits(torch, jobs, cancelled, longest, self.tokenizer.decode)
+        ended = RowLimits(torch, jobs, cancelled, longest)
         matchers = [job.matcher for job in jobs]
         masks = [SchemaMask(torch, matchers, self._ends, longest)] if any(matchers) else []
         options: dict[str, Any] = {}
@@ -290,7 +275,7 @@ class TransformersEngine(SharedByCopies):
                 **options,
             )
             recorder.finish(output)
-        written = [output[row, longest:][: ended.ends.get(row)].tolist() for row in range(len(jobs))]
+        written = [output[row, longest:].tolist() for row in range(len(jobs))]
         return [self._response(job, written[row], row, recorder) for row, job in enumerate(jobs)]
 
     def _response(self, job: GenerationJob, written: list[int], row: int, recorder: LogprobRecorder) -> Response:
@@ -325,24 +310,6 @@ class TransformersEngine(SharedByCopies):
             logprobs=scores,
         )
 
-    # Scores of given text
-
-    def _segments(self, prompt: Sequence[str]) -> list[list[int]]:
-        rows = [list(self.tokenizer(text, add_special_tokens=i == 0)["input_ids"]) for i, text in enumerate(prompt)]
-        if sum(map(len, rows)) > self.context:
-            raise ModelError(f"A draft to verify has {sum(map(len, rows))} tokens; {self.name!r} takes {self.context}.")
-        return rows
-
-    def _score(self, rows: Sequence[Sequence[Sequence[int]]], adapter: str) -> list[list[tuple[float, ...]]]:
-        torch = self.torch
-        flat = [[token for segment in row for token in segment] for row in rows]
-        ids, mask = self._padded(flat, left=False)  # so that positions count from 0
-        with self._weights, torch.inference_mode():
-            options = {"adapter_names": [adapter] * len(rows)} if self._peft_names else {}
-            logits = self.model(input_ids=ids, attention_mask=mask, **options).logits[:, :-1].float()
-            logprobs = torch.log_softmax(logits, dim=-1).gather(2, ids[:, 1:, None])[:, :, 0].cpu()
-        return [by_segment(segments, logprobs[row, : len(flat[row]) - 1].tolist()) for row, segments in enumerate(rows)]
-
     def _padded(self, rows: Sequence[Sequence[int]], *, left: bool) -> tuple[Any, Any]:
         """Token ids and their mask, `[rows, longest]`, on the model's device."""
         longest = max(map(len, rows))
@@ -356,8 +323,6 @@ class TransformersEngine(SharedByCopies):
 
 class AsyncTransformersEngine(SharedByCopies):
     """The same model for `acall`. A cancelled task ends its answer, also in the middle of a batch."""
-
-    reads_along = TransformersEngine.reads_along
 
     def __init__(self, engine: TransformersEngine) -> None:
         self.engine = engine
