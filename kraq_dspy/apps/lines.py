@@ -116,7 +116,7 @@ def sub_answers(answer: "dspy.Prediction") -> Iterator[Text]:
         yield Text("    ") + short(each.shortened, 200)
     if answer.n_failed:
         failed = counted(answer.n_failed, "sub-question")
-        yield Text(f"{failed} failed; see --log-json for the reasons.", style="yellow")
+        yield Text(f"{failed} failed; see --verbose for the reasons.", style="yellow")
 
 
 def catalogue_search(answer: "dspy.Prediction") -> Iterator[Text]:

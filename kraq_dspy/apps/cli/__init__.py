@@ -4,7 +4,6 @@ that ends at once.
 A file a command; heavy imports wait until a command runs.
 """
 
-import json
 import os
 import signal
 import sys
@@ -92,9 +91,4 @@ def _listen(reading: int) -> None:
 def _say(message: str) -> None:
     """By the system call: the main thread may be printing."""
     _spoken.set()
-    terminal = sys.modules.get("kraq_dspy.apps.cli.terminal")
-    if terminal is not None and terminal.errors.quiet:  # --log-json
-        entry = {"level": "warning", "logger": __name__, "message": message}
-        os.write(2, f"{json.dumps(entry)}\n".encode())
-    else:
-        os.write(2, f"\n{message}\n".encode())
+    os.write(2, f"\n{message}\n".encode())

@@ -38,7 +38,7 @@ class ServeSettings:
         """Raises ConfigError."""
         if not is_local(self.host) and not self.token:
             raise ConfigError(
-                f"{self.host!r} can be reached from other machines, so it needs a token: --token, or the variable "
+                f"{self.host!r} can be reached from other machines, so it needs a token: put one into the variable "
                 "KRAQ_TOKEN. Without one: --host 127.0.0.1"
             )
         if self.token is not None and (len(self.token) < 8 or not self.token.isascii() or " " in self.token):
