@@ -2,7 +2,7 @@
 
 import contextlib
 
-from kraq_dspy.apps.cli.ask import EVIDENCE, Evidence, Stream, asked, note_scarce, show_answer, show_suggested
+from kraq_dspy.apps.cli.ask import EVIDENCE, Evidence, Stream, asked, show_answer, show_suggested
 from kraq_dspy.apps.cli.logs import tell_what_is_cut_off
 from kraq_dspy.apps.cli.options import ChosenProgram, IndexDir, Models, opened
 from kraq_dspy.apps.cli.terminal import errors, note, say
@@ -28,7 +28,6 @@ def chat(
     choice = chosen.choice()
     tell_what_is_cut_off()
     with opened(index_dir, models) as space:
-        note_scarce(space, choice)
         program = space.make_program(choice)
         suggested = list(space.starters(4))
         say(f"{index_dir}, {choice.spec.name}. A number asks a suggested question; an empty line ends.", style="dim")

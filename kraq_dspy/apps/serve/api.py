@@ -26,7 +26,6 @@ from kraq_dspy.apps.serve.requests import (
     ChatRequest,
     CommunitiesQuery,
     GraphQuery,
-    NamesQuery,
     PageQuery,
     Query,
     QuestionsQuery,
@@ -100,11 +99,6 @@ class Api:
         atlas = self._atlas(query)
         return atlas.graph(atlas.record(Community, id).entity_ids, limit=query.limit)
 
-    def entities(self, query: NamesQuery) -> Json:
-        """Best connected first."""
-        listed = self._atlas(query).entities.values()
-        return page_of(with_words(listed, query.q, lambda each: each["name"]), query)
-
     def entity(self, query: Query, id: str) -> Json:
         return self._atlas(query).entity(id)
 
@@ -115,11 +109,6 @@ class Api:
         """It and what is next to it."""
         atlas = self._atlas(query)
         return atlas.graph([atlas.record(Entity, id).id], limit=query.limit)
-
-    def documents(self, query: NamesQuery) -> Json:
-        """Ids and titles."""
-        listed = [{"id": id, "title": title} for id, title in self._atlas(query).titles.items()]
-        return page_of(with_words(listed, query.q, lambda each: f"{each['title']} {each['id']}"), query)
 
     def document(self, query: Query, id: str) -> Json:
         return self._atlas(query).document(id)

@@ -50,12 +50,6 @@ class CommunitiesQuery(PageQuery):
     single: bool | None = None
 
 
-class NamesQuery(PageQuery):
-    """`q` are words of the name."""
-
-    q: Words = ""
-
-
 class GraphQuery(Query):
     """`limit` bounds the nodes."""
 

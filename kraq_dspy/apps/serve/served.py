@@ -2,9 +2,7 @@
 
 import logging
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -29,7 +27,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 KEPT = 24
-"""Programs, retrievers and pictures that stay made; the one that was longest not asked for goes first."""
+"""Programs, retrievers and pictures that stay made; the oldest goes first."""
 
 
 class ServedIndex:
@@ -38,14 +36,14 @@ class ServedIndex:
     def __init__(self, name: str, space: "Workspace", *, edit: bool = False) -> None:
         self.name = name
         self.edit = edit
-        self._made: OrderedDict[Any, Future[Any]] = OrderedDict()
+        self._made: dict[Any, Any] = {}
         self._making = threading.Lock()
         self._newest = NewestState(space, self._begin)
 
     def _begin(self, space: "Workspace") -> None:
         with self._making:
             self._atlas = Atlas(space.index)
-            self._made.clear()
+            self._made = {}
 
     @property
     def space(self) -> "Workspace":
@@ -108,21 +106,16 @@ class ServedIndex:
             self.catalogue.close()
 
     def kept(self, key: Any, make: Callable[[], Any]) -> Any:
-        """What `make` makes, made once; who asks for it meanwhile waits, and nobody else does."""
-        with self._making:
-            mine = key not in self._made
-            future = self._made.setdefault(key, Future())
-            self._made.move_to_end(key)
-            while len(self._made) > KEPT:
-                self._made.popitem(last=False)
-        if mine:
-            try:
-                future.set_result(make())
-            except BaseException as error:  # noqa: BLE001 (whoever waits for it meets it)
-                with self._making:
-                    self._made.pop(key, None)
-                future.set_exception(error)
-        return future.result()
+        """What `make` makes, kept; made twice where two ask for it at the same time."""
+        made = self._made
+        if key not in made:
+            value = make()
+            with self._making:
+                made[key] = value
+                if len(made) > KEPT:
+                    made.pop(next(iter(made)))
+            return value
+        return made[key]
 
 
 def names_of(folders: Sequence[Path]) -> list[str]:

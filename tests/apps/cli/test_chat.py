@@ -31,16 +31,6 @@ def test_questions_are_answered_one_after_another_until_an_empty_line(index: Pat
     assert "never read" not in done.stdout
 
 
-def test_what_is_asked_for_beyond_what_is_there_is_noted(index: Path) -> None:
-    done = CliRunner().invoke(
-        app, ["ask", str(index), "Who wrote notes?", "-p", "combined", "-P", "n=99999", "-k", "77"]
-    )
-    assert done.exit_code == 0
-    assert "n is 99,999; the index has" in done.stderr
-    assert "k is 77; the index has 2 passages." in done.stderr
-    assert "the index has" not in CliRunner().invoke(app, ["ask", str(index), "Who wrote notes?"]).stderr
-
-
 def test_an_option_of_another_program_is_said_with_those_that_there_are(index: Path) -> None:
     done = CliRunner().invoke(app, ["ask", str(index), "Who?", "-p", "traditional", "-P", "n=3"])
     assert done.exit_code != 0

@@ -195,7 +195,7 @@ def test_a_reply_that_drips_never_ends_or_bursts_is_given_up(poets: Path, write:
 def test_an_error_that_nobody_expected_is_no_traceback(poets: Path, client_of: Callable[..., TestClient]) -> None:
     client = client_of()
     api_of(client.app).served["poets"].space.index.close()
-    answer = client.get("/api/entities")
+    answer = client.get("/api/search?q=byron")
     assert answer.status_code == 503
     assert str(poets) not in answer.text
     assert client.get("/health").status_code == 200
