@@ -1,17 +1,12 @@
 """Tells what is in an index, at once and without loading any model: `kraq status`."""
 
 from collections import Counter
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rich.text import Text
 
 from kraq_dspy.apps.cli.options import IndexDir, Json
 from kraq_dspy.apps.cli.progress import has_tokens, label, models_in_words, show_failures, usage_cells, usage_headings
 from kraq_dspy.apps.cli.terminal import command, counted, grid, note, output, print_json, two_columns
-
-if TYPE_CHECKING:
-    pass
 
 
 def status(
@@ -21,6 +16,8 @@ def status(
     """What the index holds, what made it, what it took, and what failed."""
     from kraq_dspy.asset.corpus.normalise import find_personal
     from kraq_dspy.asset.store.index import Index
+    from kraq_dspy.asset.store.own_files import holder
+    from kraq_dspy.asset.store.states import has_draft
     from kraq_dspy.build.catalogue.sources import count_answers
     from kraq_dspy.build.index.report import located
     from kraq_dspy.records import Merge, Question
@@ -36,7 +33,11 @@ def status(
             if kinds := find_personal(question.text):
                 personal[question.id] = kinds
     answers = count_answers(index_dir)
-    change = _change(index_dir)
+    change = None  # what is under way beside the last complete state
+    if who := holder(index_dir / "lock"):
+        change = f"under way, by {who}"
+    elif has_draft(index_dir):
+        change = f"begun, not finished; go on: {command('resume', index_dir)}"
     if json:
         print_json(
             {
@@ -89,13 +90,3 @@ def status(
             label=counted(len(personal), "question"),
         )
     show_failures(failures, command("status", index_dir, "--json"))
-
-
-def _change(index_dir: Path) -> str | None:
-    """What is under way beside the last complete state, in words."""
-    from kraq_dspy.asset.store.own_files import holder
-    from kraq_dspy.asset.store.states import has_draft
-
-    if who := holder(index_dir / "lock"):
-        return f"under way, by {who}"
-    return f"begun, not finished; go on: {command('resume', index_dir)}" if has_draft(index_dir) else None
