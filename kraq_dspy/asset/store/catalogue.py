@@ -192,7 +192,11 @@ class Catalogue(SharedByCopies, AbstractContextManager["Catalogue"]):
                         given=new.given, evidence=new.evidence, asked=new.asked, failure=new.failure,
                     )  # fmt: skip
                     outcomes["added"].append(_insert(connection, entry, by).number)
-                elif not answer or (answer == old.answer and _says_no_more(new, status, old, replace)):
+                elif not answer or (
+                    answer == old.answer
+                    and new.sources in ((), old.sources)
+                    and (status == old.status or (status != "approved" and not replace))
+                ):  # it brings neither other sources nor approval, or any status to replace the old one
                     outcomes["unchanged"].append(old.number)
                 elif old.answer and answer != old.answer and not replace:
                     conflicts.append(Conflict(old.number, question, old.answer, answer))
@@ -353,12 +357,6 @@ def _checked(new: NewEntry) -> tuple[str, str, str]:
 def _require_status(status: str) -> None:
     if status not in STATUSES:
         raise CatalogueError(f"There is no status {status!r}; there are: {', '.join(STATUSES)}.")
-
-
-def _says_no_more(new: NewEntry, status: str, old: CatalogueEntry, replace: bool) -> bool:
-    """Whether an entry with the same answer brings neither other sources nor approval (or any status, to `replace`)."""
-    same_sources = not new.sources or new.sources == old.sources
-    return same_sources and (status == old.status or (status != "approved" and not replace))
 
 
 def _shown(text: str) -> str:

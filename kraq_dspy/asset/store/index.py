@@ -167,8 +167,8 @@ class Index(SharedByCopies):
                 unfinished = "%s: readers see the last complete state until this change is finished: kraq resume %s"
                 logger.warning(unfinished, self.path, self.path)
             return
-        for name in self._unsealed():
-            self._store(name).seal()
+        for path in (self.home / states.VECTORS).glob(f"*{FRESH}"):  # not searchable yet, also of a killed writer
+            self._store(path.name.removesuffix(FRESH)).seal()
         if not (self.home / GRAPH).exists():  # it was not made since the index began to change
             keep_passage_graph(self, self.all(Entity), self.all(Relationship))
         on_server = [store for store in self._stores.values() if isinstance(store, QdrantVectorStore)]
@@ -177,10 +177,6 @@ class Index(SharedByCopies):
         states.publish(self.path)
         for store in on_server:
             store.forget()
-
-    def _unsealed(self) -> list[str]:
-        """Stores that hold what is not searchable yet, also from a writer that was killed."""
-        return [path.name.removesuffix(FRESH) for path in (self.home / states.VECTORS).glob(f"*{FRESH}")]
 
     def __enter__(self) -> Self:
         return self
@@ -441,28 +437,26 @@ class Index(SharedByCopies):
             if self._closed:
                 raise IndexStateError(f"The index {str(self.path)!r} was closed. Open it again: Index.open(path).")
             if name not in self._stores:
-                server = self._manifest.settings.store
-                if server.url is None:
-                    self._stores[name] = self._store(name)
-                else:
-                    server = self._agreed_store(server)
-                    self._stores[name] = QdrantVectorStore(
-                        str(server.url),
-                        self._collection(name),
-                        self._manifest.encoder_dimension,
-                        state=int(self._manifest.state or 0) + (not self._lease.is_constant),
-                        api_key=key_for(str(server.url), server.api_key_env, "qdrant"),
-                    )
+                is_local = self._manifest.settings.store.url is None
+                self._stores[name] = self._store(name) if is_local else self._on_server(name)
             return self._stores[name]
 
-    def _agreed_store(self, server: StoreSettings) -> StoreSettings:
-        """The server as the user's settings name it. Raises UntrustedError where neither they name it nor anybody
+    def _on_server(self, name: str) -> QdrantVectorStore:
+        """On the server as the user's settings name it. Raises UntrustedError where neither they name it nor anybody
         agreed to it."""
-        own = self.own_store
+        server, own = self._manifest.settings.store, self.own_store
         if own is not None and own.url is not None and bare_address(own.url) == bare_address(str(server.url)):
-            return own
-        require_consent(self.made_by, Settings(store=server))
-        return server
+            server = own
+        else:
+            require_consent(self.made_by, Settings(store=server))
+        made = content_id(self._manifest.created_at, self._manifest.encoder_name)  # in every copy of the index the same
+        return QdrantVectorStore(
+            str(server.url),
+            f"kraq-{made[:16]}-{name}",
+            self._manifest.encoder_dimension,
+            state=int(self._manifest.state or 0) + (not self._lease.is_constant),
+            api_key=key_for(str(server.url), server.api_key_env, "qdrant"),
+        )
 
     @property
     def made_by(self) -> Named:
@@ -507,10 +501,6 @@ class Index(SharedByCopies):
                 states.install(made, self.home)
             finally:
                 lock.release()
-
-    def _collection(self, name: str) -> str:
-        """The same for every copy of the index, wherever its folder lies."""
-        return f"kraq-{content_id(self._manifest.created_at, self._manifest.encoder_name)[:16]}-{name}"
 
     def _stream(self, kind: type[R], where: str, values: tuple[Any, ...]) -> Generator[R, None, None]:
         sql = f"SELECT id, data, sum FROM {table_of(kind).name} {f'WHERE {where}' if where else ''} ORDER BY seq"

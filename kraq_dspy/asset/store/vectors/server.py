@@ -57,6 +57,7 @@ class QdrantVectorStore:
     ) -> None:
         with needs("qdrant-client", "all", "A Qdrant server as vector store"):
             from qdrant_client import QdrantClient
+            from qdrant_client.local.qdrant_local import QdrantLocal  # in memory, and not safe for threads
         self.dimension = dimension
         self._state = state
         self._owned = isinstance(server, str)
@@ -65,7 +66,7 @@ class QdrantVectorStore:
         )
         self._collection = collection
         self._one_at_a_time: AbstractContextManager[Any] = (
-            threading.RLock() if _is_local(self._client) else nullcontext()
+            threading.RLock() if isinstance(self._client._client, QdrantLocal) else nullcontext()
         )
         with self._errors():
             self._create_or_check()
@@ -240,10 +241,3 @@ class QdrantVectorStore:
 
 def _hex_id(point_id: Any) -> str:
     return str(point_id).replace("-", "")
-
-
-def _is_local(client: "QdrantClient") -> bool:
-    """The client's own in-memory mode is not safe for threads."""
-    from qdrant_client.local.qdrant_local import QdrantLocal
-
-    return isinstance(client._client, QdrantLocal)
