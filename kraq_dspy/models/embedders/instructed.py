@@ -1,4 +1,4 @@
-"""Encodes passages as seen from a question, E(d|q): five ways, from weighted sentences to the papers' InBedder.
+"""Encodes passages as seen from a question, E(d|q): four ways, from weighted sentences to the papers' InBedder.
 
 `load_instructed_embedder` makes the one that the settings name. Weights, torch and transformers are loaded when one is
 made.
@@ -18,14 +18,7 @@ from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy.asset.corpus.chunk import sentence_spans
 from kraq_dspy.errors import ConfigError, ModelError, import_extra
 from kraq_dspy.models.embedders import load_embedder
-from kraq_dspy.models.embedders.model_folder import (
-    packaged_folder,
-    quiet_transformers,
-    read_model_folder,
-    unpacked,
-    weights_fingerprint,
-    weights_place,
-)
+from kraq_dspy.models.embedders.model_folder import packaged_folder, quiet_transformers, read_model_folder
 from kraq_dspy.models.machine import device_named
 from kraq_dspy.ports import Embedder, InstructedEmbedder, Vectors
 from kraq_dspy.settings import EncoderSettings, InstructedSettings
@@ -33,9 +26,6 @@ from kraq_dspy.settings import EncoderSettings, InstructedSettings
 SHARPNESS = 10.0
 INBEDDER_PROMPT = "### Input:\n{passage}\n\n### Instruction:\n{question}\n\n### Response:"
 N_MASKS = 3
-DECODER_PROMPT = "{passage}\n\nQuestion: {question}\nAnswer:"
-DEPTH = 1 / 3
-
 
 PACKAGED = "minilm"
 _NEEDED = "embedded", "Embedding passages as seen from a question"  # the extra, and what for
@@ -59,19 +49,17 @@ class Transformer(SharedByCopies):
         threads: int | None = None,
         dtype: str = "float32",
         device: str = "auto",
-        layers: int | None = None,
         **tokenizer_options: Any,
     ) -> None:
         torch, transformers = import_extra("torch", *_NEEDED), import_extra("transformers", *_NEEDED)
-        folder, place = (str(packaged_folder()), {}) if name == PACKAGED else weights_place(name)
-        shallow = {} if layers is None else {"num_hidden_layers": layers}
+        folder = str(packaged_folder()) if name == PACKAGED else name
         if threads is not None:
             torch.set_num_threads(threads)
         try:
             with quiet_transformers():  # its report lists heads that an encoder does without
-                self.tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **place, **tokenizer_options)
+                self.tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **tokenizer_options)
                 model, report = transformers.AutoModel.from_pretrained(
-                    folder, dtype=getattr(torch, dtype), output_loading_info=True, **unpacked(place), **shallow
+                    folder, dtype=getattr(torch, dtype), output_loading_info=True
                 )
         except (OSError, ValueError) as error:
             raise ModelError(
@@ -88,16 +76,6 @@ class Transformer(SharedByCopies):
         self.dimension: int = self.model.config.hidden_size
         self.batch_size = batch_size
         self._lock = threading.Lock()
-
-    @staticmethod
-    def depth(name: str) -> int:
-        """How many layers the model has. Raises ModelError as the constructor does."""
-        transformers = import_extra("transformers", *_NEEDED)
-        folder, place = weights_place(name)
-        try:
-            return int(transformers.AutoConfig.from_pretrained(folder, **place).num_hidden_layers)
-        except (OSError, ValueError, AttributeError) as error:
-            raise ModelError(f"The instructed encoder {name!r} cannot be loaded: {error}") from error
 
     def encode(self, rows: Sequence[dict[str, list[int]]], pool: Pool, side: str = "right") -> Vectors:
         """float32 `[n_rows, dim]`, L2-normalised, in the order of `rows` (the tokeniser's output for one text each).
@@ -121,10 +99,7 @@ class Transformer(SharedByCopies):
 def name_of(name: str, dtype: str) -> str:
     """Tells weights and precision apart; of a folder it has the last part and a fingerprint, wherever it lies."""
     path = Path(name)
-    if path.is_dir():
-        known = f"{path.resolve().name}#{read_model_folder(path).fingerprint()}"
-    else:
-        known = f"{path.name}#{weights_fingerprint(path)}" if path.is_file() else name
+    known = f"{path.resolve().name}#{read_model_folder(path).fingerprint()}" if path.is_dir() else name
     return known if dtype == "float32" else f"{known}[{dtype}]"
 
 
@@ -162,11 +137,9 @@ def load_instructed_embedder(settings: InstructedSettings) -> InstructedEmbedder
         return PairEmbedder(settings.name, **options)
     if settings.kind == "inbedder":
         return InBedder(settings.name, **options)
-    if settings.kind == "decoder":
-        return Decoder(settings.name, layers=settings.layers, **options)
     if settings.kind in PROMPTS:
         return PrefixInstructed(settings.kind, settings.name, **options)
-    known = ", ".join(("sentences", "pair", "inbedder", "decoder", *PROMPTS))
+    known = ", ".join(("sentences", "pair", "inbedder", *PROMPTS))
     raise ConfigError(f"instructed.kind is {settings.kind!r}; known: {known}.")
 
 
@@ -313,33 +286,6 @@ class InBedder(SharedByCopies):
     def _over_masks(self, hidden: Any, mask: Any, ids: Any) -> Any:
         weights = (ids == self.transformer.tokenizer.mask_token_id).unsqueeze(-1).to(hidden.dtype)
         return (hidden * weights).sum(1) / N_MASKS
-
-
-class Decoder(SharedByCopies):
-    """The last token's hidden state after passage and question, in an instructed language model: a folder, a hub name
-    or a GGUF file. InBedder (Peng et al., 2024) found such states to follow the question.
-
-    `layers` of the model are run, and no more are loaded: a third of them where it is None, for middle layers part
-    passages by the question better than the last one does (docs/results/speculative.md). A passage that is too long
-    loses its beginning.
-    """
-
-    def __init__(self, name: str, *, layers: int | None = None, max_tokens: int = 512, **options: Any) -> None:
-        depth = Transformer.depth(name)
-        if layers is not None and not 1 <= layers <= depth:
-            raise ConfigError(f"instructed.layers is {layers}; {name!r} has {depth}.")
-        self.layers = layers or max(1, round(depth * DEPTH))
-        self.transformer = Transformer(name, truncation_side="left", layers=self.layers, **options)
-        self.max_tokens = max_tokens
-        self.name = f"decoder:{self.transformer.name}/{self.layers}@{max_tokens}"
-        self.dimension = self.transformer.dimension
-
-    def encode(self, question: str, passages: Sequence[str]) -> Vectors:
-        """float32 `[n_passages, dimension]`, rows L2-normalised."""
-        tokenizer = self.transformer.tokenizer
-        texts = [DECODER_PROMPT.format(passage=passage, question=question) for passage in passages]
-        rows = [dict(tokenizer(text, truncation=True, max_length=self.max_tokens)) for text in texts]
-        return self.transformer.encode(rows, last, side="left")
 
 
 PROMPTS = {"qwen3": "Instruct: {question}\nQuery:", "e5-mistral": "Instruct: {question}\nQuery: "}
