@@ -46,8 +46,6 @@ if TYPE_CHECKING:  # for type checkers and editors; the names that are there are
     from kraq_dspy.build.index.change import resume_index as resume_index
     from kraq_dspy.build.index.change import update_index as update_index
     from kraq_dspy.build.index.exchange import export_index as export_index
-    from kraq_dspy.build.index.exchange import import_graphrag as import_graphrag
-    from kraq_dspy.build.index.exchange import import_triples as import_triples
     from kraq_dspy.errors import KraqError as KraqError
     from kraq_dspy.eval.evaluation import evaluate as evaluate
     from kraq_dspy.models.lms.meter import Limits as Limits
@@ -79,11 +77,7 @@ __getattr__, __dir__, __all__ = lazy_names(
             "resume_index",
             "update_index",
         ),
-        "kraq_dspy.build.index.exchange": (
-            "export_index",
-            "import_graphrag",
-            "import_triples",
-        ),
+        "kraq_dspy.build.index.exchange": ("export_index",),
         "kraq_dspy.errors": ("KraqError",),
         "kraq_dspy.eval.evaluation": ("evaluate",),
         "kraq_dspy.models.lms.meter": ("Limits",),

@@ -1,4 +1,4 @@
-"""Tells what this machine has for models in this process: free cores, free memory, a GPU, products in bf16."""
+"""Tells what this machine has for models in this process: free cores, a GPU, products in bf16."""
 
 import os
 import sys
@@ -8,14 +8,17 @@ from typing import Any
 from kraq_dspy.errors import ConfigError, needs
 from kraq_dspy.settings import PRECISIONS
 
-_CGROUP = Path("/sys/fs/cgroup")
-
 
 def usable_cores() -> int:
     """Cores that this process may use: its affinity and, in a container, its share of the processors."""
     affinity = getattr(os, "sched_getaffinity", None)
     cores = len(affinity(0)) if affinity else os.cpu_count() or 1
-    quota = _words(_CGROUP / "cpu.max")  # "200000 100000": so many microseconds in each period, or "max"
+    try:
+        quota = (
+            Path("/sys/fs/cgroup/cpu.max").read_text().split()
+        )  # "200000 100000": microseconds in a period, or "max"
+    except OSError:
+        quota = []
     if len(quota) == 2 and quota[0].isdigit():
         cores = min(cores, -(-int(quota[0]) // int(quota[1])))
     return max(1, cores)
@@ -28,33 +31,6 @@ def free_cores() -> int:
     """
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
     return max(1, round(usable_cores() * (1 - load / (os.cpu_count() or 1))))
-
-
-def free_memory() -> int | None:
-    """Bytes that can be taken without swapping, within the container's limit; None where the system does not say."""
-    free: list[int] = []
-    for line in _lines(Path("/proc/meminfo")):
-        if line.startswith("MemAvailable:"):
-            free.append(int(line.split()[1]) * 1024)
-    limit, used = _words(_CGROUP / "memory.max"), _words(_CGROUP / "memory.current")
-    if limit and limit[0].isdigit() and used:
-        cached = [int(line.split()[1]) for line in _lines(_CGROUP / "memory.stat") if line.startswith("inactive_file ")]
-        free.append(int(limit[0]) - int(used[0]) + sum(cached))  # files in the cache make way
-    if not free and sys.platform == "darwin":
-        free.append(int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 0.75))
-    return min(free, default=None)
-
-
-def _words(path: Path) -> list[str]:
-    lines = _lines(path)
-    return lines[0].split() if lines else []
-
-
-def _lines(path: Path) -> list[str]:
-    try:
-        return path.read_text().splitlines()
-    except OSError:
-        return []
 
 
 _BF16 = frozenset(("avx512_bf16", "amx_bf16"))

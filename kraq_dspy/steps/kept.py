@@ -24,7 +24,7 @@ from kraq_dspy.errors import KraqError, ModelError
 from kraq_dspy.models.lms.adapter import ADAPTER, possible_forms
 from kraq_dspy.models.lms.envelope import flaws_heard, with_flaws
 from kraq_dspy.models.lms.kraq_lm import KraqLM
-from kraq_dspy.models.lms.meter import Answer, Journal, Place, TappedJournal, begin_span, working_on
+from kraq_dspy.models.lms.meter import Answer, Journal, Place, TappedJournal, working_on
 from kraq_dspy.models.lms.roles import LanguageModels, lm_in_program
 from kraq_dspy.ports import Progress
 from kraq_dspy.records import content_id
@@ -179,25 +179,18 @@ class ProgramRunner:
             if plural
             else StageFailures(stage, f"items of the stage {stage!r}", model=model)
         )
-        span = begin_span(f"stage {stage}", kraq__stage=stage, gen_ai__request__model=model)
 
         async def work(item: Item) -> Done:
             place = partial(self._slots.slot, rank)
-            with span.inside():
-                return Done(item.id, await run_program(program, lm, stage, item.id, item.inputs, tapped, place), model)
+            return Done(item.id, await run_program(program, lm, stage, item.id, item.inputs, tapped, place), model)
 
         at_once, ended = self._items_at_once(program, lm), when_ended(items)
-        try:
-            async for done in map_kept(
-                work, items, keeper, failures, concurrency=at_once, ended=ended, one_by_one=self._slots.one_by_one
-            ):
-                self.progress.advance(stage)
-                if done is not None:
-                    yield done
-        except BaseException as error:
-            span.end(error)
-            raise
-        span.end()
+        async for done in map_kept(
+            work, items, keeper, failures, concurrency=at_once, ended=ended, one_by_one=self._slots.one_by_one
+        ):
+            self.progress.advance(stage)
+            if done is not None:
+                yield done
 
     def tell(self, answer: Answer) -> None:
         """Progress learns what an answer took."""

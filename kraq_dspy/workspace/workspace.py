@@ -35,7 +35,6 @@ from kraq_dspy.models.embedders.cross_encoder import CrossEncoderReranker
 from kraq_dspy.models.embedders.instructed import load_instructed_embedder
 from kraq_dspy.models.embedders.text_encoder import EmbedderLike, as_embedder
 from kraq_dspy.models.lms.envelope import Flaw, flaws_heard, with_flaws
-from kraq_dspy.models.lms.meter import within_span
 from kraq_dspy.models.lms.roles import LanguageModels, ModelsLike, answerer_for, as_models, fill_in, lent, own_adapter
 from kraq_dspy.models.lms.vllm_server import make_prompt_scorer
 from kraq_dspy.ports import Embedder, InstructedEmbedder, PromptScorer, Retriever
@@ -289,7 +288,7 @@ class Workspace:
 
     def load_state(self, program: dspy.Module, state: str | Path) -> None:
         """Put a file of `kraq optimize` into the program. Raises StateError for one that does not fit."""
-        load_state(program, Path(state), embedder=self.embedder)
+        load_state(program, Path(state))
 
     def ask(
         self, question: str, program: dspy.Module | str = DEFAULT_PROGRAM, *, next_questions: int = NEXT
@@ -402,8 +401,7 @@ class Workspace:
     @contextmanager
     def _asking(self, program: dspy.Module) -> Iterator[list[Flaw]]:
         """Gives the flaws of the replies behind the answer."""
-        named = within_span("ask", kraq__program=type(program).__name__)
-        with named, own_adapter(), answerer_for(program, self.models), flaws_heard() as heard:
+        with own_adapter(), answerer_for(program, self.models), flaws_heard() as heard:
             yield heard
 
 

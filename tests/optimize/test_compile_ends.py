@@ -98,7 +98,7 @@ class FailingEngine:
         return self.engine.complete(request)
 
 
-@pytest.mark.parametrize("optimizer", ["bootstrap", "simba", "gepa", "copro", "mipro"])
+@pytest.mark.parametrize("optimizer", ["bootstrap", "gepa", "mipro"])
 def test_a_server_that_goes_down_ends_the_compile_and_is_not_taken_for_wrong_answers(
     optimizer: str, engine: Learner, answering: Callable[[int], list[Row]]
 ) -> None:

@@ -16,7 +16,6 @@ import pytest
 from dspy.lm15 import Config, Message, Request
 
 from kraq_dspy.errors import ModelError
-from kraq_dspy.models.lms.engines.loops import text_of
 from kraq_dspy.models.lms.engines.transformers_engine import AsyncTransformersEngine, TransformersEngine
 from kraq_dspy.models.lms.kraq_lm import KraqLM
 from kraq_dspy.models.lms.logprobs import field_logprobs, mean_logprob, take_logprobs
@@ -28,7 +27,6 @@ from kraq_dspy.programs.speculative.speculative_rag import SpeculativeRAG
 from kraq_dspy.records import Chunk, Hit, content_id
 from kraq_dspy.settings import RoleSettings
 from tests.conftest import WarmShell
-from tests.endless_list import endless_list
 from tests.vllm.conftest import Server
 
 pytestmark = pytest.mark.vllm
@@ -189,28 +187,6 @@ def test_cancelled_drafts_stop_on_the_server(server: Server) -> None:
     assert all(isinstance(result, asyncio.CancelledError) for result in results)
     # Left alone, each of them would have gone on to its last token.
     assert 0 < server.count("vllm:generation_tokens_total") - before < n_drafts * length / 2
-
-
-@pytest.mark.parametrize("way", ["call", "acall"])
-def test_a_list_that_repeats_itself_is_left_from_the_second_one_on(server: Server, way: str) -> None:
-    lm = served(server, "instruct", max_tokens=4000)
-    config = Config(response_format=endless_list(60), temperature=0.0, max_tokens=4000)
-    request = Request(lm.model, messages=(Message.user("the mat"),), config=config)
-
-    def asked() -> tuple[Any, int]:
-        before = server.count("vllm:generation_tokens_total")
-        engine = lm.async_engine
-        response = lm.engine.complete(request) if way == "call" else asyncio.run(engine.complete(request))
-        while server.count("vllm:num_requests_running"):
-            time.sleep(0.1)
-        return json.loads(text_of(response)), server.count("vllm:generation_tokens_total") - before
-
-    (whole, in_full), (left, in_part) = asked(), asked()
-
-    assert whole["marks"] == ["always the same"] * 60
-    assert 0 < len(left["marks"]) < 40
-    assert type(left["fits"]) is bool
-    assert in_part < in_full / 2
 
 
 class Halves:

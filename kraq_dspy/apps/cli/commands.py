@@ -25,7 +25,7 @@ from kraq_dspy.apps.cli.demo import demo
 from kraq_dspy.apps.cli.evaluate import fetch, report
 from kraq_dspy.apps.cli.evaluate import index as eval_index
 from kraq_dspy.apps.cli.evaluate import list_ as list_data
-from kraq_dspy.apps.cli.exchange import export, graphrag, triples
+from kraq_dspy.apps.cli.exchange import export
 from kraq_dspy.apps.cli.index import estimate, index, questions
 from kraq_dspy.apps.cli.lm import check as lm_check
 from kraq_dspy.apps.cli.lm import get
@@ -96,10 +96,7 @@ CATALOGUE = (
 COMMANDS: dict[str, Sequence[Command | Group]] = {
     "Start": (demo, index, estimate, status, questions),
     "Ask": (ask, chat, explore, serve, mcp),
-    "Maintain": (
-        add, remove, update, resume, check, export,
-        Group("import", "Make an index from another system's graph.", (graphrag, triples)),
-    ),
+    "Maintain": (add, remove, update, resume, check, export),
     "Prepare": (
         precompute, calibrate,
         Group("catalogue", "Answers prepared in advance, which `kraq ask -p qa-search` gives.", CATALOGUE),

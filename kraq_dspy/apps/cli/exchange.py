@@ -1,23 +1,12 @@
-"""Writes an index in the formats of others, and makes one of their graphs: `kraq export` and `kraq import`."""
+"""Writes an index in the formats of others: `kraq export`."""
 
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import typer
 
-from kraq_dspy.apps.cli.index import Replace, index_beside
-from kraq_dspy.apps.cli.options import (
-    Builds,
-    IndexDir,
-    Json,
-    Limits,
-    RandomQuestions,
-    require_writable,
-    require_writable_file,
-)
-from kraq_dspy.apps.cli.progress import run_build
+from kraq_dspy.apps.cli.options import IndexDir, Json, require_writable, require_writable_file
 from kraq_dspy.apps.cli.terminal import note, output, print_json, say, two_columns
 from kraq_dspy.errors import ConfigError
 
@@ -111,46 +100,3 @@ def _show(report: "DatasetReport", out: Path, *, json: bool) -> None:
     output.print(two_columns("Rows", rows))
     if len(report.rows) < 3:
         note("the documents hang together too closely for three splits; see the card.")
-
-
-Out = Annotated[
-    Path | None,
-    typer.Option("--out", "-o", metavar="DIR", help="The index folder to write. Default: the source's name + .kraq"),
-]
-
-
-def graphrag(
-    folder: Annotated[Path, typer.Argument(help="GraphRAG's output folder: parquet files of version 2 or 3.")],
-    builds: Builds,
-    limits: Limits,
-    out: Out = None,
-    replace: Replace = False,
-    json: Json = False,
-) -> None:
-    """Reports become summaries, then questions; nothing is extracted again."""
-    from kraq_dspy.build.index.exchange import import_graphrag
-
-    settings = builds.settings()
-    imported = partial(import_graphrag, folder, out or index_beside(folder), replace=replace)
-    run_build(imported, settings, limits, json=json)
-
-
-def triples(
-    path: Annotated[
-        Path,
-        typer.Argument(help="A folder with corpus and triples files, or one file with passages and their triples."),
-    ],
-    builds: Builds,
-    limits: Limits,
-    out: Out = None,
-    replace: Replace = False,
-    random_questions: RandomQuestions = False,
-    json: Json = False,
-) -> None:
-    """Passages with triples extracted elsewhere; summaries and questions are made here."""
-    from kraq_dspy.build.index.exchange import import_triples
-
-    settings = builds.settings()
-    out = out or index_beside(path)
-    imported = partial(import_triples, path, out, replace=replace, random_questions=random_questions)
-    run_build(imported, settings, limits, json=json)

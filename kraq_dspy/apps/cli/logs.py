@@ -1,4 +1,4 @@
-"""Sets up what `kraq` logs: lines for people, or one JSON object a line (`--log-json`); and spans (`--otel`)."""
+"""Sets up what `kraq` logs: lines for people, or one JSON object a line (`--log-json`)."""
 
 import json
 import logging
@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from kraq_dspy.apps.cli.terminal import errors
-from kraq_dspy.errors import needs
 
 _OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
@@ -58,16 +57,3 @@ def set_up_logs(*, verbose: bool, as_json: bool) -> None:
 def tell_what_is_cut_off() -> None:
     """A person who asks is told that a prompt was too long and went out shorter; a build has too many to tell."""
     logging.getLogger("kraq_dspy._internal.step").setLevel(logging.WARNING)
-
-
-def set_up_spans() -> None:
-    """Spans of stages and calls go over HTTP to where OTEL_EXPORTER_OTLP_ENDPOINT says (localhost:4318 without it)."""
-    with needs("opentelemetry-sdk", "otel", "--otel"):
-        from opentelemetry import trace
-        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-        from opentelemetry.sdk.resources import Resource
-        from opentelemetry.sdk.trace import TracerProvider
-        from opentelemetry.sdk.trace.export import BatchSpanProcessor
-    provider = TracerProvider(resource=Resource.create({"service.name": "kraq"}))
-    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
-    trace.set_tracer_provider(provider)  # the provider flushes at exit

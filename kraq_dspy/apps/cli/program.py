@@ -13,7 +13,7 @@ import typer
 from rich.text import Text
 
 from kraq_dspy.apps.cli.commands import add_commands
-from kraq_dspy.apps.cli.logs import set_up_logs, set_up_spans
+from kraq_dspy.apps.cli.logs import set_up_logs
 from kraq_dspy.apps.cli.terminal import errors, printable
 from kraq_dspy.errors import TOO_LITTLE_MEMORY, ConfigError, KraqError, ModelError, lacks_memory
 
@@ -35,18 +35,12 @@ def _root(
     log_json: Annotated[
         bool, typer.Option("--log-json", metavar="", help="Log as JSON, one object a line, and nothing else there.")
     ] = False,
-    otel: Annotated[
-        bool,
-        typer.Option("--otel", metavar="", help="Send spans of stages and calls to an OpenTelemetry collector."),
-    ] = False,
     _version: Annotated[
         bool,
         typer.Option("--version", metavar="", callback=_show_version, is_eager=True, help="Print the version."),
     ] = False,
 ) -> None:
     set_up_logs(verbose=verbose, as_json=log_json)
-    if otel:
-        set_up_spans()
 
 
 def make_app() -> typer.Typer:

@@ -196,7 +196,7 @@ class Builder:
         models = as_models(with_lm(given, options.get("lm")), settings, embedder=embedder, meter=Meter(limits))
         kraq = kraq or KRAQ(settings, embedder)
         for state in states:
-            load_state(kraq, Path(state), embedder=embedder)
+            load_state(kraq, Path(state))
         check_steps(kraq)
         index = open_for_build(out, settings, embedder)
         index.own_store = settings.store
@@ -383,10 +383,6 @@ class Builder:
             await Finishing(self.parts, self.problems, stable=self.stable).finish()
         if self.was_finished is not None:
             settle_finished(self.parts)
-
-    async def ask(self) -> None:
-        """Questions of all summaries, with their vectors; then the index is complete."""
-        await Finishing(self.parts, self.problems).ask()
 
     def report(self) -> BuildReport:
         added = self.index.count(Document) - self._documents_before + self._removed

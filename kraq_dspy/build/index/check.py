@@ -170,9 +170,8 @@ def _records(index: Index) -> Iterator[Problem]:
     yield from _problem("summaries of communities that are not there", summaries - community_ids)
     least = index.manifest.settings.summaries.min_entities
     worth_a_summary = {community.id for community in communities if len(community.entity_ids) >= least}
-    if index.manifest.origin.get("kind") != "graphrag":  # whose reports came as they were
-        lacking = [id for id in worth_a_summary - summaries if ("summarize", id) not in failed]
-        yield from _problem("communities without a summary", lacking)
+    lacking = [id for id in worth_a_summary - summaries if ("summarize", id) not in failed]
+    yield from _problem("communities without a summary", lacking)
     questions = [question for question in index.all(Question) if question.source == "kraq"]
     about = {question.community_id for question in questions}
     yield from _problem("questions of communities that are not there", about - community_ids - {None})

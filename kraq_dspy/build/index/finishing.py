@@ -97,11 +97,6 @@ class Finishing:
         self._progress.finish("graph")
         await self._keep_asked(await self._summarize_and_ask(communities, graph))
 
-    async def ask(self) -> None:
-        """Questions of all summaries, with their vectors; then the index is complete."""
-        communities, summaries = list(self._index.all(Community)), list(self._index.all(Summary))
-        await self._keep_asked(await self._ask(communities, summaries, len(summaries), self._index.all(Entity)))
-
     def _keep_mentions(self, resolved: ResolvedMentions) -> None:
         keep_mentions(self._index, resolved)
         keep_passage_graph(self._index, resolved)

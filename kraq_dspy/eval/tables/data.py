@@ -5,7 +5,6 @@ import json
 import logging
 import random
 import shutil
-import tempfile
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,12 +14,12 @@ import dspy
 
 from kraq_dspy._internal.concurrency import as_done, run_coroutine
 from kraq_dspy._internal.files import append_line, drop_torn_line, json_objects, replaced
+from kraq_dspy.asset.corpus.chunk import chunks_at
 from kraq_dspy.asset.store.index import Index
-from kraq_dspy.build.index.build import abuild_index
-from kraq_dspy.build.index.exchange import aimport_triples
+from kraq_dspy.build.index.build import Builder, abuild_index
 from kraq_dspy.build.index.report import BuildReport
 from kraq_dspy.errors import EvaluationError
-from kraq_dspy.eval.datasets import Dataset, Example, load_dataset, load_local, sample_to_tokens, save_local
+from kraq_dspy.eval.datasets import Dataset, Example, load_dataset, load_local, sample_to_tokens
 from kraq_dspy.eval.datasets.dataset import is_dataset
 from kraq_dspy.eval.papers import PaperSetup
 from kraq_dspy.eval.questions import without_learned
@@ -32,7 +31,7 @@ from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Progress, SilentProgress
 from kraq_dspy.programs.kraq.pipeline import KRAQ
 from kraq_dspy.programs.shared.state import read_state
-from kraq_dspy.records import content_id
+from kraq_dspy.records import ExtractedEntity, ExtractedRelationship, Extraction, content_id
 from kraq_dspy.settings import RoleSettings, Settings
 from kraq_dspy.signatures import AnswerQuestion
 
@@ -209,9 +208,28 @@ def prepare_index(
 async def _build(dataset: Dataset, path: Path, options: dict[str, Any]) -> BuildReport:
     if not dataset.triples:
         return await abuild_index(dataset.documents, path, **options)
-    with tempfile.TemporaryDirectory() as folder:
-        save_local(dataset, Path(folder))
-        return await aimport_triples(folder, path, **options)
+    triples = {each.document_id: each for each in dataset.triples}
+    chunks, extractions = [], []
+    for document in dataset.documents:
+        [chunk] = chunks_at(document, [(0, len(document.text))])
+        given = triples.get(document.id)
+        names = dict.fromkeys(given.entities if given else ())
+        links = dict.fromkeys(given.triples if given else ())
+        chunks.append(chunk)
+        extractions.append(
+            Extraction(
+                chunk.id,
+                tuple(ExtractedEntity(name, "", "") for name in names),
+                tuple(ExtractedRelationship(s, o, p, f"{s} {p} {o}.") for s, p, o in links),
+            )
+        )
+    async with Builder.at(path, options) as builder:
+        builder.begin("triples", dataset.documents, dataset.documents, replace=False)
+        builder.keep_documents(dataset.documents, chunks)
+        builder.index.replace(Extraction, extractions)
+        await builder.embed_chunks()
+        await builder.finish()
+        return builder.report()
 
 
 def fingerprint(

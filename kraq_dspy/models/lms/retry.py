@@ -4,7 +4,6 @@ import random
 import re
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -129,37 +128,3 @@ def clearer(error: lm15.LM15Error, model: str, where: str) -> lm15.LM15Error | K
     if isinstance(error, lm15.InvalidRequestError) and CONTEXT_OVERFLOW.search(error.message):
         return lm15.ContextLengthError(error.message, provider=error.provider, status=error.status)
     return error
-
-
-class Pace:
-    """How long a server's last hundred answers took: by that, a request that hangs is given up before its time limit,
-    and asked anew.
-
-    >>> pace = Pace()
-    >>> for _ in range(20):
-    ...     pace.took(2.0)
-    >>> pace.late_after_s()
-    4.0
-    """
-
-    def __init__(self) -> None:
-        self._seconds: deque[float] = deque(maxlen=100)
-        self._answers = self._given_up = 0
-
-    def took(self, seconds: float) -> None:
-        self._seconds.append(seconds)
-        self._answers += 1
-
-    def is_late(self, waited_s: float) -> bool:
-        """Whether to give an answer up that was waited for so long; counts those that are."""
-        late_s = self.late_after_s()
-        is_late = late_s is not None and waited_s > late_s
-        self._given_up += is_late
-        return is_late
-
-    def late_after_s(self) -> float | None:
-        """Twice what 95 of a hundred answers took, half a second at least; None where fewer than 20 are known, or one
-        in twenty was given up already: a server that pauses is not asked for everything twice."""
-        if len(self._seconds) < 20 or self._given_up >= self._answers / 20:
-            return None
-        return max(0.5, 2 * sorted(self._seconds)[int(0.95 * (len(self._seconds) - 1))])

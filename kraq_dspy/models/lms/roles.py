@@ -16,7 +16,7 @@ import dspy
 from dspy.utils.exceptions import LMConfigurationError
 
 from kraq_dspy._internal.concurrency import SharedByCopies
-from kraq_dspy._internal.step import NearestDemos, Step
+from kraq_dspy._internal.step import Step
 from kraq_dspy.errors import ConfigError, ModelError
 from kraq_dspy.models.lms.adapter import ADAPTER
 from kraq_dspy.models.lms.enforcement import decided
@@ -223,18 +223,16 @@ def fill_in(
     get it as by `set_lm`. Predictors that are no `Step`, as in a program of somebody else's, ask DSPy's settings.
     """
     for name, predictor in program.named_predictors():
-        step = _inner(predictor)
-        if isinstance(step, Step) and step.by_role is None:
-            step.by_role = RoleModel(models, (roles or {}).get(name.partition(".")[0], role))
-            predictor.lm = predictor.lm or models.given(step.by_role.role)
+        if isinstance(predictor, Step) and predictor.by_role is None:
+            predictor.by_role = RoleModel(models, (roles or {}).get(name.partition(".")[0], role))
+            predictor.lm = predictor.lm or models.given(predictor.by_role.role)
 
 
 def lm_in_program(predictor: dspy.Predict) -> Any:
     """The model that the predictor would ask now; None where it has none and no role to fall back on."""
-    step = _inner(predictor)
-    if predictor.lm is not None or not isinstance(step, Step) or step.by_role is None:
+    if predictor.lm is not None or not isinstance(predictor, Step) or predictor.by_role is None:
         return predictor.lm
-    return configured_lm() or step.by_role.lm()
+    return configured_lm() or predictor.by_role.lm()
 
 
 @contextmanager
@@ -261,11 +259,6 @@ def configured_lm() -> Any:
     """The model of `dspy.context` or `dspy.configure`; None for one that is `lent`: a role's own is nearer."""
     lm = dspy.settings.lm
     return None if lm is dspy.settings.get("kraq_lent_lm") else lm
-
-
-def _inner(predictor: dspy.Predict) -> dspy.Predict:
-    """The predictor that asks: the one that a pool of demonstrations holds, or itself."""
-    return predictor.predictor if isinstance(predictor, NearestDemos) else predictor
 
 
 @contextmanager

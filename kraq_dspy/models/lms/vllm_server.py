@@ -15,7 +15,7 @@ from dspy.lm15 import CollectionLimitError
 from kraq_dspy._internal.concurrency import SharedByCopies, run_all
 from kraq_dspy._internal.dspy_internals import NetworkError
 from kraq_dspy.errors import ConfigError, ModelError
-from kraq_dspy.models.lms.bounded import BoundedTransport, ReplyLimits
+from kraq_dspy.models.lms.bounded import JSONClient, ReplyLimits
 from kraq_dspy.models.lms.local_models import SERVED, TRANSFORMERS, served_name, with_adapter
 from kraq_dspy.models.lms.logprobs import by_segment
 from kraq_dspy.models.lms.transport import key_of
@@ -159,7 +159,7 @@ class VLLMPromptScorer(SharedByCopies):
         self.api_base = api_base.rstrip("/")
         self.model = model
         self._headers = {"Authorization": f"Bearer {key}"} if key else {}
-        self._client = BoundedTransport(limits or ReplyLimits(self.api_base, 600.0, 16), timeout_s)
+        self._client = JSONClient(limits or ReplyLimits(self.api_base, 600.0, 16), timeout_s)
 
     def prompt_logprobs(self, prompts: Sequence[Sequence[str]]) -> list[list[tuple[float, ...]]]:
         """As `ports.PromptScorer`. Raises ModelError for a server that is no vLLM, refuses, or cannot be reached."""

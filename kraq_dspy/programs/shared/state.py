@@ -7,11 +7,11 @@ it was made for. It is put into any program that has such a predictor: one step'
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any, Literal, NotRequired, get_args, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import dspy
 from pydantic import Field, ValidationError
@@ -22,9 +22,7 @@ from kraq_dspy import signatures
 from kraq_dspy._internal.dspy_internals import thawed
 from kraq_dspy._internal.files import replaced
 from kraq_dspy._internal.options import type_adapter
-from kraq_dspy._internal.step import NearestDemos, held, put
 from kraq_dspy.errors import StateError
-from kraq_dspy.ports import Embedder
 
 FORMAT = "kraq program state"
 FORMAT_VERSION = 1
@@ -43,19 +41,12 @@ class SavedSignature(TypedDict):
 
 
 class SavedPredictor(TypedDict):
-    """What is kept of a predictor. `nearest` says of how many demonstrations, by which encoder, those that are nearest
-    to a question are chosen; None where all are shown."""
+    """What is kept of a predictor."""
 
     signature: SavedSignature
     instructions: str
     fields: dict[str, dict[Literal["prefix", "desc"], str]]
     demos: list[dict[str, Any]]
-    nearest: NotRequired["SavedNearest | None"]
-
-
-class SavedNearest(TypedDict):
-    count: int
-    encoder: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,13 +80,13 @@ class SavableModule(dspy.Module):
             raise StateError(f"{str(path)!r} does not end with .json, and a state is saved as JSON. Give another name.")
         save_state(state_of(self, {"library_version": version("kraq-dspy")}), Path(path))
 
-    def load(self, path: str | Path, *arguments: Any, embedder: Embedder | None = None, **options: Any) -> None:
+    def load(self, path: str | Path, *arguments: Any, **options: Any) -> None:
         """A state of this program or of one of its steps, else a file of DSPy's own `save`, with its options.
 
-        Raises StateError when it does not fit. `embedder` as in `load_state`, by default the program's own.
+        Raises StateError when it does not fit.
         """
         if is_state(Path(path)) or not Path(path).is_file():
-            load_state(self, Path(path), embedder=embedder or getattr(self, "embedder", None))
+            load_state(self, Path(path))
             return
         with thawed(self):
             super().load(path, *arguments, **options)
@@ -185,31 +176,26 @@ def read_state(path: Path) -> ProgramState:
     return state
 
 
-def load_state(program: dspy.Module, path: Path, *, embedder: Embedder | None = None) -> ProgramState:
-    """Put the state of a file into the program. Raises StateError when it does not fit; nothing is changed then.
-
-    `embedder` is needed by states whose demonstrations are chosen by nearness.
-    """
+def load_state(program: dspy.Module, path: Path) -> ProgramState:
+    """Put the state of a file into the program. Raises StateError when it does not fit; nothing is changed then."""
     state = read_state(path)
-    apply_state(program, state, embedder=embedder, source=path.name)
+    apply_state(program, state, source=path.name)
     return state
 
 
-def apply_state(
-    program: dspy.Module, state: ProgramState, *, embedder: Embedder | None = None, source: str = "The state"
-) -> None:
+def apply_state(program: dspy.Module, state: ProgramState, *, source: str = "The state") -> None:
     """Every saved predictor goes to those of its name and signature in the program, else to all of its signature.
 
     Raises StateError when one has no place, or was made for another version of its signature. Models stay as they are.
     """
     with thawed(program):
         own = dict(program.named_predictors())
-    changes: list[Callable[[], None]] = []
+    changes = []
     for name, saved in state.predictors.items():
         for place, predictor in _places(own, name, saved, type(program).__name__, source).items():
-            changes.append(_change(program, place, predictor, saved, embedder, source))
-    for change in changes:
-        change()
+            changes.append((predictor, *_learned(place, predictor, saved, source)))
+    for predictor, signature, demos in changes:
+        predictor.signature, predictor.demos = signature, demos
 
 
 def base_signature(predictor: dspy.Predict) -> tuple[str, Any]:
@@ -243,7 +229,7 @@ def describe_signature(predictor: dspy.Predict) -> SavedSignature:
 
 
 def _predictor_state(predictor: dspy.Predict) -> SavedPredictor:
-    state = SavedPredictor(
+    return SavedPredictor(
         signature=describe_signature(predictor),
         instructions=predictor.signature.instructions,
         fields={
@@ -252,9 +238,6 @@ def _predictor_state(predictor: dspy.Predict) -> SavedPredictor:
         },
         demos=[_plain_demo(predictor, demo) for demo in predictor.demos],
     )
-    if isinstance(predictor, NearestDemos):
-        state["nearest"] = {"count": predictor.nearest, "encoder": predictor.embedder.name}
-    return state
 
 
 def _plain_demo(predictor: dspy.Predict, demo: Mapping[str, Any]) -> dict[str, Any]:
@@ -285,15 +268,8 @@ def _places(
     return named or same
 
 
-def _change(
-    program: dspy.Module,
-    name: str,
-    predictor: dspy.Predict,
-    saved: SavedPredictor,
-    embedder: Embedder | None,
-    source: str,
-) -> Callable[[], None]:
-    """A call that puts the saved state into the predictor `name`; all that could go wrong is tried before."""
+def _learned(name: str, predictor: dspy.Predict, saved: SavedPredictor, source: str) -> tuple[Any, list[dspy.Example]]:
+    """The signature and the demonstrations that the saved state gives the predictor `name`."""
     now = describe_signature(predictor)
     if saved["signature"]["version"] != now["version"]:
         raise StateError(
@@ -306,31 +282,9 @@ def _change(
         for field, texts in saved["fields"].items():
             signature = signature.with_updated_fields(field, prefix=texts["prefix"], desc=texts["desc"])
         signature.__name__ = predictor.signature.__name__  # which DSPy drops from a copy
-        demos = [_demo(predictor, demo) for demo in saved["demos"]]
+        return signature, [_demo(predictor, demo) for demo in saved["demos"]]
     except (KeyError, ValueError) as error:  # pydantic's among them
         raise StateError(f"{source} is damaged: predictor {name!r}: {type(error).__name__}: {error}") from error
-    nearest = saved.get("nearest")
-    if nearest and embedder is None:
-        raise StateError(
-            f"{source} chooses demonstrations by nearness (optimizer knn), which needs a sentence encoder: load it "
-            "with program.load(FILE, embedder=...) or load_state(..., embedder=...), or into a program of a Workspace."
-        )
-    if nearest and embedder is not None and nearest["encoder"] != embedder.name:
-        raise StateError(
-            f"{source} chose demonstrations with the encoder {nearest['encoder']!r}, not with {embedder.name!r}. "
-            "Load it with that encoder, or optimize again."
-        )
-
-    def change() -> None:
-        plain = held(predictor)
-        plain.signature, plain.demos = signature, demos
-        if nearest and embedder is not None:
-            plain.demos = []
-            put(program, name, NearestDemos(plain, demos, nearest["count"], embedder))
-        elif plain is not predictor:
-            put(program, name, plain)
-
-    return change
 
 
 def _demo(predictor: dspy.Predict, demo: Mapping[str, Any]) -> dspy.Example:

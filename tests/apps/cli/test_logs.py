@@ -1,4 +1,4 @@
-"""`--log-json`, `--otel`, and what logs never hold."""
+"""`--log-json`, and what logs never hold."""
 
 import json
 import logging

@@ -18,8 +18,7 @@ from kraq_dspy.asset.store.own_files import write_sums
 from kraq_dspy.build.index.build import build_index
 from kraq_dspy.build.index.change import add_documents, remove_documents, resume_index, update_index
 from kraq_dspy.build.index.check import check_index
-from kraq_dspy.build.index.exchange import import_triples
-from kraq_dspy.errors import BudgetExceededError, CorpusError, IndexStateError, UnknownRecordError
+from kraq_dspy.errors import BudgetExceededError, CorpusError, UnknownRecordError
 from kraq_dspy.models.lms.meter import Limits
 from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Extraction, Relationship
 from kraq_dspy.settings import EncoderSettings, RoleSettings, RunSettings
@@ -170,24 +169,6 @@ def test_resume_reads_the_corpus_again_or_goes_on_without_it(tmp_path: Path, emb
     corpus.rmdir()
     assert resume_index(path, embedder=embedder).usage == {}
     assert contents(path) == before
-
-
-def test_an_imported_index_is_not_edited_piecemeal(tmp_path: Path, embedder: KeywordEmbedder) -> None:
-    rows = [{"id": "a", "title": "A", "text": "Ada met Babbage.", "triples": [["Ada", "met", "Babbage"]]}]
-    source = tmp_path / "triples.jsonl"
-    source.write_text("\n".join(map(json.dumps, rows)))
-    path = tmp_path / "i.kraq"
-    import_triples(source, path, settings=small(), embedder=embedder)
-    before = contents(path)
-    with pytest.raises(IndexStateError, match="import it again"):
-        add_documents(path, [document(1)], embedder=embedder)
-    with pytest.raises(IndexStateError, match="import it again"):
-        update_index(path, [document(1)], embedder=embedder)
-    assert resume_index(path, embedder=embedder).usage == {}
-    assert contents(path) == before
-    source.unlink()
-    with pytest.raises(IndexStateError, match="which is not there"):
-        resume_index(path, embedder=embedder)
 
 
 def test_every_state_has_the_graph_of_its_own_passages(tmp_path: Path, embedder: KeywordEmbedder) -> None:

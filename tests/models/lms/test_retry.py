@@ -4,7 +4,7 @@ import pytest
 from dspy import lm15
 
 from kraq_dspy.errors import ModelError, ServerDownError
-from kraq_dspy.models.lms.retry import Backoff, Pace, ServerHealth, clearer, unreachable, wait_after
+from kraq_dspy.models.lms.retry import Backoff, ServerHealth, clearer, unreachable, wait_after
 
 
 @pytest.mark.parametrize(
@@ -78,21 +78,6 @@ def test_errors_get_the_name_that_says_what_to_do() -> None:
     assert isinstance(of(lm15.InvalidRequestError("maximum context length is 8", status=400)), lm15.ContextLengthError)
     plain = lm15.InvalidRequestError("n must be positive", status=400)
     assert of(plain) is plain
-
-
-def test_a_call_is_late_after_twice_what_95_of_the_last_hundred_took() -> None:
-    pace = Pace()
-    for _ in range(19):
-        pace.took(2.0)
-    assert pace.late_after_s() is None  # too few are known
-    for seconds in [60.0, *[2.0] * 80]:
-        pace.took(seconds)
-    assert pace.late_after_s() == 4.0
-    assert [pace.is_late(seconds) for seconds in (3.9, 4.1, 60, 60, 60, 60, 60)] == [False, *[True] * 5, False]
-    assert pace.late_after_s() is None  # one in twenty was given up
-    for _ in range(100):
-        pace.took(0.01)
-    assert pace.late_after_s() == 0.5
 
 
 def longest() -> float:

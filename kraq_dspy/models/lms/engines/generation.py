@@ -17,9 +17,6 @@ from dspy.lm15 import InvalidRequestError
 from kraq_dspy.errors import import_extra
 from kraq_dspy.models.embedders.model_folder import local_folder, weights_place
 from kraq_dspy.models.lms.engines.gguf_file import read_gguf
-from kraq_dspy.models.lms.engines.loops import TEXT_UNIT, in_loop
-
-_LOOK_EVERY = 16  # tokens between two looks for a loop: each decodes the reply
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +33,6 @@ class GenerationJob:
     stop: tuple[str, ...]
     alternatives: int | None  # log-probabilities of so many other tokens; None: of none at all
     matcher: Any | None = None  # holds the reply to a JSON schema
-    loop_unit: int | None = None  # leaves a loop of so many characters (`loops.in_loop`)
 
 
 class LogprobRecorder:
@@ -75,37 +71,21 @@ class LogprobRecorder:
 
 
 class RowLimits:
-    """A stopping criterion by row: its own token limit is reached, nobody waits for it any more, or it runs in a loop.
-
-    `ends[row]` is where a loop was left, in tokens behind the prompt.
-    """
+    """A stopping criterion by row: its own token limit is reached, or nobody waits for it any more."""
 
     def __init__(
-        self,
-        torch: Any,
-        jobs: Sequence[GenerationJob],
-        cancelled: Sequence[Callable[[], bool]],
-        n_prompt: int,
-        decode: Callable[[Any], str],
+        self, torch: Any, jobs: Sequence[GenerationJob], cancelled: Sequence[Callable[[], bool]], n_prompt: int
     ) -> None:
         self.torch = torch
         self.jobs = jobs
         self.cancelled = cancelled
         self.n_prompt = n_prompt
-        self.decode = decode
-        self.ends: dict[int, int] = {}
 
     def __call__(self, input_ids: Any, scores: Any, **_: Any) -> Any:
         written = input_ids.shape[1] - self.n_prompt
-        if written % _LOOK_EVERY == 0:
-            looked = (row for row, job in enumerate(self.jobs) if job.loop_unit and row not in self.ends)
-            self.ends |= {row: written for row in looked if self._loops(row, input_ids)}
         rows = zip(self.jobs, self.cancelled, strict=True)
-        done = [written >= job.max_tokens or gone() or row in self.ends for row, (job, gone) in enumerate(rows)]
+        done = [written >= job.max_tokens or gone() for job, gone in rows]
         return self.torch.tensor(done, dtype=self.torch.bool, device=input_ids.device)
-
-    def _loops(self, row: int, input_ids: Any) -> bool:
-        return in_loop(self.decode(input_ids[row, self.n_prompt :]), self.jobs[row].loop_unit or TEXT_UNIT)
 
 
 def pieces_until(pieces: Sequence[str], cut: int) -> list[str]:

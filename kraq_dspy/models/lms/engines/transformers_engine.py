@@ -49,7 +49,6 @@ from kraq_dspy.models.lms.engines.generation import (
     pieces_until,
     prompt_ids,
 )
-from kraq_dspy.models.lms.engines.loops import loop_unit
 from kraq_dspy.models.lms.local_models import TRANSFORMERS, adapter_folder, weights_hash
 from kraq_dspy.models.lms.logprobs import by_segment
 from kraq_dspy.models.machine import precision_of
@@ -74,7 +73,6 @@ class TransformersEngine(SharedByCopies):
     supports_function_calling = False
     supports_reasoning = False
     supports_response_schema = can_hold_to_schemas()
-    reads_along = False  # it leaves loops by itself
     supported_params = frozenset(
         {"temperature", "max_tokens", "top_p", "stop", "seed", "logprobs", "top_logprobs", "response_format"}
     )
@@ -169,7 +167,6 @@ class TransformersEngine(SharedByCopies):
             stop=tuple(config.stop),
             alternatives=config.logprobs,
             matcher=None if config.response_format is None else self._grammars.matcher(config.response_format),
-            loop_unit=loop_unit(request) if config.logprobs is None else None,
         )
 
     @functools.cached_property
@@ -270,7 +267,7 @@ class TransformersEngine(SharedByCopies):
             **sampling,
         )
         recorder = LogprobRecorder(torch, max(-1 if job.alternatives is None else job.alternatives for job in jobs))
-        ended = RowLimits(torch, jobs, cancelled, longest, self.tokenizer.decode)
+        ended = RowLimits(torch, jobs, cancelled, longest)
         matchers = [job.matcher for job in jobs]
         masks = [SchemaMask(torch, matchers, self._ends, longest)] if any(matchers) else []
         options: dict[str, Any] = {}
@@ -290,7 +287,7 @@ class TransformersEngine(SharedByCopies):
                 **options,
             )
             recorder.finish(output)
-        written = [output[row, longest:][: ended.ends.get(row)].tolist() for row in range(len(jobs))]
+        written = [output[row, longest:].tolist() for row in range(len(jobs))]
         return [self._response(job, written[row], row, recorder) for row, job in enumerate(jobs)]
 
     def _response(self, job: GenerationJob, written: list[int], row: int, recorder: LogprobRecorder) -> Response:
@@ -356,8 +353,6 @@ class TransformersEngine(SharedByCopies):
 
 class AsyncTransformersEngine(SharedByCopies):
     """The same model for `acall`. A cancelled task ends its answer, also in the middle of a batch."""
-
-    reads_along = TransformersEngine.reads_along
 
     def __init__(self, engine: TransformersEngine) -> None:
         self.engine = engine

@@ -1,18 +1,33 @@
 import json
 import os
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, TypeVar
 
 import networkx as nx
 import pyarrow.parquet
 import pytest
 
-from kraq_dspy.asset.graph.exchange.graphrag_out import write_graphrag
+from kraq_dspy.asset.graph import parquet_tables
 from kraq_dspy.asset.graph.networkx_view import to_networkx, write_graphml
+from kraq_dspy.asset.graph.parquet_tables import write_parquet
 from kraq_dspy.build.index.exchange import write_jsonl
-from kraq_dspy.records import Claim, Community, Entity, ExtractedEntity, Extraction, Relationship
-from tests.asset.graph.exchange.given import Given
+from kraq_dspy.records import (
+    Chunk,
+    Claim,
+    Community,
+    Document,
+    Entity,
+    ExtractedEntity,
+    Extraction,
+    Finding,
+    Question,
+    Relationship,
+    Summary,
+)
+
+R = TypeVar("R")
 
 ENTITIES = [
     Entity("a", "Ann & <Bob>", "person", 'Says "hi"\x00\x0b 🎻', ("Ann & <Bob>", "Ann"), ("c1", "c2"), 1),
@@ -26,6 +41,16 @@ COMMUNITIES = [
     Community("deep", 1, "wide", (), ("a",), (), ()),
     Community("wide", 0, None, ("deep",), ("a", "b"), ("r1", "r2"), ()),
 ]
+
+
+@dataclass(frozen=True)
+class Given:
+    """The records of each kind, where an index stands otherwise; none of a kind that is not named."""
+
+    by_kind: Mapping[type[Any], Sequence[Any]]
+
+    def all(self, kind: type[R], /) -> Iterable[R]:
+        return iter(self.by_kind.get(kind, ()))
 
 
 CLAIMS = [Claim("k", "a", "Ann sings.", "c1"), Claim("l", "b", "東京 amazes Ann.", "c1", "a")]
@@ -111,6 +136,56 @@ def test_half_characters_do_not_stop_an_export(tmp_path: Path) -> None:
     assert nx.read_graphml(tmp_path / "graph.graphml").nodes["a"]["description"] == "half  here"
     path = write_jsonl(tmp_path / "entities.jsonl", Entity, [half])
     assert json.loads(path.read_text("utf-8"))["description"] == "half ? here"
-    write_graphrag(tmp_path, Given({Entity: [half]}))
+    write_parquet(tmp_path, Given({Entity: [half]}))
     (row,) = pyarrow.parquet.read_table(tmp_path / "entities.parquet").to_pylist()
     assert (row["description"], row["names"]) == ("half ? here", ["Ann", "?"])
+
+
+def test_the_tables_have_the_columns_of_graphrag_3(tmp_path: Path) -> None:
+    question = Question("q", "Who knows Bob?", "kraq", "wide", 0, ("c1", "c2"), ("d",), "embedded")
+    by_kind = {
+        Document: [Document("d", "People", "Ann visits.", metadata={"creation_date": "2026-01-01"})],
+        Chunk: [Chunk("c1", "d", 0, 0, 11, "Ann visits.", 3)],
+        Entity: ENTITIES,
+        Relationship: LINKS,
+        Claim: CLAIMS,
+        Community: COMMUNITIES[::-1],
+        Summary: [Summary("wide", "People", "They visit.", (Finding("short", "long"),), "embedded")],
+        Question: [question],
+    }
+    written = write_parquet(tmp_path / "out", Given(by_kind))
+    assert sorted(written) == sorted((tmp_path / "out").iterdir())
+    tables = {path.stem: pyarrow.parquet.read_table(path) for path in written}
+    expected = {
+        "entities": "title type description text_unit_ids frequency degree",
+        "relationships": "source target description weight combined_degree text_unit_ids",
+        "communities": "community level parent children title entity_ids relationship_ids text_unit_ids period size",
+        "community_reports": "community level parent children title summary full_content rank rating_explanation "
+        "findings full_content_json period size",
+        "text_units": "text n_tokens document_id entity_ids relationship_ids covariate_ids",
+        "documents": "title text text_unit_ids creation_date raw_data",
+        "covariates": "covariate_type type description subject_id object_id status start_date end_date source_text "
+        "text_unit_id",
+    }
+    for name, columns in expected.items():
+        assert tables[name].column_names[:2] == ["id", "human_readable_id"], name
+        assert set(columns.split()) <= set(tables[name].column_names), name
+    rows = {name: table.to_pylist() for name, table in tables.items()}
+    assert [(row["community"], row["parent"], row["children"]) for row in rows["communities"]] == [
+        (0, -1, [1]), (1, 0, []),
+    ]  # fmt: skip
+    assert [row["combined_degree"] for row in rows["relationships"]] == [2, 2]
+    assert rows["documents"][0]["text_unit_ids"] == ["c1"]
+    assert rows["text_units"][0]["relationship_ids"] == ["r1"]
+    assert rows["community_reports"][0]["findings"] == [{"summary": "short", "explanation": "long"}]
+    assert [row["object_id"] for row in rows["covariates"]] == ["NONE", "Ann & <Bob>"]
+    (row,) = rows["kraq_questions"]
+    assert (row["text"], row["community"], row["text_unit_ids"]) == ("Who knows Bob?", 0, ["c1", "c2"])
+
+
+def test_rows_are_written_some_at_a_time_and_numbered_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parquet_tables, "_ROWS", 3)
+    write_parquet(tmp_path, Given({Document: [Document(f"d{number}", "", "text") for number in range(5)]}))
+    file = pyarrow.parquet.ParquetFile(tmp_path / "documents.parquet")
+    assert [file.metadata.row_group(n).num_rows for n in range(file.num_row_groups)] == [3, 2]
+    assert file.read().column("human_readable_id").to_pylist() == [0, 1, 2, 3, 4]
