@@ -14,9 +14,8 @@ def usable_cores() -> int:
     affinity = getattr(os, "sched_getaffinity", None)
     cores = len(affinity(0)) if affinity else os.cpu_count() or 1
     try:
-        quota = (
-            Path("/sys/fs/cgroup/cpu.max").read_text().split()
-        )  # "200000 100000": microseconds in a period, or "max"
+        # "200000 100000": so many microseconds in each period, or "max"
+        quota = Path("/sys/fs/cgroup/cpu.max").read_text().split()
     except OSError:
         quota = []
     if len(quota) == 2 and quota[0].isdigit():

@@ -143,7 +143,6 @@ COMMANDS = [
     ["precompute", "DIR", "--raptor"],
     ["precompute", "DIR", "--k2rag"],
     ["precompute", "DIR", "--graph"],
-    ["precompute", "DIR", "--qa-pairs", "--estimate"],
     ["catalogue", "seed", "DIR"],
     ["catalogue", "synthesize", "DIR"],
     ["catalogue", "answer", "DIR"],

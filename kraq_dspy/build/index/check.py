@@ -197,14 +197,19 @@ def _precomputed(index: Index) -> Iterator[Problem]:
         return
     try:
         with any_instructed(path) as store:
-            faults, stored = store.damage(), store.questions()
+            faults, stored = store.damage(), store.owners()
+            of_sentences = store.encoder_name.startswith("sentences:")
     except IndexStateError as error:
-        faults, stored = [str(error)], set()
+        faults, stored, of_sentences = [str(error)], set(), False
     if faults:
         yield Problem(f"{INSTRUCTED} is damaged: {faults[0]}. Delete it", len(faults), (), repair="precompute")
         return
-    current = {question.id for question in index.questions(source="kraq")}
-    if stored:
+    if of_sentences:
+        chunks = set(index.ids(Chunk))
+        yield from _problem("passages whose sentences were not read", chunks - stored, repair="precompute")
+        yield from _problem("sentences of passages that are gone", stored - chunks, repair="precompute")
+    elif stored:
+        current = {question.id for question in index.questions(source="kraq")}
         yield from _problem("questions that passages were not seen from", current - stored, repair="precompute")
         gone = stored - set(index.ids(Question))
         yield from _problem("embeddings seen from questions that are gone", gone, repair="precompute")

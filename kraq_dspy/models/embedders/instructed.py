@@ -7,7 +7,6 @@ made.
 import functools
 import json
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -146,51 +145,43 @@ def load_instructed_embedder(settings: InstructedSettings) -> InstructedEmbedder
 class WeightedSentences(SharedByCopies):
     """softmax(`sharpness` x cosine of sentence and question) of a passage's sentence vectors, summed and normalised.
 
-    A sentence encoder reads each sentence once, whatever the number of questions: seen from another question a
-    passage costs a product of small matrices. What it can: another question shows other sentences. What it cannot: see
-    anything in a sentence that the encoder did not put there for all questions. Sharpness 0 is the mean of all
-    sentences, a large one the nearest sentence alone.
-
-    The sentences of the last `kept` passages stay in memory (some 8 kB each with MiniLM). Safe for threads.
+    A sentence is read without the question: seen from another question, sentences that were read once
+    (`sentences`, which `kraq precompute` stores) cost a product of small matrices (`weighed`). What it can: another
+    question shows other sentences. What it cannot: see anything in a sentence that the encoder did not put there for
+    all questions. Sharpness 0 is the mean of all sentences, a large one the nearest sentence alone. Safe for threads.
     """
 
-    def __init__(self, embedder: Embedder, *, sharpness: float = SHARPNESS, kept: int = 20_000) -> None:
+    def __init__(self, embedder: Embedder, *, sharpness: float = SHARPNESS) -> None:
         self.embedder = embedder
         self.sharpness = sharpness
-        self.name = f"sentences:{embedder.name}@{sharpness:g}"
+        self.sentences_name = f"sentences:{embedder.name}"  # what the stored sentences were made by
+        self.name = f"{self.sentences_name}@{sharpness:g}"
         self.dimension = embedder.dimension
-        self.kept = kept
-        self._known: OrderedDict[str, Vectors] = OrderedDict()
-        self._lock = threading.Lock()
 
     def encode(self, question: str, passages: Sequence[str]) -> Vectors:
         """float32 `[n_passages, dimension]`, rows L2-normalised."""
-        vectors = np.zeros((len(passages), self.dimension), dtype=np.float32)
+        return self.weighed(question, self.sentences(passages))
+
+    def sentences(self, passages: Sequence[str]) -> list[Vectors]:
+        """Of each passage the vectors of its sentences, `[n_sentences, dimension]`, rows L2-normalised; a passage
+        without one is a sentence itself."""
         if not passages:
+            return []
+        parts = [[passage[start:end] for start, end in sentence_spans(passage)] or [passage] for passage in passages]
+        rows = self.embedder.encode_passages([sentence for sentences in parts for sentence in sentences])
+        return np.split(rows, np.cumsum([len(sentences) for sentences in parts])[:-1])
+
+    def weighed(self, question: str, sentences: Sequence[Vectors]) -> Vectors:
+        """E(d|q) of passages from the vectors of their sentences."""
+        vectors = np.zeros((len(sentences), self.dimension), dtype=np.float32)
+        if not sentences:
             return vectors
         [query] = self.embedder.encode_queries([question])
-        for row, sentences in zip(vectors, self._sentences(passages), strict=True):
-            weights = np.exp(self.sharpness * (sentences @ query - 1))  # cosines: the largest exponent is 0
-            total = weights @ sentences
+        for row, own in zip(vectors, sentences, strict=True):
+            weights = np.exp(self.sharpness * (own @ query - 1))  # cosines: the largest exponent is 0
+            total = weights @ own
             row[:] = total / max(float(np.linalg.norm(total)), 1e-12)
         return vectors
-
-    def _sentences(self, passages: Sequence[str]) -> list[Vectors]:
-        """Of each passage `[n_sentences, dimension]`; an encoder's rows are of length 1."""
-        with self._lock:
-            known = {passage: self._known[passage] for passage in passages if passage in self._known}
-        fresh = [passage for passage in dict.fromkeys(passages) if passage not in known]
-        parts = [[passage[start:end] for start, end in sentence_spans(passage)] or [passage] for passage in fresh]
-        rows = self.embedder.encode_passages([sentence for sentences in parts for sentence in sentences])
-        ends = np.cumsum([len(sentences) for sentences in parts])
-        known |= dict(zip(fresh, np.split(rows, ends[:-1]), strict=True)) if fresh else {}
-        with self._lock:
-            for passage in passages:
-                self._known[passage] = known[passage]
-                self._known.move_to_end(passage)
-            while len(self._known) > self.kept:
-                self._known.popitem(last=False)
-        return [known[passage] for passage in passages]
 
 
 class PairEmbedder(SharedByCopies):

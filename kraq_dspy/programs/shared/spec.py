@@ -28,6 +28,7 @@ from kraq_dspy.ports import (
     PromptScorer,
     QuestionFinder,
     Retriever,
+    SentenceVectors,
 )
 
 
@@ -80,7 +81,7 @@ class Space(Protocol):
     @property
     def instructed_embedder(self) -> InstructedEmbedder: ...
 
-    def precomputed(self) -> PrecomputedVectors: ...
+    def precomputed(self) -> PrecomputedVectors | SentenceVectors: ...
 
     def proxy_threshold(self) -> float: ...
 
