@@ -44,7 +44,9 @@ _NO_NAME = re.compile(
 _UNPAIRED = re.compile(r"[()\[\]{}]|^[^\"“”]*[\"“”][^\"“”]*$")
 _NO_SUBJECT = STOP - {"the"} | {"another", "others", "results", "people"}
 _BY = re.compile(rf"^[^,;]*?\b(?P<done>{'|'.join(DONE_BY)})(?:,? (?:and|or|&) (?:\w+-)?\w+)* by (?:the )?[\"“]?[A-Z]")
-_NOT_OF_IT = re.compile(r"\b(?:of|in|for|from|by|on|that|which|who|with|at|to|about|based|whose|where)\b")
+_NOT_OF_IT = re.compile(
+    r"\b(?:of|in|for|from|by|on|that|which|who|with|at|to|about|based|best|born|known|whose|where)\b"
+)
 _LIVED = re.compile(
     rf"^(?P<name>[A-Z][^,;:()]{{1,60}}?)(?: [\"“][^\"”]+[\"”])? \((?:[^()]*[;,] )?"
     rf"(?:born (?:[^()]*\d{{4}})|(?:{MONTH} \d{{1,2}}, |\d{{1,2}} {MONTH} )\d{{4}} ?(?P<died>[–-])?)"

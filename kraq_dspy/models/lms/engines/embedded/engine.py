@@ -149,12 +149,16 @@ class EmbeddedEngine(SharedByCopies):
         return values
 
     def _guess(self, task: Task, name: str) -> Any:
-        """A value for a field of a signature that is not known here: yes, or the higher choice, the more of the last
-        input's words the others have; names for a list; an answer where there is a question, else the gist."""
+        """A value for a field of a signature that is not known here: yes, or the higher choice, the more of
+        the words of the answer (or the last input) the others have; names for a list; an answer to a question, else
+        the gist."""
         kind, choices = task.outputs[name], task.choices.get(name, ())
-        *others, last = [task.text(field) for field in task.inputs] or [""]
-        everything = "\n".join([*others, last])
-        share = judge.support(last, "\n".join(others))
+        claim = next(
+            (field for field in ("answer", "response") if field in task.inputs), next(reversed(task.inputs), "")
+        )
+        everything = "\n".join(task.text(field) for field in task.inputs)
+        others = (task.text(field) for field in task.inputs if field not in (claim, "question"))
+        share = judge.support(task.text(claim), "\n".join(others))
         if kind == "bool":
             return share >= 0.5
         if choices and all(map(str.isdecimal, choices)):
