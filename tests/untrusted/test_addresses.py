@@ -145,7 +145,6 @@ COMMANDS = [
     ["precompute", "DIR", "--graph"],
     ["catalogue", "seed", "DIR"],
     ["catalogue", "synthesize", "DIR"],
-    ["catalogue", "answer", "DIR"],
     ["optimize", "answer", "--index", "DIR", "--dev", "dev.jsonl", "--out", "o.json"],
 ]
 

@@ -25,7 +25,6 @@ from kraq_dspy.ports import (
     Embedder,
     InstructedEmbedder,
     PrecomputedVectors,
-    PromptScorer,
     QuestionFinder,
     Retriever,
     SentenceVectors,
@@ -84,8 +83,6 @@ class Space(Protocol):
     def precomputed(self) -> PrecomputedVectors | SentenceVectors: ...
 
     def proxy_threshold(self) -> float: ...
-
-    def prompt_scorer(self) -> PromptScorer: ...
 
     def shortener(self, share: float) -> Any: ...
 

@@ -17,7 +17,7 @@ from kraq_dspy.ports import (
 )
 from kraq_dspy.programs.retrievers.in_memory import as_question_finder
 from kraq_dspy.programs.shared.spec import ProgramSpec, Space
-from kraq_dspy.programs.speculative.scoring import make_scorer
+from kraq_dspy.programs.speculative.scoring import SCORERS
 from kraq_dspy.programs.speculative.speculative_rag import (
     DRAFTED,
     EfficientOptions,
@@ -132,7 +132,7 @@ def make_efficient(space: Space, retrieve: Retriever, options: EfficientOptions)
         space.instructed_embedder,
         min_similarity=least,
         **asdict(options.sizes),
-        scorer=make_scorer(options.scorer, space.prompt_scorer, options.in_flight),
+        scorer=SCORERS[options.scorer](options.in_flight),
         seed=options.seed,
         in_flight=options.in_flight,
     )

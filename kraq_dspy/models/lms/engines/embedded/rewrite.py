@@ -1,4 +1,4 @@
-"""Makes other searches for a question: its parts, its names and keywords, its words with others around them."""
+"""Puts a question in other words, and in its parts."""
 
 import re
 
@@ -21,13 +21,6 @@ def keywords(question: str) -> list[str]:
     named = {word for name in names for word in words(name)}
     rest = [word for word in WORD.findall(question) if word.lower() not in STOP and word.lower() not in named]
     return list(dict.fromkeys([*names, *rest]))
-
-
-def varied(question: str, count: int) -> list[str]:
-    """Up to `count` searches, the parts of the question first."""
-    parts, words_of = sub_questions(question), keywords(question)
-    searches = [*(parts if len(parts) > 1 else []), " ".join(words_of), question.strip(" ?"), " ".join(words_of[:6])]
-    return list(dict.fromkeys(text for text in searches if text))[:count]
 
 
 def rephrased(question: str, count: int, most_characters: int = 0) -> list[str]:

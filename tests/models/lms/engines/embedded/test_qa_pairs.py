@@ -5,7 +5,7 @@ import pytest
 
 from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.models.lms.engines.embedded.ask import factoid_pair, question_answer_pairs
-from kraq_dspy.models.lms.engines.embedded.rewrite import keywords, rephrased, sub_questions, varied
+from kraq_dspy.models.lms.engines.embedded.rewrite import keywords, rephrased, sub_questions
 from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.settings import RoleSettings
 from kraq_dspy.signatures import CheckResponse, RateGroundedness, RateRelevance, RateStandAlone
@@ -55,13 +55,6 @@ def test_a_question_is_split_where_each_part_names_something(question: str, part
 def test_keywords_are_names_in_full_then_words_that_carry_meaning() -> None:
     question = "Who wrote the poem Don Juan before Ada Lovelace was born?"
     assert keywords(question) == ["Don Juan", "Ada Lovelace", "wrote", "poem", "born"]
-
-
-def test_varied_searches_differ_and_are_no_more_than_asked_for() -> None:
-    searches = varied("Who wrote Don Juan, and when was Ada Lovelace born?", 4)
-    assert searches[:2] == ["Who wrote Don Juan?", "When was Ada Lovelace born?"]
-    assert len(set(searches)) == len(searches) == 4
-    assert varied("Who?", 2) == ["Who"]
 
 
 def test_rephrasings_are_other_texts_within_their_limit() -> None:
