@@ -237,9 +237,9 @@ class EncoderSettings:
 class InstructedSettings:
     """The encoder of passages as seen from a question (Speculative RAG)."""
 
-    kind: str = "sentences"
+    kind: Annotated[str, OneOf(("sentences", "pair", "inbedder"))] = "sentences"
     """"sentences" (a passage's sentence vectors, weighted by the question), "pair" (question and passage read as one
-    text), "inbedder", "qwen3" or "e5-mistral"."""
+    text) or "inbedder"."""
     name: str = "minilm"
     """The packaged "minilm" (for "sentences" and "pair"), a folder or a hub name."""
     sharpness: NotNegative = 10.0

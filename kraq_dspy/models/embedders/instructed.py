@@ -1,4 +1,4 @@
-"""Encodes passages as seen from a question, E(d|q): four ways, from weighted sentences to the papers' InBedder.
+"""Encodes passages as seen from a question, E(d|q): three ways, from weighted sentences to the papers' InBedder.
 
 `load_instructed_embedder` makes the one that the settings name. Weights, torch and transformers are loaded when one is
 made.
@@ -15,7 +15,7 @@ import numpy as np
 
 from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy.asset.corpus.chunk import sentence_spans
-from kraq_dspy.errors import ConfigError, ModelError, import_extra
+from kraq_dspy.errors import ModelError, import_extra
 from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.models.embedders.model_folder import packaged_folder, quiet_transformers, read_model_folder
 from kraq_dspy.models.machine import device_named
@@ -29,8 +29,8 @@ N_MASKS = 3
 PACKAGED = "minilm"
 _NEEDED = "embedded", "Embedding passages as seen from a question"  # the extra, and what for
 
-Pool = Callable[[Any, Any, Any], Any]
-"""(last hidden layer `[batch, tokens, dim]`, attention mask and token ids `[batch, tokens]`) -> `[batch, dim]`."""
+Weigh = Callable[[Any], Any]
+"""A batch of the tokeniser's -> the weight of each token in the mean, `[batch, tokens]`."""
 
 
 class Transformer(SharedByCopies):
@@ -76,21 +76,18 @@ class Transformer(SharedByCopies):
         self.batch_size = batch_size
         self._lock = threading.Lock()
 
-    def encode(self, rows: Sequence[dict[str, list[int]]], pool: Pool, side: str = "right") -> Vectors:
-        """float32 `[n_rows, dim]`, L2-normalised, in the order of `rows` (the tokeniser's output for one text each).
-
-        `side` is where padding goes.
-        """
+    def encode(self, rows: Sequence[dict[str, list[int]]], weigh: Weigh) -> Vectors:
+        """float32 `[n_rows, dim]`, L2-normalised, in the order of `rows` (the tokeniser's output for one text each):
+        means of the last hidden layer."""
         torch = self.torch
         vectors = np.zeros((len(rows), self.dimension), dtype=np.float32)
         order = sorted(range(len(rows)), key=lambda i: (len(rows[i]["input_ids"]), i))
         for start in range(0, len(order), self.batch_size):
             batch = order[start : start + self.batch_size]
             with self._lock, torch.inference_mode():
-                self.tokenizer.padding_side = side
                 inputs = self.tokenizer.pad([rows[i] for i in batch], return_tensors="pt").to(self.model.device)
-                hidden = self.model(**inputs).last_hidden_state
-                pooled = pool(hidden, inputs["attention_mask"], inputs["input_ids"]).float()
+                hidden = self.model(**inputs).last_hidden_state.float()
+                pooled = (hidden * weigh(inputs).unsqueeze(-1)).sum(1)
                 vectors[batch] = torch.nn.functional.normalize(pooled, dim=-1).cpu().numpy()
         return vectors
 
@@ -102,19 +99,8 @@ def name_of(name: str, dtype: str) -> str:
     return known if dtype == "float32" else f"{known}[{dtype}]"
 
 
-def mean(hidden: Any, mask: Any, ids: Any) -> Any:
-    """The mean over all tokens that are no padding."""
-    weights = mask.unsqueeze(-1).to(hidden.dtype)
-    return (hidden * weights).sum(1) / weights.sum(1)
-
-
-def last(hidden: Any, mask: Any, ids: Any) -> Any:
-    """The last token; padding is on the left."""
-    return hidden[:, -1]
-
-
 def load_instructed_embedder(settings: InstructedSettings) -> InstructedEmbedder:
-    """The encoder that `[instructed]` of kraq.toml names. Raises ConfigError for an unknown kind."""
+    """The encoder that `[instructed]` of kraq.toml names."""
     if settings.kind == "sentences":
         sentences = EncoderSettings(
             name=settings.name,
@@ -132,14 +118,7 @@ def load_instructed_embedder(settings: InstructedSettings) -> InstructedEmbedder
     }
     if settings.max_tokens is not None:
         options["max_tokens"] = settings.max_tokens
-    if settings.kind == "pair":
-        return PairEmbedder(settings.name, **options)
-    if settings.kind == "inbedder":
-        return InBedder(settings.name, **options)
-    if settings.kind in PROMPTS:
-        return PrefixInstructed(settings.kind, settings.name, **options)
-    known = ", ".join(("sentences", "pair", "inbedder", *PROMPTS))
-    raise ConfigError(f"instructed.kind is {settings.kind!r}; known: {known}.")
+    return {"pair": PairEmbedder, "inbedder": InBedder}[settings.kind](settings.name, **options)
 
 
 class WeightedSentences(SharedByCopies):
@@ -233,7 +212,7 @@ class PairEmbedder(SharedByCopies):
             dict(tokenizer(question, passage, truncation="only_second", max_length=self.max_tokens))
             for passage in passages
         ]
-        return self.transformer.encode(rows, mean)
+        return self.transformer.encode(rows, lambda inputs: inputs["attention_mask"])
 
 
 class InBedder(SharedByCopies):
@@ -272,42 +251,5 @@ class InBedder(SharedByCopies):
         for row in rows:
             if row["input_ids"].count(tokenizer.mask_token_id) != N_MASKS:
                 raise ModelError(f"{self.name}: a prompt does not end in {N_MASKS} masks; its tokeniser does not fit.")
-        return self.transformer.encode(rows, self._over_masks)
-
-    def _over_masks(self, hidden: Any, mask: Any, ids: Any) -> Any:
-        weights = (ids == self.transformer.tokenizer.mask_token_id).unsqueeze(-1).to(hidden.dtype)
-        return (hidden * weights).sum(1) / N_MASKS
-
-
-PROMPTS = {"qwen3": "Instruct: {question}\nQuery:", "e5-mistral": "Instruct: {question}\nQuery: "}
-"""By kind, what goes before a passage, as the model cards of Qwen3-Embedding and e5-mistral say."""
-
-
-class PrefixInstructed(SharedByCopies):
-    """The last token of an encoder that was trained to follow an instruction before the text: one kind of `PROMPTS`.
-
-    A passage that is too long loses its end. Raises a ValueError for a question that leaves nothing for a passage.
-    """
-
-    def __init__(self, kind: str, name: str, *, max_tokens: int = 512, **options: Any) -> None:
-        self.prompt = PROMPTS[kind]
-        self.transformer = Transformer(name, **options)
-        self.max_tokens = max_tokens
-        self.name = f"{kind}:{self.transformer.name}@{max_tokens}"
-        self.dimension = self.transformer.dimension
-
-    def encode(self, question: str, passages: Sequence[str]) -> Vectors:
-        """float32 `[n_passages, dimension]`, rows L2-normalised."""
-        tokenizer = self.transformer.tokenizer
-        before, limit = self.prompt.format(question=question), self.max_tokens - 1
-        n_before = len(tokenizer(before, add_special_tokens=False)["input_ids"])
-        if n_before + 8 > limit:
-            raise ValueError(f"The question has {n_before} tokens; {self.name} takes {self.max_tokens} with a passage.")
-        rows = []
-        for passage in passages:
-            row = dict(tokenizer(before + passage, truncation=True, max_length=limit))
-            if row["input_ids"][-1] != tokenizer.eos_token_id:  # not every tokeniser adds it
-                row["input_ids"] = [*row["input_ids"], tokenizer.eos_token_id]
-                row["attention_mask"] = [*row["attention_mask"], 1]
-            rows.append(row)
-        return self.transformer.encode(rows, last, side="left")
+        mask_id = tokenizer.mask_token_id
+        return self.transformer.encode(rows, lambda inputs: inputs["input_ids"] == mask_id)
