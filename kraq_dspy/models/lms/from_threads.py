@@ -8,15 +8,16 @@ import os
 import threading
 from collections.abc import AsyncGenerator, Coroutine, Iterator
 from contextlib import suppress
-from functools import cache
 from typing import Any, TypeVar
 
 from dspy.lm15 import Request, Response
 
+from kraq_dspy._internal.concurrency import called_once
+
 Result = TypeVar("Result")
 
 
-@cache
+@called_once
 def _loop(process: int) -> asyncio.AbstractEventLoop:
     """Of this process: a forked one has no threads of its parent's."""
     loop = asyncio.new_event_loop()
