@@ -11,7 +11,7 @@
 
     kraq finetune generator --base gguf/smollm2-135m --pairs runs/generator/train.jsonl --out runs/generator/smollm2 \\
         --rank 8 --alpha 16 --dropout 0 --learning-rate 5e-4 --epochs 2 --batch-size 8 --accumulate 1 \\
-        --target-modules all-linear --held-out 0.03 --evaluations 2
+        --target-modules all-linear --held-out 0.03
     python benchmarks/shipped_generator.py ship --out runs/generator --adapter runs/generator/smollm2
 """
 
