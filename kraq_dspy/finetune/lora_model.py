@@ -143,7 +143,6 @@ def make_trainer(
         logging_steps=every,
         save_steps=every,
         save_total_limit=2,
-        train_sampling_strategy="group_by_length",
         seed=settings.seed,
         use_cpu=not cuda,
         dataloader_pin_memory=cuda,
