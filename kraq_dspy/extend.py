@@ -33,7 +33,6 @@ if TYPE_CHECKING:  # for type checkers and editors; the names that are there are
     from kraq_dspy.ports import InstructedEmbedder as InstructedEmbedder
     from kraq_dspy.ports import PrecomputedVectors as PrecomputedVectors
     from kraq_dspy.ports import Progress as Progress
-    from kraq_dspy.ports import PromptScorer as PromptScorer
     from kraq_dspy.ports import QuestionFinder as QuestionFinder
     from kraq_dspy.ports import Reranker as Reranker
     from kraq_dspy.ports import Retriever as Retriever
@@ -87,7 +86,6 @@ __getattr__, __dir__, __all__ = lazy_names(
             "InstructedEmbedder",
             "PrecomputedVectors",
             "Progress",
-            "PromptScorer",
             "QuestionFinder",
             "Reranker",
             "Retriever",

@@ -54,17 +54,6 @@ class PrecomputedVectors(Protocol):
         """float32 `[n_chunks, dimension]`, rows L2-normalised, and which were found; the others are zero."""
 
 
-class PromptScorer(Protocol):
-    """Says how likely a language model finds given text; generates nothing."""
-
-    def prompt_logprobs(self, prompts: Sequence[Sequence[str]]) -> list[list[tuple[float, ...]]]:
-        """For each prompt, given as its segments in order, the log-probabilities of each segment's tokens.
-
-        Segments are tokenised apart, so that their boundaries are exact. The first token of a prompt has no
-        probability: it is left out of the first segment. Raises ModelError.
-        """
-
-
 class VectorSearch(Protocol):
     """Embeddings by id, found by vector. Safe for threads."""
 

@@ -9,17 +9,16 @@ from contextlib import contextmanager
 import dspy
 from dspy._vendor.lm15.access import AccessPolicy
 from dspy._vendor.lm15.compat import OpenAIChatCompat
-from dspy._vendor.lm15.errors import error_class_for_code
 from dspy._vendor.lm15.registry import ProviderDefinition, lookup
 from dspy._vendor.lm15.result import StreamAccumulator
 from dspy._vendor.lm15.serde import request_to_dict, response_from_dict, response_to_dict
-from dspy._vendor.lm15.transports import StdlibAsyncTransport, StdlibTransport, TransportRequest
+from dspy._vendor.lm15.transports import StdlibAsyncTransport, TransportRequest
 from dspy._vendor.lm15.transports import TransportError as NetworkError
 from dspy.adapters.types.base_type import CUSTOM_TYPE_START_IDENTIFIER
 from dspy.adapters.utils import apply_output_field_defaults, format_field_value, parse_value, serialize_for_json
 from dspy.clients.backend_selection import CLIENT_KEYS
 from dspy.clients.call_context import adapter_fallback_scope
-from dspy.clients.engines import AsyncLiteLLMEngine, AsyncLM15Engine, LiteLLMEngine, LM15Engine
+from dspy.clients.engines import AsyncLiteLLMEngine, AsyncLM15Engine
 from dspy.clients.model_metadata import model_info
 
 __all__ = [
@@ -28,18 +27,14 @@ __all__ = [
     "AccessPolicy",
     "AsyncLM15Engine",
     "AsyncLiteLLMEngine",
-    "LM15Engine",
-    "LiteLLMEngine",
     "NetworkError",
     "OpenAIChatCompat",
     "ProviderDefinition",
     "StdlibAsyncTransport",
-    "StdlibTransport",
     "StreamAccumulator",
     "TransportRequest",
     "adapter_fallback_scope",
     "apply_output_field_defaults",
-    "error_class_for_code",
     "format_field_value",
     "lookup",
     "model_info",

@@ -135,8 +135,6 @@ def catalogue_search(answer: "dspy.Prediction") -> Iterator[Text]:
     if search.invalid or search.failed:
         bad = f"replies that named no entry: {search.invalid}, calls that failed: {search.failed}"
         yield Text(bad, style="yellow")
-    if search.kept:
-        yield Text("found right, and kept in the catalogue")
     if search.collected:
         yield Text("noted for review: kraq explore DIR --edit")
 

@@ -7,15 +7,13 @@ import logging
 import math
 import shutil
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from kraq_dspy.errors import MissingExtraError, TrainingError
+from kraq_dspy.errors import TrainingError
 from kraq_dspy.eval.questions import write_learned
-from kraq_dspy.eval.tables.plots import loss_plot
 from kraq_dspy.finetune.lora_model import STAGE, TrainPackages, in_four_bits, make_lora_model, make_trainer, read_base
 from kraq_dspy.finetune.pairs import read_pairs
 from kraq_dspy.finetune.token_rows import Chat, TrainSettings, digest_of, fitting_rows, hold_out, token_row
@@ -184,7 +182,7 @@ PACKAGES = ("kraq-dspy", "torch", "transformers", "peft", "dspy")
 
 
 def write_card(trained: Trained, kind: str, data: Path) -> dict[str, Any]:
-    """Writes README.md, training.json and, with matplotlib, loss.svg into the adapter's folder; returns the JSON.
+    """Writes README.md and training.json into the adapter's folder; returns the JSON.
 
     Beside them stands learned.json, the fingerprints of the questions in `data`: `kraq eval` leaves these out.
     """
@@ -216,15 +214,6 @@ def write_card(trained: Trained, kind: str, data: Path) -> dict[str, Any]:
     (trained.folder / "README.md").write_text(_card(trained, kind, facts), "utf-8")
     pairs = read_pairs(data, kind)
     write_learned(trained.folder, [str({**pair.inputs, **pair.outputs}["question"]) for pair in pairs])
-    with suppress(MissingExtraError):
-        plot = loss_plot(
-            {
-                "trained on": [(point.step, point.train) for point in trained.curve if not math.isnan(point.train)],
-                "held out": [(point.step, point.held_out) for point in trained.curve],
-                "held out, field values alone": [(point.step, point.values) for point in trained.curve],
-            }
-        )
-        (trained.folder / "loss.svg").write_text(plot.svg + "\n", "utf-8")
     return facts
 
 

@@ -42,16 +42,12 @@ if TYPE_CHECKING:  # for type checkers and editors; the names that are there are
     from kraq_dspy.programs.qa_search.program import PreparedAnswers as PreparedAnswers
     from kraq_dspy.programs.qa_search.program import QASearch as QASearch
     from kraq_dspy.programs.retrievers.raptor import SummarizeCluster as SummarizeCluster
-    from kraq_dspy.programs.retrievers.rewritten import Clarify as Clarify
-    from kraq_dspy.programs.retrievers.rewritten import Vary as Vary
     from kraq_dspy.programs.speculative.efficient_speculative_rag import (
         EfficientSpeculativeRAG as EfficientSpeculativeRAG,
     )
-    from kraq_dspy.programs.speculative.scoring import DrafterScore as DrafterScore
     from kraq_dspy.programs.speculative.scoring import KraqScore as KraqScore
     from kraq_dspy.programs.speculative.scoring import Scorer as Scorer
     from kraq_dspy.programs.speculative.scoring import VoteScore as VoteScore
-    from kraq_dspy.programs.speculative.scoring import WangScore as WangScore
     from kraq_dspy.programs.speculative.speculative_rag import SpeculativeRAG as SpeculativeRAG
     from kraq_dspy.programs.traditional import TraditionalRAG as TraditionalRAG
 
@@ -76,9 +72,8 @@ __getattr__, __dir__, __all__ = lazy_names(
         "kraq_dspy.programs.qa_search.critics": ("RateSyntheticPair", "RereadSyntheticPair", "WriteSyntheticPair"),
         "kraq_dspy.programs.qa_search.program": ("PreparedAnswers", "QASearch"),
         "kraq_dspy.programs.retrievers.raptor": ("SummarizeCluster",),
-        "kraq_dspy.programs.retrievers.rewritten": ("Clarify", "Vary"),
         "kraq_dspy.programs.speculative.efficient_speculative_rag": ("EfficientSpeculativeRAG",),
-        "kraq_dspy.programs.speculative.scoring": ("DrafterScore", "KraqScore", "Scorer", "VoteScore", "WangScore"),
+        "kraq_dspy.programs.speculative.scoring": ("KraqScore", "Scorer", "VoteScore"),
         "kraq_dspy.programs.speculative.speculative_rag": ("SpeculativeRAG",),
         "kraq_dspy.programs.traditional": ("TraditionalRAG",),
     },

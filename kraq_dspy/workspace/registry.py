@@ -9,7 +9,7 @@ from kraq_dspy.errors import ConfigError, did_you_mean
 from kraq_dspy.programs.combined import COMBINED
 from kraq_dspy.programs.graph.graph_global_search import GRAPH_GLOBAL
 from kraq_dspy.programs.graph.graph_local_search import GRAPH_LOCAL
-from kraq_dspy.programs.k2rag.baselines import NAIVE_GRAPH, NAIVE_HYBRID, NAIVE_KEYWORD, NAIVE_SEMANTIC
+from kraq_dspy.programs.k2rag.baselines import NAIVE_GRAPH
 from kraq_dspy.programs.k2rag.program import K2RAG_SPEC
 from kraq_dspy.programs.qa_rag import QA_RAG
 from kraq_dspy.programs.qa_search.program import QA_SEARCH
@@ -103,7 +103,7 @@ PROGRAMS = Registry(
     "kraq_dspy.programs",
     [
         TRADITIONAL, COMBINED, SPECULATIVE, EFFICIENT, GRAPH_LOCAL, GRAPH_GLOBAL, QA_RAG, K2RAG_SPEC, QA_SEARCH,
-        NAIVE_SEMANTIC, NAIVE_KEYWORD, NAIVE_HYBRID, NAIVE_GRAPH,
+        NAIVE_GRAPH,
     ],
 )  # fmt: skip
 
@@ -112,10 +112,9 @@ RETRIEVERS = Registry(
     "retriever",
     "kraq_dspy.retrievers",
     [
-        words_and_meaning.DENSE, words_and_meaning.BM25, words_and_meaning.HYBRID, words_and_meaning.FUSION, rerank.MMR,
-        combined.COMBINED,
-        pagerank.PAGERANK, adaptive.ADAPTIVE, sentence_window.SENTENCE_WINDOW, metadata_filter.METADATA_FILTER,
-        rerank.RERANKED, rerank.CROSS_ENCODER, rewritten.QR_FUSION, rewritten.RAG_FUSION,
+        words_and_meaning.DENSE, words_and_meaning.BM25, words_and_meaning.HYBRID, words_and_meaning.FUSION,
+        combined.COMBINED, pagerank.PAGERANK, adaptive.ADAPTIVE, sentence_window.SENTENCE_WINDOW,
+        metadata_filter.METADATA_FILTER, rerank.RERANKED, rerank.CROSS_ENCODER, rewritten.QR_FUSION,
         raptor.RAPTOR, reports.GRAPH_LOCAL, reports.GRAPH_GLOBAL,
     ],
 )  # fmt: skip

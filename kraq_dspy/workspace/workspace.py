@@ -22,7 +22,6 @@ from kraq_dspy.asset.store.instructed import InstructedStore
 from kraq_dspy.asset.store.served_answers import ServedAnswers
 from kraq_dspy.asset.store.sync import TextVectors
 from kraq_dspy.build.catalogue.review import evidence_for
-from kraq_dspy.build.catalogue.sources import present_sources
 from kraq_dspy.build.prepare.calibrate import proxy_threshold
 from kraq_dspy.build.prepare.graph import IndexGraph, entity_vectors, report_vectors, sentence_vectors
 from kraq_dspy.build.prepare.instructed import open_precomputed
@@ -36,8 +35,7 @@ from kraq_dspy.models.embedders.instructed import load_instructed_embedder
 from kraq_dspy.models.embedders.text_encoder import EmbedderLike, as_embedder
 from kraq_dspy.models.lms.envelope import Flaw, flaws_heard, with_flaws
 from kraq_dspy.models.lms.roles import LanguageModels, ModelsLike, answerer_for, as_models, fill_in, lent, own_adapter
-from kraq_dspy.models.lms.vllm_server import make_prompt_scorer
-from kraq_dspy.ports import Embedder, InstructedEmbedder, PromptScorer, Retriever
+from kraq_dspy.ports import Embedder, InstructedEmbedder, Retriever
 from kraq_dspy.programs.k2rag import Shorten
 from kraq_dspy.programs.retrievers import KnownMetadata, NearestQuestions, QuestionCommunities, SummaryTree
 from kraq_dspy.programs.shared.state import load_state
@@ -194,7 +192,7 @@ class Workspace:
         """The index's catalogue of prepared answers, for QA search; an empty one where there was none."""
         catalogue = Catalogue(self.index.path / CATALOGUE)
         store = self.index.vectors_named("catalogue")
-        return ServedAnswers(catalogue, store, self.embedder, lambda ids: present_sources(self.index, ids))
+        return ServedAnswers(catalogue, store, self.embedder)
 
     @cached_property
     def stored_pairs(self) -> StoredPairs:
@@ -213,10 +211,6 @@ class Workspace:
     def proxy_threshold(self) -> float:
         """From which cosine a stored question stands in, by `kraq calibrate`; -1.0 where it was not run."""
         return proxy_threshold(self.index, self.instructed_embedder)
-
-    def prompt_scorer(self) -> PromptScorer:
-        """The verifier, as what gives a prompt's log-probabilities. Raises ModelError for a model that cannot."""
-        return make_prompt_scorer(self.models.settings.role("verifier"))
 
     def shortener(self, share: float) -> Shorten:
         """What puts a text in fewer words, as the section [k2rag] says."""

@@ -10,14 +10,13 @@ import pytest
 from dspy.utils import DummyLM
 
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.eval.judges import AnsweredQuestion, BinaryJudge, RubricJudge
+from kraq_dspy.eval.judges import BinaryJudge, RubricJudge
 from kraq_dspy.programs import (
     K2RAG,
     KRAQ,
     QARAG,
     AskQuestion,
     AskRandomQuestion,
-    Clarify,
     CombinedRetrieveRAG,
     ConfirmSame,
     DescribeCommunity,
@@ -35,7 +34,6 @@ from kraq_dspy.programs import (
     SpeculativeRAG,
     SummarizeCluster,
     TraditionalRAG,
-    Vary,
     VoteScore,
     WritePairs,
     WriteSyntheticPair,
@@ -101,6 +99,10 @@ class Says(dspy.Module):
         return dspy.Prediction(answer="The sea.", hits=[])
 
 
+ANSWERED = {
+    "example": dspy.Example(question=QUESTION, answer="The sea"),
+    "prediction": dspy.Prediction(answer="The sea"),
+}
 PROGRAMS: list[tuple[Callable[[], Any], dict[str, Any]]] = [
     (lambda: TraditionalRAG(texts), {"question": QUESTION}),
     (lambda: CombinedRetrieveRAG(texts, ["Which rivers are there?"]), {"question": QUESTION}),
@@ -125,15 +127,12 @@ PROGRAMS: list[tuple[Callable[[], Any], dict[str, Any]]] = [
     (lambda: RateSyntheticPair("readers"), {"question": QUESTION, "answer": "The sea", "passage": PASSAGE}),
     (RereadSyntheticPair, {"question": QUESTION, "answer": "The sea", "passage": PASSAGE}),
     (SummarizeCluster, {"passages": [PASSAGE]}),
-    (Clarify, {"question": QUESTION}),
-    (Vary, {"question": QUESTION}),
-    (BinaryJudge, {"answered": AnsweredQuestion("1", QUESTION, ("The sea",), "The sea")}),
-    (RubricJudge, {"answered": AnsweredQuestion("1", QUESTION, ("The sea",), "The sea")}),
+    (BinaryJudge, ANSWERED),
+    (RubricJudge, ANSWERED),
 ]
 UNASKED = {
     ("K2RAG", "shorten"),  # a program of its own
     ("QARAG", "write_pairs"),
-    ("QASearch", "validate"),  # with `learn` alone
     ("SpeculativeRAG", "scorer"),
     ("BinaryJudge", "judge_list"),  # for lists alone
 }

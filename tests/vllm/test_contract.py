@@ -7,11 +7,10 @@ import asyncio
 import json
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import dspy
-import numpy as np
 import pytest
 from dspy.lm15 import Config, Message, Request
 
@@ -20,11 +19,6 @@ from kraq_dspy.models.lms.engines.transformers_engine import AsyncTransformersEn
 from kraq_dspy.models.lms.kraq_lm import KraqLM
 from kraq_dspy.models.lms.logprobs import field_logprobs, mean_logprob, take_logprobs
 from kraq_dspy.models.lms.roles import make_lm
-from kraq_dspy.models.lms.vllm_server import make_prompt_scorer
-from kraq_dspy.ports import Vectors
-from kraq_dspy.programs.speculative.scoring import WangScore
-from kraq_dspy.programs.speculative.speculative_rag import SpeculativeRAG
-from kraq_dspy.records import Chunk, Hit, content_id
 from kraq_dspy.settings import RoleSettings
 from tests.conftest import WarmShell
 from tests.vllm.conftest import Server
@@ -151,18 +145,6 @@ def test_log_probabilities_spell_the_text(server: Server) -> None:
     assert all(token["logprob"] <= 0 for token in tokens)
 
 
-def test_scores_of_given_text_are_those_of_the_model(server: Server, engine: TransformersEngine) -> None:
-    prompts = [
-        ("Question: which city is this?\nAnswer:", " Zürich", "\nExplanation:", " the cat sat on the mat", "Yes"),
-        ("Question: a dog?\nAnswer:", " 東京", "\nExplanation:", " ran", "Yes"),
-    ]
-    role = RoleSettings(model="hosted_vllm/instruct", api_base=server.api_base, api_key_env="VLLM_TEST_KEY")
-    served_scores, scores = make_prompt_scorer(role).prompt_logprobs(prompts), engine.prompt_logprobs(prompts)
-    for served_segments, segments in zip(served_scores, scores, strict=True):
-        for one, other in zip(served_segments, segments, strict=True):
-            np.testing.assert_allclose(one, other, atol=1e-4)
-
-
 def test_cancelled_drafts_stop_on_the_server(server: Server) -> None:
     lm = served(server, "instruct")
     n_drafts, length = 6, 16_000
@@ -187,32 +169,3 @@ def test_cancelled_drafts_stop_on_the_server(server: Server) -> None:
     assert all(isinstance(result, asyncio.CancelledError) for result in results)
     # Left alone, each of them would have gone on to its last token.
     assert 0 < server.count("vllm:generation_tokens_total") - before < n_drafts * length / 2
-
-
-class Halves:
-    name, dimension = "halves", 2
-
-    def encode(self, question: str, passages: Sequence[str]) -> Vectors:
-        return np.eye(2, dtype=np.float32)[[i % 2 for i in range(len(passages))]]
-
-
-def retrieve(question: str, k: int, **_: Any) -> list[Hit]:
-    texts = ["the cat sat", "a dog ran", "on the mat", "to the house"]
-    chunks = [Chunk(content_id(text), "doc", i, 0, len(text), text, 3) for i, text in enumerate(texts)]
-    return [Hit(chunk, 1.0, question) for chunk in chunks][:k]
-
-
-@pytest.mark.parametrize("how", ["threads", "tasks"])
-def test_drafts_are_written_at_once_and_verified_in_one_forward_pass(server: Server, how: str) -> None:
-    role = RoleSettings(model="hosted_vllm/instruct", api_base=server.api_base, api_key_env="VLLM_TEST_KEY")
-    program = SpeculativeRAG(retrieve, Halves(), n=4, k=2, m=4, scorer=WangScore(make_prompt_scorer(role)))
-    with dspy.context(lm=served(server, "instruct", max_tokens=24), adapter=Plain()):
-        if how == "threads":
-            prediction = program(question="which city is this?")
-        else:
-            prediction = asyncio.run(program.acall(question="which city is this?"))
-    assert len(prediction.drafts) + len(prediction.failures) == 4
-    assert prediction.scores[prediction.chosen].total == max(score.total for score in prediction.scores.values())
-    for score in prediction.scores.values():
-        assert score.total == pytest.approx(sum(score.parts.values()))
-        assert score.parts["self_contain"] < 0

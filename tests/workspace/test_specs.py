@@ -9,7 +9,7 @@ import pytest
 
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.programs.combined import CombinedOptions, CombinedRetrieveRAG
-from kraq_dspy.programs.retrievers import AdaptiveRetriever, MMRRetriever, PageRankRetriever
+from kraq_dspy.programs.retrievers import AdaptiveRetriever, PageRankRetriever
 from kraq_dspy.programs.shared.spec import option, options_of, read_options, words_of
 from kraq_dspy.programs.traditional import TraditionalRAG
 from kraq_dspy.workspace.choices import ProgramChoice, choose_program, choose_retriever, passages_option
@@ -113,7 +113,7 @@ def test_a_wrong_name_or_value_is_refused_with_what_came_and_what_is_expected(
         choose_program(name, options=options)
 
 
-@pytest.mark.parametrize("name", ["k2rag", "naive-hybrid", "naive-graph", "graph-local"])
+@pytest.mark.parametrize("name", ["k2rag", "naive-graph", "graph-local"])
 def test_a_retriever_is_refused_by_a_program_that_would_not_ask_it(name: str) -> None:
     with pytest.raises(ConfigError, match=f"{name!r} finds its own evidence; it takes no retriever"):
         choose_program(name, "bm25")
@@ -133,7 +133,7 @@ def test_options_of_a_retriever_are_checked_as_those_of_a_program() -> None:
     with pytest.raises(ConfigError, match="'dense' takes nothing after a colon; found 'x'"):
         choose_retriever("dense:x")
     with pytest.raises(ConfigError, match="stands on another one, not on itself"):
-        choose_retriever("mmr", {"over": "mmr"})
+        choose_retriever("pagerank", {"over": "pagerank"})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -185,7 +185,6 @@ def test_a_choice_knows_budget_roles_and_what_must_be_prepared() -> None:
     [
         (PROGRAMS["traditional"].options, TraditionalRAG),
         (PROGRAMS["combined"].options, CombinedRetrieveRAG),
-        (RETRIEVERS["mmr"].options, MMRRetriever),
         (RETRIEVERS["pagerank"].options, PageRankRetriever),
         (RETRIEVERS["adaptive"].options, AdaptiveRetriever),
     ],

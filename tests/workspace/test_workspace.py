@@ -104,8 +104,8 @@ def test_steps_of_a_retriever_ask_the_model_of_their_own_role_inside_a_program(b
     with Workspace.open(built, settings=dataclasses.replace(Settings(), roles=roles)) as space:
         program = space.program("traditional", "qr-fusion")
         models = {name: lm_in_program(step) for name, step in program.named_predictors()}
-        assert models == {"retrieve.rewrite.rewrite": space.models["rewriter"], "answer": space.models["answerer"]}
-    assert models["answer"].kwargs != models["retrieve.rewrite.rewrite"].kwargs
+        assert models == {"retrieve.rewrite": space.models["rewriter"], "answer": space.models["answerer"]}
+    assert models["answer"].kwargs != models["retrieve.rewrite"].kwargs
 
 
 def test_names_that_do_not_exist_are_refused_with_those_that_do(built: Path) -> None:

@@ -35,7 +35,7 @@ from kraq_dspy.apps.cli.optimize import optimize
 from kraq_dspy.apps.cli.precompute import calibrate, precompute
 from kraq_dspy.apps.cli.serving import explore, serve
 from kraq_dspy.apps.cli.status import status
-from kraq_dspy.apps.cli.tables import TABLES, judges, table
+from kraq_dspy.apps.cli.tables import TABLES, table
 from kraq_dspy.apps.cli.tables import list_ as list_tables
 from kraq_dspy.apps.cli.train import drafter, generator, pairs
 from kraq_dspy.errors import did_you_mean
@@ -83,8 +83,6 @@ another id of that list, runs it; --paper takes the paper's own settings.
 
 kraq eval COMPARISON: {", ".join(TABLES)}.
 
-kraq eval judges: how far a judge agrees with labels.
-
 kraq eval TABLE.toml: a table of your own, written like those in kraq_dspy/eval/tables/definitions.
 """
 
@@ -102,7 +100,7 @@ COMMANDS: dict[str, Sequence[Command | Group]] = {
         Group("catalogue", "Answers prepared in advance, which `kraq ask -p qa-search` gives.", CATALOGUE),
     ),
     "Research": (
-        Group("eval", EVAL, (eval_index, asked, list_tables, table, judges), TableGroup), report,
+        Group("eval", EVAL, (eval_index, asked, list_tables, table), TableGroup), report,
         Group("data", "The public data sets of the tables.", (list_data, fetch)), optimize, pairs,
         Group("finetune", "Train a small model for a step (LoRA).", (generator, drafter)),
         Group("lm", "Bring or check a model; serve those of kraq.toml.", (get, lm_check, lm_serve)),

@@ -124,7 +124,7 @@ def _show(facts: dict[str, Any], kind: Kind, out: Path) -> None:
         "4 bits": facts["quantized"],
         "weights": facts["weights_hash"],
         "model": facts["model"],
-        "card, plot": f"{out / 'README.md'}, {out / 'loss.svg'}",
+        "card": str(out / "README.md"),
     }
     output.print(two_columns(f"{kind} in {out}", rows))
     say(f'\n[roles.{kind}]\nmodel = "{facts["served"]}"\nadapter = "{out}"')

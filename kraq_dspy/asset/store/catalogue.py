@@ -176,7 +176,8 @@ class Catalogue(SharedByCopies, AbstractContextManager["Catalogue"]):
         """Keys (`question_key`) of the questions that are there, and of those that somebody took out for good."""
         with self._database.snapshot() as connection:
             keys = {restored(key) for (key,) in connection.execute("SELECT key FROM entries")}
-            return keys | _removed_keys(connection)
+            removed = _versions(connection, "WHERE action = 'removed'")
+            return keys | {question_key(one.entry.question) for one in removed}
 
     # Changing
 
@@ -265,14 +266,6 @@ class Catalogue(SharedByCopies, AbstractContextManager["Catalogue"]):
             _rewrite(connection, failed_again)
             return failed_again
 
-    def keep(self, new: NewEntry, *, by: str) -> bool:
-        """Take an answer over that was found right, unless the question has one, or somebody took it out for good."""
-        with self._database.reading() as connection:
-            if question_key(new.question) in _removed_keys(connection):
-                return False
-        report = self.add_all([new], by=by)
-        return bool(report.added or report.answered)
-
     def flag_stale(self, hashes: Mapping[str, str]) -> list[int]:
         """Mark the approved entries of which a source has another hash now, or is gone; returns their numbers.
 
@@ -296,10 +289,6 @@ def _entries(connection: sqlite3.Connection, where: str = "", *values: Any) -> l
 def _versions(connection: sqlite3.Connection, where: str = "", *values: Any) -> list[Change]:
     rows = connection.execute(f"SELECT number, action, data, sum FROM history {where}", values).fetchall()
     return [Change(row[1], _entry(*row)) for row in rows]
-
-
-def _removed_keys(connection: sqlite3.Connection) -> set[str]:
-    return {question_key(one.entry.question) for one in _versions(connection, "WHERE action = 'removed'")}
 
 
 def _of_question(connection: sqlite3.Connection, question: str) -> CatalogueEntry | None:

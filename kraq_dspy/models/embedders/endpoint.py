@@ -20,7 +20,7 @@ from kraq_dspy._internal.concurrency import run_all
 from kraq_dspy._internal.dspy_internals import NetworkError
 from kraq_dspy.errors import ModelError, UnembeddableError
 from kraq_dspy.models.embedders.text_encoder import TextEncoder
-from kraq_dspy.models.lms.bounded import BoundedTransport, ReplyLimits
+from kraq_dspy.models.lms.bounded import JSONClient, ReplyLimits
 from kraq_dspy.models.lms.retry import CONTEXT_OVERFLOW, Backoff
 from kraq_dspy.ports import Vectors
 
@@ -84,7 +84,7 @@ class EndpointEmbedder(TextEncoder):
         self._encoding: str | None = None  # of `_ENCODINGS`, once one was taken
         self._learning = threading.Lock()
         self._headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
-        self._client = BoundedTransport(ReplyLimits(self._url, reply_s, reply_mb), timeout_s)
+        self._client = JSONClient(ReplyLimits(self._url, reply_s, reply_mb), timeout_s)
 
     def close(self) -> None:
         self._client.close()

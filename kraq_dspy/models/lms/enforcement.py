@@ -122,7 +122,9 @@ def needs_bounds(lm: Any) -> bool:
     """Whether schemas must bound lengths and counts: models that people run themselves loop, and services that are
     paid by the token refuse such bounds."""
     settings = _settings(lm)
-    return settings is None or settings.api_base is not None or hasattr(lm.engine.inner, "supports_response_schema")
+    if settings is None or settings.api_base is not None:
+        return True
+    return getattr(lm.engine.inner, "supports_response_schema", None) is not None
 
 
 def _settings(lm: Any) -> RoleSettings | None:

@@ -76,16 +76,6 @@ def field_logprobs(logprobs: Any, values: Mapping[str, str]) -> dict[str, tuple[
     return by_field
 
 
-def by_segment(prompt: Sequence[Sequence[int]], scores: Sequence[float]) -> list[tuple[float, ...]]:
-    """The log-probabilities of each segment's tokens; `scores` are those of the whole prompt, whose first token has
-    none."""
-    ends = accumulate(map(len, prompt))
-    return [
-        tuple(scores[max(0, end - len(segment) - 1) : max(0, end - 1)])
-        for segment, end in zip(prompt, ends, strict=True)
-    ]
-
-
 def mean_logprob(logprobs: Sequence[float]) -> float:
     """log P_conf: the mean token log-probability (KRAQ paper, appendix C.1). Raises ValueError when there is none."""
     if not logprobs:

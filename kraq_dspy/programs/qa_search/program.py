@@ -17,7 +17,7 @@ from dspy.utils.exceptions import AdapterParseError
 
 from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.clock import announce
-from kraq_dspy._internal.step import CALL_ERRORS, FittingPredict, Step, log_failure, raise_if_final
+from kraq_dspy._internal.step import CALL_ERRORS, Step, log_failure, raise_if_final
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.programs.qa_search.failures import failure_of
 from kraq_dspy.programs.qa_search.near_miss import contradiction
@@ -25,14 +25,13 @@ from kraq_dspy.programs.shared.spec import ProgramSpec, Space, option
 from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.programs.shared.steps import check_steps, extra_outputs, lists_of, prediction
 from kraq_dspy.records import AnswerEvidence, CatalogueEntry, Hit
-from kraq_dspy.signatures import CheckResponse, ConfirmSameQuestion, FindSameQuestion
+from kraq_dspy.signatures import ConfirmSameQuestion, FindSameQuestion
 
 logger = logging.getLogger(__name__)
 
 SCANS = ("narrow", "nearest", "full", "exhaustive")
 BY_EMBEDDING = ("narrow", "nearest")
 CHECKS = ("model", "rules", "none")
-LEARNING = ("no", "review", "serve")
 NO_MATCH = -1
 UNKNOWN = re.compile(r"\W*(?:i (?:do not|don['’]t) know|unknown|no answer)\b", re.IGNORECASE)
 
@@ -53,9 +52,6 @@ class PreparedAnswers(Protocol):
     def collect(self, question: str, answer: str, evidence: Sequence[AnswerEvidence], failure: str = "") -> None:
         """Note that a program failed at the question, and in which way (`catalogue.failures`)."""
 
-    def keep(self, question: str, answer: str, document_ids: Sequence[str], *, served: bool) -> bool:
-        """Take over an answer that was found right; False where the question has one, or was taken out."""
-
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
@@ -71,7 +67,7 @@ class CatalogueSearch:
 
     `invalid` counts replies without a number of their block, `failed` calls that brought no reply; both count as "no
     match". `exact`: the question was there word for word, and no model was asked. `collected`: it is noted for review.
-    `kept`: the program's answer was found right and is in the catalogue now. `seconds` is the look-up's time.
+    `seconds` is the look-up's time.
     `extras` are further outputs of the steps, a list for each: one entry for each call.
     """
 
@@ -82,7 +78,6 @@ class CatalogueSearch:
     failed: int = 0
     rejected: list[Rejected] = field(default_factory=list)
     collected: bool = False
-    kept: bool = False
     seconds: float = 0.0
     extras: dict[str, list[Any]] = field(default_factory=dict)
 
@@ -106,9 +101,6 @@ class QASearchOptions:
     )
     check: Literal["model", "rules", "none"] = option("model", "Against near-misses: model, rules or none.")
     collect: bool = option(True, "Note what cannot be answered, for review.")
-    learn: Literal["no", "review", "serve"] = option(
-        "no", "Take over answers that a validator finds right: for review, or served from then on."
-    )
 
 
 class QASearch(SavableModule):
@@ -125,10 +117,6 @@ class QASearch(SavableModule):
     What was found is looked at again (`check`), since an answer to the opposite question is worse than none: by "rules"
     that see contradictions (a negation, another number, name or time), by the rules and the "model", or not ("none").
     What does not pass is taken out, and the rest of its block asked once more.
-
-    With `learn` "review" or "serve", an answer of the program that a validator finds right by the passages it saw comes
-    into the catalogue (one call more; none where the program judged it itself): to be approved by a person, or given
-    from then on (section 5.3.4 of the paper).
 
     With `collect`, a question that the program cannot answer ("I do not know", nothing, an answer that it judged wrong
     itself, an exception) is noted in the catalogue with what it said and saw, for review.
@@ -148,7 +136,6 @@ class QASearch(SavableModule):
     asks: Mapping[str, str] = {
         "find": "question, catalogue -> number",
         "confirm": "first_question, second_question -> same",
-        "validate": "question, context, response -> valid",
     }
 
     def __init__(
@@ -159,13 +146,12 @@ class QASearch(SavableModule):
         scan: str = "narrow",
         check: str = "model",
         collect: bool = True,
-        learn: str = "no",
         similarity: float = 0.0,
     ) -> None:
         super().__init__()
         if block < 1:
             raise ValueError(f"block is {block}; expected 1 or more questions.")
-        for value, known, what in ((scan, SCANS, "scan"), (check, CHECKS, "check"), (learn, LEARNING, "learn")):
+        for value, known, what in ((scan, SCANS, "scan"), (check, CHECKS, "check")):
             if value not in known:
                 raise ConfigError(f"There is no {what} {value!r} of QA search; there are: {', '.join(known)}.")
         if similarity > 0 and scan not in BY_EMBEDDING:
@@ -185,9 +171,6 @@ class QASearch(SavableModule):
         self.similarity = similarity
         self.find = Step(FindSameQuestion)
         self.confirm = Step(ConfirmSameQuestion)
-        self.learn = learn
-        if learn != "no":
-            self.validate = FittingPredict(CheckResponse, shorten="context")
 
     async def aforward(self, question: str, **inputs: Any) -> dspy.Prediction:
         check_steps(self)
@@ -204,8 +187,6 @@ class QASearch(SavableModule):
             await call(self._note, question, None, search, error)
             raise
         await call(self._note, question, prediction, search)
-        if self.learn != "no" and is_answered(prediction):
-            search.kept = await self._learnt(question, prediction, search)
         return _miss(prediction, search, perf_counter() - started)
 
     forward = blocking(aforward)
@@ -282,26 +263,6 @@ class QASearch(SavableModule):
             return "the second look failed"
         search.note(reply, "same")
         return None if reply.same is True else "the model says that they ask for different things"
-
-    async def _learnt(self, question: str, prediction: dspy.Prediction, search: CatalogueSearch) -> bool:
-        """Whether the answer was found right, and taken over."""
-        hits: Sequence[Hit] = prediction.get("hits") or ()
-        if not hits:
-            return False  # nothing to judge it by
-        if prediction.get("valid") is not True:
-            passages = [hit.chunk.passage for hit in hits]
-            search.calls += 1
-            reply = await _reply(self.validate, question=question, context=passages, response=prediction.answer)
-            if not isinstance(reply, Exception):
-                search.note(reply, "valid")
-            if isinstance(reply, Exception) or reply.valid != "yes":
-                return False
-        ids = [hit.chunk.document_id for hit in hits]
-        kept: bool = await call(self._keep, question, str(prediction.answer), ids)
-        return kept
-
-    def _keep(self, question: str, answer: str, document_ids: Sequence[str]) -> bool:
-        return self.answers.keep(question, answer, document_ids, served=self.learn == "serve")
 
     def _note(
         self, question: str, prediction: dspy.Prediction | None, search: CatalogueSearch, error: Exception | None = None
@@ -402,7 +363,7 @@ QA_SEARCH = ProgramSpec(
     "QASearch",
     QASearchOptions,
     takes="program",
-    measured={"collect": False, "learn": "no"},
+    measured={"collect": False},
     keys=("source", "entry", "search"),
     source="QA search paper, Algorithm 1",
 )

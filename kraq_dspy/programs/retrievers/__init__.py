@@ -11,12 +11,7 @@ from kraq_dspy.programs.retrievers.pagerank import PageRankRetriever
 from kraq_dspy.programs.retrievers.questions import NearestQuestions
 from kraq_dspy.programs.retrievers.raptor import RaptorRetriever, SummaryTree, TreeNode
 from kraq_dspy.programs.retrievers.reports import EntityReportRetriever, ReportRetriever
-from kraq_dspy.programs.retrievers.rerank import (
-    MMRRetriever,
-    QuestionCommunities,
-    QuestionSimilarityReranker,
-    RerankingRetriever,
-)
+from kraq_dspy.programs.retrievers.rerank import QuestionCommunities, QuestionSimilarityReranker, RerankingRetriever
 from kraq_dspy.programs.retrievers.rewritten import RewrittenRetriever
 from kraq_dspy.programs.retrievers.sentence_window import SentenceWindowRetriever
 from kraq_dspy.programs.retrievers.words_and_meaning import (
@@ -38,7 +33,6 @@ __all__ = [
     "FusionRetriever",
     "HybridRetriever",
     "KnownMetadata",
-    "MMRRetriever",
     "MetadataFilterRetriever",
     "NearestQuestions",
     "PageRankRetriever",

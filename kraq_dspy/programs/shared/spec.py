@@ -20,15 +20,7 @@ from kraq_dspy._internal.options import Word as Word
 from kraq_dspy._internal.options import option as option
 from kraq_dspy._internal.options import options_of as options_of
 from kraq_dspy.errors import ConfigError, did_you_mean
-from kraq_dspy.ports import (
-    CommunityMap,
-    Embedder,
-    InstructedEmbedder,
-    PrecomputedVectors,
-    PromptScorer,
-    QuestionFinder,
-    Retriever,
-)
+from kraq_dspy.ports import CommunityMap, Embedder, InstructedEmbedder, PrecomputedVectors, QuestionFinder, Retriever
 
 
 class Space(Protocol):
@@ -83,8 +75,6 @@ class Space(Protocol):
     def precomputed(self) -> PrecomputedVectors: ...
 
     def proxy_threshold(self) -> float: ...
-
-    def prompt_scorer(self) -> PromptScorer: ...
 
     def shortener(self, share: float) -> Any: ...
 

@@ -9,7 +9,7 @@ from typing import Any
 from kraq_dspy.ports import InstructedEmbedder, PrecomputedVectors, QuestionFinder, Retriever, RetrieverLike, Vectors
 from kraq_dspy.programs.retrievers.in_memory import as_question_finder
 from kraq_dspy.programs.shared.spec import ProgramSpec, Space
-from kraq_dspy.programs.speculative.scoring import make_scorer
+from kraq_dspy.programs.speculative.scoring import SCORERS
 from kraq_dspy.programs.speculative.speculative_rag import (
     DRAFTED,
     EfficientOptions,
@@ -114,7 +114,7 @@ def make_efficient(space: Space, retrieve: Retriever, options: EfficientOptions)
         space.instructed_embedder,
         min_similarity=space.proxy_threshold() if options.min_similarity is None else options.min_similarity,
         **asdict(options.sizes),
-        scorer=make_scorer(options.scorer, space.prompt_scorer, options.in_flight),
+        scorer=SCORERS[options.scorer](options.in_flight),
         seed=options.seed,
         in_flight=options.in_flight,
     )

@@ -1,12 +1,4 @@
-"""Scores drafts in several ways, all of them in log space, so that long drafts do not underflow.
-
-- `KraqScore`: the papers' rho_draft * rho_self_contain * rho_self_reflect, each by P_conf (KRAQ paper, appendix C.1).
-  Needs log-probabilities of the drafter and of the verifier.
-- `WangScore`: the same product with the verifier's conditional probabilities (Wang et al., 2024, 3.3). Needs the
-  drafter's log-probabilities and a PromptScorer.
-- `DrafterScore`: rho_draft by P_conf. Needs the drafter's log-probabilities.
-- `VoteScore`: how many drafts give the same response. Needs none.
-"""
+"""Scores drafts: by the papers' confidences, or by votes. Logarithms, so that long drafts do not underflow."""
 
 import math
 import re
@@ -21,7 +13,6 @@ import dspy
 from kraq_dspy._internal.both_ways import at_once, blocking, call
 from kraq_dspy._internal.step import CALL_ERRORS, Step, in_one_line, raise_if_final
 from kraq_dspy.models.lms.logprobs import field_logprobs, mean_logprob, take_logprobs
-from kraq_dspy.ports import PromptScorer
 from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.programs.shared.steps import check_steps, extra_outputs
 from kraq_dspy.programs.speculative.drafts import Draft
@@ -96,57 +87,6 @@ class KraqScore(Scorer):
     forward = blocking(aforward)
 
 
-ASKS = "Question: {question}\nAnswer:"
-EXPLAINS = "\nExplanation:"
-STATEMENT = "\nDo you think the explanation supports the answers? (Yes or No)\n"
-"""The text around a draft that WangScore shows the verifier."""
-
-
-class WangScore(Scorer):
-    """rho_draft = P(rationale | Q, D) + P(response | Q, D, rationale) by the drafter; rho_self_contain = P(response,
-    rationale | Q) and rho_self_reflect = P("Yes" | Q, response, rationale, statement) by the verifier, whose answers
-    to all drafts come out of one forward pass (Wang et al., 2024, 3.3).
-
-    The probability of a text is the product over its tokens, so longer drafts score lower. The drafter sees the
-    rationale before the response.
-    """
-
-    name = "wang2024"
-    needs_logprobs = True
-
-    def __init__(self, verifier: PromptScorer) -> None:
-        super().__init__()
-        self.verifier = verifier
-
-    async def aforward(self, question: str, drafts: Sequence[Draft]) -> list[Score | FailedScore]:
-        if not drafts:
-            return []
-        started = perf_counter()
-        asks = ASKS.format(question=question)
-        prompts = [(asks, f" {draft.response}", EXPLAINS, f" {draft.rationale}", STATEMENT, "Yes") for draft in drafts]
-        logprobs = await call(self.verifier.prompt_logprobs, prompts)
-        seconds = perf_counter() - started
-        return [
-            wang_score(draft, response=row[1], rationale=row[3], yes=row[5], seconds=seconds)
-            for draft, row in zip(drafts, logprobs, strict=True)
-        ]
-
-    forward = blocking(aforward)
-
-
-class DrafterScore(Scorer):
-    """The drafter's own confidence, rho_draft; no verifier is asked."""
-
-    name = "drafter_only"
-    needs_logprobs = True
-
-    async def aforward(self, question: str, drafts: Sequence[Draft]) -> list[Score | FailedScore]:
-        parts = [{"draft": _sum_of_confidences(draft)} for draft in drafts]
-        return [Score(part["draft"], part) for part in parts]
-
-    forward = blocking(aforward)
-
-
 class VoteScore(Scorer):
     """The response that most drafts give; letter case and punctuation do not count. For models without
     log-probabilities."""
@@ -169,23 +109,6 @@ def kraq_score(draft: Draft, *, supported: bool, verdict: Sequence[float], secon
         draft=_sum_of_confidences(draft),
         self_contain=mean_logprob(draft.rationale_logprobs + draft.response_logprobs),
         self_reflect=confidence if supported else _log_of_rest(confidence),
-        seconds=seconds,
-    )
-
-
-def wang_score(
-    draft: Draft,
-    *,
-    response: Sequence[float],
-    rationale: Sequence[float],
-    yes: Sequence[float],
-    seconds: float = 0.0,
-) -> Score:
-    """`response`, `rationale` and `yes` are the log-probabilities that the verifier gives to these texts."""
-    return _product(
-        draft=_log_of_sum(math.fsum(draft.rationale_logprobs), math.fsum(draft.response_logprobs)),
-        self_contain=math.fsum([*response, *rationale]),
-        self_reflect=math.fsum(yes),
         seconds=seconds,
     )
 
@@ -237,13 +160,5 @@ def _judged(verdict: dspy.Prediction, draft: Draft, seconds: float) -> Score | F
     return replace(score, extras=extra_outputs(verdict, "verdict"))
 
 
-def make_scorer(name: str, prompt_scorer: Callable[[], PromptScorer], in_flight: int | None = None) -> Scorer:
-    """By its name in `SpeculativeOptions`; `prompt_scorer` is asked for the verifier where "wang2024" needs one.
-
-    `in_flight` bounds the verdicts asked for at once.
-    """
-    if name == "wang2024":
-        return WangScore(prompt_scorer())
-    if name == "kraq":
-        return KraqScore(in_flight)
-    return {"drafter_only": DrafterScore, "vote": VoteScore}[name]()
+SCORERS: dict[str, Callable[[int | None], Scorer]] = {"kraq": KraqScore, "vote": lambda in_flight: VoteScore()}
+"""By their names in `SpeculativeOptions`; each takes how many verdicts may be asked for at once."""

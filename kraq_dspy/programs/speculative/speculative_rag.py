@@ -19,7 +19,7 @@ from kraq_dspy.programs.shared.spec import ProgramSpec, Space, option
 from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.programs.shared.steps import SignatureLike, check_steps, prediction, signature_for
 from kraq_dspy.programs.speculative.drafts import Draft, DraftTask, FailedDraft, write_draft
-from kraq_dspy.programs.speculative.scoring import FailedScore, KraqScore, Score, Scorer, best, make_scorer
+from kraq_dspy.programs.speculative.scoring import SCORERS, FailedScore, KraqScore, Score, Scorer, best
 from kraq_dspy.programs.speculative.subsets import N_INIT, cluster, draw_subsets, kmeans_class
 from kraq_dspy.records import Hit
 from kraq_dspy.settings import EMBEDDED
@@ -52,7 +52,7 @@ class SpeculativeOptions:
     k: int | None = option(None, "Their clusters.", least=1)
     m: int | None = option(None, "Drafts.", least=1)
     preset: Literal["bioasq", "hotpotqa", "triviaqa", "pubhealth"] | None = option(None, "Sizes as in the papers.")
-    scorer: Literal["kraq", "wang2024", "drafter_only", "vote"] = option("kraq", "How a draft is chosen.")
+    scorer: Literal["kraq", "vote"] = option("kraq", "How a draft is chosen: by the papers' score, or by votes.")
     seed: int = option(0, "Of the clusters and of the draw of subsets.", least=0)
     in_flight: int | None = option(None, "Drafts at work at once: all, or 1, so that each is timed alone.", least=1)
 
@@ -290,7 +290,7 @@ def make_speculative(space: Space, retrieve: Retriever, options: SpeculativeOpti
         retrieve,
         space.instructed_embedder,
         **asdict(options.sizes),
-        scorer=make_scorer(options.scorer, space.prompt_scorer, options.in_flight),
+        scorer=SCORERS[options.scorer](options.in_flight),
         seed=options.seed,
         in_flight=options.in_flight,
     )

@@ -157,7 +157,7 @@ def test_ask_shows_a_person_the_answer_and_the_passages(kraq: WarmShell, index: 
 
 def test_programs_and_retrievers_are_listed_with_their_options(kraq: WarmShell) -> None:
     listed = kraq("ask", "--programs").stdout
-    for words in ("combined  Retrieves with your question", "alpha=0.5  Share of the passages", "  mmr  "):
+    for words in ("combined  Retrieves with your question", "alpha=0.5  Share of the passages", "  fusion  "):
         assert words in listed
 
 

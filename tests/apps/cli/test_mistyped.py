@@ -12,7 +12,7 @@ from tests.conftest import WarmShell
     ("words", "messages"),
     [
         (["eval", "kraq-99"], ["no command, table or index 'kraq-99'", "did you mean 'kraq-9'?", "kraq eval list"]),
-        (["eval", "judgess", "x"], ["did you mean 'judges'?"]),
+        (["eval", "askd", "x"], ["did you mean 'asked'?"]),
         (["export", "x", "--out", "y", "--format", "datset"], ["There is no 'datset' (did you mean 'dataset'?)"]),
         (["catalogue", "list", "x", "--status", "aproved"], ["(did you mean 'approved'?); there are: pending"]),
     ],

@@ -85,8 +85,7 @@ def test_the_calibrated_threshold_is_kept_and_guards_the_next_question(
     [
         (("-P", "alpha=0.5"), 2, "The program 'speculative' has no option 'alpha'"),
         (("-P", "preset=squad"), 2, "'preset' is squad; expected one of bioasq, hotpotqa"),
-        (("-P", "scorer=best"), 2, "'scorer' is best; expected one of kraq, wang2024"),
-        (("-P", "scorer=wang2024"), 1, "'embedded' cannot score prompts"),
+        (("-P", "scorer=best"), 2, "'scorer' is best; expected one of kraq, vote"),
     ],
 )
 def test_what_cannot_be_asked_is_refused_with_what_can(

@@ -24,7 +24,6 @@ from kraq_dspy.programs.retrievers import (
     HybridRetriever,
     KnownMetadata,
     MetadataFilterRetriever,
-    MMRRetriever,
     NearestQuestions,
     PageRankRetriever,
     PassageGraph,
@@ -38,7 +37,6 @@ from kraq_dspy.programs.retrievers import (
     TreeNode,
     passage_graph,
 )
-from kraq_dspy.programs.retrievers.rewritten import Clarify, Vary
 from kraq_dspy.programs.retrievers.sentence_window import sentence_id
 from kraq_dspy.records import Entity
 from kraq_dspy.settings import RoleSettings
@@ -129,9 +127,10 @@ def raptor(library: Library) -> RaptorRetriever:
     return RaptorRetriever(library.records, library.chunk_vectors, library.embedder, tree, vectors)
 
 
-def rewritten(library: Library, rewrite: dspy.Module) -> RewrittenRetriever:
-    rewrite.set_lm(make_lm(RoleSettings(model="embedded")))
-    return RewrittenRetriever(dense(library), rewrite)
+def rewritten(library: Library) -> RewrittenRetriever:
+    retriever = RewrittenRetriever(dense(library))
+    retriever.set_lm(make_lm(RoleSettings(model="embedded")))
+    return retriever
 
 
 RETRIEVERS: dict[str, Callable[[Any], Retriever]] = {
@@ -144,7 +143,6 @@ RETRIEVERS: dict[str, Callable[[Any], Retriever]] = {
     "fusion": lambda library: FusionRetriever(
         [dense(library), BM25Retriever(library.records, library.chunk_vectors)], pool=3
     ),
-    "mmr": lambda library: MMRRetriever(dense(library), library.chunk_vectors, library.embedder, pool=4),
     "combined": lambda library: CombinedRetriever(dense(library), nearest(library)),
     "combined, strict": lambda library: CombinedRetriever(dense(library), nearest(library), n=3, strict=True),
     "combined over hybrid": lambda library: CombinedRetriever(
@@ -153,9 +151,8 @@ RETRIEVERS: dict[str, Callable[[Any], Retriever]] = {
     "combined in combined": lambda library: CombinedRetriever(
         CombinedRetriever(dense(library), nearest(library)), nearest(library)
     ),
-    "qr-fusion": lambda library: rewritten(library, Clarify()),
-    "rag-fusion": lambda library: rewritten(library, Vary()),
-    "combined over rag-fusion": lambda library: CombinedRetriever(rewritten(library, Vary()), nearest(library)),
+    "qr-fusion": rewritten,
+    "combined over qr-fusion": lambda library: CombinedRetriever(rewritten(library), nearest(library)),
     "pagerank": pagerank,
     "adaptive": lambda library: AdaptiveRetriever(hybrid(library), passages_and_entities(library), library.records),
     "adaptive, small pool": lambda library: AdaptiveRetriever(

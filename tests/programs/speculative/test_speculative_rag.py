@@ -17,12 +17,12 @@ from kraq_dspy.models.embedders.instructed import PairEmbedder
 from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.ports import Vectors
 from kraq_dspy.programs.speculative.drafts import Draft
-from kraq_dspy.programs.speculative.scoring import DrafterScore, KraqScore, Scorer, VoteScore
+from kraq_dspy.programs.speculative.scoring import KraqScore, Scorer, VoteScore
 from kraq_dspy.programs.speculative.speculative_rag import SPECULATIVE_PRESETS, SpeculativeRAG, StageSeconds
 from kraq_dspy.records import Chunk, Hit
 from kraq_dspy.settings import RoleSettings
 from tests.conftest import KeywordEmbedder
-from tests.programs.speculative.conftest import ScriptedLM
+from tests.programs.speculative.conftest import DrafterScore, ScriptedLM
 
 HALF, QUARTER = math.log(1 / 2), math.log(1 / 4)
 TEXTS = ["apple pie", "apple strudel", "rocket fuel", "rocket stage", "tax law", "apple juice"]

@@ -22,10 +22,11 @@ from kraq_dspy._internal.both_ways import each, is_blocking, parts_of, result_of
 from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy._internal.dspy_internals import StreamAccumulator, request_to_dict, response_from_dict, response_to_dict
 from kraq_dspy.models.lms.envelope import WholeCharacters, opened
+from kraq_dspy.models.lms.from_threads import FromThreads
 from kraq_dspy.models.lms.local_models import GGUF, TRANSFORMERS
 from kraq_dspy.models.lms.meter import Call, Item, Meter, current_item
 from kraq_dspy.models.lms.retry import Backoff, ServerHealth, clearer, unreachable, wait_after
-from kraq_dspy.models.lms.transport import PooledAsync, route_of
+from kraq_dspy.models.lms.transport import route_of
 from kraq_dspy.records import Usage
 from kraq_dspy.settings import EMBEDDED, RoleSettings
 
@@ -260,12 +261,13 @@ def engines(
         inner = engine_of(settings)
         awaited = AsyncTransformersEngine(inner)
     elif settings.model.startswith(GGUF):
-        from kraq_dspy.models.lms.engines.llama_cpp import llama_engines
+        from kraq_dspy.models.lms.engines.llama_cpp import llama_engine
 
-        inner, awaited = llama_engines(settings)
+        awaited = llama_engine(settings)
+        inner = FromThreads(awaited)
     else:
         way = route_of(settings)
-        where, inner, awaited = way.where, way.sync(), PooledAsync(way.asynchronous)
+        where, inner, awaited = way.where, FromThreads(way.client), way.client
     ledger = CallLedger(settings, where, meter or Meter(), backoff)
     return Engine(inner, ledger), AsyncEngine(awaited, ledger)
 

@@ -4,7 +4,7 @@ held to, its log-probabilities, where it ends."""
 import json
 import queue
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -98,21 +98,6 @@ def pieces_until(pieces: Sequence[str], cut: int) -> list[str]:
         kept.append(piece[: cut - length])
         length += len(piece)
     return kept
-
-
-def batches_by_tokens(rows: Sequence[Any], limit: int) -> Iterator[list[Any]]:
-    """Batches whose padded size stays below `limit` tokens, in order; a longer row is a batch of its own."""
-    batch: list[Any] = []
-    longest = 0
-    for row in rows:
-        size = sum(map(len, row))
-        if batch and max(longest, size) * (len(batch) + 1) > limit:
-            yield batch
-            batch, longest = [], 0
-        batch.append(row)
-        longest = max(longest, size)
-    if batch:
-        yield batch
 
 
 _PURPOSE = "A reply held to a JSON schema"

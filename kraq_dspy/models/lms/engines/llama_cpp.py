@@ -24,13 +24,7 @@ from typing import Any
 from dspy.lm15 import Request, Response, RouterConfig, Timeouts
 
 from kraq_dspy._internal.concurrency import SharedByCopies, called_once
-from kraq_dspy._internal.dspy_internals import (
-    AccessPolicy,
-    AsyncLM15Engine,
-    LM15Engine,
-    OpenAIChatCompat,
-    ProviderDefinition,
-)
+from kraq_dspy._internal.dspy_internals import AccessPolicy, AsyncLM15Engine, OpenAIChatCompat, ProviderDefinition
 from kraq_dspy.errors import ModelError, import_extra
 from kraq_dspy.models.lms.engines.gguf_file import GGUFHeader, lora_file, read_gguf
 from kraq_dspy.models.lms.local_models import GGUF, adapter_folder, local_file
@@ -133,7 +127,7 @@ class LlamaCpp(SharedByCopies):
 
 
 class Clients:
-    """One start of the server, and the two clients that speak to it, for callers with and without an event loop."""
+    """One start of the server, and the client that speaks to it."""
 
     def __init__(self, server: Any, key: str, adapters: tuple[str, ...]) -> None:
         self._server = server  # it ends with the last reference
@@ -144,8 +138,7 @@ class Clients:
             base_urls={_PROVIDER: f"{server.listening_address}/v1"},
             timeouts=Timeouts(read=_DAY_S, write=_DAY_S, pool=_DAY_S),
         )
-        self.sync = LM15Engine(config)
-        self.asynchronous = PooledAsync(lambda: AsyncLM15Engine(config))
+        self.asked = PooledAsync(lambda: AsyncLM15Engine(config))
 
     def local(self, request: Request, adapter: str | None) -> Request:
         """The request as this server takes it: greedy without a temperature, as other models in this process are
@@ -160,7 +153,8 @@ class Clients:
 
 
 class LlamaEngine:
-    """The model of one role: the file, and the adapter it names ("gguf/FILE#ADAPTER@HASH")."""
+    """The model of one role: the file, and the adapter it names ("gguf/FILE#ADAPTER@HASH"). A cancelled task ends its
+    request."""
 
     supports_response_schema = True
 
@@ -168,46 +162,30 @@ class LlamaEngine:
         self.model = model
         self.adapter = adapter
 
-    def complete(self, request: Request) -> Response:
-        clients = self.model.clients(self.adapter)
-        return _named(clients.sync.complete(clients.local(request, self.adapter)), request)
-
-    def stream(self, request: Request) -> Iterator[Any]:
-        clients = self.model.clients(self.adapter)
-        yield from clients.sync.stream(clients.local(request, self.adapter))
-
-    def close(self) -> None:
-        self.model.close()
-
-
-class AsyncLlamaEngine(LlamaEngine):
-    """The same for `acall`; a cancelled task ends its request."""
-
-    async def complete(self, request: Request) -> Response:  # type: ignore[override]
+    async def complete(self, request: Request) -> Response:
         clients = await asyncio.to_thread(self.model.clients, self.adapter)
-        return _named(await clients.asynchronous.complete(clients.local(request, self.adapter)), request)
+        response = await clients.asked.complete(clients.local(request, self.adapter))
+        return dataclasses.replace(response, model=request.model)
 
-    async def stream(self, request: Request) -> AsyncIterator[Any]:  # type: ignore[override]
+    async def stream(self, request: Request) -> AsyncIterator[Any]:
         clients = await asyncio.to_thread(self.model.clients, self.adapter)
-        async for event in clients.asynchronous.stream(clients.local(request, self.adapter)):
+        async for event in clients.asked.stream(clients.local(request, self.adapter)):
             yield event
 
+    async def aclose(self) -> None:
+        await asyncio.to_thread(self.model.close)
 
-def llama_engines(settings: RoleSettings) -> tuple[LlamaEngine, AsyncLlamaEngine]:
-    """The pair for a role; roles with the same file and settings share one copy in memory."""
+
+def llama_engine(settings: RoleSettings) -> LlamaEngine:
+    """For a role; roles with the same file and settings share one copy in memory."""
     name, _, named = settings.model.removeprefix(GGUF).partition("#")
-    adapter = named or None
     model = shared_model(local_file(name), settings.context, settings.slots, settings.threads)
-    return LlamaEngine(model, adapter), AsyncLlamaEngine(model, adapter)
+    return LlamaEngine(model, named or None)
 
 
 @called_once
 def shared_model(file: Path, context: int | None, slots: int | None, threads: int | None) -> LlamaCpp:
     return LlamaCpp(file, context=context, slots=slots, threads=threads)
-
-
-def _named(response: Response, request: Request) -> Response:
-    return dataclasses.replace(response, model=request.model)
 
 
 def _chat_model(file: Path) -> GGUFHeader:

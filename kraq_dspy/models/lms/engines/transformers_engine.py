@@ -40,7 +40,6 @@ from kraq_dspy.models.lms.engines.generation import (
     RowLimits,
     SchemaGrammars,
     SchemaMask,
-    batches_by_tokens,
     can_hold_to_schemas,
     checked_weights,
     end_tokens,
@@ -50,13 +49,11 @@ from kraq_dspy.models.lms.engines.generation import (
     prompt_ids,
 )
 from kraq_dspy.models.lms.local_models import TRANSFORMERS, adapter_folder, weights_hash
-from kraq_dspy.models.lms.logprobs import by_segment
 from kraq_dspy.models.machine import precision_of
 from kraq_dspy.settings import RoleSettings
 
 _NEEDED = "embedded", "A model in this process"  # the extra, and what for
 _BASE = "__base__"  # peft's name for a row without an adapter
-_SCORED_TOKENS = 4096  # prompt tokens in one forward pass; logits take this times the vocabulary times 4 bytes
 
 
 class TransformersEngine(SharedByCopies):
@@ -135,15 +132,6 @@ class TransformersEngine(SharedByCopies):
 
     def close(self) -> None:
         self._batches.close()
-
-    def prompt_logprobs(self, prompts: Sequence[Sequence[str]], *, model: str | None = None) -> list[Any]:
-        """As `ports.PromptScorer`; `model` names an adapter."""
-        adapter = self._adapter(model or self.name)
-        rows = [self._segments(prompt) for prompt in prompts]
-        scored: list[list[tuple[float, ...]]] = []
-        for batch in batches_by_tokens(rows, _SCORED_TOKENS):
-            scored += self._score(batch, adapter)
-        return scored
 
     # From a request to a job
 
@@ -321,24 +309,6 @@ class TransformersEngine(SharedByCopies):
             usage=Usage(input_tokens=len(job.ids), output_tokens=len(kept)),
             logprobs=scores,
         )
-
-    # Scores of given text
-
-    def _segments(self, prompt: Sequence[str]) -> list[list[int]]:
-        rows = [list(self.tokenizer(text, add_special_tokens=i == 0)["input_ids"]) for i, text in enumerate(prompt)]
-        if sum(map(len, rows)) > self.context:
-            raise ModelError(f"A draft to verify has {sum(map(len, rows))} tokens; {self.name!r} takes {self.context}.")
-        return rows
-
-    def _score(self, rows: Sequence[Sequence[Sequence[int]]], adapter: str) -> list[list[tuple[float, ...]]]:
-        torch = self.torch
-        flat = [[token for segment in row for token in segment] for row in rows]
-        ids, mask = self._padded(flat, left=False)  # so that positions count from 0
-        with self._weights, torch.inference_mode():
-            options = {"adapter_names": [adapter] * len(rows)} if self._peft_names else {}
-            logits = self.model(input_ids=ids, attention_mask=mask, **options).logits[:, :-1].float()
-            logprobs = torch.log_softmax(logits, dim=-1).gather(2, ids[:, 1:, None])[:, :, 0].cpu()
-        return [by_segment(segments, logprobs[row, : len(flat[row]) - 1].tolist()) for row, segments in enumerate(rows)]
 
     def _padded(self, rows: Sequence[Sequence[int]], *, left: bool) -> tuple[Any, Any]:
         """Token ids and their mask, `[rows, longest]`, on the model's device."""

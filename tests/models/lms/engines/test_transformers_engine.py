@@ -205,29 +205,6 @@ def test_one_predict_through_dspy_gets_text_and_confidence(engine: TransformersE
     assert again.answer == prediction.answer
 
 
-def test_scores_of_given_text_are_exact_at_the_boundaries_of_its_segments(
-    engine: TransformersEngine, model: str
-) -> None:
-    prompts = [["Question: which city?", " Zürich", " because the cat sat", "Yes"], ["a", " dog"]]
-    scored = engine.prompt_logprobs(prompts)
-    plain = transformers.AutoModelForCausalLM.from_pretrained(model).eval()
-    for prompt, segments in zip(prompts, scored, strict=True):
-        rows = [engine.tokenizer(text, add_special_tokens=i == 0)["input_ids"] for i, text in enumerate(prompt)]
-        ids = torch.tensor([[token for row in rows for token in row]])
-        with torch.no_grad():
-            every = torch.log_softmax(plain(ids).logits[0, :-1], dim=-1)
-        expected = every[torch.arange(ids.shape[1] - 1), ids[0, 1:]].tolist()
-        assert [len(segment) for segment in segments] == [len(rows[0]) - 1, *map(len, rows[1:])]
-        assert [score for segment in segments for score in segment] == pytest.approx(expected, abs=1e-4)
-    assert engine.prompt_logprobs(prompts[:1], model="generator")[0][1] != pytest.approx(scored[0][1])
-    assert engine.prompt_logprobs([]) == []
-
-
-def test_text_too_long_to_score_is_refused(engine: TransformersEngine) -> None:
-    with pytest.raises(ModelError, match="takes 256"):
-        engine.prompt_logprobs([["the cat sat " * 200, "Yes"]])
-
-
 def test_a_cancelled_task_ends_its_answer_and_not_its_neighbours(engine: TransformersEngine, model: str) -> None:
     twin = AsyncTransformersEngine(engine)
     endless = "the"  # greedy decoding of this prompt is compared with itself below

@@ -354,7 +354,6 @@ STEPS: dict[type[dspy.Signature], Step] = {
     signatures.SummarizeEvidence: lambda task, similar: _titled(passages_summary(task.texts("passages"))),
     signatures.SummarizePassages: lambda task, similar: passages_summary(task.texts("passages")),
     signatures.TellFromGraph: lambda task, similar: account(task.text("question"), _evidence(task), similar),
-    signatures.VaryQuestion: lambda task, similar: rewrite.varied(task.text("question"), int(task.text("count") or 4)),
     signatures.VerifyDraft: lambda task, similar: "Yes" if _verdict(task) >= 0.5 else "No",
     signatures.WriteFactoidPair: lambda task, similar: factoid_pair(task.text("passage"), similar),
     signatures.WriteQAPairs: lambda task, similar: question_answer_pairs(task.text("passage")),

@@ -1,4 +1,4 @@
-"""Makes other searches for a question: its names, its keywords, its parts, its words as a statement."""
+"""Puts a question in other words: without its filler, as keywords, as a statement, in its parts."""
 
 import re
 
@@ -51,13 +51,6 @@ def statement(question: str) -> str:
 def core(question: str) -> str:
     """The names and the first words that carry meaning, six at most; commas' side remarks count last."""
     return " ".join(keywords(question)[:6])
-
-
-def varied(question: str, count: int) -> list[str]:
-    """Up to `count` searches, the parts of the question first."""
-    parts = sub_questions(question)
-    searches = [*(parts if len(parts) > 1 else []), " ".join(keywords(question)), statement(question), core(question)]
-    return list(dict.fromkeys(text for text in searches if text))[:count]
 
 
 def rephrased(question: str, count: int, most_characters: int = 0) -> list[str]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kraq_dspy.models.lms.engines.embedded.rewrite import clearer, core, keywords, statement, varied
+from kraq_dspy.models.lms.engines.embedded.rewrite import clearer, core, keywords, statement
 
 QUESTION = "Who wrote the poem Don Juan before Ada Lovelace was born?"
 
@@ -20,13 +20,6 @@ def test_keywords_are_names_in_full_then_words_that_carry_meaning() -> None:
 def test_a_statement_is_what_an_answer_would_be_told_with() -> None:
     assert statement("Who wrote Don Juan?") == "Wrote Don Juan."
     assert statement("In which city was Ada Lovelace born?") == "City was Ada Lovelace born."
-
-
-def test_varied_searches_differ_and_are_no_more_than_asked_for() -> None:
-    searches = varied("Who wrote Don Juan, and when was Ada Lovelace born?", 4)
-    assert searches[:2] == ["Who wrote Don Juan?", "When was Ada Lovelace born?"]
-    assert len(set(searches)) == len(searches) == 4
-    assert len(varied(QUESTION, 1)) == 1
 
 
 @pytest.mark.parametrize("make", [clearer, statement])
