@@ -24,9 +24,9 @@ class Manifest:
 
     Times are ISO 8601, UTC. `proxy` is what `kraq calibrate` found; empty before. `origin` is where the documents came
     from: {"kind": "corpus", "path": ...}, or {"kind": "documents"} for those given in Python
-    and for an index that documents were added to or removed from. `schemas` says by model what a probe found: whether
-    it was asked under JSON schemas, and why. `state` names the folder of the last complete state (`store/states.py`);
-    empty while there is none.
+    and for an index that documents were added to or removed from. `schemas` says by model what its replies told:
+    whether it was asked under JSON schemas, and why. `state` names the folder of the last complete state
+    (`store/states.py`); empty while there is none.
     """
 
     schema_version: int
