@@ -148,7 +148,8 @@ def test_a_call_that_hangs_is_given_up_and_asked_anew(
     scripted.replies = [reply("[[ ## answer ## ]]\nParis, late", wait_s=20), reply()]
 
     async def hurried() -> str:
-        with working_on("s", "i", place=CallSlots(2).slot):
+        two_places = asyncio.Semaphore(2)
+        with working_on("s", "i", place=lambda: two_places):
             return await asyncio.wait_for(ask_async(lm), 15)
 
     assert asyncio.run(hurried()) == "Paris"
