@@ -1,6 +1,5 @@
 """Settings: what they refuse, in the words of kraq.toml, and the page about them."""
 
-import dataclasses
 import importlib.util
 from collections.abc import Callable
 from pathlib import Path
@@ -37,10 +36,9 @@ ROOT = Path(__file__).resolve().parents[1]
             "chunks.overlap is 100; it must be from 0 to chunks.tokens - 1.",
         ),
         (
-            lambda: dataclasses.replace(ChunkSettings(), tokens=0),
-            "chunks.tokens is 0; it must be a whole number, 1 or more.",
+            lambda: ResolveSettings(description_tokens=0),
+            "resolve.description_tokens is 0; it must be a whole number, 1 or more.",
         ),
-        (lambda: ResolveSettings(similarity=2), "resolve.similarity is 2; it must be a number from 0 to 1."),
         (lambda: EncoderSettings(threads=0), "encoder.threads is 0; it must be a whole number, 1 or more."),
         (
             lambda: InstructedSettings(kind="inbedder"),
