@@ -341,26 +341,6 @@ def _as_it_stands(signature: Any, error: AdapterParseError) -> dict[str, Any]:
     return dict.fromkeys(fields, text)
 
 
-def possible_forms(program: dspy.Module, lm: Any) -> tuple[str, ...]:
-    """The forms in which the configured adapter, or KraqAdapter, may ask the program's steps: a part of what a result
-    depends on.
-
-    More than one where only a call will tell what the model's server can.
-    """
-    name = type(dspy.settings.adapter or ADAPTER).__name__
-    if name != KraqAdapter.__name__:
-        return (name,)
-    steps = [(step.lm or lm, step) for _, step in program.named_predictors()]
-    held = {
-        None if model is None else known_enforcement(model)
-        for model, step in steps
-        if _may_be_held(model, step.config, step.signature)
-    }
-    if True in held:
-        return (f"{name} json object",)
-    return (f"{name} json object", name) if None in held else (name,)
-
-
 def _outputs(signature: Any) -> dict[str, Any]:
     return {name: field.annotation for name, field in signature.output_fields.items()}
 
