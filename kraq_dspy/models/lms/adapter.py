@@ -168,14 +168,14 @@ class KraqAdapter(dspy.ChatAdapter):
         return self, lm_kwargs
 
     def _for_second_call(self, signature: Any, error: Any) -> "KraqAdapter":
-        """How it is asked again, without a schema; the faulty reply is shown, unless it was a loop under a schema."""
+        """How it is asked again: in a fresh prompt of another form where there is one, else with the faulty reply
+        shown, which may quote a document."""
         if getattr(error, "is_blank", False):
             second = self._with(PLAIN)
         elif self._form is SECTIONS and is_typed(_outputs(signature)):
             second = self._with(JSON_OBJECT)
         else:
-            is_loop = self._form is JSON_OBJECT and getattr(error, "ran_on", False)
-            second = self._with(SECTIONS, None if is_loop else error)
+            second = self._with(SECTIONS, error if self._form is SECTIONS else None)
         second._is_second = True
         return second
 
