@@ -37,6 +37,7 @@ if TYPE_CHECKING:  # for type checkers and editors; the names that are there are
     from kraq_dspy.ports import Reranker as Reranker
     from kraq_dspy.ports import Retriever as Retriever
     from kraq_dspy.ports import RetrieverLike as RetrieverLike
+    from kraq_dspy.ports import SentenceVectors as SentenceVectors
     from kraq_dspy.ports import Summariser as Summariser
     from kraq_dspy.ports import VectorStore as VectorStore
     from kraq_dspy.programs.retrievers.adapted import as_retriever as as_retriever
@@ -85,6 +86,7 @@ __getattr__, __dir__, __all__ = lazy_names(
             "Embedder",
             "InstructedEmbedder",
             "PrecomputedVectors",
+            "SentenceVectors",
             "Progress",
             "QuestionFinder",
             "Reranker",

