@@ -6,7 +6,7 @@ answer; context precision asks which passages help, and is higher where those st
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import dspy
@@ -20,7 +20,6 @@ from kraq_dspy.eval.metrics.answers import check_prediction, check_references
 from kraq_dspy.eval.metrics.for_dspy import evidence_of
 from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.programs.shared.state import SavableModule
-from kraq_dspy.programs.shared.steps import check_steps, extra_outputs
 from kraq_dspy.records import Failure
 from kraq_dspy.signatures.judging import (
     GradeAnswer,
@@ -49,14 +48,12 @@ class AnsweredQuestion:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A judge's score of one question, in [0, 1]; `grade` and `feedback` are the rubric judge's, `extras` further
-    outputs of a judge's step."""
+    """A judge's score of one question, in [0, 1]; `grade` and `feedback` are the rubric judge's."""
 
     question_id: str
     score: float
     grade: int | None = None
     feedback: str = ""
-    extras: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,18 +78,12 @@ class BinaryJudge(SavableModule):
     1.0
     """
 
-    asks: Mapping[str, str] = {
-        "judge": "question, reference_answers, answer -> correct",
-        "judge_list": "question, reference_items, answer -> correct",
-    }
-
     def __init__(self) -> None:
         super().__init__()
         self.judge = Step(JudgeAnswer)
         self.judge_list = Step(JudgeListAnswer)
 
     async def aforward(self, answered: AnsweredQuestion) -> Verdict:
-        check_steps(self)
         if answered.answer_items:
             items = [list(synonyms) for synonyms in answered.answer_items]
             reply = await call(
@@ -101,7 +92,7 @@ class BinaryJudge(SavableModule):
         else:
             gold = list(answered.gold)
             reply = await call(self.judge, question=answered.question, reference_answers=gold, answer=answered.answer)
-        return Verdict(answered.id, float(reply.correct), extras=extra_outputs(reply, "correct"))
+        return Verdict(answered.id, float(reply.correct))
 
     forward = blocking(aforward)
 
@@ -114,18 +105,14 @@ class RubricJudge(SavableModule):
     5
     """
 
-    asks: Mapping[str, str] = {"grade": "question, reference_answers, answer -> grade, feedback"}
-
     def __init__(self) -> None:
         super().__init__()
         self.grade = Step(GradeAnswer)
 
     async def aforward(self, answered: AnsweredQuestion) -> Verdict:
-        check_steps(self)
         gold = list(answered.gold) or ["; ".join(" or ".join(synonyms) for synonyms in answered.answer_items)]
         reply = await call(self.grade, question=answered.question, reference_answers=gold, answer=answered.answer)
-        extras = extra_outputs(reply, "grade", "feedback")
-        return Verdict(answered.id, float(reply.grade >= RIGHT_GRADE), reply.grade, reply.feedback, extras)
+        return Verdict(answered.id, float(reply.grade >= RIGHT_GRADE), reply.grade, reply.feedback)
 
     forward = blocking(aforward)
 

@@ -1,6 +1,6 @@
 """Answers from evidence for the question and for the stored questions nearest to it (KRAQ paper, 3.1)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Literal
 
@@ -14,7 +14,7 @@ from kraq_dspy.programs.retrievers.combined import Alpha, CombinedRetriever
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest
 from kraq_dspy.programs.shared.spec import ProgramSpec, Space, option
 from kraq_dspy.programs.shared.state import SavableModule
-from kraq_dspy.programs.shared.steps import EXPLAIN, SignatureLike, check_steps, make_reader, prediction
+from kraq_dspy.programs.shared.steps import EXPLAIN, SignatureLike, make_reader, prediction
 from kraq_dspy.records import Question
 
 
@@ -51,8 +51,6 @@ class CombinedRetrieveRAG(SavableModule):
     ['Where is London?', 'Who lived in London?']
     """
 
-    asks: Mapping[str, str] = {"answer": "question, passages -> answer"}
-
     def __init__(
         self,
         retrieve: RetrieverLike,
@@ -72,14 +70,13 @@ class CombinedRetrieveRAG(SavableModule):
         self.answer = make_reader(explain, signature)
 
     async def aforward(self, question: str) -> dspy.Prediction:
-        check_steps(self)
         clock = Clock()
         await clock.begin("retrieve", "retrieving")
         combined = await call(self.retrieve.search, RetrievalRequest(question, self.k))
         await clock.begin("answer", "answering")
         reply = await call(self.answer, question=question, passages=[hit.chunk.passage for hit in combined.hits])
         return prediction(
-            dict(reply.items()),
+            reply,
             hits=combined.hits,
             auxiliary_questions=combined.auxiliary_questions,
             timings=clock.timings(),

@@ -1,7 +1,7 @@
 """Answers from the graph around a question's entities: GraphRAG's local search (Edge et al., 2024)."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass
 from typing import TypeVar
 
@@ -17,7 +17,7 @@ from kraq_dspy.ports import GraphSource, NearestTexts
 from kraq_dspy.programs.retrievers.reports import EntityReportRetriever
 from kraq_dspy.programs.shared.spec import ProgramSpec, Space, option
 from kraq_dspy.programs.shared.state import SavableModule
-from kraq_dspy.programs.shared.steps import SignatureLike, check_steps, prediction, signature_for
+from kraq_dspy.programs.shared.steps import SignatureLike, prediction, signature_for
 from kraq_dspy.records import Chunk, Entity, Hit, Relationship
 from kraq_dspy.signatures import AnswerFromGraph
 
@@ -86,8 +86,6 @@ class GraphLocalSearch(SavableModule):
     'Ada'
     """
 
-    asks: Mapping[str, str] = {"answer": "question, reports, entities, relationships, passages -> answer"}
-
     def __init__(
         self,
         nearest: NearestTexts,
@@ -107,14 +105,13 @@ class GraphLocalSearch(SavableModule):
         )
 
     async def aforward(self, question: str) -> dspy.Prediction:
-        check_steps(self)
         clock = Clock()
         await clock.begin("retrieve", "searching the graph")
         context = await call(self.context, question)
         await clock.begin("answer", "answering")
         reply = await call(self.answer, question=question, **context.shown)
         return prediction(
-            dict(reply.items()),
+            reply,
             hits=list(context.hits),
             reports=list(context.reports),
             entities=list(context.entities),

@@ -1,6 +1,5 @@
 """Reads a passage for its graph, at once or by names and links alone (KRAQ, stage 1)."""
 
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import dspy
@@ -10,7 +9,6 @@ from kraq_dspy._internal.step import Step, attempts
 from kraq_dspy.asset.corpus.chunk import sentence_spans
 from kraq_dspy.programs.kraq.element_list import ElementList, is_named, plain_words, read_in_parts
 from kraq_dspy.programs.shared.state import SavableModule
-from kraq_dspy.programs.shared.steps import check_steps, extra_outputs, prediction
 from kraq_dspy.records import ExtractedClaim, ExtractedEntity, ExtractedRelationship, NamedLink
 from kraq_dspy.signatures import ExtractElements, FindMissedElements, NameElements
 
@@ -24,13 +22,9 @@ class ExtractGraph(SavableModule):
     `grounded_names`, what is about a name that the passage does not have is dropped: small models invent some.
 
     The prediction has `entities`, `relationships` and `claims`: tuples of records without repeats, in the order found;
-    and `ungrounded`, how many were dropped. A further output of a step of one's own is a list, one entry for each call.
+    and `ungrounded`, how many were dropped.
     """
 
-    asks: Mapping[str, str] = {
-        "extract": "passage -> entities, relationships, claims",
-        "glean": "passage, found -> entities, relationships, claims",
-    }
     outputs: ClassVar[dict[str, Any]] = {
         "entities": tuple[ExtractedEntity, ...],
         "relationships": tuple[ExtractedRelationship, ...],
@@ -51,8 +45,6 @@ class ExtractGraph(SavableModule):
         return 1 + self.gleanings
 
     async def aforward(self, passage: str) -> dspy.Prediction:
-        check_steps(self)
-
         async def read(elements: ElementList) -> None:
             elements.add(await call(self.extract, passage=passage))
             for _ in range(self.gleanings):
@@ -80,7 +72,6 @@ class ExtractNames(SavableModule):
     (`attempts`).
     """
 
-    asks: Mapping[str, str] = {"name": "passage -> names, relationships"}
     outputs = ExtractGraph.outputs
     most_calls = 1  # but for invented names
 
@@ -90,8 +81,6 @@ class ExtractNames(SavableModule):
         self.name = Step(NameElements)
 
     async def aforward(self, passage: str) -> dspy.Prediction:
-        check_steps(self)
-
         async def read(elements: ElementList) -> None:
             for options in attempts():
                 elements.add(_described(await call(self.name, passage=passage, **options), passage))
@@ -126,8 +115,7 @@ def _described(answer: Any, passage: str) -> dspy.Prediction:
                 link.target if link.source == subject else link.source for link in links if subject in _ends(link)
             )
             claims.append(ExtractedClaim(subject, sentence, next((n for n in linked if n in places.values()), "")))
-    return prediction(
-        extra_outputs(answer, "names"),
+    return dspy.Prediction(
         entities=[ExtractedEntity(name, "", first(name)) for name in names],
         relationships=[
             ExtractedRelationship(

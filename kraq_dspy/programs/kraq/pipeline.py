@@ -29,7 +29,6 @@ from kraq_dspy.programs.kraq.describe import (
 )
 from kraq_dspy.programs.kraq.question_text import mark_duplicates, stands_alone
 from kraq_dspy.programs.shared.state import SavableModule
-from kraq_dspy.programs.shared.steps import check_steps
 from kraq_dspy.records import Chunk, Community, Entity, Extraction, Question, Summary, content_id
 from kraq_dspy.settings import EMBEDDED, Settings
 from kraq_dspy.steps.direct import DirectSteps, Item, OrderedItems, Steps
@@ -49,15 +48,6 @@ class KRAQ(SavableModule):
     memory (`DirectSteps`), or kept on disk and resumed (`steps.kept`). `load` takes what `kraq optimize` saved.
     """
 
-    asks: Mapping[str, str] = {
-        "extract": "passage -> entities, relationships, claims, ungrounded",
-        "confirm": "first, second -> same",
-        "describe": "name, descriptions -> description",
-        "summarize": "elements -> title, summary, findings",
-        "ask": "summary -> question",
-        "ask_random": "passages -> question",
-    }
-
     def __init__(self, settings: Settings | None = None, embedder: Embedder | None = None) -> None:
         """Without `embedder`, names are compared by spelling alone and duplicate questions are not looked for."""
         super().__init__()
@@ -72,7 +62,6 @@ class KRAQ(SavableModule):
 
     async def aforward(self, chunks: Sequence[Chunk]) -> dspy.Prediction:
         """`extractions`, `graph`, `communities`, `summaries` and `questions` of the chunks."""
-        check_steps(self)
         steps = DirectSteps(self.settings.run.concurrency)
         order = {chunk.id: number for number, chunk in enumerate(chunks)}
         extractions = [extraction async for extraction in self.extractions(chunks, steps, total=len(chunks))]

@@ -23,7 +23,7 @@ from kraq_dspy.programs.qa_search.failures import failure_of
 from kraq_dspy.programs.qa_search.near_miss import contradiction
 from kraq_dspy.programs.shared.spec import ProgramSpec, Space, option
 from kraq_dspy.programs.shared.state import SavableModule
-from kraq_dspy.programs.shared.steps import check_steps, extra_outputs, lists_of, prediction
+from kraq_dspy.programs.shared.steps import prediction
 from kraq_dspy.records import AnswerEvidence, CatalogueEntry, Hit
 from kraq_dspy.signatures import ConfirmSameQuestion, FindSameQuestion
 
@@ -68,7 +68,6 @@ class CatalogueSearch:
     `invalid` counts replies without a number of their block, `failed` calls that brought no reply; both count as "no
     match". `exact`: the question was there word for word, and no model was asked. `collected`: it is noted for review.
     `seconds` is the look-up's time.
-    `extras` are further outputs of the steps, a list for each: one entry for each call.
     """
 
     exact: bool = False
@@ -79,12 +78,6 @@ class CatalogueSearch:
     rejected: list[Rejected] = field(default_factory=list)
     collected: bool = False
     seconds: float = 0.0
-    extras: dict[str, list[Any]] = field(default_factory=dict)
-
-    def note(self, reply: Any, *read: str) -> None:
-        """Keep the further outputs of a step."""
-        for name, values in lists_of([extra_outputs(reply, *read)]).items():
-            self.extras.setdefault(name, []).extend(values)
 
 
 @dataclass(frozen=True)
@@ -133,11 +126,6 @@ class QASearch(SavableModule):
     'program'
     """
 
-    asks: Mapping[str, str] = {
-        "find": "question, catalogue -> number",
-        "confirm": "first_question, second_question -> same",
-    }
-
     def __init__(
         self,
         program: dspy.Module,
@@ -173,7 +161,6 @@ class QASearch(SavableModule):
         self.confirm = Step(ConfirmSameQuestion)
 
     async def aforward(self, question: str, **inputs: Any) -> dspy.Prediction:
-        check_steps(self)
         started = perf_counter()
         await announce("searching prepared answers")
         search = CatalogueSearch()
@@ -261,7 +248,6 @@ class QASearch(SavableModule):
         if isinstance(reply, Exception):
             search.failed += 1
             return "the second look failed"
-        search.note(reply, "same")
         return None if reply.same is True else "the model says that they ask for different things"
 
     def _note(
@@ -300,7 +286,6 @@ def _named(
         return None
     else:
         number = reply.number
-        search.note(reply, "number")
     if number == NO_MATCH:
         return None
     if number not in by_number:
@@ -330,8 +315,7 @@ async def _reply(step: dspy.Module, **inputs: Any) -> "dspy.Prediction | Excepti
 
 
 def _hit(entry: CatalogueEntry, search: CatalogueSearch) -> dspy.Prediction:
-    return prediction(
-        search.extras,
+    return dspy.Prediction(
         answer=entry.answer,
         hits=[],
         source="catalogue",
@@ -343,8 +327,7 @@ def _hit(entry: CatalogueEntry, search: CatalogueSearch) -> dspy.Prediction:
 
 def _miss(answered: dspy.Prediction, search: CatalogueSearch, wall: float) -> dspy.Prediction:
     """The program's prediction, with what came before it."""
-    merged = prediction(search.extras, dict(answered.items()))
-    merged.source, merged.entry, merged.search = "program", None, search
+    merged = prediction(answered, source="program", entry=None, search=search)
     inner = answered.get("timings")
     if inner is None or isinstance(inner, Mapping):
         merged.timings = {**(inner or {}), "catalogue": search.seconds, "wall": wall}

@@ -13,7 +13,7 @@ from kraq_dspy.ports import ChunkSource, Embedder, NearestTexts, VectorStore
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, best_first
 from kraq_dspy.programs.shared.spec import NoOptions, RetrieverSpec, Space
 from kraq_dspy.programs.shared.state import SavableModule
-from kraq_dspy.programs.shared.steps import check_steps, prediction
+from kraq_dspy.programs.shared.steps import prediction
 from kraq_dspy.records import Chunk, Hit
 from kraq_dspy.signatures import SummarizePassages
 
@@ -114,7 +114,6 @@ RAPTOR = RetrieverSpec(
 class SummarizeCluster(SavableModule):
     """Raises ValueError for an empty summary: it would stand for its passages and be found by nothing."""
 
-    asks: Mapping[str, str] = {"summarize": "passages -> summary"}
     outputs: ClassVar[dict[str, Any]] = {"summary": str}
 
     def __init__(self) -> None:
@@ -122,9 +121,8 @@ class SummarizeCluster(SavableModule):
         self.summarize = FittingPredict(SummarizePassages, shorten="passages")
 
     async def aforward(self, passages: Sequence[str]) -> dspy.Prediction:
-        check_steps(self)
         reply = await call(self.summarize, passages=list(passages))
-        return prediction(dict(reply.items()), **_checked(reply.summary))
+        return prediction(reply, **_checked(reply.summary))
 
     forward = blocking(aforward)
 

@@ -20,7 +20,7 @@ from kraq_dspy._internal.options import Word as Word
 from kraq_dspy._internal.options import option as option
 from kraq_dspy._internal.options import options_of as options_of
 from kraq_dspy.errors import ConfigError, did_you_mean
-from kraq_dspy.ports import CommunityMap, Embedder, InstructedEmbedder, PrecomputedVectors, QuestionFinder, Retriever
+from kraq_dspy.ports import Embedder, PrecomputedVectors, QuestionFinder, Retriever
 
 
 class Space(Protocol):
@@ -30,47 +30,20 @@ class Space(Protocol):
     that are read or opened when they are first asked for.
     """
 
-    @property
-    def index(self) -> Any: ...
-
-    @property
-    def embedder(self) -> Embedder: ...
-
-    @property
-    def communities(self) -> CommunityMap: ...
-
-    @property
-    def passage_graph(self) -> Any: ...
-
-    @property
-    def graph(self) -> Any: ...
-
-    @property
-    def entity_vectors(self) -> Any: ...
-
-    @property
-    def report_vectors(self) -> Any: ...
-
-    @property
-    def sentence_vectors(self) -> Any: ...
-
-    @property
-    def known_metadata(self) -> Any: ...
-
-    @property
-    def summary_tree(self) -> Any: ...
-
-    @property
-    def summarised(self) -> Any: ...
-
-    @property
-    def stored_pairs(self) -> Any: ...
-
-    @property
-    def answers(self) -> Any: ...
-
-    @property
-    def instructed_embedder(self) -> InstructedEmbedder: ...
+    index: Any
+    embedder: Embedder
+    communities: Any
+    passage_graph: Any
+    graph: Any
+    entity_vectors: Any
+    report_vectors: Any
+    sentence_vectors: Any
+    known_metadata: Any
+    summary_tree: Any
+    summarised: Any
+    stored_pairs: Any
+    answers: Any
+    instructed_embedder: Any
 
     def precomputed(self) -> PrecomputedVectors: ...
 
@@ -120,14 +93,6 @@ def wall_and_stages(prediction: dspy.Prediction) -> Mapping[str, float]:
     return dict(prediction.get("timings") or {})
 
 
-def always(options: Any) -> bool:
-    return True
-
-
-def once(options: Any) -> int:
-    return 1
-
-
 @dataclass(frozen=True)
 class ProgramSpec:
     """A program, declared once. `make(space, part, options)` makes it from an opened index.
@@ -153,11 +118,11 @@ class ProgramSpec:
     options: type = NoOptions
     takes: Literal["retriever", "program", "nothing"] = "retriever"
     prepared: tuple[str, ...] = ()
-    needs_prepared: Callable[[Any], bool] = always
+    needs_prepared: Callable[[Any], bool] = lambda options: True
     role: str = "answerer"
     roles: Mapping[str, str] = field(default_factory=dict)
     budget: Callable[[Any], int] = attrgetter("k")
-    calls_at_once: Callable[[Any], int] = once
+    calls_at_once: Callable[[Any], int] = lambda options: 1
     calls: Callable[[Any], int] | None = None
     settings: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()

@@ -4,7 +4,6 @@ A state holds the instructions and the demonstrations of some predictors, and fo
 it was made for. It is put into any program that has such a predictor: one step's state goes into the whole pipeline.
 """
 
-import hashlib
 import json
 import re
 from collections.abc import Mapping
@@ -31,13 +30,12 @@ NAMELESS = "StringSignature"  # what DSPy calls a signature that is no class of 
 
 
 class SavedSignature(TypedDict):
-    """What a predictor was made for; `version` changes with the rest."""
+    """What a predictor was made for."""
 
     name: str
     inputs: dict[str, str]
     outputs: dict[str, str]
     instructions: str
-    version: str
 
 
 class SavedPredictor(TypedDict):
@@ -62,11 +60,7 @@ class SavableModule(dspy.Module):
     """A module whose `save` writes the same file as `kraq optimize`, and whose `load` reads it.
 
     Compiled parts are saved too, which DSPy's own `save` passes over. Models are not saved: they stay as they are.
-    Its `aforward` begins with `steps.check_steps`, which refuses what does not fit a step's place.
     """
-
-    asks: Mapping[str, str] = {}
-    """By attribute, the fields that the program fills and reads of each step: `"question, passages -> answer"`."""
 
     def save(self, path: str | Path, save_program: bool = False, modules_to_serialize: Any = None) -> None:
         """The state as JSON. Raises StateError for another suffix than .json, and for `save_program=True`."""
@@ -98,12 +92,11 @@ class SavableModule(dspy.Module):
             super().load_state(state, allow_unsafe_lm_state=True)
             return
         own = {name: predictor.lm for name, predictor in self.named_predictors()}
-        super().load_state(
-            {
-                name: {**part, "lm": None} if isinstance(part, dict) and "lm" in part else part
-                for name, part in state.items()
-            }
-        )
+        without = {
+            name: {**part, "lm": None} if isinstance(part, dict) and "lm" in part else part
+            for name, part in state.items()
+        }
+        super().load_state(without)
         for name, predictor in self.named_predictors():
             predictor.lm = own.get(name)
 
@@ -213,19 +206,14 @@ def base_signature(predictor: dspy.Predict) -> tuple[str, Any]:
 
 
 def describe_signature(predictor: dspy.Predict) -> SavedSignature:
-    """Name, fields with their types, and instructions of the base signature, and a version that changes with them.
+    """Name, fields with their types, and instructions of the base signature.
 
     A signature that is not this library's is known by its fields alone, since its instructions may be optimized ones.
     """
     name, base = base_signature(predictor)
-    kinds, ours = _kinds(base), base is getattr(signatures, name, None)
-    instructions = base.instructions if ours else ""
-    versioned = {"name": name, **kinds, "instructions": instructions} if ours else kinds
-    text = json.dumps(versioned, ensure_ascii=False)  # in the order of the fields, which matters to a model
-    version = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
-    return SavedSignature(
-        name=name, inputs=kinds["inputs"], outputs=kinds["outputs"], instructions=instructions, version=version
-    )
+    instructions = base.instructions if base is getattr(signatures, name, None) else ""
+    kinds = _kinds(base)
+    return SavedSignature(name=name, inputs=kinds["inputs"], outputs=kinds["outputs"], instructions=instructions)
 
 
 def _predictor_state(predictor: dspy.Predict) -> SavedPredictor:
@@ -271,9 +259,9 @@ def _places(
 def _learned(name: str, predictor: dspy.Predict, saved: SavedPredictor, source: str) -> tuple[Any, list[dspy.Example]]:
     """The signature and the demonstrations that the saved state gives the predictor `name`."""
     now = describe_signature(predictor)
-    if saved["signature"]["version"] != now["version"]:
+    if differences := _differences(saved["signature"], now):
         raise StateError(
-            f"{source} was made for another version of {now['name']}: {_differences(saved['signature'], now)}. Its "
+            f"{source} was made for another version of {now['name']}: {differences}. Its "
             "instructions and demonstrations may not fit what the step asks today: run `kraq optimize` again, or use "
             "the library version that made it (see its provenance)."
         )
@@ -294,23 +282,22 @@ def _demo(predictor: dspy.Predict, demo: Mapping[str, Any]) -> dspy.Example:
     return dspy.Example(augmented=True, **values)
 
 
-def _differences(saved: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+def _differences(saved: SavedSignature, now: SavedSignature) -> str:
+    """In words; "" where the signature is the same, the order of its fields too, which matters to a model."""
     changes = []
-    for side in ("inputs", "outputs"):
-        before, after = saved[side], now[side]
-        word = side[:-1]
-        changes += [f"the {word} {field!r} is new" for field in after.keys() - before.keys()]
-        changes += [f"the {word} {field!r} is gone" for field in before.keys() - after.keys()]
-        changes += [
-            f"the {word} {field!r} was {before[field]} and is {after[field]}"
-            for field in after
-            if field in before and before[field] != after[field]
-        ]
-        if not changes and list(before) != list(after):
-            changes.append(f"the {side} come in another order")
+    for side, before, after in (
+        ("inputs", saved["inputs"], now["inputs"]),
+        ("outputs", saved["outputs"], now["outputs"]),
+    ):
+        if list(before.items()) != list(after.items()):
+            changes.append(f"its {side} were {_listed(before)}, and are {_listed(after)}")
     if saved["instructions"] != now["instructions"]:
         changes.append("the instructions that it started from were rewritten")
-    return "; ".join(changes) or "its version is another"
+    return "; ".join(changes)
+
+
+def _listed(kinds: Mapping[str, str]) -> str:
+    return ", ".join(f"{name}: {kind}" for name, kind in kinds.items())
 
 
 def _kinds(signature: Any) -> dict[str, dict[str, str]]:

@@ -10,7 +10,6 @@ import dspy
 from kraq_dspy._internal.both_ways import call
 from kraq_dspy._internal.step import CALL_ERRORS, in_one_line, raise_if_final
 from kraq_dspy.models.lms.logprobs import field_logprobs, take_logprobs
-from kraq_dspy.programs.shared.steps import extra_outputs
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,5 +85,5 @@ def _draft(prediction: dspy.Prediction, task: DraftTask, seconds: float) -> Draf
         seconds=seconds,
         rationale_logprobs=tuple(scored.get("rationale", ())),
         response_logprobs=tuple(scored.get("response", ())),
-        extras=extra_outputs(prediction, *fields),
+        extras={name: value for name, value in prediction.items() if name not in fields},
     )

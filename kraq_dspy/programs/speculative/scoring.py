@@ -4,9 +4,8 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from time import perf_counter
-from typing import Any
 
 import dspy
 
@@ -14,20 +13,17 @@ from kraq_dspy._internal.both_ways import at_once, blocking, call
 from kraq_dspy._internal.step import CALL_ERRORS, Step, in_one_line, raise_if_final
 from kraq_dspy.models.lms.logprobs import field_logprobs, mean_logprob, take_logprobs
 from kraq_dspy.programs.shared.state import SavableModule
-from kraq_dspy.programs.shared.steps import check_steps, extra_outputs
 from kraq_dspy.programs.speculative.drafts import Draft
 from kraq_dspy.signatures import VerifyDraft
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """How good a draft is: natural logarithms of `rho` and of its parts. `seconds` is the verifier's time for it,
-    and `extras` are further outputs of its step."""
+    """How good a draft is: natural logarithms of `rho` and of its parts. `seconds` is the verifier's time for it."""
 
     total: float
     parts: Mapping[str, float]
     seconds: float = 0.0
-    extras: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +53,6 @@ class KraqScore(Scorer):
 
     name = "kraq"
     needs_logprobs = True
-    asks: Mapping[str, str] = {"verify": "question, response, rationale -> verdict"}
 
     def __init__(self, in_flight: int | None = None) -> None:
         super().__init__()
@@ -65,8 +60,6 @@ class KraqScore(Scorer):
         self.in_flight = in_flight
 
     async def aforward(self, question: str, drafts: Sequence[Draft]) -> list[Score | FailedScore]:
-        check_steps(self)
-
         async def verify(draft: Draft) -> Score | FailedScore:
             started = perf_counter()
             try:
@@ -156,8 +149,7 @@ def _judged(verdict: dspy.Prediction, draft: Draft, seconds: float) -> Score | F
     tokens = field_logprobs(logprobs, {"verdict": verdict.verdict}).get("verdict")
     if not tokens:
         return FailedScore("The verdict's log-probabilities could not be told apart in the verifier's answer.", seconds)
-    score = kraq_score(draft, supported=verdict.verdict == "Yes", verdict=tokens, seconds=seconds)
-    return replace(score, extras=extra_outputs(verdict, "verdict"))
+    return kraq_score(draft, supported=verdict.verdict == "Yes", verdict=tokens, seconds=seconds)
 
 
 SCORERS: dict[str, Callable[[int | None], Scorer]] = {"kraq": KraqScore, "vote": lambda in_flight: VoteScore()}

@@ -17,7 +17,7 @@ from kraq_dspy.ports import InstructedEmbedder, Retriever, RetrieverLike, Vector
 from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.shared.spec import ProgramSpec, Space, option
 from kraq_dspy.programs.shared.state import SavableModule
-from kraq_dspy.programs.shared.steps import SignatureLike, check_steps, prediction, signature_for
+from kraq_dspy.programs.shared.steps import SignatureLike, prediction, signature_for
 from kraq_dspy.programs.speculative.drafts import Draft, DraftTask, FailedDraft, write_draft
 from kraq_dspy.programs.speculative.scoring import SCORERS, FailedScore, KraqScore, Score, Scorer, best
 from kraq_dspy.programs.speculative.subsets import N_INIT, cluster, draw_subsets, kmeans_class
@@ -150,11 +150,6 @@ class SpeculativeRAG(SavableModule):
     'London'
     """
 
-    asks: Mapping[str, str] = {
-        "draft": "question, passages -> rationale, response",
-        "scorer": "question, drafts -> scores",
-    }
-
     def __init__(
         self,
         retrieve: RetrieverLike,
@@ -186,7 +181,6 @@ class SpeculativeRAG(SavableModule):
             predictor.lm = verifier
 
     async def aforward(self, question: str) -> dspy.Prediction:
-        check_steps(self)
         started = perf_counter()
         await announce("retrieving")
         evidence = await call(self._gather, question)
@@ -267,7 +261,6 @@ class SpeculativeRAG(SavableModule):
         )
         return prediction(
             chosen.extras,
-            score.extras,
             answer=chosen.response,
             rationale=chosen.rationale,
             hits=evidence.hits,
