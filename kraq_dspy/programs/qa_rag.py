@@ -18,7 +18,7 @@ from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.shared.spec import ProgramSpec, Space, option
 from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.programs.shared.steps import SignatureLike, make_reader, prediction, signature_for
-from kraq_dspy.records import Hit, QAPair
+from kraq_dspy.records import QAPair
 from kraq_dspy.signatures import AnswerFromPairs, CheckResponse, DecomposeQuestion, WriteQAPairs
 
 logger = logging.getLogger(__name__)
@@ -122,15 +122,15 @@ class QARAG(SavableModule):
             nothing: dict[str, Any] = {"sub_questions": [], "pairs": [], "n_looked_up": 0, "n_made": 0, "n_failed": 0}
             return prediction(reply, hits=hits, response=reply.answer, valid=None, timings=clock.timings(), **nothing)
         await clock.begin("plug_ins", "pairing questions and answers")
-        pairs_of = dict(await call(self._ready, hits))
+        pairs_of: dict[str, tuple[QAPair, ...]] = {}
+        if self.stored is not None:
+            pairs_of = dict(await call(self.stored.pairs_of, [hit.chunk.id for hit in hits]))
         missing = [hit for hit in hits if hit.chunk.id not in pairs_of]
         parts, *made = await at_once(
             lambda passage: self._plug_in(question, passage), [None, *(hit.chunk.passage for hit in missing)]
         )
         n_looked_up, n_made = len(pairs_of), sum(each is not None for each in made)
-        pairs_of |= {
-            hit.chunk.id: each.pairs if each is not None else () for hit, each in zip(missing, made, strict=True)
-        }
+        pairs_of |= {hit.chunk.id: each.pairs if each else () for hit, each in zip(missing, made, strict=True)}
         sub_questions = [] if parts is None else [part.strip() for part in parts.sub_questions or () if part.strip()]
         sub_questions = list(dict.fromkeys(sub_questions)) or [question]
         context: list[str] = []
@@ -158,9 +158,6 @@ class QARAG(SavableModule):
         )
 
     forward = blocking(aforward)
-
-    def _ready(self, hits: Sequence[Hit]) -> dict[str, tuple[QAPair, ...]]:
-        return {} if self.stored is None else self.stored.pairs_of([hit.chunk.id for hit in hits])
 
     async def _plug_in(self, question: str, passage: str | None) -> dspy.Prediction | None:
         """The passage's pairs, or, for None, the question's parts; None where the call failed."""

@@ -37,7 +37,7 @@ from kraq_dspy.models.lms.envelope import Flaw, flaws_heard, with_flaws
 from kraq_dspy.models.lms.roles import LanguageModels, ModelsLike, answerer_for, as_models, fill_in, lent, own_adapter
 from kraq_dspy.ports import Embedder, InstructedEmbedder, Retriever
 from kraq_dspy.programs.k2rag import Shorten
-from kraq_dspy.programs.retrievers import KnownMetadata, NearestQuestions, QuestionCommunities, SummaryTree
+from kraq_dspy.programs.retrievers import KnownMetadata, NearestQuestions, SummaryTree, questions_by_chunk
 from kraq_dspy.programs.shared.state import load_state
 from kraq_dspy.records import Chunk, Community, Entity, Hit, Question
 from kraq_dspy.settings import Settings
@@ -140,12 +140,12 @@ class Workspace:
         self.close()
 
     @cached_property
-    def communities(self) -> QuestionCommunities:
-        """Which communities with a question a chunk belongs to. Read once."""
+    def asked_of(self) -> dict[str, set[str]]:
+        """Which questions stand for the communities of a chunk, by its id. Read once."""
         questions = list(self.index.all(Question))
         ids = sorted({question.community_id for question in questions if question.community_id is not None})
         chunk_ids = {community.id: community.chunk_ids for community in self.index.get(Community, ids)}
-        return QuestionCommunities(chunk_ids, questions)
+        return questions_by_chunk(chunk_ids, questions)
 
     @cached_property
     def passage_graph(self) -> PassageGraph:

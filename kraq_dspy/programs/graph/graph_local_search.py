@@ -65,11 +65,36 @@ class KnowledgeGraph(SharedByCopies):
         self.reports = EntityReportRetriever(self.nearest, self.graph, n_entities=self.n_entities, level=self.level)
 
     def __call__(self, question: str) -> LocalContext:
+        """Links between two of the entities come before links to others, of which those that several of them share are
+        first. The passages are those of each entity in turn, first those that state the most of the chosen links."""
+        tokens, left = self.tokens, self.tokens
         scored = self.nearest(question, self.n_entities)
         entities = self.graph.entities([entity_id for entity_id, _ in scored])
-        near = [(entity, cosine) for entity, (_, cosine) in zip(entities, scored, strict=True)]
         reports = self.reports(question, self.n_entities)
-        return local_context(self.graph, question, near, reports, tokens=self.tokens, k=self.k)
+        links = _links(self.graph, entities)
+        ends = dict.fromkeys(end for link in links for end in (link.source_id, link.target_id))
+        names = {entity.id: entity.name for entity in self.graph.entities(list(ends))}
+
+        kept_reports, used = _fitting(reports, [hit.chunk.passage for hit in reports], int(REPORT_SHARE * tokens))
+        left -= used
+        kept_entities, used = _fitting(entities, map(_entity_line, entities), int(GRAPH_SHARE * tokens))
+        left -= used
+        lines = [_link_line(link, names) for link in links]
+        kept_links, used = _fitting(links, lines, max(0, int(GRAPH_SHARE * tokens) - used))
+        left -= used
+        cosines = [cosine for _, cosine in scored]
+        hits = _passages(self.graph, question, list(zip(entities, cosines, strict=True)), kept_links, self.k)
+        kept_hits, used = _fitting(hits, [hit.chunk.passage for hit in hits], left)
+        left -= used
+        shown = {
+            "reports": [hit.chunk.passage for hit in kept_reports],
+            "entities": [_entity_line(entity) for entity in kept_entities],
+            "relationships": [_link_line(link, names) for link in kept_links],
+            "passages": [hit.chunk.passage for hit in kept_hits],
+        }
+        return LocalContext(
+            tuple(kept_entities), tuple(kept_links), tuple(kept_reports), tuple(kept_hits), shown, tokens - left
+        )
 
 
 class GraphLocalSearch(SavableModule):
@@ -140,47 +165,6 @@ GRAPH_LOCAL = ProgramSpec(
 )
 
 
-def local_context(
-    graph: GraphSource,
-    question: str,
-    near: Sequence[tuple[Entity, float]],
-    reports: Sequence[Hit],
-    *,
-    tokens: int,
-    k: int,
-) -> LocalContext:
-    """`near` are the entities near the question with their cosines, best first; `reports` those of their communities.
-
-    Links between two of the entities come before links to others, of which those that several of them share are first.
-    The passages are those of each entity in turn, first those that state the most of the chosen links; at most `k`.
-    """
-    entities = [entity for entity, _ in near]
-    links = _links(graph, entities)
-    left = tokens
-
-    kept_reports, used = _fitting(reports, [hit.chunk.passage for hit in reports], int(REPORT_SHARE * tokens))
-    left -= used
-    kept_entities, used = _fitting(entities, [_entity_line(entity) for entity in entities], int(GRAPH_SHARE * tokens))
-    left -= used
-    names = {entity.id: entity.name for entity in graph.entities(_ends(links))}
-    kept_links, used = _fitting(
-        links, [_link_line(link, names) for link in links], max(0, int(GRAPH_SHARE * tokens) - used)
-    )
-    left -= used
-    hits = _passages(graph, question, near, kept_links, k)
-    kept_hits, used = _fitting(hits, [hit.chunk.passage for hit in hits], left)
-    left -= used
-    shown = {
-        "reports": [hit.chunk.passage for hit in kept_reports],
-        "entities": [_entity_line(entity) for entity in kept_entities],
-        "relationships": [_link_line(link, names) for link in kept_links],
-        "passages": [hit.chunk.passage for hit in kept_hits],
-    }
-    return LocalContext(
-        tuple(kept_entities), tuple(kept_links), tuple(kept_reports), tuple(kept_hits), shown, tokens - left
-    )
-
-
 def _links(graph: GraphSource, entities: Sequence[Entity]) -> list[Relationship]:
     chosen = {entity.id for entity in entities}
     inside: list[Relationship] = []
@@ -220,10 +204,6 @@ def _fitting(items: Sequence[T], texts: Iterable[str], budget: int) -> tuple[lis
             kept.append(item)
             used += size
     return kept, used
-
-
-def _ends(links: Sequence[Relationship]) -> list[str]:
-    return list(dict.fromkeys(end for link in links for end in (link.source_id, link.target_id)))
 
 
 def _entity_line(entity: Entity) -> str:

@@ -29,10 +29,6 @@ logger = logging.getLogger(__name__)
 PIECE_TOKENS, PIECE_OVERLAP = 128, 10  # of the graph's account, for a sub-question each (section 3.1.3)
 
 
-GraphContext = Callable[[str], LocalContext]
-"""What a graph holds around a question: a `KnowledgeGraph`."""
-
-
 @dataclass(frozen=True, slots=True)
 class SubAnswer:
     """A sub-question, what was found for it, the answer, and the answer in fewer words."""
@@ -54,9 +50,10 @@ class K2RAG(SavableModule):
     account. D: for each, `k` passages by hybrid retrieval, an answer, the answer in fewer words; all of them in fewer
     words. E: the answer from both.
 
-    Graph and passages are those of the summarised corpus (`kraq precompute DIR --k2rag`). Without a graph (`knowledge`
-    None: a corpus too small to have one), or when it says nothing, the question itself is the one sub-question. A piece
-    whose sub-question, or a sub-question whose answer, cannot be had costs itself alone and is counted.
+    `knowledge` is a `KnowledgeGraph`; its graph and the passages are those of the summarised corpus (`kraq precompute
+    DIR --k2rag`). Without it (a corpus too small to have a graph), or when it says nothing, the question itself is the
+    one sub-question. A piece whose sub-question, or a sub-question whose answer, cannot be had costs itself alone and
+    is counted.
 
     The paper's text splits the account's summary, its algorithm the account; this follows the algorithm, since most
     summaries are one piece. Its algorithm answers the user's question from each sub-question's passages, its text the
@@ -72,7 +69,7 @@ class K2RAG(SavableModule):
 
     def __init__(
         self,
-        knowledge: GraphContext | None,
+        knowledge: Callable[[str], LocalContext] | None,
         retrieve: RetrieverLike,
         shorten: Shorten,
         k: int = 10,

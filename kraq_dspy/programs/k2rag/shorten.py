@@ -41,23 +41,19 @@ class Shorten(SavableModule):
             self.shorten = FittingPredict(ShortenText, shorten="text")
 
     async def aforward(self, text: str) -> dspy.Prediction:
-        words = self._words(text)
-        if words is None:
+        tokens = count_tokens(text)
+        limit = max(self.least_tokens, round(self.share * tokens))
+        if tokens <= limit:
             return dspy.Prediction(shortened=text)
+        words = max(1, round(limit * _WORDS_PER_TOKEN))
         if self.summariser is not None:
             return _checked(text, await call(self.summariser, text, words))
-        pieces = [text] if count_tokens(text) <= PIECE_TOKENS else split(text, PIECE_TOKENS, 0)
+        pieces = [text] if tokens <= PIECE_TOKENS else split(text, PIECE_TOKENS, 0)
         share = max(1, words // len(pieces))
         replies = [await call(self.shorten, text=piece, words=share) for piece in pieces]
         return _checked(text, "\n".join(reply.shortened.strip() for reply in replies))
 
     forward = blocking(aforward)
-
-    def _words(self, text: str) -> int | None:
-        """How many to ask for; None for a text that is short enough."""
-        tokens = count_tokens(text)
-        limit = max(self.least_tokens, round(self.share * tokens))
-        return None if tokens <= limit else max(1, round(limit * _WORDS_PER_TOKEN))
 
 
 def split(text: str, tokens: int, overlap: int) -> list[str]:

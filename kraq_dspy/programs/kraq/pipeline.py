@@ -3,7 +3,7 @@
 import dataclasses
 import logging
 import random
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 import dspy
@@ -91,7 +91,12 @@ class KRAQ(SavableModule):
     ) -> AsyncIterator[Extraction]:
         """Stage 1, as they are done."""
         items = (
-            Item(chunk.id, {"passage": chunk.passage}, name=_named(chunk), document=chunk.document_id)
+            Item(
+                chunk.id,
+                {"passage": chunk.passage},
+                name=f"passage {chunk.position + 1} of {chunk.title or chunk.document_id!r}",
+                document=chunk.document_id,
+            )
             for chunk in chunks
         )
         ungrounded = 0
@@ -240,7 +245,7 @@ class KRAQ(SavableModule):
                 community_id=community.id,
                 level=community.level,
                 chunk_ids=community.chunk_ids,
-                document_ids=_documents(community.chunk_ids, document_of),
+                document_ids=tuple(dict.fromkeys(document_of[c] for c in community.chunk_ids if c in document_of)),
                 model=model,
                 names=names(community),
             )
@@ -281,8 +286,9 @@ class KRAQ(SavableModule):
     ) -> AsyncIterator[Question]:
         """The papers' Random baseline: `count` questions, each about `settings.questions.random_least` to `random_most`
         chunks drawn uniformly without repeats."""
-        limits = self.settings.questions.random_least, self.settings.questions.random_most
-        draws = list(_random_draws(chunks, count, limits, seed))
+        chance, settings = random.Random(seed), self.settings.questions
+        sizes = (chance.randint(settings.random_least, settings.random_most) for _ in range(count))
+        draws = [chance.sample(chunks, min(size, len(chunks))) for size in sizes]
         items = (Item(str(number), {"passages": [c.passage for c in draw]}) for number, draw in enumerate(draws))
         async for done in steps.map("ask random", "generator", self.ask_random, items, total=count):
             draw = draws[int(done.id)]
@@ -326,17 +332,3 @@ def _described(name: NameCount, description: str) -> str:
     kind = f" ({name.type})" if name.type else ""
     text = f": {truncate_tokens(' '.join(description.split()), DESCRIBED)}" if description else ""
     return f"{name.name}{kind}{text}"
-
-
-def _named(chunk: Chunk) -> str:
-    return f"passage {chunk.position + 1} of {chunk.title or chunk.document_id!r}"
-
-
-def _documents(chunk_ids: Iterable[str], document_of: Mapping[str, str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(document_of[chunk_id] for chunk_id in chunk_ids if chunk_id in document_of))
-
-
-def _random_draws(chunks: Sequence[Chunk], count: int, limits: tuple[int, int], seed: int) -> Iterator[list[Chunk]]:
-    draw = random.Random(seed)
-    for _ in range(count):
-        yield draw.sample(chunks, min(draw.randint(*limits), len(chunks)))

@@ -6,7 +6,6 @@ passage (Promptagator: Dai et al., 2022, arXiv 2209.11755, 3.2), which stands in
 its answer (roundtrip consistency: Alberti et al., 2019, arXiv 1906.05416), which stands in for "groundedness".
 """
 
-from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import dspy
@@ -43,17 +42,13 @@ class WriteSyntheticPair(SavableModule):
     async def aforward(self, passage: str) -> dspy.Prediction:
         written = await call(self.write, passage=passage)
         question, answer = question_in(str(written.question or "")), str(written.answer or "").strip()
-        if not self._is_pair(question, answer, passage):
+        instructions = "\n".join(predictor.signature.instructions for predictor in self.write.predictors())
+        is_short = answer and len(question.split()) <= MOST_WORDS
+        if not is_short or tells(question, answer) or not stands_alone(question, passage, instructions):
             question = answer = ""
         return prediction(written, question=question, answer=answer)
 
     forward = blocking(aforward)
-
-    def _is_pair(self, question: str, answer: str, passage: str) -> bool:
-        if not answer or len(question.split()) > MOST_WORDS or tells(question, answer):
-            return False
-        instructions = "\n".join(predictor.signature.instructions for predictor in self.write.predictors())
-        return stands_alone(question, passage, instructions)
 
 
 class RateSyntheticPair(SavableModule):
@@ -81,7 +76,12 @@ class RateSyntheticPair(SavableModule):
 
     async def aforward(self, question: str, answer: str, passage: str) -> dspy.Prediction:
         ratings: dict[str, int] = {}
-        for name, step, inputs in self._critics(question, answer, passage):
+        critics: tuple[tuple[str, dspy.Module, dict[str, str]], ...] = (  # the one that rejects most first
+            ("groundedness", self.groundedness, {"question": question, "answer": answer, "passage": passage}),
+            ("relevance", self.relevance, {"audience": self.audience, "question": question}),
+            ("stand_alone", self.stand_alone, {"question": question}),
+        )
+        for name, step, inputs in critics:
             reply = await call(step, **inputs)
             ratings[name] = rating(reply[name])
             if ratings[name] < self.least:
@@ -89,12 +89,6 @@ class RateSyntheticPair(SavableModule):
         return dspy.Prediction(ratings=ratings, rejected_by="")
 
     forward = blocking(aforward)
-
-    def _critics(self, question: str, answer: str, passage: str) -> Iterator[tuple[str, dspy.Module, dict[str, str]]]:
-        """(name, step, inputs), the one that rejects most first."""
-        yield "groundedness", self.groundedness, {"question": question, "answer": answer, "passage": passage}
-        yield "relevance", self.relevance, {"audience": self.audience, "question": question}
-        yield "stand_alone", self.stand_alone, {"question": question}
 
 
 def rating(value: Any) -> int:

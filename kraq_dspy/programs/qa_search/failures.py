@@ -36,18 +36,15 @@ def failure_of(prediction: Any) -> str:
 def class_of(entry: CatalogueEntry) -> str:
     """One of CLASSES; "" for an entry that no program failed at, or none that is known."""
     if entry.failure in (NO_ANSWER, REJECTED) and entry.answer and entry.evidence:
-        return NOT_READ if any(_holds(one.text, entry.answer) for one in entry.evidence) else NOT_FOUND
+        words = _words(entry.answer)
+        held = (len(words & _words(one.text)) >= _HELD * len(words) for one in entry.evidence)
+        return NOT_READ if any(held) else NOT_FOUND
     return entry.failure
 
 
 def count_classes(entries: Iterable[CatalogueEntry]) -> Counter[str]:
     """Entries by class; those without one are left out."""
     return Counter(name for entry in entries if (name := class_of(entry)))
-
-
-def _holds(passage: str, answer: str) -> bool:
-    words, held = _words(answer), _words(passage)
-    return len(words & held) >= _HELD * len(words)
 
 
 def _words(text: str) -> set[str]:

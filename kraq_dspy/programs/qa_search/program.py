@@ -167,7 +167,10 @@ class QASearch(SavableModule):
         entry = await self._look_up(question, search)
         search.seconds = perf_counter() - started
         if entry is not None:
-            return _hit(entry, search)
+            timings = {"catalogue": search.seconds, "wall": search.seconds}
+            return dspy.Prediction(
+                answer=entry.answer, hits=[], source="catalogue", entry=entry, search=search, timings=timings
+            )
         try:
             prediction = await call(self.program, question=question, **inputs)
         except CALL_ERRORS as error:
@@ -215,7 +218,15 @@ class QASearch(SavableModule):
 
     async def _passes(self, question: str, entry: CatalogueEntry, search: CatalogueSearch) -> bool:
         """Whether the entry's answer would do; where it would not, the reason is in `search.rejected`."""
-        objection = await self._objection(question, entry, search)
+        objection = None if self.check == "none" else contradiction(question, entry.question)
+        if objection is None and self.check == "model":
+            search.calls += 1
+            reply = await _reply(self.confirm, first_question=question, second_question=entry.question)
+            if isinstance(reply, Exception):
+                search.failed += 1
+                objection = "the second look failed"
+            elif reply.same is not True:
+                objection = "the model says that they ask for different things"
         if objection is not None:
             search.rejected.append(Rejected(entry, objection))
             logger.info("Entry %d is no match: %s", entry.number, objection)
@@ -235,20 +246,6 @@ class QASearch(SavableModule):
             return [nearest] if nearest else []
         entries = self.answers.entries()
         return [entries[start : start + self.block] for start in range(0, len(entries), self.block)]
-
-    async def _objection(self, question: str, entry: CatalogueEntry, search: CatalogueSearch) -> str | None:
-        """Why the entry's answer would not do, None where it would."""
-        if self.check == "none":
-            return None
-        difference = contradiction(question, entry.question)
-        if difference is not None or self.check == "rules":
-            return difference
-        search.calls += 1
-        reply = await _reply(self.confirm, first_question=question, second_question=entry.question)
-        if isinstance(reply, Exception):
-            search.failed += 1
-            return "the second look failed"
-        return None if reply.same is True else "the model says that they ask for different things"
 
     def _note(
         self, question: str, prediction: dspy.Prediction | None, search: CatalogueSearch, error: Exception | None = None
@@ -312,17 +309,6 @@ async def _reply(step: dspy.Module, **inputs: Any) -> "dspy.Prediction | Excepti
     except CALL_ERRORS as error:
         log_failure(logger, "A look into the catalogue failed", error)
         return error
-
-
-def _hit(entry: CatalogueEntry, search: CatalogueSearch) -> dspy.Prediction:
-    return dspy.Prediction(
-        answer=entry.answer,
-        hits=[],
-        source="catalogue",
-        entry=entry,
-        search=search,
-        timings={"catalogue": search.seconds, "wall": search.seconds},
-    )
 
 
 def _miss(answered: dspy.Prediction, search: CatalogueSearch, wall: float) -> dspy.Prediction:

@@ -69,25 +69,16 @@ class RaptorRetriever(Retrieving):
         [leaves] = self.chunk_vectors.search(vector[None, :], k, exclude=exclude, filters=request.filters)
         scores = dict(leaves)
         if not request.filters:
-            without = self._summaries_without(exclude)
+            leaves_of = self.tree.leaves if exclude else {}
+            without = {node_id for node_id, under in leaves_of.items() if node_id in exclude or under <= exclude}
             scores |= dict(self.summaries(request.question, k, exclude=without, vector=vector))
-        return self._hits(best_first(scores, k), request.question)
-
-    def _summaries_without(self, exclude: frozenset[str]) -> frozenset[str]:
-        """The summaries that `exclude` names, or leaves nothing of."""
-        if not exclude:
-            return exclude
-        return frozenset(
-            node_id for node_id, leaves in self.tree.leaves.items() if node_id in exclude or leaves <= exclude
-        )
-
-    def _hits(self, scored: Sequence[tuple[str, float]], question: str) -> list[Hit]:
+        scored = best_first(scores, k)
         leaf_ids = [one for one, _ in scored if one not in self.tree.nodes]
         chunks = dict(zip(leaf_ids, self.chunks.chunks_by_id(leaf_ids), strict=True))
         return [
-            Hit(chunks[one], score, question, "leaf")
+            Hit(chunks[one], score, request.question, "leaf")
             if one in chunks
-            else Hit(_as_chunk(self.tree.nodes[one]), score, question, "summary")
+            else Hit(_as_chunk(self.tree.nodes[one]), score, request.question, "summary")
             for one, score in scored
         ]
 
@@ -122,12 +113,9 @@ class SummarizeCluster(SavableModule):
 
     async def aforward(self, passages: Sequence[str]) -> dspy.Prediction:
         reply = await call(self.summarize, passages=list(passages))
-        return prediction(reply, **_checked(reply.summary))
+        summary = reply.summary.strip()
+        if not summary:
+            raise ValueError("The summary is empty.")
+        return prediction(reply, summary=summary)
 
     forward = blocking(aforward)
-
-
-def _checked(summary: str) -> dspy.Prediction:
-    if not summary.strip():
-        raise ValueError("The summary is empty.")
-    return dspy.Prediction(summary=summary.strip())

@@ -32,7 +32,7 @@ class Space(Protocol):
 
     index: Any
     embedder: Embedder
-    communities: Any
+    asked_of: Any
     passage_graph: Any
     graph: Any
     entity_vectors: Any

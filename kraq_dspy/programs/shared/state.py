@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import Annotated, Any, get_args, get_origin
 
 import dspy
 from pydantic import Field, ValidationError
@@ -43,7 +43,7 @@ class SavedPredictor(TypedDict):
 
     signature: SavedSignature
     instructions: str
-    fields: dict[str, dict[Literal["prefix", "desc"], str]]
+    fields: dict[str, dict[str, str]]
     demos: list[dict[str, Any]]
 
 
@@ -151,12 +151,10 @@ def read_state(path: Path) -> ProgramState:
             f"{str(path)!r} is no program state of this library; `kraq optimize --out FILE` writes one. "
             "A file of DSPy's own save() is loaded with the program's load()."
         )
-    provenance = body.get("provenance")
     if body.get("format_version") != FORMAT_VERSION:
-        writer = provenance.get("library_version", "unknown") if isinstance(provenance, dict) else "unknown"
         raise StateError(
             f"{str(path)!r} has the format version {body.get('format_version')!r}; this library reads "
-            f"{FORMAT_VERSION}. Load it with the library that wrote it (version {writer}), or optimize again."
+            f"{FORMAT_VERSION}. Load it with the library that wrote it, or optimize again."
         )
     try:
         state: ProgramState = type_adapter(ProgramState).validate_python({"program": "", "provenance": {}, **body})
@@ -217,24 +215,22 @@ def describe_signature(predictor: dspy.Predict) -> SavedSignature:
 
 
 def _predictor_state(predictor: dspy.Predict) -> SavedPredictor:
+    fields = predictor.signature.fields
     return SavedPredictor(
         signature=describe_signature(predictor),
         instructions=predictor.signature.instructions,
         fields={
-            name: {"prefix": info.json_schema_extra["prefix"], "desc": info.json_schema_extra["desc"]}
-            for name, info in predictor.signature.fields.items()
+            name: {part: info.json_schema_extra[part] for part in ("prefix", "desc")} for name, info in fields.items()
         },
-        demos=[_plain_demo(predictor, demo) for demo in predictor.demos],
+        demos=[
+            {
+                name: type_adapter(fields[name].annotation).dump_python(demo[name], mode="json", warnings=False)
+                for name in fields
+                if name in demo
+            }
+            for demo in predictor.demos
+        ],
     )
-
-
-def _plain_demo(predictor: dspy.Predict, demo: Mapping[str, Any]) -> dict[str, Any]:
-    fields = predictor.signature.fields
-    return {
-        name: type_adapter(fields[name].annotation).dump_python(demo[name], mode="json", warnings=False)
-        for name in fields
-        if name in demo
-    }
 
 
 def _places(
@@ -270,34 +266,26 @@ def _learned(name: str, predictor: dspy.Predict, saved: SavedPredictor, source: 
         for field, texts in saved["fields"].items():
             signature = signature.with_updated_fields(field, prefix=texts["prefix"], desc=texts["desc"])
         signature.__name__ = predictor.signature.__name__  # which DSPy drops from a copy
-        return signature, [_demo(predictor, demo) for demo in saved["demos"]]
+        demos = []
+        for demo in saved["demos"]:  # with records where the signature has records, so that a prompt reads as it did
+            kinds = {field: type_adapter(predictor.signature.fields[field].annotation) for field in demo}
+            values = {field: kinds[field].validate_python(value) for field, value in demo.items()}
+            demos.append(dspy.Example(augmented=True, **values))
+        return signature, demos
     except (KeyError, ValueError) as error:  # pydantic's among them
         raise StateError(f"{source} is damaged: predictor {name!r}: {type(error).__name__}: {error}") from error
 
 
-def _demo(predictor: dspy.Predict, demo: Mapping[str, Any]) -> dspy.Example:
-    """With records where the signature has records, so that it reads in a prompt as it did when it was saved."""
-    fields = predictor.signature.fields
-    values = {name: type_adapter(fields[name].annotation).validate_python(value) for name, value in demo.items()}
-    return dspy.Example(augmented=True, **values)
-
-
-def _differences(saved: SavedSignature, now: SavedSignature) -> str:
+def _differences(saved: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     """In words; "" where the signature is the same, the order of its fields too, which matters to a model."""
     changes = []
-    for side, before, after in (
-        ("inputs", saved["inputs"], now["inputs"]),
-        ("outputs", saved["outputs"], now["outputs"]),
-    ):
-        if list(before.items()) != list(after.items()):
-            changes.append(f"its {side} were {_listed(before)}, and are {_listed(after)}")
+    for side in ("inputs", "outputs"):
+        before, after = (", ".join(f"{name}: {kind}" for name, kind in one[side].items()) for one in (saved, now))
+        if before != after:
+            changes.append(f"its {side} were {before}, and are {after}")
     if saved["instructions"] != now["instructions"]:
         changes.append("the instructions that it started from were rewritten")
     return "; ".join(changes)
-
-
-def _listed(kinds: Mapping[str, str]) -> str:
-    return ", ".join(f"{name}: {kind}" for name, kind in kinds.items())
 
 
 def _kinds(signature: Any) -> dict[str, dict[str, str]]:
