@@ -31,7 +31,7 @@ from kraq_dspy.apps.cli.lm import check as lm_check
 from kraq_dspy.apps.cli.lm import get
 from kraq_dspy.apps.cli.lm import serve as lm_serve
 from kraq_dspy.apps.cli.mcp import mcp
-from kraq_dspy.apps.cli.optimize import optimize
+from kraq_dspy.apps.cli.optimize import domain, optimize
 from kraq_dspy.apps.cli.precompute import calibrate, precompute
 from kraq_dspy.apps.cli.serving import explore, serve
 from kraq_dspy.apps.cli.status import status
@@ -103,7 +103,7 @@ COMMANDS: dict[str, Sequence[Command | Group]] = {
     ),
     "Research": (
         Group("eval", EVAL, (eval_index, asked, list_tables, table, judges), TableGroup), report,
-        Group("data", "The public data sets of the tables.", (list_data, fetch)), optimize, pairs,
+        Group("data", "The public data sets of the tables.", (list_data, fetch)), domain, optimize, pairs,
         Group("finetune", "Train a small model for a step (LoRA).", (generator, drafter)),
         Group("lm", "Bring or check a model; serve those of kraq.toml.", (get, lm_check, lm_serve)),
     ),

@@ -17,9 +17,10 @@ _TIMES = {"b": 1e9, "m": 1e6}
 def extractor(settings: Settings) -> ExtractGraph | ExtractNames:
     """`settings.extract.preset`; "auto" goes by the model of the role "extractor"."""
     extract = settings.extract
+    types = [each.strip() for each in extract.types.split(",") if each.strip()]
     if extract.preset == "small" or (extract.preset == "auto" and is_small(settings.role("extractor").model)):
-        return ExtractNames(extract.grounded_names)
-    return ExtractGraph(extract.gleanings, extract.grounded_names)
+        return ExtractNames(extract.grounded_names, types=types, persona=extract.persona)
+    return ExtractGraph(extract.gleanings, extract.grounded_names, types=types, persona=extract.persona)
 
 
 def candidates(settings: Settings) -> int:

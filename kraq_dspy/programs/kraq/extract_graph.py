@@ -1,5 +1,6 @@
 """Reads a passage for its graph, at once or by names and links alone (KRAQ, stage 1)."""
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import dspy
@@ -13,13 +14,31 @@ from kraq_dspy.records import ExtractedClaim, ExtractedEntity, ExtractedRelation
 from kraq_dspy.signatures import ExtractElements, FindMissedElements, NameElements
 
 
+def guided(signature: type[dspy.Signature], types: Sequence[str] = (), persona: str = "") -> type[dspy.Signature]:
+    """The signature with who reads before its instructions, and which types of entities count behind them.
+
+    >>> guided(dspy.Signature("passage -> names", "List names."), ["gene", "protein"]).instructions
+    'List names.\\n\\nOnly entities of these types, nothing else: gene, protein.'
+    """
+    if not types and not persona:
+        return signature
+    reader = f"You are reading as this person: {persona}" if persona else ""
+    only = f"Only entities of these types, nothing else: {', '.join(types)}." if types else ""
+    made: type[dspy.Signature] = signature.with_instructions(
+        "\n\n".join(filter(None, (reader, signature.instructions, only)))
+    )
+    made.__name__ = signature.__name__  # which DSPy drops from a copy
+    return made
+
+
 class ExtractGraph(SavableModule):
     """Entities, relationships and claims of one passage (KRAQ paper, section 2; "gleaning" as in GraphRAG).
 
     Each of up to `gleanings` further rounds sees the passage and the names and links found so far, not their
     descriptions, and adds what it finds; a round that finds nothing new ends the search. A passage that is too long for
     the model, or about which it wrote without an end, is read in two halves, each with its own rounds. With
-    `grounded_names`, what is about a name that the passage does not have is dropped: small models invent some.
+    `grounded_names`, what is about a name that the passage does not have is dropped: small models invent some. `types`
+    are those of the entities that the model shall extract, `persona` who reads the passages (`guided`).
 
     The prediction has `entities`, `relationships` and `claims`: tuples of records without repeats, in the order found;
     and `ungrounded`, how many were dropped.
@@ -32,12 +51,14 @@ class ExtractGraph(SavableModule):
         "ungrounded": int,
     }
 
-    def __init__(self, gleanings: int = 1, grounded_names: bool = True) -> None:
+    def __init__(
+        self, gleanings: int = 1, grounded_names: bool = True, *, types: Sequence[str] = (), persona: str = ""
+    ) -> None:
         super().__init__()
         self.gleanings = gleanings
         self.grounded_names = grounded_names
-        self.extract = Step(ExtractElements)
-        self.glean = Step(FindMissedElements)
+        self.extract = Step(guided(ExtractElements, types, persona))
+        self.glean = Step(guided(FindMissedElements, types, persona))
 
     @property
     def most_calls(self) -> int:
@@ -75,10 +96,10 @@ class ExtractNames(SavableModule):
     outputs = ExtractGraph.outputs
     most_calls = 1  # but for invented names
 
-    def __init__(self, grounded_names: bool = True) -> None:
+    def __init__(self, grounded_names: bool = True, *, types: Sequence[str] = (), persona: str = "") -> None:
         super().__init__()
         self.grounded_names = grounded_names
-        self.name = Step(NameElements)
+        self.name = Step(guided(NameElements, types, persona))
 
     async def aforward(self, passage: str) -> dspy.Prediction:
         async def read(elements: ElementList) -> None:
