@@ -25,7 +25,7 @@ import dspy
 from dspy.utils.callback import BaseCallback
 
 from kraq_dspy.apps.cli import main as kraq
-from kraq_dspy.eval.judges import AnsweredQuestion, BinaryJudge, RubricJudge
+from kraq_dspy.eval.judges import BinaryJudge, RubricJudge
 from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.settings import RoleSettings
@@ -135,10 +135,10 @@ def judge_and_teach(role: RoleSettings, questions: Sequence[Row]) -> None:
             question, answers = row["question"], tuple(row["answers"])
             passages = [texts[name] for name in row["supporting_ids"] if name in texts]
             for answer in (answers[0], "It is not known."):
-                answered = AnsweredQuestion(row["id"], question, answers, answer)
-                BinaryJudge()(answered)
-                BinaryJudge()(AnsweredQuestion(row["id"], question, answers, answer, (answers, ("Paris",))))
-                RubricJudge()(answered)
+                example, prediction = dspy.Example(question=question, answers=answers), dspy.Prediction(answer=answer)
+                BinaryJudge()(example, prediction)
+                BinaryJudge()(example.copy(answer_items=[answers, ["Paris"]]), prediction)
+                RubricJudge()(example, prediction)
             dspy.Predict(SummarizeEvidence)(passages=passages, question=question)
             dspy.Predict(ExplainResponse)(question=question, passages=passages, response=answers[0])
 

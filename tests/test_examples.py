@@ -34,7 +34,6 @@ MODULES = (
     "kraq_dspy.models.lms.repair",
     "kraq_dspy.models.lms.retry",
     "kraq_dspy.models.lms.roles",
-    "kraq_dspy.models.lms.unmarked",
     "kraq_dspy.optimize.compile_run",
     "kraq_dspy.programs.combined",
     "kraq_dspy.programs.graph.graph_global_search",

@@ -74,24 +74,6 @@ def _proxy(answer: "dspy.Prediction") -> Text:
     return Text(f"seen from ({similarity}, {counts}): ") + short(answer.proxy.question.text, 120)
 
 
-def global_search(answer: "dspy.Prediction", count: int = 5) -> Iterator[Text]:
-    """The best `count` points, and how many reports they come from."""
-    batches = f"{answer.n_batches} batch{'' if answer.n_batches == 1 else 'es'}"
-    yield Text(f"{counted(len(answer.points), 'point')} from {counted(len(answer.hits), 'report')} in {batches}")
-    for point in answer.points[:count]:
-        yield Text(f"  {point.importance:3} ", style="cyan") + short(point.point, 160)
-
-
-def local_search(answer: "dspy.Prediction", count: int = 5) -> Iterator[Text]:
-    """The names of the entities, and the titles of `count` of their reports."""
-    names = ", ".join(entity.name for entity in answer.entities)
-    links = len(answer.relationships)
-    size = f"{counted(links, 'relationship')}, {counted(answer.context_tokens, 'token')}"
-    yield Text(f"entities ({size}): ") + short(names, 300)
-    for hit in answer.reports[:count]:
-        yield Text(f"  {hit.score:.2f} ", style="cyan") + short(hit.chunk.title, 160)
-
-
 def plug_ins(answer: "dspy.Prediction") -> Iterator[Text]:
     """The parts of the question, how many pairs there were and where they came from, and the validator's verdict.
 
@@ -116,7 +98,7 @@ def sub_answers(answer: "dspy.Prediction") -> Iterator[Text]:
         yield Text("    ") + short(each.shortened, 200)
     if answer.n_failed:
         failed = counted(answer.n_failed, "sub-question")
-        yield Text(f"{failed} failed; see --log-json for the reasons.", style="yellow")
+        yield Text(f"{failed} failed; see --verbose for the reasons.", style="yellow")
 
 
 def catalogue_search(answer: "dspy.Prediction") -> Iterator[Text]:
@@ -144,8 +126,6 @@ LINES: dict[str, Callable[["dspy.Prediction"], Iterator[Text]]] = {
     "combined": auxiliary_questions,
     "speculative": speculation,
     "efficient": speculation,
-    "graph-local": local_search,
-    "graph-global": global_search,
     "qa-rag": plug_ins,
     "k2rag": sub_answers,
     "qa-search": catalogue_search,

@@ -9,12 +9,12 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from kraq_dspy.errors import MissingExtraError, TrainingError, counted
+from kraq_dspy.errors import TrainingError, counted
 from kraq_dspy.eval.questions import write_learned
-from kraq_dspy.eval.tables.plots import loss_plot
 from kraq_dspy.finetune.lora_model import (
     STAGE,
     TrainPackages,
@@ -228,20 +228,27 @@ def write_card(trained: Trained, kind: str, data: Path) -> dict[str, Any]:
     (trained.folder / "README.md").write_text(_card(trained, kind, facts), "utf-8")
     pairs = read_pairs(data, kind)
     write_learned(trained.folder, [str({**pair.inputs, **pair.outputs}["question"]) for pair in pairs])
-    try:
-        plot = loss_plot(curves_of(trained))
-    except MissingExtraError:
-        return facts
-    (trained.folder / "loss.svg").write_text(plot.svg + "\n", "utf-8")
+    if find_spec("matplotlib") is not None:
+        _draw_losses(trained)
     return facts
 
 
-def curves_of(trained: Trained) -> dict[str, list[tuple[float, float]]]:
-    return {
+def _draw_losses(trained: Trained) -> None:
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7.0, 3.6), layout="constrained")
+    axes = figure.subplots()
+    for name, points in {
         "trained on": [(point.step, point.train) for point in trained.curve if not math.isnan(point.train)],
         "held out": [(point.step, point.held_out) for point in trained.curve],
         "held out, field values alone": [(point.step, point.values) for point in trained.curve],
-    }
+    }.items():
+        axes.plot(*zip(*points, strict=True), "o-", markersize=3, label=name)
+    axes.set(xlabel="optimizer step", ylabel="loss, nats a token")
+    axes.legend()
+    with matplotlib.rc_context({"svg.fonttype": "none"}):  # text stays text
+        figure.savefig(trained.folder / "loss.svg")
 
 
 def _numbers(point: LossPoint) -> dict[str, Any]:

@@ -18,7 +18,6 @@ from kraq_dspy.eval.metrics.for_dspy import Metric, own_metric
 from kraq_dspy.eval.metrics.generation import BertScorer
 from kraq_dspy.eval.statistics import Comparison, compare
 from kraq_dspy.models.embedders.text_encoder import EmbedderLike, as_embedder
-from kraq_dspy.models.lms.enforcement import known_enforcement
 from kraq_dspy.models.lms.roles import LanguageModels, ModelsLike, as_models
 from kraq_dspy.optimize.compile_run import CompileRun, Learned, learned_by
 from kraq_dspy.optimize.kept_answers import KeptAnswers, Spending
@@ -158,7 +157,6 @@ def compile_program(
         answers = stack.enter_context(KeptAnswers(None if path is None else path.with_suffix(".calls.jsonl")))
         run = CompileRun(chosen, scored, split, method, models, answers, spending)
         estimate = estimate_calls(optimizer, chosen, split, method.sizes)
-        estimate += known_enforcement(run.lm) is None  # it may be asked first whether it keeps to schemas
         if spending.budget is not None and estimate > spending.budget + len(answers):
             raise BudgetExceededError(
                 f"{optimizer.name} on {chosen.name} may take up to {estimate} model calls ({len(split.train)} rows to "

@@ -330,7 +330,7 @@ def relevance_metric(scorer: BertScorer, threshold: float = 0.7) -> Metric:
         generated = prediction.question
         if not generated.strip():
             return 0.0
-        return float(scorer.score(references, [generated] * len(references)).f1.max())
+        return float(scorer.score(references, [generated] * len(references)).max())
 
     def explain(example: Any, prediction: Any, score: float) -> str:
         return f"{prediction.question!r} scores {score:.2f}; people asked: {' or '.join(example.questions[:3])}"

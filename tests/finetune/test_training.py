@@ -9,7 +9,7 @@ from typing import Any
 
 import dspy
 import pytest
-from dspy.lm15 import Message, Request, Response, TextPart, UnsupportedModelError, Usage
+from dspy.lm15 import Message, Request, Response, TextPart, Usage
 
 from kraq_dspy.errors import ModelError, TrainingError
 from kraq_dspy.finetune import training
@@ -165,19 +165,6 @@ def test_the_defaults_are_the_papers() -> None:
     assert (settings.r, settings.alpha, settings.dropout, settings.learning_rate) == (64, 16, 0.05, 2e-4)
     assert (settings.batch_size, settings.accumulate, settings.epochs) == (2, 4, 3)
     assert (settings.max_tokens, settings.held_out) == (2048, 0.1)
-
-
-def test_an_adapter_can_be_loaded_and_unloaded_while_the_model_answers(trained: Trained, base: str) -> None:
-    engine = engine_of(RoleSettings(model=f"transformers/{base}"))
-    request = Request("second", messages=(Message.user("Ada is a cook."),))
-    engine.load("second", str(trained.folder))
-    first = engine.complete(request).message.text
-    engine.unload("second")
-    with pytest.raises(UnsupportedModelError, match="no model 'second' here"):
-        engine.complete(request)
-    engine.load("second", str(trained.folder))
-    assert engine.complete(request).message.text == first
-    engine.unload("second")
 
 
 def test_a_gguf_file_is_trained_and_its_adapter_answers_in_llama_cpp(

@@ -22,7 +22,7 @@ import kraq_dspy
 from kraq_dspy._internal.both_ways import at_once, blocking, call
 from kraq_dspy._internal.step import FittingPredict
 from kraq_dspy.build.prepare.k2rag import GraphOnly
-from kraq_dspy.eval.judges import AnsweredQuestion, BinaryJudge, RubricJudge
+from kraq_dspy.eval.judges import BinaryJudge, RubricJudge
 from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.optimize.targets import SingleStep
 from kraq_dspy.ports import Vectors
@@ -193,7 +193,10 @@ DRAFTS = [
     Draft(number, (0,), "Music is played there.", response, 0.0, (math.log(0.5),), (math.log(0.25),))
     for number, response in enumerate(["the hall", "the hall", "the keep"])
 ]
-ANSWERED = AnsweredQuestion("q1", QUESTION, ("the hall",), "the hall")
+ANSWERED = {
+    "example": dspy.Example(question=QUESTION, answer="the hall"),
+    "prediction": dspy.Prediction(answer="the hall"),
+}
 ASKED = {"question": QUESTION}
 SCORED = {"question": QUESTION, "drafts": DRAFTS}
 
@@ -201,7 +204,7 @@ MODULES: dict[type[dspy.Module], tuple[Callable[[Any], dspy.Module], Mapping[str
     AdaptedRetriever: (lambda library: AdaptedRetriever(lambda question: [PASSAGE]), {"question": QUESTION, "k": 4}),
     AskQuestion: (lambda library: AskQuestion(), {"summary": PASSAGE}),
     AskRandomQuestion: (lambda library: AskRandomQuestion(), {"passages": [PASSAGE, "Cologne is a city."]}),
-    BinaryJudge: (lambda library: BinaryJudge(), {"answered": ANSWERED}),
+    BinaryJudge: (lambda library: BinaryJudge(), ANSWERED),
     CombinedRetrieveRAG: (lambda library: CombinedRetrieveRAG(dense(library), nearest(library), k=4), ASKED),
     ConfirmSame: (lambda library: ConfirmSame(), {"first": "Rhine: a river", "second": "The Rhine: a river"}),
     DescribeCommunity: (lambda library: DescribeCommunity(), {"elements": ["Rhine (river): a river in Germany"]}),
@@ -235,7 +238,7 @@ MODULES: dict[type[dspy.Module], tuple[Callable[[Any], dspy.Module], Mapping[str
         {"question": "Where does Cologne stand?", "answer": "on the Rhine", "passage": PASSAGE},
     ),
     RewrittenRetriever: (lambda library: RewrittenRetriever(dense(library)), {"question": QUESTION, "k": 4}),
-    RubricJudge: (lambda library: RubricJudge(), {"answered": ANSWERED}),
+    RubricJudge: (lambda library: RubricJudge(), ANSWERED),
     Shorten: (lambda library: Shorten(least_tokens=5), {"text": " ".join([PASSAGE] * 3)}),
     SingleStep: (lambda library: SingleStep(AnswerQuestion), {"question": QUESTION, "passages": [PASSAGE]}),
     SpeculativeRAG: (lambda library: SpeculativeRAG(dense(library), QuestionIgnored(library), n=4), ASKED),

@@ -10,7 +10,7 @@ import pytest
 from dspy.utils import DummyLM
 
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.eval.judges import AnsweredQuestion, BinaryJudge, RubricJudge
+from kraq_dspy.eval.judges import BinaryJudge, RubricJudge
 from kraq_dspy.programs import (
     K2RAG,
     QARAG,
@@ -97,6 +97,10 @@ class Says(dspy.Module):
         return dspy.Prediction(answer="The sea.", hits=[])
 
 
+ANSWERED = {
+    "example": dspy.Example(question=QUESTION, answer="The sea"),
+    "prediction": dspy.Prediction(answer="The sea"),
+}
 PROGRAMS: list[tuple[Callable[[], Any], dict[str, Any]]] = [
     (lambda: TraditionalRAG(texts), {"question": QUESTION}),
     (lambda: CombinedRetrieveRAG(texts, ["Which rivers are there?"]), {"question": QUESTION}),
@@ -121,8 +125,8 @@ PROGRAMS: list[tuple[Callable[[], Any], dict[str, Any]]] = [
     (lambda: RateSyntheticPair("readers"), {"question": QUESTION, "answer": "The sea", "passage": PASSAGE}),
     (RereadSyntheticPair, {"question": QUESTION, "answer": "The sea", "passage": PASSAGE}),
     (SummarizeCluster, {"passages": [PASSAGE]}),
-    (BinaryJudge, {"answered": AnsweredQuestion("1", QUESTION, ("The sea",), "The sea")}),
-    (RubricJudge, {"answered": AnsweredQuestion("1", QUESTION, ("The sea",), "The sea")}),
+    (BinaryJudge, ANSWERED),
+    (RubricJudge, ANSWERED),
 ]
 UNASKED = {("BinaryJudge", "judge_list")}  # for lists alone
 

@@ -4,10 +4,8 @@ The tiny model cannot follow DSPy's format, so a plain adapter takes its words a
 """
 
 import asyncio
-import json
 import math
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import dspy
@@ -20,7 +18,6 @@ from kraq_dspy.models.lms.kraq_lm import KraqLM
 from kraq_dspy.models.lms.logprobs import field_logprobs, mean_logprob, take_logprobs
 from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.settings import RoleSettings
-from tests.conftest import WarmShell
 from tests.vllm.conftest import Server
 
 pytestmark = pytest.mark.vllm
@@ -44,10 +41,8 @@ class Plain(dspy.ChatAdapter):  # type: ignore[misc]
 
 
 @pytest.fixture(scope="module")
-def engine(server: Server) -> Iterator[TransformersEngine]:
-    engine = TransformersEngine(server.model, adapters={"generator": server.adapter})
-    yield engine
-    engine.close()
+def engine(server: Server) -> TransformersEngine:
+    return TransformersEngine(server.model, adapters={"generator": server.adapter})
 
 
 def served(server: Server, name: str, **settings: Any) -> KraqLM:
@@ -89,49 +84,6 @@ def test_the_adapter_changes_the_answer_and_an_unknown_name_is_an_error(server: 
     assert confidences[0] != pytest.approx(confidences[1], rel=1e-3)
     with pytest.raises(ModelError, match="has no model 'hosted_vllm/generatr'"):
         answered(served(server, "generatr"), QUESTIONS[0])
-
-
-def test_adapters_are_loaded_and_unloaded_from_the_command_line_while_it_serves(
-    server: Server, kraq: WarmShell
-) -> None:
-    where = ("--api-base", server.api_base, "--key-env", "VLLM_TEST_KEY")
-    loaded = kraq("lm", "load", server.other, "--json", *where)
-    assert loaded.returncode == 0, loaded.stderr
-    name = json.loads(loaded.stdout)["model"].removeprefix("hosted_vllm/")
-    assert name.startswith("other-")
-    names = ("instruct", server.generator, name)
-    assert len({round(answered(served(server, each, max_tokens=24), QUESTIONS[0])[1], 6) for each in names}) == 3
-    unloaded = kraq("lm", "unload", name, *where)
-    assert (unloaded.returncode, unloaded.stdout) == (0, f"hosted_vllm/{name} is unloaded.\n")
-    with pytest.raises(ModelError, match=f"has no model 'hosted_vllm/{name}'"):
-        answered(served(server, name), QUESTIONS[0])
-    assert answered(served(server, server.generator, max_tokens=24), QUESTIONS[0])[0]  # the others serve on
-
-
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (["load", "{model}", "--key-env", "VLLM_TEST_KEY"], "is no adapter"),
-        (
-            ["load", "{model}", "--name", "base", "--key-env", "VLLM_TEST_KEY"],
-            "(404): Loading lora base failed",
-        ),
-        (["load", "{other}"], "refused (401)"),
-        (
-            ["unload", "nobody", "--key-env", "VLLM_TEST_KEY"],
-            "(404): The lora adapter 'nobody' cannot",
-        ),
-        (["unload", "nobody", "--key-env", "NO_SUCH_KEY"], "NO_SUCH_KEY is not set"),
-    ],
-)
-def test_what_the_server_cannot_load_is_refused_with_its_reason(
-    server: Server, kraq: WarmShell, words: list[str], says: str
-) -> None:
-    words = [word.format(model=server.model, other=server.other) for word in words]
-    done = kraq("lm", *words, "--api-base", server.api_base)
-    assert done.returncode in (1, 2)
-    assert says in " ".join(done.stderr.split())
-    assert "Traceback" not in done.stderr
 
 
 def test_log_probabilities_spell_the_text(server: Server) -> None:

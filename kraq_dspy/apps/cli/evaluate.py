@@ -22,7 +22,6 @@ RunOut = Annotated[
     Path | None, typer.Option("--out", "-o", metavar="DIR", help="Rows and report. Default: runs/TABLE.")
 ]
 Baseline = Annotated[str | None, typer.Option("--baseline", help="The system that the others are compared with.")]
-OneDataset = Annotated[str | None, typer.Option("--dataset", "-d", help="Take its questions and gold answers.")]
 
 
 @dataclass(frozen=True)
@@ -199,17 +198,19 @@ def report(
         raise ConfigError(
             "--baseline is for the report of one run; of two, the first is what the second is compared with."
         )
-    from kraq_dspy.eval.tables.grids import beside_grids
+    from kraq_dspy.eval.tables.grids import changed_questions, grids
     from kraq_dspy.eval.tables.summary import compare_runs
     from kraq_dspy.eval.tables.terminal import print_grid
 
     comparisons = compare_runs(run_dir, other, seed=seed)
     if json:
-        print_json({"comparisons": comparisons})
+        print_json({"comparisons": [run.to_dict() for run in comparisons]})
         return
-    for comparison in comparisons:
-        for grid in beside_grids(comparison):
-            print_grid(grid, output)
+    for run in comparisons:
+        say((f"\n{run.header.dataset}", "bold"))
+        for grid in (*grids(run, brief=True), changed_questions(run)):
+            if grid is not None:
+                print_grid(grid, output)
 
 
 def make_report(folder: Path, baseline: str | None, seed: int, *, json: bool) -> None:

@@ -5,22 +5,12 @@ import sys
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.text import Text
 
-from kraq_dspy.apps.cli.options import (
-    Columns,
-    CorpusBuilds,
-    IndexDir,
-    Json,
-    Limits,
-    Models,
-    ProgramStates,
-    RandomQuestions,
-    Source,
-)
+from kraq_dspy.apps.cli.options import Columns, CorpusBuilds, IndexDir, Json, Limits, Models
 from kraq_dspy.apps.cli.progress import label, run_build
 from kraq_dspy.apps.cli.terminal import command, compact, counted, grid, in_time, note, output, print_json, say, short
 from kraq_dspy.errors import ConfigError, RemovedDocumentsError
@@ -33,10 +23,6 @@ if TYPE_CHECKING:
 BROADEST = 40
 """Communities that the small generator is asked about unless models are configured: about a minute on two cores."""
 
-Replace = Annotated[
-    bool, typer.Option("--replace", help="Let this corpus take the place of documents in DIR that it lacks.")
-]
-
 
 def index(
     corpus: Annotated[Path, typer.Argument(help="A file or folder of txt, md, html, pdf, jsonl, csv or parquet.")],
@@ -47,9 +33,15 @@ def index(
         Path | None,
         typer.Option("--out", "-o", metavar="DIR", help="The index folder to write. Default: CORPUS's name + .kraq"),
     ] = None,
-    random_questions: RandomQuestions = False,
-    program_state: ProgramStates = None,
-    replace: Replace = False,
+    random_questions: Annotated[
+        bool, typer.Option(help="Also make the papers' baseline: questions from random chunks.")
+    ] = False,
+    program_state: Annotated[
+        list[Path] | None, typer.Option(metavar="FILE", help="What `kraq optimize` made of a step; may be repeated.")
+    ] = None,
+    replace: Annotated[
+        bool, typer.Option(help="Let this corpus take the place of documents in DIR that it lacks.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Index CORPUS: graph, communities, summaries, and a question for each community.
@@ -174,7 +166,9 @@ def _cells(usage: "Usage", cost: float | None) -> tuple[str, str, str, str]:
 def questions(
     index_dir: IndexDir,
     level: Annotated[int | None, typer.Option(min=0, help="Only this level; 0 is the broadest.")] = None,
-    source: Source = "kraq",
+    source: Annotated[
+        Literal["kraq", "random"], typer.Option(help="kraq, or random for the baseline's questions.")
+    ] = "kraq",
     duplicates: Annotated[bool, typer.Option(help="Also those marked as duplicates.")] = False,
     starters: Annotated[
         int | None, typer.Option(min=1, help="Only N to begin with: answerable, and together about most of it.")

@@ -8,10 +8,10 @@ import typer
 from rich.padding import Padding
 from rich.text import Text
 
-from kraq_dspy.apps.cli.evaluate import Baseline, Bertscore, Data, OneDataset, RunOut, interval, make_report
-from kraq_dspy.apps.cli.options import Builds, Calls, Json, require_writable
+from kraq_dspy.apps.cli.evaluate import Baseline, Bertscore, Data, RunOut, make_report
+from kraq_dspy.apps.cli.options import Builds, Json, require_writable
 from kraq_dspy.apps.cli.progress import Bars
-from kraq_dspy.apps.cli.terminal import output, print_json, say, two_columns
+from kraq_dspy.apps.cli.terminal import output, print_json, say
 from kraq_dspy.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -139,95 +139,29 @@ def _with(settings: "Settings", table: "EvalTable") -> "Settings":
     return dataclasses.replace(settings, **sections)
 
 
-def judges(
-    data: Data,
-    calls: Calls,
-    labelled: Annotated[
-        Path | None,
-        typer.Argument(metavar="LABELLED.jsonl", help="Lines with id, question, answers, answer, right (true, false)."),
-    ] = None,
-    dataset: OneDataset = None,
-    judge: Annotated[str, typer.Option(help="binary, or rubric (grades 1 to 5; 4 and 5 are right).")] = "binary",
-    out: RunOut = None,
-    json: Json = False,
-) -> None:
-    """How far a judge agrees with labels: accuracy and Cohen's kappa, with intervals."""
-    from importlib.metadata import version
-
-    from kraq_dspy.eval.agreement import calibrate_judge, made_from, read_labelled
-    from kraq_dspy.eval.rows import RunHeader
-    from kraq_dspy.eval.tables.data import load
-    from kraq_dspy.models.lms.roles import LanguageModels
-
-    settings = calls.settings()
-    if labelled is not None and dataset is None:
-        answers, name = read_labelled(labelled)[: data.limit], labelled.stem
-    elif dataset is not None and labelled is None:
-        questions = load(data.data, dataset, limit=data.limit, seed=data.seed).examples
-        answers, name = made_from(questions, dataset, seed=data.seed), dataset
-    else:
-        raise ConfigError("Give a file of labelled answers, or --dataset NAME to make them from its gold answers.")
-    models = LanguageModels(settings)
-    header = RunHeader(
-        name="judges",
-        dataset=name,
-        settings={"judge": judge, "answers": len(answers)},
-        seeds={"seed": data.seed},
-        models={"judge": models["judge"].model},
-        library_version=version("kraq-dspy"),
-    )
-    with Bars(settings, quiet=json) as bars:
-        result = calibrate_judge(
-            answers,
-            judge,
-            models["judge"],
-            header,
-            out or Path("runs") / "judges" / name / judge,
-            concurrency=settings.run.concurrency,
-            progress=bars,
-        )
-    models.close()
-    if json:
-        confusion = [
-            {"label": gold, "judged": judged, "answers": count} for (gold, judged), count in result.confusion.items()
-        ]
-        fields = {field.name: getattr(result, field.name) for field in dataclasses.fields(result)}
-        print_json({**fields, "confusion": confusion})
-        return
-    rows = {
-        "judge": result.judge,
-        "accuracy": interval(result.accuracy),
-        "Cohen's kappa": interval(result.kappa),
-        **{f"label {gold}, judged {judged}": count for (gold, judged), count in result.confusion.items()},
-        "judged": f"{result.n} of {result.n + result.n_failed}",
-    }
-    output.print(two_columns(f"{name}: agreement with the labels", rows))
-
-
 def list_(
     paper: Annotated[
         list[str] | None, typer.Option(help="Only of this one: kraq, qa-rag, k2rag, qa-search; may be repeated.")
     ] = None,
     runs: Annotated[Path, typer.Option(metavar="DIR", help="Where reports are looked for.")] = Path("runs"),
-    markdown: Annotated[bool, typer.Option(help="As a page, with our figures beside the printed ones.")] = False,
     json: Json = False,
 ) -> None:
     """List the papers' tables and figures: what each shows and needs, the command that runs it, and its report."""
-    from kraq_dspy.eval.papers.listing import listed, page
+    from kraq_dspy.eval.papers.listing import listed
 
     tables = listed(runs, paper or ())
     if not tables:
         raise ConfigError(f"No paper is called {', '.join(paper or ())}; there are: kraq, qa-rag, k2rag, qa-search.")
     if json:
-        print_json([each.to_dict() for each in tables])
+        names = ("id", "paper", "number", "shows", "needs", "datasets", "command")
+        print_json(
+            [{**{n: getattr(table, n) for n in names}, "report": report and str(report)} for table, report in tables]
+        )
         return
-    if markdown:
-        print(page(tables), end="")
-        return
-    for each in tables:
-        table = each.table
-        report = (f"  {each.ours['report']}", "green") if each.ours else ""
-        say((f"{table.command}  ", "bold"), f"{table.paper}, {table.number}", report)
+    for table, report in tables:
+        say(
+            (f"{table.command}  ", "bold"), f"{table.paper}, {table.number}", (f"  {report}", "green") if report else ""
+        )
         for line in filter(None, (table.shows, table.needs and f"needs {table.needs}")):
             output.print(Padding(Text(line, style="dim"), (0, 0, 0, 4)), width=min(output.width, 80))
-    say(f"{sum(each.ours is not None for each in tables)} of {len(tables)} have a report under {runs}.")
+    say(f"{sum(report is not None for _, report in tables)} of {len(tables)} have a report under {runs}.")

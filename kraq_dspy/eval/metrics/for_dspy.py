@@ -171,13 +171,13 @@ def label_metric(known: Labels = PUBHEALTH_LABELS) -> Metric:
     def explain(example: Any, prediction: Any, score: float) -> str:
         if score:
             return "The label is right."
-        named = parse_label(_answer(prediction), known)
+        named = parse_label(answer_of(prediction), known)
         outcome = f"The answer names the label {named!r}" if named else "The answer names no label, or more than one"
-        return f"{outcome}; the right one is {_gold(example)[0]!r}. Begin with one of: {', '.join(known)}."
+        return f"{outcome}; the right one is {gold_of(example)[0]!r}. Begin with one of: {', '.join(known)}."
 
     return Metric(
         "label_accuracy",
-        lambda example, prediction: answers.label_accuracy(_gold(example)[0], _answer(prediction), known),
+        lambda example, prediction: answers.label_accuracy(gold_of(example)[0], answer_of(prediction), known),
         explain,
     )
 
@@ -187,7 +187,7 @@ def similarity_metric(embedder: EmbedderLike, *, threshold: float = 0.8) -> Metr
     encoder = as_embedder(embedder)
     return Metric(
         f"answer_similarity({encoder.name})",
-        lambda example, prediction: answers.answer_similarity(_gold(example), _answer(prediction), encoder),
+        lambda example, prediction: answers.answer_similarity(gold_of(example), answer_of(prediction), encoder),
         _explain_answer,
         threshold,
     )
@@ -232,13 +232,13 @@ def _paper_match(example: Any, prediction: Any) -> float:
     """Right or wrong as the KRAQ papers count it: items of a list and yes or no (BioASQ), a claim's label (PubHealth),
     else whether the answer contains a gold one."""
     if getattr(example, "answer_items", None):
-        return answers.contains_items(_items(example), _answer(prediction))
+        return answers.contains_items(_items(example), answer_of(prediction))
     kind = getattr(example, "type", "")
     if kind == "veracity":
-        return answers.label_accuracy(_gold(example)[0], _answer(prediction))
+        return answers.label_accuracy(gold_of(example)[0], answer_of(prediction))
     if kind == "yesno":
-        return answers.label_accuracy(_gold(example)[0].lower(), _answer(prediction), answers.YES_NO)
-    return answers.contains(_gold(example), _answer(prediction))
+        return answers.label_accuracy(gold_of(example)[0].lower(), answer_of(prediction), answers.YES_NO)
+    return answers.contains(gold_of(example), answer_of(prediction))
 
 
 def _recall_of_support(example: Any, prediction: Any) -> float:
@@ -255,16 +255,16 @@ def _explain_support(example: Any, prediction: Any, score: float) -> str:
 
 
 def _answer_found(example: Any, prediction: Any) -> float:
-    return max((answers.contains(_gold(example), text) for text in evidence_of(example, prediction)), default=0.0)
+    return max((answers.contains(gold_of(example), text) for text in evidence_of(example, prediction)), default=0.0)
 
 
 def _explain_found(example: Any, prediction: Any, score: float) -> str:
-    gold = " or ".join(repr(reference) for reference in _gold(example)[:3])
+    gold = " or ".join(repr(reference) for reference in gold_of(example)[:3])
     return f"{'A' if score else 'No'} retrieved passage has {gold}."
 
 
 def _grounded(example: Any, prediction: Any) -> float:
-    words = _telling_words(_answer(prediction))
+    words = _telling_words(answer_of(prediction))
     return 1 - len(_ungrounded(example, prediction)) / len(words) if words else 0.0
 
 
@@ -275,11 +275,11 @@ def _telling_words(text: str) -> list[str]:
 def _ungrounded(example: Any, prediction: Any) -> list[str]:
     """The telling words of the answer that no retrieved passage has."""
     known = {word for text in evidence_of(example, prediction) for word in content_words(text)}
-    return [word for word in _telling_words(_answer(prediction)) if content_words(word) - known]
+    return [word for word in _telling_words(answer_of(prediction)) if content_words(word) - known]
 
 
 def _explain_grounded(example: Any, prediction: Any, score: float) -> str:
-    if not _telling_words(_answer(prediction)):
+    if not _telling_words(answer_of(prediction)):
         return "There is no answer with words that a passage could have."
     words = _ungrounded(example, prediction)
     if not words:
@@ -289,7 +289,7 @@ def _explain_grounded(example: Any, prediction: Any, score: float) -> str:
 
 def _explain_answer(example: Any, prediction: Any, score: float) -> str:
     """For metrics to which every word beside the reference's is one too many."""
-    gold, answer = " or ".join(repr(reference) for reference in _gold(example)[:3]), _answer(prediction)
+    gold, answer = " or ".join(repr(reference) for reference in gold_of(example)[:3]), answer_of(prediction)
     if score >= 1:
         return f"{answer!r} is right."
     if not answer.strip():
@@ -298,7 +298,7 @@ def _explain_answer(example: Any, prediction: Any, score: float) -> str:
 
 
 def _explain_contains(example: Any, prediction: Any, score: float) -> str:
-    gold, answer = " or ".join(repr(reference) for reference in _gold(example)[:3]), _answer(prediction)
+    gold, answer = " or ".join(repr(reference) for reference in gold_of(example)[:3]), answer_of(prediction)
     if score >= 1:
         return f"{answer!r} contains {gold}."
     return f"{answer!r} scores {score:.2f}; it should contain {gold}, in these words."
@@ -308,7 +308,7 @@ def _explain_match(example: Any, prediction: Any, score: float) -> str:
     if not getattr(example, "answer_items", None):
         return _explain_contains(example, prediction, score)
     items = _items(example)
-    named = answers.items_found(items, _answer(prediction))
+    named = answers.items_found(items, answer_of(prediction))
     missing = ", ".join(item[0] for item, is_found in zip(items, named, strict=True) if not is_found)
     return f"{sum(named)} of {len(items)} items are named." + (f" Missing: {missing}." if missing else "")
 
@@ -319,7 +319,7 @@ def _has(example: Any, field: str) -> bool:
     return bool(getattr(example, field, None))
 
 
-def _gold(example: Any) -> Sequence[str]:
+def gold_of(example: Any) -> Sequence[str]:
     gold = getattr(example, "answers", None) or getattr(example, "answer", None)
     if not gold:
         raise EvaluationError("the example has no `answers`; leave unanswerable questions out")
@@ -340,7 +340,7 @@ def _supporting(example: Any) -> frozenset[str]:
     return frozenset(supporting)
 
 
-def _answer(prediction: Any) -> str:
+def answer_of(prediction: Any) -> str:
     answer = getattr(prediction, "answer", None)
     if answer is None:
         answer = getattr(prediction, "response", None)  # a draft's
@@ -378,7 +378,9 @@ def _answer_metric(
     threshold: float = 1.0,
     explain: Explainer = _explain_answer,
 ) -> Metric:
-    return Metric(name, lambda example, prediction: function(_gold(example), _answer(prediction)), explain, threshold)
+    return Metric(
+        name, lambda example, prediction: function(gold_of(example), answer_of(prediction)), explain, threshold
+    )
 
 
 token_f1 = _answer_metric("token_f1", answers.token_f1, 0.8)
@@ -390,7 +392,7 @@ token_recall = _answer_metric(
 )
 contains_items = Metric(
     "contains_items",
-    lambda example, prediction: answers.contains_items(_items(example), _answer(prediction)),
+    lambda example, prediction: answers.contains_items(_items(example), answer_of(prediction)),
     _explain_match,
     needs=("answer_items",),
 )

@@ -29,7 +29,7 @@ from kraq_dspy.eval.asked import measured
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.rows import ROWS_FILE, ResultRow, read_rows
 from kraq_dspy.eval.tables import systems
-from kraq_dspy.eval.tables.asking import SystemRunner, prepared_space
+from kraq_dspy.eval.tables.asking import prepared_space, work_of
 from kraq_dspy.eval.tables.run import Run
 from kraq_dspy.eval.tables.scoring import RIGHT
 from kraq_dspy.eval.tables.table import System
@@ -142,8 +142,7 @@ def _ask_program(run: Run, system: System, settings: Settings, examples: Sequenc
     program = _program(system)
     answering = replace(run, table=replace(run.table, kind="answers", systems=(program,)))
     with prepared_space(answering, settings, [program]) as (_, space):
-        asking = SystemRunner(answering, space, run.scorer(space.models), prices_of(settings))
-        _, work, at_once = asking.work(program)
+        work, at_once = work_of(answering, space, program)
         run.ask_all(system.name, work, writer, at_once=at_once, examples=examples)
 
 
@@ -237,21 +236,21 @@ class _WordingLookup:
         search.set_lm(self.models["answerer"])
         if self.run.table.as_paper:
             self.run.table.as_paper.give_prompts(search)
+
+        def row_of(prediction: dspy.Prediction) -> ResultRow:
+            right = prediction.entry is not None and prediction.entry.question == example.metadata[ORIGINAL].strip()
+            seconds = prediction.search.seconds
+            return ResultRow(
+                example.id,
+                self.system.name,
+                answer=prediction.answer,
+                metrics={RIGHT: float(right)},
+                timings={"catalogue": seconds, "total": seconds},
+                extra={"blocks": prediction.search.blocks},
+            )
+
         prices = prices_of(self.models.settings)
-        outcome = measured(self.system.name, example, prices, lambda: search(question=example.question))
-        if isinstance(outcome, ResultRow):
-            return outcome
-        prediction, extra = outcome
-        right = prediction.entry is not None and prediction.entry.question == example.metadata[ORIGINAL].strip()
-        result = prediction.search
-        return ResultRow(
-            example.id,
-            self.system.name,
-            answer=prediction.answer,
-            metrics={RIGHT: float(right)},
-            timings={"catalogue": result.seconds, "total": result.seconds},
-            extra={**extra, "blocks": result.blocks},
-        )
+        return measured(self.system.name, example, prices, lambda: search(question=example.question), row_of)
 
 
 SHORT = 30

@@ -99,6 +99,15 @@ def load(
     return ExampleSet(dataset, tuple(kept), len(examples) - len(kept), len(dataset.examples) - len(usable))
 
 
+def checksum_of(dataset: Dataset) -> str:
+    """32 hexadecimal digits that depend on the corpus and the questions, not on their files."""
+    corpus = [(document.id, document.title, document.text) for document in dataset.documents]
+    content = [
+        (each.id, each.question, each.answers, each.answer_items, each.supporting_ids) for each in dataset.examples
+    ]
+    return content_id("data", json.dumps(corpus), json.dumps(content))
+
+
 STAGE = "references"
 
 

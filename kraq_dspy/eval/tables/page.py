@@ -3,18 +3,12 @@
 from collections.abc import Mapping
 from html import escape
 from pathlib import Path
-from typing import Any
 
 from kraq_dspy._internal.files import replaced
-from kraq_dspy.errors import MissingExtraError
-from kraq_dspy.eval.papers.listing import figures_of, write_figures
-from kraq_dspy.eval.tables.grids import Grid, facts, failed_questions, grids, paper_grids, setup_lines
-from kraq_dspy.eval.tables.plots import Plot, plots
+from kraq_dspy.eval.tables.grids import WORDS, Grid, facts, failed_questions, grids, paper_grids, setup_lines
 from kraq_dspy.eval.tables.summary import RunSummary, TableSummary
 
 FAILED = 100  # questions shown that failed
-WORDS = ("reason", "question", "gold", "answer", "evidence", "others like it", "nearest passage")
-"""Columns of running text."""
 
 STYLE = """
 :root { color-scheme: light; --line: #d9dde3; --soft: #f6f7f9; --ink: #1d2430; --dim: #5a6472; }
@@ -24,8 +18,8 @@ body { margin: 0 auto; padding: 2rem 1.5rem 5rem; max-width: 78rem; color: var(-
 h1 { font-size: 1.6rem; line-height: 1.25; margin: 0 0 .5rem; }
 h2 { font-size: 1.3rem; margin: 3rem 0 .5rem; padding-top: 1rem; border-top: 2px solid var(--ink); }
 h3 { font-size: 1rem; margin: 1.8rem 0 .4rem; }
-p.lead, p.note, figcaption { color: var(--dim); margin: .3rem 0; }
-p.note, figcaption { font-size: .85rem; }
+p.lead, p.note { color: var(--dim); margin: .3rem 0; }
+p.note { font-size: .85rem; }
 nav ul { padding: 0; list-style: none; display: flex; flex-wrap: wrap; gap: .3rem 1rem; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-size: .85rem; font-variant-numeric: tabular-nums; }
@@ -40,8 +34,6 @@ td .range { color: var(--dim); font-weight: 400; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .15rem 1rem; font-size: .85rem; margin: .5rem 0; }
 dt { color: var(--dim); }
 dd { margin: 0; overflow-wrap: anywhere; }
-figure { margin: 1.2rem 0; }
-figure svg { max-width: 100%; height: auto; }
 details { margin: .8rem 0; }
 summary { cursor: pointer; }
 """
@@ -51,31 +43,11 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
 def write_report(summary: TableSummary, folder: Path) -> list[Path]:
-    """`report.html`, and `figures.json` for the tables of the papers.
-
-    Without matplotlib the page says so in the place of its plots.
-    """
-    figures = figures_of(summary)
-    made_with = {
-        **summary.runs[0].header.made_with,
-        **{name: max(run.header.extra.get(name, 0) for run in summary.runs) for name in ("asked", "documents")},
-        "paper": "paper" in summary.runs[0].header.extra,
-        "settings": _telling(summary.runs[0].header.settings),
-    }
-    write_figures(figures, folder, made_with)
+    """`report.html` in the folder."""
     file = folder / "report.html"
     with replaced(file) as draft:
         draft.write_text(page(summary), "utf-8")
     return [file]
-
-
-def _telling(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Those that the papers set otherwise than a user's defaults, as kraq.toml spells them."""
-    return {
-        f"[{section}] {name}": settings[section][name]
-        for section, name in (("questions", "names"), ("summaries", "context"), ("summaries", "min_entities"))
-        if name in settings.get(section, {})
-    }
 
 
 def page(summary: TableSummary) -> str:
@@ -111,24 +83,12 @@ def document(heading: str, body: str) -> str:
 
 
 def _section(run: RunSummary, place: int) -> str:
-    tables = grids(run)
-    parts = [f'<section id="set-{place}">', f"<h2>{escape(run.header.dataset)}</h2>"]
-    parts.append(_definitions(facts(run)))
-    parts += [grid_table(grid) for grid in tables[:3]]
-    parts += _figures(run, place)
-    parts += [grid_table(grid) for grid in tables[3:]]
+    parts = [f'<section id="set-{place}">', f"<h2>{escape(run.header.dataset)}</h2>", _definitions(facts(run))]
+    parts += map(grid_table, grids(run))
     if (failed := failed_questions(run, FAILED)) is not None:
         parts.append(f"<details><summary>{escape(failed.title)}</summary>{grid_table(failed)}</details>")
     parts.append("</section>")
     return "\n".join(parts)
-
-
-def _figures(run: RunSummary, place: int) -> list[str]:
-    """The plots, or a line that says why there are none."""
-    try:
-        return [_figure(plot) for plot in plots(run, f"s{place}")]
-    except MissingExtraError as error:
-        return [f'<p class="note">Plots are left out. {escape(str(error))}</p>']
 
 
 def _definitions(lines: Mapping[str, str]) -> str:
@@ -165,8 +125,3 @@ def _with_range(cell: str) -> str:
     inside, _, rest = after.partition("]")
     second = f"<br>{escape(rest.strip())}" if rest.strip() else ""
     return f'{escape(before)}<span class="range">[{escape(inside)}]</span>{second}'
-
-
-def _figure(plot: Plot) -> str:
-    caption = escape(plot.caption)
-    return f'<figure role="img" aria-label="{caption}">{plot.svg}<figcaption>{caption}</figcaption></figure>'

@@ -85,7 +85,7 @@ def rows(
     pairs = pair_questions([each.question for each in examples], generated, embedder)
     for start in range(0, len(examples), _BLOCK):
         block = pairs[start : start + _BLOCK]
-        scores = scorer.score([pair.reference for pair in block], [pair.generated for pair in block]).f1.tolist()
+        scores = scorer.score([pair.reference for pair in block], [pair.generated for pair in block]).tolist()
         for example, pair, f1 in zip(examples[start:], block, scores, strict=False):
             yield ResultRow(
                 example.id,

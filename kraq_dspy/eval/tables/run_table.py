@@ -8,7 +8,7 @@ from pathlib import Path
 from kraq_dspy.errors import EvaluationError, MissingExtraError
 from kraq_dspy.eval.questions import learned_by, learned_note
 from kraq_dspy.eval.tables import asking, catalogue_search, question_quality
-from kraq_dspy.eval.tables.data import ExampleSet, load, prepared, with_model_references
+from kraq_dspy.eval.tables.data import load, prepared, with_model_references
 from kraq_dspy.eval.tables.run import Run, RunOptions
 from kraq_dspy.eval.tables.scoring import require_metric
 from kraq_dspy.eval.tables.table import EvalTable
@@ -65,7 +65,8 @@ def run_table(
     folders = []
     for name, questions in questions_of.items():
         folder = options.out / name
-        run = Run(table, questions, settings, embedder, options, progress, [*notes, *_learned(questions)])
+        learned_from = [learned_note(questions.learned)] if questions.learned else []
+        run = Run(table, questions, settings, embedder, options, progress, [*notes, *learned_from])
         if table.references == "model":
             models = run.models(settings)
             run.questions = with_model_references(questions, folder, models, progress)
@@ -73,10 +74,6 @@ def run_table(
         MEASURES[table.kind](run, folder)
         folders.append(folder)
     return folders
-
-
-def _learned(questions: ExampleSet) -> list[str]:
-    return [learned_note(questions.learned)] if questions.learned else []
 
 
 def _without_missing(table: EvalTable) -> tuple[EvalTable, list[str]]:

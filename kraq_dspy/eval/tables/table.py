@@ -1,7 +1,6 @@
 """Reads what a table compares from one TOML file (see `definitions/`)."""
 
 import itertools
-import re
 import tomllib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.eval.papers import PaperSetup, setups
+from kraq_dspy.eval.papers import PaperSetup, is_covered, setups
 
 DEFINITIONS = Path(__file__).parent / "definitions"
 
@@ -313,12 +312,3 @@ def _stated(system: System, file: str) -> System:
 def _applicable(system: System, own: Mapping[str, Any]) -> dict[str, Any]:
     """The data set's settings that the system has, but for those that an ablation sets in it."""
     return {key: value for key, value in own.items() if key in system.options and key not in system.fixed}
-
-
-def is_covered(dataset: str, name: str) -> bool:
-    """Whether what is said of the data set `name` holds for `dataset`: "hotpotqa" covers "hotpotqa-mini" too."""
-    return _plain(dataset).startswith(_plain(name))
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[^a-z0-9]", "", name.lower())

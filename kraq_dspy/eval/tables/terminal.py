@@ -7,22 +7,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from kraq_dspy.eval.tables.grids import ABOUT, Grid, facts, failed_questions, grids, paper_grids, setup_lines
+from kraq_dspy.eval.tables.grids import ABOUT, WORDS, Grid, facts, failed_questions, grids, paper_grids, setup_lines
 from kraq_dspy.eval.tables.summary import RunSummary, TableSummary
 
 FAILED = 5
 """Questions that failed, of each data set."""
-_WORDS = {
-    "reason",
-    "question",
-    "gold",
-    "answer",
-    "evidence",
-    "before",
-    "after",
-    "others like it",
-    "nearest passage",
-}  # columns of running text, which may wrap
 
 
 def print_summary(summary: TableSummary, console: Console) -> None:
@@ -42,8 +31,6 @@ def print_run(run: RunSummary, console: Console, *, brief: bool = False) -> None
     for grid in grids(run, brief=brief):
         print_grid(grid, console)
     failed = failed_questions(run, FAILED)
-    for agreement in run.header.extra.get("judge_agreement", ()):
-        console.print(Text(f"Of the judge: {agreement}.", style="dim"))
     if failed is None:
         return
     console.print(Text(failed.title, style="bold"))
@@ -72,7 +59,7 @@ def print_grid(grid: Grid, console: Console) -> None:
 def _parts(grid: Grid, width: int) -> Iterator[Grid]:
     """The grid, cut into groups of columns where the terminal is too narrow for all of them."""
     lengths = [max(map(len, column)) + 3 for column in zip(grid.headings, *grid.rows, strict=True)]
-    if _WORDS & set(grid.headings):
+    if WORDS & set(grid.headings):
         yield grid
         return
     start = 1
@@ -95,8 +82,8 @@ def _parts(grid: Grid, width: int) -> Iterator[Grid]:
 def _table(grid: Grid) -> Table:
     table = Table(title=grid.title or None, title_justify="left", title_style="bold")
     for column, heading in enumerate(grid.headings):
-        words = column == 0 or heading in _WORDS or heading in ABOUT
-        table.add_column(heading, justify="left" if words else "right", no_wrap=heading not in _WORDS)
+        words = column == 0 or heading in WORDS or heading in ABOUT
+        table.add_column(heading, justify="left" if words else "right", no_wrap=heading not in WORDS)
     for place, row in enumerate(grid.rows):
         cells = [
             Text(_plain(cell), style="bold" if (place, column) in grid.strong else "")

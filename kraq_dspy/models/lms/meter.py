@@ -5,17 +5,13 @@ A stage sets the item before it runs a program on it; every engine below looks h
 arrives, so an item that was interrupted between two calls starts with the first answer in hand.
 """
 
-import json
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import cache
-from importlib.util import find_spec
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy.errors import BudgetExceededError, ConfigError
@@ -55,7 +51,7 @@ class Limits:
 
 
 def prices_of(settings: Settings) -> dict[str, Price]:
-    """By model name, of all roles that say what theirs costs, and of models at their providers that LiteLLM knows.
+    """By model name, of all roles that say what theirs costs, and of models at their providers that DSPy knows.
 
     A price that is left out is 0.
     """
@@ -70,28 +66,18 @@ def prices_of(settings: Settings) -> dict[str, Price]:
 
 
 def listed_price(model: str) -> Price | None:
-    """What LiteLLM's list, which comes with its package, says that a model costs at its provider; in US dollars.
+    """What DSPy's table of models says that a model costs at its provider; in US dollars.
 
-    listed_price("openai/gpt-4o-mini")  # Price(prompt=0.15, completion=0.6)
+    >>> listed_price("openai/gpt-4o-mini")
+    Price(prompt=0.15, completion=0.6)
     """
-    provider, slash, name = model.partition("/")
-    if not slash or provider in ("gguf", "transformers", "hosted_vllm"):
-        return None
-    listed = _price_list().get(model) or _price_list().get(name, {})
-    if listed.get("litellm_provider") != provider or "input_cost_per_token" not in listed:
-        return None
-    return Price(1e6 * listed["input_cost_per_token"], 1e6 * listed.get("output_cost_per_token", 0.0))
+    from kraq_dspy._internal.dspy_internals import model_info  # with DSPy, for which the command line need not wait
 
-
-@cache
-def _price_list() -> dict[str, Any]:
-    """Read from its file: to import LiteLLM takes seconds."""
-    package = find_spec("litellm")
-    if package is None or package.origin is None:
-        return {}
-    file = Path(package.origin).with_name("model_prices_and_context_window_backup.json")
-    prices: dict[str, Any] = json.loads(file.read_text("utf-8")) if file.is_file() else {}
-    return prices
+    provider, _, name = model.partition("/")
+    info = model_info(provider, name) if name else {}
+    if "input_cost_per_token" not in info:
+        return None
+    return Price(1e6 * info["input_cost_per_token"], 1e6 * info.get("output_cost_per_token", 0.0))
 
 
 @dataclass(slots=True)

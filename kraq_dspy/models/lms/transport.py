@@ -27,12 +27,8 @@ NATIVE = ("hosted_vllm", "openai", "ollama", "ollama_chat", "anthropic", "gemini
 """Provider prefixes worth naming in an error; lm15 decides which are native."""
 
 
-@dataclass(frozen=True)
-class Route:
-    """How a model is reached: by a client for any event loop. `where` names the server in messages."""
-
-    where: str
-    client: Any
+Route = tuple[str, Any]
+"""How a model is reached: the name of its server for messages, and a client for any event loop."""
 
 
 def route_of(settings: RoleSettings) -> Route:
@@ -40,13 +36,16 @@ def route_of(settings: RoleSettings) -> Route:
     if len(settings.addresses) < 2:
         return route(settings)
     ways = [route(dataclasses.replace(settings, api_base=address)) for address in settings.addresses]
-    choice = ServerChoice([(way.where, way.client) for way in ways])
-    return Route(" and ".join(way.where for way in ways), SeveralServers(choice))
+    return " and ".join(where for where, _ in ways), SeveralServers(ServerChoice(ways))
 
 
 def route(settings: RoleSettings) -> Route:
     """To one server. Raises ModelError for a provider that is unknown, or that lacks its key or address."""
-    _require_bare_address(settings)
+    if "@" in (settings.api_base or "").partition("://")[2].partition("/")[0]:  # it would be told in logs and errors
+        raise ModelError(
+            f"The api_base of {settings.model!r} holds a user name or password. Leave them out, and name the "
+            "environment variable that holds the key: api_key_env."
+        )
     prefix, _, name = settings.model.partition("/")
     if prefix == "vllm":
         raise ModelError(
@@ -64,15 +63,6 @@ def route(settings: RoleSettings) -> Route:
     return _native(settings, resolution.provider)
 
 
-def _require_bare_address(settings: RoleSettings) -> None:
-    """A password in an address would be told to whoever reads a log or an error."""
-    if "@" in (settings.api_base or "").partition("://")[2].partition("/")[0]:
-        raise ModelError(
-            f"The api_base of {settings.model!r} holds a user name or password. Leave them out, and name the "
-            "environment variable that holds the key: api_key_env."
-        )
-
-
 def _native(settings: RoleSettings, provider: str) -> Route:
     key = _native_key(settings, provider)
     url = settings.api_base
@@ -88,7 +78,7 @@ def _native(settings: RoleSettings, provider: str) -> Route:
         )
         return BoundedEngine(config)
 
-    return Route(limits.where, PooledAsync(make))
+    return limits.where, PooledAsync(make)
 
 
 def _native_key(settings: RoleSettings, provider: str) -> str | None:
@@ -134,7 +124,7 @@ def _litellm(settings: RoleSettings) -> Route:
             raise ModelError(
                 f"{settings.model!r} needs an API key: set the environment variable {' and '.join(missing)}."
             )
-    return Route(settings.api_base or prefix, PooledAsync(lambda: AsyncLiteLLMEngine(**options)))
+    return settings.api_base or prefix, PooledAsync(lambda: AsyncLiteLLMEngine(**options))
 
 
 def _unknown(model: str, providers: Any) -> str:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 
 from kraq_dspy.asset.store.catalogue import CATALOGUE, Catalogue
 from kraq_dspy.build.index.build import build_index
@@ -53,30 +52,22 @@ def as_json(capsys: pytest.CaptureFixture[str], *words: str | Path | int, code: 
 def test_an_entry_is_added_with_its_source_and_another_answer_is_refused(
     index: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    entry = as_json(capsys, "add", index, WHO, "Lord Byron.", "--source", "byron", "--by", "ann")
-    assert (entry["number"], entry["status"], entry["origin"], entry["changed_by"]) == (1, "approved", "person", "ann")
+    entry = as_json(capsys, "add", index, WHO, "Lord Byron.", "--source", "byron")
+    assert (entry["number"], entry["status"], entry["origin"]) == (1, "approved", "person")
     [source] = entry["sources"]
     assert source["document_id"] == "byron"
     assert len(source["content_hash"]) == 32
     with pytest.raises(CatalogueConflictError, match="Entry 1 answers this question already"):
         kraq(capsys, "catalogue", "add", index, "who wrote don juan", "Keats.")
-    replaced = as_json(capsys, "add", index, WHO, "George Byron.", "--replace", "--pending", "--by", "bob")
+    replaced = as_json(capsys, "add", index, WHO, "George Byron.", "--replace", "--pending")
     assert (replaced["number"], replaced["version"], replaced["status"]) == (1, 2, "pending")
     with pytest.raises(CatalogueError, match="answer is empty"):
         kraq(capsys, "catalogue", "add", index, "Who?", " ")
-    history = as_json(capsys, "show", index, 1)["history"]
-    assert [(change["action"], change["entry"]["answer"]) for change in history] == [
-        ("added", "Lord Byron."),
-        ("replaced", "George Byron."),
-    ]
-    assert "George Byron." in kraq(capsys, "catalogue", "show", index, 1)
 
 
 def test_neither_looking_nor_a_mistake_makes_a_catalogue(index: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert as_json(capsys, "list", index) == []
     assert "empty" in kraq(capsys, "catalogue", "list", index)
-    with pytest.raises(CatalogueError, match="no entry 3"):
-        kraq(capsys, "catalogue", "show", index, 3)
     with pytest.raises(UnknownRecordError, match="no document 'shelley'"):
         kraq(capsys, "catalogue", "add", index, "Who?", "He.", "--source", "shelley")
     with pytest.raises(CatalogueError, match="no catalogue yet"):
@@ -98,7 +89,6 @@ def test_entries_are_listed_by_status_approved_and_removed(index: Path, capsys: 
         "removed": [1],
         "left": {"pending": 0, "approved": 2, "stale": 0},
     }
-    assert as_json(capsys, "show", index, 1)["removed"] is True
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
@@ -112,8 +102,6 @@ def test_an_export_imports_back_unchanged_here_and_elsewhere(
     here = as_json(capsys, "import", index, file)
     assert (here["entries"]["unchanged"], here["refused"], here["stale"]) == ([1, 2], [], [])
     assert as_json(capsys, "import", other, file)["entries"]["added"] == [1, 2]
-    if form == "jsonl":
-        assert kraq(capsys, "catalogue", "export", other, "-") == file.read_text("utf-8")
 
 
 def test_an_import_keeps_what_is_good_and_says_what_is_not(
@@ -141,12 +129,6 @@ def test_an_import_keeps_what_is_good_and_says_what_is_not(
 def test_wrong_use_of_files_is_an_error(index: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(ConfigError, match=r"\.csv or \.jsonl"):
         kraq(capsys, "catalogue", "export", index, tmp_path / "entries.xlsx")
-    with pytest.raises(ConfigError, match="standard output"):
-        kraq(capsys, "catalogue", "export", index, "-", "--json")
-    with pytest.raises(CatalogueError, match="cannot be written"):
-        kraq(capsys, "catalogue", "export", index, tmp_path / "nowhere" / "entries.csv")
-    with pytest.raises(typer.BadParameter):
-        kraq(capsys, "catalogue", "list", index, "--status", "good")
 
 
 def test_status_and_check_say_what_waits(built: Path, index: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -96,7 +96,7 @@ def test_an_index_of_another_corpus_is_not_overwritten_by_default(kraq: WarmShel
 
 def test_questions_of_a_level_or_a_source_that_is_not_there_are_refused(kraq: WarmShell, index: Path) -> None:
     assert "the deepest level with questions here" in kraq("questions", index, "--level", "99").stderr
-    assert "there are: kraq, random" in kraq("questions", index, "--source", "foo").stderr
+    assert "'kraq', 'random'" in kraq("questions", index, "--source", "foo").stderr
 
 
 def test_an_export_to_where_nothing_can_be_written_is_a_message(kraq: WarmShell, index: Path, tmp_path: Path) -> None:

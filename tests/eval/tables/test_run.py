@@ -9,8 +9,7 @@ import pytest
 
 from kraq_dspy.errors import ConfigError, EvaluationError, ModelError
 from kraq_dspy.eval.datasets import Dataset, Example, save_local
-from kraq_dspy.eval.rows import ResultRow, RowWriter, RunHeader, read_rows, read_run
-from kraq_dspy.eval.tables.run import forget_failed
+from kraq_dspy.eval.rows import ResultRow, RowWriter, RunHeader, forget_failed, read_rows, read_run
 from kraq_dspy.eval.tables.table import EvalTable, System
 from kraq_dspy.ports import SilentProgress
 from kraq_dspy.records import Document

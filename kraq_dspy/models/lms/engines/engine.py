@@ -14,42 +14,42 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
-from dspy.lm15 import LM15Error, Request, Response, response_to_events
+from dspy.lm15 import RETRYABLE_ERRORS, LM15Error, Request, Response, response_to_events
 
 from kraq_dspy._internal.both_ways import each, is_blocking, parts_of, result_of, run
 from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy._internal.dspy_internals import StreamAccumulator, request_to_dict, response_from_dict, response_to_dict
-from kraq_dspy.models.lms.envelope import WholeCharacters, opened
+from kraq_dspy.models.lms.envelope import opened
 from kraq_dspy.models.lms.from_threads import FromThreads
 from kraq_dspy.models.lms.local_models import GGUF, TRANSFORMERS
 from kraq_dspy.models.lms.meter import Call, Item, Meter, current_item
-from kraq_dspy.models.lms.retry import Backoff, ServerHealth, clearer, unreachable, wait_after
+from kraq_dspy.models.lms.retry import Backoff, Pace, ServerHealth, clearer, unreachable
 from kraq_dspy.models.lms.transport import route_of
 from kraq_dspy.records import Usage
 from kraq_dspy.settings import EMBEDDED, RoleSettings
 
 logger = logging.getLogger(__name__)
 
+LOOK_S = 0.25  # seconds between two looks whether an answer is late
+CALLS = 3  # for one answer, at most
 SUPPORTED_PARAMS = frozenset({"temperature", "max_tokens", "top_p", "stop", "seed", "logprobs", "top_logprobs"})
-
-
-class Inner(Protocol):
-    """One attempt at one request. Raises lm15 errors."""
-
-    def complete(self, request: Request) -> Response: ...
 
 
 class CallLedger:
     """What the sync and the async engine of one model share: its settings, its server's health and the meter."""
 
-    def __init__(self, settings: RoleSettings, where: str, meter: Meter, backoff: Backoff | None = None) -> None:
+    def __init__(
+        self, settings: RoleSettings, where: str, meter: Meter, backoff: Backoff | None = None, pace: Pace | None = None
+    ) -> None:
+        """With a `pace`, calls that hang are given up by it; a model in this process has none."""
         self.settings = settings
         self.where = where
         self.meter = meter
         self.backoff = backoff or Backoff(retries=settings.retries)
         self.health = ServerHealth(where)
+        self.pace = pace
 
     def open(self, request: Request) -> "_JournalledCall":
         """The request as an entry of the item at work, with the answer if the item's journal has it."""
@@ -87,7 +87,8 @@ class CallLedger:
 
     def wait_after(self, error: LM15Error, attempt: int) -> float:
         """Seconds until the next attempt. Raises the error, clearer, when there is none."""
-        wait = wait_after(error, attempt, self.backoff)
+        worth_it = isinstance(error, RETRYABLE_ERRORS)
+        wait = self.backoff.wait(attempt, error.retry_after) if worth_it else None
         if unreachable(error):
             self.health.failed(str(error) or type(error).__name__, giving_up=wait is None)
         else:
@@ -143,9 +144,9 @@ class _JournallingEngine(SharedByCopies):
                 yield event
             return
         with self.ledger.paying(entry, request) as call:
-            written, whole = StreamAccumulator(request), WholeCharacters()
+            written = StreamAccumulator(request)
             async for event in self._asked(request, streamed=True):
-                written.push(event := whole.of(_named(event, request)))
+                written.push(event := _named(event, request))
                 if event.type == "end":
                     self.ledger.settle(entry, call, request, written.response())
                 yield event
@@ -182,7 +183,29 @@ class _JournallingEngine(SharedByCopies):
                 async for event in parts_of(self.inner.stream(request)):
                     yield event
             else:
-                yield await result_of(self.inner.complete(request))
+                yield await self._answer(request)
+
+    async def _answer(self, request: Request) -> Response:
+        """The response. Of a task that asks a server, a call that takes far longer than nearly all others do is given
+        up for another one, twice at most."""
+        pace, calls = self.ledger.pace, 0
+        if pace is None or await is_blocking():
+            response: Response = await result_of(self.inner.complete(request))
+            return response
+        while True:
+            started, calls = time.monotonic(), calls + 1
+            call = asyncio.ensure_future(self.inner.complete(request))
+            try:
+                while not call.done() and (calls == CALLS or not pace.is_late(time.monotonic() - started)):
+                    await asyncio.wait([call], timeout=LOOK_S)
+                if call.done():
+                    response = call.result()
+                    pace.took(time.monotonic() - started)
+                    return response
+            finally:
+                call.cancel()
+                await asyncio.gather(call, return_exceptions=True)
+            self.ledger.meter.count_retry()
 
 
 class Engine(_JournallingEngine):
@@ -232,7 +255,7 @@ class AsyncEngine(_JournallingEngine):
 class InThread:
     """A sync engine for async callers: the event loop goes on while it works."""
 
-    def __init__(self, inner: Inner) -> None:
+    def __init__(self, inner: Any) -> None:
         self.inner = inner
 
     async def complete(self, request: Request) -> Response:
@@ -247,7 +270,7 @@ def engines(
     backoff: Backoff | None = None,
 ) -> tuple[Engine, AsyncEngine]:
     """The pair for a model. Raises ModelError (see `transport.route_of`)."""
-    where = "this process"
+    where, pace = "this process", None
     inner: Any
     awaited: Any
     if settings.model == EMBEDDED:
@@ -266,9 +289,10 @@ def engines(
         awaited = llama_engine(settings)
         inner = FromThreads(awaited)
     else:
-        way = route_of(settings)
-        where, inner, awaited = way.where, FromThreads(way.client), way.client
-    ledger = CallLedger(settings, where, meter or Meter(), backoff)
+        where, awaited = route_of(settings)
+        inner = FromThreads(awaited)
+        pace = Pace()
+    ledger = CallLedger(settings, where, meter or Meter(), backoff, pace)
     return Engine(inner, ledger), AsyncEngine(awaited, ledger)
 
 

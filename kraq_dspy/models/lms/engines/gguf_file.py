@@ -31,14 +31,6 @@ class GGUFHeader:
     def architecture(self) -> str:
         return str(self.values.get("general.architecture", ""))
 
-    @property
-    def is_adapter(self) -> bool:
-        return self.values.get("general.type") == "adapter"
-
-    @property
-    def has_chat_template(self) -> bool:
-        return bool(self.values.get("tokenizer.chat_template"))
-
     def number(self, name: str) -> int:
         """A whole number that the file says about its architecture, such as "block_count"; 0 where it does not."""
         value = self.values.get(f"{self.architecture}.{name}")
@@ -122,7 +114,7 @@ def lora_file(place: str, base: GGUFHeader) -> Path:
     """
     path = Path(place)
     if path.is_file():
-        if not read_gguf(path).is_adapter:
+        if read_gguf(path).values.get("general.type") != "adapter":
             raise ModelError(f"{place!r} is a whole model; expected a LoRA adapter.")
         return path
     kept = models_folder().parent / "adapters" / f"{weights_hash(path)}-{base.architecture}.gguf"

@@ -190,11 +190,11 @@ def shared_model(file: Path, context: int | None, slots: int | None, threads: in
 
 def _chat_model(file: Path) -> GGUFHeader:
     header = read_gguf(file)
-    if header.is_adapter:
+    if header.values.get("general.type") == "adapter":
         raise ModelError(f"{str(file)!r} is a LoRA adapter: name it as adapter beside the model that it was made for.")
     if "tokenizer.ggml.tokens" not in header.arrays:
         raise ModelError(f"{str(file)!r} holds no language model (architecture {header.architecture!r}).")
-    if not header.has_chat_template:
+    if not header.values.get("tokenizer.chat_template"):
         raise ModelError(
             f"{str(file)!r} has no chat template: it is a base model, which continues text and does not answer. Take "
             "the file of the tuned model (its name usually ends in -Instruct or -Chat), or "

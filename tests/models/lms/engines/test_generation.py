@@ -1,7 +1,6 @@
 """A random model says nothing sensible, but under a schema what it says has the schema's form."""
 
 import json
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal
 
@@ -28,11 +27,9 @@ class Rating(dspy.Signature):
 
 
 @pytest.fixture(scope="module")
-def engine(tiny_models: TinyModels, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TransformersEngine]:
+def engine(tiny_models: TinyModels, tmp_path_factory: pytest.TempPathFactory) -> TransformersEngine:
     folder = tiny_models.llama(tmp_path_factory.mktemp("tiny-llama"), context=1024)
-    engine = TransformersEngine(folder, max_tokens=40, gather_ms=50)
-    yield engine
-    engine.close()
+    return TransformersEngine(folder, max_tokens=40, gather_ms=50)
 
 
 def held(fields: dict[str, Any]) -> dict[str, Any]:

@@ -48,7 +48,7 @@ def written(tmp_path: Path, content: bytes) -> Path:
 
 def test_the_header_tells_architecture_context_and_template(tmp_path: Path) -> None:
     header = read_gguf(written(tmp_path, gguf(LLAMA)))
-    assert (header.architecture, header.number("context_length"), header.has_chat_template) == ("llama", 8192, True)
+    assert (header.architecture, header.number("context_length"), header.number("absent")) == ("llama", 8192, 0)
     assert header.arrays == {"tokenizer.ggml.tokens"}
 
 
