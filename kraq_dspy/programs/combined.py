@@ -68,10 +68,7 @@ class CombinedRetrieveRAG(SavableModule):
         await clock.begin("answer", "answering")
         reply = await call(self.answer, question=question, passages=[hit.chunk.passage for hit in combined.hits])
         return prediction(
-            reply,
-            hits=combined.hits,
-            auxiliary_questions=combined.auxiliary_questions,
-            timings=clock.timings(),
+            reply, hits=combined.hits, auxiliary_questions=combined.auxiliary_questions, timings=clock.timings()
         )
 
     forward = blocking(aforward)

@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import Any, ClassVar, Literal, Protocol
 
 import dspy
@@ -60,10 +59,6 @@ class QARAGOptions:
     variant: Literal["v", "type1", "type2"] = option(
         "type2", "v (no plug-ins), type1 (both), type2 (and the answer is judged)."
     )
-
-    @property
-    def has_plug_ins(self) -> bool:
-        return self.variant != "v"
 
 
 class QARAG(SavableModule):
@@ -181,7 +176,7 @@ QA_RAG = ProgramSpec(
     "QARAG",
     QARAGOptions,
     prepared=("qa-pairs",),
-    needs_prepared=attrgetter("has_plug_ins"),
+    needs_prepared=lambda options: options.variant != "v",
     keys=("sub_questions", "pairs", "n_looked_up", "n_made", "n_failed", "response", "valid"),
     source="QA-RAG paper, listings 6 to 9",
 )

@@ -80,13 +80,7 @@ class GraphGlobalSearch(SavableModule):
         reply = dspy.Prediction(answer=UNKNOWN)
         if shown:
             reply = await call(self.answer, question=question, points=shown)
-        return prediction(
-            reply,
-            hits=hits,
-            points=points,
-            n_batches=len(batches),
-            timings=clock.timings(),
-        )
+        return prediction(reply, hits=hits, points=points, n_batches=len(batches), timings=clock.timings())
 
     forward = blocking(aforward)
 

@@ -37,12 +37,7 @@ class NaiveGraphRAG(SavableModule):
         account = told.account.strip()
         await clock.begin("answer", "answering")
         reply = await call(self.answer, question=question, passages=[account] if account else [])
-        return prediction(
-            reply,
-            hits=list(context.hits),
-            account=account,
-            timings=clock.timings(),
-        )
+        return prediction(reply, hits=list(context.hits), account=account, timings=clock.timings())
 
     forward = blocking(aforward)
 

@@ -157,10 +157,7 @@ def make_dense(space: Space, options: NoOptions) -> DenseRetriever:
 
 
 DENSE = RetrieverSpec(
-    "dense",
-    "Passages with the nearest embeddings: the papers' baseline.",
-    make_dense,
-    "DenseRetriever",
+    "dense", "Passages with the nearest embeddings: the papers' baseline.", make_dense, "DenseRetriever"
 )
 
 
@@ -168,12 +165,7 @@ def make_bm25(space: Space, options: NoOptions) -> BM25Retriever:
     return BM25Retriever(space.index, space.index.chunk_vectors)
 
 
-BM25 = RetrieverSpec(
-    "bm25",
-    "Exact names and terms, without an encoder.",
-    make_bm25,
-    "BM25Retriever",
-)
+BM25 = RetrieverSpec("bm25", "Exact names and terms, without an encoder.", make_bm25, "BM25Retriever")
 
 
 def make_hybrid(space: Space, options: HybridOptions) -> HybridRetriever:

@@ -88,11 +88,6 @@ class RetrieverSpec:
         return f"{self.name}:{self.argument.upper()}" if self.argument else self.name
 
 
-def wall_and_stages(prediction: dspy.Prediction) -> Mapping[str, float]:
-    """Seconds by stage with "wall", from a prediction's `timings`; empty for a program that measures nothing."""
-    return dict(prediction.get("timings") or {})
-
-
 @dataclass(frozen=True)
 class ProgramSpec:
     """A program, declared once. `make(space, part, options)` makes it from an opened index.
@@ -126,7 +121,7 @@ class ProgramSpec:
     calls: Callable[[Any], int] | None = None
     settings: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
-    seconds: Callable[[dspy.Prediction], Mapping[str, float]] = wall_and_stages
+    seconds: Callable[[dspy.Prediction], Mapping[str, float]] = lambda prediction: dict(prediction.get("timings") or {})
     measured: Mapping[str, Any] = field(default_factory=dict)
     paper_retriever: str = "dense"
     source: str = ""

@@ -1,10 +1,10 @@
 """Drafts several answers from different evidence, of which a verifier chooses one (Wang et al., 2024)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from operator import attrgetter
 from time import perf_counter
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import dspy
 
@@ -62,12 +62,8 @@ class SpeculativeOptions:
 
     @property
     def sizes(self) -> SpeculativePreset:
-        base = SPECULATIVE_PRESETS[self.preset or "triviaqa"]
-        return SpeculativePreset(
-            n=base.n if self.n is None else self.n,
-            k=base.k if self.k is None else self.k,
-            m=base.m if self.m is None else self.m,
-        )
+        own = {name: size for name in ("n", "k", "m") if (size := getattr(self, name)) is not None}
+        return replace(SPECULATIVE_PRESETS[self.preset or "triviaqa"], **own)
 
 
 @dataclass(frozen=True)
@@ -99,16 +95,15 @@ class StageSeconds:
     proxy: float = 0.0
     lookup: float = 0.0
     embed: float = 0.0
-    parallel_model: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        total = self.retrieve + self.embed_and_cluster + self.draft_max + self.verify_max + self.select
-        object.__setattr__(self, "parallel_model", total)
 
     @property
     def embed_and_cluster(self) -> float:
         """T_embed-cluster of the KRAQ thesis, 5.2.3: vectors by either way, clusters and subsets."""
         return self.proxy + self.lookup + self.embed + self.cluster
+
+    @property
+    def parallel_model(self) -> float:
+        return self.retrieve + self.embed_and_cluster + self.draft_max + self.verify_max + self.select
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +116,7 @@ class SeenPassages:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class _Evidence:
+class _Evidence(NamedTuple):
     hits: tuple[Hit, ...]
     clusters: tuple[int, ...]
     subsets: tuple[tuple[int, ...], ...]
@@ -279,10 +273,7 @@ def twice_the_drafts(options: SpeculativeOptions) -> int:
 
 
 def stage_seconds(prediction: dspy.Prediction) -> dict[str, float]:
-    """Of `StageSeconds`, without the papers' model, which reports make of the stages themselves."""
-    seconds: dict[str, Any] = asdict(prediction.timings)
-    del seconds["parallel_model"]
-    return seconds
+    return asdict(prediction.timings)
 
 
 DRAFTED = (
