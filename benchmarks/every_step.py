@@ -117,7 +117,6 @@ def steps(options: Any, questions: Sequence[Row]) -> list[tuple[str, Callable[[]
         words += [[*ask, "--program", "traditional", "--retriever", retriever] for retriever in REWRITING]
         words += [[*ask, "--program", "qa-rag", "-P", f"variant={variant}"] for variant in VARIANTS]
     words += [
-        ["catalogue", "answer", "docs.kraq", *model, *many],
         ["optimize", "answering", "--dev", "questions.jsonl", "--index", "docs.kraq", "--out", "answering.json",
          "--demos", "1", "--candidates", "2", "--force", *model],
         ["pairs", "--dataset", "musique", "--limit", str(2 * options.questions), "--out", "pairs.jsonl", *model],

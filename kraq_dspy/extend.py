@@ -32,6 +32,7 @@ from kraq_dspy.ports import QuestionFinder as QuestionFinder
 from kraq_dspy.ports import Reranker as Reranker
 from kraq_dspy.ports import Retriever as Retriever
 from kraq_dspy.ports import RetrieverLike as RetrieverLike
+from kraq_dspy.ports import SentenceVectors as SentenceVectors
 from kraq_dspy.ports import Summariser as Summariser
 from kraq_dspy.ports import VectorStore as VectorStore
 from kraq_dspy.programs.retrievers.adapted import as_retriever as as_retriever

@@ -1,7 +1,7 @@
 """Declares the seams: what the programs need of encoders, stores and retrievers, and nothing more."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,6 +52,15 @@ class PrecomputedVectors(Protocol):
 
     def lookup(self, question_id: str, chunk_ids: Sequence[str]) -> tuple[Vectors, NDArray[np.bool_]]:
         """float32 `[n_chunks, dimension]`, rows L2-normalised, and which were found; the others are zero."""
+
+
+@runtime_checkable
+class SentenceVectors(Protocol):
+    """Holds the vectors of passages' sentences, from which E(d|q) of any question is computed."""
+
+    def seen_from(self, question: str, chunks: Sequence[Chunk]) -> tuple[Vectors, NDArray[np.bool_]]:
+        """float32 `[n_chunks, dimension]`, rows L2-normalised, and of which the sentences were stored; those of the
+        others are read now."""
 
 
 class VectorSearch(Protocol):

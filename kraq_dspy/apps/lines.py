@@ -66,7 +66,9 @@ def speculation(answer: "dspy.Prediction") -> Iterator[Text]:
 
 def _proxy(answer: "dspy.Prediction") -> Text:
     if answer.proxy is None:
-        return Text("no stored question; passages embedded online")
+        return Text(
+            f"seen from the question itself: {answer.n_looked_up} looked up, {answer.n_embedded} embedded online"
+        )
     similarity = f"{answer.proxy_similarity:.2f}"
     if not answer.proxy_used:
         return Text(f"nearest question at {similarity} not used; passages embedded online")

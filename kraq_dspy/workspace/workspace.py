@@ -24,7 +24,7 @@ from kraq_dspy.asset.store.sync import TextVectors
 from kraq_dspy.build.catalogue.review import evidence_for
 from kraq_dspy.build.prepare.calibrate import proxy_threshold
 from kraq_dspy.build.prepare.graph import IndexGraph, entity_vectors, report_vectors, sentence_vectors
-from kraq_dspy.build.prepare.instructed import open_precomputed
+from kraq_dspy.build.prepare.instructed import StoredSentences, open_precomputed
 from kraq_dspy.build.prepare.k2rag import SummarisedCorpus, open_summarised, shortener
 from kraq_dspy.build.prepare.qa_pairs import StoredPairs
 from kraq_dspy.build.prepare.raptor import open_tree
@@ -204,7 +204,7 @@ class Workspace:
         """The encoder of the section [instructed]: passages as seen from a question."""
         return load_instructed_embedder(self.models.settings.instructed)
 
-    def precomputed(self) -> InstructedStore:
+    def precomputed(self) -> InstructedStore | StoredSentences:
         """What `kraq precompute DIR` stored. Raises IndexStateError where it was not run."""
         return open_precomputed(self.index, self.instructed_embedder)
 

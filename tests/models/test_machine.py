@@ -15,7 +15,7 @@ from kraq_dspy.settings import EncoderSettings
 
 
 def test_free_cores_are_at_least_one_and_at_most_the_usable_ones() -> None:
-    assert 1 <= free_cores(0.02) <= usable_cores() <= (os.cpu_count() or 1)
+    assert 1 <= free_cores() <= usable_cores() <= (os.cpu_count() or 1)
 
 
 def torch_with(*, cuda: bool = False, mps: bool = False) -> SimpleNamespace:

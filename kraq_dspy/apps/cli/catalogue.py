@@ -279,44 +279,6 @@ def synthesize(
         note(f"what failed, and why: {command('status', index_dir)}; run it again to try once more.")
 
 
-def answer(
-    index_dir: IndexDir,
-    calls: Calls,
-    limits: Limits,
-    status: Annotated[Literal["pending", "stale"], typer.Option(help="Which entries.")] = "pending",
-    failure: Annotated[
-        str, typer.Option(metavar="CLASS", help="Only what programs failed at in this way, as `list` counts them.")
-    ] = "",
-    limit: Annotated[int | None, typer.Option(min=1, help="At most N entries.")] = None,
-    retriever: Annotated[str | None, typer.Option(help="What finds passages where none were noted.")] = None,
-    approve: Approve = False,
-    json: Json = False,
-) -> None:
-    """Let a model answer what waits without an answer: that of the role teacher in kraq.toml, else of the answerer.
-
-    The answers wait for approval: `kraq explore DIR --edit` shows them with their evidence.
-    """
-    from kraq_dspy.build.catalogue.review import ReviewFilter, answer_with_model
-    from kraq_dspy.programs.qa_search.failures import CLASSES
-
-    if failure not in ("", *CLASSES):
-        raise ConfigError(f"There is no class {failure!r} of failures; there are: {', '.join(CLASSES)}.")
-    which = ReviewFilter(status, limit, failure)
-    with (
-        opened(index_dir, calls, limits) as space,
-        opened_catalogue(index_dir, make=False) as (_, entries),
-        Bars(space.models.settings, quiet=json) as bars,
-    ):
-        report = answer_with_model(
-            space.index, entries, space.models, lambda: space.retriever(retriever),
-            which, approve=approve, progress=bars,
-        )  # fmt: skip
-    if json:
-        print_json(report)
-    else:
-        show_answering(report.model, report, label="entry {}: ")
-
-
 @contextmanager
 def opened_catalogue(index_dir: Path, *, make: bool = True) -> "Iterator[tuple[Index, Catalogue]]":
     """The index's records and its catalogue to change; a new one where there is none, unless `make` is false."""

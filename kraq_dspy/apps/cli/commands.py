@@ -16,7 +16,7 @@ from typer.models import OptionInfo
 from kraq_dspy.apps.cli.ask import ask
 from kraq_dspy.apps.cli.asked import asked
 from kraq_dspy.apps.cli.catalogue import add as catalogue_add
-from kraq_dspy.apps.cli.catalogue import answer, approve, import_, list_, seed, synthesize
+from kraq_dspy.apps.cli.catalogue import approve, import_, list_, seed, synthesize
 from kraq_dspy.apps.cli.catalogue import export as catalogue_export
 from kraq_dspy.apps.cli.catalogue import remove as catalogue_remove
 from kraq_dspy.apps.cli.change import add, check, remove, resume, update
@@ -85,7 +85,7 @@ kraq eval TABLE.toml: a table of your own, written like those in kraq_dspy/eval/
 """
 
 CATALOGUE = (
-    catalogue_add, list_, approve, catalogue_remove, import_, catalogue_export, answer, seed,
+    catalogue_add, list_, approve, catalogue_remove, import_, catalogue_export, seed,
     synthesize,
 )  # fmt: skip
 

@@ -20,7 +20,7 @@ from kraq_dspy._internal.options import Word as Word
 from kraq_dspy._internal.options import option as option
 from kraq_dspy._internal.options import options_of as options_of
 from kraq_dspy.errors import ConfigError, did_you_mean
-from kraq_dspy.ports import Embedder, PrecomputedVectors, QuestionFinder, Retriever
+from kraq_dspy.ports import Embedder, PrecomputedVectors, QuestionFinder, Retriever, SentenceVectors
 
 
 class Space(Protocol):
@@ -45,7 +45,7 @@ class Space(Protocol):
     answers: Any
     instructed_embedder: Any
 
-    def precomputed(self) -> PrecomputedVectors: ...
+    def precomputed(self) -> PrecomputedVectors | SentenceVectors: ...
 
     def proxy_threshold(self) -> float: ...
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kraq_dspy.asset.store.catalogue import CATALOGUE, Catalogue
+from kraq_dspy.asset.store.catalogue import CATALOGUE
 from kraq_dspy.build.index.build import build_index
 from kraq_dspy.errors import CatalogueConflictError, CatalogueError, ConfigError, UnknownRecordError
 from kraq_dspy.records import Document
@@ -169,29 +169,6 @@ def test_starters_that_were_prepared_are_answered_at_once_with_their_passages_un
         assert "prepared in the catalogue: entry 1" in shown
         assert f"{entry['evidence'][0]['document_id']}" in shown
         assert "prepared in" not in kraq(capsys, "ask", built, entry["question"], "-p", "combined")
-    finally:
-        forget_catalogue(built)
-
-
-def test_what_a_program_failed_at_is_answered_by_a_model_and_waits(
-    built: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    try:
-        catalogue = Catalogue(built / CATALOGUE)
-        catalogue.collect(WHO, "I do not know", [])
-        catalogue.collect("Xylophone zebra?", "I do not know", [], "nothing found")
-        catalogue.close()
-        assert "programs failed: 1 nothing found" in kraq(capsys, "catalogue", "list", built)
-        with pytest.raises(ConfigError, match="no class 'lost' of failures"):
-            kraq(capsys, "catalogue", "answer", built, "--failure", "lost")
-        report = as_json(capsys, "answer", built)
-        assert (report["model"], report["asked"], report["answered"], report["unanswered"]) == ("embedded", 2, 1, 1)
-        known, unknown = as_json(capsys, "list", built)
-        assert (known["status"], "Byron" in known["answer"], known["changed_by"]) == ("pending", True, "embedded")
-        assert "byron" in {source["document_id"] for source in known["sources"]}
-        assert (unknown["answer"], unknown["sources"]) == ("", [])
-        shown = kraq(capsys, "catalogue", "answer", built, "--approve", "--limit", 1)
-        assert "unanswered 1" in " ".join(shown.split())
     finally:
         forget_catalogue(built)
 
