@@ -24,7 +24,7 @@ from kraq_dspy.programs.qa_search.failures import failure_of
 from kraq_dspy.programs.qa_search.near_miss import contradiction
 from kraq_dspy.programs.shared.spec import ProgramSpec, Space, option
 from kraq_dspy.programs.shared.state import SavableModule
-from kraq_dspy.programs.shared.steps import prediction
+from kraq_dspy.programs.shared.steps import prediction as prediction_of
 from kraq_dspy.records import AnswerEvidence, CatalogueEntry, Hit
 from kraq_dspy.signatures import ConfirmSameQuestion, FindSameQuestion
 
@@ -177,7 +177,11 @@ class QASearch(SavableModule):
             await call(self._note, question, None, search, error)
             raise
         await call(self._note, question, prediction, search)
-        return _miss(prediction, search, perf_counter() - started)
+        merged = prediction_of(prediction, source="program", entry=None, search=search)
+        inner = prediction.get("timings")
+        if inner is None or isinstance(inner, Mapping):
+            merged.timings = {**(inner or {}), "catalogue": search.seconds, "wall": perf_counter() - started}
+        return merged
 
     forward = blocking(aforward)
 
@@ -309,15 +313,6 @@ async def _reply(step: dspy.Module, **inputs: Any) -> "dspy.Prediction | Excepti
     except CALL_ERRORS as error:
         log_failure(logger, "A look into the catalogue failed", error)
         return error
-
-
-def _miss(answered: dspy.Prediction, search: CatalogueSearch, wall: float) -> dspy.Prediction:
-    """The program's prediction, with what came before it."""
-    merged = prediction(answered, source="program", entry=None, search=search)
-    inner = answered.get("timings")
-    if inner is None or isinstance(inner, Mapping):
-        merged.timings = {**(inner or {}), "catalogue": search.seconds, "wall": wall}
-    return merged
 
 
 def make_qa_search(space: Space, program: dspy.Module, options: QASearchOptions) -> QASearch:
