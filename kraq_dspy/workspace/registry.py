@@ -75,7 +75,7 @@ class Registry(Generic[Spec]):
         others: dict[str, EntryPoint] = {}
         for entry in sorted(entry_points(group=self.group), key=lambda entry: entry.name):
             if entry.name in self.own or entry.value != others.setdefault(entry.name, entry).value:
-                logger.warning("The %s %r of %s is left out: the name is taken.", self.what, entry.name, entry.value)
+                logger.warning("The %s %r of %r is left out: the name is taken.", self.what, entry.name, entry.value)
         return others
 
     def _loaded(self, entry: EntryPoint) -> Spec:
