@@ -33,12 +33,6 @@ def candidates(settings: Settings) -> int:
 
 
 def is_small(model: str) -> bool:
-    """Whether its name says that it has fewer than `SMALL` parameters."""
-    size = parameters(model)
-    return size is not None and size < SMALL
-
-
-def parameters(model: str) -> float | None:
-    """The number of parameters that a model's name says ("gguf/qwen2.5-coder-0.5b.gguf": 5e8); None if it says none."""
+    """Whether its name says that it has fewer than `SMALL` parameters ("gguf/qwen2.5-coder-0.5b.gguf": 5e8)."""
     sizes = _SIZE.findall(model.rpartition("/")[2])
-    return float(sizes[-1][0]) * _TIMES[sizes[-1][1].lower()] if sizes else None
+    return bool(sizes) and float(sizes[-1][0]) * _TIMES[sizes[-1][1].lower()] < SMALL

@@ -122,11 +122,9 @@ def bare_name(name: str) -> str:
     ('Mira Tolan', '"Heroes" (song)')
     """
     name = name.strip()
-    for pair in QUOTES:
-        before, after = pair[0], pair[1]
-        inside = name[len(before) : len(name) - len(after)]
-        if len(inside) > 1 and name == before + inside + after and before not in inside and after not in inside:
-            return inside.strip()
+    inside = name[1:-1]
+    if len(inside) > 1 and name[0] + name[-1] in QUOTES and name[0] not in inside and name[-1] not in inside:
+        return inside.strip()
     return name
 
 
