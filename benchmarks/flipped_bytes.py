@@ -245,7 +245,7 @@ def attacks(path: Path, n_bytes: int) -> Iterator[tuple[str, Attack, int]]:
     for table in ("documents", "chunks", "entities", "relationships", "claims", "summaries", "questions"):
         for seed in range(n_bytes):
             yield "a letter of a record, sums of files made anew", changing_a_letter(table), seed
-    for name in [name for name in names if "vectors" in name.parts or name.name in ("passages.graph", "mentions.rows")]:
+    for name in [name for name in names if "vectors" in name.parts or name.name == "passages.graph"]:
         if name.is_relative_to(state):
             for seed in range(n_bytes):
                 yield "lengths in the head of a file", lying_about_lengths(name), seed
@@ -258,7 +258,6 @@ def attacks(path: Path, n_bytes: int) -> Iterator[tuple[str, Attack, int]]:
     for name in names:
         if name.name != CATALOGUE:  # an index without one is whole
             yield "a file is lost", losing(name), 0
-    yield "a file is lost", losing(state / "in-use"), 0
 
 
 def main() -> None:

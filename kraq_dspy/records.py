@@ -189,7 +189,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """Why two names became one entity. `method` is "normalised", "lexical", "acronym", "semantic" or "confirmed".
+    """Why two names became one entity. `method` is "normalised", "lexical", "acronym" or "confirmed".
 
     `similarity` is in [0, 1]; 1.0 for the normalised string.
     """

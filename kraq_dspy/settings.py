@@ -124,12 +124,8 @@ class ExtractSettings:
 class ResolveSettings:
     """Which names are one entity."""
 
-    similarity: Share = 0.92
-    """Least similarity of two names that are merged."""
-    semantic: bool = True
-    """Compare names by meaning too, with the sentence encoder."""
-    confirm: bool = False
-    """Ask the model before names are merged that are alike but not the same."""
+    slips: bool = True
+    """Merge long proper names that differ by one letter inside a word ("van Deursen", "van Deusen")."""
     acronyms: bool = True
     """Ask the model whether an acronym and a name that it fits are one ("UBA", "Universidad de Buenos Aires"). The
     embedded one is not asked. What a text itself introduces, "Universidad de Buenos Aires (UBA)", is merged unasked."""
@@ -140,17 +136,12 @@ class ResolveSettings:
     """Merge those of one relationship so too, as GraphRAG does; without it, they are joined whatever their length."""
 
 
-COMMUNITY_ALGORITHMS = (
-    "leiden", "louvain", "infomap", "label_propagation", "walktrap", "greedy_modularity", "eigenvector"
-)  # fmt: skip
-
-
 @checked("communities")
 class CommunitySettings:
     """How communities are found, level by level."""
 
-    algorithm: Annotated[str, OneOf(COMMUNITY_ALGORITHMS)] = "leiden"
-    """"leiden" (the papers'), "infomap", or another one, by cdlib (extra communities)."""
+    algorithm: Annotated[str, OneOf(("leiden", "louvain", "infomap", "label_propagation"))] = "leiden"
+    """"leiden" (the papers') or another one of igraph."""
     max_size: Positive = 10
     """A community of more entities is split. A wish: one in which no parts are found stays whole."""
     max_depth: Positive = 6

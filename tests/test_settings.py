@@ -37,7 +37,7 @@ ROOT = Path(__file__).resolve().parents[1]
             "chunks.overlap is 100; it must be from 0 to chunks.tokens - 1.",
         ),
         (lambda: dataclasses.replace(ChunkSettings(), tokens=0), "chunks.tokens is 0; it must be 1 or more."),
-        (lambda: ResolveSettings(similarity=2), "resolve.similarity is 2; it must be from 0 to 1."),
+        (lambda: ResolveSettings(description_tokens=0), "resolve.description_tokens is 0; it must be 1 or more."),
         (lambda: EncoderSettings(threads=0), "encoder.threads is 0; it must be 1 or more."),
         (
             lambda: InstructedSettings(kind="inbedder"),

@@ -121,7 +121,7 @@ def prepare(folder: Path, url: str) -> None:
     second += [{"id": row["id"], "title": row["title"], "text": row["text"]} for row in rows[12:]]
     settings = Settings(
         communities=CommunitySettings(max_size=8),
-        resolve=ResolveSettings(semantic=False, description_tokens=60),
+        resolve=ResolveSettings(description_tokens=60),
         encoder=EncoderSettings(name="stand-in", api_base=url),
         run=RunSettings(concurrency=CONCURRENCY),
         roles={"default": RoleSettings(model="hosted_vllm/stand-in", api_base=url, structured="none", timeout_s=30)},

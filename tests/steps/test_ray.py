@@ -27,7 +27,7 @@ from kraq_dspy.ports import SilentProgress
 from kraq_dspy.programs.kraq.describe import AskQuestion
 from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
 from kraq_dspy.records import Document
-from kraq_dspy.settings import CommunitySettings, EncoderSettings, ResolveSettings, RoleSettings, RunSettings, Settings
+from kraq_dspy.settings import CommunitySettings, EncoderSettings, RoleSettings, RunSettings, Settings
 from kraq_dspy.steps.direct import Done, Item
 from tests.build.small import contents
 from tests.conftest import KeywordEmbedder
@@ -43,7 +43,7 @@ ON_RAY = RunSettings(runner="ray")
 
 
 def settings(**changes: Any) -> Settings:
-    small = Settings(communities=CommunitySettings(max_depth=1), resolve=ResolveSettings(semantic=False))
+    small = Settings(communities=CommunitySettings(max_depth=1))
     return dataclasses.replace(small, **changes)
 
 
@@ -232,7 +232,6 @@ def test_a_driver_that_was_killed_pays_again_for_what_was_in_flight_and_no_more(
     with stand_in(latency_ms=200) as server:
         chosen = Settings(
             encoder=EncoderSettings(name="stand-in", api_base=server.url),
-            resolve=ResolveSettings(semantic=False),
             roles=served(server.url),
         )
         build_index(

@@ -64,7 +64,7 @@ def test_the_reader_of_this_test_is_gullible(injections: list[Injection]) -> Non
 def settings(url: str) -> Settings:
     return Settings(
         communities=CommunitySettings(max_size=4),
-        resolve=ResolveSettings(semantic=False, confirm=True, description_tokens=30),
+        resolve=ResolveSettings(description_tokens=30),
         run=RunSettings(concurrency=4),
         roles={"default": RoleSettings(model="hosted_vllm/gullible", api_base=url, retries=0, timeout_s=20)},
     )

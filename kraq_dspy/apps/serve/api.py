@@ -289,8 +289,4 @@ def entry_json(served: ServedIndex, number: int) -> Json:
             {"document_id": each, "title": titles.get(each, each), "state": state}
             for each, state in source_states(served.index, entry).items()
         ],
-        "history": [
-            {"action": old.action, "version": old.entry.version, "at": old.entry.changed_at, "by": old.entry.changed_by}
-            for old in catalogue.history(number)
-        ],
     }

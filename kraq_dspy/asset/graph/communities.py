@@ -132,7 +132,7 @@ class Followed:
         self._weights = graph.weights
         number = {entity.id: n for n, entity in enumerate(graph.entities)}
         self._labels: dict[int, Ints] = {}
-        for place, community in enumerate(former):
+        for place, community in enumerate(sorted(former, key=lambda each: each.id)):
             labels = self._labels.setdefault(community.level, np.full(len(number), -1, dtype=np.int64))
             labels[[number[entity_id] for entity_id in community.entity_ids if entity_id in number]] = place
 
@@ -213,23 +213,23 @@ def _rows_by_group(groups: Ints, rows: Ints, count: int) -> list[Ints]:
 
 
 def _membership(part: Part, weights: NDArray[np.float64], settings: CommunitySettings, seed: str) -> Ints:
-    """The community of each node, numbered from 0, by the algorithm of the settings."""
-    if settings.algorithm == "leiden":
-        return _leiden(part, weights, settings.resolution, seed)
-    from kraq_dspy.asset.graph.other_algorithms import membership_by
-
-    return membership_by(settings.algorithm, part, weights, seed)
-
-
-def _leiden(part: Part, weights: NDArray[np.float64], resolution: float, seed: str) -> Ints:
-    """The community of each node, numbered from 0. Relationships between the same two entities add their weights."""
+    """The community of each node, numbered from 0, by the algorithm of the settings. Relationships between the same two
+    entities add their weights."""
     if not len(part.links):
         return np.arange(len(part.nodes))
     import igraph  # brings matplotlib where that is installed, which takes seconds
 
     graph = igraph.Graph(n=len(part.nodes), edges=np.column_stack([part.sources, part.targets]))
+    each = weights.tolist()
     with igraph_random(seed):
-        clustering = graph.community_leiden(
-            objective_function="modularity", weights=weights.tolist(), resolution=resolution, n_iterations=_ITERATIONS
-        )
-    return np.array(clustering.membership, dtype=np.int64)
+        if settings.algorithm == "leiden":
+            found = graph.community_leiden(
+                objective_function="modularity", weights=each, resolution=settings.resolution, n_iterations=_ITERATIONS
+            )
+        elif settings.algorithm == "louvain":
+            found = graph.community_multilevel(weights=each)
+        elif settings.algorithm == "infomap":
+            found = graph.community_infomap(edge_weights=each)
+        else:
+            found = graph.community_label_propagation(weights=each)
+    return np.unique(found.membership, return_inverse=True)[1].astype(np.int64)

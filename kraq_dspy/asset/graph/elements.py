@@ -43,16 +43,6 @@ class GraphView:
         return cls({e.id: e for e in entities}, {r.id: r for r in relationships}, by_entity, by_pair)
 
 
-def statements_of(claims: Iterable[Claim]) -> dict[str | frozenset[str], list[str]]:
-    """What is claimed, by the id of the entity that it is about, and by the pair of entities whose link it is about."""
-    statements: dict[str | frozenset[str], list[str]] = {}
-    for claim in claims:
-        for about in (claim.entity_id, claim.pair):
-            if about is not None:
-                statements.setdefault(about, []).append(claim.statement)
-    return statements
-
-
 def community_elements(
     community: Community,
     graph: GraphView,

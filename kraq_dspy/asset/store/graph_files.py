@@ -1,34 +1,18 @@
-"""Keeps beside an index's database its graph of passages and entities, what its graph was made from, and its sizes.
+"""Keeps beside an index's database its graph of passages and entities, which its writer makes once for each state."""
 
-They are made once by the writer of a state: walks go over the first, with the second a change is followed without
-every extraction being read, and with the third a million records need not be counted.
-"""
-
-import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
-from kraq_dspy._internal.files import replaced
-from kraq_dspy.asset.graph.build import ResolvedMentions
-from kraq_dspy.asset.graph.numbered_graph import distinct
-from kraq_dspy.asset.graph.passage_graph import PassageGraph, of_edges, passage_graph
-from kraq_dspy.asset.store.own_files import damage_text
+from kraq_dspy.asset.graph.passage_graph import PassageGraph, passage_graph
 from kraq_dspy.asset.store.states import writing_to
-from kraq_dspy.errors import IndexStateError
 from kraq_dspy.records import Chunk, Entity, Relationship
 
-GRAPH, MENTIONS, SIZES = "passages.graph", "mentions.rows", "sizes.json"
-_FORM = 1  # to be raised with every change of how mentions are written
-_Ints = NDArray[np.int64]
+GRAPH = "passages.graph"
 
 
 class IndexRecords(Protocol):
-    """What these files are made of: an `Index` is one. `home` is the folder of the state that is open."""
+    """What the file is made of: an `Index` is one. `home` is the folder of the state that is open."""
 
     @property
     def home(self) -> Path: ...
@@ -46,41 +30,10 @@ def open_passage_graph(index: IndexRecords) -> PassageGraph:
     return PassageGraph.open(path) if path else _graph_of(index, index.all(Entity), index.all(Relationship))
 
 
-def keep_passage_graph(index: IndexRecords, resolved: ResolvedMentions) -> None:
-    """Store the graph of the index's chunks and of the entities that were made of the mentions."""
+def keep_passage_graph(index: IndexRecords, entities: Iterable[Entity], relationships: Iterable[Relationship]) -> None:
+    """Store the graph of the index's chunks and of what will be its entities and relationships."""
     with writing_to(index.home):
-        _graph_of_mentions(index.ids(Chunk), resolved).save(index.home / GRAPH)
-
-
-def complete_passage_graph(index: IndexRecords) -> None:
-    """Store the graph where that was not done since the index began to change."""
-    if not (index.home / GRAPH).exists():
-        with writing_to(index.home):
-            _graph_of(index, index.all(Entity), index.all(Relationship)).save(index.home / GRAPH)
-
-
-def forget_passage_graph(home: Path) -> None:
-    """Remove the graph of an index that begins to change."""
-    (home / GRAPH).unlink(missing_ok=True)
-
-
-def keep_mentions(index: IndexRecords, resolved: ResolvedMentions) -> None:
-    """The file is of use only to who knows that the index's records are of the same graph."""
-    with writing_to(index.home), replaced(index.home / MENTIONS) as draft, open(draft, "wb") as file:
-        np.save(file, np.array(_FORM))
-        resolved.write(file)
-
-
-def open_mentions(index: IndexRecords) -> ResolvedMentions | None:
-    """The mentions; None where there are none, or those of another version."""
-    path = index.file(MENTIONS)
-    if path is None:
-        return None
-    try:
-        with path.open("rb") as file:
-            return ResolvedMentions.read(file) if np.load(file) == _FORM else None
-    except (ValueError, EOFError, OSError) as error:
-        raise IndexStateError(damage_text(path, str(error))) from error
+        _graph_of(index, entities, relationships).save(index.home / GRAPH)
 
 
 def _graph_of(index: IndexRecords, entities: Iterable[Entity], relationships: Iterable[Relationship]) -> PassageGraph:
@@ -89,64 +42,3 @@ def _graph_of(index: IndexRecords, entities: Iterable[Entity], relationships: It
         ((chunk_id, entity.id) for entity in entities for chunk_id in entity.chunk_ids),
         ((link.source_id, link.target_id, link.weight) for link in relationships),
     )
-
-
-def _graph_of_mentions(chunk_ids: Iterable[str], resolved: ResolvedMentions) -> PassageGraph:
-    """The graph that `_graph_of` makes, with the entities numbered in the order of their ids too."""
-    passages = sorted(chunk_id.encode() for chunk_id in chunk_ids)
-    place = {passage.decode(): number for number, passage in enumerate(passages)}
-    ids = [resolved.id_of(key) for key in range(len(resolved.keys))]
-    vertex = np.empty(len(ids), dtype=np.int64)
-    vertex[sorted(range(len(ids)), key=ids.__getitem__)] = len(passages) + np.arange(len(ids))
-    chunks = np.array([place[chunk_id] for chunk_id in resolved.mentions.chunk_ids], dtype=np.int64)
-    n_vertices = len(passages) + len(ids)
-    names = vertex[resolved.key_of]
-    return of_edges(np.array(passages, "S"), n_vertices, _edge_keys(resolved, chunks, names, n_vertices))
-
-
-def _edge_keys(resolved: ResolvedMentions, vertex_of_chunk: _Ints, vertex_of_name: _Ints, n_vertices: int) -> _Ints:
-    """The keys that `of_edges` takes; made in place, since there are tens of millions among a million chunks."""
-    mentioned, links = resolved.mentions.rows("mentioned"), resolved.mentions.rows("links")
-    mentions = vertex_of_chunk[mentioned[:, 2]]
-    mentions *= n_vertices
-    mentions += vertex_of_name[mentioned[:, 0]]
-    one, other = vertex_of_name[links[:, 0]], vertex_of_name[links[:, 1]]
-    edges = np.minimum(one, other) * n_vertices + np.maximum(one, other)
-    return np.concatenate([distinct(mentions), edges[one != other]])  # many mentions are there twice
-
-
-@dataclass(frozen=True, slots=True)
-class Sizes:
-    """`counts` are those of the records by table name, `partition` the numbers of communities by level, `left_out`
-    those of web pages that lost their boilerplate ("documents") and of its "lines"."""
-
-    counts: dict[str, int]
-    partition: dict[int, int]
-    left_out: dict[str, int]
-
-
-def read_sizes(path: Path | None) -> Sizes | None:
-    """The sizes; None for a state without the file. Raises IndexStateError."""
-    if path is None:
-        return None
-    try:
-        fields = json.loads(path.read_text())
-        partition = {int(level): size for level, size in fields["partition"].items()}
-        return Sizes(dict(fields["counts"]), partition, dict(fields.get("left_out", {})))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise IndexStateError(damage_text(path, str(error))) from error
-
-
-def write_sizes(home: Path, sizes: Sizes) -> None:
-    """Note the sizes in a state. Raises IndexStateError."""
-    with writing_to(home), replaced(home / SIZES) as draft:
-        draft.write_text(json.dumps(asdict(sizes)))
-
-
-def partition_sizes(communities: dict[tuple[int, int], int]) -> dict[int, int]:
-    """The sizes of partitions by level, from the numbers of communities by level and by whether they are leaves, which
-    stand for their entities on all deeper levels too."""
-    return {
-        level: sum(size for (its, is_leaf), size in communities.items() if its == level or (its < level and is_leaf))
-        for level in sorted({level for level, _ in communities})
-    }

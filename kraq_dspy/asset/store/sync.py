@@ -57,25 +57,9 @@ def sync_vectors(
     store.delete(stored.difference(ids))
     progress.start(stage, len(ids))
     progress.advance(stage, len(ids) - len(missing))
-    absent = (point for point in points if point.id in missing) if missing else ()
-    embed_points(store, absent, encode, stage, progress, is_stopped=is_stopped, left_out=left_out)
-    return len(missing)
-
-
-def embed_points(
-    store: VectorStore,
-    points: Iterable[Point],
-    encode: Callable[[Sequence[str]], Vectors],
-    stage: str,
-    progress: Progress,
-    *,
-    is_stopped: Callable[[], bool] = lambda: False,
-    left_out: Callable[[str, str], None] = log_left_out,
-) -> None:
-    """Put points into `store`, in batches as `sync_vectors` does, for a stage that has begun."""
-    for batch in batches(points, BATCH):
+    for batch in batches((point for point in points if point.id in missing) if missing else (), BATCH):
         if is_stopped():
-            return
+            return len(missing)
         texts = [point.text for point in batch]
         try:
             vectors = encode(texts)
@@ -86,6 +70,7 @@ def embed_points(
         store.upsert([point.id for point in batch], vectors, texts, [point.payload for point in batch])
         progress.advance(stage, len(batch))
     progress.finish(stage)
+    return len(missing)
 
 
 def batches(items: Iterable[T], size: int) -> Iterator[list[T]]:

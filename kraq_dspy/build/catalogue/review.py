@@ -28,7 +28,7 @@ def approve(index: Index, catalogue: Catalogue, number: int, *, by: str, version
     sources = present_sources(index, [source.document_id for source in entry.sources])
     if (entry.status, entry.sources) == ("approved", sources) and version in (None, entry.version):
         return entry
-    return catalogue.change(number, by=by, action="approved", version=version, status="approved", sources=sources)
+    return catalogue.change(number, by=by, version=version, status="approved", sources=sources)
 
 
 def answer(
@@ -55,8 +55,7 @@ def answer(
         fields["sources"] = present_sources(index, [source.document_id for source in entry.sources])
     else:
         fields["sources"] = sources_of(index, document_ids)
-    action = "edited" if entry.answer else "answered"
-    return catalogue.change(number, by=by, action=action, version=version, **fields)
+    return catalogue.change(number, by=by, version=version, **fields)
 
 
 def evidence_for(index: Index, entry: CatalogueEntry, count: int = 3) -> list[AnswerEvidence]:

@@ -94,7 +94,7 @@ async def _change(
     options = _with_settings(path, options)
     documents = read_to_the_first(documents_of(corpus, options.get("settings"), path))
     async with Builder.at(path, options) as builder:
-        known = builder.index.graph_rows.known(Document, removed)
+        known = builder.index.known(Document, removed)
         unknown = set(removed) - known
         if unknown and (unknown := unknown - _being_removed(path, unknown)):
             raise UnknownRecordError(
@@ -116,7 +116,7 @@ def _being_removed(path: Path, document_ids: Collection[str]) -> set[str]:
     """The documents of these that readers still see: a removal that was interrupted has begun with them, and is gone on
     with."""
     with Index.open(path) as before:
-        return before.graph_rows.known(Document, document_ids)
+        return before.known(Document, document_ids)
 
 
 def _with_settings(path: str | Path, options: BuildOptions) -> BuildOptions:

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import dspy
 
@@ -17,7 +17,7 @@ from kraq_dspy._internal.files import append_line, drop_torn_line, json_objects,
 from kraq_dspy.asset.corpus.chunk import chunks_at
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.build.index.build import Builder, abuild_index
-from kraq_dspy.build.index.report import BuildReport
+from kraq_dspy.build.index.report import BuildOptions, BuildReport
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.datasets import Dataset, Example, load_dataset, load_local, sample_to_tokens
 from kraq_dspy.eval.datasets.dataset import is_dataset
@@ -232,7 +232,7 @@ async def _build(dataset: Dataset, path: Path, options: dict[str, Any]) -> Build
                 tuple(ExtractedRelationship(s, o, p, f"{s} {p} {o}.") for s, p, o in links),
             )
         )
-    async with Builder.at(path, options) as builder:
+    async with Builder.at(path, cast(BuildOptions, options)) as builder:
         builder.begin("triples", dataset.documents, dataset.documents, replace=False)
         builder.keep_documents(dataset.documents, chunks)
         builder.index.replace(Extraction, extractions)

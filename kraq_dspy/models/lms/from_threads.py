@@ -4,19 +4,22 @@ So a client is written once, for event loops, and callers without one share its 
 """
 
 import asyncio
+import os
 import threading
 from collections.abc import AsyncGenerator, Coroutine, Iterator
 from contextlib import suppress
-from functools import cache
 from typing import Any, TypeVar
 
 from dspy.lm15 import Request, Response
 
+from kraq_dspy._internal.concurrency import called_once
+
 Result = TypeVar("Result")
 
 
-@cache
-def _loop() -> asyncio.AbstractEventLoop:
+@called_once
+def _loop(process: int) -> asyncio.AbstractEventLoop:
+    """Of this process: a forked one has no threads of its parent's."""
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name="kraq-clients", daemon=True).start()
     return loop
@@ -24,7 +27,7 @@ def _loop() -> asyncio.AbstractEventLoop:
 
 def in_loop(work: Coroutine[Any, Any, Result]) -> Result:
     """What the coroutine returns or raises, from the loop; it is cancelled where the caller is interrupted."""
-    future = asyncio.run_coroutine_threadsafe(work, _loop())
+    future = asyncio.run_coroutine_threadsafe(work, _loop(os.getpid()))
     try:
         return future.result()
     except BaseException:

@@ -1,6 +1,5 @@
 """Leads from chunks to a graph, its communities, their summaries and one question each (KRAQ paper, section 2)."""
 
-import dataclasses
 import logging
 import random
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping, Sequence
@@ -11,8 +10,7 @@ import dspy
 from kraq_dspy._internal.concurrency import run_coroutine
 from kraq_dspy.asset.corpus.tokens import count_tokens, truncate_tokens
 from kraq_dspy.asset.graph.build import Graph, ResolvedMentions, apply_descriptions
-from kraq_dspy.asset.graph.candidates import DOUBTFUL, NameCount, grouped, propose_merges
-from kraq_dspy.asset.graph.change import GraphChange, graph_change
+from kraq_dspy.asset.graph.candidates import NameCount, grouped, propose_merges
 from kraq_dspy.asset.graph.communities import find_communities
 from kraq_dspy.asset.graph.elements import GraphView, community_elements
 from kraq_dspy.asset.graph.mentions import Mentions
@@ -107,37 +105,17 @@ class KRAQ(SavableModule):
         if ungrounded:
             logger.info("extract: dropped %d elements about names that their passages do not have", ungrounded)
 
-    async def graph(
-        self,
-        extractions: Iterable[Extraction],
-        steps: Steps,
-        keep: Callable[[ResolvedMentions], None] = lambda resolved: None,
-    ) -> Graph:
+    async def graph(self, extractions: Iterable[Extraction], steps: Steps) -> Graph:
         """Stage 2: one node per thing, one description per node.
 
-        Names that may mean one thing are put to the model only with `settings.resolve.confirm`, acronyms with
-        `settings.resolve.acronyms`, unless the model is the embedded one. Descriptions of an entity (of a relationship
-        with `settings.resolve.relationships`) are merged by the model only where together they exceed
-        `settings.resolve.description_tokens`. `keep` is shown what `graph_change` takes.
+        Acronyms are put to the model with `settings.resolve.acronyms`, unless it is the embedded one. Descriptions of
+        an entity (of a relationship with `settings.resolve.relationships`) are merged by the model only where together
+        they exceed `settings.resolve.description_tokens`.
         """
         mentions = Mentions.of(extractions)
-        resolved = ResolvedMentions.of(mentions, await self._resolution(mentions, steps))
-        keep(resolved)
-        graph = resolved.graph()
-        del mentions, resolved  # gives back what they hold before a model is asked
+        graph = ResolvedMentions(mentions, await self._resolution(mentions, steps)).graph()
+        del mentions  # gives back what it holds before a model is asked
         return await self._described(graph, steps)
-
-    async def graph_change(
-        self, before: ResolvedMentions, order: Sequence[str], added: Iterable[Extraction], steps: Steps
-    ) -> tuple[GraphChange, ResolvedMentions]:
-        """Stage 2 after a change: what differs from the graph of `before`, now that the chunks in reading order are
-        `order` and `added` are extractions of the new ones; and what the next change takes."""
-        mentions = before.mentions.changed(order, added)
-        after = ResolvedMentions.of(mentions, await self._resolution(mentions, steps))
-        change = graph_change(before, after)
-        graph = Graph(change.entities, change.relationships, descriptions=change.descriptions)
-        described = await self._described(graph, steps)
-        return dataclasses.replace(change, entities=described.entities, relationships=described.relationships), after
 
     async def _described(self, graph: Graph, steps: Steps) -> Graph:
         """With one description for each entity, and each relationship where that is set, of which too much is said."""
@@ -162,15 +140,12 @@ class KRAQ(SavableModule):
 
     async def _resolution(self, mentions: Mentions, steps: Steps) -> Resolution:
         settings, names = self.settings.resolve, mentions.names()
-        embedder = self.embedder if settings.confirm else None  # what meaning alone proposes has to be confirmed
-        methods = set(DOUBTFUL) if settings.confirm else set()
-        if settings.acronyms and steps.model("summarizer", self.confirm) not in ("", EMBEDDED):
-            methods.add("acronym")
         groups = grouped(names)
-        candidates = propose_merges(groups, settings, embedder, mentions.introduced_acronyms(), methods)
+        candidates = propose_merges(groups, mentions.introduced_acronyms(), slips=settings.slips)
         accepted = [candidate for candidate in candidates if candidate.certain]
         uncertain = [candidate for candidate in candidates if not candidate.certain]
-        if uncertain:
+        asks = settings.acronyms and steps.model("summarizer", self.confirm) not in ("", EMBEDDED)
+        if uncertain and asks:
             ends = {end for pair in uncertain for end in (pair.first, pair.second)}
             descriptions = mentions.descriptions(ends)
             shown = {

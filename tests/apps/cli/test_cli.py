@@ -46,7 +46,7 @@ def as_json(done: subprocess.CompletedProcess[str]) -> Any:
 def test_help_names_every_command(kraq: WarmShell) -> None:
     done = kraq("--help")
     assert done.returncode == 0
-    for command in ("index", "status", "questions", "ask", "import", "export", "demo"):
+    for command in ("index", "status", "questions", "ask", "export", "demo"):
         assert command in done.stdout
 
 

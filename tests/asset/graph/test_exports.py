@@ -143,7 +143,7 @@ def test_half_characters_do_not_stop_an_export(tmp_path: Path) -> None:
 
 def test_the_tables_have_the_columns_of_graphrag_3(tmp_path: Path) -> None:
     question = Question("q", "Who knows Bob?", "kraq", "wide", 0, ("c1", "c2"), ("d",), "embedded")
-    by_kind = {
+    by_kind: dict[type, list[Any]] = {
         Document: [Document("d", "People", "Ann visits.", metadata={"creation_date": "2026-01-01"})],
         Chunk: [Chunk("c1", "d", 0, 0, 11, "Ann visits.", 3)],
         Entity: ENTITIES,

@@ -208,7 +208,7 @@ def test_two_rejections_end_a_block(answers: ServedAnswers) -> None:
 
 def test_only_approved_entries_are_served_and_a_change_counts_at_once(answers: ServedAnswers) -> None:
     search = QASearch(Program(), answers, block=1)
-    answers.catalogue.change(CARD, by="test", action="stale", status="stale")
+    answers.catalogue.change(CARD, by="test", status="stale")
     _, [prompt] = ask(search, "Where did my card go?", [NONE])
     assert "3: Where" not in prompt
     answers.catalogue.change(CARD, by="test", status="approved", answer="Six days.")
