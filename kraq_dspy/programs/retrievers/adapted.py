@@ -93,17 +93,17 @@ def _options(source: Any, name: str) -> tuple[str, ...]:
         raise TypeError(f"The retriever is {_described(source)}; expected something to call with a question.")
     inner = getattr(type(source), "forward", None)  # a module's __call__ takes anything
     try:
-        _, *others = list(inspect.signature(inner or source).parameters.values())[1 if inner else 0 :]
-    except ValueError:  # a builtin, or nothing to call with a question
-        others = []
+        parameters = list(inspect.signature(inner or source).parameters.values())[1 if inner else 0 :]
+    except ValueError:  # a builtin
+        return ()
     stars = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    required = [one.name for one in others if one.default is one.empty and one.kind not in stars]
-    if not set(required) <= set(OPTIONS):
+    required = {one.name for one in parameters[1:] if one.default is one.empty and one.kind not in stars}
+    if not parameters or not required <= set(OPTIONS):
         raise TypeError(
-            f"The retriever {name!r} needs {', '.join(required)}; expected a question, and after it any of "
-            f"{', '.join(OPTIONS)}."
+            f"The retriever {name!r} takes ({', '.join(one.name for one in parameters)}); expected a question, and "
+            f"after it any of {', '.join(OPTIONS)}."
         )
-    return tuple(option for option in OPTIONS if option in {one.name for one in others})
+    return tuple(option for option in OPTIONS if option in {one.name for one in parameters[1:]})
 
 
 def _described(value: Any) -> str:

@@ -147,7 +147,7 @@ def _names_of(key: str, value: Any) -> list[tuple[str, ...]]:
     if date is None:
         return [_words(value)]
     year, month, day = date.groups()
-    names = [(year,)]
+    names: list[tuple[str, ...]] = [(year,)]
     if month and 1 <= int(month) <= 12:
         name = calendar.month_name[int(month)].casefold()
         names += [(year, month), (name, year)]

@@ -65,7 +65,7 @@ class NoOptions:
 
 @dataclass(frozen=True)
 class RetrieverSpec:
-    """A retriever, declared once. `make(space, options)` makes it from an opened index.
+    """A retriever, declared once. `make(space, options)` makes it from an opened index, a `Space`.
 
     `argument` names the option that may follow the name after a colon: "cross-encoder:MODEL". `role` is whose model its
     steps ask, where it has any. `prepared` names what `kraq precompute` makes for it.
@@ -75,7 +75,7 @@ class RetrieverSpec:
 
     name: str
     help: str
-    make: Callable[[Space, Any], Retriever]
+    make: Callable[[Any, Any], Retriever]
     class_name: str
     options: type = NoOptions
     argument: str = ""
@@ -108,7 +108,7 @@ class ProgramSpec:
 
     name: str
     help: str
-    make: Callable[[Space, Any, Any], dspy.Module]
+    make: Callable[[Any, Any, Any], dspy.Module]
     class_name: str
     options: type = NoOptions
     takes: Literal["retriever", "program", "nothing"] = "retriever"

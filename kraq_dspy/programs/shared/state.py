@@ -209,7 +209,8 @@ def describe_signature(predictor: dspy.Predict) -> SavedSignature:
     A signature that is not this library's is known by its fields alone, since its instructions may be optimized ones.
     """
     name, base = base_signature(predictor)
-    instructions = base.instructions if base is getattr(signatures, name, None) else ""
+    ours = getattr(signatures, name, None)
+    instructions = base.instructions if ours is base else ""
     kinds = _kinds(base)
     return SavedSignature(name=name, inputs=kinds["inputs"], outputs=kinds["outputs"], instructions=instructions)
 
