@@ -33,9 +33,9 @@ class Domain:
         # yeast genetics
         [extract]
         persona = "A geneticist who works with yeast."
-        types = ["gene", "protein"]
+        types = "gene, protein"
         """
-        persona, types = (json.dumps(value, ensure_ascii=False) for value in (self.persona, list(self.types)))
+        persona, types = (json.dumps(text, ensure_ascii=False) for text in (self.persona, ", ".join(self.types)))
         return f"# {self.domain}\n[extract]\npersona = {persona}\ntypes = {types}"
 
 

@@ -33,7 +33,7 @@ def test_a_few_passages_are_drawn_and_shown_once_and_the_answer_is_a_section_of_
     first, second = (entry["messages"][-1]["content"] for entry in lm.history)
     assert (first, first.count("The gene cdc")) == (second, 5)
     settings = typed(tmp_path / "kraq.toml", domain)
-    assert (settings.extract.types, settings.extract.persona) == ("gene,a b", 'A "yeast" person.')
+    assert (settings.extract.types, settings.extract.persona) == ("gene, a b", 'A "yeast" person.')
 
 
 @pytest.mark.parametrize("line", RECORDED.read_text("utf-8").splitlines())
@@ -45,7 +45,7 @@ def test_what_a_real_model_said_is_read_into_settings(line: str, tmp_path: Path)
     lm = DummyLM([{name: json.dumps(value) if isinstance(value, list) else value for name, value in said.items()}])
     with dspy.context(lm=lm):
         domain = describe_domain(row["inputs"]["passages"])
-    assert typed(tmp_path / "kraq.toml", domain).extract.types == ",".join(domain.types)
+    assert typed(tmp_path / "kraq.toml", domain).extract.types == ", ".join(domain.types)
 
 
 @pytest.mark.parametrize("preset", ["full", "small"])
