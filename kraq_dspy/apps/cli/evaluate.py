@@ -172,9 +172,7 @@ def _program(space: "Workspace", name: str | None, retriever: str | None, state:
     from kraq_dspy.workspace.choices import DEFAULT_PROGRAM, choose_program
 
     choice = choose_program(name or DEFAULT_PROGRAM, retriever, measured=True)
-    program = space.make_program(choice)
-    if state is not None:
-        space.load_state(program, state)
+    program = space.make_program(choice, state=state)
     about = about_choice(choice, space.models.settings, space.embedder.name, space.default_retriever)
     label = choice.spec.name if retriever is None else f"{choice.spec.name} over {retriever}"
     return AskedSystem(label, program, True, {**about, **({"state": state.name} if state else {})}, choice)
