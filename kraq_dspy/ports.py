@@ -131,13 +131,6 @@ class QuestionSource(Protocol):
         """In the order of `ids`. Raises UnknownRecordError."""
 
 
-class CommunityMap(Protocol):
-    """Leads from chunks to the questions that stand for their communities: look-ups only."""
-
-    def questions_of(self, chunk_ids: Sequence[str]) -> list[frozenset[str]]:
-        """For each chunk, the ids of its communities' questions; none for a chunk of no community with a question."""
-
-
 class Summariser(Protocol):
     """Says a text in fewer words. Safe for threads."""
 
