@@ -31,7 +31,7 @@ from kraq_dspy.apps.cli.program import make_app
 from kraq_dspy.asset.store.catalogue import CATALOGUE, Catalogue, NewEntry
 from kraq_dspy.asset.store.manifest import read_fields
 from kraq_dspy.asset.store.own_files import write_sums
-from kraq_dspy.asset.store.states import current_home
+from kraq_dspy.asset.store.states import hold_state
 from kraq_dspy.asset.store.tables import TABLES
 from kraq_dspy.build.index.check import check_index
 from kraq_dspy.workspace import Workspace
@@ -58,6 +58,12 @@ class Result:
     where: str
     outcome: str
     says: str
+
+
+def current_home(path: Path) -> Path:
+    lease = hold_state(path)
+    lease.release()
+    return lease.home
 
 
 def make(path: Path) -> None:
