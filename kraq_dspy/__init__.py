@@ -23,7 +23,6 @@ import os
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from kraq_dspy._internal.display import show_tables_in_notebooks
 from kraq_dspy._internal.lazy import lazy_names
 
 if TYPE_CHECKING:  # for type checkers and editors; the names that are there are those of `lazy_names` below
@@ -62,7 +61,6 @@ os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 # something else wants the cores (encoding one query took ten times as long).
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
-show_tables_in_notebooks()
 __version__ = version("kraq-dspy")
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,

@@ -27,7 +27,6 @@ from typing import Annotated, Any
 from kraq_dspy._internal.options import (
     AboveZero,
     Count,
-    Joined,
     NotNegative,
     OneOf,
     Positive,
@@ -277,8 +276,8 @@ class RoleSettings:
     model: str = EMBEDDED
     """The packaged "embedded", "gguf/FILE" (llama.cpp in this process), or a DSPy model string such as
     "hosted_vllm/NAME" or "openai/NAME"."""
-    api_base: Annotated[str | None, Joined()] = None
-    """Where the model is served, as http://localhost:8000/v1. Of several servers of the same model (a list, or commas
+    api_base: str | None = None
+    """Where the model is served, as http://localhost:8000/v1. Of several servers of the same model (with commas
     between) the least busy one is asked, and one that does not answer rests."""
     api_key_env: str | None = None
     """The environment variable that holds the key."""

@@ -83,5 +83,5 @@ def test_the_embedded_model_is_not_asked_to_write_instructions(
 
 
 def test_sizes_that_make_no_sense_are_refused() -> None:
-    with pytest.raises(ConfigError, match="candidates is 1; it must be 2 or more"):
+    with pytest.raises(ConfigError, match="candidates is 1; it must be a whole number, 2 or more"):
         Sizes(candidates=1)

@@ -16,7 +16,6 @@ from kraq_dspy.errors import CatalogueError, ConfigError
 if TYPE_CHECKING:
     from kraq_dspy.asset.store.catalogue import Catalogue
     from kraq_dspy.asset.store.index import Index
-    from kraq_dspy.build.catalogue.ask_all import AskReport
     from kraq_dspy.build.catalogue.files import ImportReport
     from kraq_dspy.records import CatalogueEntry
     from kraq_dspy.workspace import Workspace
@@ -199,7 +198,7 @@ def seed(
 
     Run it again to go on after an interruption, or after the index has grown: what is there is not asked again.
     """
-    from kraq_dspy.build.catalogue.ask_all import seed_answers
+    from kraq_dspy.build.catalogue.seed import seed_answers
     from kraq_dspy.workspace.choices import DEFAULT_PROGRAM, choose_program
 
     choice = choose_program(program or DEFAULT_PROGRAM, retriever)
@@ -216,7 +215,9 @@ def seed(
     if json:
         print_json(report)
         return
-    show_answering(index_dir, report, label="failed: ")
+    show_counts(index_dir, report)
+    for failure in report.failures[:10]:
+        note(short(failure.reason, 240), label="failed: ")
     waiting = report.unanswered + (0 if approve else report.answered)
     if waiting:
         say(f"{waiting:,} wait for review: {command('explore', index_dir, '--edit')}")
@@ -316,13 +317,6 @@ def read_entries(index_dir: Path, status: Status | None) -> "list[CatalogueEntry
 
     with Index.open(index_dir) as index, opened_catalogue(index.path) as entries:
         return entries.entries(status) if entries else []
-
-
-def show_answering(title: object, report: "AskReport", label: str) -> None:
-    """What became of questions that a program was asked, and the first that failed."""
-    show_counts(title, report, "model")
-    for failure in report.failures[:10]:
-        note(short(failure.reason, 240), label=label.format(failure.item_id))
 
 
 def existing(entries: "Catalogue", numbers: list[int]) -> list[int]:

@@ -155,6 +155,7 @@ class Builder:
         self.index, self.settings, self.kraq = parts.index, parts.settings, parts.kraq
         self.models, self.embedder = parts.models, parts.embedder
         self.steps, self.progress = parts.steps, parts.progress
+        self.owns_models = True  # whether they are closed when the build ends
         self.problems: list[str] = []
         self.stale_answers = 0
         self.stable = False  # whether communities that are there already are kept as far as they can be
@@ -198,14 +199,17 @@ class Builder:
         progress = options.get("progress") or default_progress()
         steps = steps_for(index, settings.run, models, progress)
         random_questions = options.get("random_questions", False)
-        return cls(BuildParts(index, settings, models, embedder, kraq, steps, progress, random_questions))
+        builder = cls(BuildParts(index, settings, models, embedder, kraq, steps, progress, random_questions))
+        builder.owns_models = models is not given
+        return builder
 
     async def __aenter__(self) -> "Builder":
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
         self.steps.close()
-        await self.models.aclose()
+        if self.owns_models:
+            await self.models.aclose()
         self.index.close()
 
     def begin(

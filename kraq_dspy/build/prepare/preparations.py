@@ -32,22 +32,6 @@ class Preparation:
     is_there: Callable[[Any], bool] | None = None
 
 
-def _instructed(space: Any, options: InstructedOptions, progress: Progress) -> Any:
-    return precompute(space.index, space.instructed_embedder, options, progress)
-
-
-def _qa_pairs(space: Any, options: Any, progress: Progress) -> Any:
-    return make_qa_pairs(space.index, space.models, progress=progress)
-
-
-def _graph(space: Any, options: Any, progress: Progress) -> Any:
-    return embed_graph(space.index, space.embedder, progress)
-
-
-def _tree(space: Any, options: Any, progress: Progress) -> Any:
-    return build_tree(space.index, space.embedder, space.models, progress=progress)
-
-
 def _has_tree(space: Any) -> bool:
     """Whether there is a tree of the passages as they are; to find its clusters again takes as long as at first."""
     try:
@@ -57,21 +41,40 @@ def _has_tree(space: Any) -> bool:
     return True
 
 
-def _summarised(space: Any, options: Any, progress: Progress) -> Any:
-    return build_summarised(space.index, space.embedder, space.models, progress=progress)
-
-
 INSTRUCTED = Preparation(
     "instructed",
     "Passages as seen from questions: their sentences, or E(d|q) of the stored ones.",
-    _instructed,
+    lambda space, options, progress: precompute(space.index, space.instructed_embedder, options, progress),
     options=InstructedOptions,
     required=True,
 )
-QA_PAIRS = Preparation("qa-pairs", "Every passage as question-answer pairs.", _qa_pairs, "--qa-pairs")
-GRAPH = Preparation("graph", "Embeddings of entities and reports.", _graph, "--graph")
-RAPTOR = Preparation("raptor", "A tree of summaries.", _tree, "--raptor", required=True, is_there=_has_tree)
-SUMMARISED = Preparation("k2rag", "Every document summarised, and indexed so.", _summarised, "--k2rag", required=True)
+QA_PAIRS = Preparation(
+    "qa-pairs",
+    "Every passage as question-answer pairs.",
+    lambda space, options, progress: make_qa_pairs(space.index, space.models, progress=progress),
+    "--qa-pairs",
+)
+GRAPH = Preparation(
+    "graph",
+    "Embeddings of entities and reports.",
+    lambda space, options, progress: embed_graph(space.index, space.embedder, progress),
+    "--graph",
+)
+RAPTOR = Preparation(
+    "raptor",
+    "A tree of summaries.",
+    lambda space, options, progress: build_tree(space.index, space.embedder, space.models, progress=progress),
+    "--raptor",
+    required=True,
+    is_there=_has_tree,
+)
+SUMMARISED = Preparation(
+    "k2rag",
+    "Every document summarised, and indexed so.",
+    lambda space, options, progress: build_summarised(space.index, space.embedder, space.models, progress=progress),
+    "--k2rag",
+    required=True,
+)
 
 PREPARATIONS = {each.name: each for each in (INSTRUCTED, QA_PAIRS, GRAPH, RAPTOR, SUMMARISED)}
 """By name, as the declarations of programs and retrievers name them."""

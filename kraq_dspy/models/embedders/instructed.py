@@ -118,7 +118,8 @@ def load_instructed_embedder(settings: InstructedSettings) -> InstructedEmbedder
     }
     if settings.max_tokens is not None:
         options["max_tokens"] = settings.max_tokens
-    return {"pair": PairEmbedder, "inbedder": InBedder}[settings.kind](settings.name, **options)
+    made_by: type[InBedder | PairEmbedder] = InBedder if settings.kind == "inbedder" else PairEmbedder
+    return made_by(settings.name, **options)
 
 
 class WeightedSentences(SharedByCopies):

@@ -168,14 +168,14 @@ class KraqAdapter(dspy.ChatAdapter):
         return self, lm_kwargs
 
     def _for_second_call(self, signature: Any, error: Any) -> "KraqAdapter":
-        """How it is asked again, without a schema; the faulty reply is shown, unless it was a loop under a schema."""
+        """How it is asked again: in a fresh prompt of another form where there is one, else with the faulty reply
+        shown, which may quote a document."""
         if getattr(error, "is_blank", False):
             second = self._with(PLAIN)
         elif self._form is SECTIONS and is_typed(_outputs(signature)):
             second = self._with(JSON_OBJECT)
         else:
-            is_loop = self._form is JSON_OBJECT and getattr(error, "ran_on", False)
-            second = self._with(SECTIONS, None if is_loop else error)
+            second = self._with(SECTIONS, error if self._form is SECTIONS else None)
         second._is_second = True
         return second
 
@@ -339,26 +339,6 @@ def _as_it_stands(signature: Any, error: AdapterParseError) -> dict[str, Any]:
     if list(fields.values()) != [str] or not text or MARKER_START.search(text):
         raise error
     return dict.fromkeys(fields, text)
-
-
-def possible_forms(program: dspy.Module, lm: Any) -> tuple[str, ...]:
-    """The forms in which the configured adapter, or KraqAdapter, may ask the program's steps: a part of what a result
-    depends on.
-
-    More than one where only a call will tell what the model's server can.
-    """
-    name = type(dspy.settings.adapter or ADAPTER).__name__
-    if name != KraqAdapter.__name__:
-        return (name,)
-    steps = [(step.lm or lm, step) for _, step in program.named_predictors()]
-    held = {
-        None if model is None else known_enforcement(model)
-        for model, step in steps
-        if _may_be_held(model, step.config, step.signature)
-    }
-    if True in held:
-        return (f"{name} json object",)
-    return (f"{name} json object", name) if None in held else (name,)
 
 
 def _outputs(signature: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import pytest
 
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.models.lms import enforcement
-from kraq_dspy.models.lms.adapter import KraqAdapter, UnreadableReplyError, possible_forms
+from kraq_dspy.models.lms.adapter import KraqAdapter, UnreadableReplyError
 from kraq_dspy.models.lms.enforcement import known_enforcement, verdict_on
 from kraq_dspy.models.lms.kraq_lm import KraqLM
 from kraq_dspy.models.lms.retry import Backoff
@@ -225,16 +225,3 @@ def test_examples_are_written_in_the_form_that_is_asked_for(
     with dspy.context(lm=held(scripted, quick), adapter=KraqAdapter()):
         step(first="a", second="b")
     assert {"role": "assistant", "content": '{"same": true}'} in scripted.requests[0]["messages"]
-
-
-def test_what_was_enforced_is_part_of_what_a_result_depends_on(quick: Backoff) -> None:
-    step = dspy.Predict(ConfirmSameEntity)
-    by_setting = [
-        possible_forms(
-            step,
-            make_lm(RoleSettings(model="hosted_vllm/m", api_base="http://x/v1", structured=structured)),
-        )
-        for structured in ("none", "json_schema", "auto")
-    ]
-    assert by_setting == [("KraqAdapter",), ("KraqAdapter json object",), ("KraqAdapter json object", "KraqAdapter")]
-    assert possible_forms(dspy.Predict(AnswerQuestion), None) == ("KraqAdapter",)

@@ -17,6 +17,7 @@ from kraq_dspy.models.lms.local_models import WEIGHTS, models_folder, weights_ha
 _STRING, _ARRAY = 8, 9
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _MOST_BYTES = 64 << 20  # of one text
+_MOST_ITEMS = 1 << 23  # of an array of texts: vocabularies have up to a million
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,8 @@ def _read(path: Path, file: BinaryIO) -> GGUFHeader:
     version, _, n_values = _unpack(file, "<IQQ")
     if version not in (2, 3):
         raise ModelError(f"{str(path)!r} is GGUF version {version}; version 2 and 3 can be read. Download it anew.")
+    if n_values > _MOST_ITEMS:
+        raise ValueError(f"{n_values:,} values")
     values: dict[str, Any] = {}
     arrays = set()
     for _ in range(n_values):
@@ -90,7 +93,9 @@ def _skip_array(file: BinaryIO) -> None:
     if kind not in (_STRING, _ARRAY):
         file.seek(count * struct.calcsize(_scalar(kind)), os.SEEK_CUR)
         return
-    for _ in range(count):  # a count that lies ends with the file
+    if count > _MOST_ITEMS:
+        raise ValueError(f"an array of {count:,} items")
+    for _ in range(count):
         if kind == _ARRAY:
             _skip_array(file)
         else:

@@ -75,8 +75,8 @@ def head(*, tensors: int = 0, values: int = 1) -> bytes:
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (head(values=1 << 62) + bytes(1_000_000), "damaged"),
-        (head() + text("a") + struct.pack("<IIQ", 9, 8, 9_000_000) + bytes(1_000_000), "damaged"),
+        (head(values=1 << 62) + bytes(1_000_000), "4,611,686,018,427,387,904 values"),
+        (head() + text("a") + struct.pack("<IIQ", 9, 8, 9_000_000) + bytes(1_000_000), "array of 9,000,000 items"),
         (head() + text("a") + struct.pack("<I", 9) + struct.pack("<IQ", 9, 1) * 5000, "recursion"),
         (head() + text("a") + struct.pack("<IIQ", 9, 99, 1), "unknown kind 99"),
         (head() + text("a") + struct.pack("<I", 77), "unknown kind 77"),

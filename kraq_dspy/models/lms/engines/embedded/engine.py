@@ -154,7 +154,7 @@ class EmbeddedEngine(SharedByCopies):
         the gist."""
         kind, choices = task.outputs[name], task.choices.get(name, ())
         claim = next(
-            (field for field in ("answer", "response") if field in task.inputs), next(reversed(task.inputs), "")
+            (field for field in ("answer", "response", *reversed(list(task.inputs))) if field in task.inputs), ""
         )
         everything = "\n".join(task.text(field) for field in task.inputs)
         others = (task.text(field) for field in task.inputs if field not in (claim, "question"))

@@ -1,11 +1,9 @@
-"""Asks a program many questions offline, such as those of an index: each answer is in the catalogue before the next."""
+"""Asks a program what an index's questions ask, offline: each answer is in the catalogue before the next."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from time import perf_counter
-from typing import TypeVar
 
 import dspy
 
@@ -22,14 +20,15 @@ from kraq_dspy.records import AnswerEvidence, Failure, Question
 from kraq_dspy.steps.direct import Done, Item
 from kraq_dspy.steps.kept import ProgramRunner
 
+STAGE = "seed"
+
 
 class AnswerKeeper:
     """Hands each prediction to `store`, which says whether it is an answer, and notes what failed: a `Keeper`."""
 
-    def __init__(self, stage: str, store: Callable[[str, dspy.Prediction], bool]) -> None:
+    def __init__(self, store: Callable[[str, dspy.Prediction], bool]) -> None:
         self.failures: list[Failure] = []
         self.counts = {True: 0, False: 0}
-        self._stage = stage
         self._store = store
 
     def find(self, item: Item) -> Done | None:
@@ -44,69 +43,21 @@ class AnswerKeeper:
         self.counts[await asyncio.to_thread(self._store, item.id, outcome.prediction)] += 1
 
     def fail(self, item_id: str, reason: str) -> None:
-        self.failures.append(Failure(self._stage, item_id, reason))
+        self.failures.append(Failure(STAGE, item_id, reason))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AskReport:
-    """What became of the questions: `unanswered` ones got a reply that is no answer; `calls` were paid for."""
+@dataclass(frozen=True, slots=True)
+class SeedReport:
+    """`known` are questions that the catalogue had, or that somebody took out of it; they were not asked.
+    `unanswered` ones got a reply that is no answer: they are in it now, pending. `calls` were paid for."""
 
+    questions: int
+    known: int
     answered: int
     unanswered: int
     calls: int
     failures: tuple[Failure, ...]
     seconds: float
-
-
-Report = TypeVar("Report", bound=AskReport)
-
-
-def ask_all(
-    stage: str,
-    program: dspy.Module,
-    items: Iterable[Item],
-    store: Callable[[str, dspy.Prediction], bool],
-    *,
-    total: int,
-    models: LanguageModels,
-    progress: Progress,
-    report: Callable[..., Report],
-) -> Report:
-    """Hand each prediction to `store`, with its item's id, as soon as it is there; `total` is the number of items.
-
-    `report` is called with the fields of `AskReport`. Raises ModelError when nothing but failures happens, and lets
-    KraqError (a spent budget, a server that is down) end the run; what was kept stays.
-    """
-    started = perf_counter()
-    keeper = AnswerKeeper(stage, store)
-
-    async def ask() -> None:
-        try:
-            async for _ in ProgramRunner(models, progress).ask(stage, None, program, items, keeper, plural="questions"):
-                pass
-        finally:
-            await models.aclose()
-
-    calls = models.meter.total().calls
-    progress.start(stage, total)
-    run_coroutine(ask())
-    progress.finish(stage)
-    return report(
-        answered=keeper.counts[True],
-        unanswered=keeper.counts[False],
-        calls=models.meter.total().calls - calls,
-        failures=tuple(keeper.failures),
-        seconds=perf_counter() - started,
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SeedReport(AskReport):
-    """`known` are questions that the catalogue had, or that somebody took out of it; they were not asked.
-    `unanswered` are in it now without an answer, pending."""
-
-    questions: int
-    known: int
 
 
 def seed_answers(
@@ -125,8 +76,10 @@ def seed_answers(
     are given, at most `limit` of them.
 
     Answers wait for approval unless `approve`; they rest on the documents that the program saw. What was answered is
-    kept at once, so an interrupted run loses nothing. Raises IndexStateError for an index without questions.
+    kept at once, so an interrupted run loses nothing. Raises IndexStateError for an index without questions, ModelError
+    when nothing but failures happens, and lets KraqError (a spent budget, a server that is down) end the run.
     """
+    started = perf_counter()
     asked = index.questions(source="kraq") if questions is None else questions
     texts = {question.id: question.text for question in asked}
     if not texts:
@@ -135,15 +88,33 @@ def seed_answers(
     new = {id: text for id, text in texts.items() if question_key(text) not in known}
     items = [Item(id, {"question": text}) for id, text in new.items()][:limit]
 
-    def keep(question_id: str, prediction: dspy.Prediction) -> bool:
+    def store(question_id: str, prediction: dspy.Prediction) -> bool:
         entry = _entry(index, texts[question_id], prediction, approve)
         catalogue.add_all([entry], by=by)
         return bool(entry.answer)
 
+    keeper, progress, before = AnswerKeeper(store), progress or SilentProgress(), models.meter.total().calls
+
+    async def ask() -> None:
+        try:
+            async for _ in ProgramRunner(models, progress).ask(STAGE, None, program, items, keeper, plural="questions"):
+                pass
+        finally:
+            await models.aclose()
+
     fill_in(program, models)
-    report = partial(SeedReport, questions=len(texts), known=len(texts) - len(new))
-    progress = progress or SilentProgress()
-    return ask_all("seed", program, items, keep, total=len(items), models=models, progress=progress, report=report)
+    progress.start(STAGE, len(items))
+    run_coroutine(ask())
+    progress.finish(STAGE)
+    return SeedReport(
+        questions=len(texts),
+        known=len(texts) - len(new),
+        answered=keeper.counts[True],
+        unanswered=keeper.counts[False],
+        calls=models.meter.total().calls - before,
+        failures=tuple(keeper.failures),
+        seconds=perf_counter() - started,
+    )
 
 
 def _entry(index: Index, question: str, prediction: dspy.Prediction, approve: bool) -> NewEntry:
