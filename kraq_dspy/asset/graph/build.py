@@ -24,7 +24,6 @@ from kraq_dspy.records import Claim, Entity, Merge, Relationship, content_id
 
 Ints = NDArray[np.int64]
 
-
 _GROUPS = 10_000  # of rows, made lists of at once
 
 

@@ -26,7 +26,6 @@ from kraq_dspy.settings import CommunitySettings
 
 logger = logging.getLogger(__name__)
 
-
 _ITERATIONS = 2  # more gave the same modularity to three digits on 100,000 entities
 
 
