@@ -157,7 +157,8 @@ def efficient(space: Workspace, plain: SpeculativeRAG, source: str) -> Efficient
         m=plain.m,
         scorer=plain.scorer,
     )
-    program.set_models(drafter=space.models["drafter"], verifier=space.models["verifier"])
+    program.draft.set_lm(space.models["drafter"])
+    program.scorer.set_lm(space.models["verifier"])
     return program
 
 
@@ -189,7 +190,8 @@ def measure(
         again = speculative(dense, seen_from, dataclasses.replace(chosen, seed=1))
         unasked = speculative(dense, Unasked(embedder), chosen)
         for program in (plain, again, unasked):
-            program.set_models(drafter=space.models["drafter"], verifier=space.models["verifier"])
+            program.draft.set_lm(space.models["drafter"])
+            program.scorer.set_lm(space.models["verifier"])
         proxied = {source: efficient(space, plain, source) for source in SOURCES}
         for number, example in enumerate(questions.examples, start=1):
             print(f"{name}: question {number} of {len(questions.examples)}", file=sys.stderr)

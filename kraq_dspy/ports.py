@@ -131,13 +131,6 @@ class QuestionSource(Protocol):
         """In the order of `ids`. Raises UnknownRecordError."""
 
 
-class CommunityMap(Protocol):
-    """Leads from chunks to the questions that stand for their communities: look-ups only."""
-
-    def questions_of(self, chunk_ids: Sequence[str]) -> list[frozenset[str]]:
-        """For each chunk, the ids of its communities' questions; none for a chunk of no community with a question."""
-
-
 class Summariser(Protocol):
     """Says a text in fewer words. Safe for threads."""
 
@@ -239,7 +232,7 @@ class NearestTexts(Protocol):
         """Up to `k` (record id, cosine), best first; ties always in the same order."""
 
 
-class GraphSource(Protocol):
+class GraphSource(ChunkSource, Protocol):
     """The graph of an index, by id."""
 
     def entities(self, ids: Sequence[str]) -> list[Entity]:
@@ -256,6 +249,3 @@ class GraphSource(Protocol):
 
     def report_ids_at(self, level: int) -> frozenset[str]:
         """The communities of the partition at `level` (its own, and the leaves above it) that have a report."""
-
-    def chunks_by_id(self, ids: Sequence[str]) -> list[Chunk]:
-        """In the order of `ids`. Raises UnknownRecordError."""

@@ -113,6 +113,10 @@ class ExtractSettings:
     """Self-reflection rounds after the first extraction; 0 switches them off."""
     grounded_names: bool = True
     """Drop what is about names that the passage does not have: small models invent some."""
+    types: str = ""
+    """The types of entities that are extracted, as "person, protein"; any where it is empty."""
+    persona: str = ""
+    """Who reads the passages, as "A geneticist who works with yeast."; `kraq domain` proposes both."""
 
 
 @checked("resolve")

@@ -17,8 +17,6 @@ from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.metrics.for_dspy import answer_of, evidence_of, gold_of
 from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.programs.shared.state import SavableModule
-from kraq_dspy.programs.shared.steps import check_steps, extra_outputs
-from kraq_dspy.programs.shared.steps import prediction as prediction_of
 from kraq_dspy.signatures.judging import (
     GradeAnswer,
     JudgeAnswer,
@@ -88,24 +86,18 @@ class BinaryJudge(_AgainstGold):
     1.0
     """
 
-    asks: Mapping[str, str] = {
-        "judge": "question, reference_answers, answer -> correct",
-        "judge_list": "question, reference_items, answer -> correct",
-    }
-
     def __init__(self) -> None:
         super().__init__()
         self.judge = Step(JudgeAnswer)
         self.judge_list = Step(JudgeListAnswer)
 
     async def aforward(self, example: Any, prediction: Any) -> dspy.Prediction:
-        check_steps(self)
         asked = {"question": example.question, "answer": answer_of(prediction)}
         if items := getattr(example, "answer_items", None):
             reply = await call(self.judge_list, **asked, reference_items=[list(synonyms) for synonyms in items])
         else:
             reply = await call(self.judge, **asked, reference_answers=list(gold_of(example)))
-        return prediction_of(extra_outputs(reply, "correct"), score=float(reply.correct))
+        return dspy.Prediction(score=float(reply.correct))
 
     forward = blocking(aforward)
 
@@ -118,19 +110,15 @@ class RubricJudge(_AgainstGold):
     5
     """
 
-    asks: Mapping[str, str] = {"grade": "question, reference_answers, answer -> grade, feedback"}
-
     def __init__(self) -> None:
         super().__init__()
         self.grade = Step(GradeAnswer)
 
     async def aforward(self, example: Any, prediction: Any) -> dspy.Prediction:
-        check_steps(self)
         gold, answer = list(gold_of(example)), answer_of(prediction)
         reply = await call(self.grade, question=example.question, reference_answers=gold, answer=answer)
         score = float(reply.grade >= RIGHT_GRADE)
-        extras = extra_outputs(reply, "grade", "feedback")
-        return prediction_of(extras, score=score, grade=reply.grade, feedback=reply.feedback)
+        return dspy.Prediction(score=score, grade=reply.grade, feedback=reply.feedback)
 
     forward = blocking(aforward)
 

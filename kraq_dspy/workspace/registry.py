@@ -57,7 +57,7 @@ class Registry(Generic[Spec]):
         return self._loaded(others[name])
 
     def __contains__(self, name: object) -> bool:
-        return name in self.own or name in self._others()
+        return name in self.names()
 
     def __iter__(self) -> Iterator[Spec]:
         """All that can be loaded; the log says which cannot."""
@@ -74,16 +74,12 @@ class Registry(Generic[Spec]):
     def _others(self) -> dict[str, EntryPoint]:
         others: dict[str, EntryPoint] = {}
         for entry in sorted(entry_points(group=self.group), key=lambda entry: entry.name):
-            if entry.name in self.own or (entry.name in others and others[entry.name].value != entry.value):
-                logger.warning(
-                    "The %s %r of %s is left out: the name is taken.", self.what, entry.name, _package(entry)
-                )
-            else:
-                others[entry.name] = entry
+            if entry.name in self.own or entry.value != others.setdefault(entry.name, entry).value:
+                logger.warning("The %s %r of %r is left out: the name is taken.", self.what, entry.name, entry.value)
         return others
 
     def _loaded(self, entry: EntryPoint) -> Spec:
-        what = f"The {self.what} {entry.name!r} of {_package(entry)}"
+        what = f"The {self.what} {entry.name!r} of {entry.value!r}"
         try:
             spec = entry.load()
         except Exception as error:  # whatever another package's import raises
@@ -91,10 +87,6 @@ class Registry(Generic[Spec]):
         if not isinstance(spec, self.kind) or spec.name != entry.name:
             raise ConfigError(f"{what} is {spec!r:.200}; expected a {self.kind.__name__} named {entry.name!r}.")
         return spec
-
-
-def _package(entry: EntryPoint) -> str:
-    return f"the package {entry.dist.name!r}" if entry.dist is not None else f"{entry.value!r}"
 
 
 PROGRAMS = Registry(

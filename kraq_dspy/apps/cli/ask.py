@@ -61,9 +61,7 @@ def ask(
     with opened(index_dir, models) as space:
         answer = space.prepared(question) if chosen.is_default and program_state is None else None
         if answer is None:
-            program = space.make_program(choice)
-            if program_state is not None:
-                space.load_state(program, program_state)
+            program = space.make_program(choice, state=program_state)
             answer = asked(space, program, question, stream=stream and not json)
         model = space.models[choice.role].model
     if json:

@@ -1,6 +1,7 @@
 """Keeps prepared answers by hand, from files, programs and documents: `kraq catalogue`."""
 
 import getpass
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -68,8 +69,6 @@ def list_(
     json: Json = False,
 ) -> None:
     """The entries, by number, and in which ways programs failed at their questions."""
-    from kraq_dspy.programs.qa_search.failures import count_classes
-
     entries = read_entries(index_dir, status)
     shown = entries[:limit]
     if json:
@@ -86,7 +85,7 @@ def list_(
     output.print(grid("", ("no.", "status", "question", "answer", "sources"), rows, right=numbers, box=None))
     if len(entries) > len(shown):
         say(f"and {len(entries) - len(shown):,} more")
-    if failed := count_classes(entries):
+    if failed := Counter(entry.failure for entry in entries if entry.failure):
         say("programs failed: ", ", ".join(f"{count:,} {name}" for name, count in failed.most_common()))
 
 

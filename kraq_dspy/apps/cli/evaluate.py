@@ -172,9 +172,7 @@ def _program(space: "Workspace", name: str | None, retriever: str | None, state:
     from kraq_dspy.workspace.choices import DEFAULT_PROGRAM, choose_program
 
     choice = choose_program(name or DEFAULT_PROGRAM, retriever, measured=True)
-    program = space.make_program(choice)
-    if state is not None:
-        space.load_state(program, state)
+    program = space.make_program(choice, state=state)
     about = about_choice(choice, space.models.settings, space.embedder.name, space.default_retriever)
     label = choice.spec.name if retriever is None else f"{choice.spec.name} over {retriever}"
     return AskedSystem(label, program, True, {**about, **({"state": state.name} if state else {})}, choice)
@@ -216,9 +214,8 @@ def report(
 
 
 def make_report(folder: Path, baseline: str | None, seed: int, *, json: bool) -> None:
-    from kraq_dspy.eval.tables.page import write_report
     from kraq_dspy.eval.tables.summary import find_runs, summarise
-    from kraq_dspy.eval.tables.terminal import print_summary
+    from kraq_dspy.eval.tables.terminal import print_summary, write_report
 
     summary = summarise(find_runs(folder), baseline=baseline, seed=seed)
     files = write_report(summary, folder)

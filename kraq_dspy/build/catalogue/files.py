@@ -18,7 +18,7 @@ from kraq_dspy.asset.store.index import Index
 from kraq_dspy.build.catalogue.sources import document_hashes, flag_stale
 from kraq_dspy.errors import CatalogueError
 from kraq_dspy.ports import Progress, SilentProgress
-from kraq_dspy.programs.qa_search.failures import CLASSES
+from kraq_dspy.programs.qa_search.failures import FAILURES
 from kraq_dspy.records import AnswerSource, CatalogueEntry
 
 FORMATS = ("csv", "jsonl")
@@ -92,7 +92,7 @@ def _entry(row: Row, where: str) -> ReadEntry | BadRow:
     try:
         if not question_key(row.text):
             raise ValueError(f"{row.text!r} is no question")
-        for name, known in (("status", STATUSES), ("origin", ORIGINS), ("failure", ("", *CLASSES))):
+        for name, known in (("status", STATUSES), ("origin", ORIGINS), ("failure", ("", *FAILURES))):
             if (value := fields.get(name, "")) not in known:
                 raise ValueError(f"there is no {name} {value!r}; there are: {', '.join(known)}")
         for name in ("sources", "evidence"):

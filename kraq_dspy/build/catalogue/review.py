@@ -8,14 +8,13 @@ from kraq_dspy.asset.store.catalogue import Catalogue
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.build.catalogue.sources import document_hashes, present_sources, sources_of
 from kraq_dspy.errors import CatalogueError
-from kraq_dspy.programs.qa_search.failures import class_of
 from kraq_dspy.records import AnswerEvidence, CatalogueEntry, Chunk
 
 
 def waiting(catalogue: Catalogue, status: str | None = None, failure: str = "") -> list[CatalogueEntry]:
     """Pending entries, then stale ones, or one of both, of a class of failures; first what failed most often."""
     entries = [entry for each in ([status] if status else ["pending", "stale"]) for entry in catalogue.entries(each)]
-    entries = [entry for entry in entries if failure in ("", class_of(entry))]
+    entries = [entry for entry in entries if failure in ("", entry.failure)]
     return sorted(entries, key=lambda entry: (entry.status, -entry.asked, entry.number))
 
 

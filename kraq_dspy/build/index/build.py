@@ -51,7 +51,6 @@ from kraq_dspy.models.lms.roles import LanguageModels, ModelsLike, as_models
 from kraq_dspy.ports import Progress, VectorStore
 from kraq_dspy.programs.kraq.pipeline import KRAQ
 from kraq_dspy.programs.shared.state import load_state
-from kraq_dspy.programs.shared.steps import check_steps
 from kraq_dspy.records import Chunk, Document, Extraction, Failure
 from kraq_dspy.settings import Settings
 from kraq_dspy.steps.direct import abatches
@@ -193,7 +192,6 @@ class Builder:
         kraq = kraq or KRAQ(settings, embedder)
         for state in states:
             load_state(kraq, Path(state))
-        check_steps(kraq)
         index = open_for_build(out, settings, embedder)
         index.own_store = settings.store
         progress = options.get("progress") or default_progress()

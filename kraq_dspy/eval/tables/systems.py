@@ -88,10 +88,7 @@ def program_of(system: System, *, seed: int = 0, paper: bool = True) -> ProgramC
 
 def make_program(space: Workspace, system: System, choice: ProgramChoice) -> dspy.Module:
     """Its option `state` names a file of `kraq optimize`. Raises StateError for a state that does not fit."""
-    program = space.make_program(choice)
-    if "state" in system.options:
-        space.load_state(program, system.options["state"])
-    return program
+    return space.make_program(choice, state=system.options.get("state"))
 
 
 def state_digests(table: EvalTable) -> dict[str, str]:

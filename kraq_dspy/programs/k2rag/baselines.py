@@ -1,6 +1,5 @@
 """Holds K2RAG's baseline over a graph; its others are Traditional RAG over dense, bm25 and hybrid retrieval."""
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
 import dspy
@@ -11,7 +10,7 @@ from kraq_dspy._internal.step import FittingPredict
 from kraq_dspy.programs.graph.graph_local_search import GraphContextOptions, KnowledgeGraph
 from kraq_dspy.programs.shared.spec import ProgramSpec, Space, option
 from kraq_dspy.programs.shared.state import SavableModule
-from kraq_dspy.programs.shared.steps import SignatureLike, check_steps, extra_outputs, make_reader, prediction
+from kraq_dspy.programs.shared.steps import SignatureLike, make_reader, prediction
 from kraq_dspy.signatures import TellFromGraph
 
 
@@ -22,11 +21,6 @@ class NaiveGraphRAG(SavableModule):
     "retrieve", "tell", "answer" and "wall".
     """
 
-    asks: Mapping[str, str] = {
-        "tell": "question, reports, entities, relationships, passages -> account",
-        "answer": "question, passages -> answer",
-    }
-
     def __init__(self, knowledge: KnowledgeGraph, signature: SignatureLike = None) -> None:
         super().__init__()
         self.knowledge = knowledge
@@ -35,7 +29,6 @@ class NaiveGraphRAG(SavableModule):
         self.answer = make_reader(signature=signature)
 
     async def aforward(self, question: str) -> dspy.Prediction:
-        check_steps(self)
         clock = Clock()
         await clock.begin("retrieve", "searching the graph")
         context = await call(self.knowledge, question)
@@ -44,13 +37,7 @@ class NaiveGraphRAG(SavableModule):
         account = told.account.strip()
         await clock.begin("answer", "answering")
         reply = await call(self.answer, question=question, passages=[account] if account else [])
-        return prediction(
-            extra_outputs(told, "account"),
-            dict(reply.items()),
-            hits=list(context.hits),
-            account=account,
-            timings=clock.timings(),
-        )
+        return prediction(reply, hits=list(context.hits), account=account, timings=clock.timings())
 
     forward = blocking(aforward)
 

@@ -2,7 +2,7 @@
 
 import logging
 import random
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 import dspy
@@ -27,7 +27,6 @@ from kraq_dspy.programs.kraq.describe import (
 )
 from kraq_dspy.programs.kraq.question_text import mark_duplicates, stands_alone
 from kraq_dspy.programs.shared.state import SavableModule
-from kraq_dspy.programs.shared.steps import check_steps
 from kraq_dspy.records import Chunk, Community, Entity, Extraction, Question, Summary, content_id
 from kraq_dspy.settings import EMBEDDED, Settings
 from kraq_dspy.steps.direct import DirectSteps, Item, OrderedItems, Steps
@@ -47,15 +46,6 @@ class KRAQ(SavableModule):
     memory (`DirectSteps`), or kept on disk and resumed (`steps.kept`). `load` takes what `kraq optimize` saved.
     """
 
-    asks: Mapping[str, str] = {
-        "extract": "passage -> entities, relationships, claims, ungrounded",
-        "confirm": "first, second -> same",
-        "describe": "name, descriptions -> description",
-        "summarize": "elements -> title, summary, findings",
-        "ask": "summary -> question",
-        "ask_random": "passages -> question",
-    }
-
     def __init__(self, settings: Settings | None = None, embedder: Embedder | None = None) -> None:
         """Without `embedder`, names are compared by spelling alone and duplicate questions are not looked for."""
         super().__init__()
@@ -70,7 +60,6 @@ class KRAQ(SavableModule):
 
     async def aforward(self, chunks: Sequence[Chunk]) -> dspy.Prediction:
         """`extractions`, `graph`, `communities`, `summaries` and `questions` of the chunks."""
-        check_steps(self)
         steps = DirectSteps(self.settings.run.concurrency)
         order = {chunk.id: number for number, chunk in enumerate(chunks)}
         extractions = [extraction async for extraction in self.extractions(chunks, steps, total=len(chunks))]
@@ -100,7 +89,12 @@ class KRAQ(SavableModule):
     ) -> AsyncIterator[Extraction]:
         """Stage 1, as they are done."""
         items = (
-            Item(chunk.id, {"passage": chunk.passage}, name=_named(chunk), document=chunk.document_id)
+            Item(
+                chunk.id,
+                {"passage": chunk.passage},
+                name=f"passage {chunk.position + 1} of {chunk.title or chunk.document_id!r}",
+                document=chunk.document_id,
+            )
             for chunk in chunks
         )
         ungrounded = 0
@@ -226,7 +220,7 @@ class KRAQ(SavableModule):
                 community_id=community.id,
                 level=community.level,
                 chunk_ids=community.chunk_ids,
-                document_ids=_documents(community.chunk_ids, document_of),
+                document_ids=tuple(dict.fromkeys(document_of[c] for c in community.chunk_ids if c in document_of)),
                 model=model,
                 names=names(community),
             )
@@ -267,8 +261,9 @@ class KRAQ(SavableModule):
     ) -> AsyncIterator[Question]:
         """The papers' Random baseline: `count` questions, each about `settings.questions.random_least` to `random_most`
         chunks drawn uniformly without repeats."""
-        limits = self.settings.questions.random_least, self.settings.questions.random_most
-        draws = list(_random_draws(chunks, count, limits, seed))
+        chance, settings = random.Random(seed), self.settings.questions
+        sizes = (chance.randint(settings.random_least, settings.random_most) for _ in range(count))
+        draws = [chance.sample(chunks, min(size, len(chunks))) for size in sizes]
         items = (Item(str(number), {"passages": [c.passage for c in draw]}) for number, draw in enumerate(draws))
         async for done in steps.map("ask random", "generator", self.ask_random, items, total=count):
             draw = draws[int(done.id)]
@@ -312,17 +307,3 @@ def _described(name: NameCount, description: str) -> str:
     kind = f" ({name.type})" if name.type else ""
     text = f": {truncate_tokens(' '.join(description.split()), DESCRIBED)}" if description else ""
     return f"{name.name}{kind}{text}"
-
-
-def _named(chunk: Chunk) -> str:
-    return f"passage {chunk.position + 1} of {chunk.title or chunk.document_id!r}"
-
-
-def _documents(chunk_ids: Iterable[str], document_of: Mapping[str, str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(document_of[chunk_id] for chunk_id in chunk_ids if chunk_id in document_of))
-
-
-def _random_draws(chunks: Sequence[Chunk], count: int, limits: tuple[int, int], seed: int) -> Iterator[list[Chunk]]:
-    draw = random.Random(seed)
-    for _ in range(count):
-        yield draw.sample(chunks, min(draw.randint(*limits), len(chunks)))

@@ -95,7 +95,12 @@ def stands_alone(question: str, text: str, instructions: str) -> bool:
         return False
     if _ONE_OF_ITS_KIND.search(question) and not _NAMED.search(question):
         return False
-    return not is_latin or _LATIN.search(text) is None or names_something_of(text, question)
+    if not is_latin or _LATIN.search(text) is None:
+        return True
+    beginnings = _beginnings(text)
+    return any(
+        word[:_BEGINNING] in beginnings for word in plain_words(question).split() if word not in _IN_ANY_QUESTION
+    )
 
 
 def plainness(question: str, text: str) -> float:
@@ -133,13 +138,6 @@ def repeats(instructions: str, question: str) -> bool:
     """Whether the question has so many words of the instructions in a row that it is no question of its own."""
     words, task = plain_words(question), plain_words(instructions).split()
     return any(f" {' '.join(task[at : at + ECHO])} " in words for at in range(len(task) - ECHO + 1))
-
-
-def names_something_of(text: str, question: str) -> bool:
-    """Whether a word of the question, other than those that any question may have, begins as one of the text does."""
-    beginnings = _beginnings(text)
-    telling = set(plain_words(question).split()) - _IN_ANY_QUESTION
-    return any(word[:_BEGINNING] in beginnings for word in telling)
 
 
 def _says_nothing(question: str) -> bool:

@@ -17,13 +17,14 @@ from dspy.utils.exceptions import AdapterParseError
 
 from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.clock import announce
+from kraq_dspy._internal.options import require_counts
 from kraq_dspy._internal.step import CALL_ERRORS, Step, log_failure, raise_if_final
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.programs.qa_search.failures import failure_of
 from kraq_dspy.programs.qa_search.near_miss import contradiction
 from kraq_dspy.programs.shared.spec import ProgramSpec, Space, option
 from kraq_dspy.programs.shared.state import SavableModule
-from kraq_dspy.programs.shared.steps import check_steps, extra_outputs, lists_of, prediction
+from kraq_dspy.programs.shared.steps import prediction as prediction_of
 from kraq_dspy.records import AnswerEvidence, CatalogueEntry, Hit
 from kraq_dspy.signatures import ConfirmSameQuestion, FindSameQuestion
 
@@ -68,7 +69,6 @@ class CatalogueSearch:
     `invalid` counts replies without a number of their block, `failed` calls that brought no reply; both count as "no
     match". `exact`: the question was there word for word, and no model was asked. `collected`: it is noted for review.
     `seconds` is the look-up's time.
-    `extras` are further outputs of the steps, a list for each: one entry for each call.
     """
 
     exact: bool = False
@@ -79,12 +79,6 @@ class CatalogueSearch:
     rejected: list[Rejected] = field(default_factory=list)
     collected: bool = False
     seconds: float = 0.0
-    extras: dict[str, list[Any]] = field(default_factory=dict)
-
-    def note(self, reply: Any, *read: str) -> None:
-        """Keep the further outputs of a step."""
-        for name, values in lists_of([extra_outputs(reply, *read)]).items():
-            self.extras.setdefault(name, []).extend(values)
 
 
 @dataclass(frozen=True)
@@ -133,11 +127,6 @@ class QASearch(SavableModule):
     'program'
     """
 
-    asks: Mapping[str, str] = {
-        "find": "question, catalogue -> number",
-        "confirm": "first_question, second_question -> same",
-    }
-
     def __init__(
         self,
         program: dspy.Module,
@@ -149,8 +138,7 @@ class QASearch(SavableModule):
         similarity: float = 0.0,
     ) -> None:
         super().__init__()
-        if block < 1:
-            raise ValueError(f"block is {block}; expected 1 or more questions.")
+        require_counts("questions", block=block)
         for value, known, what in ((scan, SCANS, "scan"), (check, CHECKS, "check")):
             if value not in known:
                 raise ConfigError(f"There is no {what} {value!r} of QA search; there are: {', '.join(known)}.")
@@ -173,21 +161,27 @@ class QASearch(SavableModule):
         self.confirm = Step(ConfirmSameQuestion)
 
     async def aforward(self, question: str, **inputs: Any) -> dspy.Prediction:
-        check_steps(self)
         started = perf_counter()
         await announce("searching prepared answers")
         search = CatalogueSearch()
         entry = await self._look_up(question, search)
         search.seconds = perf_counter() - started
         if entry is not None:
-            return _hit(entry, search)
+            timings = {"catalogue": search.seconds, "wall": search.seconds}
+            return dspy.Prediction(
+                answer=entry.answer, hits=[], source="catalogue", entry=entry, search=search, timings=timings
+            )
         try:
             prediction = await call(self.program, question=question, **inputs)
         except CALL_ERRORS as error:
             await call(self._note, question, None, search, error)
             raise
         await call(self._note, question, prediction, search)
-        return _miss(prediction, search, perf_counter() - started)
+        merged = prediction_of(prediction, source="program", entry=None, search=search)
+        inner = prediction.get("timings")
+        if inner is None or isinstance(inner, Mapping):
+            merged.timings = {**(inner or {}), "catalogue": search.seconds, "wall": perf_counter() - started}
+        return merged
 
     forward = blocking(aforward)
 
@@ -228,7 +222,15 @@ class QASearch(SavableModule):
 
     async def _passes(self, question: str, entry: CatalogueEntry, search: CatalogueSearch) -> bool:
         """Whether the entry's answer would do; where it would not, the reason is in `search.rejected`."""
-        objection = await self._objection(question, entry, search)
+        objection = None if self.check == "none" else contradiction(question, entry.question)
+        if objection is None and self.check == "model":
+            search.calls += 1
+            reply = await _reply(self.confirm, first_question=question, second_question=entry.question)
+            if isinstance(reply, Exception):
+                search.failed += 1
+                objection = "the second look failed"
+            elif reply.same is not True:
+                objection = "the model says that they ask for different things"
         if objection is not None:
             search.rejected.append(Rejected(entry, objection))
             logger.info("Entry %d is no match: %s", entry.number, objection)
@@ -248,21 +250,6 @@ class QASearch(SavableModule):
             return [nearest] if nearest else []
         entries = self.answers.entries()
         return [entries[start : start + self.block] for start in range(0, len(entries), self.block)]
-
-    async def _objection(self, question: str, entry: CatalogueEntry, search: CatalogueSearch) -> str | None:
-        """Why the entry's answer would not do, None where it would."""
-        if self.check == "none":
-            return None
-        difference = contradiction(question, entry.question)
-        if difference is not None or self.check == "rules":
-            return difference
-        search.calls += 1
-        reply = await _reply(self.confirm, first_question=question, second_question=entry.question)
-        if isinstance(reply, Exception):
-            search.failed += 1
-            return "the second look failed"
-        search.note(reply, "same")
-        return None if reply.same is True else "the model says that they ask for different things"
 
     def _note(
         self, question: str, prediction: dspy.Prediction | None, search: CatalogueSearch, error: Exception | None = None
@@ -300,7 +287,6 @@ def _named(
         return None
     else:
         number = reply.number
-        search.note(reply, "number")
     if number == NO_MATCH:
         return None
     if number not in by_number:
@@ -327,28 +313,6 @@ async def _reply(step: dspy.Module, **inputs: Any) -> "dspy.Prediction | Excepti
     except CALL_ERRORS as error:
         log_failure(logger, "A look into the catalogue failed", error)
         return error
-
-
-def _hit(entry: CatalogueEntry, search: CatalogueSearch) -> dspy.Prediction:
-    return prediction(
-        search.extras,
-        answer=entry.answer,
-        hits=[],
-        source="catalogue",
-        entry=entry,
-        search=search,
-        timings={"catalogue": search.seconds, "wall": search.seconds},
-    )
-
-
-def _miss(answered: dspy.Prediction, search: CatalogueSearch, wall: float) -> dspy.Prediction:
-    """The program's prediction, with what came before it."""
-    merged = prediction(search.extras, dict(answered.items()))
-    merged.source, merged.entry, merged.search = "program", None, search
-    inner = answered.get("timings")
-    if inner is None or isinstance(inner, Mapping):
-        merged.timings = {**(inner or {}), "catalogue": search.seconds, "wall": wall}
-    return merged
 
 
 def make_qa_search(space: Space, program: dspy.Module, options: QASearchOptions) -> QASearch:

@@ -1,10 +1,10 @@
 """Reorders the candidates of any retriever by a `ports.Reranker`."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kraq_dspy._internal.options import require_between, require_counts
-from kraq_dspy.ports import CommunityMap, Embedder, Reranker, Retriever, Vectors, VectorStore
+from kraq_dspy.ports import Embedder, Reranker, Retriever, Vectors, VectorStore
 from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, ranked
 from kraq_dspy.programs.shared.spec import RetrieverSpec, Space, option
@@ -41,20 +41,16 @@ class RerankingRetriever(Retrieving):
         )
 
 
-class QuestionCommunities:
-    """A `CommunityMap` in memory, from each community's chunk ids and the stored questions.
+def questions_by_chunk(chunk_ids: Mapping[str, Sequence[str]], questions: Iterable[Question]) -> dict[str, set[str]]:
+    """The ids of the questions that stand for each chunk's communities, by chunk id.
 
-    A question that is marked as a duplicate is stood for by its original.
+    `chunk_ids` are those of each community. A question that is marked as a duplicate is stood for by its original.
     """
-
-    def __init__(self, chunk_ids: Mapping[str, Sequence[str]], questions: Iterable[Question]) -> None:
-        self._questions: dict[str, set[str]] = {}
-        for question in questions:
-            for chunk_id in chunk_ids.get(question.community_id or "", ()):
-                self._questions.setdefault(chunk_id, set()).add(question.duplicate_of or question.id)
-
-    def questions_of(self, chunk_ids: Sequence[str]) -> list[frozenset[str]]:
-        return [frozenset(self._questions.get(chunk_id, ())) for chunk_id in chunk_ids]
+    by_chunk: dict[str, set[str]] = {}
+    for question in questions:
+        for chunk_id in chunk_ids.get(question.community_id or "", ()):
+            by_chunk.setdefault(chunk_id, set()).add(question.duplicate_of or question.id)
+    return by_chunk
 
 
 class QuestionSimilarityReranker:
@@ -62,14 +58,19 @@ class QuestionSimilarityReranker:
 
     What a community is about was put into its question offline, so this costs a look-up and some dot products: no model
     reads the passages. A passage whose communities have no question gets no cosine (0). A hit's score below 0 counts as
-    0, and `question_vectors` holds the stored questions, under `embedder`.
+    0. `asked_of` is what `questions_by_chunk` gives, and `question_vectors` holds the questions, under `embedder`.
     """
 
     def __init__(
-        self, communities: CommunityMap, question_vectors: VectorStore, embedder: Embedder, *, balance: float = 0.9
+        self,
+        asked_of: Mapping[str, Collection[str]],
+        question_vectors: VectorStore,
+        embedder: Embedder,
+        *,
+        balance: float = 0.9,
     ) -> None:
         require_between(0, 1, "a share from 0 (questions alone) to 1 (scores alone)", balance=balance)
-        self.communities = communities
+        self.asked_of = asked_of
         self.question_vectors = question_vectors
         self.embedder = embedder
         self.balance = balance
@@ -83,7 +84,7 @@ class QuestionSimilarityReranker:
             return []
         if vector is None:
             vector = self.embedder.encode_queries([question])[0]
-        asked_of = self.communities.questions_of([hit.chunk.id for hit in hits])
+        asked_of = [self.asked_of.get(hit.chunk.id, ()) for hit in hits]
         question_ids = sorted(set().union(*asked_of))
         cosines = dict(zip(question_ids, (self.question_vectors.vectors(question_ids) @ vector).tolist(), strict=True))
         best = max(hit.score for hit in hits)
@@ -96,7 +97,7 @@ class QuestionSimilarityReranker:
 
 def make_reranked(space: Space, options: RerankedOptions) -> RerankingRetriever:
     rerank = QuestionSimilarityReranker(
-        space.communities, space.index.question_vectors, space.embedder, balance=options.balance
+        space.asked_of, space.index.question_vectors, space.embedder, balance=options.balance
     )
     return RerankingRetriever(space.retriever(options.over), rerank, pool=options.pool)
 

@@ -4,14 +4,13 @@ A state holds the instructions and the demonstrations of some predictors, and fo
 it was made for. It is put into any program that has such a predictor: one step's state goes into the whole pipeline.
 """
 
-import hashlib
 import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import Annotated, Any, get_args, get_origin
 
 import dspy
 from pydantic import Field, ValidationError
@@ -31,13 +30,12 @@ NAMELESS = "StringSignature"  # what DSPy calls a signature that is no class of 
 
 
 class SavedSignature(TypedDict):
-    """What a predictor was made for; `version` changes with the rest."""
+    """What a predictor was made for."""
 
     name: str
     inputs: dict[str, str]
     outputs: dict[str, str]
     instructions: str
-    version: str
 
 
 class SavedPredictor(TypedDict):
@@ -45,7 +43,7 @@ class SavedPredictor(TypedDict):
 
     signature: SavedSignature
     instructions: str
-    fields: dict[str, dict[Literal["prefix", "desc"], str]]
+    fields: dict[str, dict[str, str]]
     demos: list[dict[str, Any]]
 
 
@@ -62,11 +60,7 @@ class SavableModule(dspy.Module):
     """A module whose `save` writes the same file as `kraq optimize`, and whose `load` reads it.
 
     Compiled parts are saved too, which DSPy's own `save` passes over. Models are not saved: they stay as they are.
-    Its `aforward` begins with `steps.check_steps`, which refuses what does not fit a step's place.
     """
-
-    asks: Mapping[str, str] = {}
-    """By attribute, the fields that the program fills and reads of each step: `"question, passages -> answer"`."""
 
     def save(self, path: str | Path, save_program: bool = False, modules_to_serialize: Any = None) -> None:
         """The state as JSON. Raises StateError for another suffix than .json, and for `save_program=True`."""
@@ -98,12 +92,11 @@ class SavableModule(dspy.Module):
             super().load_state(state, allow_unsafe_lm_state=True)
             return
         own = {name: predictor.lm for name, predictor in self.named_predictors()}
-        super().load_state(
-            {
-                name: {**part, "lm": None} if isinstance(part, dict) and "lm" in part else part
-                for name, part in state.items()
-            }
-        )
+        without = {
+            name: {**part, "lm": None} if isinstance(part, dict) and "lm" in part else part
+            for name, part in state.items()
+        }
+        super().load_state(without)
         for name, predictor in self.named_predictors():
             predictor.lm = own.get(name)
 
@@ -158,12 +151,10 @@ def read_state(path: Path) -> ProgramState:
             f"{str(path)!r} is no program state of this library; `kraq optimize --out FILE` writes one. "
             "A file of DSPy's own save() is loaded with the program's load()."
         )
-    provenance = body.get("provenance")
     if body.get("format_version") != FORMAT_VERSION:
-        writer = provenance.get("library_version", "unknown") if isinstance(provenance, dict) else "unknown"
         raise StateError(
             f"{str(path)!r} has the format version {body.get('format_version')!r}; this library reads "
-            f"{FORMAT_VERSION}. Load it with the library that wrote it (version {writer}), or optimize again."
+            f"{FORMAT_VERSION}. Load it with the library that wrote it, or optimize again."
         )
     try:
         state: ProgramState = type_adapter(ProgramState).validate_python({"program": "", "provenance": {}, **body})
@@ -213,40 +204,34 @@ def base_signature(predictor: dspy.Predict) -> tuple[str, Any]:
 
 
 def describe_signature(predictor: dspy.Predict) -> SavedSignature:
-    """Name, fields with their types, and instructions of the base signature, and a version that changes with them.
+    """Name, fields with their types, and instructions of the base signature.
 
     A signature that is not this library's is known by its fields alone, since its instructions may be optimized ones.
     """
     name, base = base_signature(predictor)
-    kinds, ours = _kinds(base), base is getattr(signatures, name, None)
-    instructions = base.instructions if ours else ""
-    versioned = {"name": name, **kinds, "instructions": instructions} if ours else kinds
-    text = json.dumps(versioned, ensure_ascii=False)  # in the order of the fields, which matters to a model
-    version = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
-    return SavedSignature(
-        name=name, inputs=kinds["inputs"], outputs=kinds["outputs"], instructions=instructions, version=version
-    )
+    ours = getattr(signatures, name, None)
+    instructions = base.instructions if ours is base else ""
+    kinds = _kinds(base)
+    return SavedSignature(name=name, inputs=kinds["inputs"], outputs=kinds["outputs"], instructions=instructions)
 
 
 def _predictor_state(predictor: dspy.Predict) -> SavedPredictor:
+    fields = predictor.signature.fields
     return SavedPredictor(
         signature=describe_signature(predictor),
         instructions=predictor.signature.instructions,
         fields={
-            name: {"prefix": info.json_schema_extra["prefix"], "desc": info.json_schema_extra["desc"]}
-            for name, info in predictor.signature.fields.items()
+            name: {part: info.json_schema_extra[part] for part in ("prefix", "desc")} for name, info in fields.items()
         },
-        demos=[_plain_demo(predictor, demo) for demo in predictor.demos],
+        demos=[
+            {
+                name: type_adapter(fields[name].annotation).dump_python(demo[name], mode="json", warnings=False)
+                for name in fields
+                if name in demo
+            }
+            for demo in predictor.demos
+        ],
     )
-
-
-def _plain_demo(predictor: dspy.Predict, demo: Mapping[str, Any]) -> dict[str, Any]:
-    fields = predictor.signature.fields
-    return {
-        name: type_adapter(fields[name].annotation).dump_python(demo[name], mode="json", warnings=False)
-        for name in fields
-        if name in demo
-    }
 
 
 def _places(
@@ -271,9 +256,9 @@ def _places(
 def _learned(name: str, predictor: dspy.Predict, saved: SavedPredictor, source: str) -> tuple[Any, list[dspy.Example]]:
     """The signature and the demonstrations that the saved state gives the predictor `name`."""
     now = describe_signature(predictor)
-    if saved["signature"]["version"] != now["version"]:
+    if differences := _differences(saved["signature"], now):
         raise StateError(
-            f"{source} was made for another version of {now['name']}: {_differences(saved['signature'], now)}. Its "
+            f"{source} was made for another version of {now['name']}: {differences}. Its "
             "instructions and demonstrations may not fit what the step asks today: run `kraq optimize` again, or use "
             "the library version that made it (see its provenance)."
         )
@@ -282,35 +267,26 @@ def _learned(name: str, predictor: dspy.Predict, saved: SavedPredictor, source: 
         for field, texts in saved["fields"].items():
             signature = signature.with_updated_fields(field, prefix=texts["prefix"], desc=texts["desc"])
         signature.__name__ = predictor.signature.__name__  # which DSPy drops from a copy
-        return signature, [_demo(predictor, demo) for demo in saved["demos"]]
+        demos = []
+        for demo in saved["demos"]:  # with records where the signature has records, so that a prompt reads as it did
+            kinds = {field: type_adapter(predictor.signature.fields[field].annotation) for field in demo}
+            values = {field: kinds[field].validate_python(value) for field, value in demo.items()}
+            demos.append(dspy.Example(augmented=True, **values))
+        return signature, demos
     except (KeyError, ValueError) as error:  # pydantic's among them
         raise StateError(f"{source} is damaged: predictor {name!r}: {type(error).__name__}: {error}") from error
 
 
-def _demo(predictor: dspy.Predict, demo: Mapping[str, Any]) -> dspy.Example:
-    """With records where the signature has records, so that it reads in a prompt as it did when it was saved."""
-    fields = predictor.signature.fields
-    values = {name: type_adapter(fields[name].annotation).validate_python(value) for name, value in demo.items()}
-    return dspy.Example(augmented=True, **values)
-
-
 def _differences(saved: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """In words; "" where the signature is the same, the order of its fields too, which matters to a model."""
     changes = []
     for side in ("inputs", "outputs"):
-        before, after = saved[side], now[side]
-        word = side[:-1]
-        changes += [f"the {word} {field!r} is new" for field in after.keys() - before.keys()]
-        changes += [f"the {word} {field!r} is gone" for field in before.keys() - after.keys()]
-        changes += [
-            f"the {word} {field!r} was {before[field]} and is {after[field]}"
-            for field in after
-            if field in before and before[field] != after[field]
-        ]
-        if not changes and list(before) != list(after):
-            changes.append(f"the {side} come in another order")
+        before, after = (", ".join(f"{name}: {kind}" for name, kind in one[side].items()) for one in (saved, now))
+        if before != after:
+            changes.append(f"its {side} were {before}, and are {after}")
     if saved["instructions"] != now["instructions"]:
         changes.append("the instructions that it started from were rewritten")
-    return "; ".join(changes) or "its version is another"
+    return "; ".join(changes)
 
 
 def _kinds(signature: Any) -> dict[str, dict[str, str]]:

@@ -54,7 +54,7 @@ class EfficientSpeculativeRAG(SpeculativeRAG):
         min_similarity: float = -1.0,
         **settings: Any,
     ) -> None:
-        """`settings` are those of SpeculativeRAG: `n`, `k`, `m`, `scorer`, `seed`, `n_init`."""
+        """`settings` are those of SpeculativeRAG: `n`, `k`, `m`, `scorer`, `seed`."""
         super().__init__(retrieve, embedder, **settings)
         self.find_questions = as_question_finder(find_questions)
         self.precomputed = precomputed

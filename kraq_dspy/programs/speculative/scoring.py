@@ -4,30 +4,24 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from time import perf_counter
-from typing import Any
-
-import dspy
 
 from kraq_dspy._internal.both_ways import at_once, blocking, call
 from kraq_dspy._internal.step import CALL_ERRORS, Step, in_one_line, raise_if_final
 from kraq_dspy.models.lms.logprobs import field_logprobs, mean_logprob, take_logprobs
 from kraq_dspy.programs.shared.state import SavableModule
-from kraq_dspy.programs.shared.steps import check_steps, extra_outputs
 from kraq_dspy.programs.speculative.drafts import Draft
 from kraq_dspy.signatures import VerifyDraft
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """How good a draft is: natural logarithms of `rho` and of its parts. `seconds` is the verifier's time for it,
-    and `extras` are further outputs of its step."""
+    """How good a draft is: natural logarithms of `rho` and of its parts. `seconds` is the verifier's time for it."""
 
     total: float
     parts: Mapping[str, float]
     seconds: float = 0.0
-    extras: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +51,6 @@ class KraqScore(Scorer):
 
     name = "kraq"
     needs_logprobs = True
-    asks: Mapping[str, str] = {"verify": "question, response, rationale -> verdict"}
 
     def __init__(self, in_flight: int | None = None) -> None:
         super().__init__()
@@ -65,8 +58,6 @@ class KraqScore(Scorer):
         self.in_flight = in_flight
 
     async def aforward(self, question: str, drafts: Sequence[Draft]) -> list[Score | FailedScore]:
-        check_steps(self)
-
         async def verify(draft: Draft) -> Score | FailedScore:
             started = perf_counter()
             try:
@@ -80,7 +71,12 @@ class KraqScore(Scorer):
             except CALL_ERRORS as error:
                 raise_if_final(error)
                 return FailedScore(in_one_line(error), perf_counter() - started)
-            return _judged(verdict, draft, perf_counter() - started)
+            seconds = perf_counter() - started
+            logprobs = take_logprobs(verdict, role="verifier", wanted_by=self.name)
+            tokens = field_logprobs(logprobs, {"verdict": verdict.verdict}).get("verdict")
+            if not tokens:
+                return FailedScore("The verdict's log-probabilities could not be told apart in its answer.", seconds)
+            return kraq_score(draft, supported=verdict.verdict == "Yes", verdict=tokens, seconds=seconds)
 
         return await at_once(verify, drafts, limit=self.in_flight)
 
@@ -95,7 +91,8 @@ class VoteScore(Scorer):
     needs_logprobs = False
 
     async def aforward(self, question: str, drafts: Sequence[Draft]) -> list[Score | FailedScore]:
-        responses = [_normalised(draft.response) for draft in drafts]
+        plain = (draft.response.casefold() for draft in drafts)
+        responses = [" ".join(re.findall(r"\w+", response)) or response.strip() for response in plain]
         votes = Counter(responses)
         return [Score(math.log(votes[response]), {"votes": math.log(votes[response])}) for response in responses]
 
@@ -105,12 +102,12 @@ class VoteScore(Scorer):
 def kraq_score(draft: Draft, *, supported: bool, verdict: Sequence[float], seconds: float = 0.0) -> Score:
     """`verdict` are the log-probabilities of the verifier's answer, Yes (`supported`) or No."""
     confidence = mean_logprob(verdict)
-    return _product(
-        draft=_sum_of_confidences(draft),
-        self_contain=mean_logprob(draft.rationale_logprobs + draft.response_logprobs),
-        self_reflect=confidence if supported else _log_of_rest(confidence),
-        seconds=seconds,
-    )
+    parts = {
+        "draft": _sum_of_confidences(draft),
+        "self_contain": mean_logprob(draft.rationale_logprobs + draft.response_logprobs),
+        "self_reflect": confidence if supported else _log_of_rest(confidence),
+    }
+    return Score(sum(parts.values()), parts, seconds)
 
 
 def best(drafts: Sequence[Draft], scores: Sequence[Score]) -> int:
@@ -127,37 +124,15 @@ def best(drafts: Sequence[Draft], scores: Sequence[Score]) -> int:
     return max(range(len(drafts)), key=rank)
 
 
-def _product(*, draft: float, self_contain: float, self_reflect: float, seconds: float) -> Score:
-    parts = {"draft": draft, "self_contain": self_contain, "self_reflect": self_reflect}
-    return Score(sum(parts.values()), parts, seconds)
-
-
 def _sum_of_confidences(draft: Draft) -> float:
-    return _log_of_sum(mean_logprob(draft.rationale_logprobs), mean_logprob(draft.response_logprobs))
-
-
-def _log_of_sum(a: float, b: float) -> float:
-    """log(exp(a) + exp(b))"""
-    high, low = max(a, b), min(a, b)
+    """log(P_conf(rationale) + P_conf(response))"""
+    high, low = sorted((mean_logprob(draft.rationale_logprobs), mean_logprob(draft.response_logprobs)), reverse=True)
     return high if low == -math.inf else high + math.log1p(math.exp(low - high))
 
 
 def _log_of_rest(a: float) -> float:
     """log(1 - exp(a)), -inf for a certain event."""
     return math.log(-math.expm1(a)) if a < 0 else -math.inf
-
-
-def _normalised(response: str) -> str:
-    return " ".join(re.findall(r"\w+", response.casefold())) or response.casefold().strip()
-
-
-def _judged(verdict: dspy.Prediction, draft: Draft, seconds: float) -> Score | FailedScore:
-    logprobs = take_logprobs(verdict, role="verifier", wanted_by=KraqScore.name)
-    tokens = field_logprobs(logprobs, {"verdict": verdict.verdict}).get("verdict")
-    if not tokens:
-        return FailedScore("The verdict's log-probabilities could not be told apart in the verifier's answer.", seconds)
-    score = kraq_score(draft, supported=verdict.verdict == "Yes", verdict=tokens, seconds=seconds)
-    return replace(score, extras=extra_outputs(verdict, "verdict"))
 
 
 SCORERS: dict[str, Callable[[int | None], Scorer]] = {"kraq": KraqScore, "vote": lambda in_flight: VoteScore()}

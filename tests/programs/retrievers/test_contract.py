@@ -27,7 +27,6 @@ from kraq_dspy.programs.retrievers import (
     NearestQuestions,
     PageRankRetriever,
     PassageGraph,
-    QuestionCommunities,
     QuestionSimilarityReranker,
     RaptorRetriever,
     RerankingRetriever,
@@ -36,6 +35,7 @@ from kraq_dspy.programs.retrievers import (
     SummaryTree,
     TreeNode,
     passage_graph,
+    questions_by_chunk,
 )
 from kraq_dspy.programs.retrievers.sentence_window import sentence_id
 from kraq_dspy.records import Entity
@@ -54,14 +54,14 @@ def nearest(library: Library) -> NearestQuestions:
     return NearestQuestions(library.records, library.question_vectors, library.embedder)
 
 
-def communities(library: Library) -> QuestionCommunities:
+def communities(library: Library) -> dict[str, set[str]]:
     chunks_of = {
         "about bridges": ["elbe", "span", "gate"],
         "about castles": ["gate", "keep", "hall"],
         "castles again": ["keep", "rhine"],
         "about music": ["hall", "song", "tune", "blank"],
     }
-    return QuestionCommunities(
+    return questions_by_chunk(
         {community: [library.id(name) for name in names] for community, names in chunks_of.items()},
         library.records.questions.values(),
     )

@@ -6,9 +6,9 @@ import pytest
 from kraq_dspy.ports import Vectors
 from kraq_dspy.programs.retrievers import (
     DenseRetriever,
-    QuestionCommunities,
     QuestionSimilarityReranker,
     RerankingRetriever,
+    questions_by_chunk,
 )
 from kraq_dspy.records import Hit
 from tests.programs.conftest import Library
@@ -26,7 +26,7 @@ def dense(library: Library) -> DenseRetriever:
 
 
 def similar(library: Library, chunks_of: dict[str, list[str]], **settings: Any) -> QuestionSimilarityReranker:
-    communities = QuestionCommunities(
+    communities = questions_by_chunk(
         {community: [library.id(name) for name in names] for community, names in chunks_of.items()},
         library.records.questions.values(),
     )
