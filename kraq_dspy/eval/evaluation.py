@@ -25,11 +25,10 @@ from kraq_dspy.eval.questions import (
     without_learned,
 )
 from kraq_dspy.eval.rows import ResultRow, RowWriter, RunHeader, write_rows
-from kraq_dspy.eval.tables.page import write_report
-from kraq_dspy.eval.tables.scoring import DISTANCE, OF_RETRIEVAL, SIMILARITY, RowScorer, require_metric
+from kraq_dspy.eval.tables.scoring import OF_RETRIEVAL, SIMILARITY, RowScorer, require_metric
 from kraq_dspy.eval.tables.summary import RunSummary, TableSummary, summarise_run
 from kraq_dspy.eval.tables.systems import about_system
-from kraq_dspy.eval.tables.terminal import print_run
+from kraq_dspy.eval.tables.terminal import print_run, write_report
 from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.models.lms.meter import prices_of
 from kraq_dspy.ports import Progress, Retriever, SilentProgress
@@ -186,7 +185,7 @@ def evaluate_systems(
     _check(names, own, systems)
     judge_lm = _judge(names, judge, space)
     embedder = space.embedder if space else None
-    if embedder is None and {SIMILARITY, DISTANCE} & set(names):
+    if embedder is None and SIMILARITY in names:
         embedder = load_embedder(EncoderSettings())
     scorer = RowScorer(names, embedder, judge_lm, own)
     models_by_role = {

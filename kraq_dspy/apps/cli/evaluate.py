@@ -214,9 +214,8 @@ def report(
 
 
 def make_report(folder: Path, baseline: str | None, seed: int, *, json: bool) -> None:
-    from kraq_dspy.eval.tables.page import write_report
     from kraq_dspy.eval.tables.summary import find_runs, summarise
-    from kraq_dspy.eval.tables.terminal import print_summary
+    from kraq_dspy.eval.tables.terminal import print_summary, write_report
 
     summary = summarise(find_runs(folder), baseline=baseline, seed=seed)
     files = write_report(summary, folder)

@@ -47,7 +47,7 @@ def run_table(
         options.bertscore().layer  # noqa: B018 (raises where the package is not there)
     if not options.ablations:
         kept = tuple(system for system in table.systems if not system.varied)
-        table = replace(table, systems=kept, ablations=())
+        table = replace(table, systems=kept)
     learned = learned_by(LanguageModels(settings).names().values())
     questions_of = {
         name: load(

@@ -10,10 +10,10 @@ from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.judges import JUDGED
 from kraq_dspy.eval.metrics.for_dspy import METRICS, RANKINGS, Metric, named_metric, similarity_metric
 from kraq_dspy.eval.metrics.generation import require_packages
-from kraq_dspy.eval.metrics.retrieval import distinct_documents, hit_distance
+from kraq_dspy.eval.metrics.retrieval import distinct_documents
 from kraq_dspy.ports import Embedder
 
-SIMILARITY, RIGHT, DOCUMENTS, DISTANCE = "answer_similarity", "right", "distinct_documents", "hit_distance"
+SIMILARITY, RIGHT, DOCUMENTS = "answer_similarity", "right", "distinct_documents"
 FACTS = {
     "proxy_used": lambda prediction: float(prediction.proxy_used),
     "looked_up": lambda prediction: float(
@@ -24,9 +24,9 @@ FACTS = {
 """What only some programs say of themselves: the share of vectors that were stored, or that the program's own validator
 let the answer pass."""
 
-NAMES = (*METRICS, SIMILARITY, *JUDGED, *RANKINGS, DOCUMENTS, DISTANCE, *FACTS)
+NAMES = (*METRICS, SIMILARITY, *JUDGED, *RANKINGS, DOCUMENTS, *FACTS)
 OF_RETRIEVAL = frozenset(
-    (*RANKINGS, "recall_of_support", "answer_found", DOCUMENTS, DISTANCE, "context_precision", "context_recall")
+    (*RANKINGS, "recall_of_support", "answer_found", DOCUMENTS, "context_precision", "context_recall")
 )
 """What can be said of a retriever, which answers nothing."""
 
@@ -100,10 +100,8 @@ class RowScorer:
             return float(distinct_documents(prediction.hits))
         if name in FACTS:
             return float(FACTS[name](prediction))
-        if name in (DISTANCE, SIMILARITY):
-            assert self._embedder is not None, "metrics of meaning come with an embedder"
-            if name == DISTANCE:
-                return hit_distance(prediction.hits, self._embedder)
+        if name == SIMILARITY:
+            assert self._embedder is not None, "a metric of meaning comes with an embedder"
             return float(similarity_metric(self._embedder)(example, prediction))
         return float(named_metric(name, k=budget)(example, prediction))
 
@@ -115,7 +113,7 @@ class RowScorer:
             return ":" in name
         if kind in FACTS:
             return (prediction.get("valid") is not None) if kind == "accepted" else "proxy_used" in prediction
-        if kind in (DOCUMENTS, DISTANCE):
+        if kind == DOCUMENTS:
             return len(prediction.hits) > 1
         if name in self.judges:
             return self.judges[name].is_defined(example, prediction)
