@@ -61,8 +61,8 @@ def demo(
             show_report(report, json=False)
             say("\n2. Questions that it answers, the broadest first", style="bold")
             broadest = sorted(space.index.questions(), key=lambda each: (each.level, -len(each.chunk_ids)))[:BROADEST]
-            rows = [(each.level, len(each.chunk_ids), short(each.text, 160)) for each in broadest]
-            output.print(grid("", ("level", "passages", "question"), rows, right=("level", "passages"), box=None))
+            listed = [(each.level, len(each.chunk_ids), short(each.text, 160)) for each in broadest]
+            output.print(grid("", ("level", "passages", "question"), listed, right=("level", "passages"), box=None))
         choices = {name: choose_program(name, options={"k": BUDGET}) for name in PROGRAMS}
         programs = {name: space.make_program(choice) for name, choice in choices.items()}
         model = space.models["answerer"].model

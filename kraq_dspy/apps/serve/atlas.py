@@ -38,7 +38,7 @@ class Atlas:
         question's text; "" without one."""
         titles = {summary.community_id: summary.title for summary in self.index.all(Summary)}
         questions = {each.community_id: each.text for each in self.questions}
-        briefs = [
+        briefs: list[Json] = [
             {
                 "id": each.id,
                 "level": each.level,
@@ -77,7 +77,7 @@ class Atlas:
     @cached_property
     def entities(self) -> dict[str, Json]:
         """In brief, by id, the best connected first."""
-        briefs = [
+        briefs: list[Json] = [
             {
                 "id": each.id,
                 "name": each.name,

@@ -240,7 +240,7 @@ def test_over_http_with_a_token_only_who_has_it_is_served(people_elsewhere: Path
         url = line.removeprefix("MCP: ").partition(",")[0].strip()
         refused = httpx.post(url, json={})
         assert refused.status_code == 401
-        assert "Bearer" in refused.json()["error"]
+        assert "Bearer" in refused.json()["error"]["message"]
         assert httpx.post(url, json={}, headers={"Authorization": "Bearer wrong"}).status_code == 401
         bearing = {"Authorization": f"Bearer {TOKEN}"}
         elsewhere = httpx.post(url, json={}, headers={**bearing, "Host": "evil.example"})
