@@ -72,6 +72,9 @@ def rank(name: str, options: argparse.Namespace, settings: Settings, embedder: E
     remembered = Remembered(embedder, [example.question for example in examples])
     with Workspace.open(index.path, embedder=remembered) as space:
         chunks = list(space.index.all(Chunk))
+        known["passages"] = {chunk.id: [chunk.document_id, chunk.text] for chunk in chunks}
+        known["counts"] = space.index.counts()
+        folder.mkdir(parents=True, exist_ok=True)
         for system in missing:
             if system in OURS:
                 retrieve: Any = space.retriever(system)
@@ -79,10 +82,7 @@ def rank(name: str, options: argparse.Namespace, settings: Settings, embedder: E
             else:
                 rankings = rank_by_peer(system, space, remembered, chunks, examples, folder / system, options)
             known["ranked"][system] = {each.id: ids for each, ids in zip(examples, rankings, strict=True)}
-        known["counts"] = space.index.counts()
-    known["passages"] = {chunk.id: [chunk.document_id, chunk.text] for chunk in chunks}
-    folder.mkdir(parents=True, exist_ok=True)
-    kept.write_text(json.dumps(known), "utf-8")
+            kept.write_text(json.dumps(known), "utf-8")
     return known
 
 
