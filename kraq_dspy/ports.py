@@ -232,7 +232,7 @@ class NearestTexts(Protocol):
         """Up to `k` (record id, cosine), best first; ties always in the same order."""
 
 
-class GraphSource(Protocol):
+class GraphSource(ChunkSource, Protocol):
     """The graph of an index, by id."""
 
     def entities(self, ids: Sequence[str]) -> list[Entity]:
@@ -249,6 +249,3 @@ class GraphSource(Protocol):
 
     def report_ids_at(self, level: int) -> frozenset[str]:
         """The communities of the partition at `level` (its own, and the leaves above it) that have a report."""
-
-    def chunks_by_id(self, ids: Sequence[str]) -> list[Chunk]:
-        """In the order of `ids`. Raises UnknownRecordError."""

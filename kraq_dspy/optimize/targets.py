@@ -15,17 +15,9 @@ from kraq_dspy.eval.metrics.generation import BertScorer
 from kraq_dspy.optimize.rows import Row, RowKind
 from kraq_dspy.programs.kraq.by_size import extractor
 from kraq_dspy.programs.kraq.describe import AskQuestion
-from kraq_dspy.programs.qa_search.program import NO_MATCH, numbered
 from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.settings import Settings
-from kraq_dspy.signatures import (
-    AnswerQuestion,
-    ConfirmSameQuestion,
-    DraftAnswer,
-    FindSameQuestion,
-    JudgeAnswer,
-    VerifyDraft,
-)
+from kraq_dspy.signatures import AnswerQuestion, JudgeAnswer
 from kraq_dspy.workspace import Workspace
 from kraq_dspy.workspace.choices import choose_program
 from kraq_dspy.workspace.registry import PROGRAMS
@@ -65,7 +57,7 @@ class Target:
 
 
 class SingleStep(SavableModule):
-    """A signature asked once: `answer`, `draft`, `verify` and `judge` as programs of their own."""
+    """A signature asked once, as a program of its own."""
 
     def __init__(self, signature: type[dspy.Signature]) -> None:
         super().__init__()
@@ -129,83 +121,35 @@ def _generation(scorer: BertScorer | None) -> Target:
     return Target("question-generation", AskQuestion(), rows, relevance, "generator", labelled=True)
 
 
-def _reading(name: str, signature: type[dspy.Signature], role: str, output: str, *, labelled: bool = False) -> Target:
+def _answering() -> Target:
     def example(row: Row) -> dspy.Example:
         gold = _answers(row)
         inputs = {"question": _text(row, "question"), "passages": _texts(row["passages"])}
-        return _example(row, inputs, {**gold, output: gold["answers"][0]})
+        return _example(row, inputs, {**gold, "answer": gold["answers"][0]})
 
     rows = RowKind({*QUESTION_FIELDS, "passages"}, example)
-    return Target(name, SingleStep(signature), rows, METRICS, role, labelled=labelled)
+    return Target("answering", SingleStep(AnswerQuestion), rows, METRICS, "answerer", labelled=True)
 
 
-def _deciding(
-    name: str,
-    signature: type[dspy.Signature],
-    fields: set[str],
-    example: Callable[[Row], dspy.Example],
-    decision: str,
-    role: str,
-    label: Callable[[dspy.Example], str] | None = None,
-) -> Target:
-    """A step with one output, the `decision`, which is right or wrong; a row's class is its `label`, or that itself."""
-    rows = RowKind({"id", *fields}, example, label or (lambda example: str(example[decision])))
-    return Target(name, SingleStep(signature), rows, {"agreement": label_metric(decision)}, role, labelled=True)
+def _judging() -> Target:
+    def example(row: Row) -> dspy.Example:
+        references = [str(answer) for answer in check_references(row["answers"])]
+        inputs = {"question": _text(row, "question"), "reference_answers": references, "answer": _text(row, "answer")}
+        if not isinstance(row["right"], bool):
+            raise EvaluationError(f"right is {row['right']!r}; expected true or false")
+        return _example(row, inputs, {"correct": row["right"]})
 
-
-def _verification(row: Row) -> dspy.Example:
-    inputs = {name: _text(row, name) for name in ("question", "response", "rationale")}
-    return _example(row, inputs, {"verdict": "Yes" if _truth(row, "supported") else "No"})
-
-
-def _judging(row: Row) -> dspy.Example:
-    references = [str(answer) for answer in check_references(row["answers"])]
-    inputs = {"question": _text(row, "question"), "reference_answers": references, "answer": _text(row, "answer")}
-    return _example(row, inputs, {"correct": _truth(row, "right")})
-
-
-def _matching(row: Row) -> dspy.Example:
-    questions = _texts(row["catalogue"])
-    number = row["number"]
-    if type(number) is not int or not (number == NO_MATCH or 1 <= number <= len(questions)):
-        raise EvaluationError(f"number is {number!r}; expected 1 to {len(questions)}, or -1 for no match")
-    listed = [numbered(place, text) for place, text in enumerate(questions, start=1)]
-    return _example(row, {"question": _text(row, "question"), "catalogue": listed}, {"number": number})
-
-
-def _confirmation(row: Row) -> dspy.Example:
-    inputs = {"first_question": _text(row, "asked"), "second_question": _text(row, "stored")}
-    return _example(row, inputs, {"same": _truth(row, "same")})
+    rows = RowKind({*QUESTION_FIELDS, "right"}, example, lambda example: str(example.correct))
+    return Target("judging", SingleStep(JudgeAnswer), rows, {"agreement": AGREEMENT}, "judge", labelled=True)
 
 
 STEPS: Mapping[str, Callable[[Settings, BertScorer | None], Target]] = {
     "extraction": lambda settings, _: _extraction(settings),
     "question-generation": lambda _, scorer: _generation(scorer),
-    "answering": lambda *_: _reading("answering", AnswerQuestion, "answerer", "answer", labelled=True),
-    "drafting": lambda *_: _reading("drafting", DraftAnswer, "drafter", "response"),
-    "verification": lambda *_: _deciding(
-        "verification",
-        VerifyDraft,
-        {"question", "response", "rationale", "supported"},
-        _verification,
-        "verdict",
-        "verifier",
-    ),
-    "judging": lambda *_: _deciding("judging", JudgeAnswer, {*QUESTION_FIELDS, "right"}, _judging, "correct", "judge"),
-    "matching": lambda *_: _deciding(
-        "matching",
-        FindSameQuestion,
-        {"question", "catalogue", "number"},
-        _matching,
-        "number",
-        "answerer",
-        lambda example: "no match" if example.number == NO_MATCH else "match",
-    ),
-    "confirmation": lambda *_: _deciding(
-        "confirmation", ConfirmSameQuestion, {"asked", "stored", "same"}, _confirmation, "same", "answerer"
-    ),
+    "answering": lambda *_: _answering(),
+    "judging": lambda *_: _judging(),
 }
-"""What makes the target of a step, by its name."""
+"""What makes the target of a step, by its name. Other steps are optimized with the program that has them."""
 
 
 def _example(row: Row, inputs: Mapping[str, Any], gold: Mapping[str, Any]) -> dspy.Example:
@@ -224,13 +168,6 @@ def _texts(value: Any) -> list[str]:
     if isinstance(value, str) or not isinstance(value, Sequence) or not all(isinstance(text, str) for text in value):
         raise EvaluationError(f"expected a list of texts, found {value!r}")
     return list(value)
-
-
-def _truth(row: Row, name: str) -> bool:
-    value = row[name]
-    if not isinstance(value, bool):
-        raise EvaluationError(f"{name} is {value!r}; expected true or false")
-    return value
 
 
 def _answers(row: Row) -> dict[str, Any]:
@@ -338,17 +275,17 @@ def relevance_metric(scorer: BertScorer, threshold: float = 0.7) -> Metric:
     return Metric(f"relevance({scorer.name})", relevance, explain, threshold)
 
 
-def label_metric(field: str) -> Metric:
-    """Agreement: is the `field` that was predicted that of the example?"""
+def _explain_agreement(example: Any, prediction: Any, score: float) -> str:
+    verdict = getattr(prediction, "correct", None)
+    return f"{verdict} is right." if score else f"{verdict} is wrong; people said {example.correct}."
 
-    def score(example: Any, prediction: Any) -> float:
-        return float(getattr(prediction, field, None) == example[field])
 
-    def explain(example: Any, prediction: Any, score: float) -> str:
-        value = getattr(prediction, field, None)
-        return f"{value} is right." if score else f"{value} is wrong; people said {example[field]}."
-
-    return Metric("agreement", score, explain)
+AGREEMENT = Metric(
+    "agreement",
+    lambda example, prediction: float(getattr(prediction, "correct", None) == example.correct),
+    _explain_agreement,
+)
+"""Whether the judge's verdict is that of people."""
 
 
 def _triples(prediction: Any) -> list[Triple]:

@@ -16,7 +16,6 @@ from kraq_dspy._internal.clock import answer_listeners
 from kraq_dspy.asset.corpus.normalise import normalised
 from kraq_dspy.asset.graph.passage_graph import PassageGraph
 from kraq_dspy.asset.store.catalogue import CATALOGUE, Catalogue
-from kraq_dspy.asset.store.graph_files import open_passage_graph
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.instructed import InstructedStore
 from kraq_dspy.asset.store.served_answers import ServedAnswers
@@ -150,7 +149,7 @@ class Workspace:
     @cached_property
     def passage_graph(self) -> PassageGraph:
         """Chunks and the entities that they mention, for PageRank."""
-        return open_passage_graph(self.index)
+        return self.index.passage_graph()
 
     @cached_property
     def graph(self) -> IndexGraph:

@@ -86,7 +86,7 @@ def test_the_state_says_where_it_comes_from_and_holds_no_path_key_or_probability
     assert {"library_version", "dspy_version", "before", "after", "difference"} <= set(made_by)
     assert "somewhere" not in out.read_text()
     assert "logprob" not in out.read_text()
-    assert state["predictors"]["step"]["signature"]["version"]
+    assert state["predictors"]["step"]["signature"]["instructions"]
 
 
 def test_a_worse_program_is_not_saved_unless_forced_and_the_calls_are_not_paid_twice(
@@ -109,9 +109,7 @@ def test_a_worse_program_is_not_saved_unless_forced_and_the_calls_are_not_paid_t
     assert forced.comparison.difference.estimate == -1.0
 
 
-def test_a_score_of_zero_is_no_yes_even_inside_a_prediction(
-    models: dict[str, dspy.LM], answering: Callable[[int], list[Row]]
-) -> None:
+def test_a_score_of_zero_is_no_yes_even_inside_a_prediction(models: dict[str, dspy.LM]) -> None:
     def never_good(example: dspy.Example, prediction: dspy.Prediction, trace: object = None) -> dspy.Prediction:
         return dspy.Prediction(score=0.0, feedback="wrong")  # true, if one asks Python
 
@@ -127,13 +125,11 @@ def test_a_score_of_zero_is_no_yes_even_inside_a_prediction(
     assert "Nothing changed" in compiled.problems[-1]
 
 
-def test_a_partial_score_is_a_demonstration_only_from_the_threshold_on(
-    models: dict[str, dspy.LM], answering: Callable[[int], list[Row]]
-) -> None:
+def test_a_partial_score_is_a_demonstration_only_from_the_threshold_on(models: dict[str, dspy.LM]) -> None:
     def demos(threshold: float) -> int:
         compiled = compile_program(
-            "drafting",
-            answering(8),
+            "extraction",
+            [{"passage": f"Ada met Charles {n}.", "triples": [["Ada", "met", f"Charles {n}"]]} for n in range(8)],
             method=Method(sizes=TOY),
             resources=Resources(models=models),
             metric=own_metric(lambda example, prediction: 0.3, threshold),

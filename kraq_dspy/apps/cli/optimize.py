@@ -28,8 +28,8 @@ def optimize(
         str,
         typer.Argument(
             metavar="STEP|PROGRAM",
-            help="extraction, question-generation, answering, drafting, verification, judging, "
-            "matching, confirmation; or a program: traditional, combined, speculative, efficient, ...",
+            help="extraction, question-generation, answering, judging; or a program: traditional, combined, "
+            "speculative, efficient, ...",
         ),
     ],
     calls: Calls,

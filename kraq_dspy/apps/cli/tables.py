@@ -127,9 +127,7 @@ def read(name: str) -> "EvalTable":
     if not figure.definition:
         other = figure.command or "none: people judged"
         raise ConfigError(f"{figure.paper}, {figure.number} comes of another command: {other}.")
-    whole = read_table(DEFINITIONS / f"{figure.definition}.toml")
-    needed = whole.for_paper(figure.id, figure.systems, figure.metrics, figure.datasets)
-    return needed.with_paper_settings(figure.settings, figure.options)
+    return read_table(DEFINITIONS / f"{figure.definition}.toml").for_paper(figure)
 
 
 def with_metrics(table: "EvalTable", judge: str | None, more: list[str] | tuple[str, ...]) -> "EvalTable":

@@ -18,12 +18,11 @@ from numpy.typing import NDArray
 from kraq_dspy.asset.corpus.chunk import sentence_spans
 from kraq_dspy.asset.graph.candidates import by_preference, majority
 from kraq_dspy.asset.graph.mentions import Mentions, Numbered, Rows, comparable, majorities
-from kraq_dspy.asset.graph.numbered_graph import collector_paused, distinct
+from kraq_dspy.asset.graph.numbered_graph import collector_paused, distinct, rows_by_group
 from kraq_dspy.asset.graph.resolve import Resolution, entity_id_of
 from kraq_dspy.records import Claim, Entity, Merge, Relationship, content_id
 
 Ints = NDArray[np.int64]
-
 
 _GROUPS = 10_000  # of rows, made lists of at once
 
@@ -91,12 +90,6 @@ def join_descriptions(descriptions: Iterable[str]) -> str:
     return " ".join(kept)
 
 
-def claim_of(entity_id: str, statement: str, chunk_id: str, object_id: str | None = None) -> Claim:
-    """The claim with the id that its content gives it."""
-    id = content_id("claim", entity_id, statement, chunk_id, *([object_id] if object_id else []))
-    return Claim(id, entity_id, statement, chunk_id, object_id)
-
-
 class ResolvedMentions:
     """Mentions whose names have become entities.
 
@@ -158,9 +151,8 @@ class ResolvedMentions:
         kinds = majorities(rows_of("types"), self._texts)
         size = max(1, len(mentions.chunk_ids))
         in_chunk = distinct(mentioned[:, 0] * size + mentioned[:, 2])
-        chunks = _split(in_chunk // size, in_chunk % size, n_keys)
-        described = described[np.argsort(described[:, 0], kind="stable")]
-        statements = _split(described[:, 0], described, n_keys)
+        chunks = rows_by_group(in_chunk // size, in_chunk % size, n_keys)
+        statements = rows_by_group(described[:, 0], described, n_keys)
         unlisted = set(range(n_keys)) - set(mentioned[mentioned[:, 1] == 1, 0].tolist())
         links = self.links()
         stand_ins = self._first_statements(np.array(sorted(unlisted), dtype=np.int64), links)
@@ -224,7 +216,9 @@ class ResolvedMentions:
         """All claims, in reading order."""
         for key, other, statement, number in self._distinct_claims():
             object_id = None if other in (key, -1) else self.id_of(other)
-            yield claim_of(self.id_of(key), self._texts[statement], self.mentions.chunk_ids[number], object_id)
+            parts = self.id_of(key), self._texts[statement], self.mentions.chunk_ids[number]
+            id = content_id("claim", *parts, *([object_id] if object_id else []))
+            yield Claim(id, *parts, object_id)
 
     def _distinct_claims(self) -> Iterator[tuple[int, int, int, int]]:
         """(subject's key, object's or -1, statement, chunk), each said once of a subject in a chunk."""
@@ -267,11 +261,6 @@ def _lists(rows: Rows, bounds: Sequence[int]) -> Iterator[list[list[int]]]:
         some = bounds[start : start + _GROUPS + 1]
         lists = rows[some[0] : some[-1]].tolist()
         yield from (lists[first - some[0] : last - some[0]] for first, last in itertools.pairwise(some))
-
-
-def _split(groups: Ints, rows: Ints, count: int) -> list[Ints]:
-    """`rows` by their group, 0 to `count` - 1; `groups` ascend."""
-    return np.split(rows, np.searchsorted(groups, np.arange(1, count))) if count else []
 
 
 def _in_reading_order(rows: Iterable[Sequence[int]], texts: Sequence[str]) -> tuple[str, ...]:

@@ -1,17 +1,15 @@
 """Proposes which names of the extractions mean one thing (KRAQ paper, section 2; thesis, chapter 3).
 
 Names with one normalised string are one. Beyond that, a wrong merge costs more than a missed one: it puts two things
-into one node, and no later step can take them apart. Similarity alone is no proof: of the pairs in real extractions
-whose spelling is 0.92 alike or more, most are two things ("Prussian", "Russian"; "Las Vegas", "Last Vegas"). So two
-names merge unasked only where what differs does not tell things apart: `names.skeletons` (accents, spaces, hyphens),
-`names.differ_by_a_slip` (one letter in a proper name of three words or more), and acronyms that a text introduces
-("Universidad de Buenos Aires (UBA)"). Other acronyms are doubtful: only a model merges them. Names that differ in a
-number, a roman numeral or a word such as "north" or "junior" are never the same.
+into one node, and no later step can take them apart. Similarity alone is no proof ("Prussian", "Russian"; "Las Vegas",
+"Last Vegas"). So two names merge unasked only where what differs does not tell things apart: `names.skeletons`
+(accents, spaces, hyphens), `names.differ_by_a_slip` (one letter in a long proper name), and acronyms that a text
+introduces ("Universidad de Buenos Aires (UBA)"). Other acronyms are doubtful: only a model merges them.
 """
 
 import itertools
 import logging
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -61,8 +59,7 @@ class NameGroup:
     """The spellings of one key."""
 
     counts: dict[str, int]
-    type: str
-    name: str  # the preferred spelling
+    name: str  # the preferred one
 
 
 Names = Iterable[NameCount] | Mapping[str, NameGroup]
@@ -101,29 +98,12 @@ def grouped(names: Names) -> Mapping[str, NameGroup]:
     """The names by key, without blank ones."""
     if isinstance(names, Mapping):
         return names
-    first: dict[str, NameCount] = {}
-    others: dict[str, list[NameCount]] = defaultdict(list)
+    counts: dict[str, dict[str, int]] = {}
     for each in names:
         if each.name.strip():
-            key = normalise_name(each.name)
-            if key in first:
-                others[key].append(each)
-            else:
-                first[key] = each
-    return {
-        key: _group([one, *others[key]]) if key in others else NameGroup({one.name: one.count}, one.type, one.name)
-        for key, one in first.items()
-    }
-
-
-def _group(spellings: Sequence[NameCount]) -> NameGroup:
-    counts: Counter[str] = Counter()
-    types: Counter[str] = Counter()
-    for each in spellings:
-        counts[each.name] += each.count
-        if each.type:
-            types[each.type] += each.count
-    return NameGroup(dict(counts), majority(types), by_preference(counts)[0])
+            of_key = counts.setdefault(normalise_name(each.name), {})
+            of_key[each.name] = of_key.get(each.name, 0) + each.count
+    return {key: NameGroup(of_key, by_preference(of_key)[0]) for key, of_key in counts.items()}
 
 
 def _candidate(

@@ -13,12 +13,18 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from kraq_dspy.asset.graph.numbered_graph import Ints, NumberedGraph, Part, collector_paused, igraph_random
+from kraq_dspy.asset.graph.numbered_graph import (
+    Ints,
+    NumberedGraph,
+    Part,
+    collector_paused,
+    igraph_random,
+    rows_by_group,
+)
 from kraq_dspy.records import Community, Entity, Relationship
 from kraq_dspy.settings import CommunitySettings
 
 logger = logging.getLogger(__name__)
-
 
 _ITERATIONS = 2  # more gave the same modularity to three digits on 100,000 entities
 
@@ -193,23 +199,16 @@ def parts_by(membership: Ints, part: Part) -> list[Part]:
     if count == 1:
         return [part]
     position = np.empty(len(part.nodes), dtype=np.int64)
-    members = _rows_by_group(membership, np.arange(len(part.nodes)), count)
+    members = rows_by_group(membership, np.arange(len(part.nodes)), count)
     for rows in members:
         position[rows] = np.arange(len(rows))
     inside = np.flatnonzero(membership[part.sources] == membership[part.targets])
-    own_links = _rows_by_group(membership[part.sources[inside]], inside, count)
+    own_links = rows_by_group(membership[part.sources[inside]], inside, count)
     parts = [
         Part(part.nodes[rows], part.links[own], position[part.sources[own]], position[part.targets[own]])
         for rows, own in zip(members, own_links, strict=True)
     ]
     return sorted(parts, key=lambda each: (-len(each.nodes), int(each.nodes[0])))
-
-
-def _rows_by_group(groups: Ints, rows: Ints, count: int) -> list[Ints]:
-    """`rows` by their group 0 to `count` - 1, in their order."""
-    order = np.argsort(groups, kind="stable")
-    ends = np.searchsorted(groups[order], np.arange(1, count))
-    return np.split(rows[order], ends)
 
 
 def _membership(part: Part, weights: NDArray[np.float64], settings: CommunitySettings, seed: str) -> Ints:

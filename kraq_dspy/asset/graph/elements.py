@@ -68,16 +68,6 @@ class _Part:
     summary: str | None
     lines: list[str] | None
 
-    def least(self, limit: int) -> int:
-        """Tokens of the shorter of the two."""
-        lines = limit + 1 if self.lines is None else _size(self.lines)
-        return lines if self.summary is None else min(lines, _size([self.summary]))
-
-    def all_lines(self, graph: GraphView) -> Iterable[str]:
-        if self.lines is not None:
-            return self.lines
-        return _lines(self.community.entity_ids, self.community.relationship_ids, graph)
-
 
 def _substituted(
     community: Community,
@@ -101,14 +91,14 @@ def _substituted(
         if index in replaced and part.summary is not None:
             yield part.summary
         else:
-            yield from part.all_lines(graph)
+            lines = part.lines
+            yield from lines or _lines(part.community.entity_ids, part.community.relationship_ids, graph)
     yield from _lines(*_rest(community, parts), graph, with_endpoints=False)
 
 
 def _replaced(community: Community, parts: Sequence[_Part], graph: GraphView, limit: int) -> set[int]:
     """Which parts their summaries stand for. Those with more lines than fit at all are the largest."""
-    left = limit - sum(part.least(limit) for part in parts)
-    rest = _all_lines(*_rest(community, parts), graph, left, with_endpoints=False) if left >= 0 else None
+    rest = _all_lines(*_rest(community, parts), graph, limit, with_endpoints=False)
     if rest is None:  # then it does not fit with all of them replaced either
         return set(range(len(parts)))
     sizes = [limit + 1 if part.lines is None else _size(part.lines) for part in parts]

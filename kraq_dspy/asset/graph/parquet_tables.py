@@ -1,8 +1,7 @@
 """Writes parquet tables in the columns of GraphRAG 3.x, so that its tools read them, and our questions beside them.
 
-Beyond GraphRAG's columns: `predicate` of relationships and `names` of entities. Columns that GraphRAG fills and we do
-not know (period, rating, status) are empty: nothing is made up. Records are read as they are written, some hundred
-rows at a time; what stays in memory is what one table needs of another.
+Beyond GraphRAG's columns: `predicate` of relationships and `names` of entities. What we do not know (period, rating,
+status) is empty. Some hundred rows are written at a time; what stays in memory is what one table needs of another.
 """
 
 import itertools

@@ -40,9 +40,9 @@ def loads(kind: type[R], text: str) -> R:
         raise ValueError(f"This is not a {kind.__name__}: {text[:80]!r}") from error
 
 
-def storable(text: str) -> str | bytes:
-    """What SQLite is to keep for `text`; different strings give different values."""
-    if text.isascii():
+def storable(text: Any) -> Any:
+    """What SQLite is to keep for `text`; different strings give different values. What is no string stays as it is."""
+    if not isinstance(text, str) or text.isascii():
         return text
     try:
         text.encode("utf-8")

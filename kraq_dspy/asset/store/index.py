@@ -13,18 +13,18 @@ import logging
 import sqlite3
 import threading
 from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy.asset.graph.networkx_view import to_networkx
+from kraq_dspy.asset.graph.passage_graph import PassageGraph, passage_graph
 from kraq_dspy.asset.store import manifest as manifests
 from kraq_dspy.asset.store import states, tables
 from kraq_dspy.asset.store.codec import restored, storable
 from kraq_dspy.asset.store.database import Database
-from kraq_dspy.asset.store.graph_files import GRAPH, keep_passage_graph
 from kraq_dspy.asset.store.manifest import Manifest
 from kraq_dspy.asset.store.own_files import FileLock, damaged_files, require_own
 from kraq_dspy.asset.store.results import ResultStore
@@ -57,6 +57,7 @@ logger = logging.getLogger(__name__)
 
 R = TypeVar("R", bound=Record)
 
+GRAPH = "passages.graph"
 _AT_ONCE = 500  # rows per read, ids per query
 
 
@@ -93,7 +94,8 @@ class Index(SharedByCopies):
         states.require_free(path)
         lock = FileLock(path / states.LOCK)
         lock.acquire()
-        try:
+        with ExitStack() as undo:
+            undo.callback(lock.release)
             home = states.begin_empty(path)
             database = Database(home / states.DATABASE)
             with database.writing() as connection:
@@ -102,10 +104,8 @@ class Index(SharedByCopies):
             for folder in (home, path):
                 manifests.write_fields(folder, manifests.to_fields(manifest))
             remember(index_at(path, manifest.created_at), destinations(settings))  # who makes an index agrees to it
-        except BaseException:
-            lock.release()
-            raise
-        return cls(path, manifest, database, Lease(home, {}, None), lock)
+            undo.pop_all()
+            return cls(path, manifest, database, Lease(home, {}, None), lock)
 
     @classmethod
     def open(cls, path: Path | str, *, write: bool = False, unfinished: bool = False, damaged: bool = False) -> Self:
@@ -120,21 +120,23 @@ class Index(SharedByCopies):
         path = Path(path)
         require_own(path)
         lock = FileLock(path / states.LOCK)
-        if write:
-            lock.acquire()
-        try:
+        with ExitStack() as undo:
+            undo.callback(lock.release)
+            if write:
+                lock.acquire()
             lease = states.begin_draft(path, mend=damaged) if write else states.hold_state(path, unfinished=unfinished)
-            try:
-                manifest = manifests.parse(lease.fields, lease.home)
-                file = lease.home / states.DATABASE if damaged else lease.path(states.DATABASE)
-                database = tables.open_database(file, path, write=write, constant=lease.is_constant)
-                return cls(path, manifest, database, lease, lock)
-            except BaseException:
-                lease.release()
-                raise
-        except BaseException:
-            lock.release()
-            raise
+            undo.callback(lease.release)
+            manifest = manifests.parse(lease.fields, lease.home)
+            if not damaged and lease.path(states.DATABASE) is None:
+                raise IndexStateError(
+                    f"{str(path)!r} is damaged: it has no {states.DATABASE}. Restore it from a copy, or delete the "
+                    "folder and index again."
+                )
+            database = Database(lease.home / states.DATABASE, write=write, constant=lease.is_constant)
+            undo.callback(database.close)
+            tables.require_all(database)
+            undo.pop_all()
+            return cls(path, manifest, database, lease, lock)
 
     def close(self) -> None:
         """May be called twice. What was written to a complete index becomes its new state.
@@ -170,7 +172,7 @@ class Index(SharedByCopies):
         for path in (self.home / states.VECTORS).glob(f"*{FRESH}"):  # not searchable yet, also of a killed writer
             self._store(path.name.removesuffix(FRESH)).seal()
         if not (self.home / GRAPH).exists():  # it was not made since the index began to change
-            keep_passage_graph(self, self.all(Entity), self.all(Relationship))
+            self.keep_passage_graph(self.all(Entity), self.all(Relationship))
         on_server = [store for store in self._stores.values() if isinstance(store, QdrantVectorStore)]
         self._database.stand_alone()
         self._database.close()
@@ -266,7 +268,7 @@ class Index(SharedByCopies):
             if column not in table.columns:
                 raise TypeError(f"{kind.__name__} cannot be asked for by {column!r}; possible: {table.columns}.")
         where = " AND ".join(f"{column} IS ?" for column in equal)
-        return self._stream(kind, where, tuple(map(tables.column_value, equal.values())))
+        return self._stream(kind, where, tuple(map(storable, equal.values())))
 
     def get(self, kind: type[R], ids: Sequence[str]) -> list[R]:
         """Records in the order of `ids`. Raises UnknownRecordError."""
@@ -419,6 +421,22 @@ class Index(SharedByCopies):
         `claims`, the statements about what links the two.
         """
         return to_networkx(self.all(Entity), self.all(Relationship), self.all(Claim), self.all(Community))
+
+    def passage_graph(self) -> PassageGraph:
+        """The graph of passages and the entities that they name; it is made now for a draft. Raises IndexStateError for
+        one that is damaged."""
+        path = self.file(GRAPH)
+        return PassageGraph.open(path) if path else self._graph_of(self.all(Entity), self.all(Relationship))
+
+    def keep_passage_graph(self, entities: Iterable[Entity], relationships: Iterable[Relationship]) -> None:
+        """Store the graph of the chunks and of what will be the entities and relationships."""
+        with states.writing_to(self.home):
+            self._graph_of(entities, relationships).save(self.home / GRAPH)
+
+    def _graph_of(self, entities: Iterable[Entity], relationships: Iterable[Relationship]) -> PassageGraph:
+        mentions = ((chunk_id, entity.id) for entity in entities for chunk_id in entity.chunk_ids)
+        links = ((link.source_id, link.target_id, link.weight) for link in relationships)
+        return passage_graph(self.ids(Chunk), mentions, links)
 
     @property
     def chunk_vectors(self) -> VectorStore:

@@ -189,10 +189,6 @@ class FileLock:
         self.path = path
         self._file: IO[bytes] | None = None
 
-    @property
-    def held(self) -> bool:
-        return self._file is not None
-
     def acquire(self) -> None:
         """Does nothing when it is held already. Raises IndexLockedError naming who keeps it for more than a moment, and
         IndexStateError where the file system knows no locks."""

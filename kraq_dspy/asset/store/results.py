@@ -84,11 +84,6 @@ class ResultStore:
                     outputs[item_id] = _value(row[0])
         return outputs
 
-    def count(self, stage: str) -> int:
-        """How many items of a stage have an output."""
-        with self._database.reading() as connection:
-            return int(connection.execute("SELECT count(*) FROM results WHERE stage = ?", (stage,)).fetchone()[0])
-
     def save(
         self,
         stage: str,

@@ -208,13 +208,6 @@ def give_back(root: Path) -> None:
             raise
 
 
-def current_home(root: Path) -> Path:
-    """The folder that a reader who comes now would open."""
-    lease = hold_state(root)
-    lease.release()
-    return lease.home
-
-
 @contextmanager
 def writing_to(folder: Path) -> Iterator[None]:
     """Errors of the system become IndexStateError that says what to do."""

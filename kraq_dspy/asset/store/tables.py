@@ -9,7 +9,6 @@ import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby
-from pathlib import Path
 from typing import Any, TypeVar
 
 from kraq_dspy.asset.store import results
@@ -55,7 +54,7 @@ class Table:
         values = (getattr(record, column) for column in self.columns)
         data = (compressed if self.is_compressed else storable)(dumps(record))
         key = storable(self.id_of(record))
-        return (key, *map(column_value, values), data, checksum(key, data))
+        return (key, *map(storable, values), data, checksum(key, data))
 
     def indexes(self) -> list[str]:
         """The SQL statements that make them."""
@@ -94,10 +93,6 @@ def table_of(kind: type) -> Table:
         raise TypeError(f"An index keeps no {kind.__name__}; it keeps: {known}.") from None
 
 
-def column_value(value: Any) -> Any:
-    return storable(value) if isinstance(value, str) else value
-
-
 def create(connection: sqlite3.Connection, schema_version: int) -> None:
     """All tables, in the transaction that is open."""
     for table in TABLES.values():
@@ -113,27 +108,15 @@ def create(connection: sqlite3.Connection, schema_version: int) -> None:
     connection.execute(f"PRAGMA user_version = {schema_version}")
 
 
-def open_database(file: Path | None, root: Path, *, write: bool, constant: bool) -> Database:
-    """The database of the index at `root`, after a look whether it is one. Raises IndexStateError."""
-    if file is None:
+def require_all(database: Database) -> None:
+    """Raises IndexStateError for a database that is not an index's."""
+    with database.reading() as connection:
+        names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if missing := sorted({table.name for table in TABLES.values()} - names):
         raise IndexStateError(
-            f"{str(root)!r} is damaged: it has no index.db. Restore it from a copy, or delete the folder and "
-            "index again."
+            f"{str(database.path)!r} is damaged: it lacks the tables {', '.join(missing)}. "
+            "Restore the folder from a copy, or delete it and index the corpus again."
         )
-    database = Database(file, write=write, constant=constant)
-    try:
-        with database.reading() as connection:
-            names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-        missing = sorted({table.name for table in TABLES.values()} - names)
-        if missing:
-            raise IndexStateError(
-                f"{str(file)!r} is damaged: it lacks the tables {', '.join(missing)}. "
-                "Restore the folder from a copy, or delete it and index the corpus again."
-            )
-    except BaseException:
-        database.close()
-        raise
-    return database
 
 
 def record_of(kind: type[R], key: str | bytes, data: str | bytes, stored_sum: int) -> R:

@@ -101,8 +101,7 @@ def _estimate(
     a_call = tokens / max(1, len(chunks))
     stages = [_stage("extract", "extractor", calls, INSTRUCTIONS + a_call, _WRITTEN * a_call, settings, paid)]
     for stage, (role, rate, prompt, reply) in _LATER.items():
-        asks_about_names = settings.resolve.acronyms
-        is_asked = stage != "confirm" or (asks_about_names and _model(role, settings) != EMBEDDED)
+        is_asked = stage != "confirm" or (settings.resolve.acronyms and _model(role, settings) != EMBEDDED)
         stages.append(_stage(stage, role, round(tokens / 1000 * rate * is_asked), prompt, reply, settings, paid))
     return Estimate(n_documents, len(chunks), tokens, tuple(stages), problems)
 

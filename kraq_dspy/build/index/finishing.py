@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from kraq_dspy.asset.graph.build import Graph
 from kraq_dspy.asset.graph.communities import drift, find_communities
-from kraq_dspy.asset.store.graph_files import keep_passage_graph
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.sync import Point, sync_vectors
 from kraq_dspy.build.index.asking import Asking
@@ -90,7 +89,7 @@ class Finishing:
         """As `finish`, with the graph of all extractions."""
         index = self._index
         order = list(index.reading_order())
-        keep_passage_graph(index, graph.entities, graph.relationships)
+        index.keep_passage_graph(graph.entities, graph.relationships)
         index.replace(Entity, graph.entities)
         index.replace(Relationship, graph.relationships)
         index.replace(Claim, graph.claims)

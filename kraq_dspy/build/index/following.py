@@ -13,7 +13,6 @@ from typing import TypeVar
 
 from kraq_dspy.asset.graph.build import Graph
 from kraq_dspy.asset.graph.communities import drift, find_communities
-from kraq_dspy.asset.store.graph_files import keep_passage_graph
 from kraq_dspy.build.index.finishing import DRIFT, LOST, BuildParts, Finishing
 from kraq_dspy.programs.kraq.pipeline import in_reading_order
 from kraq_dspy.records import Claim, Community, Entity, Merge, Question, Relationship, Summary
@@ -57,7 +56,7 @@ class Following(Finishing):
         touched = {entity.id for entity in (*entities, *former_entities)}
         touched |= {end for link in (*links, *former_links) for end in (link.source_id, link.target_id)}
         touched |= {claim.entity_id for claim in (*claims, *former_claims)}
-        keep_passage_graph(index, graph.entities, graph.relationships)
+        index.keep_passage_graph(graph.entities, graph.relationships)
         self._keep(Entity, entities, former_entities)
         self._keep(Relationship, links, former_links)
         self._keep(Claim, claims, former_claims)

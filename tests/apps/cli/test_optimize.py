@@ -81,7 +81,7 @@ def test_a_program_is_optimized_saved_and_used(kraq: WarmShell, folder: Path) ->
         (("optimize", "answering", "--dev", "dev.jsonl"), 1, "the field 'passages' is missing"),
         (("optimize", "answering", "--dev", "none.jsonl"), 1, "Cannot read the dev set"),
         (("optimize", "judging", "--dev", "dev.jsonl"), 1, "the field 'answer' is missing"),
-        (("optimize", "matching", "--dev", "dev.jsonl"), 1, "unknown field 'answers'"),
+        (("optimize", "question-generation", "--dev", "dev.jsonl"), 1, "unknown field 'answers'"),
     ],
 )
 def test_what_cannot_be_done_is_one_line_that_says_the_way_out(

@@ -13,10 +13,10 @@ from starlette.testclient import TestClient
 from kraq_dspy._internal.display import shown_model
 from kraq_dspy.apps.serve.served import names_of
 from kraq_dspy.asset.store.index import Index
-from kraq_dspy.asset.store.states import current_home
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.records import Question
 from tests.apps.serve.conftest import MARKUP, open_all
+from tests.asset.store.indexes import current_home
 
 Clients = Callable[..., TestClient]
 

@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 
 from kraq_dspy.asset.store.index import Index
-from kraq_dspy.asset.store.states import current_home
 from kraq_dspy.errors import EncoderMismatchError, IndexStateError, UnknownRecordError
 from kraq_dspy.records import Chunk, Document, Entity, Failure, Question, Relationship, Summary, content_id
 from kraq_dspy.settings import ChunkSettings, Settings
-from tests.asset.store.indexes import chunk, community, make, question
+from tests.asset.store.indexes import chunk, community, current_home, make, question
 
 
 @pytest.fixture

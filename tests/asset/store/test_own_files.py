@@ -7,9 +7,8 @@ import pytest
 from kraq_dspy.asset.store import own_files
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.own_files import add_sum, damaged_files, forget_sum, own_file, write_sums
-from kraq_dspy.asset.store.states import current_home
 from kraq_dspy.errors import IndexStateError
-from tests.asset.store.indexes import chunk, make
+from tests.asset.store.indexes import chunk, current_home, make
 
 
 @pytest.fixture

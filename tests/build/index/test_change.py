@@ -11,9 +11,7 @@ import pytest
 from stand_in import stand_in
 
 from kraq_dspy.asset.graph.elements import community_elements
-from kraq_dspy.asset.store import graph_files
-from kraq_dspy.asset.store.graph_files import open_passage_graph
-from kraq_dspy.asset.store.index import Index
+from kraq_dspy.asset.store.index import GRAPH, Index
 from kraq_dspy.asset.store.own_files import write_sums
 from kraq_dspy.build.index.build import build_index
 from kraq_dspy.build.index.change import add_documents, remove_documents, resume_index, update_index
@@ -177,10 +175,10 @@ def test_every_state_has_the_graph_of_its_own_passages(tmp_path: Path, embedder:
     add_documents(path, [document(4)], embedder=embedder)
 
     with Index.open(path) as index:
-        from_file = open_passage_graph(index)
-        (index.home / graph_files.GRAPH).unlink()
+        from_file = index.passage_graph()
+        (index.home / GRAPH).unlink()
         write_sums(index.home)  # as in a state that never had one
-        made_anew = open_passage_graph(index)
+        made_anew = index.passage_graph()
         chunk_ids = sorted(index.ids(Chunk))
         of_both = [graph.visits({chunk_ids[0]: 1.0}, 0.8).shares for graph in (from_file, made_anew)]
         np.testing.assert_allclose(of_both[0], of_both[1])
@@ -196,11 +194,11 @@ def test_a_graph_of_passages_from_before_a_change_does_not_outlive_it(
     build_index([document(n) for n in range(3)], path, settings=small(), embedder=embedder)
 
     with Index.open(path, write=True) as index:
-        assert (index.home / graph_files.GRAPH).exists()
+        assert (index.home / GRAPH).exists()
         index.update_manifest(complete=False)
         index.replace(Relationship, [])
         index.update_manifest(complete=True)
 
     with Index.open(path) as index:
         mentions = sum(len(set(entity.chunk_ids)) for entity in index.all(Entity))
-        assert len(open_passage_graph(index).weights) == 2 * mentions
+        assert len(index.passage_graph().weights) == 2 * mentions

@@ -9,7 +9,6 @@ import pytest
 
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.own_files import write_sums
-from kraq_dspy.asset.store.states import current_home
 from kraq_dspy.build.index.build import build_index
 from kraq_dspy.build.index.change import remove_documents
 from kraq_dspy.build.index.check import check_index, repair_index
@@ -17,6 +16,7 @@ from kraq_dspy.errors import IndexStateError
 from kraq_dspy.records import Chunk, Claim, Document, Entity, Extraction, Question, Relationship, Summary
 from kraq_dspy.settings import CommunitySettings, Settings
 from kraq_dspy.workspace import Workspace
+from tests.asset.store.indexes import current_home
 from tests.conftest import KeywordEmbedder
 
 DOCUMENTS = [

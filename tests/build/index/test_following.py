@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from kraq_dspy.asset.graph.build import Graph
-from kraq_dspy.asset.store import graph_files
-from kraq_dspy.asset.store.index import Index
+from kraq_dspy.asset.store.index import GRAPH, Index
 from kraq_dspy.build.index import following
 from kraq_dspy.build.index.build import build_index
 from kraq_dspy.build.index.change import add_documents, remove_documents
@@ -63,7 +62,7 @@ def contents(path: Path) -> dict[str, Any]:
     with Index.open(path) as index:
         records = {kind.__name__: sorted(map(repr, index.all(kind))) for kind in KINDS}
         vectors = {"question vectors": index.question_vectors.ids(), "chunk vectors": index.chunk_vectors.ids()}
-        return {**records, **vectors, "walks": (index.home / graph_files.GRAPH).read_bytes()}
+        return {**records, **vectors, "walks": (index.home / GRAPH).read_bytes()}
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -181,7 +180,7 @@ def test_a_graph_of_passages_that_cannot_be_written_ends_the_change_and_the_next
         raise IndexStateError("The disk is full.")
 
     with monkeypatch.context() as patch:
-        patch.setattr(following, "keep_passage_graph", full)  # which is made beside the records
+        patch.setattr(Index, "keep_passage_graph", full)
         with pytest.raises(IndexStateError, match="disk is full"):
             add_documents(path, [document(8)], embedder=embedder)
     assert contents(path) == before
@@ -246,9 +245,9 @@ def test_what_a_change_takes_over_is_linked_and_the_state_before_stays_as_it_was
     with Index.open(path) as before:
         files = [file for file in before.home.rglob("*") if file.is_file()]
         contents = {file: file.read_bytes() for file in files}
-        assert {"index.db", graph_files.GRAPH} <= {file.name for file in files}
+        assert {"index.db", GRAPH} <= {file.name for file in files}
         with Index.open(path, write=True) as draft:
-            names = ("index.db", graph_files.GRAPH)
+            names = ("index.db", GRAPH)
             assert [(draft.home / name).samefile(before.home / name) for name in names] == [False, True]
         add_documents(path, [document(20)], embedder=embedder)
         assert {file: file.read_bytes() for file in files} == contents

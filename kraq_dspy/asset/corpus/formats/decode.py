@@ -76,7 +76,7 @@ def decode(data: bytes, settings: ReadSettings, *others: str) -> str:
         text = data.decode(encoding or "utf-8")
     except UnicodeDecodeError as error:
         tried = () if encoding else (settings.encoding, *others)
-        decoded = next((text for other in tried if (text := _decoded(data, other)) is not None), None)
+        decoded = next((found for other in tried if (found := _decoded(data, other)) is not None), None)
         if decoded is None:
             raise UnreadableTextError(wrong_encoding(error, 0, encoding or "utf-8")) from None
         text = decoded

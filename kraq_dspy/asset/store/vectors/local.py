@@ -283,7 +283,7 @@ def _merged(old: Postings, places: NDArray[np.int64], keys: Any, rows: Any, weig
     moved = places[old.rows]
     stays = moved >= 0
     return Postings.of(
-        np.concatenate([old.spread()[stays], keys]),
+        np.concatenate([np.repeat(old.keys, np.diff(old.starts))[stays], keys]),
         np.concatenate([moved[stays].astype(np.int32), rows]),
         np.concatenate([old.weights[stays] if len(old.weights) else old.weights, weights]),
     )

@@ -47,10 +47,6 @@ class Postings:
         unique, starts = np.unique(keys, return_index=True)
         return cls(unique, np.append(starts, len(keys)).astype(np.int64), rows, weights)
 
-    def spread(self) -> NDArray[np.uint64]:
-        """The key of each row."""
-        return np.repeat(self.keys, np.diff(self.starts))
-
     def span(self, key: int) -> slice:
         place = int(np.searchsorted(self.keys, np.uint64(key)))
         if place == len(self.keys) or int(self.keys[place]) != key:

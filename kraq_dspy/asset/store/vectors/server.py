@@ -24,7 +24,6 @@ from kraq_dspy.ports import Filters, Vectors
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
 
-
 BATCH = 1000
 """Points written at once; a killed process leaves whole batches."""
 
