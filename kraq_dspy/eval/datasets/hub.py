@@ -13,7 +13,7 @@ from kraq_dspy.errors import EvaluationError, needs
 
 RawRow = Mapping[str, Any]
 
-PARQUET_BRANCH = "refs/convert/parquet"
+PARQUET_BRANCH = "refs%2Fconvert%2Fparquet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class HubTable:
     """One table of a repository on the hub.
 
     Repositories whose data come from a Python script (`script=True`) can no longer be loaded as they are; the hub keeps
-    a parquet copy of them on a branch of its own. `config` "*" means all, with a column `config` added.
+    a parquet copy of them on a branch of its own. There `config` "*" means all.
     """
 
     name: str
@@ -44,7 +44,8 @@ def fetch_tables(name: str, tables: Iterable[HubTable], folder: Path) -> None:
             continue
         try:
             if table.script:
-                loaded = _load_script_copy(table)
+                files = f"hf://datasets/{table.repository}@{PARQUET_BRANCH}/{table.config}/{table.split}/*.parquet"
+                loaded = datasets.load_dataset("parquet", data_files={table.split: files}, split=table.split)
             else:
                 config = None if table.config == "default" else table.config
                 loaded = datasets.load_dataset(table.repository, config, split=table.split)
@@ -78,23 +79,3 @@ def as_rows(value: Any) -> Iterator[dict[str, Any]]:
             yield dict(zip(value, cells, strict=True))
     else:
         yield from map(dict, value or ())
-
-
-def _load_script_copy(table: HubTable) -> Any:
-    import datasets
-    from huggingface_hub import HfApi
-
-    paths = HfApi().list_repo_files(table.repository, repo_type="dataset", revision=PARQUET_BRANCH)
-    place = f"hf://datasets/{table.repository}@{PARQUET_BRANCH.replace('/', '%2F')}"
-    by_config: dict[str, list[str]] = {}
-    for path in sorted(paths):
-        config, _, rest = path.partition("/")
-        if rest.startswith(f"{table.split}/") and path.endswith(".parquet") and table.config in ("*", config):
-            by_config.setdefault(config, []).append(f"{place}/{path}")
-    if not by_config:
-        raise ValueError(f"the branch {PARQUET_BRANCH} has no parquet files of it")
-    parts = []
-    for config, files in by_config.items():
-        part = datasets.load_dataset("parquet", data_files={table.split: files}, split=table.split)
-        parts.append(part.add_column("config", [config] * len(part)) if table.config == "*" else part)
-    return datasets.concatenate_datasets(parts)

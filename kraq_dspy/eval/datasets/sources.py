@@ -217,13 +217,11 @@ def dolly(tables: Tables, into: Collected) -> None:
 def cmmlu(tables: Tables, into: Collected) -> None:
     """CMMLU: Chinese multiple choice in 67 subjects, without passages (Li et al., 2023).
 
-    Questions without a corpus; ids number the questions of a subject from 0.
+    Questions without a corpus; ids number them from 0.
     """
-    counts: Counter[str] = Counter()
-    for row in tables["questions"]:
-        subject, answer = row["config"], str(row[row["Answer"].strip()])
-        into.question(f"cmmlu-{subject}-{counts[subject]}", row["Question"], (answer,), type="multiple_choice")
-        counts[subject] += 1
+    for number, row in enumerate(tables["questions"]):
+        answer = str(row[row["Answer"].strip()])
+        into.question(f"cmmlu-{number}", row["Question"], (answer,), type="multiple_choice")
 
 
 def cmu_wiki_qa(tables: Tables, into: Collected) -> None:

@@ -87,17 +87,10 @@ def nearest_chunks(questions: Vectors, chunks: Vectors, k: int) -> Nearest:
         raise ValueError(f"k is {k}; it must be 1 or more.")
     if not len(questions) or not len(chunks):
         raise EvaluationError(f"Coverage is undefined for {len(questions)} questions and {len(chunks)} chunks.")
-    if questions.shape[1] != chunks.shape[1]:
-        raise EvaluationError(
-            f"Questions have {questions.shape[1]} dimensions and chunks {chunks.shape[1]}; "
-            "encode both with one embedder."
-        )
     k = min(k, len(chunks))
     nearest = np.empty((len(questions), k), dtype=np.int64)
     for start in range(0, len(questions), _BLOCK):
         distances = -(questions[start : start + _BLOCK] @ chunks.T)
-        if np.isnan(distances).any():
-            raise EvaluationError(f"Question {start + int(np.isnan(distances).any(axis=1).argmax())}: a cosine is NaN.")
         best = np.argpartition(distances, k - 1, axis=1)[:, :k]
         order = np.argsort(np.take_along_axis(distances, best, axis=1), axis=1)
         nearest[start : start + _BLOCK] = np.take_along_axis(best, order, axis=1)
@@ -111,7 +104,6 @@ def coverage(nearest: Nearest, n_chunks: int) -> float:
 
 def coverage_curve(nearest: Nearest, n_chunks: int) -> NDArray[np.float64]:
     """Coverage by the first 1, 2, ... questions, in their order; float64 `[n_questions]`, never falling."""
-    _check_nearest(nearest, n_chunks)
     # A chunk is new at the first question that is near to it.
     _, first = np.unique(nearest, return_index=True)
     new = np.bincount(first // nearest.shape[1], minlength=len(nearest))
@@ -125,7 +117,6 @@ def choose_questions(nearest: Nearest, n_chunks: int, budget: int) -> ChosenQues
     """
     if budget < 1:
         raise ValueError(f"budget is {budget}; it must be 1 or more.")
-    _check_nearest(nearest, n_chunks)
     covered = np.zeros(n_chunks, dtype=bool)
     gains = np.full(len(nearest), nearest.shape[1])
     positions: list[int] = []
@@ -138,13 +129,3 @@ def choose_questions(nearest: Nearest, n_chunks: int, budget: int) -> ChosenQues
         gains = (~covered[nearest]).sum(axis=1)
         gains[positions] = -1
     return ChosenQuestions(tuple(positions), tuple(shares))
-
-
-def _check_nearest(nearest: Nearest, n_chunks: int) -> None:
-    if nearest.ndim != 2 or not nearest.size:
-        raise EvaluationError(
-            f"The nearest chunks have the shape {nearest.shape}; expected [n_questions, k], not empty."
-        )
-    if nearest.min() < 0 or nearest.max() >= n_chunks:
-        row = int(((nearest < 0) | (nearest >= n_chunks)).any(axis=1).argmax())
-        raise EvaluationError(f"Question {row} names the chunk {nearest[row].max()}, but there are {n_chunks} chunks.")

@@ -52,7 +52,11 @@ def prepared_space(run: Run, settings: Settings, group: Sequence[System]) -> Ite
     """The index of these settings with what the systems look up, opened."""
     index = run.index(settings, random_questions=any(map(systems.asks_random, group)))
     if needed := systems.needed(run.table, group):
-        systems.prepare(index.path, needed, settings, run.embedder, run.models(settings), run.progress)
+        models = run.models(settings)
+        with Workspace.open(index.path, settings=settings, embedder=run.embedder, models=models, write=True) as space:
+            for preparation, options in needed:
+                if preparation.is_there is None or not preparation.is_there(space):
+                    preparation.make(space, options, run.progress)
     models = run.models(settings)
     with Workspace.open(index.path, settings=settings, embedder=run.embedder, models=models) as space:
         yield index, space
@@ -64,7 +68,7 @@ def work_of(run: Run, space: Workspace, system: System) -> tuple[Work, int]:
     if run.table.kind == "retrievers":
         return _Finding(run, space, system), run.concurrency
     choice = systems.program_of(system, seed=run.options.seed, paper=run.table.of_papers)
-    program = systems.make_program(space, system, choice)
+    program = space.make_program(choice, state=system.options.get("state"))
     if run.table.as_paper:
         run.table.as_paper.give_prompts(program)
     asked = AskedSystem(system.name, program, True, {}, choice)

@@ -1,11 +1,9 @@
 """Runs a table: each system over each question of each data set, a row on disk as soon as it is there."""
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from kraq_dspy.errors import EvaluationError, MissingExtraError
 from kraq_dspy.eval.questions import learned_by, learned_note
 from kraq_dspy.eval.tables import asking, catalogue_search, question_quality
 from kraq_dspy.eval.tables.data import load, prepared, with_model_references
@@ -15,8 +13,6 @@ from kraq_dspy.eval.tables.table import EvalTable
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Progress, SilentProgress
 from kraq_dspy.settings import Settings
-
-logger = logging.getLogger(__name__)
 
 MEASURES: Mapping[str, Callable[[Run, Path], None]] = {
     "questions": question_quality.measure,
@@ -38,11 +34,13 @@ def run_table(
 ) -> list[Path]:
     """The folders of the runs, one for each data set. What an earlier run of the same table did is not done again.
 
-    Raises ConfigError for a metric that there is not, before anything is done; EvaluationError for a data set that is
-    absent, or when a folder holds another run; ModelError when a system does nothing but fail; what was done is kept.
+    Raises ConfigError for a metric that there is not, and MissingExtraError or EvaluationError for one whose package or
+    data are not on this machine, before anything is done; EvaluationError for a data set that is absent, or when a
+    folder holds another run; ModelError when a system does nothing but fail; what was done is kept.
     """
     progress = progress or SilentProgress()
-    table, notes = _without_missing(table)
+    for metric in table.metrics if table.kind in METRIC_CHECKS else ():
+        METRIC_CHECKS[table.kind](metric)
     if table.kind == "questions":
         options.bertscore().layer  # noqa: B018 (raises where the package is not there)
     if not options.ablations:
@@ -66,7 +64,7 @@ def run_table(
     for name, questions in questions_of.items():
         folder = options.out / name
         learned_from = [learned_note(questions.learned)] if questions.learned else []
-        run = Run(table, questions, settings, embedder, options, progress, [*notes, *learned_from])
+        run = Run(table, questions, settings, embedder, options, progress, learned_from)
         if table.references == "model":
             models = run.models(settings)
             run.questions = with_model_references(questions, folder, models, progress)
@@ -74,23 +72,3 @@ def run_table(
         MEASURES[table.kind](run, folder)
         folders.append(folder)
     return folders
-
-
-def _without_missing(table: EvalTable) -> tuple[EvalTable, list[str]]:
-    """The table without metrics whose package or data are not on this machine, and a note on each of these.
-
-    Raises ConfigError for a metric that there is not, and MissingExtraError where none is left.
-    """
-    if table.kind not in METRIC_CHECKS:
-        return table, []
-    kept, notes = [], []
-    for metric in table.metrics:
-        try:
-            METRIC_CHECKS[table.kind](metric)
-            kept.append(metric)
-        except (MissingExtraError, EvaluationError) as error:
-            if len(table.metrics) == 1:
-                raise
-            notes.append(f"{metric} is left out: {error}")
-            logger.warning("%s", notes[-1])
-    return replace(table, metrics=tuple(kept)), notes

@@ -2,13 +2,13 @@
 
 import itertools
 import tomllib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.eval.papers import PaperSetup, is_covered, setups
+from kraq_dspy.eval.papers import PaperSetup, PaperTable, is_covered, setups
 
 DEFINITIONS = Path(__file__).parent / "definitions"
 
@@ -110,30 +110,22 @@ class EvalTable:
             raise ConfigError(f"The baseline {baseline!r} is no system of the table; there are: {', '.join(names)}.")
         return replace(self, baseline=baseline)
 
-    def for_paper(
-        self, table_id: str, systems: Collection[str], metrics: Sequence[str], datasets: Sequence[str]
-    ) -> "EvalTable":
-        """What a table of a paper needs: its systems and those they are made of, its data sets, and its metrics, or all
-        where it has none of ours."""
-        made_of = [system.options for system in self.systems if system.name in systems]
-        systems = {*systems, *(each[part] for each in made_of for part in ("first", "then") if part in each)}
-        kept = tuple(replace(system, datasets=()) for system in self.systems if system.name in systems)
-        return replace(
-            self, systems=kept, baseline=self.baseline if self.baseline in systems else kept[0].name,
-            papers=(table_id,), datasets=tuple(datasets),
-            metrics=tuple(metric for metric in self.metrics if metric in metrics) or self.metrics,
-        )  # fmt: skip
-
-    def with_paper_settings(
-        self, settings: Mapping[str, Mapping[str, Any]], options: Mapping[str, Mapping[str, Any]] | None = None
-    ) -> "EvalTable":
-        """The same with more of what `--paper` sets, by section, and by what systems use."""
+    def for_paper(self, figure: PaperTable) -> "EvalTable":
+        """What a table of a paper needs: its systems and those they are made of, its data sets, what `--paper` sets for
+        it, and its metrics, or all where it has none of ours."""
+        made_of = [system.options for system in self.systems if system.name in figure.systems]
+        names = {*figure.systems, *(each[part] for each in made_of for part in ("first", "then") if part in each)}
+        kept = tuple(replace(system, datasets=()) for system in self.systems if system.name in names)
         paper = replace(
             self.paper,
-            settings=_merged(self.paper.settings, settings),
-            options=_merged(self.paper.options, options or {}),
+            settings=_merged(self.paper.settings, figure.settings),
+            options=_merged(self.paper.options, figure.options),
         )
-        return replace(self, paper=paper)
+        return replace(
+            self, systems=kept, baseline=self.baseline if self.baseline in names else kept[0].name,
+            papers=(figure.id,), datasets=figure.datasets, paper=paper,
+            metrics=tuple(metric for metric in self.metrics if metric in figure.metrics) or self.metrics,
+        )  # fmt: skip
 
     def as_in_paper(self) -> "EvalTable":
         """With the paper's setup, and the options that it gave its systems."""

@@ -179,40 +179,27 @@ class PairEmbedder(SharedByCopies):
 
     def __init__(self, name: str = PACKAGED, *, max_tokens: int = 256, dtype: str = "float32", **options: Any) -> None:
         self.max_tokens = max_tokens
-        self._load: Callable[[], Transformer] = functools.partial(Transformer, name, dtype=dtype, **options)
-        self._loading = threading.Lock()
-        self._loaded: Transformer | None = None
+        self.name = f"pair:{name_of(name, dtype)}@{max_tokens}"
+        self._make = functools.partial(Transformer, name, dtype=dtype, **options)
         if name == PACKAGED:
-            config = json.loads((packaged_folder() / "config.json").read_text("utf-8"))
-            self.name, self.dimension = f"pair:{name_of(name, dtype)}@{max_tokens}", int(config["hidden_size"])
+            self.dimension = int(json.loads((packaged_folder() / "config.json").read_text("utf-8"))["hidden_size"])
         else:
-            self.name, self.dimension = f"pair:{self.transformer.name}@{max_tokens}", self.transformer.dimension
+            self.dimension = self.transformer.dimension
 
-    @property
+    @functools.cached_property
     def transformer(self) -> Transformer:
-        with self._loading:
-            if self._loaded is None:
-                self._loaded = self._load()
-            return self._loaded
+        return self._make()
 
     def encode(self, question: str, passages: Sequence[str]) -> Vectors:
         """float32 `[n_passages, dimension]`, rows L2-normalised."""
         if not passages:
             return np.zeros((0, self.dimension), dtype=np.float32)
         tokenizer = self.transformer.tokenizer
-        # A question longer than half of the limit would leave nothing for the passage.
-        question_tokens = tokenizer(
-            question, add_special_tokens=False, truncation=True, max_length=self.max_tokens // 2
-        )
-        question = (
-            question
-            if len(question_tokens["input_ids"]) < self.max_tokens // 2
-            else tokenizer.decode(question_tokens["input_ids"])
-        )
-        rows = [
-            dict(tokenizer(question, passage, truncation="only_second", max_length=self.max_tokens))
-            for passage in passages
-        ]
+        most = self.max_tokens // 2  # a longer question would leave nothing for the passage
+        question_ids = tokenizer(question, add_special_tokens=False, truncation=True, max_length=most)["input_ids"]
+        question = question if len(question_ids) < most else tokenizer.decode(question_ids)
+        cut = {"truncation": "only_second", "max_length": self.max_tokens}
+        rows = [dict(tokenizer(question, passage, **cut)) for passage in passages]
         return self.transformer.encode(rows, lambda inputs: inputs["attention_mask"])
 
 
@@ -235,20 +222,16 @@ class InBedder(SharedByCopies):
         """float32 `[n_passages, dimension]`, rows L2-normalised."""
         tokenizer = self.transformer.tokenizer
         mask = tokenizer.mask_token
-        texts = [
-            # A mask in the text itself would be averaged too.
-            INBEDDER_PROMPT.format(passage=passage, question=question).replace(mask, " ") + mask * N_MASKS
-            for passage in passages
+        prompts = [  # a mask in the text itself would be averaged too
+            INBEDDER_PROMPT.format(passage=passage, question=question).replace(mask, " ") for passage in ("", *passages)
         ]
-        rows = [dict(tokenizer(text, truncation=True, max_length=self.max_tokens)) for text in texts]
-        fixed = (
-            len(tokenizer(INBEDDER_PROMPT.format(passage="", question=question).replace(mask, " "))["input_ids"])
-            + N_MASKS
-        )
+        fixed = len(tokenizer(prompts[0])["input_ids"]) + N_MASKS
         if fixed > self.max_tokens:
             raise ModelError(
                 f"The question has {fixed} tokens with its prompt; {self.name} takes {self.max_tokens}. Shorten it."
             )
+        cut = {"truncation": True, "max_length": self.max_tokens}
+        rows = [dict(tokenizer(prompt + mask * N_MASKS, **cut)) for prompt in prompts[1:]]
         for row in rows:
             if row["input_ids"].count(tokenizer.mask_token_id) != N_MASKS:
                 raise ModelError(f"{self.name}: a prompt does not end in {N_MASKS} masks; its tokeniser does not fit.")

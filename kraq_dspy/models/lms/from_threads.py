@@ -6,7 +6,7 @@ So a client is written once, for event loops, and callers without one share its 
 import asyncio
 import os
 import threading
-from collections.abc import AsyncGenerator, Coroutine, Iterator
+from collections.abc import AsyncGenerator, Coroutine, Generator
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -45,7 +45,7 @@ class FromThreads:
     def complete(self, request: Request) -> Response:
         return in_loop(self.inner.complete(request))
 
-    def stream(self, request: Request) -> Iterator[Any]:
+    def stream(self, request: Request) -> Generator[Any, None, None]:
         events: AsyncGenerator[Any, None] = self.inner.stream(request)
         try:
             while (event := in_loop(_next(events))) is not None:

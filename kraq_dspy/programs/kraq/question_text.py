@@ -124,11 +124,12 @@ def plainness(question: str, text: str) -> float:
     body = body or title
     sentences = [body[start:end] for start, end in sentence_spans(body)]
     most = max((sought & (_beginnings(sentence) | in_title) for sentence in sentences), key=len, default=set[str]())
+    words = question.lower().rstrip(" ?").split()
     faults = (
         _NAMED.search(body) is not None and not named,
         len(most) < _ENOUGH,
-        len(question.split()) > _LONG,
-        _says_nothing(question),
+        len(words) > _LONG,
+        words[-1] in _BREAKS_OFF or (words[0] in ("which", "what") and not _VERB.search(question)),
         not _ASKS.match(question),
     )
     return len(most) / len(telling) * 0.5 ** sum(faults)
@@ -138,13 +139,6 @@ def repeats(instructions: str, question: str) -> bool:
     """Whether the question has so many words of the instructions in a row that it is no question of its own."""
     words, task = plain_words(question), plain_words(instructions).split()
     return any(f" {' '.join(task[at : at + ECHO])} " in words for at in range(len(task) - ECHO + 1))
-
-
-def _says_nothing(question: str) -> bool:
-    """Whether it breaks off ("directed by?"), or has a kind of thing and no verb ("Which Indian film?")."""
-    words = question.lower().rstrip(" ?").split()
-    is_broken = words[-1] in _BREAKS_OFF
-    return is_broken or (words[0] in ("which", "what") and not _VERB.search(question))
 
 
 def _beginnings(text: str) -> set[str]:

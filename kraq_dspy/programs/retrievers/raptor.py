@@ -74,17 +74,16 @@ class RaptorRetriever(Retrieving):
             scores |= dict(self.summaries(request.question, k, exclude=without, vector=vector))
         scored = best_first(scores, k)
         leaf_ids = [one for one, _ in scored if one not in self.tree.nodes]
-        chunks = dict(zip(leaf_ids, self.chunks.chunks_by_id(leaf_ids), strict=True))
-        return [
-            Hit(chunks[one], score, request.question, "leaf")
-            if one in chunks
-            else Hit(_as_chunk(self.tree.nodes[one]), score, request.question, "summary")
-            for one, score in scored
-        ]
-
-
-def _as_chunk(node: TreeNode) -> Chunk:
-    return Chunk(node.id, "", 0, 0, len(node.text), node.text, node.n_tokens, metadata={"level": node.level})
+        leaf_of = dict(zip(leaf_ids, self.chunks.chunks_by_id(leaf_ids), strict=True))
+        hits = []
+        for one, score in scored:
+            chunk, why = leaf_of.get(one), "leaf"
+            if chunk is None:
+                node, why = self.tree.nodes[one], "summary"
+                size, level = len(node.text), {"level": node.level}
+                chunk = Chunk(one, "", 0, 0, size, node.text, node.n_tokens, metadata=level)
+            hits.append(Hit(chunk, score, request.question, why))
+        return hits
 
 
 def make_raptor(space: Space, options: NoOptions) -> RaptorRetriever:

@@ -22,6 +22,12 @@ class RerankingRetriever(Retrieving):
     """The `pool` (or `k`, if that is more) best of `retrieve`, by the score of `rerank`, which is the hit's `score`.
 
     `why` is "reranked". Ties go by chunk id.
+
+    >>> from kraq_dspy import Workspace
+    >>> space = Workspace.open("ada.kraq")
+    >>> rerank = QuestionSimilarityReranker(space.asked_of, space.index.question_vectors, space.embedder)
+    >>> [hit.why for hit in RerankingRetriever(space.retriever("dense"), rerank)("Where did Ada live?", 1)]
+    ['reranked']
     """
 
     def __init__(self, retrieve: Retriever, rerank: Reranker, *, pool: int = 50) -> None:

@@ -44,19 +44,15 @@ class RewrittenRetriever(RetrievingModule):
     async def find(self, request: RetrievalRequest) -> list[Hit]:
         larger = replace(request, k=max(request.k, self.pool))
         rankings = [await call(larger.send_to, self.retrieve)]
-        rewritten = await self._rewritten(request.question)
+        rewritten = ""
+        try:
+            rewritten = str((await call(self.rewrite, question=request.question)).rewritten or "").strip()
+        except CALL_ERRORS as error:
+            log_failure(logger, "The question is not rewritten", error)
         if rewritten and _plain(rewritten) != _plain(request.question):
             other = replace(larger, question=rewritten, vector=None)
             rankings.append(await call(other.send_to, self.retrieve))
         return fused(rankings, self.constant, request.question, request.k, "rewritten")
-
-    async def _rewritten(self, question: str) -> str:
-        try:
-            reply = await call(self.rewrite, question=question)
-        except CALL_ERRORS as error:
-            log_failure(logger, "The question is not rewritten", error)
-            return ""
-        return str(reply.rewritten or "").strip()
 
 
 def _plain(text: str) -> str:

@@ -210,7 +210,7 @@ def describe_signature(predictor: dspy.Predict) -> SavedSignature:
     """
     name, base = base_signature(predictor)
     ours = getattr(signatures, name, None)
-    instructions = base.instructions if ours is base else ""
+    instructions = base.instructions if ours is not None and base is ours else ""
     kinds = _kinds(base)
     return SavedSignature(name=name, inputs=kinds["inputs"], outputs=kinds["outputs"], instructions=instructions)
 

@@ -121,4 +121,4 @@ def test_what_cannot_be_asked_is_refused_with_what_can(
 
 def test_precompute_refuses_a_wrong_number_and_an_unknown_source(kraq: WarmShell, index: Path) -> None:
     assert "a number from 1, or all" in kraq("precompute", index, "--top-n", "few").stderr
-    assert "there are: kraq, random, all" in kraq("precompute", index, "--source", "mine").stderr
+    assert "'mine' is not one of 'kraq'" in kraq("precompute", index, "--source", "mine").stderr

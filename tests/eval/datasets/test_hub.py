@@ -138,9 +138,9 @@ OPENBOOK = {
     "fact1": "the sun is the source of energy",
 }
 CMMLU = [
-    {"config": "agronomy", "Question": "高床?", "A": "1", "B": "2", "C": "3", "D": "4", "Answer": "B"},
-    {"config": "anatomy", "Question": "心?", "A": "1", "B": "2", "C": "3", "D": "4", "Answer": "D"},
-    {"config": "agronomy", "Question": "土?", "A": "1", "B": "2", "C": "3", "D": "4", "Answer": "A"},
+    {"Question": "高床?", "A": "1", "B": "2", "C": "3", "D": "4", "Answer": "B"},
+    {"Question": "心?", "A": "1", "B": "2", "C": "3", "D": "4", "Answer": "D"},
+    {"Question": "土?", "A": "1", "B": "2", "C": "3", "D": "4", "Answer": "A"},
 ]
 
 
@@ -268,12 +268,12 @@ def test_openbook_qa_has_its_facts_as_documents(tmp_path: Path) -> None:
     assert dataset.examples[0].answers == ("plants sprouting",)
 
 
-def test_cmmlu_numbers_the_questions_of_a_subject(tmp_path: Path) -> None:
+def test_cmmlu_numbers_the_questions(tmp_path: Path) -> None:
     dataset = stored(tmp_path, "cmmlu", questions=CMMLU)
     assert [(example.id, example.answers) for example in dataset.examples] == [
-        ("cmmlu-agronomy-0", ("2",)),
-        ("cmmlu-anatomy-0", ("4",)),
-        ("cmmlu-agronomy-1", ("1",)),
+        ("cmmlu-0", ("2",)),
+        ("cmmlu-1", ("4",)),
+        ("cmmlu-2", ("1",)),
     ]
     assert dataset.documents == ()
 

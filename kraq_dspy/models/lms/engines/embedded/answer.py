@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from kraq_dspy.models.lms.engines.embedded.names import kind_of, names_in
 from kraq_dspy.models.lms.engines.embedded.text import clipped, content_words, distinct, parted, sentences, stem
-from kraq_dspy.models.lms.engines.embedded.vocabulary import MONTH, NO_NAMES
+from kraq_dspy.models.lms.engines.embedded.vocabulary import MONTH, NO_NAMES, PEOPLE
 
 UNKNOWN = "I do not know"
 CLOSED = re.compile(r"^(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would)\b", re.IGNORECASE)
@@ -65,11 +65,9 @@ def answer(question: str, passages: Sequence[str], similar: Similar) -> str:
     if reply is None:
         return UNKNOWN
     text, span = " ".join(clipped(sentence, 60) for sentence in reply.support), reply.span
-    return (
-        text
-        if not span or text.lower().startswith(span.lower())
-        else f"{span[0].upper()}{span[1:].rstrip('.')}. {text}"
-    )
+    if not span or text.lower().startswith(span.lower()):
+        return text
+    return f"{span[0].upper()}{span[1:].rstrip('.')}. {text}"
 
 
 def short_answer(question: str, passages: Sequence[str], similar: Similar) -> tuple[str, str]:
@@ -119,8 +117,7 @@ def nearest(question: str, passages: Sequence[str], similar: Similar, count: int
         score = sum(worth.get(word, 0.0) * (1.0 if word in bag else 0.8) for word in question_words & (bag | named))
         if score:
             scored.append(Evidence(text, title, number, score))
-    scored.sort(key=lambda part: -part.score)
-    top = scored[:count]
+    top = sorted(scored, key=lambda part: -part.score)[:count]
     if not top:
         return []
     best = top[0].score
@@ -182,7 +179,9 @@ def _span(question: str, support: list[Evidence]) -> str:
     new = (
         name for name in plain if kind and name.lower() not in lowered and not set(re.split(r"[\s-]", name)) & NO_NAMES
     )
-    return next((name for name in new if kind_of(name, text) == kind and (kind == "place" or " " in name)), "")
+    bare = {name: name.partition(" ")[2] if name.partition(" ")[0].lower() in PEOPLE else name for name in new}
+    fits = (name for name in bare if kind_of(bare[name], text) == kind and (kind == "place" or " " in name))
+    return next(fits, "")
 
 
 def _number(question: str, things: str, texts: Sequence[str]) -> str:
@@ -217,7 +216,7 @@ def _yes_or_no(question: str, passages: Sequence[str], evidence: list[Evidence])
     one, two = (" ".join(account) for account in accounts)
     first_words, second_words = set(content_words(one)), set(content_words(two))
     if re.search(r"\b(nationality|country)\b", question):
-        is_so = any(name in two.split() for name in re.findall(r"\w+", one) if name in NO_NAMES)
+        is_so = not NO_NAMES.isdisjoint(set(re.findall(r"\w+", one)).intersection(re.findall(r"\w+", two)))
     elif re.search(r"\bsame\b", question):
         is_so = len((first_words & second_words) - question_words) >= 2
     else:

@@ -253,6 +253,11 @@ def test_a_second_sentence_has_what_the_first_leaves_unsaid_of_the_question() ->
     assert "fish" not in spoken
 
 
+def test_a_person_is_found_behind_an_office() -> None:
+    passages = ["Executive Order 10925, signed by President John F. Kennedy on March 6, 1961, required action."]
+    assert answer("Who signed Executive Order 10925?", passages, blind).startswith("President John F. Kennedy.")
+
+
 def test_a_question_without_a_common_word_is_not_answered() -> None:
     assert answer("Quantum chromodynamics?", [FILM], blind) == "I do not know"
     assert answer("Who?", [], blind) == "I do not know"
