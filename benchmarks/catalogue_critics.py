@@ -32,14 +32,15 @@ from rich.table import Table
 from scipy.stats import binomtest
 from stand_in import machine
 
-from kraq_dspy.build.catalogue.ask_all import AskReport, ask_all
+from kraq_dspy._internal.concurrency import run_all
+from kraq_dspy._internal.step import CALL_ERRORS
 from kraq_dspy.models.embedders import load_embedder
+from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.models.lms.roles import LanguageModels
-from kraq_dspy.ports import Embedder, SilentProgress
+from kraq_dspy.ports import Embedder
 from kraq_dspy.programs.qa_search.critics import BEST, FIRST, RereadSyntheticPair, rating
 from kraq_dspy.settings import EncoderSettings, RoleSettings, RunSettings, Settings
 from kraq_dspy.signatures import RateGroundedness, RateStandAlone
-from kraq_dspy.steps.direct import Item
 
 CRITICS = {"ratings": ("groundedness", "stand_alone"), "roundtrip": ("rereading", "retrieval")}
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
@@ -127,18 +128,18 @@ def rated(case: Case, settings: Settings) -> Rated:
     else:
         step = dspy.Predict(RateGroundedness if case.critic == "groundedness" else RateStandAlone)
     step.set_lm(models["judge"])
-    verdicts: list[bool] = []
 
-    def keep(item_id: str, prediction: dspy.Prediction) -> bool:
-        reread = case.critic == "rereading"
-        verdicts.append(not prediction.rejected_by if reread else rating(prediction[case.critic]) == BEST)
-        return True
+    def verdict(inputs: dict[str, Any]) -> bool | None:
+        try:
+            with dspy.context(adapter=KraqAdapter()):
+                prediction = step(**inputs)
+            return not prediction.rejected_by if case.critic == "rereading" else rating(prediction[case.critic]) == BEST
+        except CALL_ERRORS:
+            return None
 
-    items = [Item(str(number), inputs) for number, inputs in enumerate(case.items)]
-    report = ask_all(
-        case.critic, step, items, keep, total=len(items), models=models, progress=SilentProgress(), report=AskReport
-    )
-    return in_numbers(case, verdicts, len(report.failures))
+    verdicts = run_all(verdict, case.items, limit=settings.run.concurrency)
+    models.close()
+    return in_numbers(case, [each for each in verdicts if each is not None], verdicts.count(None))
 
 
 def found(case: Case, data: Path, embedder: Embedder) -> Rated:

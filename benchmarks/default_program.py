@@ -3,7 +3,7 @@
     OMP_NUM_THREADS=1 python benchmarks/default_program.py --data ../shared/data --out runs/default musique popqa
 
 Recall at 5, 10 and 15 passages of `adaptive` alone, and what combined retrieval over it (n=2) finds more or less:
-with the paper's share (alpha .5) and with `alpha="auto"`. Where questions ask for lists, the share of the items that
+with the paper's share (alpha .5). Where questions ask for lists, the share of the items that
 the passages name, too. Indexes are the embedded model's; questions are drawn by a seed, and a corpus of more than
 `--passages` is their evidence with others drawn. Differences are paired, with 95 % bootstrap intervals.
 """
@@ -29,7 +29,7 @@ from kraq_dspy.settings import Settings
 from kraq_dspy.workspace import Workspace
 
 BUDGETS = (5, 10, 15)
-SYSTEMS = ("adaptive", "combined, alpha .5", "combined, auto", "bm25")
+SYSTEMS = ("adaptive", "combined, alpha .5", "bm25")
 Scores = dict[str, dict[str, list[float]]]
 """By measure ("recall@5", "items@5") and system, a score for each question."""
 
@@ -67,11 +67,9 @@ def sample(dataset: Dataset, questions: int, passages: int) -> Dataset:
 
 def score(space: Workspace, examples: Sequence[Example]) -> Scores:
     adaptive = Once(space.retriever("adaptive"), 2 * max(BUDGETS))
-    questions, passages = space.questions(), space.index.chunk_vectors
     systems: dict[str, Callable[..., list[Hit]]] = {
         "adaptive": adaptive,
-        "combined, alpha .5": CombinedRetriever(adaptive, questions),
-        "combined, auto": CombinedRetriever(adaptive, questions, alpha="auto", passages=passages),
+        "combined, alpha .5": CombinedRetriever(adaptive, space.questions()),
         "bm25": space.retriever("bm25"),
     }
     scores: Scores = {}

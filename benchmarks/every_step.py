@@ -25,7 +25,7 @@ import dspy
 from dspy.utils.callback import BaseCallback
 
 from kraq_dspy.apps.cli import main as kraq
-from kraq_dspy.eval.judges import AnsweredQuestion, BinaryJudge, RubricJudge
+from kraq_dspy.eval.judges import BinaryJudge, RubricJudge
 from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.settings import RoleSettings
@@ -39,10 +39,10 @@ similarity = 0.75
 description_tokens = 40
 """
 PROGRAMS = (
-    "traditional", "combined", "speculative", "efficient", "graph-local", "graph-global", "k2rag", "naive-semantic",
-    "naive-keyword", "naive-hybrid", "naive-graph", "qa-search",
+    "traditional", "combined", "speculative", "efficient", "graph-local", "graph-global", "k2rag", "naive-graph",
+    "qa-search",
 )  # fmt: skip
-REWRITING = ("qr-fusion", "rag-fusion")
+REWRITING = ("qr-fusion",)
 VARIANTS = ("v", "type1", "type2")
 Row = dict[str, Any]
 
@@ -105,6 +105,7 @@ def steps(options: Any, questions: Sequence[Row]) -> list[tuple[str, Callable[[]
     model = ["--lm", options.lm, *(["--api-base", options.api_base] if options.api_base else [])]
     many = ["--concurrency", str(options.concurrency)]
     words: list[list[str]] = [
+        ["domain", "corpus.jsonl", "--passages", "3", *model],
         ["index", "corpus.jsonl", "--out", "docs.kraq", "--random-questions", *model, *many],
         *(["precompute", "docs.kraq", flag, *model] for flag in ("--qa-pairs", "--raptor", "--graph", "--k2rag")),
         ["precompute", "docs.kraq", "--top-n", "20"],
@@ -117,7 +118,6 @@ def steps(options: Any, questions: Sequence[Row]) -> list[tuple[str, Callable[[]
         words += [[*ask, "--program", "traditional", "--retriever", retriever] for retriever in REWRITING]
         words += [[*ask, "--program", "qa-rag", "-P", f"variant={variant}"] for variant in VARIANTS]
     words += [
-        ["catalogue", "answer", "docs.kraq", *model, *many],
         ["optimize", "answering", "--dev", "questions.jsonl", "--index", "docs.kraq", "--out", "answering.json",
          "--demos", "1", "--candidates", "2", "--force", *model],
         ["pairs", "--dataset", "musique", "--limit", str(2 * options.questions), "--out", "pairs.jsonl", *model],
@@ -135,10 +135,10 @@ def judge_and_teach(role: RoleSettings, questions: Sequence[Row]) -> None:
             question, answers = row["question"], tuple(row["answers"])
             passages = [texts[name] for name in row["supporting_ids"] if name in texts]
             for answer in (answers[0], "It is not known."):
-                answered = AnsweredQuestion(row["id"], question, answers, answer)
-                BinaryJudge()(answered)
-                BinaryJudge()(AnsweredQuestion(row["id"], question, answers, answer, (answers, ("Paris",))))
-                RubricJudge()(answered)
+                example, prediction = dspy.Example(question=question, answers=answers), dspy.Prediction(answer=answer)
+                BinaryJudge()(example, prediction)
+                BinaryJudge()(example.copy(answer_items=[answers, ["Paris"]]), prediction)
+                RubricJudge()(example, prediction)
             dspy.Predict(SummarizeEvidence)(passages=passages, question=question)
             dspy.Predict(ExplainResponse)(question=question, passages=passages, response=answers[0])
 

@@ -22,7 +22,6 @@ import dspy
 from extraction_quality import whole_triples
 from stand_in import machine
 
-from kraq_dspy.eval.agreement import made_from
 from kraq_dspy.eval.tables.data import load
 from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.models.lms.roles import make_lm
@@ -45,18 +44,15 @@ def answering(data: Path, count: int) -> list[Row]:
 
 
 def judging(data: Path, count: int) -> list[Row]:
-    """Half of the gold answers are wrapped in a sentence, so that a verdict takes more than comparing strings."""
+    """To each question its gold answer and the next one's, some in a sentence: a verdict takes more than comparing."""
+    examples = [each for each in load(data, "hotpotqa", limit=count, seed=0).examples
+                if each.answers and each.answers[0].lower() not in ("yes", "no")]  # fmt: skip
     rows: list[Row] = []
-    for number, each in enumerate(made_from(load(data, "hotpotqa", limit=count, seed=0).examples, "hotpotqa")):
-        answer = f"I think that it was {each.answered.answer} in the end" if number % 3 else each.answered.answer
-        rows.append(
-            {
-                "question": each.answered.question,
-                "answers": list(each.answered.gold),
-                "answer": answer,
-                "right": each.right,
-            }
-        )
+    for example, other in zip(examples, [*examples[1:], examples[0]], strict=True):
+        for answer in dict.fromkeys((example.answers[0], other.answers[0])):
+            shown = f"I think that it was {answer} in the end" if len(rows) % 3 else answer
+            gold = list(example.answers)
+            rows.append({"question": example.question, "answers": gold, "answer": shown, "right": answer in gold})
     return rows[:count]
 
 

@@ -23,7 +23,7 @@ from kraq_dspy.asset.store.index import Index
 from kraq_dspy.build.index.build import build_index
 from kraq_dspy.ports import Vectors
 from kraq_dspy.records import Document
-from kraq_dspy.settings import ResolveSettings, Settings
+from kraq_dspy.settings import Settings
 
 CORPORA = ("multihop_rag", "hotpotqa", "qasper", "graphrag_christmas_carol")
 PLAIN = "What is said about "  # the form that asks no more than what is told of a name
@@ -53,7 +53,7 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=50, help="drawn of each")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    settings = Settings(resolve=ResolveSettings(semantic=False))
+    settings = Settings()
     for name in CORPORA:
         with tempfile.TemporaryDirectory() as folder:
             records = islice(load_documents(options.data / name / "corpus.jsonl.gz"), options.passages)

@@ -77,9 +77,9 @@ def pooled(runs: list[RunSummary], chosen: str) -> str:
 
 
 def _timed(run: RunSummary, times: RunSummary) -> RunSummary:
-    """The run with the latencies of another run of the same systems."""
-    latency = {system.name: system.latency for system in times.systems}
-    systems = tuple(dataclasses.replace(system, latency=latency[system.name]) for system in run.systems)
+    """The run with the seconds of another run of the same systems."""
+    stages = {system.name: system.stages for system in times.systems}
+    systems = tuple(dataclasses.replace(system, stages=stages[system.name]) for system in run.systems)
     return dataclasses.replace(run, systems=systems)
 
 
@@ -113,7 +113,7 @@ def _short(share: float) -> str:
 
 
 def _ms(system: SystemSummary) -> float:
-    return system.latency.stages["k=10"].p50 * 1000 if system.latency is not None else float("nan")
+    return system.stages["k=10"].p50 * 1000 if system.stages else float("nan")
 
 
 def main() -> None:

@@ -11,7 +11,7 @@
 
     kraq finetune generator --base gguf/smollm2-135m --pairs runs/generator/train.jsonl --out runs/generator/smollm2 \\
         --rank 8 --alpha 16 --dropout 0 --learning-rate 5e-4 --epochs 2 --batch-size 8 --accumulate 1 \\
-        --target-modules all-linear --held-out 0.03 --evaluations 2
+        --target-modules all-linear --held-out 0.03
     python benchmarks/shipped_generator.py ship --out runs/generator --adapter runs/generator/smollm2
 """
 
@@ -152,8 +152,7 @@ def ship(options: Any) -> None:
     """Puts the adapter into the package: 16 bits a parameter, and no path of this machine."""
     weights = {name: value.half() for name, value in load_file(options.adapter / "adapter_model.safetensors").items()}
     save_file(weights, SHIPPED / "adapter_model.safetensors", metadata={"format": "pt"})
-    for name in ("loss.svg", LEARNED_FILE):
-        (SHIPPED / name).write_text((options.adapter / name).read_text("utf-8"), "utf-8")
+    (SHIPPED / LEARNED_FILE).write_text((options.adapter / LEARNED_FILE).read_text("utf-8"), "utf-8")
     settings = json.loads((options.adapter / "adapter_config.json").read_text("utf-8"))
     settings |= {"base_model_name_or_path": BASE, "target_modules": sorted(settings["target_modules"])}
     (SHIPPED / "adapter_config.json").write_text(json.dumps(settings, indent=2) + "\n", "utf-8")

@@ -147,7 +147,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     embedder = load_embedder(EncoderSettings(threads=options.threads))
-    instructed = load_instructed_embedder(InstructedSettings(threads=options.threads))
+    instructed = load_instructed_embedder(InstructedSettings(kind="pair", threads=options.threads))
     results: dict[str, Any] = {"machine": machine(), "latency_ms": options.latency_ms}
     with (
         tempfile.TemporaryDirectory() as folder,

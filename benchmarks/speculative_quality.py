@@ -43,7 +43,7 @@ from kraq_dspy.programs.speculative.efficient_speculative_rag import EfficientSp
 from kraq_dspy.programs.speculative.speculative_rag import SpeculativeOptions, SpeculativeRAG
 from kraq_dspy.programs.speculative.subsets import cluster, draw_subsets
 from kraq_dspy.records import Chunk, Question
-from kraq_dspy.settings import Settings
+from kraq_dspy.settings import InstructedSettings, Settings
 from kraq_dspy.workspace import Workspace
 
 TOP_N = (100, 300, 1000)
@@ -157,7 +157,8 @@ def efficient(space: Workspace, plain: SpeculativeRAG, source: str) -> Efficient
         m=plain.m,
         scorer=plain.scorer,
     )
-    program.set_models(drafter=space.models["drafter"], verifier=space.models["verifier"])
+    program.draft.set_lm(space.models["drafter"])
+    program.scorer.set_lm(space.models["verifier"])
     return program
 
 
@@ -189,7 +190,8 @@ def measure(
         again = speculative(dense, seen_from, dataclasses.replace(chosen, seed=1))
         unasked = speculative(dense, Unasked(embedder), chosen)
         for program in (plain, again, unasked):
-            program.set_models(drafter=space.models["drafter"], verifier=space.models["verifier"])
+            program.draft.set_lm(space.models["drafter"])
+            program.scorer.set_lm(space.models["verifier"])
         proxied = {source: efficient(space, plain, source) for source in SOURCES}
         for number, example in enumerate(questions.examples, start=1):
             print(f"{name}: question {number} of {len(questions.examples)}", file=sys.stderr)
@@ -295,7 +297,7 @@ def main() -> None:
     parser.add_argument("--indexes", type=Path, default=Path("runs/indexes"), help="kept and found again")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    settings, embedder = prepared(Settings())
+    settings, embedder = prepared(Settings(instructed=InstructedSettings(kind="pair")))
     results = {name: measure(name, options, settings, embedder) for name in options.dataset or ["musique", "hotpotqa"]}
     if options.json:
         plain = {

@@ -23,7 +23,6 @@ import os
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from kraq_dspy._internal.display import show_tables_in_notebooks
 from kraq_dspy._internal.lazy import lazy_names
 
 if TYPE_CHECKING:  # for type checkers and editors; the names that are there are those of `lazy_names` below
@@ -46,8 +45,6 @@ if TYPE_CHECKING:  # for type checkers and editors; the names that are there are
     from kraq_dspy.build.index.change import resume_index as resume_index
     from kraq_dspy.build.index.change import update_index as update_index
     from kraq_dspy.build.index.exchange import export_index as export_index
-    from kraq_dspy.build.index.exchange import import_graphrag as import_graphrag
-    from kraq_dspy.build.index.exchange import import_triples as import_triples
     from kraq_dspy.errors import KraqError as KraqError
     from kraq_dspy.eval.evaluation import evaluate as evaluate
     from kraq_dspy.models.lms.meter import Limits as Limits
@@ -64,7 +61,6 @@ os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 # something else wants the cores (encoding one query took ten times as long).
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
-show_tables_in_notebooks()
 __version__ = version("kraq-dspy")
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
@@ -79,11 +75,7 @@ __getattr__, __dir__, __all__ = lazy_names(
             "resume_index",
             "update_index",
         ),
-        "kraq_dspy.build.index.exchange": (
-            "export_index",
-            "import_graphrag",
-            "import_triples",
-        ),
+        "kraq_dspy.build.index.exchange": ("export_index",),
         "kraq_dspy.errors": ("KraqError",),
         "kraq_dspy.eval.evaluation": ("evaluate",),
         "kraq_dspy.models.lms.meter": ("Limits",),

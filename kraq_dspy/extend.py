@@ -3,123 +3,67 @@
     from kraq_dspy.extend import Clock, FittingPredict, ProgramSpec, as_retriever, blocking, call, option
 
 Declarations (`ProgramSpec`, `RetrieverSpec`, `option`), one body for both ways (`blocking`, `call`, `at_once`), the
-seams (`Retriever`, `Embedder`, `VectorStore`, ...), records, and models by role. Names are imported when first used.
+seams (`Retriever`, `Embedder`, `VectorStore`, ...), records, and models by role.
 """
 
-from typing import TYPE_CHECKING
+from kraq_dspy._internal.both_ways import at_once as at_once
+from kraq_dspy._internal.both_ways import blocking as blocking
+from kraq_dspy._internal.both_ways import call as call
+from kraq_dspy._internal.clock import Clock as Clock
+from kraq_dspy._internal.clock import answer_listeners as answer_listeners
+from kraq_dspy._internal.step import FittingPredict as FittingPredict
+from kraq_dspy.asset.store.catalogue import Catalogue as Catalogue
+from kraq_dspy.models.embedders import load_embedder as load_embedder
+from kraq_dspy.models.embedders.text_encoder import as_embedder as as_embedder
+from kraq_dspy.models.lms.adapter import KraqAdapter as KraqAdapter
+from kraq_dspy.models.lms.kraq_lm import KraqLM as KraqLM
+from kraq_dspy.models.lms.meter import Limits as Limits
+from kraq_dspy.models.lms.meter import Meter as Meter
+from kraq_dspy.models.lms.meter import Price as Price
+from kraq_dspy.models.lms.retry import Backoff as Backoff
+from kraq_dspy.models.lms.roles import LanguageModels as LanguageModels
+from kraq_dspy.models.lms.roles import make_lm as make_lm
+from kraq_dspy.ports import ChunkSource as ChunkSource
+from kraq_dspy.ports import Embedder as Embedder
+from kraq_dspy.ports import InstructedEmbedder as InstructedEmbedder
+from kraq_dspy.ports import PrecomputedVectors as PrecomputedVectors
+from kraq_dspy.ports import Progress as Progress
+from kraq_dspy.ports import QuestionFinder as QuestionFinder
+from kraq_dspy.ports import Reranker as Reranker
+from kraq_dspy.ports import Retriever as Retriever
+from kraq_dspy.ports import RetrieverLike as RetrieverLike
+from kraq_dspy.ports import SentenceVectors as SentenceVectors
+from kraq_dspy.ports import Summariser as Summariser
+from kraq_dspy.ports import VectorStore as VectorStore
+from kraq_dspy.programs.retrievers.adapted import as_retriever as as_retriever
+from kraq_dspy.programs.retrievers.hits import RetrievalRequest as RetrievalRequest
+from kraq_dspy.programs.retrievers.hits import Retrieving as Retrieving
+from kraq_dspy.programs.retrievers.hits import RetrievingModule as RetrievingModule
+from kraq_dspy.programs.retrievers.hits import best_first as best_first
+from kraq_dspy.programs.retrievers.hits import matches as matches
+from kraq_dspy.programs.shared.spec import NoOptions as NoOptions
+from kraq_dspy.programs.shared.spec import ProgramSpec as ProgramSpec
+from kraq_dspy.programs.shared.spec import RetrieverSpec as RetrieverSpec
+from kraq_dspy.programs.shared.spec import Space as Space
+from kraq_dspy.programs.shared.spec import option as option
+from kraq_dspy.programs.shared.state import SavableModule as SavableModule
+from kraq_dspy.records import Chunk as Chunk
+from kraq_dspy.records import Claim as Claim
+from kraq_dspy.records import Community as Community
+from kraq_dspy.records import Document as Document
+from kraq_dspy.records import Entity as Entity
+from kraq_dspy.records import Failure as Failure
+from kraq_dspy.records import Finding as Finding
+from kraq_dspy.records import Heading as Heading
+from kraq_dspy.records import Hit as Hit
+from kraq_dspy.records import Question as Question
+from kraq_dspy.records import QuestionHit as QuestionHit
+from kraq_dspy.records import Relationship as Relationship
+from kraq_dspy.records import Summary as Summary
+from kraq_dspy.records import Usage as Usage
 
-from kraq_dspy._internal.lazy import lazy_names
+__all__ = sorted(name for name in globals() if not name.startswith("__"))
 
-if TYPE_CHECKING:  # for type checkers and editors; the names that are there are those of `lazy_names` below
-    from kraq_dspy._internal.both_ways import at_once as at_once
-    from kraq_dspy._internal.both_ways import blocking as blocking
-    from kraq_dspy._internal.both_ways import call as call
-    from kraq_dspy._internal.clock import Clock as Clock
-    from kraq_dspy._internal.clock import answer_listeners as answer_listeners
-    from kraq_dspy._internal.step import FittingPredict as FittingPredict
-    from kraq_dspy.asset.store.catalogue import Catalogue as Catalogue
-    from kraq_dspy.models.embedders import load_embedder as load_embedder
-    from kraq_dspy.models.embedders.text_encoder import as_embedder as as_embedder
-    from kraq_dspy.models.lms.adapter import KraqAdapter as KraqAdapter
-    from kraq_dspy.models.lms.kraq_lm import KraqLM as KraqLM
-    from kraq_dspy.models.lms.meter import Limits as Limits
-    from kraq_dspy.models.lms.meter import Meter as Meter
-    from kraq_dspy.models.lms.meter import Price as Price
-    from kraq_dspy.models.lms.retry import Backoff as Backoff
-    from kraq_dspy.models.lms.roles import LanguageModels as LanguageModels
-    from kraq_dspy.models.lms.roles import make_lm as make_lm
-    from kraq_dspy.ports import ChunkSource as ChunkSource
-    from kraq_dspy.ports import Embedder as Embedder
-    from kraq_dspy.ports import InstructedEmbedder as InstructedEmbedder
-    from kraq_dspy.ports import PrecomputedVectors as PrecomputedVectors
-    from kraq_dspy.ports import Progress as Progress
-    from kraq_dspy.ports import PromptScorer as PromptScorer
-    from kraq_dspy.ports import QuestionFinder as QuestionFinder
-    from kraq_dspy.ports import Reranker as Reranker
-    from kraq_dspy.ports import Retriever as Retriever
-    from kraq_dspy.ports import RetrieverLike as RetrieverLike
-    from kraq_dspy.ports import Summariser as Summariser
-    from kraq_dspy.ports import VectorStore as VectorStore
-    from kraq_dspy.programs.retrievers.adapted import as_retriever as as_retriever
-    from kraq_dspy.programs.retrievers.hits import RetrievalRequest as RetrievalRequest
-    from kraq_dspy.programs.retrievers.hits import Retrieving as Retrieving
-    from kraq_dspy.programs.retrievers.hits import RetrievingModule as RetrievingModule
-    from kraq_dspy.programs.retrievers.hits import best_first as best_first
-    from kraq_dspy.programs.retrievers.hits import matches as matches
-    from kraq_dspy.programs.shared.spec import NoOptions as NoOptions
-    from kraq_dspy.programs.shared.spec import ProgramSpec as ProgramSpec
-    from kraq_dspy.programs.shared.spec import RetrieverSpec as RetrieverSpec
-    from kraq_dspy.programs.shared.spec import Space as Space
-    from kraq_dspy.programs.shared.spec import option as option
-    from kraq_dspy.programs.shared.state import SavableModule as SavableModule
-    from kraq_dspy.records import Chunk as Chunk
-    from kraq_dspy.records import Claim as Claim
-    from kraq_dspy.records import Community as Community
-    from kraq_dspy.records import Document as Document
-    from kraq_dspy.records import Entity as Entity
-    from kraq_dspy.records import Failure as Failure
-    from kraq_dspy.records import Finding as Finding
-    from kraq_dspy.records import Heading as Heading
-    from kraq_dspy.records import Hit as Hit
-    from kraq_dspy.records import Question as Question
-    from kraq_dspy.records import QuestionHit as QuestionHit
-    from kraq_dspy.records import Relationship as Relationship
-    from kraq_dspy.records import Summary as Summary
-    from kraq_dspy.records import Usage as Usage
 
-__getattr__, __dir__, __all__ = lazy_names(
-    __name__,
-    {
-        "kraq_dspy.models.lms.retry": ("Backoff",),
-        "kraq_dspy._internal.both_ways": ("at_once", "blocking", "call"),
-        "kraq_dspy._internal.clock": ("Clock", "answer_listeners"),
-        "kraq_dspy._internal.step": ("FittingPredict",),
-        "kraq_dspy.asset.store.catalogue": ("Catalogue",),
-        "kraq_dspy.models.embedders": ("load_embedder",),
-        "kraq_dspy.models.embedders.text_encoder": ("as_embedder",),
-        "kraq_dspy.models.lms.kraq_lm": ("KraqLM",),
-        "kraq_dspy.models.lms.meter": ("Limits", "Meter", "Price"),
-        "kraq_dspy.models.lms.roles": ("LanguageModels", "make_lm"),
-        "kraq_dspy.models.lms.adapter": ("KraqAdapter",),
-        "kraq_dspy.ports": (
-            "ChunkSource",
-            "Embedder",
-            "InstructedEmbedder",
-            "PrecomputedVectors",
-            "Progress",
-            "PromptScorer",
-            "QuestionFinder",
-            "Reranker",
-            "Retriever",
-            "RetrieverLike",
-            "Summariser",
-            "VectorStore",
-        ),
-        "kraq_dspy.programs.retrievers.adapted": ("as_retriever",),
-        "kraq_dspy.programs.retrievers.hits": (
-            "RetrievalRequest",
-            "Retrieving",
-            "RetrievingModule",
-            "best_first",
-            "matches",
-        ),
-        "kraq_dspy.programs.shared.spec": ("NoOptions", "ProgramSpec", "RetrieverSpec", "Space", "option"),
-        "kraq_dspy.programs.shared.state": ("SavableModule",),
-        "kraq_dspy.records": (
-            "Chunk",
-            "Claim",
-            "Community",
-            "Document",
-            "Entity",
-            "Failure",
-            "Finding",
-            "Heading",
-            "Hit",
-            "Question",
-            "QuestionHit",
-            "Relationship",
-            "Summary",
-            "Usage",
-        ),
-    },
-)
+def __dir__() -> list[str]:
+    return __all__

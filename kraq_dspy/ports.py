@@ -1,7 +1,7 @@
 """Declares the seams: what the programs need of encoders, stores and retrievers, and nothing more."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,15 +54,13 @@ class PrecomputedVectors(Protocol):
         """float32 `[n_chunks, dimension]`, rows L2-normalised, and which were found; the others are zero."""
 
 
-class PromptScorer(Protocol):
-    """Says how likely a language model finds given text; generates nothing."""
+@runtime_checkable
+class SentenceVectors(Protocol):
+    """Holds the vectors of passages' sentences, from which E(d|q) of any question is computed."""
 
-    def prompt_logprobs(self, prompts: Sequence[Sequence[str]]) -> list[list[tuple[float, ...]]]:
-        """For each prompt, given as its segments in order, the log-probabilities of each segment's tokens.
-
-        Segments are tokenised apart, so that their boundaries are exact. The first token of a prompt has no
-        probability: it is left out of the first segment. Raises ModelError.
-        """
+    def seen_from(self, question: str, chunks: Sequence[Chunk]) -> tuple[Vectors, NDArray[np.bool_]]:
+        """float32 `[n_chunks, dimension]`, rows L2-normalised, and of which the sentences were stored; those of the
+        others are read now."""
 
 
 class VectorSearch(Protocol):
@@ -131,13 +129,6 @@ class QuestionSource(Protocol):
 
     def questions_by_id(self, ids: Sequence[str]) -> list[Question]:
         """In the order of `ids`. Raises UnknownRecordError."""
-
-
-class CommunityMap(Protocol):
-    """Leads from chunks to the questions that stand for their communities: look-ups only."""
-
-    def questions_of(self, chunk_ids: Sequence[str]) -> list[frozenset[str]]:
-        """For each chunk, the ids of its communities' questions; none for a chunk of no community with a question."""
 
 
 class Summariser(Protocol):
@@ -241,7 +232,7 @@ class NearestTexts(Protocol):
         """Up to `k` (record id, cosine), best first; ties always in the same order."""
 
 
-class GraphSource(Protocol):
+class GraphSource(ChunkSource, Protocol):
     """The graph of an index, by id."""
 
     def entities(self, ids: Sequence[str]) -> list[Entity]:
@@ -258,6 +249,3 @@ class GraphSource(Protocol):
 
     def report_ids_at(self, level: int) -> frozenset[str]:
         """The communities of the partition at `level` (its own, and the leaves above it) that have a report."""
-
-    def chunks_by_id(self, ids: Sequence[str]) -> list[Chunk]:
-        """In the order of `ids`. Raises UnknownRecordError."""

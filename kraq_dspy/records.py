@@ -8,7 +8,7 @@ the corpus, an id is a hash of the record's content, so the same input gives the
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 
 Metadata = Mapping[str, str | int | float | bool]
 
@@ -189,7 +189,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """Why two names became one entity. `method` is "normalised", "lexical", "acronym", "semantic" or "confirmed".
+    """Why two names became one entity. `method` is "normalised", "lexical", "acronym" or "confirmed".
 
     `similarity` is in [0, 1]; 1.0 for the normalised string.
     """
@@ -397,21 +397,11 @@ class Usage:
     completion_tokens: int = 0
     cached_tokens: int = 0
 
-    def __sub__(self, other: "Usage") -> "Usage":
-        return Usage(
-            self.calls - other.calls,
-            self.prompt_tokens - other.prompt_tokens,
-            self.completion_tokens - other.completion_tokens,
-            self.cached_tokens - other.cached_tokens,
-        )
-
     def __add__(self, other: "Usage") -> "Usage":
-        return Usage(
-            self.calls + other.calls,
-            self.prompt_tokens + other.prompt_tokens,
-            self.completion_tokens + other.completion_tokens,
-            self.cached_tokens + other.cached_tokens,
-        )
+        return Usage(*(one + more for one, more in zip(astuple(self), astuple(other), strict=True)))
+
+    def __sub__(self, other: "Usage") -> "Usage":
+        return Usage(*(one - less for one, less in zip(astuple(self), astuple(other), strict=True)))
 
 
 def usage_by_stage(ledger: Mapping[tuple[str, str], Usage]) -> dict[str, Usage]:

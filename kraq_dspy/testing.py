@@ -60,7 +60,7 @@ def check_retriever(retrieve: Any, questions: Sequence[str], *, k: int = 4) -> N
         at_once = [pool.submit(copy_context().run, retriever, question, k) for question in questions_at_once]
         found = [each.result() for each in at_once]
     _require(all(map(_alike, found, expected * (2 * THREADS))), "is safe for threads")
-    asynchronously = run_coroutine(_awaited(retriever, questions, k))
+    asynchronously = [run_coroutine(call(retriever, question, k)) for question in questions]
     _require(all(map(_alike, asynchronously, expected)), "finds the same asynchronously")
 
 
@@ -147,11 +147,8 @@ def check_program(program: dspy.Module, question: str) -> None:
     changed = {name for name, value in vars(program).items() if name not in before or before[name] is not value}
     _require(not changed - {"history"}, f"does not change itself while it answers (it changed {sorted(changed)})")
     _require(type(program).__call__ is dspy.Module.__call__, "leaves `__call__` to dspy.Module")
-
-    async def awaited() -> Any:
-        return await program.acall(question=question)
-
-    _require(run_coroutine(awaited()).answer == prediction.answer, "answers alike asynchronously")
+    asynchronously = run_coroutine(call(program, question=question))
+    _require(asynchronously.answer == prediction.answer, "answers alike asynchronously")
     _require(program.deepcopy()(question=question).answer == prediction.answer, "answers alike in a copy")
     with tempfile.TemporaryDirectory() as folder:
         state = Path(folder) / "state.json"
@@ -197,10 +194,6 @@ def _alike(hits: Sequence[Hit], others: Sequence[Hit]) -> bool:
     """Whether both are the same passages by the same scores, but for an encoder's rounding in batches."""
     passages = [hit.chunk.id for hit in hits] == [hit.chunk.id for hit in others]
     return passages and np.allclose([hit.score for hit in hits], [hit.score for hit in others], rtol=1e-4, atol=1e-6)
-
-
-async def _awaited(retriever: Retriever, questions: Sequence[str], k: int) -> list[list[Hit]]:
-    return [await call(retriever, question, k) for question in questions]
 
 
 def _require(holds: bool, promise: str) -> None:

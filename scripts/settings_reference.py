@@ -42,8 +42,7 @@ def table(kind: type) -> str:
     described = descriptions(kind)
     rows = ["| key | default | takes | |", "|---|---|---|---|"]
     for key, option in options_of(kind).items():
-        takes = ", ".join(part for part in (option.takes, str(option.bounds)) if part)
-        rows.append(f"| `{key}` | {default_in_toml(option.default)} | {takes} | {described[key]} |")
+        rows.append(f"| `{key}` | {default_in_toml(option.default)} | {option.takes} | {described[key]} |")
     return "\n".join(rows) + "\n"
 
 

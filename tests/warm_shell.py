@@ -16,7 +16,7 @@ IMPORTED = (
     "kraq_dspy.apps.cli.program", "kraq_dspy.build.index.build", "kraq_dspy.workspace",
     "kraq_dspy.build.prepare.preparations",
     "kraq_dspy.eval.tables.run_table",
-    "kraq_dspy.eval.tables.page", "kraq_dspy.models.embedders.sentence", "kraq_dspy.models.embedders.instructed",
+    "kraq_dspy.eval.tables.terminal", "kraq_dspy.models.embedders.sentence", "kraq_dspy.models.embedders.instructed",
     "kraq_dspy.optimize", "igraph", "sklearn.cluster", "sklearn.isotonic", "sklearn.metrics", "torch",
     "transformers",
 )  # fmt: skip

@@ -10,7 +10,6 @@ from anyio.lowlevel import EventLoopToken, current_token
 from dspy.streaming import StatusMessage, StreamListener
 
 from kraq_dspy._internal.both_ways import is_blocking
-from kraq_dspy._internal.step import NearestDemos
 
 
 class Clock:
@@ -86,8 +85,6 @@ def answer_listeners(program: dspy.Module) -> list[StreamListener]:
     while isinstance(inner := getattr(program, "program", None), dspy.Module):
         program = inner
     step = getattr(program, "answer", None)
-    if isinstance(step, NearestDemos):  # the predictor that it holds is what is asked
-        step = step.predictor
     if not isinstance(step, dspy.Predict) or "answer" not in step.signature.output_fields:
         return []
     return [AnswerListener("answer", predict=step, predict_name="answer", allow_reuse=True)]

@@ -1,14 +1,8 @@
-"""Shows predictions, records and lists of them as small tables, in a notebook as HTML, in a terminal with rich; in a
-notebook also how a long run goes."""
+"""Shows predictions, records and lists of them as small tables, and in a notebook how a long run goes."""
 
 import dataclasses
-import html
-import importlib
 import sys
-import threading
-import time
 from collections.abc import Iterator, Mapping, Set
-from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -17,50 +11,17 @@ if TYPE_CHECKING:
 
 ITEMS = 5  # of a long list
 CHARACTERS = 300  # of a long text
-RECORDS = (
-    "Document", "Chunk", "Entity", "Relationship", "Claim", "Community", "Summary", "Question", "Hit", "QuestionHit",
-)  # fmt: skip
 _TEXTS = ("text", "chunk", "question", "name", "title", "point", "id")  # what stands for a record within another
 
 
 def show(thing: Any) -> None:
-    """Show a prediction of any program, a record, or a list of records: as HTML in a notebook, else in the terminal.
+    """Show a prediction of any program, a record, or a list of records, in a notebook or in the terminal.
 
     >>> kraq.show(space.ask("Who signed Executive Order 10925?"))  # doctest: +SKIP
     """
-    if in_notebook():
-        picture = {"text/html": as_html(thing), "text/plain": repr(thing)}
-        importlib.import_module("IPython.display").display(picture, raw=True)
-        return
     from rich import print as rich_print
 
     rich_print(as_table(thing))
-
-
-def in_notebook() -> bool:
-    """Whether this code runs in the kernel of a notebook."""
-    ipython = sys.modules.get("IPython")  # where it is not imported, no notebook runs
-    shell = ipython.get_ipython() if ipython else None
-    return type(shell).__name__ == "ZMQInteractiveShell"
-
-
-def show_tables_in_notebooks() -> None:
-    """Let a `dspy.Prediction` or a record at the end of a cell be shown as its table. Does nothing elsewhere."""
-    if in_notebook():
-        formatter = sys.modules["IPython"].get_ipython().display_formatter.formatters["text/html"]
-        formatter.for_type_by_name("dspy.primitives.prediction", "Prediction", as_html)
-        for name in RECORDS:
-            formatter.for_type_by_name("kraq_dspy.records", name, as_html)
-        formatter.for_type_by_name("kraq_dspy.build.index.report", "BuildReport", as_html)
-
-
-def as_html(thing: Any) -> str:
-    cells = [
-        f"<tr><th style='text-align:left;vertical-align:top'>{html.escape(name)}</th>"
-        f"<td style='text-align:left'>{'<br>'.join(map(html.escape, lines))}</td></tr>"
-        for name, lines in rows(thing)
-    ]
-    return f"<table><caption>{html.escape(type(thing).__name__)}</caption>{''.join(cells)}</table>"
 
 
 def as_table(thing: Any) -> Any:
@@ -137,70 +98,31 @@ def whole_text(text: str) -> str:
     return text
 
 
-EVERY_S = 0.2  # between two pictures: each is a message to the browser
-CARD = "font-family:monospace;border-spacing:.6em 0"
-
-
 def default_progress() -> "Progress":
     """Bars in a notebook, nothing elsewhere: a library prints only where it is asked to."""
     from kraq_dspy.ports import SilentProgress  # with numpy, for which `import kraq_dspy` need not wait
 
-    if not in_notebook():
-        return SilentProgress()
-    return NotebookProgress(importlib.import_module("IPython.display").display)
-
-
-@dataclass
-class _Stage:
-    total: int | None
-    done: int = 0
-    ended: bool = False
+    ipython = sys.modules.get("IPython")  # where it is not imported, no notebook runs
+    shell = ipython.get_ipython() if ipython else None
+    return NotebookProgress() if type(shell).__name__ == "ZMQInteractiveShell" else SilentProgress()
 
 
 class NotebookProgress:
-    """`ports.Progress` as one table of bars that is drawn anew. `display` is IPython's. Safe for threads."""
+    """`ports.Progress` as a bar of tqdm for each stage."""
 
-    def __init__(self, display: Any) -> None:
-        self._display = display
-        self._handle: Any = None
-        self._stages: dict[str, _Stage] = {}
-        self._drawn_at = 0.0
-        self._lock = threading.Lock()
+    def __init__(self) -> None:
+        self._bars: dict[str, Any] = {}
 
     def start(self, stage: str, total: int | None) -> None:
-        with self._lock:
-            self._stages.setdefault(stage, _Stage(total))
-            self._draw()
+        from tqdm.auto import tqdm
+
+        if stage not in self._bars:
+            self._bars[stage] = tqdm(desc=stage, total=total)
 
     def advance(self, stage: str, done: int = 1, *, prompt_tokens: int = 0, completion_tokens: int = 0) -> None:
-        with self._lock:
-            self._stages.setdefault(stage, _Stage(None)).done += done
-            if time.monotonic() - self._drawn_at >= EVERY_S:
-                self._draw()
+        self.start(stage, None)
+        self._bars[stage].update(done)
 
     def finish(self, stage: str) -> None:
-        with self._lock:
-            if stage in self._stages:
-                self._stages[stage].ended = True
-                self._draw()
-
-    def html(self) -> str:
-        rows = []
-        for name, stage in self._stages.items():
-            total = stage.done if stage.ended else stage.total
-            bar = (
-                "<progress></progress>"
-                if total is None
-                else f"<progress value={stage.done} max={total or 1}></progress>"
-            )
-            count = f"{stage.done}" if total is None else f"{stage.done} of {total}"
-            rows.append(f"<tr><td>{html.escape(name)}</td><td>{bar}</td><td>{count}</td></tr>")
-        return f"<table style='{CARD}'>{''.join(rows)}</table>"
-
-    def _draw(self) -> None:
-        self._drawn_at = time.monotonic()
-        picture = {"text/html": self.html(), "text/plain": ", ".join(f"{n} {s.done}" for n, s in self._stages.items())}
-        if self._handle is None:
-            self._handle = self._display(picture, raw=True, display_id=True)
-        else:
-            self._handle.update(picture, raw=True)
+        if stage in self._bars:
+            self._bars[stage].close()

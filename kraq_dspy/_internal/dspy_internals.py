@@ -9,19 +9,17 @@ from contextlib import contextmanager
 import dspy
 from dspy._vendor.lm15.access import AccessPolicy
 from dspy._vendor.lm15.compat import OpenAIChatCompat
-from dspy._vendor.lm15.errors import error_class_for_code
 from dspy._vendor.lm15.registry import ProviderDefinition, lookup
 from dspy._vendor.lm15.result import StreamAccumulator
 from dspy._vendor.lm15.serde import request_to_dict, response_from_dict, response_to_dict
-from dspy._vendor.lm15.transports import StdlibAsyncTransport, StdlibTransport, TransportRequest
+from dspy._vendor.lm15.transports import StdlibAsyncTransport, TransportRequest
 from dspy._vendor.lm15.transports import TransportError as NetworkError
 from dspy.adapters.types.base_type import CUSTOM_TYPE_START_IDENTIFIER
 from dspy.adapters.utils import apply_output_field_defaults, format_field_value, parse_value, serialize_for_json
 from dspy.clients.backend_selection import CLIENT_KEYS
 from dspy.clients.call_context import adapter_fallback_scope
-from dspy.clients.engines import AsyncLiteLLMEngine, AsyncLM15Engine, LiteLLMEngine, LM15Engine
+from dspy.clients.engines import AsyncLiteLLMEngine, AsyncLM15Engine
 from dspy.clients.model_metadata import model_info
-from dspy.primitives.module import set_attribute_by_name
 
 __all__ = [
     "CLIENT_KEYS",
@@ -29,18 +27,14 @@ __all__ = [
     "AccessPolicy",
     "AsyncLM15Engine",
     "AsyncLiteLLMEngine",
-    "LM15Engine",
-    "LiteLLMEngine",
     "NetworkError",
     "OpenAIChatCompat",
     "ProviderDefinition",
     "StdlibAsyncTransport",
-    "StdlibTransport",
     "StreamAccumulator",
     "TransportRequest",
     "adapter_fallback_scope",
     "apply_output_field_defaults",
-    "error_class_for_code",
     "format_field_value",
     "lookup",
     "model_info",
@@ -49,8 +43,6 @@ __all__ = [
     "response_from_dict",
     "response_to_dict",
     "serialize_for_json",
-    "set_attribute_by_name",
-    "thaw",
     "thawed",
 ]
 
@@ -66,8 +58,3 @@ def thawed(program: dspy.Module) -> Iterator[None]:
     finally:
         for part in frozen:
             part._compiled = True
-
-
-def thaw(program: dspy.Module) -> None:
-    """The program itself no longer counts as compiled."""
-    program._compiled = False

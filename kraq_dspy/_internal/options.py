@@ -7,7 +7,7 @@ Settings are classes with `@checked`; their bounds stand in the annotations:
     ...     tokens: Positive = 300
     >>> ChunkSettings(tokens=-5)
     Traceback (most recent call last):
-    kraq_dspy.errors.ConfigError: chunks.tokens is -5; it must be 1 or more.
+    kraq_dspy.errors.ConfigError: chunks.tokens is -5; it must be a whole number, 1 or more.
 
 Options of programs and retrievers are fields made by `option`, which also hold what the command line says of them:
 
@@ -21,7 +21,6 @@ Options of programs and retrievers are fields made by `option`, which also hold 
 import dataclasses
 import difflib
 import functools
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from numbers import Real
@@ -37,37 +36,24 @@ T = TypeVar("T")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Bounds:
-    """The range of a number: from `least` to `most`, or above `above` and below `below`."""
+    """The range of a number: from `least` to `most`."""
 
     least: float | None = None
     most: float | None = None
-    above: float | None = None
-    below: float | None = None
 
     def hold(self, number: float) -> bool:
-        return (
-            (self.least is None or number >= self.least)
-            and (self.most is None or number <= self.most)
-            and (self.above is None or number > self.above)
-            and (self.below is None or number < self.below)
-        )
+        return (self.least is None or number >= self.least) and (self.most is None or number <= self.most)
 
     def __str__(self) -> str:
         """As "1 or more" or "from 0 to 1"; empty without bounds."""
-        if self.least is not None and self.most is not None:
-            return f"from {self.least:g} to {self.most:g}"
-        if self.above is not None and self.below is not None:
-            return f"between {self.above:g} and {self.below:g}"
-        parts = [f"{self.least:g} or more"] if self.least is not None else []
-        parts += [f"above {self.above:g}"] if self.above is not None else []
-        parts += [f"below {self.below:g}"] if self.below is not None else []
-        return " and ".join(parts)
+        if self.least is None:
+            return ""
+        return f"{self.least:g} or more" if self.most is None else f"from {self.least:g} to {self.most:g}"
 
 
 Positive = Annotated[int, Bounds(least=1)]
 Count = Annotated[int, Bounds(least=0)]
 NotNegative = Annotated[float, Bounds(least=0)]
-AboveZero = Annotated[float, Bounds(above=0)]
 Share = Annotated[float, Bounds(least=0, most=1)]
 
 
@@ -76,10 +62,6 @@ class OneOf:
     """Marks a text that is one of a few: `precision: Annotated[str, OneOf(("auto", "fp32"))]`."""
 
     values: tuple[str, ...]
-
-
-class Joined:
-    """Marks a text that may be given as a list of texts, which are joined with commas."""
 
 
 class Word(str):
@@ -101,7 +83,6 @@ class Option:
     bounds: Bounds
     choices: tuple[Any, ...]
     counts: str
-    is_joined: bool
 
     @property
     def is_required(self) -> bool:
@@ -109,52 +90,41 @@ class Option:
 
     @property
     def takes(self) -> str:
-        """The type in words, as "a whole number" or '"auto", "fp32" or "bf16"'."""
-        if self.choices and not self._free_kinds:
-            *others, last = [f'"{value}"' for value in self.choices]
-            return f"{', '.join(others)} or {last}"
-        if self.is_joined:
-            return "text, or a list of texts"
-        names = (_WORDS.get(kind, getattr(kind, "__name__", str(kind))) for kind in self.kinds if kind is not NoneType)
-        return " or ".join(names)
-
-    @property
-    def expected(self) -> str:
         """Type, range and choices in words: "a whole number, 1 or more"."""
-        words = " or ".join(_WORDS[kind] for kind in self._free_kinds if kind is not NoneType)
+        words = " or ".join(_WORDS.get(kind, kind.__name__) for kind in self._free_kinds if kind is not NoneType)
         words += f"{' ' if self.bounds.most is not None else ', '}{self.bounds}" if str(self.bounds) else ""
         if self.choices:
             listed = ", ".join(map(str, self.choices))
             words = f"{words}, or {listed}" if words else f"one of {listed}"
-        return f"{words}, or none" if NoneType in self.kinds else words
+        return words
+
+    @property
+    def expected(self) -> str:
+        """As `takes`, with "or none" where nothing may be given."""
+        return f"{self.takes}, or none" if NoneType in self.kinds else self.takes
 
     @property
     def _free_kinds(self) -> tuple[Any, ...]:
         """The types of which any value fits, not `choices` alone."""
         return tuple(kind for kind in self.kinds if kind not in map(type, self.choices))
 
-    def in_range(self, value: Any) -> bool:
+    def fits(self, value: Any) -> bool:
+        if value in self.choices:
+            return True
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        return value in self.choices or not is_number or self.bounds.hold(value)
-
-    def is_of_kind(self, value: Any) -> bool:
-        return value in self.choices or any(_is_of(value, kind) for kind in self._free_kinds)
+        return any(_is_of(value, kind) for kind in self._free_kinds) and (not is_number or self.bounds.hold(value))
 
     def read(self, owner: str, value: Any) -> Any:
         """The value in its type. Raises ConfigError that names `owner` and the option."""
         read = self.converted(self._from_text(value) if isinstance(value, Word) else value)
-        if not self.is_of_kind(read) or not self.in_range(read):
+        if not self.fits(read):
             shown = str(value) if isinstance(value, Word) else repr(value)
             raise ConfigError(f"{owner}: the option {self.name!r} is {shown}; expected {self.expected}.")
         return read
 
     def converted(self, value: Any) -> Any:
-        """A whole number as a number, and a list of texts as one text, where the option takes that."""
-        if float in self.kinds and type(value) is int and int not in self.kinds:
-            return float(value)
-        if self.is_joined and isinstance(value, list | tuple) and value and all(isinstance(one, str) for one in value):
-            return ",".join(value)
-        return value
+        """A whole number as a number where the option takes that alone."""
+        return float(value) if float in self.kinds and type(value) is int and int not in self.kinds else value
 
     def _from_text(self, text: str) -> Any:
         """The text itself where it is no value of the option."""
@@ -216,7 +186,6 @@ def options_of(kind: Any) -> Mapping[str, Option]:
             next((mark for mark in marks if isinstance(mark, Bounds)), facts["bounds"]),
             tuple(choices),
             facts["counts"],
-            any(isinstance(mark, Joined) for mark in marks),
         )
     return declared
 
@@ -261,12 +230,9 @@ def _checked(section: str, options: Mapping[str, Option], given: Mapping[str, An
         name = f"{section}.{key}" if section else key
         if key not in options:
             raise ConfigError(f"{name} is not known; {suggestion(key, options)}")
-        option, read = options[key], options[key].converted(value)
-        if not option.is_of_kind(read):
-            bounds = f", {option.bounds}" if str(option.bounds) else ""
-            raise ConfigError(f"{name} is {value!r}; it must be {option.takes}{bounds}.")
-        if not option.in_range(read):
-            raise ConfigError(f"{name} is {value!r}; it must be {option.bounds}.")
+        read = options[key].converted(value)
+        if not options[key].fits(read):
+            raise ConfigError(f"{name} is {value!r}; it must be {options[key].takes}.")
         yield key, read
 
 
@@ -287,24 +253,13 @@ def require_counts(of: str = "", **counts: int) -> None:
             raise ValueError(f"{name} is {count}; expected 1 or more{of and ' '}{of}.")
 
 
-def require_numbers(**numbers: float) -> None:
-    """Raises TypeError for what is no number; the message names it."""
+def require_between(least: float, most: float, expected: str, /, **numbers: float) -> None:
+    """Raises TypeError for what is no number, ValueError for one out of the range; both name it."""
     for name, number in numbers.items():
         if not isinstance(number, Real) or isinstance(number, bool):  # NumPy's too
             raise TypeError(f"{name} is {number!r:.80} ({type(number).__name__}); expected a number.")
-
-
-def require_between(least: float, most: float, expected: str, /, **numbers: float) -> None:
-    """Raises TypeError for what is no number, ValueError for one out of the range; both name it."""
-    require_numbers(**numbers)
-    for name, number in numbers.items():
         if not least <= number <= most:
             raise ValueError(f"{name} is {number}; expected {expected}.")
-
-
-def require_share(of: str, /, **shares: float) -> None:
-    """As `require_between`, for a number above 0 and at most 1."""
-    require_between(math.ulp(0.0), 1, f"{of}, above 0 and at most 1", **shares)
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:

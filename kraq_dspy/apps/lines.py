@@ -66,30 +66,14 @@ def speculation(answer: "dspy.Prediction") -> Iterator[Text]:
 
 def _proxy(answer: "dspy.Prediction") -> Text:
     if answer.proxy is None:
-        return Text("no stored question; passages embedded online")
+        return Text(
+            f"seen from the question itself: {answer.n_looked_up} looked up, {answer.n_embedded} embedded online"
+        )
     similarity = f"{answer.proxy_similarity:.2f}"
     if not answer.proxy_used:
         return Text(f"nearest question at {similarity} not used; passages embedded online")
     counts = f"{answer.n_looked_up} looked up, {answer.n_embedded} embedded online"
     return Text(f"seen from ({similarity}, {counts}): ") + short(answer.proxy.question.text, 120)
-
-
-def global_search(answer: "dspy.Prediction", count: int = 5) -> Iterator[Text]:
-    """The best `count` points, and how many reports they come from."""
-    batches = f"{answer.n_batches} batch{'' if answer.n_batches == 1 else 'es'}"
-    yield Text(f"{counted(len(answer.points), 'point')} from {counted(len(answer.hits), 'report')} in {batches}")
-    for point in answer.points[:count]:
-        yield Text(f"  {point.importance:3} ", style="cyan") + short(point.point, 160)
-
-
-def local_search(answer: "dspy.Prediction", count: int = 5) -> Iterator[Text]:
-    """The names of the entities, and the titles of `count` of their reports."""
-    names = ", ".join(entity.name for entity in answer.entities)
-    links = len(answer.relationships)
-    size = f"{counted(links, 'relationship')}, {counted(answer.context_tokens, 'token')}"
-    yield Text(f"entities ({size}): ") + short(names, 300)
-    for hit in answer.reports[:count]:
-        yield Text(f"  {hit.score:.2f} ", style="cyan") + short(hit.chunk.title, 160)
 
 
 def plug_ins(answer: "dspy.Prediction") -> Iterator[Text]:
@@ -116,7 +100,7 @@ def sub_answers(answer: "dspy.Prediction") -> Iterator[Text]:
         yield Text("    ") + short(each.shortened, 200)
     if answer.n_failed:
         failed = counted(answer.n_failed, "sub-question")
-        yield Text(f"{failed} failed; see --log-json for the reasons.", style="yellow")
+        yield Text(f"{failed} failed; see --verbose for the reasons.", style="yellow")
 
 
 def catalogue_search(answer: "dspy.Prediction") -> Iterator[Text]:
@@ -135,8 +119,6 @@ def catalogue_search(answer: "dspy.Prediction") -> Iterator[Text]:
     if search.invalid or search.failed:
         bad = f"replies that named no entry: {search.invalid}, calls that failed: {search.failed}"
         yield Text(bad, style="yellow")
-    if search.kept:
-        yield Text("found right, and kept in the catalogue")
     if search.collected:
         yield Text("noted for review: kraq explore DIR --edit")
 
@@ -146,8 +128,6 @@ LINES: dict[str, Callable[["dspy.Prediction"], Iterator[Text]]] = {
     "combined": auxiliary_questions,
     "speculative": speculation,
     "efficient": speculation,
-    "graph-local": local_search,
-    "graph-global": global_search,
     "qa-rag": plug_ins,
     "k2rag": sub_answers,
     "qa-search": catalogue_search,

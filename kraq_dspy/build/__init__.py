@@ -15,8 +15,6 @@ if TYPE_CHECKING:  # for type checkers and editors; the names that are there are
     from kraq_dspy.build.index.change import resume_index as resume_index
     from kraq_dspy.build.index.change import update_index as update_index
     from kraq_dspy.build.index.exchange import export_index as export_index
-    from kraq_dspy.build.index.exchange import import_graphrag as import_graphrag
-    from kraq_dspy.build.index.exchange import import_triples as import_triples
     from kraq_dspy.build.index.report import BuildOptions as BuildOptions
     from kraq_dspy.build.index.report import BuildReport as BuildReport
     from kraq_dspy.build.index.report import DocumentChanges as DocumentChanges
@@ -34,11 +32,7 @@ __getattr__, __dir__, __all__ = lazy_names(
             "resume_index",
             "update_index",
         ),
-        "kraq_dspy.build.index.exchange": (
-            "export_index",
-            "import_graphrag",
-            "import_triples",
-        ),
+        "kraq_dspy.build.index.exchange": ("export_index",),
         "kraq_dspy.build.index.report": (
             "BuildOptions",
             "BuildReport",

@@ -7,8 +7,8 @@
 
 `metrics` holds pure functions of gold and predicted values, one kind a file; `metrics.for_dspy` has them by name, in
 the form that DSPy takes. `evaluation` asks programs and retrievers about questions; `tables` does the papers'
-comparisons. `rows` keeps every question's result, `statistics` compares them, `datasets` supplies questions, `judging`
-asks a language model and says how far to believe it. Names are imported when they are first used.
+comparisons. `rows` keeps every question's result, `statistics` compares them, `datasets` supplies questions, `judges`
+ask a language model. Names are imported when they are first used.
 """
 
 from typing import TYPE_CHECKING
@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 from kraq_dspy._internal.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from kraq_dspy.eval.agreement import judge_agreement as judge_agreement
     from kraq_dspy.eval.datasets import Dataset as Dataset
     from kraq_dspy.eval.datasets import Example as Example
     from kraq_dspy.eval.datasets import fetch_dataset as fetch_dataset
@@ -70,7 +69,6 @@ __getattr__, __dir__, __all__ = lazy_names(
     {
         "kraq_dspy.eval.datasets": ("Dataset", "Example", "fetch_dataset", "load_dataset"),
         "kraq_dspy.eval.evaluation": ("Evaluation", "evaluate"),
-        "kraq_dspy.eval.agreement": ("judge_agreement",),
         "kraq_dspy.eval.judges": (
             "AnswerRelevance", "BinaryJudge", "ContextPrecision", "ContextRecall", "Groundedness", "RubricJudge",
         ),

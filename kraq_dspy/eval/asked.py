@@ -18,7 +18,7 @@ from kraq_dspy.errors import (
     ServerDownError,
 )
 from kraq_dspy.eval.datasets import Example
-from kraq_dspy.eval.latency import TOTAL, Timings
+from kraq_dspy.eval.latency import TOTAL
 from kraq_dspy.eval.rows import ResultRow, memory_mb
 from kraq_dspy.eval.tables.scoring import RowScorer
 from kraq_dspy.models.lms.meter import Answer, Price, TappedJournal, working_on
@@ -54,7 +54,7 @@ class AskedSystem:
 
 @dataclass(frozen=True)
 class Asking:
-    """Asks a system one question, and makes a row of what comes."""
+    """Asks a system one question, and makes a row of what comes. A retriever is asked for `k` passages."""
 
     system: AskedSystem
     scorer: RowScorer
@@ -63,37 +63,31 @@ class Asking:
     k: int
 
     def __call__(self, example: Example) -> ResultRow:
-        outcome = measured(self.system.name, example, self.prices, lambda: self._asked(asked_of(example)))
-        if isinstance(outcome, ResultRow):
-            return outcome
-        (prediction, seconds), extra = outcome
-        hits = prediction.get("hits") or ()
-        row = ResultRow(
-            example.id,
-            self.system.name,
-            answer=str(prediction.get("answer") or ""),
-            timings=seconds,
-            hit_ids=tuple(hit.chunk.id for hit in hits),
-            extra={**extra, "evidence": excerpts(hits)},
-        )
-        try:
-            scores = self.scorer(example, prediction, self._budget)
-        except ENDS_THE_RUN:
-            raise
-        except Exception as error:  # noqa: BLE001 (costs its question; the reason is the row)
-            return replace(row, failure=reason_of(error))
-        extra = {**row.extra, "undefined": scores.undefined}
-        return replace(row, metrics=scores.values, failed_metrics=scores.failed, extra=extra)
+        def row_of(asked: tuple[dspy.Prediction, Mapping[str, Any]]) -> ResultRow:
+            prediction, seconds = asked
+            hits = prediction.get("hits") or ()
+            choice = self.system.choice
+            scores = self.scorer(
+                example, prediction, choice.budget if choice else None if self.system.answers else self.k
+            )
+            return ResultRow(
+                example.id,
+                self.system.name,
+                answer=str(prediction.get("answer") or ""),
+                metrics=scores.values,
+                failed_metrics=scores.failed,
+                timings=seconds,
+                hit_ids=tuple(hit.chunk.id for hit in hits),
+                extra={"evidence": excerpts(hits), "undefined": scores.undefined},
+            )
 
-    @property
-    def _budget(self) -> int | None:
-        if self.system.choice is not None:
-            return self.system.choice.budget
-        return None if self.system.answers else self.k
+        return measured(self.system.name, example, self.prices, lambda: self._asked(example), row_of)
 
-    def _asked(self, question: str) -> tuple[dspy.Prediction, Mapping[str, Any]]:
-        started = perf_counter()
-        asked = self.system.asked
+    def _asked(self, example: Example) -> tuple[dspy.Prediction, Mapping[str, Any]]:
+        """The prediction, and its seconds by stage."""
+        question, asked, started = example.question, self.system.asked, perf_counter()
+        if example.type == "veracity":
+            question += "\nIs this claim true, false, or a mixture of both?"
         if not self.system.answers:
             prediction = dspy.Prediction(hits=asked(question, self.k))
         elif self.space is not None and isinstance(asked, dspy.Module):
@@ -107,30 +101,35 @@ class Asking:
                 fields = ", ".join(prediction.keys()) or "nothing"
                 raise EvaluationError(f"The program's prediction has no `answer`; it has {fields}.")
             prediction = dspy.Prediction(**{**dict(prediction.items()), "answer": prediction.response})
-        seconds = perf_counter() - started
-        stages = timings_of(self.system.choice, prediction) if self.system.choice else {}
-        return prediction, stages or {"ask": seconds, "total": seconds}
+        whole = perf_counter() - started
+        stages = self.system.choice.seconds(prediction) if self.system.choice else {}
+        timings = {TOTAL if stage == "wall" else stage: seconds for stage, seconds in stages.items()}
+        return prediction, timings or {"ask": whole, TOTAL: whole}
 
 
 def measured(
-    system: str,
-    example: Example,
-    prices: Mapping[str, Price],
-    work: Callable[[], T],
-    facts: Mapping[str, Any] | None = None,
-) -> tuple[T, dict[str, Any]] | ResultRow:
-    """What `work` returns, and what a row's `extra` says of it: `facts`, or those of the question, and what the models
-    took. A row with the reason where `work` fails, which costs this question alone."""
+    system: str, example: Example, prices: Mapping[str, Price], ask: Callable[[], T], row_of: Callable[[T], ResultRow]
+) -> ResultRow:
+    """The row that `row_of` makes of what `ask` returns, with the question and what the models took for `ask`.
+
+    Where one of them fails, which costs this question alone, a row with the reason.
+    """
     spent = SpendingJournal(prices)
-    about = facts_of(example) if facts is None else facts
+    about: dict[str, Any] = {"question": example.question, "gold": list(example.answers[:5]), "type": example.type}
     try:
-        with working_on(system, example.id, spent), own_adapter(), dspy.context(disable_history=True):
-            outcome = work()
+        try:
+            with working_on(system, example.id, spent), own_adapter(), dspy.context(disable_history=True):
+                outcome = ask()
+        finally:
+            about["usage"] = spent.to_dict()
+        row = row_of(outcome)
     except ENDS_THE_RUN:
         raise
     except Exception as error:  # noqa: BLE001 (the reason is the row)
-        return ResultRow(example.id, system, failure=reason_of(error), extra={**about, "usage": spent.to_dict()})
-    return outcome, {**about, "usage": spent.to_dict()}
+        text = str(error) or "no message"
+        reason = f"{type(error).__name__}: {text if len(text) <= 500 else text[:500] + '...'}"
+        row = ResultRow(example.id, system, failure=reason)
+    return replace(row, extra={**about, **row.extra})
 
 
 class SpendingJournal(TappedJournal):
@@ -164,30 +163,7 @@ class SpendingJournal(TappedJournal):
         }
 
 
-def asked_of(example: Example) -> str:
-    """The question as a program is asked it: of a claim (PubHealth) it says which verdicts there are."""
-    if example.type == "veracity":
-        return f"{example.question}\nIs this claim true, false, or a mixture of both?"
-    return example.question
-
-
-def facts_of(example: Example) -> dict[str, Any]:
-    """What the report shows beside an answer."""
-    return {"question": example.question, "gold": list(example.answers[:5]), "type": example.type}
-
-
 def excerpts(hits: Sequence[Hit]) -> list[str]:
     """The beginnings of the first passages, each on one line: what the report shows of an answer's evidence."""
     lines = (" ".join(hit.chunk.passage.split()) for hit in hits[:EVIDENCE])
     return [line if len(line) <= EXCERPT else line[: EXCERPT - 1] + "…" for line in lines]
-
-
-def reason_of(error: Exception) -> str:
-    text = str(error) or "no message"
-    return f"{type(error).__name__}: {text if len(text) <= 500 else text[:500] + '...'}"
-
-
-def timings_of(choice: ProgramChoice, prediction: dspy.Prediction) -> Timings:
-    """Seconds by stage, and "total" on the clock; empty for a program that measures nothing."""
-    seconds: Mapping[str, float] = choice.seconds(prediction)
-    return {TOTAL if stage == "wall" else stage: time for stage, time in seconds.items()}

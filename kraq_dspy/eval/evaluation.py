@@ -5,18 +5,15 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import dspy
 
-from kraq_dspy.asset.store.manifest import now
 from kraq_dspy.errors import ConfigError, EvaluationError
-from kraq_dspy.eval.agreement import known_agreements
 from kraq_dspy.eval.asked import AskedSystem, Asking
 from kraq_dspy.eval.datasets import Example
-from kraq_dspy.eval.judges import JUDGED
+from kraq_dspy.eval.judges import JUDGED, NO_EMBEDDED
 from kraq_dspy.eval.metrics.for_dspy import RANKINGS, Metric, own_metric
 from kraq_dspy.eval.questions import (
     FOUND,
@@ -27,15 +24,14 @@ from kraq_dspy.eval.questions import (
     read_questions,
     without_learned,
 )
-from kraq_dspy.eval.rows import ResultRow, RowList, RowWriter, RunHeader, machine, write_rows
-from kraq_dspy.eval.tables.page import write_report
-from kraq_dspy.eval.tables.scoring import DISTANCE, OF_RETRIEVAL, SIMILARITY, RowScorer, is_judged, require_metric
+from kraq_dspy.eval.rows import ResultRow, RowWriter, RunHeader, write_rows
+from kraq_dspy.eval.tables.scoring import OF_RETRIEVAL, SIMILARITY, RowScorer, require_metric
 from kraq_dspy.eval.tables.summary import RunSummary, TableSummary, summarise_run
 from kraq_dspy.eval.tables.systems import about_system
-from kraq_dspy.eval.tables.terminal import print_run
+from kraq_dspy.eval.tables.terminal import print_run, write_report
 from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.models.lms.meter import prices_of
-from kraq_dspy.ports import Embedder, Progress, Retriever, SilentProgress
+from kraq_dspy.ports import Progress, Retriever, SilentProgress
 from kraq_dspy.programs.retrievers import as_retriever
 from kraq_dspy.records import content_id
 from kraq_dspy.settings import EncoderSettings
@@ -184,22 +180,51 @@ def evaluate_systems(
     if twice := {each.name for each in systems if [other.name for other in systems].count(each.name) > 1}:
         raise ConfigError(f"Two systems are named {min(twice)!r}; give them by name: {{'a': ..., 'b': ...}}.")
     chosen = list(metrics) if metrics is not None else default_metrics(systems, examples, k)
-    own = {each.name: each for each in map(_own, chosen) if each is not None}
-    names = [each if isinstance(each, str) else _own(each).name for each in chosen]  # type: ignore[union-attr]
+    own = {each.name: each for each in (own_metric(each) for each in chosen if not isinstance(each, str))}
+    names = [each if isinstance(each, str) else own_metric(each).name for each in chosen]
     _check(names, own, systems)
     judge_lm = _judge(names, judge, space)
-    scorer = RowScorer(names, _embedder(names, space), judge_lm, own)
-    prices = prices_of(space.models.settings) if space else {}
-    header = _header(title, systems, names, examples, space, judge_lm, seed, concurrency, left_out)
-    writer = RowList() if out is None else RowWriter(Path(out), header)
-    most = max(
-        [k, *(int(name.partition("@")[2]) for name in names if name.partition("@")[0] in RANKINGS and "@" in name)]
+    embedder = space.embedder if space else None
+    if embedder is None and SIMILARITY in names:
+        embedder = load_embedder(EncoderSettings())
+    scorer = RowScorer(names, embedder, judge_lm, own)
+    models_by_role = {
+        "answerer": ", ".join(dict.fromkeys(each.about["model"] for each in systems if each.about.get("model"))),
+        "judge": str(judge_lm.model) if judge_lm else "",
+        "encoder": space.embedder.name if space else "",
+    }
+    header = RunHeader(
+        name="evaluation",
+        dataset=title,
+        settings={},
+        seeds={"seed": seed},
+        models={role: name for role, name in models_by_role.items() if name},
+        index_fingerprint=str(space.index.path.name) if space else "",
+        extra={
+            "table": {
+                "title": f"Evaluation on {title}",
+                "kind": "answers" if any(system.answers for system in systems) else "retrievers",
+                "baseline": systems[0].name,
+                "metrics": names,
+                "systems": {system.name: {"about": dict(system.about)} for system in systems},
+            },
+            "asked": len(examples),
+            "in_flight": concurrency,
+            "notes": [learned_note(left_out)] if left_out else [],
+            "data": _checksum(examples),
+        },
     )
+    folder = None if out is None else Path(out)
+    writer = RowWriter(folder, header)
+    named_k = [
+        int(places) for kind, _, places in (name.partition("@") for name in names) if kind in RANKINGS and places
+    ]
+    prices = prices_of(space.models.settings) if space else {}
     for system in systems:
         at_once = max(1, concurrency // (system.choice.calls_at_once if system.choice else 1))
-        work = Asking(system, scorer, prices, space, most)
+        work = Asking(system, scorer, prices, space, max([k, *named_k]))
         write_rows(system.name, work, examples, writer, at_once=at_once, progress=progress or SilentProgress())
-    return Evaluation(summarise_run(header, writer.rows(), seed=seed), None if out is None else Path(out), left_out)
+    return Evaluation(summarise_run(header, writer.rows(), seed=seed), folder, left_out)
 
 
 def default_metrics(systems: Sequence[AskedSystem], examples: Sequence[Example], k: int) -> list[str | Metric | Any]:
@@ -245,10 +270,6 @@ def _system(name: str, asked: Asked, space: Workspace | None) -> AskedSystem:
     return AskedSystem(name or about.get("program") or about["retriever"], made, not is_retriever, about)
 
 
-def _own(metric: str | Metric | Callable[..., Any]) -> Metric | None:
-    return None if isinstance(metric, str) else own_metric(metric)
-
-
 def _check(names: Sequence[str], own: Mapping[str, Metric], systems: Sequence[AskedSystem]) -> None:
     if not names:
         raise ConfigError("No metric was named.")
@@ -257,26 +278,22 @@ def _check(names: Sequence[str], own: Mapping[str, Metric], systems: Sequence[As
     for name in names:
         if name not in own:
             require_metric(name)
-    if any(system.answers for system in systems):
-        return
-    of_answers = [
-        name for name in names if name.partition("@")[0] not in OF_RETRIEVAL and name not in own and ":" not in name
-    ]
-    if of_answers := [name for name in of_answers if name not in ("context_precision", "context_recall")]:
+    of_answers = [name for name in names if name.partition("@")[0] not in OF_RETRIEVAL | own.keys() and ":" not in name]
+    if of_answers and not any(system.answers for system in systems):
         raise ConfigError(
             f"{of_answers[0]} scores answers, and a retriever gives none; for retrievers there are: "
-            f"{', '.join(sorted(OF_RETRIEVAL))}, context_precision, context_recall."
+            f"{', '.join(sorted(OF_RETRIEVAL))}."
         )
 
 
 def _judge(names: Sequence[str], judge: dspy.LM | None, space: Workspace | None) -> dspy.LM | None:
-    judged = [name for name in names if is_judged(name)]
+    judged = [name for name in names if name in JUDGED]
     if not judged:
         return None
     lm = judge or (space.models["judge"] if space else dspy.settings.lm)
     if lm is None:
         raise ConfigError(f"{judged[0]} asks a model: give one, evaluate(..., judge=lm), or dspy.configure(lm=lm).")
-    if lm.model == "embedded" and (of_models := [name for name in judged if name in JUDGED]):
+    if lm.model == "embedded" and (of_models := [name for name in judged if name in NO_EMBEDDED]):
         raise ConfigError(
             f"{of_models[0]} needs a language model for the role judge, which the embedded one is not: --lm MODEL, or "
             "the role in kraq.toml."
@@ -287,54 +304,3 @@ def _judge(names: Sequence[str], judge: dspy.LM | None, space: Workspace | None)
 def _checksum(examples: Sequence[Example]) -> str:
     content = [(each.id, each.question, each.answers, each.supporting_ids) for each in examples]
     return content_id("questions", json.dumps(content))
-
-
-def _embedder(names: Sequence[str], space: Workspace | None) -> Embedder | None:
-    if space is not None:
-        return space.embedder
-    return load_embedder(EncoderSettings()) if {SIMILARITY, DISTANCE} & set(names) else None
-
-
-def _header(
-    title: str,
-    systems: Sequence[AskedSystem],
-    metrics: Sequence[str],
-    examples: Sequence[Example],
-    space: Workspace | None,
-    judge: dspy.LM | None,
-    seed: int,
-    concurrency: int,
-    left_out: int,
-) -> RunHeader:
-    models = {
-        "answerer": ", ".join(dict.fromkeys(each.about["model"] for each in systems if each.about.get("model"))),
-        **({"judge": str(judge.model)} if judge else {}),
-        **({"encoder": space.embedder.name} if space else {}),
-    }
-    table = {
-        "title": f"Evaluation on {title}",
-        "kind": "answers" if any(system.answers for system in systems) else "retrievers",
-        "baseline": systems[0].name,
-        "metrics": list(metrics),
-        "systems": {system.name: {"about": dict(system.about)} for system in systems},
-    }
-    notes = [learned_note(left_out)] if left_out else []
-    return RunHeader(
-        name="evaluation",
-        dataset=title,
-        settings={},
-        seeds={"seed": seed},
-        models={role: name for role, name in models.items() if name},
-        index_fingerprint=str(space.index.path.name) if space else "",
-        library_version=version("kraq-dspy"),
-        created_at=now(),
-        extra={
-            "table": table,
-            "asked": len(examples),
-            "in_flight": concurrency,
-            "notes": notes,
-            "data": _checksum(examples),
-            "judge_agreement": known_agreements(str(judge.model)) if judge else [],
-        },
-        made_with=machine(),
-    )

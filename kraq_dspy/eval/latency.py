@@ -35,31 +35,26 @@ class Percentiles:
     mean: float
 
 
-def wall_time(timings: Sequence[Timings]) -> Percentiles:
-    """Percentiles of the measured time of whole calls (key "total")."""
-    return _percentiles([_seconds(row, position, TOTAL) for position, row in enumerate(timings)])
-
-
 def stage_times(timings: Sequence[Timings]) -> dict[str, Percentiles]:
-    """Percentiles of each stage, in the order in which stages first occur, without "total".
+    """Percentiles of each stage, in the order in which stages first occur; "total" is one of its own.
 
     Speculative RAG has the papers' four stages: what a query spent on the parts of one is added up first, since a part
     that most queries skip (embedding, where vectors are looked up) would else be lost. A stage with branches counts
     with its slowest branch. Raises EvaluationError naming the row for a stage that a row lacks (a stage that was
-    skipped took 0.0), an empty list, or a time that is NaN, infinite or negative.
+    skipped took 0.0), or a time that is NaN, infinite or negative.
 
     >>> stage_times([{"lookup": 0.5, "embed": 2.0}, {"lookup": 0.5, "embed": 2.0}])["embed and cluster"].p50
     2.5
     """
     parts: dict[str, list[str]] = {}
-    for part in dict.fromkeys(part for row in timings for part in row if part != TOTAL):
+    for part in dict.fromkeys(part for row in timings for part in row):
         parts.setdefault(_PAPER_STAGE.get(part, part), []).append(part)
-    return {
-        stage: _percentiles(
-            [math.fsum(_seconds(row, position, part) for part in of_stage) for position, row in enumerate(timings)]
-        )
-        for stage, of_stage in parts.items()
-    }
+    times = {}
+    for stage, of_stage in parts.items():
+        seconds = [sum(_seconds(row, number, part) for part in of_stage) for number, row in enumerate(timings)]
+        p50, p90, p99 = (float(value) for value in np.percentile(seconds, [50, 90, 99]))
+        times[stage] = Percentiles(len(seconds), p50, p90, p99, math.fsum(seconds) / len(seconds))
+    return times
 
 
 def parallel_seconds(stages: Mapping[str, Percentiles]) -> float:
@@ -67,24 +62,14 @@ def parallel_seconds(stages: Mapping[str, Percentiles]) -> float:
 
     An estimate, never wall-clock time (KRAQ paper, appendix D.1; thesis, equation 5.5).
     """
-    return math.fsum(times.p50 for times in stages.values())
+    return math.fsum(times.p50 for stage, times in stages.items() if stage != TOTAL)
 
 
-def _seconds(row: Timings, position: int, stage: str) -> float:
+def _seconds(row: Timings, number: int, stage: str) -> float:
     if stage not in row:
-        raise EvaluationError(f"Row {position} has no time for {stage!r}; a stage that was skipped takes 0.0.")
+        raise EvaluationError(f"Row {number} has no time for {stage!r}; a stage that was skipped takes 0.0.")
     value = row[stage]
-    branches = [value] if isinstance(value, int | float) else list(value)
-    if not branches:
-        raise EvaluationError(f"Row {position}: the stage {stage!r} has an empty list of branches.")
-    for seconds in branches:
-        if not math.isfinite(seconds) or seconds < 0:
-            raise EvaluationError(f"Row {position}: the stage {stage!r} took {seconds} s; expected 0 or more.")
+    branches = [value] if isinstance(value, int | float) else value
+    if not branches or not all(math.isfinite(seconds) and seconds >= 0 for seconds in branches):
+        raise EvaluationError(f"Row {number}: the stage {stage!r} took {value} s; expected 0 or more.")
     return float(max(branches))
-
-
-def _percentiles(seconds: Sequence[float]) -> Percentiles:
-    if not seconds:
-        raise EvaluationError("There are no timings, so the latency is undefined.")
-    p50, p90, p99 = np.percentile(seconds, [50, 90, 99])
-    return Percentiles(len(seconds), float(p50), float(p90), float(p99), math.fsum(seconds) / len(seconds))

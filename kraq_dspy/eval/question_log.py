@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from rich.console import Console
 
 from kraq_dspy._internal.files import replaced
 from kraq_dspy.asset.store.vectors.points import words_of
@@ -20,7 +21,7 @@ from kraq_dspy.eval.metrics.questions import nearest_rows
 from kraq_dspy.eval.questions import FOUND, QuestionColumns, QuestionSource, read_questions
 from kraq_dspy.eval.statistics import Interval, bootstrap_mean
 from kraq_dspy.eval.tables.grids import Grid
-from kraq_dspy.eval.tables.page import document, grid_table
+from kraq_dspy.eval.tables.terminal import print_grid, write_page
 from kraq_dspy.ports import Progress, SilentProgress, Vectors
 from kraq_dspy.records import Chunk
 from kraq_dspy.workspace import Workspace
@@ -131,16 +132,15 @@ class QuestionLog:
         """`report.html`, and `asked.jsonl` with every asked question, the least answered first."""
         place = Path(folder)
         place.mkdir(parents=True, exist_ok=True)
-        body = "\n".join(map(grid_table, self.grids()))
+
+        def show(console: Console) -> None:
+            for grid in self.grids():
+                print_grid(grid, console)
+
         rows = sorted(self.asked, key=lambda each: -each.unanswered)
-        texts = {
-            "report.html": document(f"{self.index} against what was asked", body),
-            "asked.jsonl": "".join(json.dumps(asdict(row), ensure_ascii=False) + "\n" for row in rows),
-        }
-        for name, text in texts.items():
-            with replaced(place / name) as draft:
-                draft.write_text(text, "utf-8")
-        return [place / name for name in texts]
+        with replaced(place / "asked.jsonl") as draft:
+            draft.write_text("".join(json.dumps(asdict(row), ensure_ascii=False) + "\n" for row in rows), "utf-8")
+        return [write_page(show, place / "report.html"), place / "asked.jsonl"]
 
 
 def against_log(
@@ -195,7 +195,8 @@ def against_log(
 
     titles = sorted({title for chunk in chunks for title in (chunk.title, *chunk.headings) if title.strip()})
     random = [question.text for question in space.index.questions(source="random")]
-    baselines = {"titles": titles, "How do I <title>?": [_how(title) for title in titles], "random passages": random}
+    how = [f"How do I {title[0].lower()}{title[1:]}?" for title in titles]
+    baselines = {"titles": titles, "How do I <title>?": how, "random passages": random}
     sets = [held("the index", stored, vectors, is_about)]
     sets += [held(name, encode(each, name), vectors, is_about) for name, each in baselines.items() if each]
     order = np.random.default_rng(seed).permutation(len(examples))
@@ -224,19 +225,21 @@ def _beside_the_index(
     frequency = Counter(word for chunk in chunks for word in set(words_of(chunk.passage)))
     words = cache(lambda chunk_id: frozenset(words_of(known[chunk_id].passage)))
     asked = []
-    for place, passages in enumerate(space.index.chunk_vectors.search(vectors, PASSAGES)):
-        if not passages:
+    for place, (example, found) in enumerate(
+        zip(examples, space.index.chunk_vectors.search(vectors, PASSAGES), strict=True)
+    ):
+        if not found:
             raise EvaluationError("The index has no passages.")
-        weights = {
-            word: math.log(1 + len(chunks) / (1 + frequency[word])) for word in words_of(examples[place].question)
-        }
-        has = max(sum(weights[word] for word in weights.keys() & words(each)) for each, _ in passages)
-        share = has / (sum(weights.values()) or 1.0)
-        chunk_id, cosine = passages[0]
-        title = known[chunk_id].title or known[chunk_id].document_id
-        near_to = own[nearest[place]], float(cosines[place]), chunk_id, title, cosine
-        unanswered = min(1.0, 1 - (cosine + WORDS * share) / (1 + WORDS))
-        asked.append(AskedQuestion(examples[place].id, examples[place].question, *near_to, unanswered))
+        weights = {word: math.log(1 + len(chunks) / (1 + frequency[word])) for word in words_of(example.question)}
+        has = max(sum(weights[word] for word in weights.keys() & words(each)) for each, _ in found)
+        chunk_id, cosine = found[0]
+        unanswered = min(1.0, 1 - (cosine + WORDS * has / (sum(weights.values()) or 1.0)) / (1 + WORDS))
+        asked.append(
+            AskedQuestion(
+                example.id, example.question, own[nearest[place]], float(cosines[place]),
+                chunk_id, known[chunk_id].title or known[chunk_id].document_id, cosine, unanswered,
+            )
+        )  # fmt: skip
     return asked
 
 
@@ -262,32 +265,27 @@ def _alike(
 
 def _auc(examples: Sequence[Example], scores: Sequence[float], seed: int) -> Interval | None:
     """None where the log does not tell questions with an answer from those without."""
-    from scipy.stats import rankdata  # half a second
+    from scipy import stats  # half a second
 
     labels = np.array([_is_unanswerable(example) for example in examples])
     if labels.all() or not labels.any():
         return None
-    values, draw = np.asarray(scores), np.random.default_rng(seed)
-    without, answered = values[labels], values[~labels]
+    without, answered = np.asarray(scores)[labels], np.asarray(scores)[~labels]
 
-    def auc(low: NDArray[Any], high: NDArray[Any]) -> float:
-        ranks = rankdata(np.concatenate([high, low]))[: len(high)]
-        return float((ranks.sum() / len(high) - (len(high) + 1) / 2) / len(low))
+    def auc(high: NDArray[Any], low: NDArray[Any], axis: int = -1) -> Any:
+        above = stats.mannwhitneyu(high, low, axis=axis, method="asymptotic").statistic
+        return above / (len(without) * len(answered))
 
-    drawn = [auc(draw.choice(answered, len(answered)), draw.choice(without, len(without))) for _ in range(RESAMPLES)]
-    low, high = np.quantile(drawn, [0.025, 0.975])
-    return Interval(
-        auc(answered, without), float(low), float(high), 0.95, len(values), RESAMPLES, seed, "percentile bootstrap"
-    )
+    low, high = stats.bootstrap(
+        (without, answered), auc, n_resamples=RESAMPLES, method="percentile", rng=np.random.default_rng(seed)
+    ).confidence_interval
+    estimate = float(auc(without, answered))
+    return Interval(estimate, float(low), float(high), 0.95, len(scores), RESAMPLES, seed, "percentile bootstrap")
 
 
 def _is_unanswerable(example: Example) -> bool:
     label = str(example.metadata.get("answerable", "")).strip().casefold()
     return example.type.casefold() in UNANSWERABLE or label in ("false", "no", "0")
-
-
-def _how(title: str) -> str:
-    return f"How do I {title[0].lower()}{title[1:]}?"
 
 
 def _shown(interval: Interval | None) -> str:

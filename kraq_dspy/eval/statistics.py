@@ -101,8 +101,13 @@ def permutation_test(system: Scores, baseline: Scores, *, resamples: int = 10_00
     if len(changed) > 1:
         from scipy import stats  # half a second
 
+        def distance(differences: NDArray[np.float64], axis: int = -1) -> NDArray[np.float64]:
+            """Of their sum from 0; sums that are equal in arithmetic differ in their last bits: these are cut off."""
+            sums: NDArray[np.float64] = np.abs(differences.sum(axis=axis))
+            return sums.round(9)
+
         p_value = stats.permutation_test(
-            (changed,), _distance, permutation_type="samples", alternative="greater", n_resamples=resamples,
+            (changed,), distance, permutation_type="samples", alternative="greater", n_resamples=resamples,
             batch=max(1, _BLOCK_ELEMENTS // len(changed)), rng=np.random.default_rng(seed),
         ).pvalue  # fmt: skip
     if 2 ** min(len(changed), 63) > resamples:
@@ -115,12 +120,11 @@ def holm(p_values: Mapping[str, float]) -> dict[str, float]:
 
     Holds whatever the dependence between the tests. Raises EvaluationError for a value outside [0, 1].
     """
-    for name, p_value in p_values.items():
-        if not 0 <= p_value <= 1:  # NaN too
-            raise EvaluationError(f"The p-value of {name!r} is {p_value}; expected 0 to 1.")
     adjusted: dict[str, float] = {}
     highest = 0.0
     for rank, (name, p_value) in enumerate(sorted(p_values.items(), key=lambda item: item[1])):
+        if not 0 <= p_value <= 1:  # NaN too
+            raise EvaluationError(f"The p-value of {name!r} is {p_value}; expected 0 to 1.")
         highest = max(highest, min(1.0, p_value * (len(p_values) - rank)))
         adjusted[name] = highest
     return {name: adjusted[name] for name in p_values}
@@ -138,12 +142,6 @@ def compare(system: Scores, baseline: Scores, *, seed: int = 0) -> Comparison:
         bootstrap_difference(system, baseline, seed=seed),
         permutation_test(system, baseline, seed=seed),
     )
-
-
-def _distance(differences: NDArray[np.float64], axis: int = -1) -> NDArray[np.float64]:
-    """Of their sum from 0. Sums that are equal in arithmetic differ in their last bits, so these are cut off."""
-    sums: NDArray[np.float64] = np.abs(differences.sum(axis=axis))
-    return sums.round(9)
 
 
 def _differences(system: Scores, baseline: Scores) -> NDArray[np.float64]:

@@ -1,6 +1,6 @@
 """Trains small models to do a large one's steps: pairs, LoRA adapters, and DSPy's fine-tuning optimizers.
 
-`pairs_from_index` and `pairs_from_dataset` let a teacher write `Pair`s, `read_pairs` and `chats_of` make chats of
+`pairs_from_dataset` lets a teacher write `Pair`s, `read_pairs` and `chats_of` make chats of
 them, `train_adapter` trains on those with `TrainSettings`; `finetunable_lm` is a model that `dspy.BootstrapFinetune`
 can train.
 """
@@ -16,7 +16,6 @@ if TYPE_CHECKING:  # for type checkers and editors; the names that are there are
     from kraq_dspy.finetune.provider import LocalLoRA as LocalLoRA
     from kraq_dspy.finetune.provider import finetunable_lm as finetunable_lm
     from kraq_dspy.finetune.teacher import pairs_from_dataset as pairs_from_dataset
-    from kraq_dspy.finetune.teacher import pairs_from_index as pairs_from_index
     from kraq_dspy.finetune.token_rows import TrainSettings as TrainSettings
     from kraq_dspy.finetune.training import LossPoint as LossPoint
     from kraq_dspy.finetune.training import Trained as Trained
@@ -29,7 +28,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "kraq_dspy.finetune.pairs": ("Pair", "chats_of", "read_pairs",),
         "kraq_dspy.finetune.provider": ("LocalLoRA", "finetunable_lm",),
         "kraq_dspy.finetune.token_rows": ("TrainSettings",),
-        "kraq_dspy.finetune.teacher": ("pairs_from_dataset", "pairs_from_index",),
+        "kraq_dspy.finetune.teacher": ("pairs_from_dataset",),
         "kraq_dspy.finetune.training": ("LossPoint", "Trained", "train_adapter",),
     },
 )

@@ -7,18 +7,15 @@ import logging
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kraq_dspy.errors import MissingExtraError, ModelError, TrainingError, needs
-from kraq_dspy.finetune.token_rows import IGNORED, HeldOut, TokenRow, TrainSettings
+from kraq_dspy.errors import MissingExtraError, ModelError, needs
+from kraq_dspy.finetune.token_rows import IGNORED, TokenRow, TrainSettings
 from kraq_dspy.models.embedders.model_folder import quiet_transformers, unpacked
 from kraq_dspy.models.lms.engines.generation import checked_weights
 from kraq_dspy.models.machine import multiplies_in_bf16
 from kraq_dspy.ports import Progress
-
-GB = 1e9
 
 
 class TrainPackages:
@@ -65,15 +62,6 @@ def read_base(packages: TrainPackages, name: str) -> tuple[Any, Any]:
         raise ModelError(f"The base model {name!r} cannot be loaded: {error} Give the folder of its files.") from error
 
 
-def count_parameters(packages: TrainPackages, config: Any, settings: TrainSettings) -> tuple[int, int]:
-    """The model's parameters, and those of the adapter: without memory for either."""
-    with packages.torch.device("meta"):
-        model = packages.transformers.AutoModelForCausalLM.from_config(config)
-        parameters = sum(parameter.numel() for parameter in model.parameters())
-        model = packages.peft.get_peft_model(model, _lora_config(packages, settings))
-    return parameters, sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
-
-
 def _lora_config(packages: TrainPackages, settings: TrainSettings) -> Any:
     named: Any = settings.target_modules or None
     if named is not None and named != "all-linear":
@@ -117,69 +105,29 @@ def make_lora_model(packages: TrainPackages, name: str, start: str, settings: Tr
         raise ModelError(f"The model {name!r} cannot be trained: {error}") from error
 
 
-def check_memory(
-    settings: TrainSettings, *, config: Any, parameters: int, trained: int, longest: int, four_bits: bool, free: int
-) -> float:
-    """The bytes that training takes, about. Raises TrainingError when that is more than `free`, saying what helps.
-
-    `config` is transformers' of the model; `longest` are the tokens of the longest row. Counted: weights, the
-    adapter with gradients and the optimizer's moments, logits with their gradients, and activations (34 bytes for each
-    hidden value of each layer at 16 bits, Korthikanti et al., 2022; 2 with checkpoints of them, which nf4 uses).
-    """
-    text = config.get_text_config()
-    embedded = text.vocab_size * text.hidden_size * (1 if text.tie_word_embeddings else 2)
-    weights = (parameters - embedded) * 0.55 + embedded * 2 if four_bits else parameters * 4
-    adapter = trained * (4 + 4 + (2 if four_bits else 8))
-    tokens = settings.batch_size * longest
-    logits = tokens * text.vocab_size * 4 * 3
-    hidden = tokens * text.hidden_size * text.num_hidden_layers * (4 if four_bits else 68)
-    needed = weights + adapter + logits + hidden
-    if needed > free:
-        ways = ["--batch-size 1 (and --accumulate 8, for the same steps)"] if settings.batch_size > 1 else []
-        ways += [] if four_bits else ["--quantize nf4"]
-        raise TrainingError(
-            f"Training takes about {needed / GB:.1f} GB ({weights / GB:.1f} of them weights), and {free / GB:.1f} GB "
-            f"are free. What helps: {', '.join([*ways, 'shorter rows', 'a smaller base model'])}."
-        )
-    return float(needed)
-
-
-def free_memory(torch: Any) -> int:
-    """Bytes: of the GPU where there is one, else of the machine."""
-    if torch.cuda.is_available():
-        return int(torch.cuda.mem_get_info()[0])
-    psutil = importlib.import_module("psutil")  # comes with accelerate
-    return int(psutil.virtual_memory().available)
-
-
 logger = logging.getLogger(__name__)
 
 STAGE = "training"
-
-
-@dataclass(frozen=True, slots=True)
-class LoRATrainer:
-    """transformers' own trainer, and the steps that it will take."""
-
-    inner: Any
-    total_steps: int
+EVALUATIONS = 4  # in an epoch
 
 
 def make_trainer(
     packages: TrainPackages,
     model: Any,
-    rows: HeldOut,
+    learned: Sequence[TokenRow],
+    held_out: Sequence[TokenRow],
     checkpoints: Path,
     settings: TrainSettings,
     pad: int,
     four_bits: bool,
     progress: Progress,
-) -> LoRATrainer:
+) -> tuple[Any, int]:
+    """transformers' own trainer, and the steps that it will take."""
     torch, transformers = packages.torch, packages.transformers
     cuda = torch.cuda.is_available()
-    batches = -(-len(rows.learned) // settings.batch_size)
+    batches = -(-len(learned) // settings.batch_size)
     an_epoch = -(-batches // settings.accumulate)
-    every = max(1, an_epoch // settings.evaluations)
+    every = max(1, an_epoch // EVALUATIONS)
     arguments = transformers.TrainingArguments(
         output_dir=str(checkpoints),
         per_device_train_batch_size=settings.batch_size,
@@ -195,7 +143,6 @@ def make_trainer(
         logging_steps=every,
         save_steps=every,
         save_total_limit=2,
-        train_sampling_strategy="group_by_length",
         seed=settings.seed,
         use_cpu=not cuda,
         dataloader_pin_memory=cuda,
@@ -237,13 +184,13 @@ def make_trainer(
     inner = transformers.Trainer(
         model=model,
         args=arguments,
-        train_dataset=features(rows.learned, settings.loss_on),
-        eval_dataset={"reply": features(rows.held_out, "reply"), "values": features(rows.held_out, "values")},
+        train_dataset=features(learned, "reply"),
+        eval_dataset={"reply": features(held_out, "reply"), "values": features(held_out, "values")},
         data_collator=collate,
         callbacks=[Report()],
     )
     inner.remove_callback(transformers.PrinterCallback)
-    return LoRATrainer(inner, an_epoch * settings.epochs)
+    return inner, an_epoch * settings.epochs
 
 
 def _before_first_label(labels: Sequence[int]) -> int:

@@ -5,7 +5,7 @@ A summary that gives its question away teaches to copy: `leak` finds such pairs.
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,6 @@ class Pair:
     example_id: str
     document_ids: tuple[str, ...] = ()
     model: str = ""
-    extra: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def generator(cls, summary: str, question: str, *, source: str, example_id: str, **about: Any) -> "Pair":
@@ -55,8 +54,8 @@ class Pair:
 
     def row(self) -> dict[str, Any]:
         """One line of the file: the fields beside their provenance."""
-        about = {name: value for name, value in asdict(self).items() if name not in ("inputs", "outputs", "extra")}
-        return {**self.inputs, **self.outputs, **about, **self.extra}
+        about = asdict(self)
+        return {**about.pop("inputs"), **about.pop("outputs"), **about}
 
 
 def read_pairs(path: Path, kind: str = "generator") -> list[Pair]:

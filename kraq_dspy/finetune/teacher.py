@@ -1,8 +1,8 @@
-"""Makes pairs from question-answering data, by a teacher; and from an index and reference questions, without one."""
+"""Makes pairs from question-answering data, by a teacher."""
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,23 +13,22 @@ from dspy.utils.exceptions import AdapterParseError
 
 from kraq_dspy._internal.concurrency import run_coroutine
 from kraq_dspy._internal.files import append_line
-from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import ConfigError, TrainingError
 from kraq_dspy.eval.datasets import Dataset
 from kraq_dspy.eval.datasets.dataset import Example
-from kraq_dspy.eval.metrics.questions import nearest_rows
 from kraq_dspy.finetune.pairs import Pair, leak
 from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.models.lms.roles import LanguageModels
-from kraq_dspy.ports import Embedder, Progress, SilentProgress
+from kraq_dspy.ports import Progress, SilentProgress
 from kraq_dspy.programs.kraq.describe import shown_summary
-from kraq_dspy.records import Summary
 from kraq_dspy.signatures.learning import SummarizeEvidence
 from kraq_dspy.signatures.speculative import ExplainResponse
 from kraq_dspy.steps.direct import bounded_map
 
 STAGE = "pairs"
 TRIES = 2
+TEACHING = {"generator": SummarizeEvidence, "drafter": ExplainResponse}
+"""What the teacher is asked, by who shall learn from it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +46,7 @@ class PairWriter:
 
     def __init__(self, path: Path, model: str) -> None:
         self.path = path
+        self.model = model
         self.rejects = path.with_name(f"{path.name}.rejected")
         self.pairs = self.known = 0
         self.reasons: Counter[str] = Counter()
@@ -66,38 +66,16 @@ class PairWriter:
 
     def decide(self, pair: Pair, reason: str | None) -> None:
         """Keep the pair, or leave it out for a `reason`."""
+        file, row = (self.path, pair.row()) if reason is None else (self.rejects, {**pair.row(), "reason": reason})
         if reason is None:
             self.pairs += 1
-            self._append(self.path, pair.row())
         else:
             self.reasons[reason.split(":")[0]] += 1
-            self._append(self.rejects, {**pair.row(), "reason": reason})
-
-    def made(self) -> TeachingReport:
-        return TeachingReport(self.path, self.pairs, dict(self.reasons), self.known)
-
-    def _append(self, file: Path, row: Mapping[str, Any]) -> None:
-        self._decided.add(row["id"])
+        self._decided.add(pair.id)
         try:
             append_line(file, json.dumps(row, ensure_ascii=False))
         except OSError as error:
             raise TrainingError(f"{str(file)!r} cannot be written: {error.strerror}.") from error
-
-
-def teaching_step(kind: str, demos: Sequence[Mapping[str, Any]] = ()) -> dspy.Predict:
-    """What the teacher is asked for pairs of this kind, with worked examples before it, if there are any.
-
-    Raises TrainingError for a demo without one of the step's fields.
-    """
-    step = dspy.Predict(SummarizeEvidence if kind == "generator" else ExplainResponse)
-    names = (*step.signature.input_fields, *step.signature.output_fields)
-    for number, demo in enumerate(demos, start=1):
-        if missing := [name for name in names if not demo.get(name)]:
-            raise TrainingError(f"Demo {number} has no {missing[0]!r}; a demo has {', '.join(names)}.")
-    step.demos = [
-        dspy.Example(**{name: demo[name] for name in names}).with_inputs(*step.signature.input_fields) for demo in demos
-    ]
-    return step
 
 
 def pairs_from_dataset(
@@ -114,9 +92,8 @@ def pairs_from_dataset(
 
     >>> pairs_from_dataset(load_dataset("musique", Path("data")), Path("pairs.jsonl"), models)  # doctest: +SKIP
 
-    `step` asks the teacher, `teaching_step(kind)` by default: with demos of its own it is shown how. A summary that
-    gives its question away is asked for once more, then left out. Raises TrainingError when no question
-    names evidence.
+    `step` asks the teacher, one of `TEACHING[kind]` by default. A summary that gives its question away is asked for
+    once more, then left out. Raises TrainingError when no question names evidence.
     """
     progress = progress or SilentProgress()
     texts = {document.id: f"{document.title}\n{document.text}".strip() for document in dataset.documents}
@@ -132,14 +109,19 @@ def pairs_from_dataset(
     teacher = models["teacher"]
     writer = PairWriter(out, str(teacher.model))
     write = _summarised if kind == "generator" else _explained
-    step = step or teaching_step(kind)
+    step = step or dspy.Predict(TEACHING[kind])
 
     async def work(example: Example) -> tuple[Pair, str | None]:
         passages = [texts[document_id] for document_id in example.supporting_ids]
-        return await write(step, dataset.name, example, passages, str(teacher.model))
+        about = {"source": dataset.name, "example_id": example.id, "document_ids": example.supporting_ids}
+        try:
+            return await write(step, example, passages, {**about, "model": writer.model})
+        except AdapterParseError as error:
+            reason = f"a reply that cannot be read: {str(error)[:200]}"
+            return _blank(kind, dataset.name, example, model=writer.model), reason
 
     async def run() -> None:
-        left = [example for example in usable if writer.is_new(_key(kind, dataset.name, example))]
+        left = [example for example in usable if writer.is_new(_blank(kind, dataset.name, example).id)]
         progress.start(STAGE, len(usable))
         progress.advance(STAGE, len(usable) - len(left))
         try:
@@ -152,95 +134,41 @@ def pairs_from_dataset(
         progress.finish(STAGE)
 
     run_coroutine(run())
-    return writer.made()
-
-
-def pairs_from_index(
-    index: Index,
-    references: Sequence[str],
-    embedder: Embedder,
-    out: Path,
-    *,
-    source: str,
-    least_similarity: float = 0.5,
-) -> TeachingReport:
-    """Each community's summary with the reference question nearest to it, where that is near enough; asks no model.
-
-    >>> pairs_from_index(space.index, questions, space.embedder, Path("pairs.jsonl"), source="faq")  # doctest: +SKIP
-
-    A question goes with the community that is nearest to it alone, and a community with one question. Raises
-    TrainingError without summaries or references.
-    """
-    index.require_encoder(embedder)
-    summaries = {summary.community_id: summary for summary in index.all(Summary)}
-    if not summaries or not references:
-        raise TrainingError(f"There are {len(summaries)} summaries and {len(references)} reference questions.")
-    writer = PairWriter(out, "")
-    ids = sorted(summaries)
-    nearest, cosines = nearest_rows(
-        embedder.encode_queries(list(references)), embedder.encode_passages([summaries[each].text for each in ids])
-    )
-    best: dict[int, tuple[float, int]] = {}
-    for place, (near, cosine) in enumerate(zip(nearest.tolist(), cosines.tolist(), strict=True)):
-        if cosine >= least_similarity and (near not in best or cosine > best[near][0]):
-            best[near] = (cosine, place)
-    for near, (cosine, place) in sorted(best.items()):
-        summary, question = summaries[ids[near]], references[place]
-        pair = Pair.generator(
-            shown_summary(summary.title, summary.text), question, source=source,
-            example_id=f"{summary.community_id} {question}", extra={"similarity": round(cosine, 4)},
-        )  # fmt: skip
-        if writer.is_new(pair.id):
-            writer.decide(pair, leak(pair.inputs["summary"], question))
-    return writer.made()
+    return TeachingReport(out, writer.pairs, dict(writer.reasons), writer.known)
 
 
 async def _summarised(
-    step: dspy.Predict, source: str, example: Example, passages: Sequence[str], model: str
+    step: dspy.Predict, example: Example, passages: list[str], about: dict[str, Any]
 ) -> tuple[Pair, str | None]:
-    reason: str | None = None
-    summary = ""
+    summary, reason = "", None
     for turn in range(TRIES):
         # Another rollout is another sample: the same request would get the same summary.
         config = {"rollout_id": turn, "temperature": 1.0} if turn else {}
-        prediction, reason = await _asked(step, passages=list(passages), question=example.question, config=config)
-        if prediction is None:
-            break
+        prediction = await step.acall(passages=passages, question=example.question, config=config)
         text = str(prediction.summary).strip()
         summary = shown_summary(str(prediction.title or "").strip(), text)
         reason = leak(summary, example.question) if text else "an empty summary"
         if reason is None:
             break
-    about: dict[str, Any] = {"document_ids": example.supporting_ids, "model": model}
-    return Pair.generator(summary, example.question, source=source, example_id=example.id, **about), reason
+    return Pair.generator(summary, example.question, **about), reason
 
 
 async def _explained(
-    step: dspy.Predict, source: str, example: Example, passages: Sequence[str], model: str
+    step: dspy.Predict, example: Example, passages: list[str], about: dict[str, Any]
 ) -> tuple[Pair, str | None]:
     response = example.answers[0]
-    prediction, reason = await _asked(step, question=example.question, passages=list(passages), response=response)
-    rationale = "" if prediction is None else str(prediction.rationale).strip()
-    if reason is None and not rationale:
-        reason = "an empty rationale"
-    about: dict[str, Any] = {"document_ids": example.supporting_ids, "model": model}
-    pair = Pair.drafter(example.question, passages, rationale, response, source=source, example_id=example.id, **about)
-    return pair, reason
+    prediction = await step.acall(question=example.question, passages=passages, response=response)
+    rationale = str(prediction.rationale).strip()
+    pair = Pair.drafter(example.question, passages, rationale, response, **about)
+    return pair, None if rationale else "an empty rationale"
 
 
-async def _asked(predict: dspy.Predict, **inputs: Any) -> tuple[dspy.Prediction | None, str | None]:
-    """The prediction, or why there is none; errors of the server end the run, and the same command goes on."""
-    try:
-        return await predict.acall(**inputs), None
-    except AdapterParseError as error:
-        return None, f"a reply that cannot be read: {str(error)[:200]}"
-
-
-def _key(kind: str, source: str, example: Example) -> str:
-    blank: dict[str, Any] = {"source": source, "example_id": example.id}
+def _blank(kind: str, source: str, example: Example, **about: Any) -> Pair:
+    """The pair before anything was written: its id is the same."""
+    about |= {"source": source, "example_id": example.id, "document_ids": example.supporting_ids}
     if kind == "generator":
-        return Pair.generator("", "", **blank).id
-    return Pair.drafter("", (), "", "", **blank).id
+        return Pair.generator("", example.question, **about)
+    return Pair.drafter(example.question, (), "", "", **about)
 
 
 def _rows(file: Path) -> list[dict[str, Any]]:

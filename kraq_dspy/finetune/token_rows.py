@@ -7,9 +7,9 @@ import random
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
-from kraq_dspy._internal.options import AboveZero, Bounds, OneOf, Positive, checked
+from kraq_dspy._internal.options import NotNegative, OneOf, Positive, Share, checked
 from kraq_dspy.errors import TrainingError
 from kraq_dspy.models.lms.engines.generation import prompt_ids
 
@@ -35,25 +35,22 @@ class TrainSettings:
     projections of most), "all-linear" every linear layer, else names with commas. `quantize` is "nf4" (4 bits, double
     quantisation, by bitsandbytes), "none", or "auto": nf4 on a GPU where bitsandbytes is installed.
 
-    The loss is on the model's reply alone. `loss_on` "reply" is the reply as it is served, the question within its
-    field markers, and its end; "values" leaves the markers out too, for a model that knows the format.
-
-    `evaluations` of the held-out share in each epoch, with a checkpoint after each.
+    The loss is on the model's reply alone, as it is served: the question within its field markers, and its end. The
+    `held_out` share is evaluated four times an epoch, with a checkpoint after each. Rows of more than `max_tokens` are
+    left out.
     """
 
     r: Positive = 64
     alpha: Positive = 16
-    dropout: Annotated[float, Bounds(least=0, below=1)] = 0.05
+    dropout: Share = 0.05
     target_modules: str = ""
     quantize: Annotated[str, OneOf(("auto", "nf4", "none"))] = "auto"
-    learning_rate: AboveZero = 2e-4
+    learning_rate: NotNegative = 2e-4
     batch_size: Positive = 2
     accumulate: Positive = 4
     epochs: Positive = 3
     max_tokens: Positive = 2048
-    held_out: Annotated[float, Bounds(above=0, below=1)] = 0.1
-    loss_on: Annotated[str, OneOf(("reply", "values"))] = "reply"
-    evaluations: Positive = 4
+    held_out: Share = 0.1
     seed: int = 0
 
 
@@ -121,45 +118,22 @@ def _within_values(text: str, start: int, stop: int) -> bool:
     return outside > 0
 
 
-def too_long(rows: Sequence[TokenRow], limit: int) -> list[int]:
-    """The positions of rows with more than `limit` tokens."""
-    return [position for position, row in enumerate(rows) if len(row.ids) > limit]
-
-
-class HeldOut(NamedTuple):
-    """Rows to train on, and rows to measure the loss on."""
-
-    learned: list[TokenRow]
-    held_out: list[TokenRow]
-
-
-def fitting_rows(
-    rows: Sequence[TokenRow], settings: TrainSettings, config: Any, *, drop_long: bool
-) -> tuple[list[TokenRow], int]:
-    """The rows to use, and how many were left out. Rows are never cut: a cut row would lose its reply."""
-    context = int(config.get_text_config().max_position_embeddings)
-    limit = min(settings.max_tokens, context)
-    long = set(too_long(rows, limit))
-    if long and not drop_long:
-        longest = max(len(rows[place].ids) for place in long)
-        more = f" (the model takes {context})" if context <= settings.max_tokens else ""
-        raise TrainingError(
-            f"{len(long)} of {len(rows)} rows have more than {limit} tokens{more}, row {min(long) + 1} first; the "
-            f"longest has {longest}. Leave them out with --drop-long, or raise --max-tokens where the model takes more."
-        )
-    kept = [row for place, row in enumerate(rows) if place not in long]
-    if long:
-        logger.warning("%d of %d rows have more than %d tokens and are left out", len(long), len(rows), limit)
+def fitting_rows(rows: Sequence[TokenRow], settings: TrainSettings, config: Any) -> list[TokenRow]:
+    """The rows to use. Longer ones are left out, and never cut: a cut row would lose its reply."""
+    limit = min(settings.max_tokens, int(config.get_text_config().max_position_embeddings))
+    kept = [row for row in rows if len(row.ids) <= limit]
+    if left_out := len(rows) - len(kept):
+        logger.warning("%d of %d rows have more than %d tokens and are left out", left_out, len(rows), limit)
     if len(kept) < LEAST_ROWS:
         raise TrainingError(
-            f"There are {len(kept)} rows to train on ({len(long)} left out as too long); {LEAST_ROWS} are the least, "
-            "and hundreds what it takes to learn something. Make more with `kraq pairs`."
+            f"There are {len(kept)} rows to train on ({left_out} left out, of more than {limit} tokens); {LEAST_ROWS} "
+            "are the least, and hundreds what it takes to learn something. Make more with `kraq pairs`."
         )
-    return kept, len(long)
+    return kept
 
 
-def hold_out(rows: Sequence[TokenRow], settings: TrainSettings) -> HeldOut:
-    """Rows with equal prompts stay on one side, so that nothing is measured on what was learned."""
+def hold_out(rows: Sequence[TokenRow], settings: TrainSettings) -> tuple[list[TokenRow], list[TokenRow]]:
+    """Rows to train on, and rows to measure the loss on; those with equal prompts stay on one side."""
     by_prompt: dict[tuple[int, ...], list[TokenRow]] = {}
     for row in rows:
         n_prompt = sum(label == IGNORED for label in row.reply)
@@ -169,9 +143,7 @@ def hold_out(rows: Sequence[TokenRow], settings: TrainSettings) -> HeldOut:
         raise TrainingError("All rows have the same prompt, so none can be held out. Give other rows.")
     random.Random(settings.seed).shuffle(groups)
     n_held = min(max(1, round(settings.held_out * len(groups))), len(groups) - 1)
-    return HeldOut(
-        [row for group in groups[n_held:] for row in group], [row for group in groups[:n_held] for row in group]
-    )
+    return [row for group in groups[n_held:] for row in group], [row for group in groups[:n_held] for row in group]
 
 
 def digest_of(rows: Sequence[TokenRow]) -> str:

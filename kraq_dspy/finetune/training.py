@@ -12,20 +12,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from kraq_dspy.errors import MissingExtraError, TrainingError, counted
+from kraq_dspy.errors import TrainingError
 from kraq_dspy.eval.questions import write_learned
-from kraq_dspy.eval.tables.plots import loss_plot
-from kraq_dspy.finetune.lora_model import (
-    STAGE,
-    TrainPackages,
-    check_memory,
-    count_parameters,
-    free_memory,
-    in_four_bits,
-    make_lora_model,
-    make_trainer,
-    read_base,
-)
+from kraq_dspy.finetune.lora_model import STAGE, TrainPackages, in_four_bits, make_lora_model, make_trainer, read_base
 from kraq_dspy.finetune.pairs import read_pairs
 from kraq_dspy.finetune.token_rows import Chat, TrainSettings, digest_of, fitting_rows, hold_out, token_row
 from kraq_dspy.models.lms.local_models import GGUF, TRANSFORMERS, adapter_folder, local_file, weights_hash
@@ -77,7 +66,6 @@ def train_adapter(
     out: Path,
     settings: TrainSettings | None = None,
     *,
-    drop_long: bool = False,
     progress: Progress | None = None,
 ) -> Trained:
     """Trains an adapter for `base` on the replies of `chats`, and writes it to the folder `out`.
@@ -87,8 +75,7 @@ def train_adapter(
     settings it is refused. A finished one is trained anew where something differs, and returned as it is where nothing
     does.
 
-    Raises TrainingError for too few rows, rows that are too long (unless `drop_long`), too little memory;
-    MissingExtraError without peft; ModelError when the base does not load.
+    Raises TrainingError for too few rows, MissingExtraError without peft, ModelError when the base does not load.
     """
     settings = settings or TrainSettings()
     progress = progress or SilentProgress()
@@ -103,8 +90,8 @@ def train_adapter(
     with packages.quiet():
         tokenizer, config = read_base(packages, name)
     rows = [token_row(tokenizer, chat) for chat in chats]
-    rows, left_out = fitting_rows(rows, settings, config, drop_long=drop_long)
-    split = hold_out(rows, settings)
+    rows = fitting_rows(rows, settings, config)
+    learned, held_out = hold_out(rows, settings)
     data_hash = digest_of(rows)
     plan = {
         "base": name,
@@ -115,22 +102,19 @@ def train_adapter(
     }
     resumed = _prepare(out, plan)
     with packages.quiet():
-        trained = count_parameters(packages, config, settings)
-        longest = max(len(row.ids) for row in rows)
-        check_memory(
-            settings, config=config, parameters=trained[0], trained=trained[1], longest=longest, four_bits=four_bits,
-            free=free_memory(packages.torch),
-        )  # fmt: skip
         packages.transformers.set_seed(settings.seed)
         model = make_lora_model(packages, name, start, settings, four_bits=four_bits)
         pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0
-        trainer = make_trainer(packages, model, split, out / CHECKPOINTS, settings, pad, four_bits, progress)
-        progress.start(STAGE, trainer.total_steps)
+        trainer, steps = make_trainer(
+            packages, model, learned, held_out, out / CHECKPOINTS, settings, pad, four_bits, progress
+        )
+        progress.start(STAGE, steps)
         progress.advance(STAGE, resumed[1])
-        trainer.inner.train(resume_from_checkpoint=resumed[0])
+        trainer.train(resume_from_checkpoint=resumed[0])
         progress.finish(STAGE)
         model.save_pretrained(str(out))
-    curve = _curve(trainer.inner.state.log_history)
+        trained = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
+    curve = _curve(trainer.state.log_history)
     del model, trainer
     gc.collect()
     packages.torch.cuda.empty_cache()  # does nothing without a GPU
@@ -145,11 +129,11 @@ def train_adapter(
         data_hash=data_hash,
         settings=settings,
         quantized=four_bits,
-        rows=(len(split.learned), len(split.held_out)),
-        longest=longest,
-        trained_parameters=trained[1],
+        rows=(len(learned), len(held_out)),
+        longest=max(len(row.ids) for row in rows),
+        trained_parameters=trained,
         curve=curve,
-        left_out=left_out,
+        left_out=len(chats) - len(rows),
         resumed_from=resumed[1],
     )
 
@@ -198,7 +182,7 @@ PACKAGES = ("kraq-dspy", "torch", "transformers", "peft", "dspy")
 
 
 def write_card(trained: Trained, kind: str, data: Path) -> dict[str, Any]:
-    """Writes README.md, training.json and, with matplotlib, loss.svg into the adapter's folder; returns the JSON.
+    """Writes README.md and training.json into the adapter's folder; returns the JSON.
 
     Beside them stands learned.json, the fingerprints of the questions in `data`: `kraq eval` leaves these out.
     """
@@ -221,41 +205,24 @@ def write_card(trained: Trained, kind: str, data: Path) -> dict[str, Any]:
         "quantized": "nf4, double quantisation" if trained.quantized else "no",
         "trained_parameters": trained.trained_parameters,
         "resumed_from_step": trained.resumed_from,
-        "losses": [_numbers(point) for point in trained.curve],
+        "losses": [
+            {**asdict(point), "train": None if math.isnan(point.train) else point.train} for point in trained.curve
+        ],
         "versions": {package: version(package) for package in PACKAGES},
     }
     (trained.folder / "training.json").write_text(json.dumps(facts, indent=2, ensure_ascii=False) + "\n", "utf-8")
     (trained.folder / "README.md").write_text(_card(trained, kind, facts), "utf-8")
     pairs = read_pairs(data, kind)
     write_learned(trained.folder, [str({**pair.inputs, **pair.outputs}["question"]) for pair in pairs])
-    try:
-        plot = loss_plot(curves_of(trained))
-    except MissingExtraError:
-        return facts
-    (trained.folder / "loss.svg").write_text(plot.svg + "\n", "utf-8")
     return facts
 
 
-def curves_of(trained: Trained) -> dict[str, list[tuple[float, float]]]:
-    return {
-        "trained on": [(point.step, point.train) for point in trained.curve if not math.isnan(point.train)],
-        "held out": [(point.step, point.held_out) for point in trained.curve],
-        "held out, field values alone": [(point.step, point.values) for point in trained.curve],
-    }
-
-
-def _numbers(point: LossPoint) -> dict[str, Any]:
-    return {name: None if math.isnan(value) else value for name, value in asdict(point).items()}
-
-
 def _card(trained: Trained, kind: str, facts: dict[str, Any]) -> str:
-    settings, data = trained.settings, facts["data"]
     rows = "\n".join(
         f"| {point.step} | {'' if math.isnan(point.train) else f'{point.train:.4f}'} | {point.held_out:.4f} "
         f"| {point.values:.4f} |"
         for point in trained.curve
     )
-    versions = ", ".join(f"{package} {number}" for package, number in facts["versions"].items())
     return f"""---
 base_model: {trained.base}
 library_name: peft
@@ -264,25 +231,15 @@ pipeline_tag: text-generation
 
 # {kind}, a LoRA adapter for {Path(trained.base).name}
 
-Trained by `kraq finetune {kind}` on the prompts that the step is asked with; the loss is on the {settings.loss_on}.
+Trained by `kraq finetune {kind}` on the prompts that the step is asked with; the loss is on the reply. Settings, hashes
+of data and weights, and versions are in `training.json`.
 
     [roles.{kind}]
     model = "{trained.served}"
     adapter = "{trained.folder}"
 
-| | |
-|---|---|
-| weights | {trained.weights_hash} |
-| data | {data["file"]}, sha256 {data["sha256"]} |
-| rows | {data["trained_on"]} trained on, {data["held_out"]} held out, {data["left_out_as_too_long"]} too long |
-| adapter | r {settings.r}, alpha {settings.alpha}, dropout {settings.dropout}, \
-{trained.trained_parameters:,} parameters |
-| 4 bits | {facts["quantized"]} |
-| training | {counted(settings.epochs, "epoch")}, {settings.batch_size} x {settings.accumulate} rows a step, \
-learning rate {settings.learning_rate:g}, {settings.max_tokens} tokens, seed {settings.seed} |
-| made with | {versions} |
-
-Losses in nats a token, on replies; "values" leaves the field markers out.
+{trained.rows[0]} rows of {facts["data"]["file"]} were trained on, {trained.rows[1]} held out, {trained.left_out} left
+out as too long. Losses in nats a token, on replies; "values" leaves the field markers out.
 
 | step | trained on | held out | held out, values |
 |---|---|---|---|

@@ -2,6 +2,7 @@
 
 from kraq_dspy.eval.metrics.for_dspy import own_metric
 from kraq_dspy.optimize.compiling import Compiled, Resources, compile_program, estimate_calls
+from kraq_dspy.optimize.domain import Domain, describe_domain
 from kraq_dspy.optimize.optimizers import OPTIMIZERS, Budget, Method, Sizes
 from kraq_dspy.optimize.rows import DevSet, RowKind
 from kraq_dspy.optimize.targets import STEPS, Target, make_target
@@ -13,6 +14,7 @@ __all__ = [
     "Budget",
     "Compiled",
     "DevSet",
+    "Domain",
     "Method",
     "Resources",
     "RowKind",
@@ -20,6 +22,7 @@ __all__ = [
     "Target",
     "apply_state",
     "compile_program",
+    "describe_domain",
     "estimate_calls",
     "load_state",
     "make_target",

@@ -15,7 +15,6 @@ from dspy.utils.exceptions import AdapterParseError
 from kraq_dspy._internal.both_ways import blocking
 from kraq_dspy._internal.concurrency import run_all
 from kraq_dspy._internal.dspy_internals import thawed
-from kraq_dspy._internal.step import NearestDemos, held, put
 from kraq_dspy.errors import ConfigError, KraqError, ModelError
 from kraq_dspy.eval.metrics.for_dspy import Metric
 from kraq_dspy.models.lms.adapter import KraqAdapter
@@ -24,11 +23,10 @@ from kraq_dspy.optimize.kept_answers import KeptAnswers, Spending, kept_model
 from kraq_dspy.optimize.optimizers import NO_LIMIT, Job, Method, find_optimizer
 from kraq_dspy.optimize.rows import Split
 from kraq_dspy.optimize.targets import Target
-from kraq_dspy.ports import Embedder
 from kraq_dspy.programs.shared.state import NAMELESS, ProgramState
 
 PROPOSED = "proposed_instruction"
-"""The field in which DSPy's MIPROv2 and COPRO ask for an instruction."""
+"""The field in which DSPy's MIPROv2 asks for an instruction."""
 
 
 class CompileRun:
@@ -43,18 +41,14 @@ class CompileRun:
         models: LanguageModels,
         answers: KeptAnswers,
         spending: Spending,
-        embedder: Embedder | None,
     ) -> None:
         self.target = target
         self.metric = metric
         self.split = split
         self.method = method
-        self.embedder = embedder
         self.spending = spending
-        self.progress = spending.progress
         optimizer = self.optimizer = find_optimizer(method.optimizer)
         self.problems: list[str] = []
-        self.candidates: tuple[float, ...] = ()  # the scores of what was tried, as far as the optimizer tells
         self.lm = kept_model(models[target.role], answers, spending)
         self.teacher = self.lm
         if optimizer.writes_instructions:
@@ -62,19 +56,13 @@ class CompileRun:
             if self.teacher.model == "embedded":
                 raise ConfigError(
                     f"The optimizer {optimizer.name!r} lets a model write instructions, which the embedded one cannot. "
-                    "Name a model for the role 'teacher' (or --lm), or choose bootstrap, random-search, knn or labeled."
+                    "Name a model for the role 'teacher' (or --lm), or choose bootstrap, random-search or labeled."
                 )
         if self.lm.model == "embedded":
             self.problems.append("The embedded model reads no demonstrations and no instructions: it cannot improve.")
         self.student = target.program.deepcopy()
-        lms = {name: lm_in_program(held(predictor)) for name, predictor in self.student.named_predictors()}
-        own = {name: lm for name, lm in lms.items() if lm is not None}
-        self.models = {name: kept_model(lm, answers, spending) for name, lm in own.items()}
-        if optimizer.one_model and len({lm.model for lm in self.models.values()}) > 1:
-            raise ConfigError(
-                f"The optimizer {optimizer.name!r} runs a program with one model; {target.name!r} has several. Choose "
-                "another optimizer, or give its roles one model."
-            )
+        lms = {name: lm_in_program(predictor) for name, predictor in self.student.named_predictors()}
+        self.models = {name: kept_model(lm, answers, spending) for name, lm in lms.items() if lm is not None}
 
     def compiled(self, estimate: int) -> tuple[dspy.Module, list[float], list[float]]:
         """What became of the student, and the scores before and after on the rows measured on."""
@@ -86,48 +74,41 @@ class CompileRun:
             max_errors=NO_LIMIT,
         )
         with asking, same_chance(self.method.seed):
-            student = self._with_models(self.student)
-            before = self._measured("measure before", student)
-            self._begin("optimize", estimate - 2 * len(self.split.dev) * self.target.calls)
+            before = self._measured("measure before", self._with_models(self.student))
+            self.spending.begin("optimize", estimate - 2 * len(self.split.dev) * self.target.calls)
             best = self._optimized()
-            self.progress.finish("optimize")
-            best = self._with_models(best)
-            after = self._measured("measure after", best)
-        return self._released(best), before, after
+            self.spending.progress.finish("optimize")
+            after = self._measured("measure after", self._with_models(best))
+        for name, predictor in best.named_predictors():
+            predictor.lm = dict(self.target.program.named_predictors())[name].lm
+        return best, before, after
 
     def _optimized(self) -> dspy.Module:
         """A fresh copy of the student with the instructions and demonstrations that the optimizer found.
 
         What else it hung on its result (candidates, logs, marks) stays behind.
         """
-        student = keeping_models(self._with_models(self.student, only_own=True))
         job = Job(
-            student,
+            keeping_models(self._with_models(self.student, only_own=True)),
             self.split.train,
             self.metric,
             self.teacher,
             self.method.sizes,
             self.method.seed,
             self.target.labelled,
-            self.embedder,
             self.spending,
         )
         try:
             compiled = self.optimizer.run(job)
-        except KeyboardInterrupt:
-            raise
         except Exception:
             self.spending.check()  # the reason, where an optimizer said only that there were errors
             raise
         self.spending.check()
-        self.candidates = optimizer_scores(compiled, percent=self.optimizer.percent)
         best = self.student.deepcopy()
         with thawed(compiled):
             learned = dict(compiled.named_predictors())
-        changed = False
-        for name, _ in best.named_predictors():
-            changed = take_over(best, name, learned[name]) or changed
-        if not changed:
+        changed = [take_over(predictor, learned[name]) for name, predictor in best.named_predictors()]
+        if not any(changed):
             self.problems.append(
                 "Nothing changed: no candidate was better than the program as it is. Where demonstrations were wanted, "
                 "no training row may have reached the metric's threshold."
@@ -143,16 +124,9 @@ class CompileRun:
             predictor.lm = self.models.get(name) if several or not only_own else None
         return copy
 
-    def _released(self, program: dspy.Module) -> dspy.Module:
-        """With the models that the target's program had, so that it is used like it."""
-        own = dict(self.target.program.named_predictors())
-        for name, predictor in program.named_predictors():
-            predictor.lm = own[name].lm
-        return program
-
     def _measured(self, stage: str, program: dspy.Module) -> list[float]:
         """The score of each row measured on; a row that cannot be answered scores 0. Raises ModelError if none can."""
-        self._begin(stage, len(self.split.dev) * self.target.calls)
+        self.spending.begin(stage, len(self.split.dev) * self.target.calls)
         failures: list[str] = []
 
         def score(example: dspy.Example) -> float:
@@ -174,12 +148,8 @@ class CompileRun:
             )
         if failures:
             self.problems.append(f"{stage}: {len(failures)} of {len(scores)} rows could not be answered and score 0.")
-        self.progress.finish(stage)
+        self.spending.progress.finish(stage)
         return scores
-
-    def _begin(self, stage: str, calls: int) -> None:
-        self.spending.stage = stage
-        self.progress.start(stage, calls)
 
 
 class ProposingAdapter(KraqAdapter):
@@ -195,13 +165,10 @@ class ProposingAdapter(KraqAdapter):
         try:
             return await super().acall(lm, lm_kwargs, signature, demos, inputs)
         except AdapterParseError as error:
-            if PROPOSED not in signature.output_fields:
-                raise
             proposed = error.lm_response.strip() or str(inputs.get("basic_instruction", "")).strip()
-            if not proposed:
+            if PROPOSED not in signature.output_fields or not proposed:
                 raise
-            others = dict.fromkeys(signature.output_fields, "")
-            return [{**others, PROPOSED: proposed}]
+            return [{**dict.fromkeys(signature.output_fields, ""), PROPOSED: proposed}]
 
     __call__ = blocking(acall)
 
@@ -233,8 +200,8 @@ class Learned:
         >>> Learned("answer", "Answer briefly. Be exact.", "Answer in a word. Be exact.").diff
         ('- Answer briefly.', '+ Answer in a word.')
         """
-        lines = difflib.ndiff(_sentences(self.before), _sentences(self.after))
-        return tuple(line for line in lines if line.startswith(("- ", "+ ")))
+        before, after = (re.split(r"(?<=[.!?:])\s+|\n+", text.strip()) for text in (self.before, self.after))
+        return tuple(line for line in difflib.ndiff(before, after) if line.startswith(("- ", "+ ")))
 
 
 def learned_by(program: dspy.Module, state: ProgramState) -> tuple[Learned, ...]:
@@ -248,49 +215,17 @@ def learned_by(program: dspy.Module, state: ProgramState) -> tuple[Learned, ...]
     return tuple(learned for learned in found if learned.demos or learned.before != learned.after)
 
 
-def optimizer_scores(compiled: Any, *, percent: bool) -> tuple[float, ...]:
-    """The scores in [0, 1] that DSPy's optimizers hang on their result, the best first; none where they hang none."""
-    if (results := getattr(compiled, "detailed_results", None)) is not None:
-        scores = list(results.val_aggregate_scores)
-    else:
-        scores = [candidate["score"] for candidate in getattr(compiled, "candidate_programs", ())]
-    return tuple(sorted((score / 100 if percent else score for score in scores), reverse=True))
-
-
 def keeping_models(program: dspy.Module) -> dspy.Module:
-    """The program with predictors that keep their models when an optimizer resets them, and no demonstrations.
+    """The program with predictors that keep their models when an optimizer resets them.
 
     DSPy's optimizers copy a program and reset the copy's predictors, whose models are gone then; there is no setting
     against it, and they know a predictor by its identity, so that an object which holds it would not do. So the
     predictors get a class that is their own but for `reset`. The program is a copy that serves the optimizer alone.
     """
-    for name, predictor in program.named_predictors():
-        if isinstance(predictor, NearestDemos):  # to learn anew
-            put(program, name, held(predictor))
     for predictor in program.predictors():
         kind: Any = type(predictor)
         predictor.__class__ = _keeping_model(kind)
     return program
-
-
-def take_over(program: dspy.Module, name: str, learned: dspy.Predict) -> bool:
-    """Give the predictor `name` of the program what was learned; whether that is other than what it had."""
-    predictor = dict(program.named_predictors())[name]
-    fields = predictor.signature.fields
-    demos = [
-        dspy.Example(augmented=True, **{name: demo[name] for name in fields if name in demo}) for demo in learned.demos
-    ]
-    changed = bool(demos) or predictor.signature.instructions != learned.signature.instructions
-    if learned.signature is not predictor.signature and learned.signature.__name__ == NAMELESS:
-        learned.signature.__name__ = predictor.signature.__name__
-    plain = held(predictor)
-    plain.signature, plain.demos = learned.signature, demos
-    if isinstance(learned, NearestDemos):
-        plain.demos = []
-        put(program, name, NearestDemos(plain, demos, learned.nearest, learned.embedder))
-    elif plain is not predictor:
-        put(program, name, plain)
-    return changed
 
 
 @cache
@@ -304,5 +239,14 @@ def _keeping_model(kind: Any) -> Any:
     return KeepsModel
 
 
-def _sentences(text: str) -> list[str]:
-    return [part for part in re.split(r"(?<=[.!?:])\s+|\n+", text.strip()) if part]
+def take_over(predictor: dspy.Predict, learned: dspy.Predict) -> bool:
+    """Give the predictor what was learned; whether that is other than what it had."""
+    fields = predictor.signature.fields
+    demos = [
+        dspy.Example(augmented=True, **{name: demo[name] for name in fields if name in demo}) for demo in learned.demos
+    ]
+    changed = bool(demos) or predictor.signature.instructions != learned.signature.instructions
+    if learned.signature is not predictor.signature and learned.signature.__name__ == NAMELESS:
+        learned.signature.__name__ = predictor.signature.__name__
+    predictor.signature, predictor.demos = learned.signature, demos
+    return changed

@@ -17,17 +17,14 @@ from kraq_dspy.errors import BudgetExceededError, ConfigError, WorseProgramError
 from kraq_dspy.eval.metrics.for_dspy import Metric, own_metric
 from kraq_dspy.eval.metrics.generation import BertScorer
 from kraq_dspy.eval.statistics import Comparison, compare
-from kraq_dspy.models.embedders import load_embedder, resolve_encoder
 from kraq_dspy.models.embedders.text_encoder import EmbedderLike, as_embedder
-from kraq_dspy.models.lms.enforcement import known_enforcement
-from kraq_dspy.models.lms.meter import Price, prices_of
 from kraq_dspy.models.lms.roles import LanguageModels, ModelsLike, as_models
 from kraq_dspy.optimize.compile_run import CompileRun, Learned, learned_by
 from kraq_dspy.optimize.kept_answers import KeptAnswers, Spending
 from kraq_dspy.optimize.optimizers import Method, Optimizer, Sizes, find_optimizer
 from kraq_dspy.optimize.rows import DevSet, Rows, Split
 from kraq_dspy.optimize.targets import Target, make_target
-from kraq_dspy.ports import Embedder, Progress, SilentProgress
+from kraq_dspy.ports import Progress, SilentProgress
 from kraq_dspy.programs.shared.state import ProgramState, load_state, save_state, state_of
 from kraq_dspy.records import Usage
 from kraq_dspy.settings import Settings
@@ -62,31 +59,11 @@ class Resources:
         with Workspace.open(self.index, settings=self.settings, embedder=self.embedder, models=self.models) as space:
             yield space
 
-    def target(self, name: str, space: Workspace | None) -> Target:
-        """The step or program of that name."""
-        settings = self.settings or (space.models.settings if space else Settings())
-        return make_target(
-            name,
-            space,
-            retriever=self.retriever,
-            scorer=self.scorer,
-            settings=settings,
-            arguments=self.arguments,
-        )
-
-    def encoder(self, space: Workspace | None, *, needed: bool) -> Embedder | None:
-        """The encoder given, else that of the index, else, where one is needed, that of the settings."""
-        if self.embedder is not None:
-            return as_embedder(self.embedder)
-        embedder = space.embedder if space else None
-        if embedder is None and needed:
-            return load_embedder(resolve_encoder((self.settings or Settings()).encoder))
-        return embedder
-
-    def by_role(self, space: Workspace | None, embedder: Embedder | None) -> LanguageModels:
+    def by_role(self, space: Workspace | None) -> LanguageModels:
         """The models, by the name of their role."""
         if self.models is None and space is not None:
             return space.models
+        embedder = as_embedder(self.embedder) if self.embedder is not None else space.embedder if space else None
         return as_models(self.models, self.settings or Settings(), embedder=embedder)
 
 
@@ -96,9 +73,8 @@ class Compiled:
 
     `comparison` has the means after ("system") and before ("baseline") on the rows measured on, and their paired
     difference with interval and test; `before` and `after` are the scores of the rows. `learned` has the instructions
-    and demonstrations of the predictors that changed, `candidates` the scores of what the optimizer tried, the best
-    first. `usage` was paid in this run, `cost` is its money where the models have prices, `replayed` answers came from
-    an earlier run, `estimated` is the most that it was expected to ask. `path` is the state's file, None where none was
+    and demonstrations of the predictors that changed. `usage` was paid in this run, `replayed` answers came from an
+    earlier run, `estimated` is the most that it was expected to ask. `path` is the state's file, None where none was
     wanted.
     """
 
@@ -118,8 +94,6 @@ class Compiled:
     problems: tuple[str, ...] = ()
     path: Path | None = None
     learned: tuple[Learned, ...] = ()
-    candidates: tuple[float, ...] = ()
-    cost: float | None = None
 
 
 def compile_program(
@@ -161,22 +135,28 @@ def compile_program(
         raise ConfigError(f"--out is {path.name!r}; a program state is a .json file.")
     with contextlib.ExitStack() as stack:
         space = stack.enter_context(resources.opened())
-        chosen = target if isinstance(target, Target) else resources.target(target, space)
-        scored = _metric(chosen, metric)
-        encoder = resources.encoder(space, needed=optimizer.name == "knn")
+        models = resources.by_role(space)
+        chosen = (
+            target
+            if isinstance(target, Target)
+            else make_target(
+                target,
+                space,
+                retriever=resources.retriever,
+                scorer=resources.scorer,
+                settings=resources.settings or models.settings,
+                arguments=resources.arguments,
+            )
+        )
+        scored = chosen.metric(metric) if metric is None or isinstance(metric, str) else own_metric(metric)
         if method.start is not None:
-            load_state(chosen.program, Path(method.start), embedder=encoder)
+            load_state(chosen.program, Path(method.start))
         _check(optimizer, chosen)
         split = dev.split(chosen.rows, method.seed)
         spending = Spending(method.budget.calls, progress or SilentProgress())
-        calls_file = None if path is None else path.with_suffix(".calls.jsonl")
-        about = {"target": chosen.name, "library_version": version("kraq-dspy")}
-        answers = stack.enter_context(KeptAnswers(calls_file, about))
-        models = resources.by_role(space, encoder)
-        prices = prices_of(models.settings)
-        run = CompileRun(chosen, scored, split, method, models, answers, spending, encoder)
+        answers = stack.enter_context(KeptAnswers(None if path is None else path.with_suffix(".calls.jsonl")))
+        run = CompileRun(chosen, scored, split, method, models, answers, spending)
         estimate = estimate_calls(optimizer, chosen, split, method.sizes)
-        estimate += known_enforcement(run.lm) is None  # it may be asked first whether it keeps to schemas
         if spending.budget is not None and estimate > spending.budget + len(answers):
             raise BudgetExceededError(
                 f"{optimizer.name} on {chosen.name} may take up to {estimate} model calls ({len(split.train)} rows to "
@@ -207,15 +187,13 @@ def compile_program(
         before=tuple(before),
         after=tuple(after),
         n_train=len(split.train),
-        usage=spending.paid,
-        replayed=spending.replayed,
+        usage=spending.meter.total(),
+        replayed=spending.meter.replays,
         estimated=estimate,
         seconds=monotonic() - started,
         problems=(*split.problems, *run.problems),
         path=path,
         learned=learned_by(chosen.program, state),
-        candidates=run.candidates,
-        cost=_cost(spending.paid_by_model, prices),
     )
 
 
@@ -224,18 +202,6 @@ def estimate_calls(optimizer: Optimizer, target: Target, split: Split, sizes: Si
     predictors = len(target.program.predictors())
     learning = optimizer.calls(len(split.train), target.calls, predictors, sizes, target.labelled)
     return learning + 2 * len(split.dev) * target.calls
-
-
-def _cost(paid: Mapping[str, Usage], prices: Mapping[str, Price]) -> float | None:
-    """None where a model that was asked has no price; the embedded one costs nothing."""
-    asked = {model: usage for model, usage in paid.items() if model != "embedded"}
-    return sum(prices[model].of(usage) for model, usage in asked.items()) if asked.keys() <= prices.keys() else None
-
-
-def _metric(target: Target, metric: str | Metric | Callable[..., Any] | None) -> Metric:
-    if metric is None or isinstance(metric, str):
-        return target.metric(metric)
-    return own_metric(metric)
 
 
 def _check(optimizer: Optimizer, target: Target) -> None:

@@ -5,7 +5,6 @@ the second time, the answers of the first, and goes on where it stopped, whateve
 """
 
 import hashlib
-import logging
 import os
 import threading
 from collections import Counter
@@ -20,15 +19,13 @@ from dspy.lm15 import Request, Response
 
 from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy._internal.dspy_internals import request_to_dict, response_from_dict, response_to_dict
-from kraq_dspy._internal.files import append_line, drop_torn_line, try_lock
-from kraq_dspy.errors import IndexLockedError, KraqError
+from kraq_dspy._internal.files import append_line, drop_torn_line, json_objects, try_lock
+from kraq_dspy.errors import ConfigError, IndexLockedError, KraqError
 from kraq_dspy.models.lms.engines.engine import Engine
 from kraq_dspy.models.lms.kraq_lm import adopted
 from kraq_dspy.models.lms.meter import Call, Limits, Meter
 from kraq_dspy.ports import Progress
 from kraq_dspy.records import Usage
-
-logger = logging.getLogger(__name__)
 
 STAGE = "optimize"
 
@@ -37,11 +34,11 @@ class KeptAnswers:
     """Answers by request, in a file of JSON lines (in memory without one). Safe for threads; one process at a time.
 
     A line is on the disk before the next call, so a process that is killed loses none; a last line that was cut off by
-    a crash of the machine is dropped. The first line says what the file is.
+    a crash of the machine is dropped.
     """
 
-    def __init__(self, path: Path | None = None, about: Mapping[str, Any] | None = None) -> None:
-        """`about` goes into the first line of a new file. Raises IndexLockedError while another process has it."""
+    def __init__(self, path: Path | None = None) -> None:
+        """Raises IndexLockedError while another process has the file, ConfigError where a line cannot be read."""
         self._answers: dict[str, Any] = {}
         self._lock = threading.Lock()
         self._path = path
@@ -55,12 +52,12 @@ class KeptAnswers:
                 raise IndexLockedError(
                     f"Another process is optimizing into {path.name!r}; wait for it, or give another --out."
                 )
-            self._read(path)
+            drop_torn_line(path)
+            for _, entry in json_objects(path, ConfigError, "the answers of an earlier run"):
+                self._answers[entry["key"]] = entry["answer"]
         except BaseException:
             self.close()
             raise
-        if not path.stat().st_size:
-            self._append({"about": "answers of models that kraq optimize paid for", **(about or {})})
 
     def __len__(self) -> int:
         return len(self._answers)
@@ -77,26 +74,13 @@ class KeptAnswers:
     def keep(self, key: str, answer: Mapping[str, Any]) -> None:
         with self._lock:
             self._answers[key] = answer
-            self._append({"key": key, "answer": answer})
+            if self._path is not None:
+                append_line(self._path, orjson.dumps({"key": key, "answer": answer}).decode())
 
     def close(self) -> None:
         if self._file is not None:
             os.close(self._file)
             self._file = None
-
-    def _append(self, line: Mapping[str, Any]) -> None:
-        if self._path is not None:
-            append_line(self._path, orjson.dumps(line).decode())
-
-    def _read(self, path: Path) -> None:
-        drop_torn_line(path)
-        for number, line in enumerate(path.read_bytes().splitlines(), start=1):
-            try:
-                entry = orjson.loads(line)
-                self._answers[entry["key"]] = entry["answer"]
-            except (ValueError, KeyError, TypeError):
-                if number > 1:
-                    logger.warning("%s, line %d cannot be read and is passed over", path, number)
 
 
 class Spending(SharedByCopies):
@@ -111,38 +95,35 @@ class Spending(SharedByCopies):
         self.fault: KraqError | None = None
         self.stage = STAGE
         self.progress = progress
-        self._meter = Meter(Limits(max_calls=budget, calls_option="--budget-calls"))
+        self.meter = Meter(Limits(max_calls=budget, calls_option="--budget-calls"))
 
-    @property
-    def paid(self) -> Usage:
-        return self._meter.total()
-
-    @property
-    def paid_by_model(self) -> dict[str, Usage]:
-        return {model: usage for (_, model), usage in self._meter.usage().items()}
-
-    @property
-    def replayed(self) -> int:
-        return self._meter.replays
+    def begin(self, stage: str, calls: int) -> None:
+        self.stage = stage
+        self.progress.start(stage, calls)
 
     def check(self) -> None:
         if self.fault is not None:
             raise self.fault
 
     def replay(self) -> None:
-        self._meter.count_replay()
+        self.meter.count_replay()
         self.progress.advance(self.stage)
+
+    @contextmanager
+    def ending(self) -> Iterator[None]:
+        """A KraqError in the block ends the compile."""
+        try:
+            yield
+        except KraqError as error:
+            self.fault = self.fault or error
+            raise
 
     @contextmanager
     def call(self, model: str) -> Iterator[Call]:
         """Raises BudgetExceededError instead of letting the call begin. A call that ends without `usage` is free."""
         self.check()
-        try:
-            with self._meter.call(STAGE, model, 0) as call:
-                yield call
-        except KraqError as error:
-            self.fault = self.fault or error
-            raise
+        with self.ending(), self.meter.call(STAGE, model, 0) as call:
+            yield call
         if (used := call.usage) is not None:
             self.progress.advance(
                 self.stage, prompt_tokens=used.prompt_tokens, completion_tokens=used.completion_tokens
@@ -152,11 +133,8 @@ class Spending(SharedByCopies):
         """The metric, whose own errors end the compile: DSPy would count them as wrong answers."""
 
         def guarded(*arguments: Any, **options: Any) -> Any:
-            try:
+            with self.ending():
                 return metric(*arguments, **options)
-            except KraqError as error:
-                self.fault = self.fault or error
-                raise
 
         return guarded
 

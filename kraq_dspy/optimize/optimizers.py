@@ -14,14 +14,11 @@ from typing import Annotated, Any
 
 import dspy
 
-from kraq_dspy._internal.dspy_internals import thaw
 from kraq_dspy._internal.options import Bounds, Positive, checked
-from kraq_dspy._internal.step import NearestDemos, put
 from kraq_dspy.errors import ConfigError, MissingExtraError
 from kraq_dspy.eval.metrics.for_dspy import Metric
 from kraq_dspy.optimize.kept_answers import Spending
 from kraq_dspy.optimize.rows import Split
-from kraq_dspy.ports import Embedder
 
 NO_LIMIT = 10**9  # of errors: those that must end a compile are kept by Spending, a wrong answer is a wrong answer
 
@@ -39,6 +36,11 @@ class Sizes:
     candidates: Annotated[int, Bounds(least=2)] = 6
     rounds: Positive = 3
     threads: Positive = 8
+
+    @property
+    def trials(self) -> int:
+        """Combinations that mipro measures."""
+        return self.candidates * self.rounds
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,6 @@ class Job:
     sizes: Sizes
     seed: int
     labelled: bool
-    embedder: Embedder | None
     spending: Spending
 
     @property
@@ -93,8 +94,7 @@ class Job:
 class Optimizer:
     """One of DSPy's optimizers.
 
-    `calls(n_train, calls_per_row, n_predictors, sizes, labelled)` is the most that it asks of models; `percent` says
-    that it scores candidates from 0 to 100.
+    `calls(n_train, calls_per_row, n_predictors, sizes, labelled)` is the most that it asks of models.
     """
 
     name: str
@@ -103,8 +103,6 @@ class Optimizer:
     package: str = ""
     writes_instructions: bool = False
     needs_labels: bool = False
-    one_model: bool = False
-    percent: bool = False
 
 
 def find_optimizer(name: str) -> Optimizer:
@@ -122,30 +120,14 @@ def _labeled(job: Job) -> dspy.Module:
     return dspy.LabeledFewShot(k=job.sizes.demos).compile(job.student, trainset=shuffled, sample=False)
 
 
-def _bootstrap(job: Job, demos: int | None = None) -> dspy.Module:
-    demos = job.sizes.demos if demos is None else demos
+def _bootstrap(job: Job) -> dspy.Module:
     optimizer = dspy.BootstrapFewShot(
         metric=job.guarded,
-        max_bootstrapped_demos=demos,
-        max_labeled_demos=demos if job.labelled else 0,
+        max_bootstrapped_demos=job.sizes.demos,
+        max_labeled_demos=job.sizes.demos if job.labelled else 0,
         max_errors=NO_LIMIT,
     )
     return optimizer.compile(job.student, trainset=list(job.train))
-
-
-def _knn(job: Job) -> dspy.Module:
-    """All good demonstrations are made once, and the nearest are chosen at each call; see `NearestDemos`."""
-    if job.embedder is None:
-        raise ConfigError("The optimizer 'knn' needs a sentence encoder.")
-    pooled: dspy.Module
-    if job.labelled:
-        pooled = dspy.LabeledFewShot(k=len(job.train)).compile(job.student, trainset=list(job.train), sample=False)
-    else:
-        pooled = _bootstrap(job, len(job.train))
-    thaw(pooled)
-    for name, predictor in pooled.named_predictors():
-        put(pooled, name, NearestDemos(predictor, predictor.demos, job.sizes.demos, job.embedder))
-    return pooled
 
 
 def _random_search(job: Job) -> dspy.Module:
@@ -177,7 +159,7 @@ def _mipro(job: Job) -> dspy.Module:
         seed=job.seed + 1,  # 0 is taken for none
     )
     return optimizer.compile(
-        job.student, trainset=make_from, valset=choose_by, num_trials=_trials(job.sizes), minibatch=False
+        job.student, trainset=make_from, valset=choose_by, num_trials=job.sizes.trials, minibatch=False
     )
 
 
@@ -190,44 +172,14 @@ def _gepa(job: Job) -> dspy.Module:
         num_threads=job.sizes.threads,
         seed=job.seed,
         warn_on_score_mismatch=False,
-        track_stats=True,
     )
     return optimizer.compile(job.student, trainset=make_from, valset=choose_by)
-
-
-def _simba(job: Job) -> dspy.Module:
-    optimizer = dspy.SIMBA(
-        metric=job.guarded,
-        bsize=_batch(len(job.train)),
-        num_candidates=job.sizes.candidates,
-        max_steps=job.sizes.rounds,
-        max_demos=job.sizes.demos,
-        prompt_model=job.teacher,
-        num_threads=job.sizes.threads,
-    )
-    return optimizer.compile(job.student, trainset=list(job.train), seed=job.seed)
-
-
-def _copro(job: Job) -> dspy.Module:
-    optimizer = dspy.COPRO(
-        prompt_model=job.teacher, metric=job.guarded, breadth=job.sizes.candidates, depth=job.sizes.rounds
-    )
-    evaluating = {"num_threads": job.sizes.threads, "display_progress": False}
-    return optimizer.compile(job.student, trainset=list(job.train), eval_kwargs=evaluating)
-
-
-def _trials(sizes: Sizes) -> int:
-    return sizes.candidates * sizes.rounds
 
 
 def _metric_calls(n_train: int, sizes: Sizes) -> int:
     """For GEPA: each candidate is reflected on with two small batches, then measured on the second half."""
     n_choose = n_train - n_train // 2
     return n_choose + sizes.candidates * (n_choose + 6)
-
-
-def _batch(n_train: int) -> int:
-    return min(32, n_train)
 
 
 def _random_search_calls(n: int, calls: int, predictors: int, sizes: Sizes, labelled: bool) -> int:
@@ -238,7 +190,7 @@ def _random_search_calls(n: int, calls: int, predictors: int, sizes: Sizes, labe
 def _mipro_calls(n: int, calls: int, predictors: int, sizes: Sizes, labelled: bool) -> int:
     make_from, choose_by = n // 2, n - n // 2
     writing = 10 + predictors * (3 * sizes.candidates + 1) + 1  # looks at the data and at the program, then writes
-    return calls * (sizes.candidates * make_from + (_trials(sizes) + 1) * choose_by) + writing
+    return calls * (sizes.candidates * make_from + (sizes.trials + 1) * choose_by) + writing
 
 
 def _gepa_calls(n: int, calls: int, predictors: int, sizes: Sizes, labelled: bool) -> int:
@@ -247,28 +199,13 @@ def _gepa_calls(n: int, calls: int, predictors: int, sizes: Sizes, labelled: boo
     return calls * (scored + n - n // 2 + 6) + 2 * (scored // 3 + 1)
 
 
-def _simba_calls(n: int, calls: int, predictors: int, sizes: Sizes, labelled: bool) -> int:
-    batch = _batch(n)
-    sampled = sizes.rounds * batch * (2 * sizes.candidates + 1)
-    return calls * (sampled + (sizes.candidates + 1) * n) + sizes.rounds * (sizes.candidates + 1)
-
-
-def _copro_calls(n: int, calls: int, predictors: int, sizes: Sizes, labelled: bool) -> int:
-    rounds, breadth = sizes.rounds, sizes.candidates
-    evaluated = breadth * rounds if predictors == 1 else predictors * breadth * rounds * (rounds + 1) // 2
-    return calls * n * evaluated + predictors * rounds * breadth
-
-
 OPTIMIZERS: Mapping[str, Optimizer] = {
     optimizer.name: optimizer
     for optimizer in (
         Optimizer("bootstrap", lambda n, calls, *_: n * calls, _bootstrap),
-        Optimizer("random-search", _random_search_calls, _random_search, percent=True),
-        Optimizer("mipro", _mipro_calls, _mipro, package="optuna", writes_instructions=True, percent=True),
+        Optimizer("random-search", _random_search_calls, _random_search),
+        Optimizer("mipro", _mipro_calls, _mipro, package="optuna", writes_instructions=True),
         Optimizer("gepa", _gepa_calls, _gepa, package="gepa", writes_instructions=True),
-        Optimizer("simba", _simba_calls, _simba, writes_instructions=True, one_model=True),
-        Optimizer("copro", _copro_calls, _copro, writes_instructions=True, percent=True),
-        Optimizer("knn", lambda n, calls, _, __, labelled: 0 if labelled else n * calls, _knn),
         Optimizer("labeled", lambda *_: 0, _labeled, needs_labels=True),
     )
 }

@@ -49,23 +49,20 @@ Rows = str | Path | Sequence[Row]
 
 @dataclass(frozen=True)
 class DevSet:
-    """Rows to learn from and to measure on: `train_share` of `rows` and the others, or `train` and all of `rows`.
+    """Rows to learn from and to measure on: the halves of `rows`, or `train` and all of `rows`.
 
-    >>> DevSet("dev.jsonl", train_share=0.3).train_share
-    0.3
+    >>> DevSet("dev.jsonl", train="train.jsonl").train
+    'train.jsonl'
     """
 
     rows: Rows
     train: Rows | None = None
-    train_share: float = 0.5
 
     def split(self, kind: RowKind, seed: int) -> Split:
-        train = None if self.train is None else _read(self.train)
-        return split_rows(_read(self.rows), kind, train=train, share=self.train_share, seed=seed)
-
-
-def _read(rows: Rows) -> Sequence[Row]:
-    return read_rows(Path(rows)) if isinstance(rows, str | Path) else rows
+        rows, train = (
+            read_rows(Path(each)) if isinstance(each, str | Path) else each for each in (self.rows, self.train)
+        )
+        return split_rows(rows or (), kind, train=train, seed=seed)
 
 
 def read_rows(path: Path) -> list[Row]:
@@ -76,30 +73,26 @@ def read_rows(path: Path) -> list[Row]:
     return rows
 
 
-def split_rows(
-    rows: Sequence[Row], kind: RowKind, *, train: Sequence[Row] | None = None, share: float = 0.5, seed: int = 0
-) -> Split:
-    """`share` of the rows to learn from, the rest to measure on; or all of `rows` to measure on, given `train`.
+def split_rows(rows: Sequence[Row], kind: RowKind, *, train: Sequence[Row] | None = None, seed: int = 0) -> Split:
+    """Half of the rows to learn from, the rest to measure on; or all of `rows` to measure on, given `train`.
 
     Rows with the same inputs count as one: the later ones are dropped, from `train` where it repeats `rows`. Classes,
     where there are some, are split evenly. Raises EvaluationError for rows that cannot be used, too few of them, or of
     one class only.
     """
-    if not 0 < share < 1:
-        raise EvaluationError(f"The share to learn from is {share}; it must be between 0 and 1.")
     problems: list[str] = []
-    earlier: dict[str, tuple[str, dspy.Example]] = {}
+    earlier: dict[str, str] = {}
     measured = _distinct(rows, kind, "dev", earlier, problems)
     if train is not None:
         learned = _distinct(train, kind, "train", earlier, problems)
         random.Random(seed).shuffle(learned)
     else:
-        learned, measured = _parted(measured, kind, share, seed)
+        learned, measured = _halves(measured, kind, seed)
     for part, what in ((learned, "to learn from"), (measured, "to measure on")):
         if len(part) < MIN_ROWS:
             raise EvaluationError(
                 f"There are {len(part)} rows {what} ({len(learned)} and {len(measured)} after the split); expected "
-                f"{MIN_ROWS} or more. Give more rows, or another --train-share."
+                f"{MIN_ROWS} or more. Give more rows."
             )
         if kind.label is not None and len(labels := {kind.label(example) for example in part}) == 1:
             raise EvaluationError(
@@ -112,56 +105,43 @@ def split_rows(
 
 
 def _distinct(
-    rows: Sequence[Row],
-    kind: RowKind,
-    where: str,
-    earlier: dict[str, tuple[str, dspy.Example]],
-    problems: list[str],
+    rows: Sequence[Row], kind: RowKind, where: str, earlier: dict[str, str], problems: list[str]
 ) -> list[dspy.Example]:
     """The rows as examples, without those whose inputs were `earlier`, which it adds to."""
     examples = []
     repeats: list[str] = []
-    contradictions: list[str] = []
     for number, row in enumerate(rows, start=1):
-        name = f"row {number} ({row['id']})" if row.get("id") else f"row {number}"
-        _check_fields(row, kind, f"{where} {name}")
+        name = f"{where} row {number} ({row['id']})" if row.get("id") else f"{where} row {number}"
+        for field in row:
+            if field not in kind.fields:
+                raise EvaluationError(
+                    f"{name} has the unknown field {field!r}; {suggestion(field, sorted(kind.fields))}"
+                )
         try:
             example = kind.example(row)
         except EvaluationError as error:
-            raise EvaluationError(f"{where} {name}: {error}") from error
+            raise EvaluationError(f"{name}: {error}") from error
         except KeyError as error:
-            raise EvaluationError(f"{where} {name}: the field {error} is missing; it has {', '.join(row)}.") from error
+            raise EvaluationError(f"{name}: the field {error} is missing; it has {', '.join(row)}.") from error
         except (TypeError, ValueError, AttributeError) as error:
-            raise EvaluationError(f"{where} {name}: {type(error).__name__}: {error}") from error
-        key = _key(example)
+            raise EvaluationError(f"{name}: {type(error).__name__}: {error}") from error
+        # equal for inputs that differ in case and white space alone
+        inputs = json.dumps(example.inputs().toDict(), sort_keys=True, ensure_ascii=False, default=str)
+        key = "".join(inputs.lower().replace("\\n", " ").replace("\\t", " ").split())
         if key in earlier:
-            first, other = earlier[key]
-            repeats.append(f"{name} repeats {first}")
-            if _gold(other) != _gold(example):
-                contradictions.append(name)
-            continue
-        earlier[key] = (f"{where} {name}", example)
-        examples.append(example)
+            repeats.append(f"{name} repeats {earlier[key]}")
+        else:
+            earlier[key] = name
+            examples.append(example)
     if repeats:
-        problem = f"{len(repeats)} {where} row(s) have the inputs of an earlier row and were left out: {repeats[0]}"
-        problem += f" and {len(repeats) - 1} more" if len(repeats) > 1 else ""
-        problems.append(problem + ".")
-    if contradictions:
+        more = f" and {len(repeats) - 1} more" if len(repeats) > 1 else ""
         problems.append(
-            f"{len(contradictions)} of those have another gold value, {contradictions[0]} first: look at them."
+            f"{len(repeats)} {where} row(s) have the inputs of an earlier row and were left out: {repeats[0]}{more}."
         )
     return examples
 
 
-def _check_fields(row: Row, kind: RowKind, where: str) -> None:
-    for field in row:
-        if field not in kind.fields:
-            raise EvaluationError(f"{where} has the unknown field {field!r}; {suggestion(field, sorted(kind.fields))}")
-
-
-def _parted(
-    examples: list[dspy.Example], kind: RowKind, share: float, seed: int
-) -> tuple[list[dspy.Example], list[dspy.Example]]:
+def _halves(examples: list[dspy.Example], kind: RowKind, seed: int) -> tuple[list[dspy.Example], list[dspy.Example]]:
     draw = random.Random(seed)
     by_label: dict[str, list[dspy.Example]] = {}
     for example in examples:
@@ -171,19 +151,9 @@ def _parted(
     for label in sorted(by_label):
         part = by_label[label]
         draw.shuffle(part)
-        cut = round(share * len(part))
+        cut = round(len(part) / 2)
         learned += part[:cut]
         measured += part[cut:]
     draw.shuffle(learned)
     draw.shuffle(measured)
     return learned, measured
-
-
-def _gold(example: dspy.Example) -> dict[str, Any]:
-    return {name: value for name, value in example.labels().toDict().items() if name != "id"}
-
-
-def _key(example: dspy.Example) -> str:
-    """Equal for inputs that differ in case and white space alone."""
-    text = json.dumps(example.inputs().toDict(), sort_keys=True, ensure_ascii=False, default=str)
-    return "".join(text.lower().replace("\\n", " ").replace("\\t", " ").split())

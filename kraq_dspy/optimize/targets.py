@@ -2,35 +2,22 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import dspy
 
 from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.step import Step
-from kraq_dspy.asset.graph.elements import GraphView, community_elements
 from kraq_dspy.errors import ConfigError, EvaluationError, did_you_mean
-from kraq_dspy.eval.metrics import generation
 from kraq_dspy.eval.metrics.answers import check_references, normalise_answer, token_f1
 from kraq_dspy.eval.metrics.for_dspy import METRICS, Metric, named_metric
 from kraq_dspy.eval.metrics.generation import BertScorer
 from kraq_dspy.optimize.rows import Row, RowKind
 from kraq_dspy.programs.kraq.by_size import extractor
-from kraq_dspy.programs.kraq.describe import AskQuestion, DescribeCommunity
-from kraq_dspy.programs.kraq.extract_graph import ExtractGraph, ExtractNames
-from kraq_dspy.programs.qa_search.program import NO_MATCH, numbered
+from kraq_dspy.programs.kraq.describe import AskQuestion
 from kraq_dspy.programs.shared.state import SavableModule
-from kraq_dspy.records import Chunk, Claim, Community, Entity, Relationship, Summary
 from kraq_dspy.settings import Settings
-from kraq_dspy.signatures import (
-    AnswerQuestion,
-    ConfirmSameQuestion,
-    DraftAnswer,
-    FindSameQuestion,
-    JudgeAnswer,
-    VerifyDraft,
-)
+from kraq_dspy.signatures import AnswerQuestion, JudgeAnswer
 from kraq_dspy.workspace import Workspace
 from kraq_dspy.workspace.choices import choose_program
 from kraq_dspy.workspace.registry import PROGRAMS
@@ -70,7 +57,7 @@ class Target:
 
 
 class SingleStep(SavableModule):
-    """A signature asked once: `answer`, `draft`, `verify` and `judge` as programs of their own."""
+    """A signature asked once, as a program of its own."""
 
     def __init__(self, signature: type[dspy.Signature]) -> None:
         super().__init__()
@@ -91,214 +78,78 @@ def make_target(
     settings: Settings | None = None,
     arguments: Mapping[str, Any] | None = None,
 ) -> Target:
-    """The step or the program of that name. `space` is needed by programs, and by steps whose rows name ids.
+    """The step or the program of that name. Programs need `space`; `retriever` and `arguments` go to them.
 
     `scorer` measures the relevance of questions, by default with the packaged model; `settings` choose the program that
-    extracts; `arguments` go to a program.
-    Raises ConfigError for a name that is neither, or a program without an index.
+    extracts. Raises ConfigError for a name that is neither, or a program without an index.
     """
     if name in STEPS:
-        return STEPS[name](_Source(space, retriever), settings or Settings(), scorer)
-    if name in PROGRAMS:
-        if space is None:
-            raise ConfigError(f"The program {name!r} needs an index: --index DIR.")
-        return _program(name, space, retriever, arguments or {})
-    raise ConfigError(
-        f"There is no step or program {name!r}{did_you_mean(name, [*STEPS, *PROGRAMS.names()])}; "
-        f"steps: {', '.join(STEPS)}; programs: {', '.join(PROGRAMS.names())}."
-    )
+        return STEPS[name](settings or Settings(), scorer)
+    if name not in PROGRAMS:
+        raise ConfigError(
+            f"There is no step or program {name!r}{did_you_mean(name, [*STEPS, *PROGRAMS.names()])}; "
+            f"steps: {', '.join(STEPS)}; programs: {', '.join(PROGRAMS.names())}."
+        )
+    if space is None:
+        raise ConfigError(f"The program {name!r} needs an index: --index DIR.")
+    choice = choose_program(name, retriever, arguments or {}, measured=True)
+    program = space.make_program(choice)
+    rows = RowKind(QUESTION_FIELDS, lambda row: _example(row, {"question": _text(row, "question")}, _answers(row)))
+    return Target(name, program, rows, METRICS, choice.role, calls=choice.most_calls(program))
 
 
-STEPS: Mapping[str, Callable[["_Source", Settings, BertScorer | None], Target]] = {
-    "extraction": lambda source, settings, _: _extraction(source, extractor(settings)),
-    "summary": lambda source, *_: _summary(source),
-    "question-generation": lambda source, _, scorer: _generation(source, scorer or BertScorer.packaged()),
-    "answering": lambda source, *_: _reading(source, "answering", AnswerQuestion, "answerer"),
-    "drafting": lambda source, *_: _reading(source, "drafting", DraftAnswer, "drafter"),
-    "verification": lambda *_: _verification(),
-    "judging": lambda *_: _judging(),
-    "matching": lambda *_: _matching(),
-    "confirmation": lambda *_: _confirmation(),
-}
-"""What makes the target of a step, by its name."""
-
-
-class _Source:
-    """What an index adds to rows that name its records."""
-
-    def __init__(self, space: Workspace | None, retriever: str | None) -> None:
-        self._space = space
-        self._retriever = retriever
-
-    def require(self, row_field: str, instead: str) -> Workspace:
-        if self._space is None:
-            raise EvaluationError(f"the row has no {instead!r}; give it, or {row_field} and an index (--index DIR)")
-        return self._space
-
-    def passages(self, question: str) -> list[str]:
-        space = self.require("a question", "passages")
-        return [hit.chunk.passage for hit in space.retriever(self._retriever)(question, 10)]
-
-    def passage(self, chunk_id: str) -> str:
-        [chunk] = self.require("chunk_id", "passage").index.get(Chunk, [chunk_id])
-        return str(chunk.passage)
-
-    def elements(self, community_id: str) -> list[str]:
-        space = self.require("community_id", "elements")
-        [community] = space.index.get(Community, [community_id])
-        limit = space.index.manifest.settings.community_tokens
-        by_id, written = self._communities
-        return community_elements(community, self._view, limit, written.get, by_id.get)
-
-    def summary(self, community_id: str) -> str:
-        [summary] = self.require("community_id", "summary").index.get(Summary, [community_id])
-        return f"{summary.title}\n{summary.text}"
-
-    @cached_property
-    def _view(self) -> GraphView:
-        index = self.require("community_id", "elements").index
-        return GraphView.of(list(index.all(Entity)), list(index.all(Relationship)), list(index.all(Claim)))
-
-    @cached_property
-    def _communities(self) -> tuple[dict[str, Community], dict[str, Summary]]:
-        index = self.require("community_id", "elements").index
-        return {c.id: c for c in index.all(Community)}, {s.community_id: s for s in index.all(Summary)}
-
-
-def _extraction(source: _Source, program: ExtractGraph | ExtractNames) -> Target:
+def _extraction(settings: Settings) -> Target:
     def example(row: Row) -> dspy.Example:
-        passage = _text(row, "passage") if "passage" in row else source.passage(_text(row, "chunk_id"))
         triples = [tuple(triple) for triple in row["triples"]]
-        for position, triple in enumerate(triples):
-            if len(triple) != 3 or not all(isinstance(part, str) and part.strip() for part in triple):
-                raise EvaluationError(f"triple {position} is {triple!r}; expected subject, predicate and object")
-        if not triples:
-            raise EvaluationError("the list of triples is empty")
-        return _example(row, {"passage": passage}, {"triples": triples})
+        return _example(row, {"passage": _text(row, "passage")}, {"triples": _checked(triples)})
 
-    fields = {"id", "passage", "chunk_id", "triples"}
+    program = extractor(settings)
     named = {metric.name: metric for metric in (TRIPLE_F1, LINK_F1)}
-    return Target("extraction", program, RowKind(fields, example), named, "extractor", calls=program.most_calls)
+    rows = RowKind({"id", "passage", "triples"}, example)
+    return Target("extraction", program, rows, named, "extractor", calls=program.most_calls)
 
 
-def _summary(source: _Source) -> Target:
+def _generation(scorer: BertScorer | None) -> Target:
     def example(row: Row) -> dspy.Example:
-        elements = _texts(row["elements"]) if "elements" in row else source.elements(_text(row, "community_id"))
-        summary = row.get("summary", [])
-        gold: dict[str, Any] = {
-            "summaries": [summary] if isinstance(summary, str) else _texts(summary),
-            "mentions": _texts(row.get("mentions", [])),
-        }
-        if not gold["summaries"] and not gold["mentions"]:
-            raise EvaluationError("there is neither a reference `summary` nor `mentions`")
-        return _example(row, {"elements": elements}, gold)
-
-    fields = {"id", "elements", "community_id", "summary", "mentions"}
-    named = {metric.name: metric for metric in (SUMMARY_ROUGE_L, MENTIONS)}
-    return Target("summary", DescribeCommunity(), RowKind(fields, example), named, "summarizer")
-
-
-def _generation(source: _Source, scorer: BertScorer) -> Target:
-    def example(row: Row) -> dspy.Example:
-        summary = _text(row, "summary") if "summary" in row else source.summary(_text(row, "community_id"))
         questions = _texts(row["questions"] if "questions" in row else [row["question"]])
         if not questions:
             raise EvaluationError("there are no reference questions")
-        return _example(row, {"summary": summary}, {"questions": questions, "question": questions[0]})
+        return _example(row, {"summary": _text(row, "summary")}, {"questions": questions, "question": questions[0]})
 
-    fields = {"id", "summary", "community_id", "questions", "question"}
-    relevance = relevance_metric(scorer)
-    rows = RowKind(fields, example)
-    return Target("question-generation", AskQuestion(), rows, {"relevance": relevance}, "generator", labelled=True)
+    rows = RowKind({"id", "summary", "questions", "question"}, example)
+    relevance = {"relevance": relevance_metric(scorer or BertScorer.packaged())}
+    return Target("question-generation", AskQuestion(), rows, relevance, "generator", labelled=True)
 
 
-def _reading(source: _Source, name: str, signature: type[dspy.Signature], role: str) -> Target:
+def _answering() -> Target:
     def example(row: Row) -> dspy.Example:
-        question = _text(row, "question")
-        gold = _answers(row)  # looked at first: retrieval takes time
-        passages = _texts(row["passages"]) if "passages" in row else source.passages(question)
-        outputs = {"response": gold["answers"][0]} if name == "drafting" else {"answer": gold["answers"][0]}
-        return _example(row, {"question": question, "passages": passages}, {**gold, **outputs})
+        gold = _answers(row)
+        inputs = {"question": _text(row, "question"), "passages": _texts(row["passages"])}
+        return _example(row, inputs, {**gold, "answer": gold["answers"][0]})
 
-    fields = {*QUESTION_FIELDS, "passages"}
-    return Target(
-        name, SingleStep(signature), RowKind(fields, example), METRICS, role, labelled=signature is AnswerQuestion
-    )
-
-
-def _verification() -> Target:
-    def example(row: Row) -> dspy.Example:
-        inputs = {name: _text(row, name) for name in ("question", "response", "rationale")}
-        return _example(row, inputs, {"verdict": "Yes" if _truth(row, "supported") else "No"})
-
-    fields = {"id", "question", "response", "rationale", "supported"}
-    return _deciding("verification", VerifyDraft, fields, example, "verdict", "verifier")
+    rows = RowKind({*QUESTION_FIELDS, "passages"}, example)
+    return Target("answering", SingleStep(AnswerQuestion), rows, METRICS, "answerer", labelled=True)
 
 
 def _judging() -> Target:
     def example(row: Row) -> dspy.Example:
         references = [str(answer) for answer in check_references(row["answers"])]
         inputs = {"question": _text(row, "question"), "reference_answers": references, "answer": _text(row, "answer")}
-        return _example(row, inputs, {"correct": _truth(row, "right")})
+        if not isinstance(row["right"], bool):
+            raise EvaluationError(f"right is {row['right']!r}; expected true or false")
+        return _example(row, inputs, {"correct": row["right"]})
 
-    return _deciding("judging", JudgeAnswer, {*QUESTION_FIELDS, "right"}, example, "correct", "judge")
-
-
-def _matching() -> Target:
-    def example(row: Row) -> dspy.Example:
-        questions = _texts(row["catalogue"])
-        number = row["number"]
-        if type(number) is not int or not (number == NO_MATCH or 1 <= number <= len(questions)):
-            raise EvaluationError(f"number is {number!r}; expected 1 to {len(questions)}, or -1 for no match")
-        listed = [numbered(place, text) for place, text in enumerate(questions, start=1)]
-        return _example(row, {"question": _text(row, "question"), "catalogue": listed}, {"number": number})
-
-    def label(example: dspy.Example) -> str:
-        return "no match" if example.number == NO_MATCH else "match"
-
-    fields = {"id", "question", "catalogue", "number"}
-    return _deciding("matching", FindSameQuestion, fields, example, "number", "answerer", label)
+    rows = RowKind({*QUESTION_FIELDS, "right"}, example, lambda example: str(example.correct))
+    return Target("judging", SingleStep(JudgeAnswer), rows, {"agreement": AGREEMENT}, "judge", labelled=True)
 
 
-def _confirmation() -> Target:
-    def example(row: Row) -> dspy.Example:
-        inputs = {"first_question": _text(row, "asked"), "second_question": _text(row, "stored")}
-        return _example(row, inputs, {"same": _truth(row, "same")})
-
-    return _deciding(
-        "confirmation", ConfirmSameQuestion, {"id", "asked", "stored", "same"}, example, "same", "answerer"
-    )
-
-
-def _deciding(
-    name: str,
-    signature: type[dspy.Signature],
-    fields: set[str],
-    example: Callable[[Row], dspy.Example],
-    decision: str,
-    role: str,
-    label: Callable[[dspy.Example], str] | None = None,
-) -> Target:
-    """A step with one output, the `decision`, which is right or wrong; a row's class is its `label`, or that itself."""
-    rows = RowKind(fields, example, label or (lambda example: str(example[decision])))
-    agreement = label_metric(decision, lambda example: example[decision])
-    return Target(name, SingleStep(signature), rows, {"agreement": agreement}, role, labelled=True)
-
-
-def _program(name: str, space: Workspace, retriever: str | None, arguments: Mapping[str, Any]) -> Target:
-    def example(row: Row) -> dspy.Example:
-        return _example(row, {"question": _text(row, "question")}, _answers(row))
-
-    choice = choose_program(name, retriever, arguments, measured=True)
-    program = space.make_program(choice)
-    return Target(
-        name,
-        program,
-        RowKind(QUESTION_FIELDS, example),
-        METRICS,
-        choice.role,
-        calls=choice.most_calls(program),
-    )
+STEPS: Mapping[str, Callable[[Settings, BertScorer | None], Target]] = {
+    "extraction": lambda settings, _: _extraction(settings),
+    "question-generation": lambda _, scorer: _generation(scorer),
+    "answering": lambda *_: _answering(),
+    "judging": lambda *_: _judging(),
+}
+"""What makes the target of a step, by its name. Other steps are optimized with the program that has them."""
 
 
 def _example(row: Row, inputs: Mapping[str, Any], gold: Mapping[str, Any]) -> dspy.Example:
@@ -317,13 +168,6 @@ def _texts(value: Any) -> list[str]:
     if isinstance(value, str) or not isinstance(value, Sequence) or not all(isinstance(text, str) for text in value):
         raise EvaluationError(f"expected a list of texts, found {value!r}")
     return list(value)
-
-
-def _truth(row: Row, name: str) -> bool:
-    value = row[name]
-    if not isinstance(value, bool):
-        raise EvaluationError(f"{name} is {value!r}; expected true or false")
-    return value
 
 
 def _answers(row: Row) -> dict[str, Any]:
@@ -347,29 +191,20 @@ def triple_f1(gold: Sequence[Triple], predicted: Sequence[Triple]) -> float:
     their predicates, since no two readers choose the same verb. Each triple counts once, with its best partner first.
     No prediction scores 0.0. Raises EvaluationError when `gold` is empty or has a blank part.
     """
-    return _f1([_credits(triple, predicted, by_predicate=True) for triple in _checked(gold)], len(predicted))
+    return _f1(gold, predicted, lambda wanted, other: token_f1([wanted[1]], other[1]))
 
 
 def link_f1(gold: Sequence[Triple], predicted: Sequence[Triple]) -> float:
     """As `triple_f1`, without regard to the predicates."""
-    return _f1([_credits(triple, predicted, by_predicate=False) for triple in _checked(gold)], len(predicted))
+    return _f1(gold, predicted, lambda wanted, other: 1.0)
 
 
-def _credits(triple: Triple, predicted: Sequence[Triple], *, by_predicate: bool) -> list[float]:
-    ends = _ends(triple)
-    credits = []
-    for other in predicted:
-        if _ends(other) != ends:
-            credits.append(0.0)
-        elif by_predicate:
-            credits.append(token_f1([triple[1]], other[1]))
-        else:
-            credits.append(1.0)
-    return credits
-
-
-def _f1(credit: Sequence[Sequence[float]], n_predicted: int) -> float:
-    return 2 * best_pairs(credit) / (len(credit) + n_predicted)
+def _f1(gold: Sequence[Triple], predicted: Sequence[Triple], credit: Callable[[Triple, Triple], float]) -> float:
+    credits = [
+        [credit(wanted, other) if _ends(wanted) == _ends(other) else 0.0 for other in predicted]
+        for wanted in _checked(gold)
+    ]
+    return 2 * best_pairs(credits) / (len(credits) + len(predicted))
 
 
 def best_pairs(credit: Sequence[Sequence[float]]) -> float:
@@ -421,39 +256,6 @@ TRIPLE_F1 = extraction_metric("triple_f1", triple_f1)
 LINK_F1 = extraction_metric("link_f1", link_f1)
 
 
-def _mentions(example: Any, prediction: Any) -> float:
-    names = example.get("mentions")
-    if not names:
-        raise EvaluationError("the example has no `mentions`: names that a good summary has")
-    text = f" {normalise_answer(prediction.title + ' ' + prediction.summary)} "
-    return sum(f" {normalise_answer(name)} " in text for name in names) / len(names)
-
-
-def _explain_mentions(example: Any, prediction: Any, score: float) -> str:
-    text = f" {normalise_answer(prediction.title + ' ' + prediction.summary)} "
-    missing = [name for name in example.mentions if f" {normalise_answer(name)} " not in text]
-    return f"Not mentioned: {', '.join(missing)}." if missing else "All that matters is mentioned."
-
-
-MENTIONS = Metric("mentions", _mentions, _explain_mentions, 0.8)
-"""Share of the example's `mentions` that the title or the summary names."""
-
-SUMMARY_ROUGE_L = Metric(
-    "rouge_l",
-    lambda example, prediction: generation.rouge_l(_reference_summaries(example), prediction.summary),
-    lambda example, prediction, score: f"ROUGE-L {score:.2f} against: {_reference_summaries(example)[0]}",
-    0.4,
-)
-"""ROUGE-L of the summary against the example's reference summaries."""
-
-
-def _reference_summaries(example: Any) -> Sequence[str]:
-    references = example.get("summaries")
-    if not references:
-        raise EvaluationError("the example has no reference `summary`; give one, or `mentions` and --metric mentions")
-    return list(references)
-
-
 def relevance_metric(scorer: BertScorer, threshold: float = 0.7) -> Metric:
     """BERTScore F1 of the generated question with the nearest of the example's `questions` (KRAQ paper 4.2).
 
@@ -465,7 +267,7 @@ def relevance_metric(scorer: BertScorer, threshold: float = 0.7) -> Metric:
         generated = prediction.question
         if not generated.strip():
             return 0.0
-        return float(scorer.score(references, [generated] * len(references)).f1.max())
+        return float(scorer.score(references, [generated] * len(references)).max())
 
     def explain(example: Any, prediction: Any, score: float) -> str:
         return f"{prediction.question!r} scores {score:.2f}; people asked: {' or '.join(example.questions[:3])}"
@@ -473,17 +275,17 @@ def relevance_metric(scorer: BertScorer, threshold: float = 0.7) -> Metric:
     return Metric(f"relevance({scorer.name})", relevance, explain, threshold)
 
 
-def label_metric(field: str, expected: Callable[[Any], Any]) -> Metric:
-    """Agreement: is the predicted `field` what `expected` says of the example?"""
+def _explain_agreement(example: Any, prediction: Any, score: float) -> str:
+    verdict = getattr(prediction, "correct", None)
+    return f"{verdict} is right." if score else f"{verdict} is wrong; people said {example.correct}."
 
-    def score(example: Any, prediction: Any) -> float:
-        return float(getattr(prediction, field, None) == expected(example))
 
-    def explain(example: Any, prediction: Any, score: float) -> str:
-        value = getattr(prediction, field, None)
-        return f"{value} is right." if score else f"{value} is wrong; people said {expected(example)}."
-
-    return Metric("agreement", score, explain)
+AGREEMENT = Metric(
+    "agreement",
+    lambda example, prediction: float(getattr(prediction, "correct", None) == example.correct),
+    _explain_agreement,
+)
+"""Whether the judge's verdict is that of people."""
 
 
 def _triples(prediction: Any) -> list[Triple]:

@@ -7,79 +7,45 @@
 
 Programs: `TraditionalRAG`, `CombinedRetrieveRAG`, `SpeculativeRAG`, `EfficientSpeculativeRAG`, `GraphLocalSearch`,
 `GraphGlobalSearch`, `QARAG`, `K2RAG`, `NaiveGraphRAG`, `QASearch`. The pipeline is `KRAQ`; its steps, and those of the
-programs, stand beside them. Names are imported when they are first used.
+programs, stand beside them.
 """
 
-from typing import TYPE_CHECKING
+from kraq_dspy.ports import GraphSource as GraphSource
+from kraq_dspy.ports import NearestTexts as NearestTexts
+from kraq_dspy.programs.combined import CombinedRetrieveRAG as CombinedRetrieveRAG
+from kraq_dspy.programs.graph.graph_global_search import GraphGlobalSearch as GraphGlobalSearch
+from kraq_dspy.programs.graph.graph_local_search import GraphLocalSearch as GraphLocalSearch
+from kraq_dspy.programs.graph.graph_local_search import KnowledgeGraph as KnowledgeGraph
+from kraq_dspy.programs.graph.graph_local_search import LocalContext as LocalContext
+from kraq_dspy.programs.k2rag import K2RAG as K2RAG
+from kraq_dspy.programs.k2rag import NaiveGraphRAG as NaiveGraphRAG
+from kraq_dspy.programs.k2rag import Shorten as Shorten
+from kraq_dspy.programs.kraq import KRAQ as KRAQ
+from kraq_dspy.programs.kraq.describe import AskQuestion as AskQuestion
+from kraq_dspy.programs.kraq.describe import AskRandomQuestion as AskRandomQuestion
+from kraq_dspy.programs.kraq.describe import ConfirmSame as ConfirmSame
+from kraq_dspy.programs.kraq.describe import DescribeCommunity as DescribeCommunity
+from kraq_dspy.programs.kraq.describe import DescribeEntity as DescribeEntity
+from kraq_dspy.programs.kraq.extract_graph import ExtractGraph as ExtractGraph
+from kraq_dspy.programs.kraq.extract_graph import ExtractNames as ExtractNames
+from kraq_dspy.programs.qa_rag import QARAG as QARAG
+from kraq_dspy.programs.qa_rag import QAPairSource as QAPairSource
+from kraq_dspy.programs.qa_rag import WritePairs as WritePairs
+from kraq_dspy.programs.qa_search.critics import RateSyntheticPair as RateSyntheticPair
+from kraq_dspy.programs.qa_search.critics import RereadSyntheticPair as RereadSyntheticPair
+from kraq_dspy.programs.qa_search.critics import WriteSyntheticPair as WriteSyntheticPair
+from kraq_dspy.programs.qa_search.program import PreparedAnswers as PreparedAnswers
+from kraq_dspy.programs.qa_search.program import QASearch as QASearch
+from kraq_dspy.programs.retrievers.raptor import SummarizeCluster as SummarizeCluster
+from kraq_dspy.programs.speculative.efficient_speculative_rag import EfficientSpeculativeRAG as EfficientSpeculativeRAG
+from kraq_dspy.programs.speculative.scoring import KraqScore as KraqScore
+from kraq_dspy.programs.speculative.scoring import Scorer as Scorer
+from kraq_dspy.programs.speculative.scoring import VoteScore as VoteScore
+from kraq_dspy.programs.speculative.speculative_rag import SpeculativeRAG as SpeculativeRAG
+from kraq_dspy.programs.traditional import TraditionalRAG as TraditionalRAG
 
-from kraq_dspy._internal.lazy import lazy_names
+__all__ = sorted(name for name, value in globals().items() if isinstance(value, type))
 
-if TYPE_CHECKING:  # for type checkers and editors; the names that are there are those of `lazy_names` below
-    from kraq_dspy.ports import GraphSource as GraphSource
-    from kraq_dspy.ports import NearestTexts as NearestTexts
-    from kraq_dspy.programs.combined import CombinedRetrieveRAG as CombinedRetrieveRAG
-    from kraq_dspy.programs.graph.graph_global_search import GraphGlobalSearch as GraphGlobalSearch
-    from kraq_dspy.programs.graph.graph_local_search import GraphLocalSearch as GraphLocalSearch
-    from kraq_dspy.programs.graph.graph_local_search import KnowledgeGraph as KnowledgeGraph
-    from kraq_dspy.programs.graph.graph_local_search import LocalContext as LocalContext
-    from kraq_dspy.programs.k2rag import K2RAG as K2RAG
-    from kraq_dspy.programs.k2rag import NaiveGraphRAG as NaiveGraphRAG
-    from kraq_dspy.programs.k2rag import Shorten as Shorten
-    from kraq_dspy.programs.kraq import KRAQ as KRAQ
-    from kraq_dspy.programs.kraq.describe import AskQuestion as AskQuestion
-    from kraq_dspy.programs.kraq.describe import AskRandomQuestion as AskRandomQuestion
-    from kraq_dspy.programs.kraq.describe import ConfirmSame as ConfirmSame
-    from kraq_dspy.programs.kraq.describe import DescribeCommunity as DescribeCommunity
-    from kraq_dspy.programs.kraq.describe import DescribeEntity as DescribeEntity
-    from kraq_dspy.programs.kraq.extract_graph import ExtractGraph as ExtractGraph
-    from kraq_dspy.programs.kraq.extract_graph import ExtractNames as ExtractNames
-    from kraq_dspy.programs.qa_rag import QARAG as QARAG
-    from kraq_dspy.programs.qa_rag import QAPairSource as QAPairSource
-    from kraq_dspy.programs.qa_rag import WritePairs as WritePairs
-    from kraq_dspy.programs.qa_search.critics import RateSyntheticPair as RateSyntheticPair
-    from kraq_dspy.programs.qa_search.critics import RereadSyntheticPair as RereadSyntheticPair
-    from kraq_dspy.programs.qa_search.critics import WriteSyntheticPair as WriteSyntheticPair
-    from kraq_dspy.programs.qa_search.program import PreparedAnswers as PreparedAnswers
-    from kraq_dspy.programs.qa_search.program import QASearch as QASearch
-    from kraq_dspy.programs.retrievers.raptor import SummarizeCluster as SummarizeCluster
-    from kraq_dspy.programs.retrievers.rewritten import Clarify as Clarify
-    from kraq_dspy.programs.retrievers.rewritten import Vary as Vary
-    from kraq_dspy.programs.speculative.efficient_speculative_rag import (
-        EfficientSpeculativeRAG as EfficientSpeculativeRAG,
-    )
-    from kraq_dspy.programs.speculative.scoring import DrafterScore as DrafterScore
-    from kraq_dspy.programs.speculative.scoring import KraqScore as KraqScore
-    from kraq_dspy.programs.speculative.scoring import Scorer as Scorer
-    from kraq_dspy.programs.speculative.scoring import VoteScore as VoteScore
-    from kraq_dspy.programs.speculative.scoring import WangScore as WangScore
-    from kraq_dspy.programs.speculative.speculative_rag import SpeculativeRAG as SpeculativeRAG
-    from kraq_dspy.programs.traditional import TraditionalRAG as TraditionalRAG
 
-__getattr__, __dir__, __all__ = lazy_names(
-    __name__,
-    {
-        "kraq_dspy.ports": ("GraphSource", "NearestTexts"),
-        "kraq_dspy.programs.combined": ("CombinedRetrieveRAG",),
-        "kraq_dspy.programs.graph.graph_global_search": ("GraphGlobalSearch",),
-        "kraq_dspy.programs.graph.graph_local_search": ("GraphLocalSearch", "KnowledgeGraph", "LocalContext"),
-        "kraq_dspy.programs.k2rag": ("K2RAG", "NaiveGraphRAG", "Shorten"),
-        "kraq_dspy.programs.kraq": ("KRAQ",),
-        "kraq_dspy.programs.kraq.describe": (
-            "AskQuestion",
-            "AskRandomQuestion",
-            "ConfirmSame",
-            "DescribeCommunity",
-            "DescribeEntity",
-        ),
-        "kraq_dspy.programs.kraq.extract_graph": ("ExtractGraph", "ExtractNames"),
-        "kraq_dspy.programs.qa_rag": ("QAPairSource", "QARAG", "WritePairs"),
-        "kraq_dspy.programs.qa_search.critics": ("RateSyntheticPair", "RereadSyntheticPair", "WriteSyntheticPair"),
-        "kraq_dspy.programs.qa_search.program": ("PreparedAnswers", "QASearch"),
-        "kraq_dspy.programs.retrievers.raptor": ("SummarizeCluster",),
-        "kraq_dspy.programs.retrievers.rewritten": ("Clarify", "Vary"),
-        "kraq_dspy.programs.speculative.efficient_speculative_rag": ("EfficientSpeculativeRAG",),
-        "kraq_dspy.programs.speculative.scoring": ("DrafterScore", "KraqScore", "Scorer", "VoteScore", "WangScore"),
-        "kraq_dspy.programs.speculative.speculative_rag": ("SpeculativeRAG",),
-        "kraq_dspy.programs.traditional": ("TraditionalRAG",),
-    },
-)
+def __dir__() -> list[str]:
+    return __all__

@@ -1,43 +1,36 @@
 """Answers from evidence for the question and for the stored questions nearest to it (KRAQ paper, 3.1)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Literal
 
 import dspy
 
 from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.clock import Clock
 from kraq_dspy._internal.options import require_counts
-from kraq_dspy.ports import QuestionFinder, Retriever, RetrieverLike, VectorSearch
-from kraq_dspy.programs.retrievers.combined import Alpha, CombinedRetriever
+from kraq_dspy.ports import QuestionFinder, Retriever, RetrieverLike
+from kraq_dspy.programs.retrievers.combined import CombinedRetriever, SharingOptions
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest
 from kraq_dspy.programs.shared.spec import ProgramSpec, Space, option
 from kraq_dspy.programs.shared.state import SavableModule
-from kraq_dspy.programs.shared.steps import EXPLAIN, SignatureLike, check_steps, make_reader, prediction
+from kraq_dspy.programs.shared.steps import EXPLAIN, SignatureLike, make_reader, prediction
 from kraq_dspy.records import Question
 
 
 @dataclass(frozen=True)
-class CombinedOptions:
+class CombinedOptions(SharingOptions):
     """How many passages are retrieved, and how they are shared between the question and its nearest stored ones."""
 
     k: int = option(15, "Passages in all (the papers' M).", least=1, counts="passages")
-    n: int = option(2, "Auxiliary questions.", least=1, counts="questions")
-    alpha: float | Literal["auto"] = option(
-        0.5, "Share of the passages found by your question; auto: by its cosines with passages.", least=0, most=1
-    )
-    strict: bool = option(False, "Retrieve the paper's count, which loses what its two floors cut off.")
     explain: bool = option(False, EXPLAIN)
-    questions: Literal["kraq", "random"] = option("kraq", "Auxiliary questions: kraq, or random (a baseline).")
 
 
 class CombinedRetrieveRAG(SavableModule):
     """Algorithm 1: of `k` passages, the share `alpha` for the question, the rest for its `n` nearest stored questions.
 
     `strict=True` retrieves the paper's count, which loses what its two floors cut off; see `CombinedRetriever`.
-    `alpha=1` is TraditionalRAG, `alpha="auto"` chooses by a question's cosines with `passages`. `retrieve` may be any
-    function of a question that returns texts (`as_retriever`), and `questions` a list of them.
+    `alpha=1` is TraditionalRAG. `retrieve` may be any function of a question that returns texts (`as_retriever`), and
+    `questions` a list of them.
 
     The prediction has `answer`, `hits` (each with the query that found it, and why), `auxiliary_questions` (those that
     were asked, with their similarity to the question) and `timings`: seconds for "retrieve", "answer" and "wall"; with
@@ -51,38 +44,31 @@ class CombinedRetrieveRAG(SavableModule):
     ['Where is London?', 'Who lived in London?']
     """
 
-    asks: Mapping[str, str] = {"answer": "question, passages -> answer"}
-
     def __init__(
         self,
         retrieve: RetrieverLike,
         questions: QuestionFinder | Sequence[str],
         k: int = CombinedOptions.k,
         n: int = CombinedOptions.n,
-        alpha: Alpha = CombinedOptions.alpha,
+        alpha: float = CombinedOptions.alpha,
         strict: bool = False,
         explain: bool = False,
         signature: SignatureLike = None,
-        passages: VectorSearch | None = None,
     ) -> None:
         super().__init__()
         require_counts("passages", k=k)
-        self.retrieve = CombinedRetriever(retrieve, questions, n=n, alpha=alpha, strict=strict, passages=passages)
+        self.retrieve = CombinedRetriever(retrieve, questions, n=n, alpha=alpha, strict=strict)
         self.k = k
         self.answer = make_reader(explain, signature)
 
     async def aforward(self, question: str) -> dspy.Prediction:
-        check_steps(self)
         clock = Clock()
         await clock.begin("retrieve", "retrieving")
         combined = await call(self.retrieve.search, RetrievalRequest(question, self.k))
         await clock.begin("answer", "answering")
         reply = await call(self.answer, question=question, passages=[hit.chunk.passage for hit in combined.hits])
         return prediction(
-            dict(reply.items()),
-            hits=combined.hits,
-            auxiliary_questions=combined.auxiliary_questions,
-            timings=clock.timings(),
+            reply, hits=combined.hits, auxiliary_questions=combined.auxiliary_questions, timings=clock.timings()
         )
 
     forward = blocking(aforward)
@@ -92,9 +78,7 @@ def make_combined(space: Space, retrieve: Retriever, options: CombinedOptions) -
     sizes = {name: value for name, value in asdict(options).items() if name != "questions"}
     if not space.index.count(Question):
         sizes["alpha"] = 1.0  # retrieval alone: no names were found to ask about
-    return CombinedRetrieveRAG(
-        retrieve, space.questions(options.questions), passages=space.index.chunk_vectors, **sizes
-    )
+    return CombinedRetrieveRAG(retrieve, space.questions(options.questions), **sizes)
 
 
 COMBINED = ProgramSpec(

@@ -1,9 +1,8 @@
 """Puts questions and passages into question-answer form before the answer (Roy et al., 2024)."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import Any, ClassVar, Literal, Protocol
 
 import dspy
@@ -17,28 +16,13 @@ from kraq_dspy.ports import Retriever, RetrieverLike
 from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.shared.spec import ProgramSpec, Space, option
 from kraq_dspy.programs.shared.state import SavableModule
-from kraq_dspy.programs.shared.steps import (
-    SignatureLike,
-    check_steps,
-    extra_outputs,
-    lists_of,
-    make_reader,
-    prediction,
-    signature_for,
-)
-from kraq_dspy.records import Hit, QAPair
+from kraq_dspy.programs.shared.steps import SignatureLike, make_reader, prediction, signature_for
+from kraq_dspy.records import QAPair
 from kraq_dspy.signatures import AnswerFromPairs, CheckResponse, DecomposeQuestion, WriteQAPairs
 
 logger = logging.getLogger(__name__)
 VARIANTS = ("v", "type1", "type2")
 UNKNOWN = "I do not know"
-PLUG_INS = {
-    "decompose": "question -> sub_questions",
-    "write_pairs": "passage -> pairs",
-    "answer": "question, sub_questions, pairs -> answer",
-    "check": "question, context, response -> valid",
-}
-"""What the variants with plug-ins fill and read of their steps."""
 
 
 class QAPairSource(Protocol):
@@ -51,7 +35,6 @@ class QAPairSource(Protocol):
 class WritePairs(SavableModule):
     """The pairs of one passage, in reading order. Pairs without a question or an answer, and repeats, are dropped."""
 
-    asks: Mapping[str, str] = {"write": "passage -> pairs"}
     outputs: ClassVar[dict[str, Any]] = {"pairs": tuple[QAPair, ...]}
 
     def __init__(self) -> None:
@@ -59,14 +42,13 @@ class WritePairs(SavableModule):
         self.write = FittingPredict(WriteQAPairs, shorten="passage")
 
     async def aforward(self, passage: str) -> dspy.Prediction:
-        check_steps(self)
         by_question: dict[str, QAPair] = {}
         reply = await call(self.write, passage=passage)
         for pair in reply.pairs or ():
             question, answer = pair.question.strip(), pair.answer.strip()
             if question and answer:
                 by_question.setdefault(question, QAPair(question, answer))
-        return prediction(extra_outputs(reply, "pairs"), pairs=tuple(by_question.values()))
+        return dspy.Prediction(pairs=tuple(by_question.values()))
 
     forward = blocking(aforward)
 
@@ -77,10 +59,6 @@ class QARAGOptions:
     variant: Literal["v", "type1", "type2"] = option(
         "type2", "v (no plug-ins), type1 (both), type2 (and the answer is judged)."
     )
-
-    @property
-    def has_plug_ins(self) -> bool:
-        return self.variant != "v"
 
 
 class QARAG(SavableModule):
@@ -120,10 +98,8 @@ class QARAG(SavableModule):
         self.k = k
         self.variant = variant
         if variant == "v":
-            self.asks = {"answer": "question, passages -> answer"}
             self.answer = make_reader(signature=signature)
             return
-        self.asks = PLUG_INS
         self.decompose = Step(DecomposeQuestion)
         self.write_pairs = WritePairs()
         self.answer = FittingPredict(signature_for(AnswerFromPairs, signature), shorten="pairs")
@@ -131,7 +107,6 @@ class QARAG(SavableModule):
             self.check = FittingPredict(CheckResponse, shorten="context")
 
     async def aforward(self, question: str) -> dspy.Prediction:
-        check_steps(self)
         clock = Clock()
         await clock.begin("retrieve", "retrieving")
         hits = await call(self.retrieve, question, self.k)
@@ -140,20 +115,17 @@ class QARAG(SavableModule):
             await clock.begin("answer", "answering")
             reply = await call(self.answer, question=question, passages=passages)
             nothing: dict[str, Any] = {"sub_questions": [], "pairs": [], "n_looked_up": 0, "n_made": 0, "n_failed": 0}
-            return prediction(
-                extra_outputs(reply, "answer"), answer=reply.answer, hits=hits, response=reply.answer, valid=None,
-                timings=clock.timings(), **nothing,
-            )  # fmt: skip
+            return prediction(reply, hits=hits, response=reply.answer, valid=None, timings=clock.timings(), **nothing)
         await clock.begin("plug_ins", "pairing questions and answers")
-        pairs_of = dict(await call(self._ready, hits))
+        pairs_of: dict[str, tuple[QAPair, ...]] = {}
+        if self.stored is not None:
+            pairs_of = dict(await call(self.stored.pairs_of, [hit.chunk.id for hit in hits]))
         missing = [hit for hit in hits if hit.chunk.id not in pairs_of]
         parts, *made = await at_once(
             lambda passage: self._plug_in(question, passage), [None, *(hit.chunk.passage for hit in missing)]
         )
         n_looked_up, n_made = len(pairs_of), sum(each is not None for each in made)
-        pairs_of |= {
-            hit.chunk.id: each.pairs if each is not None else () for hit, each in zip(missing, made, strict=True)
-        }
+        pairs_of |= {hit.chunk.id: each.pairs if each else () for hit, each in zip(missing, made, strict=True)}
         sub_questions = [] if parts is None else [part.strip() for part in parts.sub_questions or () if part.strip()]
         sub_questions = list(dict.fromkeys(sub_questions)) or [question]
         context: list[str] = []
@@ -161,17 +133,13 @@ class QARAG(SavableModule):
             context += [f"{pair.question}\n{pair.answer}" for pair in pairs_of[hit.chunk.id]] or [hit.chunk.passage]
         await clock.begin("answer", "answering")
         reply = await call(self.answer, question=question, sub_questions=sub_questions, pairs=context)
-        extras = lists_of(extra_outputs(each, "pairs") for each in made if each is not None)
-        extras.update({} if parts is None else extra_outputs(parts, "sub_questions"))
         valid = None
         if self.variant == "type2":
             await clock.begin("check", "checking")
             verdict = await call(self.check, question=question, context=context, response=reply.answer)
             valid = verdict.valid == "yes"
-            extras.update(extra_outputs(verdict, "valid"))
         return prediction(
-            extras,
-            extra_outputs(reply, "answer"),
+            reply,
             answer=UNKNOWN if valid is False else reply.answer,
             hits=hits,
             sub_questions=sub_questions,
@@ -185,9 +153,6 @@ class QARAG(SavableModule):
         )
 
     forward = blocking(aforward)
-
-    def _ready(self, hits: Sequence[Hit]) -> dict[str, tuple[QAPair, ...]]:
-        return {} if self.stored is None else self.stored.pairs_of([hit.chunk.id for hit in hits])
 
     async def _plug_in(self, question: str, passage: str | None) -> dspy.Prediction | None:
         """The passage's pairs, or, for None, the question's parts; None where the call failed."""
@@ -211,7 +176,7 @@ QA_RAG = ProgramSpec(
     "QARAG",
     QARAGOptions,
     prepared=("qa-pairs",),
-    needs_prepared=attrgetter("has_plug_ins"),
+    needs_prepared=lambda options: options.variant != "v",
     keys=("sub_questions", "pairs", "n_looked_up", "n_made", "n_failed", "response", "valid"),
     source="QA-RAG paper, listings 6 to 9",
 )

@@ -1,6 +1,5 @@
 """Retrieves once and answers once: the baseline that the other programs must beat (KRAQ paper, section 3)."""
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
 import dspy
@@ -12,7 +11,7 @@ from kraq_dspy.ports import Retriever, RetrieverLike
 from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.shared.spec import ProgramSpec, Space, option
 from kraq_dspy.programs.shared.state import SavableModule
-from kraq_dspy.programs.shared.steps import EXPLAIN, SignatureLike, check_steps, make_reader, prediction
+from kraq_dspy.programs.shared.steps import EXPLAIN, SignatureLike, make_reader, prediction
 
 
 @dataclass(frozen=True)
@@ -35,8 +34,6 @@ class TraditionalRAG(SavableModule):
     'London. Ada lived in London.'
     """
 
-    asks: Mapping[str, str] = {"answer": "question, passages -> answer"}
-
     def __init__(
         self,
         retrieve: RetrieverLike,
@@ -51,13 +48,12 @@ class TraditionalRAG(SavableModule):
         self.answer = make_reader(explain, signature)
 
     async def aforward(self, question: str) -> dspy.Prediction:
-        check_steps(self)
         clock = Clock()
         await clock.begin("retrieve", "retrieving")
         hits = await call(self.retrieve, question, self.k)
         await clock.begin("answer", "answering")
         reply = await call(self.answer, question=question, passages=[hit.chunk.passage for hit in hits])
-        return prediction(dict(reply.items()), hits=hits, timings=clock.timings())
+        return prediction(reply, hits=hits, timings=clock.timings())
 
     forward = blocking(aforward)
 

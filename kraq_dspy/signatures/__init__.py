@@ -4,7 +4,6 @@ from kraq_dspy.signatures.answering import AnswerAndExplain as AnswerAndExplain
 from kraq_dspy.signatures.answering import AnswerQuestion as AnswerQuestion
 from kraq_dspy.signatures.answering import RewriteQuestion as RewriteQuestion
 from kraq_dspy.signatures.answering import SummarizePassages as SummarizePassages
-from kraq_dspy.signatures.answering import VaryQuestion as VaryQuestion
 from kraq_dspy.signatures.graph import AnswerFromGraph as AnswerFromGraph
 from kraq_dspy.signatures.graph import AnswerFromPoints as AnswerFromPoints
 from kraq_dspy.signatures.graph import RatePoints as RatePoints
@@ -21,6 +20,7 @@ from kraq_dspy.signatures.k2rag import TellFromGraph as TellFromGraph
 from kraq_dspy.signatures.learning import SummarizeEvidence as SummarizeEvidence
 from kraq_dspy.signatures.pipeline import AskAboutPassages as AskAboutPassages
 from kraq_dspy.signatures.pipeline import ConfirmSameEntity as ConfirmSameEntity
+from kraq_dspy.signatures.pipeline import DescribeDomain as DescribeDomain
 from kraq_dspy.signatures.pipeline import ExtractElements as ExtractElements
 from kraq_dspy.signatures.pipeline import FindMissedElements as FindMissedElements
 from kraq_dspy.signatures.pipeline import GenerateQuestion as GenerateQuestion

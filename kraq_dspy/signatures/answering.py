@@ -14,18 +14,6 @@ class RewriteQuestion(dspy.Signature):
     rewritten: str = dspy.OutputField()
 
 
-# Makes several searches of one question (RAG-Fusion: Rackauckas, 2024).
-class VaryQuestion(dspy.Signature):
-    """Write searches that together find what the question needs: other words for it, its parts, what it presupposes.
-
-    Each search stands alone, names what it is about, and differs from the question and from the others.
-    """
-
-    question: str = dspy.InputField()
-    count: int = dspy.InputField()
-    searches: list[str] = dspy.OutputField(desc="as many as `count`")
-
-
 # Says what a cluster of passages, or of their summaries, says (RAPTOR: Sarthi et al., 2024).
 class SummarizePassages(dspy.Signature):
     """Summarise the passages together, from them alone, with as many of their names, numbers and dates as fit.

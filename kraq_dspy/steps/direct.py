@@ -6,12 +6,10 @@ async for done in DirectSteps().map("extract", "extractor", ExtractGraph(), item
 """
 
 import asyncio
-import heapq
-import itertools
-from collections import defaultdict
+from collections import deque
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from graphlib import TopologicalSorter
 from typing import Any, Generic, Protocol, TypeVar
 
 import dspy
@@ -45,7 +43,7 @@ class OrderedItems(Iterator[Item]):
 
     `after` names, for each id, the ids that go before it; `make(id)` makes an item when its turn comes. An iterator
     that has no item now may have one later, so the stage's map calls `ended(item)` for each item that is done or has
-    failed, and then asks for the next again. Of the items that may go, the first in `after` goes first.
+    failed, and then asks for the next again.
 
     >>> items = OrderedItems({"whole": ["part"], "part": []}, lambda id: Item(id, {}))
     >>> first = next(items)
@@ -58,25 +56,18 @@ class OrderedItems(Iterator[Item]):
 
     def __init__(self, after: Mapping[str, Collection[str]], make: Callable[[str], Item]) -> None:
         self._make = make
-        self._order = list(after)
-        self._place = place = {id: number for number, id in enumerate(self._order)}
-        self._left = {id: len(place.keys() & before) for id, before in after.items()}
-        self._next: defaultdict[str, list[str]] = defaultdict(list)
-        for id, before in after.items():
-            for one in place.keys() & before:
-                self._next[one].append(id)
-        self._ready = [place[id] for id, left in self._left.items() if not left]  # a heap, since it is sorted
+        self._order = TopologicalSorter({id: [one for one in before if one in after] for id, before in after.items()})
+        self._order.prepare()
+        self._ready: deque[str] = deque()
 
     def __next__(self) -> Item:
+        self._ready.extend(self._order.get_ready())
         if not self._ready:
             raise StopIteration
-        return self._make(self._order[heapq.heappop(self._ready)])
+        return self._make(self._ready.popleft())
 
     def ended(self, item: Item) -> None:
-        for id in self._next.pop(item.id, ()):
-            self._left[id] -= 1
-            if not self._left[id]:
-                heapq.heappush(self._ready, self._place[id])
+        self._order.done(item.id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,67 +188,6 @@ async def bounded_map(
         for task in left:
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
-
-
-class OneByOne:
-    """Lets tasks go on one by one, in the order in which they came, with whatever else the loop has to do in between.
-
-    Replies come in waves, and what is made of one takes some milliseconds: without turns the next request would wait
-    for all of the wave, and the server with it. A task that is to go on says `await one_by_one.wait()`.
-    """
-
-    def __init__(self) -> None:
-        self._lock = asyncio.Lock()
-
-    async def wait(self) -> None:
-        async with self._lock:
-            await asyncio.sleep(0)
-
-
-class CallSlots:
-    """Bounds the calls in flight, over all stages that run at the same time.
-
-    A call holds a slot from the request to the reply. What comes before and after, and the wait before a server is
-    asked again, needs none, so that a server always has as many calls to answer as it may have; what comes after is
-    done `one_by_one`.
-    """
-
-    def __init__(self, count: int) -> None:
-        self.one_by_one = OneByOne()
-        self._free = count
-        self._arrivals = itertools.count()
-        self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
-
-    @asynccontextmanager
-    async def slot(self, rank: int = 0) -> AsyncIterator[None]:
-        """A slot, once one is free; of those who wait the lowest `rank` goes first, then who came first."""
-        await self._enter(rank)
-        try:
-            yield
-        finally:
-            self._leave()
-        await self.one_by_one.wait()
-
-    async def _enter(self, rank: int) -> None:
-        if self._free:
-            self._free -= 1
-            return
-        turn = asyncio.get_running_loop().create_future()
-        heapq.heappush(self._waiting, (rank, next(self._arrivals), turn))
-        try:
-            await turn
-        except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():  # the slot came together with the end
-                self._leave()
-            raise
-
-    def _leave(self) -> None:
-        while self._waiting:
-            *_, turn = heapq.heappop(self._waiting)
-            if not turn.done():
-                turn.set_result(None)
-                return
-        self._free += 1
 
 
 class ItemStream(Generic[T]):

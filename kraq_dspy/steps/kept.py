@@ -9,11 +9,11 @@ Where outcomes stay is a `Keeper`'s affair: the results of an index (`StageResul
 What runs in threads (the tables of `eval/`) shares `StageFailures` and `concurrency.as_done`.
 """
 
+import asyncio
 import json
 import logging
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from functools import partial
-from typing import Any, Protocol, TypeVar
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any, Protocol
 
 import dspy
 
@@ -21,14 +21,14 @@ from kraq_dspy._internal.options import type_adapter
 from kraq_dspy._internal.step import without_advice
 from kraq_dspy.asset.store.results import ResultStore
 from kraq_dspy.errors import KraqError, ModelError
-from kraq_dspy.models.lms.adapter import ADAPTER, possible_forms
+from kraq_dspy.models.lms.adapter import ADAPTER
 from kraq_dspy.models.lms.envelope import flaws_heard, with_flaws
 from kraq_dspy.models.lms.kraq_lm import KraqLM
-from kraq_dspy.models.lms.meter import Answer, Journal, Place, TappedJournal, begin_span, working_on
+from kraq_dspy.models.lms.meter import Answer, Journal, Place, TappedJournal, working_on
 from kraq_dspy.models.lms.roles import LanguageModels, lm_in_program
 from kraq_dspy.ports import Progress
 from kraq_dspy.records import content_id
-from kraq_dspy.steps.direct import CallSlots, Done, Item, Items, OneByOne, bounded_map, model_of, when_ended
+from kraq_dspy.steps.direct import Done, Item, Items, bounded_map, model_of, when_ended
 
 logger = logging.getLogger(__name__)
 
@@ -36,16 +36,14 @@ GIVE_UP_AFTER = 25  # documents, or items of none, that failed without one succe
 OF_ONE_DOCUMENT = 200  # failures of any items without one success: a long document may be all that there is
 LONGEST_REASON = 600  # characters; what other libraries raise may quote a whole reply
 
-Outcome = TypeVar("Outcome")
 
-
-class Keeper(Protocol[Outcome]):
+class Keeper(Protocol):
     """Where the outcomes of a stage stay."""
 
-    def find(self, item: Item) -> Outcome | None:
+    def find(self, item: Item) -> Done | None:
         """What an earlier run kept for the item; None where it is still to be done."""
 
-    async def keep(self, item: Item, outcome: Outcome) -> None:
+    async def keep(self, item: Item, outcome: Done) -> None:
         """On disk when this returns."""
 
     def fail(self, item_id: str, reason: str) -> None:
@@ -98,46 +96,6 @@ class StageFailures:
         )
 
 
-async def map_kept(
-    work: Callable[[Item], Awaitable[Outcome]],
-    items: Items,
-    keeper: Keeper[Outcome],
-    failures: StageFailures,
-    *,
-    concurrency: int,
-    ended: Callable[[Item], None] = lambda item: None,
-    one_by_one: OneByOne | None = None,
-) -> AsyncIterator[Outcome | None]:
-    """The outcome of every item, in any order; None for one that failed.
-
-    An outcome that the keeper has is used again; another is made by `await work(item)`, and kept before it is handed
-    on. At most `concurrency` items are under way, and they begin `one_by_one`; `ended(item)` is called once an outcome
-    was taken. Raises ModelError where nothing but failures happens, and what KraqError `work` or `keeper` raises.
-    """
-    one_by_one = one_by_one or OneByOne()
-
-    async def outcome_of(item: Item) -> Outcome | None:
-        await one_by_one.wait()
-        outcome = keeper.find(item)
-        if outcome is None:
-            try:
-                outcome = await work(item)
-            except KraqError:
-                raise
-            except Exception as error:  # noqa: BLE001 (what breaks an item costs it alone; the reason is kept)
-                reason = reason_of(error)
-                keeper.fail(item.id, reason)
-                failures.add(item.name or item.id, reason, item.document)
-                return None
-            await keeper.keep(item, outcome)
-        failures.succeed()
-        return outcome
-
-    async for outcome in bounded_map(outcome_of, items, concurrency, ended=ended):
-        yield outcome
-    failures.check_end()
-
-
 def reason_of(error: Exception) -> str:
     """The error's class and message as the reason of a failure; of a long message, its beginning and its end."""
     reason = f"{type(error).__name__}: {without_advice(error)}".strip()
@@ -153,7 +111,7 @@ class ProgramRunner:
         self.models = models
         self.progress = progress
         self.concurrency = concurrency or models.settings.run.concurrency
-        self._slots = CallSlots(self.concurrency)
+        self._slots = asyncio.Semaphore(self.concurrency)
 
     async def ask(
         self,
@@ -161,43 +119,45 @@ class ProgramRunner:
         lm: dspy.BaseLM | None,
         program: dspy.Module,
         items: Items,
-        keeper: Keeper[Done],
+        keeper: Keeper,
         *,
         journal: Journal | None = None,
         plural: str = "",
     ) -> AsyncIterator[Done]:
-        """`map_kept` with a program. Its steps without a model of their own ask `lm`; where that is None, the model of
-        `dspy.context` or of their role (`models.lms.roles.fill_in`).
+        """What the program makes of every item, in any order; an item that failed is left out.
 
-        `journal` keeps the single answers of unfinished items; `plural` says in messages what the items are.
+        An outcome that the keeper has is used again; another is kept before it is handed on. The program's steps
+        without a model of their own ask `lm`; where that is None, the model of `dspy.context` or of their role
+        (`models.lms.roles.fill_in`). `journal` keeps the single answers of unfinished items; `plural` says in messages
+        what the items are. Raises ModelError where nothing but failures happens, and what KraqError comes.
         """
         model = model_of(program, lm)
-        rank = isinstance(items, AsyncIterable)  # a stage that feeds another goes before it, or both would end late
         tapped = TappedJournal(self.tell, journal)
-        failures = (
-            StageFailures(stage, plural)
-            if plural
-            else StageFailures(stage, f"items of the stage {stage!r}", model=model)
-        )
-        span = begin_span(f"stage {stage}", kraq__stage=stage, gen_ai__request__model=model)
+        failures = StageFailures(stage, plural or f"items of the stage {stage!r}", model="" if plural else model)
 
-        async def work(item: Item) -> Done:
-            place = partial(self._slots.slot, rank)
-            with span.inside():
-                return Done(item.id, await run_program(program, lm, stage, item.id, item.inputs, tapped, place), model)
+        async def outcome_of(item: Item) -> Done | None:
+            done = keeper.find(item)
+            if done is None:
+                try:
+                    made = await run_program(program, lm, stage, item.id, item.inputs, tapped, lambda: self._slots)
+                except KraqError:
+                    raise
+                except Exception as error:  # noqa: BLE001 (what breaks an item costs it alone; the reason is kept)
+                    reason = reason_of(error)
+                    keeper.fail(item.id, reason)
+                    failures.add(item.name or item.id, reason, item.document)
+                    return None
+                done = Done(item.id, made, model)
+                await keeper.keep(item, done)
+            failures.succeed()
+            return done
 
         at_once, ended = self._items_at_once(program, lm), when_ended(items)
-        try:
-            async for done in map_kept(
-                work, items, keeper, failures, concurrency=at_once, ended=ended, one_by_one=self._slots.one_by_one
-            ):
-                self.progress.advance(stage)
-                if done is not None:
-                    yield done
-        except BaseException as error:
-            span.end(error)
-            raise
-        span.end()
+        async for done in bounded_map(outcome_of, items, at_once, ended=ended):
+            self.progress.advance(stage)
+            if done is not None:
+                yield done
+        failures.check_end()
 
     def tell(self, answer: Answer) -> None:
         """Progress learns what an answer took."""
@@ -263,30 +223,22 @@ class StoredSteps(ProgramRunner):
         if total is not None:
             self.progress.start(stage, total)
         lm = self.models[role]
-        keeper = StageResults(self.results, stage, program, model_of(program, lm), lm)
+        keeper = StageResults(self.results, stage, program, model_of(program, lm))
         async for done in self.ask(stage, lm, program, items, keeper, journal=self.results):
             yield done
 
     def is_settled(self, name: str, *stages: Stage, settings: str = "") -> bool:
         """Whether `settle` was told that all results of the stages are as they would be made now."""
-        settled, now = json.loads(self.results.settled(name) or "{}"), self._made_by(stages, settings)
-        return (
-            bool(settled)
-            and settled["made_by"] == now["made_by"]
-            and all(set(of) <= set(may) for of, may in zip(settled["forms"], now["forms"], strict=True))
-        )
+        return self.results.settled(name) == self._made_by(stages, settings)
 
     def settle(self, name: str, *stages: Stage, settings: str = "") -> None:
         """Note that all results of the stages are there, or will be asked for whatever this says."""
-        self.results.settle(name, json.dumps(self._made_by(stages, settings)))
+        self.results.settle(name, self._made_by(stages, settings))
 
-    def _made_by(self, stages: Sequence[Stage], settings: str) -> dict[str, list[Any]]:
-        """What results depend on beside their inputs, and the forms in which the models may be asked."""
-        keepers = []
-        for stage, role, program in stages:
-            lm = self.models[role]
-            keepers.append(StageResults(self.results, stage, program, model_of(program, lm), lm).made_by())
-        return {"made_by": [settings, *(key for key, _ in keepers)], "forms": [forms for _, forms in keepers]}
+    def _made_by(self, stages: Sequence[Stage], settings: str) -> str:
+        """What results depend on beside their inputs."""
+        keys = [made_by(stage, program, model_of(program, self.models[role])) for stage, role, program in stages]
+        return json.dumps([settings, *keys])
 
     def model(self, role: str, program: dspy.Module) -> str:
         own = next((predictor.lm for predictor in program.predictors() if predictor.lm is not None), None)
@@ -296,46 +248,29 @@ class StoredSteps(ProgramRunner):
 class StageResults:
     """The results of one stage in an index: a `Keeper`."""
 
-    def __init__(
-        self, results: ResultStore, stage: str, program: dspy.Module, model: str, lm: dspy.BaseLM | None
-    ) -> None:
+    def __init__(self, results: ResultStore, stage: str, program: dspy.Module, model: str) -> None:
         self._results = results
         self._stage = stage
         self._program: Any = program
         self._model = model
-        self._lm = lm
-        self._key = stage, program_key(program), model
-        self._form: tuple[str, ...] = ()  # once it is known
+        self._made_by = made_by(stage, program, model)
         self._flawed = {failure.item_id for failure in results.failures(stage)}
 
-    def fingerprints(self, item: Item) -> dict[str, str]:
-        """The fingerprints by the form in which the model may be asked: one, where that is known. They change with
-        whatever the item's result depends on."""
+    def fingerprint(self, item: Item) -> str:
+        """Changes with whatever the item's result depends on."""
         inputs = json.dumps(dict(item.inputs), sort_keys=True, ensure_ascii=False, default=str)
-        return {form: content_id(content_id(*self._key, form), inputs) for form in self._forms()}
-
-    def made_by(self) -> tuple[str, list[str]]:
-        return content_id(*self._key), list(self._forms())
+        return content_id(self._made_by, inputs)
 
     def find(self, item: Item) -> Done | None:
-        """Where only a call would tell the form, a result of either will do. What has a flaw is tried again."""
+        """What has a flaw is tried again."""
         if item.id in self._flawed:
             return None
-        for fingerprint in self.fingerprints(item).values():
-            output = self._results.find(self._stage, item.id, fingerprint)
-            if output is not None:
-                return self.done(item.id, output)
-        return None
+        output = self._results.find(self._stage, item.id, self.fingerprint(item))
+        return None if output is None else self.done(item.id, output)
 
     async def keep(self, item: Item, outcome: Done) -> None:
-        fingerprint = next(iter(self.fingerprints(item).values()))
-        self.save(item.id, fingerprint, encoded(self._program, outcome.prediction), outcome.prediction.get("flaws", ()))
-
-    def _forms(self) -> tuple[str, ...]:
-        forms = self._form or possible_forms(self._program, self._lm)
-        if len(forms) == 1:
-            self._form = forms
-        return forms
+        output = encoded(self._program, outcome.prediction)
+        self.save(item.id, self.fingerprint(item), output, outcome.prediction.get("flaws", ()))
 
     def fail(self, item_id: str, reason: str) -> None:
         self._results.fail(self._stage, item_id, reason)
@@ -357,6 +292,12 @@ def encoded(program: Any, prediction: dspy.Prediction) -> dict[str, Any]:
     """The outputs that the program declares, as JSON values."""
     kinds = program.outputs.items()
     return {name: type_adapter(kind).dump_python(prediction[name], mode="json") for name, kind in kinds}
+
+
+def made_by(stage: str, program: dspy.Module, model: str) -> str:
+    """What the results of a stage depend on beside their inputs: the program, the model's name and the adapter."""
+    adapter = type(dspy.settings.adapter or ADAPTER).__name__
+    return content_id(stage, program_key(program), model, adapter)
 
 
 def program_key(program: dspy.Module) -> str:

@@ -16,7 +16,6 @@ import pyarrow as pa
 from kraq_dspy import errors
 from kraq_dspy.asset.store.results import ResultStore
 from kraq_dspy.errors import ConfigError, KraqError, needs
-from kraq_dspy.models.lms.adapter import possible_forms
 from kraq_dspy.models.lms.kraq_lm import KraqLM
 from kraq_dspy.models.lms.local_models import with_adapter
 from kraq_dspy.models.lms.meter import Answer, TappedJournal
@@ -76,7 +75,7 @@ class RaySteps(StoredSteps):
         settings = with_adapter(self.models.settings.role(role))
         with dspy.context(lm=None):
             model = model_of(program) or settings.model  # without making the model: its key may be elsewhere
-        keeper = StageResults(self.results, stage, program, model, None)
+        keeper = StageResults(self.results, stage, program, model)
         failures = StageFailures(stage, f"items of the stage {stage!r}", model=model)
         if total is not None:
             self.progress.start(stage, total)
@@ -88,7 +87,7 @@ class RaySteps(StoredSteps):
                 stored = keeper.find(item)
                 if stored is None:
                     sent[item.id] = item
-                    missing.append({"item": json.dumps([item.id, keeper.fingerprints(item), dict(item.inputs)])})
+                    missing.append({"item": json.dumps([item.id, keeper.fingerprint(item), dict(item.inputs)])})
                     if len(missing) == WAVE:
                         break
                     continue
@@ -231,9 +230,9 @@ class Actor:
         outcomes = [json.dumps(row) async for row in bounded_map(self._work, items, len(items))]
         yield pa.table({"outcome": outcomes})
 
-    async def _work(self, item: tuple[str, dict[str, str], dict[str, Any]]) -> dict[str, Any]:
-        item_id, fingerprints, inputs = item
-        row: dict[str, Any] = {"id": item_id, "output": None}
+    async def _work(self, item: tuple[str, str, dict[str, Any]]) -> dict[str, Any]:
+        item_id, fingerprint, inputs = item
+        row: dict[str, Any] = {"id": item_id, "output": None, "fingerprint": fingerprint}
         answers: list[Answer] = []
         async with self.slots:
             try:
@@ -242,7 +241,6 @@ class Actor:
                 )
                 row["output"] = encoded(self.program, prediction)
                 row["flaws"] = prediction.get("flaws", ())
-                row["fingerprint"] = fingerprints[possible_forms(self.program, self._lm)[0]]
             except KraqError as error:  # ends the run, but not before the driver has what is done
                 row["end"] = [type(error).__name__, str(error)]
             except Exception as error:  # noqa: BLE001 (costs its item; the driver keeps the reason)

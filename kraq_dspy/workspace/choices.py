@@ -23,7 +23,7 @@ INNER = "over"
 
 @dataclass(frozen=True)
 class RetrieverChoice:
-    """A retriever with its options, checked; nothing is opened or loaded yet."""
+    """A retriever with its options, checked."""
 
     spec: RetrieverSpec
     options: Any
@@ -36,7 +36,7 @@ class RetrieverChoice:
 
 @dataclass(frozen=True)
 class ProgramChoice:
-    """A program with its options, its retriever and the program inside it, checked; nothing is opened or loaded yet.
+    """A program with its options, its retriever and the program inside it, checked.
 
     `retriever` is None for a program without one, and where the index is to choose: see `Workspace.default_retriever`.
     """
@@ -120,7 +120,6 @@ def choose_program(
     """
     spec = PROGRAMS[name]
     values = {**(spec.measured if measured else {}), **(options or {})}
-    inner = None
     if spec.takes == "program":
         own = {key: value for key, value in values.items() if key in options_of(spec.options)}
         outer = read_options(f"The program {name!r}", spec.options, own)
@@ -128,9 +127,8 @@ def choose_program(
         if PROGRAMS[inside].takes == "program":
             raise ConfigError(f"The program {name!r} stands in front of another program, not of itself: {inside!r}.")
         others = {key: value for key, value in values.items() if key not in own}
-        inner = choose_program(
-            inside, retriever, others, retriever_options=retriever_options, measured=measured, paper=paper
-        )
+        how: dict[str, Any] = {"retriever_options": retriever_options, "measured": measured, "paper": paper}
+        inner = choose_program(inside, retriever, others, **how)
         return ProgramChoice(spec, outer, inner.retriever, inner)
     read = read_options(f"The program {name!r}", spec.options, values)
     if spec.takes == "nothing":

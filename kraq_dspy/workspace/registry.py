@@ -9,7 +9,7 @@ from kraq_dspy.errors import ConfigError, did_you_mean
 from kraq_dspy.programs.combined import COMBINED
 from kraq_dspy.programs.graph.graph_global_search import GRAPH_GLOBAL
 from kraq_dspy.programs.graph.graph_local_search import GRAPH_LOCAL
-from kraq_dspy.programs.k2rag.baselines import NAIVE_GRAPH, NAIVE_HYBRID, NAIVE_KEYWORD, NAIVE_SEMANTIC
+from kraq_dspy.programs.k2rag.baselines import NAIVE_GRAPH
 from kraq_dspy.programs.k2rag.program import K2RAG_SPEC
 from kraq_dspy.programs.qa_rag import QA_RAG
 from kraq_dspy.programs.qa_search.program import QA_SEARCH
@@ -57,7 +57,7 @@ class Registry(Generic[Spec]):
         return self._loaded(others[name])
 
     def __contains__(self, name: object) -> bool:
-        return name in self.own or name in self._others()
+        return name in self.names()
 
     def __iter__(self) -> Iterator[Spec]:
         """All that can be loaded; the log says which cannot."""
@@ -74,16 +74,12 @@ class Registry(Generic[Spec]):
     def _others(self) -> dict[str, EntryPoint]:
         others: dict[str, EntryPoint] = {}
         for entry in sorted(entry_points(group=self.group), key=lambda entry: entry.name):
-            if entry.name in self.own or (entry.name in others and others[entry.name].value != entry.value):
-                logger.warning(
-                    "The %s %r of %s is left out: the name is taken.", self.what, entry.name, _package(entry)
-                )
-            else:
-                others[entry.name] = entry
+            if entry.name in self.own or entry.value != others.setdefault(entry.name, entry).value:
+                logger.warning("The %s %r of %r is left out: the name is taken.", self.what, entry.name, entry.value)
         return others
 
     def _loaded(self, entry: EntryPoint) -> Spec:
-        what = f"The {self.what} {entry.name!r} of {_package(entry)}"
+        what = f"The {self.what} {entry.name!r} of {entry.value!r}"
         try:
             spec = entry.load()
         except Exception as error:  # whatever another package's import raises
@@ -93,17 +89,13 @@ class Registry(Generic[Spec]):
         return spec
 
 
-def _package(entry: EntryPoint) -> str:
-    return f"the package {entry.dist.name!r}" if entry.dist is not None else f"{entry.value!r}"
-
-
 PROGRAMS = Registry(
     ProgramSpec,
     "program",
     "kraq_dspy.programs",
     [
         TRADITIONAL, COMBINED, SPECULATIVE, EFFICIENT, GRAPH_LOCAL, GRAPH_GLOBAL, QA_RAG, K2RAG_SPEC, QA_SEARCH,
-        NAIVE_SEMANTIC, NAIVE_KEYWORD, NAIVE_HYBRID, NAIVE_GRAPH,
+        NAIVE_GRAPH,
     ],
 )  # fmt: skip
 
@@ -112,10 +104,9 @@ RETRIEVERS = Registry(
     "retriever",
     "kraq_dspy.retrievers",
     [
-        words_and_meaning.DENSE, words_and_meaning.BM25, words_and_meaning.HYBRID, words_and_meaning.FUSION, rerank.MMR,
-        combined.COMBINED,
-        pagerank.PAGERANK, adaptive.ADAPTIVE, sentence_window.SENTENCE_WINDOW, metadata_filter.METADATA_FILTER,
-        rerank.RERANKED, rerank.CROSS_ENCODER, rewritten.QR_FUSION, rewritten.RAG_FUSION,
+        words_and_meaning.DENSE, words_and_meaning.BM25, words_and_meaning.HYBRID, words_and_meaning.FUSION,
+        combined.COMBINED, pagerank.PAGERANK, adaptive.ADAPTIVE, sentence_window.SENTENCE_WINDOW,
+        metadata_filter.METADATA_FILTER, rerank.RERANKED, rerank.CROSS_ENCODER, rewritten.QR_FUSION,
         raptor.RAPTOR, reports.GRAPH_LOCAL, reports.GRAPH_GLOBAL,
     ],
 )  # fmt: skip

@@ -9,18 +9,12 @@ from kraq_dspy.asset.store.vectors.points import words_of
 from kraq_dspy.ports import QuestionFinder
 from kraq_dspy.records import Chunk, Question
 
-CANDIDATES = 400
-"""Questions that starters are chosen among, the broadest first."""
-NEAR = 12
-"""Stored questions near the user's, among which the next ones are chosen."""
-FOUND = 3
-"""A question counts as answerable when one of so many passages nearest to it is of its own community."""
-SAME = 0.9
-"""A cosine above which two questions ask the same."""
-TELLING = 4
-"""Words that carry meaning in a question which says what it asks."""
-RELATED = 0.7
-"""A next question is at least so near to the user's, as a share of what the nearest one is."""
+CANDIDATES = 400  # questions that starters are chosen among, the broadest first
+NEAR = 12  # stored questions near the user's, among which the next ones are chosen
+FOUND = 3  # a question is answerable when one of so many passages nearest to it is of its own community
+SAME = 0.9  # a cosine above which two questions ask the same
+TELLING = 4  # words that carry meaning in a question which says what it asks
+RELATED = 0.7  # a next question is at least so near to the user's, as a share of what the nearest one is
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +39,6 @@ class SuggestedQuestion:
             "document_id": self.passage.document_id,
             "title": self.passage.title,
         }
-
-    def __repr__(self) -> str:
-        return f"SuggestedQuestion({self.text!r}, {self.passage.title or self.passage.document_id!r})"
 
 
 def starters(index: Index, count: int = 12) -> list[SuggestedQuestion]:

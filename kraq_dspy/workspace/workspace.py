@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import ExitStack, aclosing, contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -16,16 +16,14 @@ from kraq_dspy._internal.clock import answer_listeners
 from kraq_dspy.asset.corpus.normalise import normalised
 from kraq_dspy.asset.graph.passage_graph import PassageGraph
 from kraq_dspy.asset.store.catalogue import CATALOGUE, Catalogue
-from kraq_dspy.asset.store.graph_files import open_passage_graph
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.instructed import InstructedStore
 from kraq_dspy.asset.store.served_answers import ServedAnswers
 from kraq_dspy.asset.store.sync import TextVectors
 from kraq_dspy.build.catalogue.review import evidence_for
-from kraq_dspy.build.catalogue.sources import present_sources
 from kraq_dspy.build.prepare.calibrate import proxy_threshold
 from kraq_dspy.build.prepare.graph import IndexGraph, entity_vectors, report_vectors, sentence_vectors
-from kraq_dspy.build.prepare.instructed import open_precomputed
+from kraq_dspy.build.prepare.instructed import StoredSentences, open_precomputed
 from kraq_dspy.build.prepare.k2rag import SummarisedCorpus, open_summarised, shortener
 from kraq_dspy.build.prepare.qa_pairs import StoredPairs
 from kraq_dspy.build.prepare.raptor import open_tree
@@ -35,12 +33,10 @@ from kraq_dspy.models.embedders.cross_encoder import CrossEncoderReranker
 from kraq_dspy.models.embedders.instructed import load_instructed_embedder
 from kraq_dspy.models.embedders.text_encoder import EmbedderLike, as_embedder
 from kraq_dspy.models.lms.envelope import Flaw, flaws_heard, with_flaws
-from kraq_dspy.models.lms.meter import within_span
 from kraq_dspy.models.lms.roles import LanguageModels, ModelsLike, answerer_for, as_models, fill_in, lent, own_adapter
-from kraq_dspy.models.lms.vllm_server import make_prompt_scorer
-from kraq_dspy.ports import Embedder, InstructedEmbedder, PromptScorer, Retriever
+from kraq_dspy.ports import Embedder, InstructedEmbedder, Retriever
 from kraq_dspy.programs.k2rag import Shorten
-from kraq_dspy.programs.retrievers import KnownMetadata, NearestQuestions, QuestionCommunities, SummaryTree
+from kraq_dspy.programs.retrievers import KnownMetadata, NearestQuestions, SummaryTree, questions_by_chunk
 from kraq_dspy.programs.shared.state import load_state
 from kraq_dspy.records import Chunk, Community, Entity, Hit, Question
 from kraq_dspy.settings import Settings
@@ -58,8 +54,8 @@ logger = logging.getLogger(__name__)
 NEXT = 3
 """Questions that are suggested after an answer."""
 
-PARTS = (StatusMessage, StreamResponse, dspy.Prediction)
-"""What a streamed answer consists of."""
+PARTS = (StatusMessage, StreamResponse)
+"""What comes of a streamed answer before its prediction."""
 
 
 class Workspace:
@@ -143,17 +139,17 @@ class Workspace:
         self.close()
 
     @cached_property
-    def communities(self) -> QuestionCommunities:
-        """Which communities with a question a chunk belongs to. Read once."""
+    def asked_of(self) -> dict[str, set[str]]:
+        """Which questions stand for the communities of a chunk, by its id. Read once."""
         questions = list(self.index.all(Question))
         ids = sorted({question.community_id for question in questions if question.community_id is not None})
         chunk_ids = {community.id: community.chunk_ids for community in self.index.get(Community, ids)}
-        return QuestionCommunities(chunk_ids, questions)
+        return questions_by_chunk(chunk_ids, questions)
 
     @cached_property
     def passage_graph(self) -> PassageGraph:
         """Chunks and the entities that they mention, for PageRank."""
-        return open_passage_graph(self.index)
+        return self.index.passage_graph()
 
     @cached_property
     def graph(self) -> IndexGraph:
@@ -195,7 +191,7 @@ class Workspace:
         """The index's catalogue of prepared answers, for QA search; an empty one where there was none."""
         catalogue = Catalogue(self.index.path / CATALOGUE)
         store = self.index.vectors_named("catalogue")
-        return ServedAnswers(catalogue, store, self.embedder, lambda ids: present_sources(self.index, ids))
+        return ServedAnswers(catalogue, store, self.embedder)
 
     @cached_property
     def stored_pairs(self) -> StoredPairs:
@@ -207,17 +203,13 @@ class Workspace:
         """The encoder of the section [instructed]: passages as seen from a question."""
         return load_instructed_embedder(self.models.settings.instructed)
 
-    def precomputed(self) -> InstructedStore:
+    def precomputed(self) -> InstructedStore | StoredSentences:
         """What `kraq precompute DIR` stored. Raises IndexStateError where it was not run."""
         return open_precomputed(self.index, self.instructed_embedder)
 
     def proxy_threshold(self) -> float:
         """From which cosine a stored question stands in, by `kraq calibrate`; -1.0 where it was not run."""
         return proxy_threshold(self.index, self.instructed_embedder)
-
-    def prompt_scorer(self) -> PromptScorer:
-        """The verifier, as what gives a prompt's log-probabilities. Raises ModelError for a model that cannot."""
-        return make_prompt_scorer(self.models.settings.role("verifier"))
 
     def shortener(self, share: float) -> Shorten:
         """What puts a text in fewer words, as the section [k2rag] says."""
@@ -263,11 +255,9 @@ class Workspace:
         The steps ask their own model where they have one (`set_lm`), else that of `dspy.context` or `dspy.configure`,
         else that of their role in kraq.toml.
         """
-        choice = choose_program(name, retriever, options, retriever_options=retriever_options)
-        program = self.make_program(choice)
-        if state is not None:
-            self.load_state(program, state)
-        return program
+        return self.make_program(
+            choose_program(name, retriever, options, retriever_options=retriever_options), state=state
+        )
 
     def make_retriever(self, choice: RetrieverChoice) -> Retriever:
         """As it was chosen; what it has of steps asks the model of its role."""
@@ -276,8 +266,8 @@ class Workspace:
             fill_in(retrieve, self.models, choice.spec.role)
         return retrieve
 
-    def make_program(self, choice: ProgramChoice) -> dspy.Module:
-        """As it was chosen; a part that was left open is the index's default."""
+    def make_program(self, choice: ProgramChoice, *, state: str | Path | None = None) -> dspy.Module:
+        """As it was chosen, with a state of `kraq optimize`; a retriever that was left open is the index's default."""
         part: Retriever | dspy.Module | None = None
         if choice.inner is not None:
             part = self.make_program(choice.inner)
@@ -285,11 +275,9 @@ class Workspace:
             part = self.make_retriever(choice.retriever) if choice.retriever else self.retriever()
         program = choice.spec.make(self, part, choice.options)
         fill_in(program, self.models, choice.spec.role, choice.spec.roles)
+        if state is not None:
+            load_state(program, Path(state))
         return program
-
-    def load_state(self, program: dspy.Module, state: str | Path) -> None:
-        """Put a file of `kraq optimize` into the program. Raises StateError for one that does not fit."""
-        load_state(program, Path(state), embedder=self.embedder)
 
     def ask(
         self, question: str, program: dspy.Module | str = DEFAULT_PROGRAM, *, next_questions: int = NEXT
@@ -317,8 +305,7 @@ class Workspace:
         """As `ask`, in an event loop. Cancelled, it cancels the model's calls in flight."""
         program, question = self._asked(question, program)
         with self._asking(program) as heard:
-            prediction: dspy.Prediction = await call(program, question=question)
-            prediction = with_flaws(prediction, heard)
+            prediction: dspy.Prediction = with_flaws(await call(program, question=question), heard)
         return await asyncio.to_thread(self._followed, prediction, question, next_questions)
 
     def stream(
@@ -330,8 +317,9 @@ class Workspace:
         Text that is chosen among drafts, or that lay ready, comes with the prediction alone.
         """
         program, question = self._asked(question, program)
+        streamed = dspy.streamify(program, stream_listeners=answer_listeners(program), async_streaming=False)
         with self._asking(program) as heard:
-            for value in _streamed(program, async_streaming=False)(question=question):
+            for value in streamed(question=question):
                 if isinstance(value, dspy.Prediction):
                     yield self._followed(with_flaws(value, heard), question, next_questions)
                 elif isinstance(value, PARTS):
@@ -343,7 +331,8 @@ class Workspace:
         """As `stream`, in an event loop, for one task to listen to. To close it (`contextlib.aclosing`) or to cancel
         the task ends the program, and cancels the model's calls in flight."""
         program, question = self._asked(question, program)
-        streamed = _streamed(program, is_async_program=hasattr(program, "aforward"))
+        is_async = hasattr(program, "aforward")
+        streamed = dspy.streamify(program, stream_listeners=answer_listeners(program), is_async_program=is_async)
         with self._asking(program) as heard:
             async with aclosing(streamed(question=question)) as values:
                 async for value in values:
@@ -402,16 +391,10 @@ class Workspace:
     @contextmanager
     def _asking(self, program: dspy.Module) -> Iterator[list[Flaw]]:
         """Gives the flaws of the replies behind the answer."""
-        named = within_span("ask", kraq__program=type(program).__name__)
-        with named, own_adapter(), answerer_for(program, self.models), flaws_heard() as heard:
+        with own_adapter(), answerer_for(program, self.models), flaws_heard() as heard:
             yield heard
 
 
 def default_of(index: Index) -> str:
     """The retriever of an index where none is named: "adaptive", which needs a graph, or "dense" without one."""
     return "adaptive" if index.count(Entity) else "dense"
-
-
-def _streamed(program: dspy.Module, **how: bool) -> Callable[..., Any]:
-    streamed: Callable[..., Any] = dspy.streamify(program, stream_listeners=answer_listeners(program), **how)
-    return streamed

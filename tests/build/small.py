@@ -7,13 +7,13 @@ from typing import Any
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.tables import TABLES
 from kraq_dspy.records import Failure
-from kraq_dspy.settings import CommunitySettings, ResolveSettings, Settings
+from kraq_dspy.settings import CommunitySettings, Settings
 
 KINDS = tuple(kind for kind in TABLES if kind is not Failure)
 
 
 def small(**changes: Any) -> Settings:
-    chosen = Settings(communities=CommunitySettings(max_size=4), resolve=ResolveSettings(semantic=False))
+    chosen = Settings(communities=CommunitySettings(max_size=4))
     return dataclasses.replace(chosen, **changes)
 
 

@@ -1,7 +1,7 @@
 import pytest
 
 from kraq_dspy.errors import EvaluationError
-from kraq_dspy.eval.latency import Timings, parallel_seconds, stage_times, wall_time
+from kraq_dspy.eval.latency import Timings, parallel_seconds, stage_times
 
 QUERIES: list[Timings] = [
     {"retrieve": 0.1, "draft": [1.0, 3.0, 2.0], "verify": [0.5, 0.4], "total": 7.0},
@@ -32,30 +32,21 @@ def test_what_most_queries_skip_is_not_lost() -> None:
 
 
 def test_wall_time_is_what_was_measured() -> None:
-    measured = wall_time(QUERIES)
+    measured = stage_times(QUERIES)["total"]
     assert (measured.n, measured.p50) == (3, 7.0)
     assert measured.p90 == pytest.approx(7.0 + 0.8 * 0.2)  # between the two slowest
 
 
-def test_stages_are_reported_in_order_without_the_total() -> None:
-    stages = stage_times(QUERIES)
-    assert list(stages) == ["retrieve", "draft and verify"]
-
-
 def test_one_query_is_its_own_percentile() -> None:
-    assert wall_time([{"total": 2.0}]).p99 == 2.0
+    assert stage_times([{"total": 2.0}])["total"].p99 == 2.0
 
 
 def test_the_row_at_fault_is_named() -> None:
     with pytest.raises(EvaluationError, match="Row 1 has no time for 'draft'; a stage that was skipped takes"):
         stage_times([{"draft": 1.0}, {"other": 1.0}])
-    with pytest.raises(EvaluationError, match="Row 1: the stage 'draft' took nan"):
+    with pytest.raises(EvaluationError, match=r"Row 1: the stage 'draft' took \[nan"):
         stage_times([{"draft": 1.0}, {"draft": [float("nan"), 2.0]}])
     with pytest.raises(EvaluationError, match="Row 0: the stage 'draft' took -1"):
         stage_times([{"draft": -1}])
-    with pytest.raises(EvaluationError, match="empty list of branches"):
+    with pytest.raises(EvaluationError, match="Row 0: the stage 'draft' took "):
         stage_times([{"draft": []}])
-    with pytest.raises(EvaluationError, match="Row 0 has no time for 'total'"):
-        wall_time([{"draft": 1.0}])
-    with pytest.raises(EvaluationError, match="no timings"):
-        wall_time([])

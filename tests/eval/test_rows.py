@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from kraq_dspy.errors import EvaluationError
-from kraq_dspy.eval.rows import ResultRow, RowWriter, RunHeader, metric_column, read_rows, read_run
+from kraq_dspy.eval.rows import ResultRow, RowWriter, RunHeader, read_rows, read_run
 
 HEADER = RunHeader(
     name="combined",
@@ -63,26 +63,6 @@ def test_a_question_is_answered_once_by_each_system(tmp_path: Path) -> None:
     writer.write(dataclasses.replace(ROWS[0], system="traditional"))
     with pytest.raises(EvaluationError, match="'q1' of 'combined' is already"):
         writer.write(ROWS[0])
-
-
-def test_failed_questions_are_counted_beside_the_mean_and_not_silently_in_it() -> None:
-    column = metric_column(ROWS, "exact_match")
-    assert column.scores == {"q1": 1.0, "q3": 0.0}
-    assert column.failures == {"q2": "the server timed out"}
-    assert sum(column.scores.values()) / len(column.scores) == 0.5
-
-
-def test_a_metric_that_failed_on_an_answered_question_is_a_failure_with_its_reason() -> None:
-    column = metric_column(ROWS[1:], "judge")
-    assert column.failures == {"q2": "the server timed out", "q3": "the reply was 'maybe'"}
-    assert column.scores == {}
-
-
-def test_a_metric_that_a_row_never_had_is_an_error() -> None:
-    with pytest.raises(EvaluationError, match="Question 'q1' has no 'judge'; it has exact_match"):
-        metric_column(ROWS, "judge")
-    with pytest.raises(EvaluationError, match="'q1' occurs twice"):
-        metric_column([ROWS[0], ROWS[0]], "exact_match")
 
 
 def test_a_row_refuses_nan_and_a_failure_with_scores() -> None:

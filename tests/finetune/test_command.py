@@ -33,9 +33,7 @@ def test_a_training_leaves_adapter_card_and_losses(
     assert (facts["settings"]["r"], facts["data"]["trained_on"], facts["data"]["held_out"]) == (64, 22, 2)
     assert facts == {"folder": str(out), **json.loads((out / "training.json").read_text())}
     card = (out / "README.md").read_text()
-    assert facts["data"]["sha256"] in card
     assert f"{facts['losses'][-1]['held_out']:.4f}" in card
-    assert "held out, field values alone" in (out / "loss.svg").read_text()
     assert not (out / "checkpoints").exists()
     learned = learned_by([f"transformers/{base}#{out}"])
     assert {fingerprint_of(pair.outputs["question"]) for pair in pairs} == learned  # which `kraq eval` leaves out
@@ -49,6 +47,6 @@ def test_wrong_files_and_settings_end_with_a_sentence(
     code, _, message = kraq(monkeypatch, capsys, *words, str(tmp_path / "empty.jsonl"))
     assert (code, "holds no pairs. Make some with `kraq pairs" in message) == (1, True)
     code, _, message = kraq(monkeypatch, capsys, *words, str(tmp_path / "empty.jsonl"), "--quantize", "8bit")
-    assert (code, 'it must be "auto", "nf4" or "none"' in message) == (2, True)
+    assert (code, "it must be one of auto, nf4, none" in message) == (2, True)
     code, _, message = kraq(monkeypatch, capsys, "pairs", "--out", str(tmp_path / "p.jsonl"))
     assert (code, "Missing: --dataset" in message) == (2, True)

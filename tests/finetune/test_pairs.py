@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 from stand_in import stand_in
 
-from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import ConfigError, TrainingError
 from kraq_dspy.eval.datasets import Dataset, Example
 from kraq_dspy.finetune.pairs import Pair, chats_of, leak, read_pairs
-from kraq_dspy.finetune.teacher import PairWriter, pairs_from_dataset, pairs_from_index, teaching_step
+from kraq_dspy.finetune.teacher import PairWriter, pairs_from_dataset
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.programs.kraq.describe import shown_summary
 from kraq_dspy.records import Document
@@ -111,29 +110,6 @@ def test_data_without_evidence_and_files_without_pairs_are_refused(dataset: Data
         read_pairs(tmp_path / "nowhere.jsonl")
 
 
-def test_an_index_gives_its_summaries_with_the_nearest_reference_questions(tmp_path: Path) -> None:
-    from kraq_dspy import build_index
-    from kraq_dspy.models.embedders import load_embedder
-
-    corpus = tmp_path / "corpus.jsonl"
-    texts = [
-        "Ada Lovelace worked with Charles Babbage on the Analytical Engine in London.",
-        "The bridge of Bath crosses the river Avon near Pulteney Street.",
-    ]
-    corpus.write_text("".join(json.dumps({"id": str(n), "text": text}) + "\n" for n, text in enumerate(texts)))
-    build_index(corpus, tmp_path / "x.kraq")
-    out = tmp_path / "pairs.jsonl"
-    questions = ["Which machine did Lovelace and Babbage think of?", "How do whales sleep?"]
-    with Index.open(tmp_path / "x.kraq") as index:
-        embedder = load_embedder(index.manifest.settings.encoder)
-        first = pairs_from_index(index, questions, embedder, out, source="made")
-        again = pairs_from_index(index, questions, embedder, out, source="made")
-    assert (first.pairs, again.pairs, again.known) == (1, 0, 1)
-    [pair] = read_pairs(out)
-    assert pair.outputs["question"] == questions[0]
-    assert "Lovelace" in pair.inputs["summary"]
-
-
 def test_ids_do_not_depend_on_what_the_teacher_wrote() -> None:
     one, other = (Pair.generator(text, "Q?", source="s", example_id="1") for text in ("a", "b"))
     assert one.id == other.id != Pair.generator("a", "Q?", source="s", example_id="2").id
@@ -148,11 +124,3 @@ def test_a_line_separator_in_a_summary_is_no_end_of_a_pair(tmp_path: Path) -> No
 def test_the_generator_is_trained_on_summaries_as_it_is_asked_about_them() -> None:
     assert shown_summary("Ada Lovelace", "She lived in London.") == "Ada Lovelace\nShe lived in London."
     assert shown_summary("", "She lived in London.") == "She lived in London."
-
-
-def test_a_teacher_is_shown_worked_examples_and_one_that_lacks_a_field_is_refused() -> None:
-    demo = {"passages": ["Bo wrote."], "question": "What did Bo do?", "title": "Bo", "summary": "This is about Bo."}
-    step = teaching_step("generator", [demo])
-    assert [each.title for each in step.demos] == ["Bo"]
-    with pytest.raises(TrainingError, match="Demo 1 has no 'title'"):
-        teaching_step("generator", [{**demo, "title": ""}])

@@ -16,7 +16,7 @@ from kraq_dspy.settings import RoleSettings
 from kraq_dspy.signatures import GenerateQuestion
 
 QUICK = TrainSettings(
-    r=16, alpha=32, target_modules="all-linear", learning_rate=1e-2, epochs=4, evaluations=1, batch_size=4, accumulate=1
+    r=16, alpha=32, target_modules="all-linear", learning_rate=1e-2, epochs=4, batch_size=4, accumulate=1
 )
 
 

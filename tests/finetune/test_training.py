@@ -9,10 +9,9 @@ from typing import Any
 
 import dspy
 import pytest
-from dspy.lm15 import Message, Request, Response, TextPart, UnsupportedModelError, Usage
+from dspy.lm15 import Message, Request, Response, TextPart, Usage
 
 from kraq_dspy.errors import ModelError, TrainingError
-from kraq_dspy.finetune import training
 from kraq_dspy.finetune.token_rows import IGNORED, TrainSettings, hold_out, token_row
 from kraq_dspy.finetune.training import Trained, train_adapter
 from kraq_dspy.models.lms.adapter import KraqAdapter
@@ -24,7 +23,7 @@ from kraq_dspy.signatures import GenerateQuestion
 from tests.conftest import TinyModels
 
 FAST = TrainSettings(
-    r=16, alpha=32, target_modules="all-linear", learning_rate=1e-2, epochs=6, evaluations=1, batch_size=4, accumulate=1
+    r=16, alpha=32, target_modules="all-linear", learning_rate=1e-2, epochs=6, batch_size=4, accumulate=1
 )
 
 
@@ -49,7 +48,7 @@ def test_the_losses_are_those_of_all_logits(trained: Trained, base: str, chats: 
 
     loaded: Any = transformers.AutoTokenizer.from_pretrained(base)
     model: Any = transformers.LlamaForCausalLM.from_pretrained(base)
-    rows = hold_out([token_row(loaded, chat) for chat in chats], FAST).held_out
+    rows = hold_out([token_row(loaded, chat) for chat in chats], FAST)[1]
     expected = []
     for labels in ([row.reply for row in rows], [row.values for row in rows]):
         losses: list[float] = []
@@ -125,7 +124,7 @@ def test_an_interrupted_training_goes_on_and_ends_with_the_same_weights(
     with pytest.raises(TrainingError, match="unfinished training with other rows"):
         train_adapter(chats[1:], base, tmp_path / "generator", FAST)
     again = train_adapter(chats, base, tmp_path / "generator", FAST)
-    assert again.resumed_from == 6
+    assert again.resumed_from == 8
     assert again.weights_hash == trained.weights_hash
     assert again.curve[1:] == trained.curve[1:]
 
@@ -137,21 +136,16 @@ def test_other_weights_in_the_folder_are_not_answered_with(trained: Trained, bas
 
 
 def test_what_cannot_be_trained_is_refused_before_the_weights_are_loaded(
-    base: str, chats: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    base: str, chats: list[Any], tmp_path: Path
 ) -> None:
     with pytest.raises(TrainingError, match="nothing to train on: 0 rows"):
         train_adapter([], base, tmp_path)
-    with pytest.raises(TrainingError, match=r"24 of 24 rows have more than 20 tokens, row 1 first"):
+    with pytest.raises(TrainingError, match=r"0 rows to train on \(24 left out, of more than 20 tokens"):
         train_adapter(chats, base, tmp_path, TrainSettings(max_tokens=20))
-    with pytest.raises(TrainingError, match=r"0 rows to train on \(24 left out"):
-        train_adapter(chats, base, tmp_path, TrainSettings(max_tokens=20), drop_long=True)
     with pytest.raises(TrainingError, match="same prompt"):
         train_adapter([chats[0]] * 8, base, tmp_path)
     with pytest.raises(ModelError, match=r"There is no folder .*nowhere"):
         train_adapter(chats, str(tmp_path / "nowhere"), tmp_path)
-    monkeypatch.setattr(training, "free_memory", lambda torch: 1_000_000)
-    with pytest.raises(TrainingError, match=r"takes about .* GB .*and 0\.0 GB are free\. What helps: --batch-size 1"):
-        train_adapter(chats, base, tmp_path / "small")
 
 
 def test_the_adapter_says_what_it_was_trained_as(trained: Trained, base: str) -> None:
@@ -165,19 +159,6 @@ def test_the_defaults_are_the_papers() -> None:
     assert (settings.r, settings.alpha, settings.dropout, settings.learning_rate) == (64, 16, 0.05, 2e-4)
     assert (settings.batch_size, settings.accumulate, settings.epochs) == (2, 4, 3)
     assert (settings.max_tokens, settings.held_out) == (2048, 0.1)
-
-
-def test_an_adapter_can_be_loaded_and_unloaded_while_the_model_answers(trained: Trained, base: str) -> None:
-    engine = engine_of(RoleSettings(model=f"transformers/{base}"))
-    request = Request("second", messages=(Message.user("Ada is a cook."),))
-    engine.load("second", str(trained.folder))
-    first = engine.complete(request).message.text
-    engine.unload("second")
-    with pytest.raises(UnsupportedModelError, match="no model 'second' here"):
-        engine.complete(request)
-    engine.load("second", str(trained.folder))
-    assert engine.complete(request).message.text == first
-    engine.unload("second")
 
 
 def test_a_gguf_file_is_trained_and_its_adapter_answers_in_llama_cpp(

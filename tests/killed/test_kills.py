@@ -24,11 +24,12 @@ from stand_in import StandIn, stand_in
 
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.instructed import INSTRUCTED
-from kraq_dspy.asset.store.states import DRAFT, STATES, VECTORS, current_home
+from kraq_dspy.asset.store.states import DRAFT, STATES, VECTORS
 from kraq_dspy.build.prepare.k2rag import FOLDER as SUMMARISED
 from kraq_dspy.build.prepare.raptor import FILE as TREE
 from kraq_dspy.records import Chunk, Extraction
 from kraq_dspy.settings import CommunitySettings, EncoderSettings, ResolveSettings, RoleSettings, RunSettings, Settings
+from tests.asset.store.indexes import current_home
 from tests.build.small import KINDS
 
 KILLS = 50
@@ -121,7 +122,7 @@ def prepare(folder: Path, url: str) -> None:
     second += [{"id": row["id"], "title": row["title"], "text": row["text"]} for row in rows[12:]]
     settings = Settings(
         communities=CommunitySettings(max_size=8),
-        resolve=ResolveSettings(semantic=False, description_tokens=60),
+        resolve=ResolveSettings(description_tokens=60),
         encoder=EncoderSettings(name="stand-in", api_base=url),
         run=RunSettings(concurrency=CONCURRENCY),
         roles={"default": RoleSettings(model="hosted_vllm/stand-in", api_base=url, structured="none", timeout_s=30)},

@@ -17,7 +17,7 @@ import numpy as np
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.build.index.build import build_index
 from kraq_dspy.build.index.change import add_documents, remove_documents, resume_index
-from kraq_dspy.build.prepare.instructed import Precomputation
+from kraq_dspy.build.prepare.instructed import precompute_pairs
 from kraq_dspy.build.prepare.k2rag import build_summarised
 from kraq_dspy.build.prepare.qa_pairs import make_qa_pairs
 from kraq_dspy.build.prepare.raptor import TreeSettings, build_tree
@@ -42,11 +42,7 @@ class HashEncoder:
 def do(job: dict[str, str]) -> None:
     if job["do"] == "precompute":
         with Index.open(job["out"], write=True) as index:
-            work = Precomputation.of(index, HashEncoder(), top_n=10)
-            try:
-                work.run()
-            finally:
-                work.store.close()
+            precompute_pairs(index, HashEncoder(), top_n=10)
         return
     settings = settings_from_dict(json.loads(Path(job["settings"]).read_text("utf-8")))
     if job["do"] in ("pairs", "tree", "k2rag"):

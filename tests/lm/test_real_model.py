@@ -7,7 +7,6 @@ from typing import Any
 
 import dspy
 import pytest
-from dspy.lm15 import Config, Message, Request
 from dspy.streaming import StreamResponse
 
 from kraq_dspy import signatures
@@ -15,7 +14,6 @@ from kraq_dspy._internal.clock import answer_listeners
 from kraq_dspy.errors import ModelError
 from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.models.lms.engines.llama_cpp import shared_model
-from kraq_dspy.models.lms.engines.transformers_engine import TransformersEngine
 from kraq_dspy.models.lms.kraq_lm import KraqLM
 from kraq_dspy.models.lms.local_models import QUESTIONS, local_file
 from kraq_dspy.models.lms.meter import Meter
@@ -98,22 +96,3 @@ def test_the_packaged_adapter_asks_questions_where_the_model_alone_does_not(file
     print("\n" + "\n".join(questions))
     assert all(question.endswith("?") and len(question.split()) < 25 for question in questions)
     assert len(set(questions)) == 3
-
-
-def test_log_probabilities_agree_with_torch_on_the_same_weights(lm: KraqLM, file: Path) -> None:
-    """llama.cpp computes with quantised weights and 8-bit activations, torch with the same weights in 32 bits."""
-    messages = (Message.user("Where is the Eiffel Tower? Answer in one sentence."),)
-    ours = lm.engine.inner.complete(
-        Request(lm.model, messages=messages, config=Config(temperature=0.0, max_tokens=12, logprobs=0))
-    )
-    engine = TransformersEngine(str(file))
-    prompt = engine.tokenizer.apply_chat_template(
-        [{"role": "user", "content": messages[0].text}], tokenize=False, add_generation_prompt=True
-    )
-    scored = engine.prompt_logprobs([[prompt, ours.message.text or ""]])
-    engine.close()
-    theirs = scored[0][1]
-    mine = [token.logprob for token in ours.logprobs or ()][: len(theirs)]
-    differences = [abs(a - b) for a, b in zip(mine, theirs, strict=True)]
-    print(f"\n{len(mine)} tokens: mean difference {sum(differences) / len(mine):.3f}, largest {max(differences):.3f}")
-    assert sum(differences) / len(mine) < 0.1

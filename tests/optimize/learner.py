@@ -20,7 +20,6 @@ from dspy.lm15 import Message, Request, Response, TextPart, Usage
 
 from kraq_dspy.eval.metrics.answers import token_f1
 from kraq_dspy.models.lms.engines.embedded import EmbeddedEngine
-from kraq_dspy.models.lms.engines.engine import Inner
 from kraq_dspy.models.lms.schemas import REQUEST
 
 OBEYED = ("only the answer", "nothing but", "name or the number", "no sentence")
@@ -103,7 +102,7 @@ class Learner:
         return "\n\n".join([*parts, "[[ ## completed ## ]]"])
 
 
-def learner_model(engine: Inner | None = None, name: str = "learner") -> dspy.LM:
+def learner_model(engine: Any | None = None, name: str = "learner") -> dspy.LM:
     return dspy.LM(name, engine=engine or Learner(), cache=False, num_retries=0)
 
 

@@ -86,7 +86,7 @@ def test_the_state_says_where_it_comes_from_and_holds_no_path_key_or_probability
     assert {"library_version", "dspy_version", "before", "after", "difference"} <= set(made_by)
     assert "somewhere" not in out.read_text()
     assert "logprob" not in out.read_text()
-    assert state["predictors"]["step"]["signature"]["version"]
+    assert state["predictors"]["step"]["signature"]["instructions"]
 
 
 def test_a_worse_program_is_not_saved_unless_forced_and_the_calls_are_not_paid_twice(
@@ -109,16 +109,14 @@ def test_a_worse_program_is_not_saved_unless_forced_and_the_calls_are_not_paid_t
     assert forced.comparison.difference.estimate == -1.0
 
 
-def test_a_score_of_zero_is_no_yes_even_inside_a_prediction(
-    models: dict[str, dspy.LM], answering: Callable[[int], list[Row]]
-) -> None:
+def test_a_score_of_zero_is_no_yes_even_inside_a_prediction(models: dict[str, dspy.LM]) -> None:
     def never_good(example: dspy.Example, prediction: dspy.Prediction, trace: object = None) -> dspy.Prediction:
         return dspy.Prediction(score=0.0, feedback="wrong")  # true, if one asks Python
 
     assert bool(never_good(None, None))
     compiled = compile_program(
-        "summary",
-        [{"elements": [f"Ada {n} wrote notes."], "mentions": ["Ada"]} for n in range(8)],
+        "extraction",
+        [{"passage": f"Ada met Charles {n}.", "triples": [["Ada", "met", f"Charles {n}"]]} for n in range(8)],
         method=Method(sizes=TOY),
         resources=Resources(models=models),
         metric=never_good,
@@ -127,13 +125,11 @@ def test_a_score_of_zero_is_no_yes_even_inside_a_prediction(
     assert "Nothing changed" in compiled.problems[-1]
 
 
-def test_a_partial_score_is_a_demonstration_only_from_the_threshold_on(
-    models: dict[str, dspy.LM], answering: Callable[[int], list[Row]]
-) -> None:
+def test_a_partial_score_is_a_demonstration_only_from_the_threshold_on(models: dict[str, dspy.LM]) -> None:
     def demos(threshold: float) -> int:
         compiled = compile_program(
-            "drafting",
-            answering(8),
+            "extraction",
+            [{"passage": f"Ada met Charles {n}.", "triples": [["Ada", "met", f"Charles {n}"]]} for n in range(8)],
             method=Method(sizes=TOY),
             resources=Resources(models=models),
             metric=own_metric(lambda example, prediction: 0.3, threshold),
@@ -166,9 +162,9 @@ def two_models() -> tuple[Target, Any, Any]:
     return Target("two", program, answering.rows, answering.metrics, calls=2), drafter, verifier
 
 
-@pytest.mark.parametrize("optimizer", ["bootstrap", "random-search", "mipro", "gepa", "copro", "knn"])
+@pytest.mark.parametrize("optimizer", ["bootstrap", "random-search", "mipro", "gepa"])
 def test_predictors_keep_their_own_models_whatever_the_optimizer_resets(
-    optimizer: str, answering: Callable[[int], list[Row]], keyword_embedder: type[KeywordEmbedder]
+    optimizer: str, answering: Callable[[int], list[Row]]
 ) -> None:
     target, drafter, verifier = two_models()
     teacher = learner.Learner()
@@ -176,9 +172,7 @@ def test_predictors_keep_their_own_models_whatever_the_optimizer_resets(
         target,
         answering(8),
         method=Method(optimizer, sizes=Sizes(demos=1, candidates=2, rounds=1, threads=2)),
-        resources=Resources(
-            models={"default": learner.learner_model(teacher, "teacher")}, embedder=keyword_embedder("paris", "london")
-        ),
+        resources=Resources(models={"default": learner.learner_model(teacher, "teacher")}),
         force=True,
     )
     assert [lm.lm.model for lm in compiled.program.predictors()] == ["drafter", "verifier"]
@@ -202,29 +196,19 @@ class Mumbling(learner.Learner):
 
 
 @pytest.mark.parametrize("proposal", ["Where did you go is your car not your bus", ""])
-@pytest.mark.parametrize("optimizer", ["mipro", "copro"])
 def test_a_proposal_that_cannot_be_read_is_tried_as_it_stands(
-    optimizer: str, proposal: str, answering: Callable[[int], list[Row]]
+    proposal: str, answering: Callable[[int], list[Row]]
 ) -> None:
     teacher = Mumbling(proposal)
     compiled = compile_program(
         "answering",
         answering(8),
-        method=Method(optimizer, sizes=Sizes(demos=1, candidates=2, rounds=1, threads=2)),
+        method=Method("mipro", sizes=Sizes(demos=1, candidates=2, rounds=1, threads=2)),
         resources=Resources(models={"default": learner.learner_model(), "teacher": learner.learner_model(teacher)}),
         force=True,
     )
     assert any("proposed_instruction" in kinds for kinds in teacher.kinds)
     assert len(compiled.after) == len(compiled.before) == 4
-
-
-def test_simba_refuses_a_program_with_several_models(answering: Callable[[int], list[Row]]) -> None:
-    target, drafter, _ = two_models()
-    with pytest.raises(ConfigError, match="runs a program with one model"):
-        compile_program(
-            target, answering(8), method="simba", resources=Resources(models={"default": learner.learner_model()})
-        )
-    assert drafter.calls == 0
 
 
 def test_the_program_that_was_given_is_not_changed(answering: Callable[[int], list[Row]]) -> None:
@@ -271,9 +255,9 @@ def test_the_embedded_model_is_said_not_to_improve(answering: Callable[[int], li
     assert any("cannot improve" in problem for problem in compiled.problems)
 
 
-@pytest.mark.parametrize(("optimizer", "tried"), [("random-search", 4), ("mipro", 2), ("gepa", 1), ("simba", 2)])
-def test_the_result_says_what_was_learned_and_what_was_tried(
-    models: dict[str, dspy.LM], answering: Callable[[int], list[Row]], optimizer: str, tried: int
+@pytest.mark.parametrize("optimizer", ["random-search", "mipro", "gepa"])
+def test_the_result_says_what_was_learned(
+    models: dict[str, dspy.LM], answering: Callable[[int], list[Row]], optimizer: str
 ) -> None:
     compiled = compile_program(
         "answering",
@@ -282,9 +266,6 @@ def test_the_result_says_what_was_learned_and_what_was_tried(
         resources=Resources(models=models),
         force=True,
     )
-    assert len(compiled.candidates) >= tried
-    assert list(compiled.candidates) == sorted(compiled.candidates, reverse=True)
-    assert all(0 <= score <= 1 for score in compiled.candidates)
     for learned in compiled.learned:
         assert learned.demos or learned.diff
 

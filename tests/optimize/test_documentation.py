@@ -19,12 +19,12 @@ def test_the_worked_example_runs(tmp_path: Path) -> None:
     before, problems, state, _ = done.stdout.splitlines()
     assert re.fullmatch(r"before (\d\.\d\d), after \1", before)
     assert "cannot improve" in problems
-    assert "demonstrations, made by knn" in state
+    assert "demonstrations, made by labeled" in state
 
 
 def test_every_option_that_is_named_exists(kraq: WarmShell) -> None:
     documented = {}
-    for command in ("optimize", "index", "ask"):
+    for command in ("domain", "optimize", "index", "ask"):
         documented[command] = kraq(command, "--help").stdout
     for option in re.findall(r"`(--[a-z-]+)", PAGE):
         assert option in documented["optimize"]

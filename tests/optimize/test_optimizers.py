@@ -10,7 +10,6 @@ from kraq_dspy.errors import ConfigError, MissingExtraError
 from kraq_dspy.optimize import OPTIMIZERS, Method, Resources, Sizes, compile_program
 from kraq_dspy.optimize.optimizers import find_optimizer
 from kraq_dspy.optimize.rows import Row
-from tests.conftest import KeywordEmbedder
 from tests.optimize.learner import Learner
 
 TOY = Sizes(demos=2, candidates=3, rounds=2, threads=2)
@@ -22,31 +21,17 @@ def test_every_optimizer_finds_what_the_model_can_learn_within_its_estimate(
     models: dict[str, dspy.LM],
     engine: Learner,
     answering: Callable[[int], list[Row]],
-    keyword_embedder: type[KeywordEmbedder],
 ) -> None:
     compiled = compile_program(
         "answering",
         answering(16),
         method=Method(optimizer, sizes=TOY),
-        resources=Resources(models=models, embedder=keyword_embedder("paris", "london", "tokyo")),
+        resources=Resources(models=models),
         metric="token_f1",
     )
     assert max(compiled.before) < 0.3  # whole sentences
     assert compiled.after == (1.0,) * 8  # the year alone
     assert engine.calls == compiled.usage.calls <= compiled.estimated
-
-
-def test_the_names_are_those_of_the_command_line() -> None:
-    assert set(OPTIMIZERS) == {
-        "bootstrap",
-        "random-search",
-        "mipro",
-        "gepa",
-        "simba",
-        "copro",
-        "knn",
-        "labeled",
-    }
 
 
 def test_an_unknown_optimizer_is_refused_with_the_known_ones() -> None:
@@ -89,7 +74,7 @@ def test_labeled_is_refused_where_rows_do_not_hold_what_the_step_writes(models: 
         compile_program("extraction", rows, method="labeled", resources=Resources(models=models))
 
 
-@pytest.mark.parametrize("optimizer", ["mipro", "gepa", "simba", "copro"])
+@pytest.mark.parametrize("optimizer", ["mipro", "gepa"])
 def test_the_embedded_model_is_not_asked_to_write_instructions(
     optimizer: str, answering: Callable[[int], list[Row]]
 ) -> None:
@@ -98,5 +83,5 @@ def test_the_embedded_model_is_not_asked_to_write_instructions(
 
 
 def test_sizes_that_make_no_sense_are_refused() -> None:
-    with pytest.raises(ConfigError, match="candidates is 1; it must be 2 or more"):
+    with pytest.raises(ConfigError, match="candidates is 1; it must be a whole number, 2 or more"):
         Sizes(candidates=1)

@@ -22,7 +22,7 @@ import kraq_dspy
 from kraq_dspy._internal.both_ways import at_once, blocking, call
 from kraq_dspy._internal.step import FittingPredict
 from kraq_dspy.build.prepare.k2rag import GraphOnly
-from kraq_dspy.eval.judges import AnsweredQuestion, BinaryJudge, RubricJudge
+from kraq_dspy.eval.judges import BinaryJudge, RubricJudge
 from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.optimize.targets import SingleStep
 from kraq_dspy.ports import Vectors
@@ -45,11 +45,10 @@ from kraq_dspy.programs.qa_search.program import QASearch
 from kraq_dspy.programs.retrievers import AdaptedRetriever, DenseRetriever, NearestQuestions, RewrittenRetriever
 from kraq_dspy.programs.retrievers.hits import RetrievingModule
 from kraq_dspy.programs.retrievers.raptor import SummarizeCluster
-from kraq_dspy.programs.retrievers.rewritten import Clarify, Vary
 from kraq_dspy.programs.shared.state import load_state, save_state, state_of
 from kraq_dspy.programs.speculative.drafts import Draft
 from kraq_dspy.programs.speculative.efficient_speculative_rag import EfficientSpeculativeRAG
-from kraq_dspy.programs.speculative.scoring import DrafterScore, KraqScore, VoteScore, WangScore
+from kraq_dspy.programs.speculative.scoring import KraqScore, VoteScore
 from kraq_dspy.programs.speculative.speculative_rag import SpeculativeRAG
 from kraq_dspy.programs.traditional import TraditionalRAG
 from kraq_dspy.settings import RoleSettings
@@ -141,13 +140,6 @@ def knowledge(question: str) -> LocalContext:
     return LocalContext((), (), (), (), shown, 10)
 
 
-class Uniform:
-    """A PromptScorer for which every text is one token of probability 1/2."""
-
-    def prompt_logprobs(self, prompts: Sequence[Sequence[str]]) -> list[list[tuple[float, ...]]]:
-        return [[(math.log(0.5),) for _ in prompt] for prompt in prompts]
-
-
 class NoAnswers:
     """A catalogue that holds no question."""
 
@@ -162,9 +154,6 @@ class NoAnswers:
 
     def collect(self, question: str, answer: str, evidence: Sequence[Any], failure: str = "") -> None:
         return
-
-    def keep(self, question: str, answer: str, document_ids: Sequence[str], *, served: bool) -> bool:
-        return False
 
 
 class NothingStored:
@@ -204,7 +193,10 @@ DRAFTS = [
     Draft(number, (0,), "Music is played there.", response, 0.0, (math.log(0.5),), (math.log(0.25),))
     for number, response in enumerate(["the hall", "the hall", "the keep"])
 ]
-ANSWERED = AnsweredQuestion("q1", QUESTION, ("the hall",), "the hall")
+ANSWERED = {
+    "example": dspy.Example(question=QUESTION, answer="the hall"),
+    "prediction": dspy.Prediction(answer="the hall"),
+}
 ASKED = {"question": QUESTION}
 SCORED = {"question": QUESTION, "drafts": DRAFTS}
 
@@ -212,13 +204,11 @@ MODULES: dict[type[dspy.Module], tuple[Callable[[Any], dspy.Module], Mapping[str
     AdaptedRetriever: (lambda library: AdaptedRetriever(lambda question: [PASSAGE]), {"question": QUESTION, "k": 4}),
     AskQuestion: (lambda library: AskQuestion(), {"summary": PASSAGE}),
     AskRandomQuestion: (lambda library: AskRandomQuestion(), {"passages": [PASSAGE, "Cologne is a city."]}),
-    BinaryJudge: (lambda library: BinaryJudge(), {"answered": ANSWERED}),
-    Clarify: (lambda library: Clarify(), ASKED),
+    BinaryJudge: (lambda library: BinaryJudge(), ANSWERED),
     CombinedRetrieveRAG: (lambda library: CombinedRetrieveRAG(dense(library), nearest(library), k=4), ASKED),
     ConfirmSame: (lambda library: ConfirmSame(), {"first": "Rhine: a river", "second": "The Rhine: a river"}),
     DescribeCommunity: (lambda library: DescribeCommunity(), {"elements": ["Rhine (river): a river in Germany"]}),
     DescribeEntity: (lambda library: DescribeEntity(), {"name": "Rhine", "descriptions": ["A river.", "It is long."]}),
-    DrafterScore: (lambda library: DrafterScore(), SCORED),
     EfficientSpeculativeRAG: (
         lambda library: EfficientSpeculativeRAG(
             dense(library), nearest(library), NothingStored(), QuestionIgnored(library), n=4
@@ -247,16 +237,14 @@ MODULES: dict[type[dspy.Module], tuple[Callable[[Any], dspy.Module], Mapping[str
         lambda library: RereadSyntheticPair(),
         {"question": "Where does Cologne stand?", "answer": "on the Rhine", "passage": PASSAGE},
     ),
-    RewrittenRetriever: (lambda library: RewrittenRetriever(dense(library), Vary()), {"question": QUESTION, "k": 4}),
-    RubricJudge: (lambda library: RubricJudge(), {"answered": ANSWERED}),
+    RewrittenRetriever: (lambda library: RewrittenRetriever(dense(library)), {"question": QUESTION, "k": 4}),
+    RubricJudge: (lambda library: RubricJudge(), ANSWERED),
     Shorten: (lambda library: Shorten(least_tokens=5), {"text": " ".join([PASSAGE] * 3)}),
     SingleStep: (lambda library: SingleStep(AnswerQuestion), {"question": QUESTION, "passages": [PASSAGE]}),
     SpeculativeRAG: (lambda library: SpeculativeRAG(dense(library), QuestionIgnored(library), n=4), ASKED),
     SummarizeCluster: (lambda library: SummarizeCluster(), {"passages": [PASSAGE]}),
     TraditionalRAG: (lambda library: TraditionalRAG(dense(library), k=3), ASKED),
-    Vary: (lambda library: Vary(), ASKED),
     VoteScore: (lambda library: VoteScore(), SCORED),
-    WangScore: (lambda library: WangScore(Uniform()), SCORED),
     WritePairs: (lambda library: WritePairs(), {"passage": PASSAGE}),
     WriteSyntheticPair: (lambda library: WriteSyntheticPair(), {"passage": PASSAGE}),
 }  # fmt: skip
@@ -317,7 +305,7 @@ def test_both_forms_give_the_same_answer(module: type[dspy.Module], library: Lib
     assert timeless(called) == timeless(awaited)
 
 
-LEARNS_NOTHING = {AdaptedRetriever, DrafterScore, VoteScore, WangScore}
+LEARNS_NOTHING = {AdaptedRetriever, VoteScore}
 SAMPLES = {str: "Which tower?", list[str]: ["A tower.", "A bridge."]}
 
 

@@ -7,8 +7,7 @@ import pytest
 
 import kraq_dspy as kraq
 from kraq_dspy.programs.retrievers.combined import CombinedRetriever
-from kraq_dspy.programs.retrievers.rerank import MMRRetriever
-from kraq_dspy.programs.retrievers.rewritten import RewrittenRetriever, Vary
+from kraq_dspy.programs.retrievers.rewritten import RewrittenRetriever
 from kraq_dspy.programs.retrievers.words_and_meaning import FusionRetriever
 
 
@@ -36,11 +35,9 @@ FIVE: Any = "5"
         (lambda: kraq.programs.TraditionalRAG(retrieve)(question=NOTHING), "question is None; expected a text"),
         (lambda: FusionRetriever(ANY, pool=FIVE), r"pool is '5' \(str\); expected a whole number of hits"),
         (lambda: FusionRetriever(ANY, constant=FIVE), r"constant is '5' \(str\); expected a number"),
-        (lambda: RewrittenRetriever(NOTHING, Vary(), pool=NOTHING), "pool is None"),
-        (lambda: Vary(count=FIVE), r"count is '5' \(str\); expected a whole number of searches"),
+        (lambda: RewrittenRetriever(NOTHING, pool=NOTHING), "pool is None"),
         (lambda: CombinedRetriever(retrieve, ["Which?"], n=FIVE), r"n is '5' \(str\)"),
         (lambda: CombinedRetriever(retrieve, ["Which?"], alpha=FIVE), r"alpha is '5' \(str\); expected a number"),
-        (lambda: MMRRetriever(NOTHING, NOTHING, NOTHING, balance=FIVE), r"balance is '5' \(str\)"),
         (lambda: kraq.Corpus.from_texts(NOTHING), "texts is None; expected a list of texts or documents"),
         (lambda: kraq.Corpus.from_texts(["x"], embedder=FIVE), r"embedder is '5' \(str\), without name"),
     ],

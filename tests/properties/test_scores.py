@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from kraq_dspy.models.lms.logprobs import mean_logprob
 from kraq_dspy.programs.speculative.drafts import Draft
-from kraq_dspy.programs.speculative.scoring import best, kraq_score, wang_score
+from kraq_dspy.programs.speculative.scoring import best, kraq_score
 
 LOGPROBS = st.lists(st.floats(-60, 0), min_size=1, max_size=40)
 
@@ -42,24 +42,6 @@ def test_yes_and_no_of_the_same_confidence_share_one(
     yes = kraq_score(one, supported=True, verdict=[logprob]).parts["self_reflect"]
     no = kraq_score(one, supported=False, verdict=[logprob]).parts["self_reflect"]
     assert math.isclose(math.exp(yes) + math.exp(no), 1.0, abs_tol=1e-9)
-
-
-@given(LOGPROBS, LOGPROBS, LOGPROBS, LOGPROBS, LOGPROBS, st.floats(0.001, 5))
-def test_a_likelier_yes_never_lowers_wangs_score(
-    rationale: list[float],
-    response: list[float],
-    said_response: list[float],
-    said_rationale: list[float],
-    yes: list[float],
-    less: float,
-) -> None:
-    one = draft(0, rationale, response)
-
-    def total(answer: list[float]) -> float:
-        return wang_score(one, response=said_response, rationale=said_rationale, yes=answer).total
-
-    assert total([value - less for value in yes]) < total(yes)
-    assert not math.isnan(total(yes))
 
 
 @given(st.lists(st.tuples(LOGPROBS, LOGPROBS), min_size=1, max_size=6), st.randoms(use_true_random=False))

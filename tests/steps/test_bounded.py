@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 import pytest
 
 from kraq_dspy.errors import BudgetExceededError
-from kraq_dspy.steps.direct import CallSlots, ItemStream, OneByOne, bounded_map
+from kraq_dspy.steps.direct import ItemStream, bounded_map
 
 
 async def collect(work: Callable[[int], Awaitable[int]], items: Iterable[int], concurrency: int) -> list[int]:
@@ -122,79 +122,3 @@ def test_a_map_that_is_left_while_it_waits_for_items_lets_go_of_them() -> None:
         return first + len(asyncio.all_tasks()) - 1
 
     assert asyncio.run(leave()) == 1
-
-
-def test_slots_are_bounded_and_given_by_rank() -> None:
-    async def order() -> list[str]:
-        slots = CallSlots(1)
-        came: list[str] = []
-
-        async def work(name: str, rank: int) -> None:
-            async with slots.slot(rank):
-                came.append(name)
-                await asyncio.sleep(0)
-
-        await asyncio.gather(work("first", 1), work("late", 1), work("urgent", 0), work("later", 1))
-        return came
-
-    assert asyncio.run(order()) == ["first", "urgent", "late", "later"]
-
-
-def test_a_slot_that_is_given_to_one_who_leaves_goes_to_the_next() -> None:
-    async def leave() -> bool:
-        slots = CallSlots(1)
-
-        async def hold() -> None:
-            async with slots.slot():
-                await asyncio.sleep(0)
-
-        async with slots.slot():
-            waiting = [asyncio.create_task(hold()) for _ in range(3)]
-            await asyncio.sleep(0)
-            waiting[0].cancel()
-        waiting[1].cancel()  # its turn has come, and it has not yet run
-        await asyncio.gather(*waiting, return_exceptions=True)
-        await asyncio.wait_for(hold(), timeout=10)
-        return waiting[2].exception() is None
-
-    assert asyncio.run(leave())
-
-
-def test_what_others_have_to_do_goes_between_two_turns() -> None:
-    async def order() -> list[str]:
-        turns, done = OneByOne(), list[str]()
-
-        async def after_a_reply(name: str) -> None:
-            await turns.wait()
-            done.append(name)
-            asyncio.get_running_loop().call_soon(done.append, f"request for {name}")
-
-        await asyncio.gather(*map(after_a_reply, "abc"))
-        await asyncio.sleep(0)
-        return done
-
-    assert asyncio.run(order()) == ["a", "request for a", "b", "request for b", "c", "request for c"]
-
-
-def test_a_wave_of_replies_does_not_hold_up_the_next_requests() -> None:
-    """Eight replies at once, each followed by work on the loop: the next eight requests begin among it, not behind."""
-
-    async def begun() -> list[str]:
-        slots, events = CallSlots(8), list[str]()
-        replies = asyncio.Event()
-
-        async def call(number: int) -> None:
-            async with slots.slot():
-                events.append("request")
-                await replies.wait()
-            events.append("work")
-
-        calls = [asyncio.ensure_future(call(number)) for number in range(16)]
-        await asyncio.sleep(0)
-        replies.set()
-        await asyncio.gather(*calls)
-        return events
-
-    events = asyncio.run(begun())
-    assert events[:17].count("request") == 16
-    assert events.count("work") == 16

@@ -2,104 +2,112 @@
 
 import asyncio
 
+import dspy
 import pytest
 
 from kraq_dspy.errors import BudgetExceededError, ModelError
-from kraq_dspy.steps.direct import Item
-from kraq_dspy.steps.kept import GIVE_UP_AFTER, StageFailures, map_kept, reason_of
+from kraq_dspy.models.lms.roles import LanguageModels
+from kraq_dspy.ports import SilentProgress
+from kraq_dspy.steps.direct import Done, Item
+from kraq_dspy.steps.kept import GIVE_UP_AFTER, ProgramRunner, reason_of
 
 
 class Shelf:
     """A keeper in memory."""
 
-    def __init__(self, **outcomes: str) -> None:
-        self.outcomes = outcomes
+    def __init__(self, *kept: str) -> None:
+        self.outcomes = {word: Done(word, dspy.Prediction(loud=word.upper()), "m") for word in kept}
         self.failed: dict[str, str] = {}
 
-    def find(self, item: Item) -> str | None:
+    def find(self, item: Item) -> Done | None:
         return self.outcomes.get(item.id)
 
-    async def keep(self, item: Item, outcome: str) -> None:
+    async def keep(self, item: Item, outcome: Done) -> None:
         self.outcomes[item.id] = outcome
 
     def fail(self, item_id: str, reason: str) -> None:
         self.failed[item_id] = reason
 
 
-def items(*names: str) -> list[Item]:
-    return [Item(name, {}) for name in names]
+class Shouting(dspy.Module):
+    """A word in capitals; "bad" ones fail, "spent" ends the run."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[str] = []
 
-def mapped(shelf: Shelf, names: list[Item], worked_on: list[str]) -> list[str | None]:
-    """Each item in capitals; "bad" ones fail, "spent" ends the run."""
-
-    async def work(item: Item) -> str:
-        worked_on.append(item.id)
-        if item.id.startswith("bad"):
+    async def aforward(self, word: str) -> dspy.Prediction:
+        self.asked.append(word)
+        if word.startswith("bad"):
             raise ValueError("no")
-        if item.id == "spent":
+        if word == "spent":
             raise BudgetExceededError("spent")
-        return item.id.upper()
+        return dspy.Prediction(loud=word.upper())
 
-    async def run() -> list[str | None]:
-        failures = StageFailures("shout", "words", model="m")
-        return [outcome async for outcome in map_kept(work, names, shelf, failures, concurrency=1)]
 
-    return asyncio.run(run())
+def items(*names: str, document: str = "") -> list[Item]:
+    return [Item(name, {"word": name}, document=document) for name in names]
+
+
+def mapped(shelf: Shelf, names: list[Item]) -> tuple[list[str], list[str]]:
+    """What came, and what was asked."""
+    program = Shouting()
+
+    async def run() -> list[str]:
+        runner = ProgramRunner(LanguageModels(), SilentProgress(), concurrency=1)
+        asked = runner.ask("shout", None, program, names, shelf, plural="words")
+        return [done.prediction.loud async for done in asked]
+
+    return asyncio.run(run()), program.asked
 
 
 def test_what_was_kept_is_found_and_the_rest_is_asked_and_kept() -> None:
-    shelf = Shelf(a="A")
-    worked_on: list[str] = []
-    assert sorted(map(str, mapped(shelf, items("a", "b"), worked_on))) == ["A", "B"]
-    assert (worked_on, shelf.outcomes) == (["b"], {"a": "A", "b": "B"})
+    shelf = Shelf("a")
+    came, asked = mapped(shelf, items("a", "b"))
+    assert (sorted(came), asked, list(shelf.outcomes)) == (["A", "B"], ["b"], ["a", "b"])
 
 
 def test_a_failure_costs_its_item_and_its_reason_is_kept() -> None:
     shelf = Shelf()
-    assert mapped(shelf, items("a", "bad", "b"), []) == ["A", None, "B"]
-    assert (shelf.outcomes, shelf.failed) == ({"a": "A", "b": "B"}, {"bad": "ValueError: no"})
+    assert mapped(shelf, items("a", "bad", "b"))[0] == ["A", "B"]
+    assert (list(shelf.outcomes), shelf.failed) == (["a", "b"], {"bad": "ValueError: no"})
 
 
 def test_what_must_end_the_run_does_and_what_was_kept_stays() -> None:
     shelf = Shelf()
     with pytest.raises(BudgetExceededError):
-        mapped(shelf, items("a", "spent", "b"), [])
-    assert shelf.outcomes == {"a": "A"}
-    assert not shelf.failed
+        mapped(shelf, items("a", "spent", "b"))
+    assert (list(shelf.outcomes), shelf.failed) == (["a"], {})
 
 
 def test_nothing_but_failures_ends_the_run_early() -> None:
-    worked_on: list[str] = []
-    with pytest.raises(
-        ModelError, match=r"The first 25 words failed with the model 'm'; the last reason: ValueError: no"
-    ):
-        mapped(Shelf(), items(*(f"bad{number}" for number in range(100))), worked_on)
-    assert len(worked_on) == GIVE_UP_AFTER
+    shelf = Shelf()
+    with pytest.raises(ModelError, match=r"The first 25 words failed; the last reason: ValueError: no"):
+        mapped(shelf, items(*(f"bad{number}" for number in range(100))))
+    assert len(shelf.failed) == GIVE_UP_AFTER
 
 
 def test_failures_of_one_document_are_no_sign_of_a_model_that_fails() -> None:
     shelf = Shelf()
-    of_one = [Item(f"bad{number}", {}, document="a") for number in range(60)]
-    assert mapped(shelf, [*of_one, *items("good")], [])[-1] == "GOOD"
+    of_one = items(*(f"bad{number}" for number in range(60)), document="a")
+    assert mapped(shelf, [*of_one, *items("good")])[0] == ["GOOD"]
     assert len(shelf.failed) == 60
 
 
 def test_a_long_document_of_nothing_but_failures_ends_the_run_all_the_same() -> None:
     with pytest.raises(ModelError, match=r"The first 200 words failed"):
-        mapped(Shelf(), [Item(f"bad{number}", {}, document="a") for number in range(300)], [])
+        mapped(Shelf(), items(*(f"bad{number}" for number in range(300)), document="a"))
 
 
 def test_one_success_before_them_keeps_the_run_going() -> None:
-    shelf = Shelf(good="GOOD")
-    names = ["good", *(f"bad{number}" for number in range(30))]
-    assert len(mapped(shelf, items(*names), [])) == 31
+    shelf = Shelf("good")
+    assert mapped(shelf, items("good", *(f"bad{number}" for number in range(30))))[0] == ["GOOD"]
     assert len(shelf.failed) == 30
 
 
 def test_a_short_run_that_only_failed_ends_with_one_message() -> None:
-    with pytest.raises(ModelError, match=r"All 2 words failed .* run the same command again: what was done is kept"):
-        mapped(Shelf(), items("bad1", "bad2"), [])
+    with pytest.raises(ModelError, match=r"All 2 words failed; .* run the same command again: what was done is kept"):
+        mapped(Shelf(), items("bad1", "bad2"))
 
 
 def test_a_reason_leaves_out_the_advice_that_follows_an_error_of_dspy() -> None:

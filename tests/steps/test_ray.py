@@ -20,14 +20,13 @@ from stand_in import stand_in
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.build.index.build import build_index
 from kraq_dspy.errors import BudgetExceededError, ConfigError, MissingExtraError, ModelError
-from kraq_dspy.models.lms.adapter import possible_forms
 from kraq_dspy.models.lms.meter import Limits, Meter
 from kraq_dspy.models.lms.roles import LanguageModels, make_lm
 from kraq_dspy.ports import SilentProgress
 from kraq_dspy.programs.kraq.describe import AskQuestion
 from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
 from kraq_dspy.records import Document
-from kraq_dspy.settings import CommunitySettings, EncoderSettings, ResolveSettings, RoleSettings, RunSettings, Settings
+from kraq_dspy.settings import CommunitySettings, EncoderSettings, RoleSettings, RunSettings, Settings
 from kraq_dspy.steps.direct import Done, Item
 from tests.build.small import contents
 from tests.conftest import KeywordEmbedder
@@ -43,7 +42,7 @@ ON_RAY = RunSettings(runner="ray")
 
 
 def settings(**changes: Any) -> Settings:
-    small = Settings(communities=CommunitySettings(max_depth=1), resolve=ResolveSettings(semantic=False))
+    small = Settings(communities=CommunitySettings(max_depth=1))
     return dataclasses.replace(small, **changes)
 
 
@@ -174,8 +173,7 @@ def test_a_program_travels_with_its_instructions_its_demonstrations_and_its_own_
         program.extract.lm = make_lm(own)
         sent = cloudpickle.dumps(Actor.arguments("extract", RoleSettings(), program))
         actor = Actor(*(*cloudpickle.loads(sent), 4))
-        fingerprints = dict.fromkeys(possible_forms(program, None), "f")
-        item = ["a", fingerprints, {"passage": "Ada Lovelace met Charles Babbage."}]
+        item = ["a", "f", {"passage": "Ada Lovelace met Charles Babbage."}]
         block = pa.table({"item": [json.dumps(item)]})
 
         async def rows() -> list[Any]:
@@ -232,7 +230,6 @@ def test_a_driver_that_was_killed_pays_again_for_what_was_in_flight_and_no_more(
     with stand_in(latency_ms=200) as server:
         chosen = Settings(
             encoder=EncoderSettings(name="stand-in", api_base=server.url),
-            resolve=ResolveSettings(semantic=False),
             roles=served(server.url),
         )
         build_index(

@@ -22,7 +22,7 @@ def results(tmp_path: Path) -> Iterator[ResultStore]:
 
 
 def stage(results: ResultStore, model: str = "m") -> StageResults:
-    return StageResults(results, "ask", AskQuestion(), model, None)
+    return StageResults(results, "ask", AskQuestion(), model)
 
 
 def keep(results: ResultStore, item: Item) -> None:

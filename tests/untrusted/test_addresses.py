@@ -143,10 +143,8 @@ COMMANDS = [
     ["precompute", "DIR", "--raptor"],
     ["precompute", "DIR", "--k2rag"],
     ["precompute", "DIR", "--graph"],
-    ["precompute", "DIR", "--qa-pairs", "--estimate"],
     ["catalogue", "seed", "DIR"],
     ["catalogue", "synthesize", "DIR"],
-    ["catalogue", "answer", "DIR"],
     ["optimize", "answer", "--index", "DIR", "--dev", "dev.jsonl", "--out", "o.json"],
 ]
 

@@ -8,11 +8,8 @@ import dspy
 import pytest
 
 from kraq_dspy import signatures
-from kraq_dspy.asset.store.index import Index
 from kraq_dspy.build.index.build import build_index
-from kraq_dspy.build.prepare.instructed import Precomputation
 from kraq_dspy.build.prepare.preparations import PREPARATIONS
-from kraq_dspy.models.embedders.instructed import load_instructed_embedder
 from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.ports import SilentProgress
 from kraq_dspy.records import Document
@@ -67,7 +64,7 @@ def test_the_reader_of_this_test_is_gullible(injections: list[Injection]) -> Non
 def settings(url: str) -> Settings:
     return Settings(
         communities=CommunitySettings(max_size=4),
-        resolve=ResolveSettings(semantic=False, confirm=True, description_tokens=30),
+        resolve=ResolveSettings(description_tokens=30),
         run=RunSettings(concurrency=4),
         roles={"default": RoleSettings(model="hosted_vllm/gullible", api_base=url, retries=0, timeout_s=20)},
     )
@@ -95,9 +92,6 @@ def test_neither_the_build_nor_any_program_obeys_a_document(
     attacked: Path, obeying: ObeyingServer, injections: list[Injection]
 ) -> None:
     assert obeying.obeyed == []
-    with Index.open(attacked, write=True) as index:
-        embedder = load_instructed_embedder(index.manifest.settings.instructed)
-        Precomputation.of(index, embedder, top_n=10).run()
     with Workspace.open(attacked, write=True) as space:
         for preparation in PREPARATIONS.values():
             preparation.make(space, preparation.options(), SilentProgress())

@@ -44,7 +44,7 @@ def test_a_key_is_in_no_file_and_no_output(tmp_path: Path, monkeypatch: pytest.M
         config = ["--config", str(tmp_path / "kraq.toml")]
         server.configure(rate_500=0.2, seed=4)  # failures are written down too
         for words in (
-            ["--log-json", "index", str(tmp_path / "corpus"), "--out", str(out), *config, "--json"],
+            ["-v", "index", str(tmp_path / "corpus"), "--out", str(out), *config, "--json"],
             ["-v", "index", str(tmp_path / "corpus"), "--out", str(out), *config],
             ["-v", "ask", str(out), "Who met whom?", *config, "--json"],
             ["status", str(out), "--json"],

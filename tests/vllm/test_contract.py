@@ -4,31 +4,20 @@ The tiny model cannot follow DSPy's format, so a plain adapter takes its words a
 """
 
 import asyncio
-import json
 import math
 import time
-from collections.abc import Iterator, Sequence
 from typing import Any
 
 import dspy
-import numpy as np
 import pytest
 from dspy.lm15 import Config, Message, Request
 
 from kraq_dspy.errors import ModelError
-from kraq_dspy.models.lms.engines.loops import text_of
 from kraq_dspy.models.lms.engines.transformers_engine import AsyncTransformersEngine, TransformersEngine
 from kraq_dspy.models.lms.kraq_lm import KraqLM
 from kraq_dspy.models.lms.logprobs import field_logprobs, mean_logprob, take_logprobs
 from kraq_dspy.models.lms.roles import make_lm
-from kraq_dspy.models.lms.vllm_server import make_prompt_scorer
-from kraq_dspy.ports import Vectors
-from kraq_dspy.programs.speculative.scoring import WangScore
-from kraq_dspy.programs.speculative.speculative_rag import SpeculativeRAG
-from kraq_dspy.records import Chunk, Hit, content_id
 from kraq_dspy.settings import RoleSettings
-from tests.conftest import WarmShell
-from tests.endless_list import endless_list
 from tests.vllm.conftest import Server
 
 pytestmark = pytest.mark.vllm
@@ -52,10 +41,8 @@ class Plain(dspy.ChatAdapter):  # type: ignore[misc]
 
 
 @pytest.fixture(scope="module")
-def engine(server: Server) -> Iterator[TransformersEngine]:
-    engine = TransformersEngine(server.model, adapters={"generator": server.adapter})
-    yield engine
-    engine.close()
+def engine(server: Server) -> TransformersEngine:
+    return TransformersEngine(server.model, adapters={"generator": server.adapter})
 
 
 def served(server: Server, name: str, **settings: Any) -> KraqLM:
@@ -99,49 +86,6 @@ def test_the_adapter_changes_the_answer_and_an_unknown_name_is_an_error(server: 
         answered(served(server, "generatr"), QUESTIONS[0])
 
 
-def test_adapters_are_loaded_and_unloaded_from_the_command_line_while_it_serves(
-    server: Server, kraq: WarmShell
-) -> None:
-    where = ("--api-base", server.api_base, "--key-env", "VLLM_TEST_KEY")
-    loaded = kraq("lm", "load", server.other, "--json", *where)
-    assert loaded.returncode == 0, loaded.stderr
-    name = json.loads(loaded.stdout)["model"].removeprefix("hosted_vllm/")
-    assert name.startswith("other-")
-    names = ("instruct", server.generator, name)
-    assert len({round(answered(served(server, each, max_tokens=24), QUESTIONS[0])[1], 6) for each in names}) == 3
-    unloaded = kraq("lm", "unload", name, *where)
-    assert (unloaded.returncode, unloaded.stdout) == (0, f"hosted_vllm/{name} is unloaded.\n")
-    with pytest.raises(ModelError, match=f"has no model 'hosted_vllm/{name}'"):
-        answered(served(server, name), QUESTIONS[0])
-    assert answered(served(server, server.generator, max_tokens=24), QUESTIONS[0])[0]  # the others serve on
-
-
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (["load", "{model}", "--key-env", "VLLM_TEST_KEY"], "is no adapter"),
-        (
-            ["load", "{model}", "--name", "base", "--key-env", "VLLM_TEST_KEY"],
-            "(404): Loading lora base failed",
-        ),
-        (["load", "{other}"], "refused (401)"),
-        (
-            ["unload", "nobody", "--key-env", "VLLM_TEST_KEY"],
-            "(404): The lora adapter 'nobody' cannot",
-        ),
-        (["unload", "nobody", "--key-env", "NO_SUCH_KEY"], "NO_SUCH_KEY is not set"),
-    ],
-)
-def test_what_the_server_cannot_load_is_refused_with_its_reason(
-    server: Server, kraq: WarmShell, words: list[str], says: str
-) -> None:
-    words = [word.format(model=server.model, other=server.other) for word in words]
-    done = kraq("lm", *words, "--api-base", server.api_base)
-    assert done.returncode in (1, 2)
-    assert says in " ".join(done.stderr.split())
-    assert "Traceback" not in done.stderr
-
-
 def test_log_probabilities_spell_the_text(server: Server) -> None:
     lm = served(server, "instruct", max_tokens=24)
     with dspy.context(lm=lm, adapter=Plain()):
@@ -151,18 +95,6 @@ def test_log_probabilities_spell_the_text(server: Server) -> None:
     spelled = "".join(token["token"] for token in tokens)
     assert spelled.replace("\ufffd", "").startswith(prediction.answer.replace("\ufffd", ""))
     assert all(token["logprob"] <= 0 for token in tokens)
-
-
-def test_scores_of_given_text_are_those_of_the_model(server: Server, engine: TransformersEngine) -> None:
-    prompts = [
-        ("Question: which city is this?\nAnswer:", " Zürich", "\nExplanation:", " the cat sat on the mat", "Yes"),
-        ("Question: a dog?\nAnswer:", " 東京", "\nExplanation:", " ran", "Yes"),
-    ]
-    role = RoleSettings(model="hosted_vllm/instruct", api_base=server.api_base, api_key_env="VLLM_TEST_KEY")
-    served_scores, scores = make_prompt_scorer(role).prompt_logprobs(prompts), engine.prompt_logprobs(prompts)
-    for served_segments, segments in zip(served_scores, scores, strict=True):
-        for one, other in zip(served_segments, segments, strict=True):
-            np.testing.assert_allclose(one, other, atol=1e-4)
 
 
 def test_cancelled_drafts_stop_on_the_server(server: Server) -> None:
@@ -189,54 +121,3 @@ def test_cancelled_drafts_stop_on_the_server(server: Server) -> None:
     assert all(isinstance(result, asyncio.CancelledError) for result in results)
     # Left alone, each of them would have gone on to its last token.
     assert 0 < server.count("vllm:generation_tokens_total") - before < n_drafts * length / 2
-
-
-@pytest.mark.parametrize("way", ["call", "acall"])
-def test_a_list_that_repeats_itself_is_left_from_the_second_one_on(server: Server, way: str) -> None:
-    lm = served(server, "instruct", max_tokens=4000)
-    config = Config(response_format=endless_list(60), temperature=0.0, max_tokens=4000)
-    request = Request(lm.model, messages=(Message.user("the mat"),), config=config)
-
-    def asked() -> tuple[Any, int]:
-        before = server.count("vllm:generation_tokens_total")
-        engine = lm.async_engine
-        response = lm.engine.complete(request) if way == "call" else asyncio.run(engine.complete(request))
-        while server.count("vllm:num_requests_running"):
-            time.sleep(0.1)
-        return json.loads(text_of(response)), server.count("vllm:generation_tokens_total") - before
-
-    (whole, in_full), (left, in_part) = asked(), asked()
-
-    assert whole["marks"] == ["always the same"] * 60
-    assert 0 < len(left["marks"]) < 40
-    assert type(left["fits"]) is bool
-    assert in_part < in_full / 2
-
-
-class Halves:
-    name, dimension = "halves", 2
-
-    def encode(self, question: str, passages: Sequence[str]) -> Vectors:
-        return np.eye(2, dtype=np.float32)[[i % 2 for i in range(len(passages))]]
-
-
-def retrieve(question: str, k: int, **_: Any) -> list[Hit]:
-    texts = ["the cat sat", "a dog ran", "on the mat", "to the house"]
-    chunks = [Chunk(content_id(text), "doc", i, 0, len(text), text, 3) for i, text in enumerate(texts)]
-    return [Hit(chunk, 1.0, question) for chunk in chunks][:k]
-
-
-@pytest.mark.parametrize("how", ["threads", "tasks"])
-def test_drafts_are_written_at_once_and_verified_in_one_forward_pass(server: Server, how: str) -> None:
-    role = RoleSettings(model="hosted_vllm/instruct", api_base=server.api_base, api_key_env="VLLM_TEST_KEY")
-    program = SpeculativeRAG(retrieve, Halves(), n=4, k=2, m=4, scorer=WangScore(make_prompt_scorer(role)))
-    with dspy.context(lm=served(server, "instruct", max_tokens=24), adapter=Plain()):
-        if how == "threads":
-            prediction = program(question="which city is this?")
-        else:
-            prediction = asyncio.run(program.acall(question="which city is this?"))
-    assert len(prediction.drafts) + len(prediction.failures) == 4
-    assert prediction.scores[prediction.chosen].total == max(score.total for score in prediction.scores.values())
-    for score in prediction.scores.values():
-        assert score.total == pytest.approx(sum(score.parts.values()))
-        assert score.parts["self_contain"] < 0

@@ -4,7 +4,6 @@ that ends at once.
 A file a command; heavy imports wait until a command runs.
 """
 
-import json
 import os
 import signal
 import sys
@@ -14,7 +13,6 @@ import time
 __all__ = ["main"]
 
 INTERRUPTED = 130
-LEAST_MEMORY = 1 << 30
 _spoken = threading.Event()
 _APART_S = 0.3  # processes forked from this one write to the same pipe: one key press, several signals
 
@@ -22,15 +20,10 @@ _APART_S = 0.3  # processes forked from this one write to the same pipe: one key
 def main() -> None:
     """Runs the program; listens to Ctrl-C before anything slow is imported."""
     on_interrupt()
-    is_limited = name_a_small_limit()
     try:
         from kraq_dspy.apps.cli.program import run
 
         run()
-    except (ImportError, MemoryError) as error:
-        if not is_limited:
-            raise
-        sys.exit(f"Error: {error}")
     except KeyboardInterrupt:
         last_word()
         sys.exit(INTERRUPTED)
@@ -38,19 +31,6 @@ def main() -> None:
         if ended.code == INTERRUPTED:  # typer's own way to end
             last_word()
         raise
-
-
-def name_a_small_limit() -> bool:
-    """Whether this process may use too little memory; says so before a library that gets none ends it."""
-    try:
-        import resource
-    except ImportError:  # Windows has no such limits
-        return False
-    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if not 0 <= limit < LEAST_MEMORY:
-        return False
-    print(f"This process may use {limit >> 20} MB of memory (ulimit -v); kraq needs about 1,000.", file=sys.stderr)
-    return True
 
 
 def on_interrupt() -> None:
@@ -92,9 +72,4 @@ def _listen(reading: int) -> None:
 def _say(message: str) -> None:
     """By the system call: the main thread may be printing."""
     _spoken.set()
-    terminal = sys.modules.get("kraq_dspy.apps.cli.terminal")
-    if terminal is not None and terminal.errors.quiet:  # --log-json
-        entry = {"level": "warning", "logger": __name__, "message": message}
-        os.write(2, f"{json.dumps(entry)}\n".encode())
-    else:
-        os.write(2, f"\n{message}\n".encode())
+    os.write(2, f"\n{message}\n".encode())

@@ -12,7 +12,6 @@ from rich.padding import Padding
 from rich.panel import Panel
 from rich.text import Text
 
-from kraq_dspy._internal.options import options_of
 from kraq_dspy.apps.cli.logs import tell_what_is_cut_off
 from kraq_dspy.apps.cli.options import ChosenProgram, IndexDir, Json, Models, opened
 from kraq_dspy.apps.cli.terminal import counted, note, output, print_json, printable, say, short
@@ -22,7 +21,7 @@ from kraq_dspy.errors import ConfigError
 if TYPE_CHECKING:
     import dspy
 
-    from kraq_dspy.records import Chunk, Hit
+    from kraq_dspy.records import Hit
     from kraq_dspy.workspace import Workspace
     from kraq_dspy.workspace.choices import ProgramChoice
     from kraq_dspy.workspace.suggested import SuggestedQuestion
@@ -60,12 +59,9 @@ def ask(
     choice = chosen.choice()
     tell_what_is_cut_off()
     with opened(index_dir, models) as space:
-        note_scarce(space, choice)
         answer = space.prepared(question) if chosen.is_default and program_state is None else None
         if answer is None:
-            program = space.make_program(choice)
-            if program_state is not None:
-                space.load_state(program, program_state)
+            program = space.make_program(choice, state=program_state)
             answer = asked(space, program, question, stream=stream and not json)
         model = space.models[choice.role].model
     if json:
@@ -74,29 +70,6 @@ def ask(
         show_answer(question, choice, model, answer, evidence)
     if chosen.k is not None and choice.budget > len(answer.hits) > 0:
         note(f"--k asks for {counted(choice.budget, 'passage')}; there were {len(answer.hits):,} to be found.")
-
-
-def note_scarce(space: "Workspace", choice: "ProgramChoice") -> None:
-    """A note for each option that somebody set to more than there is of what it counts; defaults are only limits."""
-    for name, declared in options_of(choice.spec.options).items():
-        value = getattr(choice.options, name)
-        if declared.counts and isinstance(value, int) and value != declared.default:
-            there, what = _limit(space, declared.counts)
-            if value > there:
-                note(f"{name} is {value:,}; the index has {what}.")
-
-
-def _limit(space: "Workspace", counted: str) -> tuple[int, str]:
-    from kraq_dspy.records import Chunk, Community, Summary
-
-    if counted == "levels":
-        deepest = max((community.level for community in space.index.all(Community)), default=0)
-        return deepest, f"no level below {deepest}"
-    if counted == "questions":
-        there = len(space.index.questions())
-    else:
-        there = space.index.count({"passages": Chunk, "reports": Summary}[counted])
-    return there, f"{there:,} {counted}"
 
 
 def asked(space: "Workspace", program: "dspy.Module", question: str, *, stream: bool) -> "dspy.Prediction":
@@ -178,16 +151,9 @@ def _show_hit(place: int, hit: "Hit") -> None:
     head = Text.assemble((f"{place:3} ", "cyan"), short(name, max(20, output.width - 30)))
     found = f"{hit.why} {hit.score:.2f}" if hit.why == "dense" else hit.why
     output.print(head + Text(f"  {found}", style="dim"), no_wrap=True, overflow="ellipsis")
-    passage = short(without_marks(hit.chunk), 2 * output.width)
+    passage = short(hit.chunk.text, 2 * output.width)
     passage.no_wrap, passage.overflow = True, "ellipsis"
     output.print(Padding(passage, (0, 0, 0, 4)))
-
-
-def without_marks(chunk: "Chunk") -> str:
-    """The text of a passage without the marks of Markdown for headings and stress, where it comes from such a file."""
-    if not chunk.document_id.lower().endswith((".md", ".markdown")):
-        return chunk.text
-    return re.sub(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1", r"\2", re.sub(r"(?m)^ {0,3}#{1,6} +", "", chunk.text))
 
 
 def _in_turn(hits: "Sequence[Hit]", count: int) -> "list[Hit]":

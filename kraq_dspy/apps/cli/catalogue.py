@@ -1,42 +1,27 @@
 """Keeps prepared answers by hand, from files, programs and documents: `kraq catalogue`."""
 
 import getpass
-import sys
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
-from rich.text import Text
 
 from kraq_dspy.apps.cli.options import Calls, IndexDir, Json, Limits, opened
 from kraq_dspy.apps.cli.progress import Bars
-from kraq_dspy.apps.cli.terminal import (
-    command,
-    counted,
-    grid,
-    note,
-    output,
-    print_json,
-    printable,
-    say,
-    short,
-    show_counts,
-    two_columns,
-)
+from kraq_dspy.apps.cli.terminal import command, counted, grid, note, output, print_json, say, short, show_counts
 from kraq_dspy.errors import CatalogueError, ConfigError
 
 if TYPE_CHECKING:
     from kraq_dspy.asset.store.catalogue import Catalogue
     from kraq_dspy.asset.store.index import Index
-    from kraq_dspy.build.catalogue.ask_all import AskReport
     from kraq_dspy.build.catalogue.files import ImportReport
     from kraq_dspy.records import CatalogueEntry
     from kraq_dspy.workspace import Workspace
 
 
-By = Annotated[str | None, typer.Option("--by", help="Who does this; your user name unless given.")]
 Numbers = Annotated[list[int], typer.Argument(metavar="NUMBERS", help="Numbers of entries.")]
 Pending = Annotated[bool, typer.Option("--pending", help="Not served before somebody approves it.")]
 Approve = Annotated[bool, typer.Option("--approve", help="Serve the answers at once, without review.")]
@@ -48,10 +33,6 @@ Status = Literal["pending", "approved", "stale"]
 Critics = Literal["ratings", "roundtrip"]
 
 
-PASSAGES = 5  # shown of an entry
-STYLES = {"pending": "yellow", "approved": "green", "stale": "red"}
-
-
 def add(
     index_dir: IndexDir,
     question: Annotated[str, typer.Argument(help="As people ask it.")],
@@ -61,7 +42,6 @@ def add(
     ] = None,
     pending: Pending = False,
     replace: Annotated[bool, typer.Option(help="Also where there is another answer already.")] = False,
-    by: By = None,
     json: Json = False,
 ) -> None:
     """Add a question and its answer, or answer a question that is there. When a source changes, it goes to review."""
@@ -75,7 +55,7 @@ def add(
         raise CatalogueError("The answer is empty. Write what people are to be told.")
     new = NewEntry(question, answer, "pending" if pending else "approved", sources)
     with opened_catalogue(index_dir) as (_, entries):
-        entry = entries.add(new, by=by or user(), replace=replace)
+        entry = entries.add(new, by=user(), replace=replace)
     if json:
         print_json(entry)
     else:
@@ -89,8 +69,6 @@ def list_(
     json: Json = False,
 ) -> None:
     """The entries, by number, and in which ways programs failed at their questions."""
-    from kraq_dspy.programs.qa_search.failures import count_classes
-
     entries = read_entries(index_dir, status)
     shown = entries[:limit]
     if json:
@@ -100,77 +78,35 @@ def list_(
         say(f"No {status} entries." if status else "The catalogue is empty.")
         return
     rows = [
-        (
-            entry.number,
-            Text(entry.status, style=STYLES[entry.status]),
-            short(entry.question, 120),
-            short(entry.answer, 120),
-            len(entry.sources),
-            entry.asked or "",
-        )
+        (entry.number, entry.status, short(entry.question, 120), short(entry.answer, 120), len(entry.sources))
         for entry in shown
     ]
-    headings = ("no.", "status", "question", "answer", "sources", "asked")
-    right = ("no.", "sources", "asked")
-    table = grid("", headings, rows, right=right, box=None, padding=(0, 2, 0, 0), expand=True)
-    for column in table.columns:
-        column.no_wrap, column.overflow = True, "ellipsis"
-        column.ratio = 1 if column.header in ("question", "answer") else None
-    output.print(table)
+    numbers = ("no.", "sources")
+    output.print(grid("", ("no.", "status", "question", "answer", "sources"), rows, right=numbers, box=None))
     if len(entries) > len(shown):
         say(f"and {len(entries) - len(shown):,} more")
-    if failed := count_classes(entries):
+    if failed := Counter(entry.failure for entry in entries if entry.failure):
         say("programs failed: ", ", ".join(f"{count:,} {name}" for name, count in failed.most_common()))
 
 
-def show(
-    index_dir: IndexDir,
-    number: Annotated[int, typer.Argument(help="Of the entry; also of one that was removed.")],
-    json: Json = False,
-) -> None:
-    """One entry with all its versions, its sources, and what a program said and saw where it failed."""
-    with reading(index_dir) as entries:
-        history = entries.history(number) if entries else []
-    if not history:
-        see = command("catalogue", "list", index_dir)
-        raise CatalogueError(f"The catalogue has no entry {number}. See them all: {see}")
-    last = history[-1]
-    if json:
-        print_json({"entry": last.entry, "removed": last.action == "removed", "history": history})
-        return
-    show_entry(last.entry, removed=last.action == "removed")
-    rows = [
-        (
-            change.entry.version,
-            change.action,
-            change.entry.changed_at,
-            short(change.entry.changed_by, 40),
-            change.entry.status,
-            short(change.entry.answer, 100),
-        )
-        for change in history
-    ]
-    output.print(grid("versions", ("version", "what", "when", "by", "status", "answer"), rows))
-
-
-def approve(index_dir: IndexDir, numbers: Numbers, by: By = None, json: Json = False) -> None:
+def approve(index_dir: IndexDir, numbers: Numbers, json: Json = False) -> None:
     """Serve these entries from now on, as their answers and their documents are now."""
     from kraq_dspy.build.catalogue.review import approve as approve_entry
 
     with opened_catalogue(index_dir, make=False) as (index, entries):
-        done = [approve_entry(index, entries, number, by=by or user()) for number in existing(entries, numbers)]
+        done = [approve_entry(index, entries, number, by=user()) for number in existing(entries, numbers)]
     if json:
         print_json(done)
     else:
         say(f"Approved: {', '.join(str(entry.number) for entry in done)}")
 
 
-def remove(index_dir: IndexDir, numbers: Numbers, by: By = None, json: Json = False) -> None:
+def remove(index_dir: IndexDir, numbers: Numbers, json: Json = False) -> None:
     """Take entries out. Their numbers are not given again, and `show` still knows them."""
     with opened_catalogue(index_dir, make=False) as (_, entries):
         removed = existing(entries, numbers)
         for number in removed:
-            entries.remove(number, by=by or user())
+            entries.remove(number, by=user())
         left = entries.counts()
     if json:
         print_json({"removed": removed, "left": left})
@@ -188,7 +124,6 @@ def import_(
     ],
     pending: Pending = False,
     replace: Annotated[bool, typer.Option(help="Answers of the file go before those that are there.")] = False,
-    by: By = None,
     json: Json = False,
 ) -> None:
     """Add the entries of a file. Rows that are none, and answers that contradict the catalogue's, are shown and left;
@@ -196,7 +131,7 @@ def import_(
     from kraq_dspy.build.catalogue.files import import_answers
 
     with opened_catalogue(index_dir) as (index, entries), Bars(quiet=json) as bars:
-        report = import_answers(index, entries, file, by=by or user(), replace=replace, pending=pending, progress=bars)
+        report = import_answers(index, entries, file, by=user(), replace=replace, pending=pending, progress=bars)
     if json:
         print_json(report)
     else:
@@ -225,27 +160,18 @@ def _show(report: "ImportReport") -> None:
 
 def export(
     index_dir: IndexDir,
-    file: Annotated[Path, typer.Argument(metavar="FILE|-", help=".csv or .jsonl; - is standard output, as jsonl.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help=".csv or .jsonl.")],
     status: Annotated[Status | None, typer.Option(help="Only these.")] = None,
     json: Json = False,
 ) -> None:
     """Write the entries to a file that `import` reads: to edit them elsewhere, or for another index."""
     from kraq_dspy.build.catalogue.files import entries_text
 
-    ending = file.suffix.lower().removeprefix(".")
-    if ending not in ("csv", "jsonl", "ndjson") and str(file) != "-":
+    form = file.suffix.lower().removeprefix(".")
+    if form not in ("csv", "jsonl"):
         raise ConfigError(f"{str(file)!r}: name a file that ends in .csv or .jsonl.")
-    if str(file) == "-" and json:
-        raise ConfigError("With --json, write to a file: standard output would hold both.")
     entries = read_entries(index_dir, status)
-    text = entries_text(entries, "csv" if ending == "csv" else "jsonl")
-    if str(file) == "-":
-        sys.stdout.write(text)
-        return
-    try:
-        file.write_text(text, "utf-8", newline="")
-    except OSError as error:
-        raise CatalogueError(f"{str(file)!r} cannot be written: {error.strerror}.") from error
+    file.write_text(entries_text(entries, form), "utf-8", newline="")
     if json:
         print_json({"file": str(file), "entries": len(entries)})
     else:
@@ -265,14 +191,13 @@ def seed(
         str | None, typer.Option("--program", "-p", help="What answers them; see kraq ask --programs.")
     ] = None,
     retriever: Annotated[str | None, typer.Option(help="What finds the passages.")] = None,
-    by: By = None,
     json: Json = False,
 ) -> None:
     """Answer the index's representative questions, and keep the answers for review.
 
     Run it again to go on after an interruption, or after the index has grown: what is there is not asked again.
     """
-    from kraq_dspy.build.catalogue.ask_all import seed_answers
+    from kraq_dspy.build.catalogue.seed import seed_answers
     from kraq_dspy.workspace.choices import DEFAULT_PROGRAM, choose_program
 
     choice = choose_program(program or DEFAULT_PROGRAM, retriever)
@@ -284,12 +209,14 @@ def seed(
         chosen = None if starters is None else [each.question for each in space.starters(starters)]
         report = seed_answers(
             space.index, entries, space.make_program(choice), space.models,
-            by=by or user(), questions=chosen, limit=limit, approve=approve, progress=bars,
+            by=user(), questions=chosen, limit=limit, approve=approve, progress=bars,
         )  # fmt: skip
     if json:
         print_json(report)
         return
-    show_answering(index_dir, report, label="failed: ")
+    show_counts(index_dir, report)
+    for failure in report.failures[:10]:
+        note(short(failure.reason, 240), label="failed: ")
     waiting = report.unanswered + (0 if approve else report.answered)
     if waiting:
         say(f"{waiting:,} wait for review: {command('explore', index_dir, '--edit')}")
@@ -316,7 +243,6 @@ def synthesize(
         int | None, typer.Option(min=1, max=5, help="Keep pairs that every critic rates at least this; unset: 5.")
     ] = None,
     approve: Approve = False,
-    by: By = None,
     json: Json = False,
 ) -> None:
     """Make a question and its answer from each passage of the documents, and keep those that critics let pass: is it
@@ -338,7 +264,7 @@ def synthesize(
             entries,
             space.models,
             plan,
-            by=by or user(),
+            by=user(),
             approve=approve,
             retriever=space.retriever("dense"),
             progress=bars,
@@ -351,45 +277,6 @@ def synthesize(
         say(f"{report.added:,} wait for review: {command('explore', index_dir, '--edit')}")
     if report.failures:
         note(f"what failed, and why: {command('status', index_dir)}; run it again to try once more.")
-
-
-def answer(
-    index_dir: IndexDir,
-    calls: Calls,
-    limits: Limits,
-    status: Annotated[Literal["pending", "stale"], typer.Option(help="Which entries.")] = "pending",
-    failure: Annotated[
-        str, typer.Option(metavar="CLASS", help="Only what programs failed at in this way, as `list` counts them.")
-    ] = "",
-    limit: Annotated[int | None, typer.Option(min=1, help="At most N entries.")] = None,
-    retriever: Annotated[str | None, typer.Option(help="What finds passages where none were noted.")] = None,
-    approve: Approve = False,
-    by: By = None,
-    json: Json = False,
-) -> None:
-    """Let a model answer what waits without an answer: that of the role teacher in kraq.toml, else of the answerer.
-
-    The answers wait for approval: `kraq explore DIR --edit` shows them with their evidence.
-    """
-    from kraq_dspy.build.catalogue.review import ReviewFilter, answer_with_model
-    from kraq_dspy.programs.qa_search.failures import CLASSES
-
-    if failure not in ("", *CLASSES):
-        raise ConfigError(f"There is no class {failure!r} of failures; there are: {', '.join(CLASSES)}.")
-    which = ReviewFilter(status, limit, failure)
-    with (
-        opened(index_dir, calls, limits) as space,
-        opened_catalogue(index_dir, make=False) as (_, entries),
-        Bars(space.models.settings, quiet=json) as bars,
-    ):
-        report = answer_with_model(
-            space.index, entries, space.models, lambda: space.retriever(retriever),
-            which, by=by, approve=approve, progress=bars,
-        )  # fmt: skip
-    if json:
-        print_json(report)
-    else:
-        show_answering(report.model, report, label="entry {}: ")
 
 
 @contextmanager
@@ -423,26 +310,12 @@ def opened_with_models(
         yield space, entries, bars
 
 
-@contextmanager
-def reading(index_dir: Path) -> "Iterator[Catalogue | None]":
-    """The catalogue to read; None where there is none."""
-    from kraq_dspy.asset.store.index import Index
-    from kraq_dspy.build.catalogue import sources
-
-    with Index.open(index_dir) as index, sources.opened_catalogue(index.path) as entries:
-        yield entries
-
-
 def read_entries(index_dir: Path, status: Status | None) -> "list[CatalogueEntry]":
-    with reading(index_dir) as entries:
+    from kraq_dspy.asset.store.index import Index
+    from kraq_dspy.build.catalogue.sources import opened_catalogue
+
+    with Index.open(index_dir) as index, opened_catalogue(index.path) as entries:
         return entries.entries(status) if entries else []
-
-
-def show_answering(title: object, report: "AskReport", label: str) -> None:
-    """What became of questions that a program was asked, and the first that failed."""
-    show_counts(title, report, "model")
-    for failure in report.failures[:10]:
-        note(short(failure.reason, 240), label=label.format(failure.item_id))
 
 
 def existing(entries: "Catalogue", numbers: list[int]) -> list[int]:
@@ -459,25 +332,3 @@ def user() -> str:
         return getpass.getuser()
     except (ImportError, KeyError, OSError):  # a container's user may have none
         return "somebody"
-
-
-def show_entry(entry: "CatalogueEntry", *, removed: bool = False) -> None:
-    """Everything of an entry but its history."""
-    from kraq_dspy.programs.qa_search.failures import CLASSES, class_of
-
-    rows = {
-        "question": short(entry.question, 2000),
-        "status": Text("removed", style="red") if removed else Text(entry.status, style=STYLES[entry.status]),
-        "answer": printable(entry.answer) or "none yet",
-        "sources": short(", ".join(source.document_id for source in entry.sources) or "none", 600),
-        "origin": entry.origin + (f", asked {entry.asked} times" if entry.asked else ""),
-    }
-    if name := class_of(entry):
-        rows["failed as"] = f"{name}: {CLASSES[name]}"
-    if entry.given:
-        rows["a program said"] = short(entry.given, 1000)
-    output.print(two_columns(f"entry {entry.number}", rows))
-    for place, one in enumerate(entry.evidence[:PASSAGES], start=1):
-        output.print(Text.assemble((f"  {place} ", "cyan"), short(one.document_id, 60), ": ", short(one.text, 400)))
-    if len(entry.evidence) > PASSAGES:
-        output.print(f"  and {len(entry.evidence) - PASSAGES} more passages")

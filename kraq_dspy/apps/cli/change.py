@@ -73,10 +73,6 @@ def check(
     index_dir: IndexDir,
     models: Models,
     repair: Annotated[bool, typer.Option(help="Mend what can be mended; models may be asked.")] = False,
-    forgotten: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Look for its lines in every byte instead: what was removed."),
-    ] = None,
     json: Json = False,
 ) -> None:
     """Verify an index: files and records are what was written, ids lead somewhere, nothing is stale or missing.
@@ -85,9 +81,6 @@ def check(
     """
     from kraq_dspy.build.index.check import check_index, repair_index
 
-    if forgotten is not None:
-        look_for(forgotten, index_dir, json)
-        return
     if repair:
         settings = models.settings_of(index_dir)
         with Bars(settings, quiet=json) as bars:
@@ -115,25 +108,4 @@ def check(
         shown = " and ".join(f"{count:,} {status}" for status, count in waiting.items())
         note(f"entries of the catalogue that wait: {shown}. {command('explore', index_dir, '--edit')}")
     if not report.whole:
-        raise typer.Exit(1)
-
-
-def look_for(file: Path, index_dir: Path, json: bool) -> None:
-    """Says which of the file's lines are still in the index, where, and until when. Ends with 1 where some are."""
-    from kraq_dspy.asset.store.traces import find_traces
-    from kraq_dspy.errors import IndexStateError
-
-    try:
-        texts = [line.strip() for line in file.read_text("utf-8").splitlines() if line.strip()]
-    except (OSError, UnicodeDecodeError) as error:
-        raise IndexStateError(f"Cannot read {str(file)!r}: {error}. It is to have one text a line.") from error
-    traces = find_traces(index_dir, texts)
-    if json:
-        print_json({"texts": len(texts), "traces": traces})
-    elif not traces:
-        say((f"None of {len(texts):,} texts", "green"), f" is in any byte of {index_dir}.")
-    for trace in () if json else traces:
-        where = f"{trace.file}{f', {trace.where}' if trace.where else ''}"
-        say((f"{len(trace.texts):,} ", "yellow"), f"in {where}, {trace.until}")
-    if traces:
         raise typer.Exit(1)

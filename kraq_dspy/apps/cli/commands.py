@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 from typer.core import TyperGroup
@@ -16,7 +16,7 @@ from typer.models import OptionInfo
 from kraq_dspy.apps.cli.ask import ask
 from kraq_dspy.apps.cli.asked import asked
 from kraq_dspy.apps.cli.catalogue import add as catalogue_add
-from kraq_dspy.apps.cli.catalogue import answer, approve, import_, list_, seed, show, synthesize
+from kraq_dspy.apps.cli.catalogue import approve, import_, list_, seed, synthesize
 from kraq_dspy.apps.cli.catalogue import export as catalogue_export
 from kraq_dspy.apps.cli.catalogue import remove as catalogue_remove
 from kraq_dspy.apps.cli.change import add, check, remove, resume, update
@@ -25,17 +25,15 @@ from kraq_dspy.apps.cli.demo import demo
 from kraq_dspy.apps.cli.evaluate import fetch, report
 from kraq_dspy.apps.cli.evaluate import index as eval_index
 from kraq_dspy.apps.cli.evaluate import list_ as list_data
-from kraq_dspy.apps.cli.exchange import export, graphrag, triples
+from kraq_dspy.apps.cli.exchange import export
 from kraq_dspy.apps.cli.index import estimate, index, questions
-from kraq_dspy.apps.cli.lm import check as lm_check
 from kraq_dspy.apps.cli.lm import get
-from kraq_dspy.apps.cli.lm import serve as lm_serve
 from kraq_dspy.apps.cli.mcp import mcp
-from kraq_dspy.apps.cli.optimize import optimize
+from kraq_dspy.apps.cli.optimize import domain, optimize
 from kraq_dspy.apps.cli.precompute import calibrate, precompute
 from kraq_dspy.apps.cli.serving import explore, serve
 from kraq_dspy.apps.cli.status import status
-from kraq_dspy.apps.cli.tables import TABLES, judges, table
+from kraq_dspy.apps.cli.tables import TABLES, table
 from kraq_dspy.apps.cli.tables import list_ as list_tables
 from kraq_dspy.apps.cli.train import drafter, generator, pairs
 from kraq_dspy.errors import did_you_mean
@@ -83,32 +81,27 @@ another id of that list, runs it; --paper takes the paper's own settings.
 
 kraq eval COMPARISON: {", ".join(TABLES)}.
 
-kraq eval judges: how far a judge agrees with labels.
-
 kraq eval TABLE.toml: a table of your own, written like those in kraq_dspy/eval/tables/definitions.
 """
 
 CATALOGUE = (
-    catalogue_add, list_, show, approve, catalogue_remove, import_, catalogue_export, answer, seed,
+    catalogue_add, list_, approve, catalogue_remove, import_, catalogue_export, seed,
     synthesize,
 )  # fmt: skip
 
 COMMANDS: dict[str, Sequence[Command | Group]] = {
     "Start": (demo, index, estimate, status, questions),
     "Ask": (ask, chat, explore, serve, mcp),
-    "Maintain": (
-        add, remove, update, resume, check, export,
-        Group("import", "Make an index from another system's graph.", (graphrag, triples)),
-    ),
+    "Maintain": (add, remove, update, resume, check, export),
     "Prepare": (
         precompute, calibrate,
         Group("catalogue", "Answers prepared in advance, which `kraq ask -p qa-search` gives.", CATALOGUE),
     ),
     "Research": (
-        Group("eval", EVAL, (eval_index, asked, list_tables, table, judges), TableGroup), report,
-        Group("data", "The public data sets of the tables.", (list_data, fetch)), optimize, pairs,
+        Group("eval", EVAL, (eval_index, asked, list_tables, table), TableGroup), report,
+        Group("data", "The public data sets of the tables.", (list_data, fetch)), domain, optimize, pairs,
         Group("finetune", "Train a small model for a step (LoRA).", (generator, drafter)),
-        Group("lm", "Bring or check a model; serve those of kraq.toml.", (get, lm_check, lm_serve)),
+        Group("lm", "Small models that run in this process.", (get,)),
     ),
 }  # fmt: skip
 
@@ -130,32 +123,28 @@ def name_of(command: Command) -> str:
     return command.__name__.rstrip("_")
 
 
-WORDS: dict[Any, str] = {bool: "", int: "N", float: "X", Path: "PATH"}  # what help calls a value without a metavar
+WORDS: dict[Any, str] = {bool: "", int: "N", float: "X", Path: "PATH", str: "NAME"}
+"""What help calls a value without a metavar, by its type."""
 
 
 def flat(command: Callable[..., Any]) -> Callable[..., Any]:
     """The command with the fields of its option groups as parameters of its own, which is all that typer knows.
 
     An option group is a dataclass whose fields are typer options with defaults; its `PANEL` heads them in help,
-    after the others. The command is handed the dataclass, so what thirty commands share is declared and read once. An
-    option is called as its parameter is (`max_calls`, `--max-calls`) unless it says otherwise.
+    after the others. The command is handed the dataclass, so what thirty commands share is declared and read once.
     """
     signature = inspect.signature(command, eval_str=True)
-    groups = {
-        name: group
-        for name, parameter in signature.parameters.items()
-        if (group := _group(parameter.annotation)) is not None
-    }
-    own = [
-        _parameter(name, parameter.default, parameter.annotation, None)
-        for name, parameter in signature.parameters.items()
-        if name not in groups
-    ]
+    groups: dict[str, Any] = {}
     common: list[inspect.Parameter] = []
+    own: list[inspect.Parameter] = []
     headed: list[inspect.Parameter] = []
-    for group in groups.values():
-        hints = get_type_hints(group, include_extras=True)
-        panel = getattr(group, "PANEL", None)
+    for name, parameter in signature.parameters.items():
+        group = parameter.annotation
+        if not dataclasses.is_dataclass(group):
+            own.append(_parameter(name, parameter.default, group, None))
+            continue
+        groups[name] = group
+        hints, panel = get_type_hints(group, include_extras=True), getattr(group, "PANEL", None)
         fields = [_parameter(each.name, each.default, hints[each.name], panel) for each in dataclasses.fields(group)]
         (headed if panel else common).extend(fields)
     parameters = common + own + headed
@@ -175,45 +164,18 @@ def flat(command: Callable[..., Any]) -> Callable[..., Any]:
     return with_groups
 
 
-def _group(annotation: Any) -> Any:
-    """The option group that a parameter is, as its type or, for one made at run time, as a note on it; else None."""
-    candidates = get_args(annotation) if get_origin(annotation) is Annotated else (annotation,)
-    return next((each for each in candidates if isinstance(each, type) and dataclasses.is_dataclass(each)), None)
-
-
 def _parameter(name: str, default: Any, annotation: Any, panel: str | None) -> inspect.Parameter:
-    """As keyword; its option under the panel's head, with a short word for its value."""
+    """As keyword. A flag is called as its parameter is, without a --no-... unless it is on by default."""
     if get_origin(annotation) is Annotated:
         kind, *notes = get_args(annotation)
-        notes = [copy.copy(note) for note in notes]
-        for note in notes:
-            if isinstance(note, OptionInfo):
-                if note.default is ... and not note.param_decls:
-                    word = name.replace("_", "-")
-                    note.param_decls = (f"--{word}/--no-{word}" if default is True else f"--{word}",)
-                note.rich_help_panel = note.rich_help_panel or panel
-                parts = (kind,) if get_origin(kind) is Literal else get_args(kind) or (kind,)
-                bare = [part for part in parts if part is not type(None)]
-                if note.metavar is None:
-                    note.metavar = WORDS.get(bare[0], "NAME" if bare[0] is str else None)
-                if get_origin(bare[0]) is Literal:
-                    _take_choices(note, get_args(bare[0]))
-                    kind = str if kind is bare[0] else str | None
-        annotation = Annotated[(kind, *notes)]
+        option = copy.copy(notes[0])
+        if isinstance(option, OptionInfo):
+            option.rich_help_panel = option.rich_help_panel or panel
+            if option.metavar is None:
+                kinds = [each for each in get_args(kind) or (kind,) if each is not type(None)]
+                one = get_args(kinds[0])[0] if get_origin(kinds[0]) is list else kinds[0]
+                option.metavar = WORDS.get(one)
+            if default is False and option.default is ... and not option.param_decls:
+                option.param_decls = (f"--{name.replace('_', '-')}",)
+        annotation = Annotated[kind, option]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-
-
-def _take_choices(option: OptionInfo, names: tuple[str, ...]) -> None:
-    """An option of a few words, which a word near to one of them is told about (typer's own message begins with words
-    of pydantic)."""
-
-    def parsed(value: str) -> str:
-        if value not in names:
-            raise typer.BadParameter(
-                f"There is no {value!r}{did_you_mean(value, names)}; there are: {', '.join(names)}."
-            )
-        return value
-
-    option.parser = parsed
-    option.metavar = f"<{'|'.join(names)}>"
-    option.autocompletion = lambda incomplete: [name for name in names if name.startswith(incomplete)]

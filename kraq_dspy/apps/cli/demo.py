@@ -4,24 +4,19 @@ import dataclasses
 import json as json_lines
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
-from rich.text import Text
-from rich.tree import Tree
 
 from kraq_dspy.apps.cli.options import Json, Models
 from kraq_dspy.apps.cli.progress import Bars, show_report
 from kraq_dspy.apps.cli.terminal import command, counted, grid, output, print_json, say, short
-from kraq_dspy.records import Community, Question
-
-if TYPE_CHECKING:
-    from kraq_dspy.workspace import Workspace
 
 PROGRAMS = ("traditional", "combined")
 BUDGET = 10  # passages for each question
 SHOWN = 3  # questions answered on the screen
 FEW = 10  # questions of --quick
+BROADEST = 12  # questions listed
 
 
 def demo(
@@ -64,8 +59,10 @@ def demo(
     with Workspace.open(out, settings=settings, embedder=embedder) as space:
         if not json:
             show_report(report, json=False)
-            say("\n2. The broadest communities, their questions, and the questions inside them", style="bold")
-            output.print(_tree(space))
+            say("\n2. Questions that it answers, the broadest first", style="bold")
+            broadest = sorted(space.index.questions(), key=lambda each: (each.level, -len(each.chunk_ids)))[:BROADEST]
+            listed = [(each.level, len(each.chunk_ids), short(each.text, 160)) for each in broadest]
+            output.print(grid("", ("level", "passages", "question"), listed, right=("level", "passages"), box=None))
         choices = {name: choose_program(name, options={"k": BUDGET}) for name in PROGRAMS}
         programs = {name: space.make_program(choice) for name, choice in choices.items()}
         model = space.models["answerer"].model
@@ -97,33 +94,6 @@ def demo(
     rows = [(program, *(f"{value:.3f}" for value in values.values())) for program, values in measured.items()]
     output.print(grid("", ["program", *names], rows, right=names))
     say(f"The index stays in {out}. Try: {command('ask', out, questions[: SHOWN + 1][-1]['question'])}")
-
-
-def _tree(space: "Workspace", tops: int = 5, inside: int = 3) -> Tree:
-    """The largest communities of level 0 with their questions, each with a few of the communities inside it."""
-    index = space.index
-    communities = {community.id: community for community in index.all(Community)}
-    questions = {question.community_id: question for question in index.all(Question) if question.source == "kraq"}
-
-    def label(community: Community) -> Text:
-        question = questions.get(community.id)
-        text = short(question.text, 160) if question else Text("no question")
-        return text + Text(f" ({counted(len(community.chunk_ids), 'passage')})", style="dim")
-
-    tree = Tree(f"{len(questions):,} communities with a question, the largest first")
-    broadest = [community for community in communities.values() if community.level == 0]
-    for community in _largest(broadest, tops):
-        branch = tree.add(label(community))
-        children = [communities[child_id] for child_id in community.child_ids]
-        for child in _largest(children, inside):
-            branch.add(label(child))
-        if len(children) > inside:
-            branch.add(Text(f"and {len(children) - inside} more", style="dim"))
-    return tree
-
-
-def _largest(communities: Iterable[Community], count: int) -> list[Community]:
-    return sorted(communities, key=lambda community: (-len(community.chunk_ids), community.id))[:count]
 
 
 def _measured(questions: Sequence[dict[str, Any]], answers: Sequence[Any]) -> dict[str, float]:

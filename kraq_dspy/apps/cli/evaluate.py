@@ -1,8 +1,7 @@
 """Asks an index questions of your own and says how good its answers are: `kraq eval INDEX QUESTIONS`."""
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -22,38 +21,6 @@ RunOut = Annotated[
     Path | None, typer.Option("--out", "-o", metavar="DIR", help="Rows and report. Default: runs/TABLE.")
 ]
 Baseline = Annotated[str | None, typer.Option("--baseline", help="The system that the others are compared with.")]
-OneDataset = Annotated[str | None, typer.Option("--dataset", "-d", help="Take its questions and gold answers.")]
-
-
-@dataclass(frozen=True)
-class Data:
-    PANEL: ClassVar[str] = "Data"
-
-    data: Annotated[
-        Path, typer.Option(metavar="DIR", help="Folder of data sets, or one (questions.jsonl and corpus.jsonl).")
-    ] = Path("data")
-    limit: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Questions of each data set, drawn by the seed; a larger number goes on where a smaller one ended.",
-        ),
-    ] = None
-    seed: Annotated[int, typer.Option(help="Of the sample, the clusters and the bootstrap.")] = 0
-
-
-@dataclass(frozen=True)
-class Bertscore:
-    bertscore: Annotated[
-        str,
-        typer.Option(
-            metavar="MODEL",
-            help="roberta-large (the papers'), minilm (packaged, offline), a hub name, or FOLDER:LAYER.",
-        ),
-    ] = "roberta-large"
-
-    def scorer(self) -> "BertScorer":
-        return named_scorer(self.bertscore)
 
 
 def named_scorer(name: str) -> "BertScorer":
@@ -173,9 +140,7 @@ def _program(space: "Workspace", name: str | None, retriever: str | None, state:
     from kraq_dspy.workspace.choices import DEFAULT_PROGRAM, choose_program
 
     choice = choose_program(name or DEFAULT_PROGRAM, retriever, measured=True)
-    program = space.make_program(choice)
-    if state is not None:
-        space.load_state(program, state)
+    program = space.make_program(choice, state=state)
     about = about_choice(choice, space.models.settings, space.embedder.name, space.default_retriever)
     label = choice.spec.name if retriever is None else f"{choice.spec.name} over {retriever}"
     return AskedSystem(label, program, True, {**about, **({"state": state.name} if state else {})}, choice)
@@ -201,23 +166,24 @@ def report(
         raise ConfigError(
             "--baseline is for the report of one run; of two, the first is what the second is compared with."
         )
-    from kraq_dspy.eval.tables.grids import beside_grids
+    from kraq_dspy.eval.tables.grids import changed_questions, grids
     from kraq_dspy.eval.tables.summary import compare_runs
     from kraq_dspy.eval.tables.terminal import print_grid
 
     comparisons = compare_runs(run_dir, other, seed=seed)
     if json:
-        print_json({"comparisons": comparisons})
+        print_json({"comparisons": [run.to_dict() for run in comparisons]})
         return
-    for comparison in comparisons:
-        for grid in beside_grids(comparison):
-            print_grid(grid, output)
+    for run in comparisons:
+        say((f"\n{run.header.dataset}", "bold"))
+        for grid in (*grids(run, brief=True), changed_questions(run)):
+            if grid is not None:
+                print_grid(grid, output)
 
 
 def make_report(folder: Path, baseline: str | None, seed: int, *, json: bool) -> None:
-    from kraq_dspy.eval.tables.page import write_report
     from kraq_dspy.eval.tables.summary import find_runs, summarise
-    from kraq_dspy.eval.tables.terminal import print_summary
+    from kraq_dspy.eval.tables.terminal import print_summary, write_report
 
     summary = summarise(find_runs(folder), baseline=baseline, seed=seed)
     files = write_report(summary, folder)

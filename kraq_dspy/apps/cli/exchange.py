@@ -1,95 +1,41 @@
-"""Writes an index in the formats of others, and makes one of their graphs: `kraq export` and `kraq import`."""
+"""Writes an index, or its questions with answers, in the formats of others: `kraq export`."""
 
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 import typer
 
-from kraq_dspy.apps.cli.index import Replace, index_beside
-from kraq_dspy.apps.cli.options import (
-    Builds,
-    IndexDir,
-    Json,
-    Limits,
-    RandomQuestions,
-    require_writable,
-    require_writable_file,
-)
-from kraq_dspy.apps.cli.progress import run_build
-from kraq_dspy.apps.cli.terminal import note, output, print_json, say, two_columns
+from kraq_dspy.apps.cli.options import IndexDir, Json, require_writable, require_writable_file
+from kraq_dspy.apps.cli.terminal import print_json, say, show_counts
 from kraq_dspy.errors import ConfigError
-
-if TYPE_CHECKING:
-    from kraq_dspy.apps.dataset.export import DatasetPlan, DatasetReport
-
 
 Format = Literal["parquet", "graphml", "jsonl", "dataset"]
 
 
-@dataclass(frozen=True)
-class DatasetOptions:
-    """`kraq_dspy.apps.dataset.export.DatasetPlan` as options."""
-
-    PANEL: ClassVar[str] = "Data set (--format dataset)"
-
-    form: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="hf (the default), ragas, beir or finetune; may be repeated."),
-    ] = None
-    pending: Annotated[bool, typer.Option(help="Also answers that nobody has approved yet.")] = False
-    unanswered: Annotated[bool, typer.Option(help="Also questions without an answer.")] = False
-    passages: Annotated[int, typer.Option(min=1, help="Of evidence, at most, for each row.")] = 20
-    licence: Annotated[str, typer.Option(help="Of the documents, for the card.")] = "unknown"
-    shares: Annotated[str, typer.Option(metavar="X,X,X", help="Of the rows for train, validation and test.")] = (
-        "0.8,0.1,0.1"
-    )
-    seed: Annotated[int, typer.Option(help="Of the splits.")] = 0
-
-    def plan(self) -> "DatasetPlan":
-        """Raises ConfigError."""
-        from kraq_dspy.apps.dataset.export import DatasetPlan
-
-        try:
-            train, validation, test = (float(part) for part in self.shares.split(","))
-        except ValueError:
-            raise ConfigError(f"--shares is {self.shares!r}; expected three numbers, such as 0.8,0.1,0.1.") from None
-        return DatasetPlan(
-            forms=tuple(dict.fromkeys(self.form or ["hf"])),
-            pending=self.pending,
-            unanswered=self.unanswered,
-            passages=self.passages,
-            shares=(train, validation, test),
-            seed=self.seed,
-            licence=self.licence,
-        )
-
-
 def export(
     index_dir: IndexDir,
-    out: Annotated[Path, typer.Option("--out", "-o", help="A folder; for graphml, a file.")],
-    dataset: DatasetOptions,
+    out: Annotated[Path, typer.Option("--out", "-o", help="A folder; for graphml and dataset, a file.")],
     format: Annotated[
         Format,
         typer.Option("--format", "-f", help="parquet has GraphRAG's tables, dataset the questions with answers."),
     ] = "parquet",
+    pending: Annotated[bool, typer.Option(help="For dataset: also answers that nobody has approved yet.")] = False,
+    unanswered: Annotated[bool, typer.Option(help="For dataset: also questions without an answer.")] = False,
     json: Json = False,
 ) -> None:
     """Write the index as parquet tables in GraphRAG's column names, as GraphML, as JSON lines, or its questions with
-    answers and evidence as a data set: for evaluation (Hugging Face, Ragas, BEIR) or for `kraq finetune`."""
+    answers and evidence as a data set (JSON lines): to evaluate with, or to learn from."""
+    from kraq_dspy.apps.dataset import export_dataset
+    from kraq_dspy.asset.store.index import Index
     from kraq_dspy.build.index.exchange import export_index
 
-    if format != "dataset" and dataset != DatasetOptions():
-        raise ConfigError(f"Options of a data set go with --format dataset, not with {format}.")
-    (require_writable_file if format == "graphml" else require_writable)(out)
+    if format != "dataset" and (pending or unanswered):
+        raise ConfigError(f"--pending and --unanswered go with --format dataset, not with {format}.")
+    (require_writable_file if format in ("graphml", "dataset") else require_writable)(out)
     if format == "dataset":
-        from kraq_dspy.apps.dataset.export import export_dataset
-        from kraq_dspy.asset.store.index import Index
-
-        plan = dataset.plan()
         with Index.open(index_dir) as index:
-            _show(export_dataset(index, out, plan), out, json=json)
+            report = export_dataset(index, out, pending=pending, unanswered=unanswered)
+        print_json(report) if json else show_counts("Data set", report)
         return
     written = export_index(index_dir, out, format)
     if json:
@@ -97,60 +43,3 @@ def export(
     else:
         for path in written:
             say(path)
-
-
-def _show(report: "DatasetReport", out: Path, *, json: bool) -> None:
-    if json:
-        print_json(report)
-        return
-    rows = {
-        **report.rows,
-        **{f"left out, {reason}": count for reason, count in report.left_out.items() if count},
-        "card": out / "README.md",
-    }
-    output.print(two_columns("Rows", rows))
-    if len(report.rows) < 3:
-        note("the documents hang together too closely for three splits; see the card.")
-
-
-Out = Annotated[
-    Path | None,
-    typer.Option("--out", "-o", metavar="DIR", help="The index folder to write. Default: the source's name + .kraq"),
-]
-
-
-def graphrag(
-    folder: Annotated[Path, typer.Argument(help="GraphRAG's output folder: parquet files of version 2 or 3.")],
-    builds: Builds,
-    limits: Limits,
-    out: Out = None,
-    replace: Replace = False,
-    json: Json = False,
-) -> None:
-    """Reports become summaries, then questions; nothing is extracted again."""
-    from kraq_dspy.build.index.exchange import import_graphrag
-
-    settings = builds.settings()
-    imported = partial(import_graphrag, folder, out or index_beside(folder), replace=replace)
-    run_build(imported, settings, limits, json=json)
-
-
-def triples(
-    path: Annotated[
-        Path,
-        typer.Argument(help="A folder with corpus and triples files, or one file with passages and their triples."),
-    ],
-    builds: Builds,
-    limits: Limits,
-    out: Out = None,
-    replace: Replace = False,
-    random_questions: RandomQuestions = False,
-    json: Json = False,
-) -> None:
-    """Passages with triples extracted elsewhere; summaries and questions are made here."""
-    from kraq_dspy.build.index.exchange import import_triples
-
-    settings = builds.settings()
-    out = out or index_beside(path)
-    imported = partial(import_triples, path, out, replace=replace, random_questions=random_questions)
-    run_build(imported, settings, limits, json=json)

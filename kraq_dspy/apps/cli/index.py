@@ -5,37 +5,22 @@ import sys
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.text import Text
 
-from kraq_dspy.apps.cli.options import (
-    Columns,
-    CorpusBuilds,
-    IndexDir,
-    Json,
-    Limits,
-    Models,
-    ProgramStates,
-    RandomQuestions,
-    Source,
-)
+from kraq_dspy.apps.cli.options import Columns, CorpusBuilds, IndexDir, Json, Limits, Models
 from kraq_dspy.apps.cli.progress import label, run_build
-from kraq_dspy.apps.cli.terminal import command, compact, counted, grid, in_time, note, output, print_json, say, short
+from kraq_dspy.apps.cli.terminal import command, compact, counted, grid, note, output, print_json, say, short
 from kraq_dspy.errors import ConfigError, RemovedDocumentsError
 
 if TYPE_CHECKING:
-    from kraq_dspy.build.index.estimate import Estimate
     from kraq_dspy.records import Usage
     from kraq_dspy.settings import Settings
 
 BROADEST = 40
 """Communities that the small generator is asked about unless models are configured: about a minute on two cores."""
-
-Replace = Annotated[
-    bool, typer.Option("--replace", help="Let this corpus take the place of documents in DIR that it lacks.")
-]
 
 
 def index(
@@ -47,9 +32,15 @@ def index(
         Path | None,
         typer.Option("--out", "-o", metavar="DIR", help="The index folder to write. Default: CORPUS's name + .kraq"),
     ] = None,
-    random_questions: RandomQuestions = False,
-    program_state: ProgramStates = None,
-    replace: Replace = False,
+    random_questions: Annotated[
+        bool, typer.Option(help="Also make the papers' baseline: questions from random chunks.")
+    ] = False,
+    program_state: Annotated[
+        list[Path] | None, typer.Option(metavar="FILE", help="What `kraq optimize` made of a step; may be repeated.")
+    ] = None,
+    replace: Annotated[
+        bool, typer.Option(help="Let this corpus take the place of documents in DIR that it lacks.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Index CORPUS: graph, communities, summaries, and a question for each community.
@@ -121,29 +112,20 @@ def estimate(
     corpus: Annotated[Path, typer.Argument(help="A corpus, or the folder of an index that is under way.")],
     models: Models,
     columns: Columns,
-    tokens_per_second: Annotated[
-        float | None, typer.Option(min=0.1, help="What the models serve: estimates the time.")
-    ] = None,
     json: Json = False,
 ) -> None:
     """Calls, tokens and money of an index, stage by stage, without asking a model."""
-    from kraq_dspy.build.index.estimate import estimate_corpus, estimate_index
+    from kraq_dspy.build.index.estimate import LEAST, MOST, estimate_corpus, estimate_index
 
     if (corpus / "manifest.json").is_file():
-        result = estimate_index(corpus, models.settings_of(corpus), tokens_per_second=tokens_per_second)
+        result = estimate_index(corpus, models.settings_of(corpus))
     else:
-        result = estimate_corpus(corpus, columns.over(models.settings()), tokens_per_second=tokens_per_second)
-    show_estimate(corpus, result, tokens_per_second, json=json)
-
-
-def show_estimate(name: Path, result: "Estimate", tokens_per_second: float | None = None, *, json: bool) -> None:
-    """Calls, tokens and money by stage, and what is known for certain."""
+        result = estimate_corpus(corpus, columns.over(models.settings()))
     if json:
-        totals = {"expected": result.expected, "low": result.low, "high": result.high, "cost": result.cost}
-        print_json({"estimate": result, **totals})
+        print_json({"estimate": result, "expected": result.expected, "cost": result.cost})
         return
     documents, passages = counted(result.documents, "document"), counted(result.chunks, "passage")
-    say(f"{name}: {documents}, {passages}, {compact(result.corpus_tokens)} tokens")
+    say(f"{corpus}: {documents}, {passages}, {compact(result.corpus_tokens)} tokens")
     rows = [
         (label(stage.stage), short(stage.model, 30), *_cells(stage.expected, stage.cost)) for stage in result.stages
     ]
@@ -151,13 +133,9 @@ def show_estimate(name: Path, result: "Estimate", tokens_per_second: float | Non
     table = grid("", ("stage", "model", *numbers), rows, right=numbers)
     table.add_section()
     table.add_row("together", "", *_cells(result.expected, result.cost), style="bold")
-    table.add_row("at least", "", *_cells(result.low, None))
-    table.add_row("at most", "", *_cells(result.high, result.cost_high))
     output.print(table)
-    if result.seconds is not None:
-        say(f"about {in_time(result.seconds)} at {tokens_per_second:g} tokens a second")
-    exact = ", ".join(label(stage.stage) for stage in result.stages if stage.exact_calls)
-    say(f"Number of calls exact, save for retries: {exact}. The rest is a guess from other corpora.")
+    first = label(result.stages[0].stage)
+    say(f"Number of calls exact, save for retries: {first}. The rest is a guess: {LEAST} to {MOST} times as many.")
     if result.cost is None:
         say("For money, give the roles prompt_price and completion_price in kraq.toml, for a million tokens.")
     else:
@@ -174,7 +152,9 @@ def _cells(usage: "Usage", cost: float | None) -> tuple[str, str, str, str]:
 def questions(
     index_dir: IndexDir,
     level: Annotated[int | None, typer.Option(min=0, help="Only this level; 0 is the broadest.")] = None,
-    source: Source = "kraq",
+    source: Annotated[
+        Literal["kraq", "random"], typer.Option(help="kraq, or random for the baseline's questions.")
+    ] = "kraq",
     duplicates: Annotated[bool, typer.Option(help="Also those marked as duplicates.")] = False,
     starters: Annotated[
         int | None, typer.Option(min=1, help="Only N to begin with: answerable, and together about most of it.")

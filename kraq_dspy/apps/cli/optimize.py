@@ -1,4 +1,4 @@
-"""Optimizes a step or a program on a dev set, and measures it on rows that it never saw: `kraq optimize`."""
+"""Optimizes a step or a program on a dev set (`kraq optimize`), and tells extraction of a corpus (`kraq domain`)."""
 
 import contextlib
 import io
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kraq_dspy.apps.cli.evaluate import interval, named_scorer
-from kraq_dspy.apps.cli.options import Calls, Json, missing, require_writable_file
+from kraq_dspy.apps.cli.options import Calls, Columns, Json, Models, missing, require_writable_file
 from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.terminal import note, output, print_json, say, short, two_columns
 
@@ -28,8 +28,8 @@ def optimize(
         str,
         typer.Argument(
             metavar="STEP|PROGRAM",
-            help="extraction, summary, question-generation, answering, drafting, verification, judging, "
-            "matching, confirmation; or a program: traditional, combined, speculative, efficient, ...",
+            help="extraction, question-generation, answering, judging; or a program: traditional, combined, "
+            "speculative, efficient, ...",
         ),
     ],
     calls: Calls,
@@ -40,26 +40,23 @@ def optimize(
         Path | None,
         typer.Option("--out", "-o", metavar="FILE", help="Needed: the state to write (.json), for --program-state."),
     ] = None,
-    index: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="For programs; and for rows that name chunks or communities.")
-    ] = None,
+    index: Annotated[Path | None, typer.Option(metavar="DIR", help="For programs.")] = None,
     optimizer: Annotated[
-        str, typer.Option(help="bootstrap, random-search, mipro, gepa, simba, copro, knn or labeled (DSPy's).")
+        str, typer.Option(help="bootstrap, random-search, mipro, gepa or labeled (DSPy's).")
     ] = "bootstrap",
     metric: Annotated[str | None, typer.Option(metavar="NAME", help="Default: the one that fits the step.")] = None,
     train: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Rows to learn from. Default: a share of --dev.")
+        Path | None, typer.Option(metavar="FILE", help="Rows to learn from. Default: half of --dev.")
     ] = None,
-    train_share: Annotated[float, typer.Option(min=0.05, max=0.95, help="Share of --dev to learn from.")] = 0.5,
     demos: Annotated[int, typer.Option(min=1, help="Demonstrations in a prompt.")] = 4,
     candidates: Annotated[int, typer.Option(min=2, help="Programs or instructions to try.")] = 6,
-    rounds: Annotated[int, typer.Option(min=1, help="Of mipro, simba and copro.")] = 3,
+    rounds: Annotated[int, typer.Option(min=1, help="Of mipro.")] = 3,
     budget_calls: Annotated[int | None, typer.Option(min=1, help="Stop before more model calls than this.")] = None,
     start: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Begin with this state instead of the plain program.")
     ] = None,
     force: Annotated[bool, typer.Option(help="Save the result even if it is worse.")] = False,
-    retriever: Annotated[str | None, typer.Option(help="What finds passages, where rows give none.")] = None,
+    retriever: Annotated[str | None, typer.Option(help="What finds a program's passages.")] = None,
     bertscore: Annotated[
         str, typer.Option(metavar="MODEL", help="For question-generation: minilm, roberta-large, FOLDER:LAYER.")
     ] = "minilm",
@@ -98,7 +95,7 @@ def optimize(
     with contextlib.redirect_stdout(io.StringIO()), Bars(settings, quiet=json) as bars:
         compiled = compile_program(
             target,
-            DevSet(dev, train, train_share),
+            DevSet(dev, train),
             method=Method(
                 optimizer,
                 Sizes(demos, candidates, rounds, settings.run.concurrency),
@@ -119,6 +116,23 @@ def optimize(
         _show(compiled)
 
 
+def domain(
+    corpus: Annotated[Path, typer.Argument(help="A file or folder of txt, md, html, pdf, jsonl, csv or parquet.")],
+    models: Models,
+    columns: Columns,
+    passages: Annotated[int, typer.Option(min=1, help="How many are drawn and shown to the model.")] = 15,
+    seed: Annotated[int, typer.Option(help="Of the draw.")] = 0,
+) -> None:
+    """Ask a model what CORPUS is about: a persona and types of entities, as lines for kraq.toml."""
+    from kraq_dspy.optimize import describe_domain
+    from kraq_dspy.settings import EMBEDDED
+
+    settings = columns.over(models.settings())
+    if settings.role("extractor").model == EMBEDDED:
+        note("the embedded model only guesses: name a model with --lm.")
+    typer.echo(describe_domain(corpus, settings, passages=passages, seed=seed).to_toml())
+
+
 def _show(compiled: "Compiled") -> None:
     comparison = compiled.comparison
     rows = {
@@ -130,10 +144,6 @@ def _show(compiled: "Compiled") -> None:
         f"(expected at most {compiled.estimated:,})",
         "state": str(compiled.path),
     }
-    if compiled.cost:
-        rows["cost"] = f"{compiled.cost:,.4f}"
-    if compiled.candidates:
-        rows["candidates"] = " ".join(f"{score:.3f}" for score in compiled.candidates)
     output.print(two_columns(f"{compiled.target}, {compiled.optimizer}: {compiled.metric}", rows))
     for each in compiled.learned:
         _show_learned(each)

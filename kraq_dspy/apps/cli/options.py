@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
@@ -25,19 +25,6 @@ if TYPE_CHECKING:
 IndexDir = Annotated[Path, typer.Argument(metavar="DIR", help="The index folder, as made by `kraq index`.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else on standard output.")]
 Seed = Annotated[int, typer.Option("--seed", help="Of the sample, the clusters and the bootstrap.")]
-RandomQuestions = Annotated[
-    bool, typer.Option("--random-questions", help="Also make the papers' baseline: questions from random chunks.")
-]
-
-
-QuestionSource = Literal["kraq", "random"]
-
-
-Source = Annotated[QuestionSource, typer.Option("--source", help="kraq, or random for the baseline's questions.")]
-ProgramStates = Annotated[
-    list[Path] | None,
-    typer.Option("--program-state", metavar="FILE", help="What `kraq optimize` made of a step; may be repeated."),
-]
 
 
 @dataclass(frozen=True)

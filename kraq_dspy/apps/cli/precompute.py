@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from rich import filesize
 
-from kraq_dspy.apps.cli.index import show_estimate
 from kraq_dspy.apps.cli.options import Calls, Config, IndexDir, Json, Limits, opened
 from kraq_dspy.apps.cli.progress import Bars
-from kraq_dspy.apps.cli.terminal import errors, in_time, note, output, print_json, short, show_counts, two_columns
+from kraq_dspy.apps.cli.terminal import note, output, print_json, short, show_counts, two_columns
 from kraq_dspy.errors import ConfigError
 
 if TYPE_CHECKING:
     from kraq_dspy.build.prepare.calibrate import Calibration
-    from kraq_dspy.build.prepare.instructed import InstructedOptions, PrecomputeEstimate
 
 
 Questions = Literal["kraq", "random", "all"]
@@ -29,15 +27,10 @@ def precompute(
     top_n: Annotated[
         str | None, typer.Option(help="Passages for each question: a number, or all.", show_default="100")
     ] = None,
-    int8: Annotated[bool, typer.Option(help="Half the size of float16, a little less exact.")] = False,
     source: Annotated[
         Questions | None,
         typer.Option(help="Questions to do it for: kraq, random (the papers' baseline) or all.", show_default="kraq"),
     ] = None,
-    budget_minutes: Annotated[
-        float | None, typer.Option(min=0, metavar="X", help="Stop then; questions about most passages go first.")
-    ] = None,
-    estimate: Annotated[bool, typer.Option(help="Say what it will take, and stop.")] = False,
     qa_pairs: Annotated[
         bool, typer.Option(help="Instead: every passage as question-answer pairs, for qa-rag.")
     ] = False,
@@ -50,26 +43,31 @@ def precompute(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Embed passages as seen from the stored questions, so that `kraq ask --program efficient` looks them up.
+    """Read passages so that `kraq ask --program efficient` need not: their sentences, or, where the encoder reads
+    question and passage together, as seen from the stored questions.
 
     Run it again to go on after an interruption, or when passages or questions have been added.
     """
     chosen = {"qa-pairs": qa_pairs, "graph": graph, "raptor": raptor, "k2rag": k2rag}
     if kinds := [name for name, is_chosen in chosen.items() if is_chosen]:
-        of_embeddings = {"top-n": top_n, "int8": int8, "source": source, "budget-minutes": budget_minutes}
-        _refuse(of_embeddings, f"goes with the embeddings, not with --{kinds[0]}")
-        if estimate:
-            _estimate(index_dir, kinds, calls, json=json)
-        else:
-            _make(index_dir, kinds, calls, limits, json=json)
+        _refuse({"top-n": top_n, "source": source}, f"goes with the embeddings, not with --{kinds[0]}")
+        _make(index_dir, kinds, calls, limits, json=json)
         return
     of_models = {**dataclasses.asdict(calls), **dataclasses.asdict(limits), "config": None}
     _refuse(of_models, "goes with --qa-pairs, --raptor or --k2rag: embeddings ask no language model")
-    questions: Any = source or "kraq"
     from kraq_dspy.build.prepare.instructed import InstructedOptions
+    from kraq_dspy.build.prepare.instructed import precompute as precompute_index
 
-    how = InstructedOptions(parse_top_n(top_n or "100"), int8, questions)
-    _embed(index_dir, calls, how, budget_minutes, estimate=estimate, json=json)
+    how = InstructedOptions(parse_top_n(top_n or "100"), source or "kraq")
+    kept = "What was embedded is kept; the same command goes on from there."
+    with opened(index_dir, calls, write=True) as space, Bars(quiet=json, kept=kept) as bars:
+        report = precompute_index(space.index, space.instructed_embedder, how, bars)
+    if json:
+        print_json(report)
+        return
+    show_counts(index_dir, report, "n_bytes", size=filesize.decimal(report.n_bytes))
+    for question_id, reason in getattr(report, "failures", ())[:10]:
+        note(short(reason, 300), label=f"{question_id}: ")
 
 
 def _refuse(options: dict[str, Any], why: str) -> None:
@@ -85,56 +83,6 @@ def parse_top_n(text: str) -> int | None:
     if not text.isdecimal() or int(text) < 1:
         raise ConfigError(f"--top-n is {text!r}; it must be a number from 1, or all.")
     return int(text)
-
-
-def _embed(
-    index_dir: Path, calls: Calls, how: "InstructedOptions", budget_minutes: float | None, *, estimate: bool, json: bool
-) -> None:
-    from kraq_dspy.asset.store.index import Index
-    from kraq_dspy.build.prepare.instructed import precomputation
-
-    kept = "What was embedded is kept; the same command goes on from there."
-    settings = calls.settings_of(index_dir)
-    with (
-        Index.open(index_dir, write=True) as index,
-        precomputation(index, settings, how) as job,
-        Bars(quiet=json, kept=kept) as bars,
-    ):
-        expected = job.estimate()
-        if estimate:
-            print_json(expected) if json else output.print(_in_words(expected))
-            return
-        errors.print(_in_words(expected))
-        report = job.run(bars, budget_s=None if budget_minutes is None else 60 * budget_minutes)
-    if json:
-        print_json(report)
-        return
-    show_counts(index_dir, report, "n_bytes", size=filesize.decimal(report.n_bytes))
-    for question_id, reason in report.failures[:10]:
-        note(short(reason, 300), label=f"{question_id}: ")
-
-
-def _in_words(expected: "PrecomputeEstimate") -> str:
-    return (
-        f"{expected.pairs:,} passes of the encoder for {expected.questions:,} questions "
-        f"({expected.pairs_stored:,} are stored already): about {in_time(expected.seconds)}, "
-        f"{filesize.decimal(expected.n_bytes)}"
-    )
-
-
-def _estimate(index_dir: Path, kinds: Sequence[str], calls: Calls, *, json: bool) -> None:
-    """What the one of `kinds` will take; no model is asked."""
-    from kraq_dspy.build.prepare.preparations import PREPARATIONS
-
-    known = {preparation.name: preparation.estimate for preparation in PREPARATIONS.values() if preparation.estimate}
-    if unknown := [kind for kind in kinds if kind not in known] or kinds[1:]:
-        raise ConfigError(
-            f"--estimate says what the embeddings will take, or --{', --'.join(known)}, one at a time; leave "
-            f"--{unknown[0]} out. To bound what it may take: --max-calls, --max-tokens, --max-cost."
-        )
-    with opened(index_dir, calls) as space, Bars(quiet=json) as bars:
-        result = known[kinds[0]](space, bars)
-    show_estimate(index_dir, result, json=json)
 
 
 def _make(index_dir: Path, kinds: Sequence[str], calls: Calls, limits: Limits, *, json: bool) -> None:
@@ -187,7 +135,7 @@ def calibrate(
             progress=bars,
         )
     if json:
-        print_json(result.to_dict())
+        print_json(result)
         return
     output.print(two_columns(f"{index_dir}: proxy questions", rows_of(result)))
     if text := advice(result):
@@ -196,13 +144,12 @@ def calibrate(
 
 def rows_of(result: "Calibration") -> dict[str, str]:
     """What the table shows; agreements are shown only for cosines that were tried."""
-    nearest = max(cosine for cosine, _ in result.points)
-    shown = [x for x in (0.5, 0.6, 0.7, 0.8, 0.9) if x < nearest] + [nearest]
+    shown = [x for x in (0.5, 0.6, 0.7, 0.8, 0.9) if x < result.nearest] + [result.nearest]
     return {
         "threshold": f"cosine {result.threshold:.3f}, for an agreement of {result.wanted:.2f}",
         "noise floor": f"{result.noise_floor:.2f} (two seeds of KMeans on the same vectors)",
         "expected agreement": ", ".join(f"{result.agreement_at(x):.2f} at {x:.2g}" for x in shown),
-        "pairs tried": f"{len(result.points)}, of cosines up to {nearest:.2f}",
+        "pairs tried": f"{result.n_pairs}, of cosines up to {result.nearest:.2f}",
         "encoder": result.encoder_name,
     }
 

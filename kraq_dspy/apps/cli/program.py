@@ -13,7 +13,7 @@ import typer
 from rich.text import Text
 
 from kraq_dspy.apps.cli.commands import add_commands
-from kraq_dspy.apps.cli.logs import set_up_logs, set_up_spans
+from kraq_dspy.apps.cli.logs import set_up_logs
 from kraq_dspy.apps.cli.terminal import errors, printable
 from kraq_dspy.errors import TOO_LITTLE_MEMORY, ConfigError, KraqError, ModelError, lacks_memory
 
@@ -32,21 +32,12 @@ def _root(
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", metavar="", help="Log what happens, to standard error.")
     ] = False,
-    log_json: Annotated[
-        bool, typer.Option("--log-json", metavar="", help="Log as JSON, one object a line, and nothing else there.")
-    ] = False,
-    otel: Annotated[
-        bool,
-        typer.Option("--otel", metavar="", help="Send spans of stages and calls to an OpenTelemetry collector."),
-    ] = False,
     _version: Annotated[
         bool,
         typer.Option("--version", metavar="", callback=_show_version, is_eager=True, help="Print the version."),
     ] = False,
 ) -> None:
-    set_up_logs(verbose=verbose, as_json=log_json)
-    if otel:
-        set_up_spans()
+    set_up_logs(verbose=verbose)
 
 
 def make_app() -> typer.Typer:
@@ -66,7 +57,10 @@ def make_app() -> typer.Typer:
 
 def run() -> None:
     """Runs the program. Exit codes: 0 done, 1 failed, 2 wrong use or settings, 130 interrupted (typer's)."""
-    take_any_bytes()
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            with contextlib.suppress(io.UnsupportedOperation):  # standard input that was read from already
+                stream.reconfigure(errors="replace")  # a character that cannot be written costs itself alone
     try:
         make_app()()
     except BrokenPipeError:  # the reader of a pipe has gone, as in `kraq questions DIR | head`
@@ -76,7 +70,7 @@ def run() -> None:
         shown = _in_words(error)
         if shown is None:
             raise
-        _show(shown)
+        errors.print(Text.assemble(("Error: ", "red"), printable(str(shown))))
         sys.exit(USAGE if isinstance(shown, ConfigError) else FAILURE)
 
 
@@ -91,21 +85,6 @@ def _in_words(error: Exception) -> KraqError | None:
     from dspy.utils.exceptions import DSPyError  # slow to import, unless it is what was raised
 
     return _of_a_model(error) if isinstance(error, DSPyError) else None
-
-
-def take_any_bytes() -> None:
-    """A character that standard output cannot write, and a byte that standard input cannot read, costs itself alone."""
-    for stream in (sys.stdin, sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            with contextlib.suppress(io.UnsupportedOperation):  # standard input that was read from already
-                stream.reconfigure(errors="replace")
-
-
-def _show(error: KraqError) -> None:
-    if errors.quiet:  # --log-json
-        logger.error(str(error), extra={"kind": type(error).__name__})
-    else:
-        errors.print(Text.assemble(("Error: ", "red"), printable(str(error))))
 
 
 def _of_a_file(error: OSError) -> KraqError | None:

@@ -69,7 +69,7 @@ class Bars:
             console=errors,
             disable=quiet or not errors.is_terminal,
         )
-        self._writes_lines = not quiet and not errors.is_terminal and not errors.quiet
+        self._writes_lines = not quiet and not errors.is_terminal
         self._last_line = monotonic()
         self._shows_tokens = settings is not None and has_tokens(role.model for role in settings.roles.values())
         self._kept = kept

@@ -1,32 +1,23 @@
 """Tells what is in an index, at once and without loading any model: `kraq status`."""
 
-import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
 
-import typer
 from rich.text import Text
 
 from kraq_dspy.apps.cli.options import IndexDir, Json
 from kraq_dspy.apps.cli.progress import has_tokens, label, models_in_words, show_failures, usage_cells, usage_headings
 from kraq_dspy.apps.cli.terminal import command, counted, grid, note, output, print_json, two_columns
 
-if TYPE_CHECKING:
-    from kraq_dspy.asset.store.index import Index
-
 
 def status(
     index_dir: IndexDir,
-    scored: Annotated[
-        bool, typer.Option("--communities", help="Also how good each level's partition is (extra communities).")
-    ] = False,
     json: Json = False,
 ) -> None:
     """What the index holds, what made it, what it took, and what failed."""
     from kraq_dspy.asset.corpus.normalise import find_personal
     from kraq_dspy.asset.store.index import Index
+    from kraq_dspy.asset.store.own_files import holder
+    from kraq_dspy.asset.store.states import has_draft
     from kraq_dspy.build.catalogue.sources import count_answers
     from kraq_dspy.build.index.report import located
     from kraq_dspy.records import Merge, Question
@@ -36,14 +27,17 @@ def status(
         usage = index.results.usage()
         merges = Counter(merge.method for merge in index.all(Merge))
         levels, left_out = index.partition_sizes(), index.left_out()
-        scores = _scores(index, levels) if scored else {}
         questions, personal = Counter[int](), {}
         for question in index.all(Question):
             questions[question.level] += question.source == "kraq" and question.duplicate_of is None
             if kinds := find_personal(question.text):
                 personal[question.id] = kinds
     answers = count_answers(index_dir)
-    change = _change(index_dir)
+    change = None  # what is under way beside the last complete state
+    if who := holder(index_dir / "lock"):
+        change = f"under way, by {who}"
+    elif has_draft(index_dir):
+        change = f"begun, not finished; go on: {command('resume', index_dir)}"
     if json:
         print_json(
             {
@@ -56,7 +50,6 @@ def status(
                 "merges_by_method": merges,
                 "partition_sizes": levels,
                 "questions_by_level": questions,
-                **({"partition_scores": {level: _known(each) for level, each in scores.items()}} if scored else {}),
                 "usage": [{"stage": stage, "model": model, "usage": used} for (stage, model), used in usage.items()],
                 "personal_questions": {id: sorted({one.kind for one in kinds}) for id, kinds in personal.items()},
                 "answers": answers,
@@ -85,10 +78,6 @@ def status(
         sizes = [(level, size, questions.get(level, 0)) for level, size in levels.items()]
         names = ["level", "communities", "new questions"]
         output.print(grid("levels", names, sizes, right=names))
-    if scores:
-        names = ["level", *next(iter(scores.values()))]
-        shown = [(level, *(f"{each[name]:.3f}" for name in names[1:])) for level, each in scores.items()]
-        output.print(grid("partitions", names, shown, right=names))
     if usage:
         with_tokens = has_tokens(model for _, model in usage)
         spent = [(label(stage), model, *usage_cells(used, with_tokens)) for (stage, model), used in usage.items()]
@@ -101,26 +90,3 @@ def status(
             label=counted(len(personal), "question"),
         )
     show_failures(failures, command("status", index_dir, "--json"))
-
-
-def _scores(index: "Index", levels: Iterable[int]) -> dict[int, dict[str, float]]:
-    from kraq_dspy.asset.graph.other_algorithms import score_partition
-    from kraq_dspy.records import Entity, Relationship
-
-    elements = list(index.all(Entity)), list(index.all(Relationship))
-    return {level: score_partition(*elements, index.communities_at(level)) for level in levels}
-
-
-def _known(scores: Mapping[str, float]) -> dict[str, float | None]:
-    """Without what is not defined, which JSON has no word for."""
-    return {name: None if math.isnan(score) else score for name, score in scores.items()}
-
-
-def _change(index_dir: Path) -> str | None:
-    """What is under way beside the last complete state, in words."""
-    from kraq_dspy.asset.store.own_files import holder
-    from kraq_dspy.asset.store.states import has_draft
-
-    if who := holder(index_dir / "lock"):
-        return f"under way, by {who}"
-    return f"begun, not finished; go on: {command('resume', index_dir)}" if has_draft(index_dir) else None

@@ -8,10 +8,10 @@ import typer
 from rich.padding import Padding
 from rich.text import Text
 
-from kraq_dspy.apps.cli.evaluate import Baseline, Bertscore, Data, OneDataset, RunOut, interval, make_report
-from kraq_dspy.apps.cli.options import Builds, Calls, Json, require_writable
+from kraq_dspy.apps.cli.evaluate import Baseline, RunOut, make_report, named_scorer
+from kraq_dspy.apps.cli.options import Builds, Json, Seed, require_writable
 from kraq_dspy.apps.cli.progress import Bars
-from kraq_dspy.apps.cli.terminal import output, print_json, say, two_columns
+from kraq_dspy.apps.cli.terminal import output, print_json, say
 from kraq_dspy.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -27,9 +27,24 @@ def table(
     table: Annotated[
         str, typer.Argument(metavar="TABLE", help="An id of `kraq eval list`, a comparison, a TOML file.")
     ],
-    data: Data,
     builds: Builds,
-    bertscore: Bertscore,
+    data: Annotated[
+        Path, typer.Option(metavar="DIR", help="Folder of data sets, or one (questions.jsonl and corpus.jsonl).")
+    ] = Path("data"),
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Questions of each data set, drawn by the seed; a larger number goes on where a smaller one ended.",
+        ),
+    ] = None,
+    seed: Seed = 0,
+    bertscore: Annotated[
+        str,
+        typer.Option(
+            metavar="MODEL", help="roberta-large (the papers'), minilm (packaged), a hub name, or FOLDER:LAYER."
+        ),
+    ] = "roberta-large",
     dataset: Annotated[
         list[str] | None,
         typer.Option("--dataset", "-d", help="Only this data set; may be repeated. Default: the table's."),
@@ -72,28 +87,28 @@ def table(
         definition = dataclasses.replace(definition, concurrency=builds.concurrency)
     definition = with_metrics(definition, judge, metric or ())
     settings = builds.settings()
-    names = dataset_names(data.data, dataset or (), definition.datasets)
+    names = dataset_names(data, dataset or (), definition.datasets)
     samples: dict[str, int | None] = {}
     if paper:
         definition = definition.as_in_paper()
         settings, tokens = _with(settings, definition), definition.paper.tokens
         samples = {name: definition.paper.sample(name) for name in names}
     options = RunOptions(
-        data=data.data,
+        data=data,
         out=out or Path("runs") / (table if "/" not in table and not table.endswith(".toml") else definition.name),
         indexes=indexes,
-        limit=data.limit,
+        limit=limit,
         samples=samples,
         tokens=tokens,
-        seed=data.seed,
+        seed=seed,
         ablations=ablations,
         retry_failed=retry_failed,
-        bertscore=bertscore.scorer,
+        bertscore=lambda: named_scorer(bertscore),
     )
     require_writable(options.out, indexes)
     with Bars(settings, quiet=json) as bars:
         run_table(definition, names, settings, options, bars)
-    make_report(options.out, None, data.seed, json=json)
+    make_report(options.out, None, seed, json=json)
 
 
 def read(name: str) -> "EvalTable":
@@ -112,9 +127,7 @@ def read(name: str) -> "EvalTable":
     if not figure.definition:
         other = figure.command or "none: people judged"
         raise ConfigError(f"{figure.paper}, {figure.number} comes of another command: {other}.")
-    whole = read_table(DEFINITIONS / f"{figure.definition}.toml")
-    needed = whole.for_paper(figure.id, figure.systems, figure.metrics, figure.datasets)
-    return needed.with_paper_settings(figure.settings, figure.options)
+    return read_table(DEFINITIONS / f"{figure.definition}.toml").for_paper(figure)
 
 
 def with_metrics(table: "EvalTable", judge: str | None, more: list[str] | tuple[str, ...]) -> "EvalTable":
@@ -139,95 +152,29 @@ def _with(settings: "Settings", table: "EvalTable") -> "Settings":
     return dataclasses.replace(settings, **sections)
 
 
-def judges(
-    data: Data,
-    calls: Calls,
-    labelled: Annotated[
-        Path | None,
-        typer.Argument(metavar="LABELLED.jsonl", help="Lines with id, question, answers, answer, right (true, false)."),
-    ] = None,
-    dataset: OneDataset = None,
-    judge: Annotated[str, typer.Option(help="binary, or rubric (grades 1 to 5; 4 and 5 are right).")] = "binary",
-    out: RunOut = None,
-    json: Json = False,
-) -> None:
-    """How far a judge agrees with labels: accuracy and Cohen's kappa, with intervals."""
-    from importlib.metadata import version
-
-    from kraq_dspy.eval.agreement import calibrate_judge, made_from, read_labelled
-    from kraq_dspy.eval.rows import RunHeader
-    from kraq_dspy.eval.tables.data import load
-    from kraq_dspy.models.lms.roles import LanguageModels
-
-    settings = calls.settings()
-    if labelled is not None and dataset is None:
-        answers, name = read_labelled(labelled)[: data.limit], labelled.stem
-    elif dataset is not None and labelled is None:
-        questions = load(data.data, dataset, limit=data.limit, seed=data.seed).examples
-        answers, name = made_from(questions, dataset, seed=data.seed), dataset
-    else:
-        raise ConfigError("Give a file of labelled answers, or --dataset NAME to make them from its gold answers.")
-    models = LanguageModels(settings)
-    header = RunHeader(
-        name="judges",
-        dataset=name,
-        settings={"judge": judge, "answers": len(answers)},
-        seeds={"seed": data.seed},
-        models={"judge": models["judge"].model},
-        library_version=version("kraq-dspy"),
-    )
-    with Bars(settings, quiet=json) as bars:
-        result = calibrate_judge(
-            answers,
-            judge,
-            models["judge"],
-            header,
-            out or Path("runs") / "judges" / name / judge,
-            concurrency=settings.run.concurrency,
-            progress=bars,
-        )
-    models.close()
-    if json:
-        confusion = [
-            {"label": gold, "judged": judged, "answers": count} for (gold, judged), count in result.confusion.items()
-        ]
-        fields = {field.name: getattr(result, field.name) for field in dataclasses.fields(result)}
-        print_json({**fields, "confusion": confusion})
-        return
-    rows = {
-        "judge": result.judge,
-        "accuracy": interval(result.accuracy),
-        "Cohen's kappa": interval(result.kappa),
-        **{f"label {gold}, judged {judged}": count for (gold, judged), count in result.confusion.items()},
-        "judged": f"{result.n} of {result.n + result.n_failed}",
-    }
-    output.print(two_columns(f"{name}: agreement with the labels", rows))
-
-
 def list_(
     paper: Annotated[
         list[str] | None, typer.Option(help="Only of this one: kraq, qa-rag, k2rag, qa-search; may be repeated.")
     ] = None,
     runs: Annotated[Path, typer.Option(metavar="DIR", help="Where reports are looked for.")] = Path("runs"),
-    markdown: Annotated[bool, typer.Option(help="As a page, with our figures beside the printed ones.")] = False,
     json: Json = False,
 ) -> None:
     """List the papers' tables and figures: what each shows and needs, the command that runs it, and its report."""
-    from kraq_dspy.eval.papers.listing import listed, page
+    from kraq_dspy.eval.papers.listing import listed
 
     tables = listed(runs, paper or ())
     if not tables:
         raise ConfigError(f"No paper is called {', '.join(paper or ())}; there are: kraq, qa-rag, k2rag, qa-search.")
     if json:
-        print_json([each.to_dict() for each in tables])
+        names = ("id", "paper", "number", "shows", "needs", "datasets", "command")
+        print_json(
+            [{**{n: getattr(table, n) for n in names}, "report": report and str(report)} for table, report in tables]
+        )
         return
-    if markdown:
-        print(page(tables), end="")
-        return
-    for each in tables:
-        table = each.table
-        report = (f"  {each.ours['report']}", "green") if each.ours else ""
-        say((f"{table.command}  ", "bold"), f"{table.paper}, {table.number}", report)
+    for table, report in tables:
+        say(
+            (f"{table.command}  ", "bold"), f"{table.paper}, {table.number}", (f"  {report}", "green") if report else ""
+        )
         for line in filter(None, (table.shows, table.needs and f"needs {table.needs}")):
             output.print(Padding(Text(line, style="dim"), (0, 0, 0, 4)), width=min(output.width, 80))
-    say(f"{sum(each.ours is not None for each in tables)} of {len(tables)} have a report under {runs}.")
+    say(f"{sum(report is not None for _, report in tables)} of {len(tables)} have a report under {runs}.")

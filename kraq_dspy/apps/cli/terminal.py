@@ -22,17 +22,8 @@ errors = Console(stderr=True, highlight=False)
 
 def print_json(value: Any) -> None:
     """`value`, which may hold records, as JSON and nothing else on standard output."""
-    print(_visible(json.dumps(value, default=_plain, ensure_ascii=_takes_ascii_alone(), indent=2)))
-
-
-def print_line(value: Any) -> None:
-    """As `print_json`, on one line, at once: for results that come one after the other."""
-    print(_visible(json.dumps(value, default=_plain, ensure_ascii=_takes_ascii_alone())), flush=True)
-
-
-def _takes_ascii_alone() -> bool:
-    """Whether standard output is in an encoding without most letters, as what Windows redirects: JSON escapes them."""
-    return not (getattr(sys.stdout, "encoding", None) or "utf-8").lower().startswith("utf")
+    encoding = (getattr(sys.stdout, "encoding", None) or "utf-8").lower()  # what Windows redirects lacks most letters
+    print(_visible(json.dumps(value, default=_plain, ensure_ascii=not encoding.startswith("utf"), indent=2)))
 
 
 def _visible(text: str) -> str:

@@ -10,7 +10,6 @@ import typer
 from kraq_dspy.apps.cli.options import Calls, Json, Limits, missing, require_writable, require_writable_file
 from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.terminal import grid, output, print_json, say, show_counts, two_columns
-from kraq_dspy.errors import ConfigError
 
 Kind = Literal["generator", "drafter"]
 
@@ -24,28 +23,18 @@ def pairs(
     dataset: Annotated[str | None, typer.Option(help="Needed: questions with evidence: musique, dolly, ...")] = None,
     data: Annotated[Path, typer.Option(metavar="DIR", help="Folder of data sets.")] = Path("data"),
     kind: Annotated[Kind, typer.Option("--for", help="Who shall learn from them.")] = "generator",
-    index: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Summaries of this index, with the data set's questions.")
-    ] = None,
-    least_similarity: Annotated[
-        float, typer.Option(min=-1, max=1, help="With --index: cosine of summary and question.")
-    ] = 0.5,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first N questions.")] = None,
-    demos: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="JSON lines of worked examples that the teacher is shown.")
-    ] = None,
     program_state: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The teacher's step as a file of save: with its demos.")
     ] = None,
     json: Json = False,
 ) -> None:
     """Make (summary, question) pairs: a teacher writes the summary of a question's evidence, and must not give the
-    question away. With --index no model is asked. Interrupted? The same command goes on."""
-    from kraq_dspy._internal.files import json_objects
-    from kraq_dspy.asset.store.index import Index
-    from kraq_dspy.errors import TrainingError
+    question away. Interrupted? The same command goes on."""
+    import dspy
+
     from kraq_dspy.eval.datasets import load_dataset
-    from kraq_dspy.finetune.teacher import pairs_from_dataset, pairs_from_index, teaching_step
+    from kraq_dspy.finetune.teacher import TEACHING, pairs_from_dataset
     from kraq_dspy.models.embedders import load_embedder
     from kraq_dspy.models.lms.meter import Meter
     from kraq_dspy.models.lms.roles import LanguageModels
@@ -53,30 +42,15 @@ def pairs(
 
     if dataset is None or out is None:
         raise missing({"--dataset NAME, with its folder's parent in --data": dataset, "--out FILE": out})
-    if index is not None and kind == "drafter":
-        raise ConfigError("An index has no answers to draft: leave --index out for --for drafter.")
     require_writable_file(out)
     questions = load_dataset(dataset, data)
-    if index is not None:
-        encoder = calls.settings_of(index).encoder
-        with Index.open(index) as opened:
-            report = pairs_from_index(
-                opened,
-                [example.question for example in questions.examples[:limit]],
-                load_embedder(encoder),
-                out,
-                source=f"{dataset} with {index.name}",
-                least_similarity=least_similarity,
-            )
-    else:
-        settings = calls.settings()
-        models = LanguageModels(settings, embedder=load_embedder(settings.encoder), meter=Meter(limits.of(settings)))
-        worked = [row for _, row in json_objects(demos, TrainingError, "the demos")] if demos else []
-        step = teaching_step(kind, worked)
-        if program_state is not None:
-            load_state(step, program_state)
-        with Bars(settings, quiet=json) as bars:
-            report = pairs_from_dataset(questions, out, models, kind=kind, step=step, limit=limit, progress=bars)
+    settings = calls.settings()
+    models = LanguageModels(settings, embedder=load_embedder(settings.encoder), meter=Meter(limits.of(settings)))
+    step = dspy.Predict(TEACHING[kind])
+    if program_state is not None:
+        load_state(step, program_state)
+    with Bars(settings, quiet=json) as bars:
+        report = pairs_from_dataset(questions, out, models, kind=kind, step=step, limit=limit, progress=bars)
     if json:
         print_json(report)
     else:
@@ -88,7 +62,6 @@ Base = Annotated[
     str, typer.Option("--base", metavar="MODEL", help="Folder or hub name of the model to adapt, or gguf/NAME.")
 ]
 Out = Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The adapter's folder.")]
-DropLong = Annotated[bool, typer.Option("--drop-long", help="Leave rows out that are too long.")]
 
 
 @dataclass(frozen=True)
@@ -106,29 +79,23 @@ class Training:
     batch_size: Annotated[int, typer.Option(min=1, help="Rows at once.")] = 2
     accumulate: Annotated[int, typer.Option(min=1, help="Batches in one step.")] = 4
     epochs: Annotated[int, typer.Option(min=1, help="Times through the rows.")] = 3
-    max_tokens: Annotated[int, typer.Option(min=1, help="Of a row; longer ones are refused.")] = 2048
+    max_tokens: Annotated[int, typer.Option(min=1, help="Of a row; longer ones are left out.")] = 2048
     held_out: Annotated[float, typer.Option(min=0.01, max=0.9, help="Share to evaluate on.")] = 0.1
-    loss_on: Annotated[str, typer.Option(help="reply, or values: the reply without markers.")] = "reply"
-    evaluations: Annotated[int, typer.Option(min=1, help="In an epoch; each is a checkpoint.")] = 4
     seed: Annotated[int, typer.Option(help="Of the split, the order and the weights.")] = 0
 
 
-def generator(
-    pairs: Pairs, base: Base, out: Out, training: Training, drop_long: DropLong = False, json: Json = False
-) -> None:
+def generator(pairs: Pairs, base: Base, out: Out, training: Training, json: Json = False) -> None:
     """Train the question generator on (summary, question) pairs; the defaults are the papers'. Interrupted? The same
     command goes on from its last checkpoint."""
-    _train("generator", pairs, base, out, training, drop_long=drop_long, json=json)
+    _train("generator", pairs, base, out, training, json=json)
 
 
-def drafter(
-    pairs: Pairs, base: Base, out: Out, training: Training, drop_long: DropLong = False, json: Json = False
-) -> None:
+def drafter(pairs: Pairs, base: Base, out: Out, training: Training, json: Json = False) -> None:
     """Train the drafter of Speculative RAG on (question, passages, rationale, response) rows."""
-    _train("drafter", pairs, base, out, training, drop_long=drop_long, json=json)
+    _train("drafter", pairs, base, out, training, json=json)
 
 
-def _train(kind: Kind, pairs: Path, base: str, out: Path, training: Training, *, drop_long: bool, json: bool) -> None:
+def _train(kind: Kind, pairs: Path, base: str, out: Path, training: Training, *, json: bool) -> None:
     from kraq_dspy.finetune.pairs import chats_of, read_pairs
     from kraq_dspy.finetune.token_rows import TrainSettings
     from kraq_dspy.finetune.training import train_adapter, write_card
@@ -137,7 +104,7 @@ def _train(kind: Kind, pairs: Path, base: str, out: Path, training: Training, *,
     require_writable(out)
     chats = chats_of(read_pairs(pairs, kind), kind)
     with Bars(quiet=json) as bars:
-        trained = train_adapter(chats, base, out, settings, drop_long=drop_long, progress=bars)
+        trained = train_adapter(chats, base, out, settings, progress=bars)
     facts = write_card(trained, kind, pairs)
     if json:
         print_json({"folder": str(out), **facts})
@@ -157,7 +124,7 @@ def _show(facts: dict[str, Any], kind: Kind, out: Path) -> None:
         "4 bits": facts["quantized"],
         "weights": facts["weights_hash"],
         "model": facts["model"],
-        "card, plot": f"{out / 'README.md'}, {out / 'loss.svg'}",
+        "card": str(out / "README.md"),
     }
     output.print(two_columns(f"{kind} in {out}", rows))
     say(f'\n[roles.{kind}]\nmodel = "{facts["served"]}"\nadapter = "{out}"')

@@ -1,7 +1,6 @@
 """Makes the protocol server of an index: its tools, its resources, and errors that an agent can act on."""
 
 import functools
-import hmac
 import inspect
 import logging
 import re
@@ -9,16 +8,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from kraq_dspy.apps.mcp.tools import AskedQuestion, AskResult, Evidence, IndexTools, Program
+from kraq_dspy.apps.mcp.tools import IndexTools
+from kraq_dspy.apps.serve.guard import Guard, ServeSettings
 from kraq_dspy.errors import KraqError, ModelError, needs
 from kraq_dspy.records import Chunk, Document, Question
 
 with needs("mcp", "mcp", "kraq mcp"):
-    from mcp.server.mcpserver import Context, MCPServer
+    from mcp.server.mcpserver import MCPServer
     from mcp.server.mcpserver.exceptions import ToolError
     from mcp.types import ToolAnnotations
-    from starlette.responses import JSONResponse
-    from starlette.types import ASGIApp, Receive, Scope, Send
 
 logger = logging.getLogger(__name__)
 
@@ -31,28 +29,11 @@ def make_server(tools: IndexTools) -> Any:
     server = MCPServer("kraq", instructions=_instructions(tools), log_level="ERROR")
     reading = ToolAnnotations(read_only_hint=True, open_world_hint=False)
     for tool in (
-        _reporting(tools), tools.search, tools.starters, tools.questions_about, tools.community, tools.neighbours_of,
+        tools.ask, tools.search, tools.starters, tools.questions_about, tools.community, tools.neighbours_of,
         tools.read_document,
     ):  # fmt: skip
         server.add_tool(_answering(tool), annotations=reading)
     return server
-
-
-def _reporting(tools: IndexTools) -> Callable[..., Any]:
-    """`ask`, with a notification of progress at every stage for a client that wants them."""
-
-    async def ask(ctx: Context, question: AskedQuestion, program: Program = "", evidence: Evidence = 3) -> AskResult:
-        n_stages = 0
-
-        async def stage(name: str) -> None:
-            nonlocal n_stages
-            n_stages += 1
-            await ctx.report_progress(n_stages, message=name)
-
-        return await tools.ask(question, program, evidence, stage)
-
-    ask.__doc__ = tools.ask.__doc__
-    return ask
 
 
 def _instructions(tools: IndexTools) -> str:
@@ -102,25 +83,10 @@ def without_places(message: str) -> str:
     return re.sub(r"(?<![\w/:.~])(?:~|\.{1,2})?/(?:[^\s/'\"]+/)*([^\s/'\",;)]+)", r"\1", message)
 
 
-def http_app(server: Any, host: str, token: str | None) -> ASGIApp:
-    """The protocol's application for `serve.server.run`. No sessions are kept, so memory does not grow with clients."""
-    app: ASGIApp = server.streamable_http_app(
-        streamable_http_path=PATH, stateless_http=True, max_request_body_size=LARGEST_REQUEST, host=host
+def http_app(server: Any, settings: ServeSettings) -> Guard:
+    """The protocol's application for `serve.server.Server`. No sessions are kept, so memory does not grow with
+    clients."""
+    app = server.streamable_http_app(
+        streamable_http_path=PATH, stateless_http=True, max_request_body_size=LARGEST_REQUEST, host=settings.host
     )
-    return TokenRequired(app, token) if token else app
-
-
-class TokenRequired:
-    """An ASGI application that answers 401 to whoever does not send `Authorization: Bearer TOKEN`."""
-
-    def __init__(self, app: ASGIApp, token: str) -> None:
-        self.app = app
-        self.expected = f"Bearer {token}".encode()
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        sent = dict(scope.get("headers") or ()).get(b"authorization", b"")
-        if scope["type"] == "lifespan" or hmac.compare_digest(sent, self.expected):
-            await self.app(scope, receive, send)
-            return
-        says = {"error": "Send the server's token: Authorization: Bearer TOKEN"}
-        await JSONResponse(says, 401, {"WWW-Authenticate": "Bearer"})(scope, receive, send)
+    return Guard(app, settings)

@@ -3,14 +3,12 @@
 import asyncio
 import threading
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import aclosing
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, TypeVar
 
 import dspy
-from dspy.streaming import StatusMessage
 from pydantic import Field
 from rapidfuzz import process
 
@@ -99,28 +97,15 @@ class QuestionsResult:
 
 @dataclass(frozen=True)
 class Named:
-    """An entity or a community by its id, with the name or title that a reader knows it by."""
+    """An entity, a community or a passage by its id, with the name or title that a reader knows it by."""
 
     id: str
     name: str
 
 
 @dataclass(frozen=True)
-class Span:
-    """A passage without its text."""
-
-    chunk_id: str
-    document_id: str
-    title: str
-
-    @classmethod
-    def of(cls, chunk: Chunk) -> "Span":
-        return cls(chunk.id, chunk.document_id, chunk.title)
-
-
-@dataclass(frozen=True)
 class CommunityResult:
-    """`next_offset` goes on in all three lists: children, entities and passages."""
+    """The lists hold the first of the community's `n_children`, `n_entities` and `n_passages`."""
 
     community_id: str
     level: int
@@ -131,11 +116,10 @@ class CommunityResult:
     parent: Named | None
     children: list[Named]
     entities: list[Named]
-    passages: list[Span]
+    passages: list[Named]
     n_children: int
     n_entities: int
     n_passages: int
-    next_offset: int | None
 
 
 @dataclass(frozen=True)
@@ -195,9 +179,6 @@ def shortened(text: str, length: int = SNIPPET) -> str:
 DEPTH = 50
 """Passages that a search ranks; its pages are parts of one ranking."""
 
-Stage = Callable[[str], Awaitable[None]]
-"""Is called with what a program does, as it goes: "retrieving", "answering"."""
-
 AskedQuestion = Annotated[str, Field(min_length=1, max_length=4000, description="A question that stands alone.")]
 Evidence = Annotated[int, Field(ge=0, le=20, description="Passages to return with the answer.")]
 Offset = Annotated[int, Field(ge=0, description="`next_offset` of the page before; 0 for the first.")]
@@ -240,19 +221,11 @@ class IndexTools:
     def index(self) -> Index:
         return self.space.index
 
-    async def ask(
-        self, question: AskedQuestion, program: Program = "", evidence: Evidence = 3, stage: Stage | None = None
-    ) -> AskResult:
+    async def ask(self, question: AskedQuestion, program: Program = "", evidence: Evidence = 3) -> AskResult:
         """Answer a question from the documents, with the passages that the answer rests on. Asks a language model, so
         it takes seconds or more; `search` and `questions_about` take milliseconds."""
         choice, made = await asyncio.to_thread(self._program, program)
-        prediction = dspy.Prediction()
-        async with aclosing(self.space.astream(_text(question, "question"), made)) as values:
-            async for value in values:
-                if isinstance(value, dspy.Prediction):
-                    prediction = value
-                elif isinstance(value, StatusMessage) and stage is not None:
-                    await stage(value.message)
+        prediction = await self.space.aask(_text(question, "question"), made)
         hits = list(prediction.get("hits") or ())
         return AskResult(
             answer=str(prediction.get("answer") or ""),
@@ -320,34 +293,29 @@ class IndexTools:
         self,
         community_id: Annotated[str, Field(description="From a question, a neighbour or another community.")],
         limit: Annotated[int, Field(ge=1, le=100, description="Children, entities and passages to return.")] = 20,
-        offset: Offset = 0,
     ) -> CommunityResult:
         """Describe a community: what its entities have to do with each other, its question, narrower and broader
         communities, and the passages that it comes from."""
         community = self._record(Community, community_id, "Ids come with `questions_about` and `neighbours_of`.")
-        [(title, summary)] = self._titles([community_id]).values()
-        children, more_children = page(community.child_ids, offset, limit)
-        entity_ids, more_entities = page(community.entity_ids, offset, limit)
-        chunk_ids, more_passages = page(community.chunk_ids, offset, limit)
+        summary = self._summaries([community_id]).get(community_id)
         parent_id = community.parent_id
         questions = self.index.all(Question, community_id=community_id)
         return CommunityResult(
             community_id=community_id,
             level=community.level,
-            title=title,
+            title=summary.title if summary else "",
             summary=shortened(summary.text, 2 * SNIPPET) if summary else "",
-            findings=[shortened(f"{each.summary}: {each.explanation}", 300) for each in summary.findings]
-            if summary
-            else [],
+            findings=[
+                shortened(f"{each.summary}: {each.explanation}", 300) for each in (summary.findings if summary else ())
+            ],
             questions=[StoredQuestion.of(question) for question in questions if question.duplicate_of is None],
-            parent=Named(parent_id, self._titles([parent_id])[parent_id][0]) if parent_id else None,
-            children=[Named(child_id, title) for child_id, (title, _) in self._titles(children).items()],
-            entities=[Named(entity.id, entity.name) for entity in self.index.get(Entity, entity_ids)],
-            passages=[Span.of(chunk) for chunk in self.index.chunks_by_id(chunk_ids)],
+            parent=self._named([parent_id])[0] if parent_id else None,
+            children=self._named(community.child_ids[:limit]),
+            entities=[Named(entity.id, entity.name) for entity in self.index.get(Entity, community.entity_ids[:limit])],
+            passages=[Named(chunk.id, chunk.title) for chunk in self.index.chunks_by_id(community.chunk_ids[:limit])],
             n_children=len(community.child_ids),
             n_entities=len(community.entity_ids),
             n_passages=len(community.chunk_ids),
-            next_offset=more_children or more_entities or more_passages,
         )
 
     def neighbours_of(
@@ -429,16 +397,15 @@ class IndexTools:
             raise UnknownRecordError(f"There is no {kind.__name__.lower()} with the id {id!r:.80}. {where}") from error
         return record
 
-    def _titles(self, community_ids: list[str]) -> dict[str, tuple[str, Summary | None]]:
-        """Title and summary by community id; those that are too small for a summary have "" and None."""
-        summaries: dict[str, Summary] = {}
-        for community_id in community_ids:
-            try:
-                (summaries[community_id],) = self.index.get(Summary, [community_id])
-            except UnknownRecordError:  # too small for one
-                continue
-        titles = {community_id: summary.title for community_id, summary in summaries.items()}
-        return {each: (titles.get(each, ""), summaries.get(each)) for each in community_ids}
+    def _summaries(self, community_ids: Sequence[str]) -> dict[str, Summary]:
+        """By community id; those that are too small for one have none."""
+        present = set(self.index.ids(Summary))
+        summaries = self.index.get(Summary, [id for id in community_ids if id in present])
+        return {each.community_id: each for each in summaries}
+
+    def _named(self, community_ids: Sequence[str]) -> list[Named]:
+        summaries = self._summaries(community_ids)
+        return [Named(id, summaries[id].title if id in summaries else "") for id in community_ids]
 
     def _entities(self, entity: str) -> list[Entity]:
         """Those of a name, most linked first, or the one with that id."""

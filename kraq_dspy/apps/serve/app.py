@@ -1,12 +1,10 @@
-"""Puts the application together: routes from the table of endpoints, the page's files, and the guard before all."""
+"""Puts the application together: the addresses of the API, the page's files, and the guard before all."""
 
 import asyncio
 import hashlib
 import inspect
-import json
 import mimetypes
-import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from importlib.resources import files
@@ -17,26 +15,21 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp
 
-from kraq_dspy.apps.serve.api import ENDPOINTS, GONE, Api
-from kraq_dspy.apps.serve.asking import Metrics
-from kraq_dspy.apps.serve.endpoints import Endpoint, RequestError, openapi
-from kraq_dspy.apps.serve.guard import Guard, ServeSettings, response_of
-from kraq_dspy.apps.serve.served import Served
+from kraq_dspy.apps.serve import requests
+from kraq_dspy.apps.serve.api import GONE, Api
+from kraq_dspy.apps.serve.guard import Guard, ServeSettings
+from kraq_dspy.apps.serve.refusals import Json, RequestError, response_of
+from kraq_dspy.apps.serve.served import ServedIndex
 
 THREADS = 16
 """For what programs do besides waiting, over the questions answered at once."""
 
-BODY_S = 30.0
-"""A client has so long to send what it wants."""
 
-ROUTE = "kraq_route"
-
-
-def make_app(served: Served, settings: ServeSettings) -> ASGIApp:
+def make_app(served: Mapping[str, ServedIndex], settings: ServeSettings) -> ASGIApp:
     """The ASGI application of these indexes."""
     api = Api(served, settings)
 
@@ -47,63 +40,53 @@ def make_app(served: Served, settings: ServeSettings) -> ASGIApp:
         try:
             yield
         finally:
-            for each in served:
+            for each in served.values():
                 await each.space.models.aclose()
             pool.shutdown(wait=False, cancel_futures=True)
 
-    document = json.dumps(openapi(ENDPOINTS, settings.token is not None)).encode()
-    routes = [Route(each.path, _handler(api, each), methods=[each.method]) for each in ENDPOINTS]
-    routes.append(Route("/api/openapi.json", _constant(document, "application/json"), methods=["GET"]))
-    routes += _page_routes()
+    routes = [*api_routes(api), *page_routes()]
     app = Starlette(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: _unknown})
     app.state.api = api
-    return CountingMiddleware(Guard(app, settings), api.metrics)
+    return Guard(app, settings)
 
 
-class CountingMiddleware:
-    """The application, its answers counted and timed by route."""
-
-    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
-        self.app = app
-        self.metrics = metrics
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-        status, started = GONE, time.perf_counter()
-
-        async def counted(message: Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-            await send(message)
-
-        try:
-            await self.app(scope, receive, counted)
-        finally:
-            route = scope.get(ROUTE, "other")
-            self.metrics.requests.labels(scope["method"] if route != "other" else "", route, status).inc()
-            self.metrics.seconds.labels(route).observe(time.perf_counter() - started)
-
-
-class Json(JSONResponse):
-    """As UTF-8; half of a surrogate pair, which a corpus may hold, goes as its escape."""
-
-    def render(self, content: Any) -> bytes:
-        text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-        return text.encode("utf-8", "backslashreplace")
+def api_routes(api: Api) -> list[Route]:
+    """Each address with the method of the API that answers, and what its parameters or its body may be."""
+    reading: list[tuple[str, Callable[..., Any], type[BaseModel]]] = [
+        ("/api/status", api.status, requests.Query),
+        ("/api/questions", api.questions, requests.QuestionsQuery),
+        ("/api/starters", api.starters, requests.StartersQuery),
+        ("/api/communities", api.communities, requests.CommunitiesQuery),
+        ("/api/communities/{id}", api.community, requests.Query),
+        ("/api/communities/{id}/passages", api.community_passages, requests.PageQuery),
+        ("/api/communities/{id}/graph", api.community_graph, requests.GraphQuery),
+        ("/api/entities/{id}", api.entity, requests.Query),
+        ("/api/entities/{id}/passages", api.entity_passages, requests.PageQuery),
+        ("/api/entities/{id}/graph", api.entity_graph, requests.GraphQuery),
+        ("/api/documents/{id:path}", api.document, requests.Query),
+        ("/api/search", api.search, requests.SearchQuery),
+        ("/api/coverage", api.coverage, requests.Query),
+        ("/api/catalogue", api.entries, requests.CatalogueQuery),
+        ("/api/catalogue/{number:int}", api.entry, requests.Query),
+        ("/v1/models", api.models, requests.Query),
+        ("/health", api.health, requests.Query),
+    ]
+    posting: list[tuple[str, Callable[..., Any], type[BaseModel]]] = [
+        ("/api/catalogue/{number:int}", api.review, requests.ReviewRequest),
+        ("/api/ask", api.ask, requests.AskRequest),
+        ("/v1/chat/completions", api.chat, requests.ChatRequest),
+    ]
+    return [
+        *(Route(path, _handler(answer, model), methods=["GET"]) for path, answer, model in reading),
+        *(Route(path, _handler(answer, model), methods=["POST"]) for path, answer, model in posting),
+    ]
 
 
-def _handler(api: Api, endpoint: Endpoint) -> Callable[[Request], Any]:
-    answer = getattr(api, endpoint.name)
-    waits = inspect.iscoroutinefunction(answer)
-
+def _handler(answer: Callable[..., Any], model: type[BaseModel]) -> Callable[[Request], Any]:
     async def handle(request: Request) -> Response:
-        request.scope[ROUTE] = endpoint.path
         try:
-            parameters = await _read(request, endpoint)
-            if waits:
+            parameters = await _read(request, model)
+            if inspect.iscoroutinefunction(answer):
                 value = await answer(request, parameters, **request.path_params)
             else:
                 value = await run_in_threadpool(answer, parameters, **request.path_params)
@@ -116,14 +99,12 @@ def _handler(api: Api, endpoint: Endpoint) -> Callable[[Request], Any]:
     return handle
 
 
-async def _read(request: Request, endpoint: Endpoint) -> BaseModel:
+async def _read(request: Request, model: type[BaseModel]) -> BaseModel:
     """Raises RequestError."""
     try:
-        if endpoint.method == "POST":
-            return endpoint.model.model_validate_json(await asyncio.wait_for(request.body(), BODY_S))
-        return endpoint.model.model_validate(dict(request.query_params))
-    except TimeoutError:
-        raise RequestError(408, "too_slow", f"The body did not come within {BODY_S:.0f} s.") from None
+        if request.method == "POST":
+            return model.model_validate_json(await request.body())
+        return model.model_validate(dict(request.query_params))
     except ValidationError as error:
         faults = error.errors(include_url=False, include_input=False, include_context=False)
         if faults[0]["type"] == "json_invalid":
@@ -132,19 +113,14 @@ async def _read(request: Request, endpoint: Endpoint) -> BaseModel:
         raise RequestError(422, "invalid_request", f"{'; '.join(words)}.") from None
 
 
-def _page_routes() -> list[Route]:
+def page_routes() -> list[Route]:
     """The page's files, read once: nothing but these can be asked for."""
     routes = []
     for file in files("kraq_dspy.apps.serve").joinpath("page").iterdir():
-        kind = {".js": "text/javascript", ".html": "text/html", ".css": "text/css"}.get(
-            f".{file.name.rpartition('.')[2]}", mimetypes.guess_type(file.name)[0] or "text/plain"
-        )
-        content = file.read_bytes()
-        routes.append(Route(f"/page/{file.name}", _constant(content, kind), methods=["GET"]))
-        if file.name == "index.html":
-            routes.append(Route("/", _constant(content, kind), methods=["GET"]))
-        if file.name == "icon.svg":
-            routes.append(Route("/favicon.ico", _constant(content, kind), methods=["GET"]))
+        kind = mimetypes.guess_type(file.name)[0] or "text/plain"
+        answer = _constant(file.read_bytes(), "text/javascript" if file.name.endswith(".js") else kind)
+        also = {"index.html": ["/"], "icon.svg": ["/favicon.ico"]}.get(file.name, [])
+        routes += [Route(path, answer, methods=["GET"]) for path in (f"/page/{file.name}", *also)]
     return routes
 
 
@@ -153,7 +129,6 @@ def _constant(content: bytes, kind: str) -> Callable[[Request], Any]:
     headers = {"ETag": tag, "Cache-Control": "no-cache"}
 
     async def answer(request: Request) -> Response:
-        request.scope[ROUTE] = "/page"
         if request.headers.get("if-none-match") == tag:
             return Response(status_code=304, headers=headers)
         return Response(content, media_type=kind, headers=headers)
@@ -162,11 +137,7 @@ def _constant(content: bytes, kind: str) -> Callable[[Request], Any]:
 
 
 async def _unknown(request: Request, error: Exception) -> Response:
-    if not isinstance(error, HTTPException):
-        return response_of(error)
-    if error.status_code == 405:
+    if isinstance(error, HTTPException) and error.status_code == 405:
         headers = dict(error.headers or {})
         return response_of(RequestError(405, "method_not_allowed", "This address takes another method.", headers))
-    return response_of(
-        RequestError(404, "no_such_address", "There is nothing here; /page/api.html lists what there is.")
-    )
+    return response_of(RequestError(404, "no_such_address", "There is nothing at this address."))

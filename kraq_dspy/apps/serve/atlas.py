@@ -1,40 +1,23 @@
-"""Keeps what walking an index needs at hand: communities in brief, entities by name, who is mentioned where."""
+"""Turns an index into the JSON of the API: communities, entities, documents, passages, and the graph around one."""
 
 import re
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict
 from functools import cached_property
 from typing import Any
 
+from kraq_dspy.apps.serve.refusals import not_found
 from kraq_dspy.asset.store.index import Index
-from kraq_dspy.records import Chunk, Community, Document, Entity, Question, Summary
+from kraq_dspy.build.prepare.graph import IndexGraph
+from kraq_dspy.errors import UnknownRecordError
+from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Question, Summary
 
+Json = dict[str, Any]
 
-@dataclass(frozen=True, slots=True)
-class CommunityBrief:
-    """A community as it stands in a list. `title` is its summary's, `question` its question's text; "" without one."""
-
-    id: str
-    level: int
-    parent_id: str | None
-    n_children: int
-    n_entities: int
-    n_passages: int
-    title: str = ""
-    question: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class EntityBrief:
-    """An entity as it stands in a list, with its name as it is searched."""
-
-    id: str
-    name: str
-    type: str
-    degree: int
-    n_chunks: int
-    folded: str
+FIRST, MOST = 20, 200
+"""Passages that come with a record; entities, links or questions of one at most."""
+EDGES = 4000
 
 
 class Atlas:
@@ -50,49 +33,62 @@ class Atlas:
         return sorted(listed, key=lambda question: (question.level, -len(question.chunk_ids)))
 
     @cached_property
-    def communities(self) -> dict[str, CommunityBrief]:
-        """By id, broadest first and the largest of a level first."""
+    def communities(self) -> dict[str, Json]:
+        """In brief, by id, broadest first and the largest of a level first. `title` is the summary's, `question` the
+        question's text; "" without one."""
         titles = {summary.community_id: summary.title for summary in self.index.all(Summary)}
         questions = {each.community_id: each.text for each in self.questions}
-        briefs = [
-            CommunityBrief(
-                each.id, each.level, each.parent_id, len(each.child_ids), len(each.entity_ids), len(each.chunk_ids),
-                titles.get(each.id, ""), questions.get(each.id, ""),
-            )
+        briefs: list[Json] = [
+            {
+                "id": each.id,
+                "level": each.level,
+                "parent_id": each.parent_id,
+                "n_children": len(each.child_ids),
+                "n_entities": len(each.entity_ids),
+                "n_passages": len(each.chunk_ids),
+                "title": titles.get(each.id, ""),
+                "question": questions.get(each.id, ""),
+            }
             for each in self.index.all(Community)
-        ]  # fmt: skip
-        briefs.sort(key=lambda brief: (brief.level, -brief.n_passages, -brief.n_entities, brief.id))
-        return {brief.id: brief for brief in briefs}
+        ]
+        briefs.sort(key=lambda brief: (brief["level"], -brief["n_passages"], -brief["n_entities"], brief["id"]))
+        return {brief["id"]: brief for brief in briefs}
 
     @cached_property
-    def children(self) -> dict[str | None, list[CommunityBrief]]:
+    def children(self) -> dict[str | None, list[Json]]:
         """By the id of the broader community; None for those of the broadest level."""
-        below: defaultdict[str | None, list[CommunityBrief]] = defaultdict(list)
+        below: defaultdict[str | None, list[Json]] = defaultdict(list)
         for brief in self.communities.values():
-            below[brief.parent_id].append(brief)
+            below[brief["parent_id"]].append(brief)
         return dict(below)
 
     @cached_property
-    def levels(self) -> list[dict[str, int]]:
+    def levels(self) -> list[Json]:
         """For each level: how many communities and how many questions."""
-        depth = 1 + max((brief.level for brief in self.communities.values()), default=-1)
+        depth = 1 + max((brief["level"] for brief in self.communities.values()), default=-1)
         levels = [{"level": level, "communities": 0, "questions": 0} for level in range(depth)]
         for brief in self.communities.values():
-            levels[brief.level]["communities"] += 1
+            levels[brief["level"]]["communities"] += 1
         for question in self.questions:
             if 0 <= question.level < depth:
                 levels[question.level]["questions"] += 1
         return levels
 
     @cached_property
-    def entities(self) -> dict[str, EntityBrief]:
-        """By id, the best connected first."""
-        briefs = [
-            EntityBrief(each.id, each.name, each.type, each.degree, len(each.chunk_ids), each.name.casefold())
+    def entities(self) -> dict[str, Json]:
+        """In brief, by id, the best connected first."""
+        briefs: list[Json] = [
+            {
+                "id": each.id,
+                "name": each.name,
+                "type": each.type,
+                "degree": each.degree,
+                "n_passages": len(each.chunk_ids),
+            }
             for each in self.index.all(Entity)
         ]
-        briefs.sort(key=lambda brief: (-brief.degree, -brief.n_chunks, brief.name))
-        return {brief.id: brief for brief in briefs}
+        briefs.sort(key=lambda brief: (-brief["degree"], -brief["n_passages"], brief["name"]))
+        return {brief["id"]: brief for brief in briefs}
 
     @cached_property
     def titles(self) -> dict[str, str]:
@@ -100,46 +96,174 @@ class Atlas:
         return {document.id: document.title for document in self.index.all(Document)}
 
     @cached_property
-    def communities_of(self) -> dict[str, tuple[str, ...]]:
+    def communities_of(self) -> dict[str, list[str]]:
         """The ids of the communities that an entity is in, broadest first, by the entity's id."""
-        of: defaultdict[str, list[tuple[int, str]]] = defaultdict(list)
-        for community in self.index.all(Community):
+        ids: defaultdict[str, list[str]] = defaultdict(list)
+        for community in sorted(self.index.all(Community), key=lambda each: (each.level, each.id)):
             for entity_id in community.entity_ids:
-                of[entity_id].append((community.level, community.id))
-        return {entity_id: tuple(each for _, each in sorted(places)) for entity_id, places in of.items()}
+                ids[entity_id].append(community.id)
+        return dict(ids)
 
     @cached_property
-    def mentioned_in(self) -> dict[str, tuple[tuple[str, str], ...]]:
+    def mentioned_in(self) -> dict[str, list[tuple[str, str]]]:
         """(entity id, spelling) of what a chunk mentions, by the chunk's id."""
         names: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
         for entity in self.index.all(Entity):
             for chunk_id in entity.chunk_ids:
                 names[chunk_id].extend((entity.id, name) for name in entity.names)
-        return {chunk_id: tuple(pairs) for chunk_id, pairs in names.items()}
+        return dict(names)
 
-    def path_to(self, community_id: str) -> list[CommunityBrief]:
-        """From the broadest community down to the one above this."""
-        path: list[CommunityBrief] = []
-        parent = self.communities[community_id].parent_id
-        while parent is not None and parent in self.communities:
-            path.append(self.communities[parent])
-            parent = path[-1].parent_id
-        return path[::-1]
+    def mentions(self, chunk: Chunk) -> list[Json]:
+        """Where a chunk's text names its entities: `start` and `end` in characters (Unicode code points), without
+        overlaps. Whole words only; of names within each other the longest."""
+        named = self.mentioned_in.get(chunk.id, ())
+        ids = {name.casefold(): entity_id for entity_id, name in named if name.strip()}
+        if not ids:
+            return []
+        longest_first = sorted(ids, key=lambda name: (-len(name), name))
+        pattern = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, longest_first))})(?!\w)", re.IGNORECASE)
+        return [
+            {"start": match.start(), "end": match.end(), "entity_id": ids[match[0].casefold()]}
+            for match in pattern.finditer(chunk.text)
+            if match[0].casefold() in ids
+        ]
 
-    def mentions(self, chunk: Chunk) -> list[dict[str, Any]]:
-        """Where a chunk's text names its entities: `start` and `end` in characters, without overlaps."""
-        return mentions(chunk.text, self.mentioned_in.get(chunk.id, ()))
+    def passage(self, chunk: Chunk) -> Json:
+        return {
+            "id": chunk.id,
+            "document_id": chunk.document_id,
+            "title": chunk.title or self.titles.get(chunk.document_id, ""),
+            "position": chunk.position,
+            "text": chunk.text,
+            "mentions": self.mentions(chunk),
+        }
+
+    def passages(self, chunk_ids: Sequence[str], offset: int = 0, limit: int = FIRST) -> Json:
+        """Those that are still there: an index may change while it is read."""
+        some = chunk_ids[offset : offset + limit]
+        try:
+            chunks = self.index.get(Chunk, some)
+        except UnknownRecordError:
+            present = set(self.index.ids(Chunk))
+            chunks = self.index.get(Chunk, [each for each in some if each in present])
+        return {"total": len(chunk_ids), "offset": offset, "items": list(map(self.passage, chunks))}
+
+    def record(self, kind: type[Any], record_id: str) -> Any:
+        """Raises RequestError for an id that is not there."""
+        try:
+            return self.index.get(kind, [record_id])[0]
+        except UnknownRecordError:
+            raise not_found(kind.__name__.lower(), record_id) from None
+
+    def community(self, community_id: str) -> Json:
+        """What stands above and below it, its summary, entities and first passages."""
+        community = self.record(Community, community_id)
+        if community_id not in self.communities:
+            raise not_found("community", community_id)
+        path: list[Json] = []
+        above = self.communities[community_id]["parent_id"]
+        while above is not None and above in self.communities:
+            path.insert(0, self.communities[above])
+            above = path[0]["parent_id"]
+        try:
+            [summary] = self.index.get(Summary, [community_id])
+        except UnknownRecordError:  # too small for one
+            summary = None
+        return {
+            **self.communities[community_id],
+            "path": path,
+            "children": self.children.get(community_id, []),
+            "summary": summary
+            and {"title": summary.title, "text": summary.text, "findings": list(map(asdict, summary.findings))},
+            "entities": [self.entities[each] for each in self._best_connected(community.entity_ids)[:MOST]],
+            "passages": self.passages(community.chunk_ids),
+        }
+
+    def entity(self, entity_id: str) -> Json:
+        """Its links, the strongest first (`to`: whether one leads from it to the other), claims, communities and first
+        passages."""
+        entity = self.record(Entity, entity_id)
+        links = []
+        for link in sorted(IndexGraph(self.index).links([entity_id]), key=lambda link: -link.weight):
+            is_outgoing = link.source_id == entity_id
+            other = link.target_id if is_outgoing else link.source_id
+            if other in self.entities:
+                what = {"predicate": link.predicate, "description": link.description, "weight": link.weight}
+                links.append({"to": is_outgoing, **what, "entity": self.entities[other]})
+        return {
+            "id": entity.id,
+            "name": entity.name,
+            "type": entity.type,
+            "description": entity.description,
+            "names": list(entity.names),
+            "degree": entity.degree,
+            "n_passages": len(entity.chunk_ids),
+            "claims": [claim.statement for claim in self.index.all(Claim, entity_id=entity_id)],
+            "links": links[:MOST],
+            "communities": [self.communities[each] for each in self.communities_of.get(entity_id, ())],
+            "passages": self.passages(entity.chunk_ids),
+        }
+
+    def document(self, document_id: str) -> Json:
+        """The whole text, with passages and mentions as spans of it, and the narrowest questions that lead to it."""
+        document = self.record(Document, document_id)
+        passages = []
+        for chunk in sorted(self.index.all(Chunk, document_id=document_id), key=lambda chunk: chunk.position):
+            mentions = [
+                {**each, "start": each["start"] + chunk.start, "end": each["end"] + chunk.start}
+                for each in self.mentions(chunk)
+            ]
+            span = {"id": chunk.id, "start": chunk.start, "end": chunk.end, "position": chunk.position}
+            passages.append({**span, "mentions": mentions})
+        questions = [each for each in reversed(self.questions) if document_id in each.document_ids]
+        return {
+            "id": document.id,
+            "title": document.title,
+            "metadata": dict(document.metadata),
+            "text": document.text,
+            "left_out": document.left_out,
+            "passages": passages,
+            "questions": list(map(question_json, questions[:MOST])),
+        }
+
+    def graph(self, inside: Sequence[str], *, limit: int) -> Json:
+        """The entities `inside` and what is next to them, at most `limit` nodes, the best connected first; every link
+        among them, strongest first."""
+        core, graph = set(inside), IndexGraph(self.index)
+        links = {link.id: link for link in graph.links(inside)}
+        around: defaultdict[str, float] = defaultdict(float)
+        for link in links.values():
+            for end in {link.source_id, link.target_id} - core:
+                around[end] += link.weight
+        inner = self._best_connected(inside)
+        outer = sorted(self._best_connected(around), key=lambda each: -around[each])
+        nodes = (inner + outer)[:limit]
+        if len(inside) == 1:  # the links among the neighbours of one entity show how they hang together
+            links |= {link.id: link for link in graph.links(nodes[1:60])}
+        shown = set(nodes)
+        edges = [link for link in links.values() if {link.source_id, link.target_id} <= shown]
+        edges.sort(key=lambda link: -link.weight)
+        return {
+            "nodes": [{**self.entities[each], "inside": each in core} for each in nodes],
+            "edges": [
+                {"source": link.source_id, "target": link.target_id, "predicate": link.predicate, "weight": link.weight}
+                for link in edges[:EDGES]
+            ],
+            "n_left_out": len(inner) + len(outer) - len(nodes),
+        }
+
+    def _best_connected(self, entity_ids: Any) -> list[str]:
+        """Those of them that are there, in this order."""
+        present = [each for each in entity_ids if each in self.entities]
+        return sorted(present, key=lambda each: (-self.entities[each]["degree"], each))
 
 
-def mentions(text: str, names: Sequence[tuple[str, str]]) -> list[dict[str, Any]]:
-    """Whole words only; of names within each other the longest."""
-    ids = {name.casefold(): entity_id for entity_id, name in names if name.strip()}
-    if not ids:
-        return []
-    longest_first = sorted(ids, key=lambda name: (-len(name), name))
-    pattern = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, longest_first))})(?!\w)", re.IGNORECASE)
-    return [
-        {"start": match.start(), "end": match.end(), "entity_id": ids[match[0].casefold()]}
-        for match in pattern.finditer(text)
-        if match[0].casefold() in ids
-    ]
+def question_json(question: Question) -> Json:
+    return {
+        "id": question.id,
+        "text": question.text,
+        "level": question.level,
+        "community_id": question.community_id,
+        "n_passages": len(question.chunk_ids),
+        "n_documents": len(question.document_ids),
+    }

@@ -3,20 +3,20 @@
 Plain ASGI: nothing is held back or buffered, so answers stream, and a client that goes away is noticed.
 """
 
-import asyncio
 import hmac
 import ipaddress
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from kraq_dspy.apps.serve.endpoints import RequestError, as_request_error, body_of, busy
+from kraq_dspy.apps.serve.refusals import RequestError, response_of
 from kraq_dspy.errors import ConfigError
 
 LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
+LARGEST_BODY = 1 << 20
+"""Bytes of a request."""
 
 
 @dataclass(frozen=True)
@@ -24,26 +24,21 @@ class ServeSettings:
     """`token` is what a request must bear where one is set; an address beyond this machine needs one.
 
     `at_once` bounds the questions that are answered at the same time, `waiting` those that wait for a place; the next
-    one is refused (503). `connections` bounds all requests under way. `hosts` are names by which the server may be
-    called besides those of this machine and `host`; `origins` are web pages of elsewhere that may call it.
+    one is refused (503). `hosts` are names by which the server may be called besides those of this machine and `host`.
     """
 
     host: str = "127.0.0.1"
     port: int = 8377
     token: str | None = None
-    edit: bool = False
-    body_bytes: int = 1 << 20
     at_once: int = 8
     waiting: int = 64
-    connections: int = 512
     hosts: tuple[str, ...] = ()
-    origins: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Raises ConfigError."""
         if not is_local(self.host) and not self.token:
             raise ConfigError(
-                f"{self.host!r} can be reached from other machines, so it needs a token: --token, or the variable "
+                f"{self.host!r} can be reached from other machines, so it needs a token: put one into the variable "
                 "KRAQ_TOKEN. Without one: --host 127.0.0.1"
             )
         if self.token is not None and (len(self.token) < 8 or not self.token.isascii() or " " in self.token):
@@ -72,14 +67,12 @@ def is_local(host: str) -> bool:
         return False
 
 
-OPEN = ("/health", "/ready", "/", "/favicon.ico")
+OPEN = ("/health", "/", "/favicon.ico")
 """What is answered without a token: nothing of these says what an index holds."""
 OPEN_FOLDER = "/page/"
 
-WRONG_TOKEN_S = 1.0
-"""Whoever sends a wrong token waits so long for the answer."""
-
 _FIXED = {
+    "Cache-Control": "no-store",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "X-Frame-Options": "DENY",
@@ -98,52 +91,37 @@ class Guard:
     def __init__(self, app: ASGIApp, settings: ServeSettings) -> None:
         self.app = app
         self.settings = settings
-        self.under_way = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        headers = Headers(scope=scope)
-        origin = headers.get("origin", "")
-        send = _with_headers(send, origin if origin in self.settings.origins else None)
-        try:
-            if preflight := self._checked(scope, headers):
-                await preflight(scope, receive, send)
-                return
-        except RequestError as error:
-            if error.status == 401 and "authorization" in headers:
-                await asyncio.sleep(WRONG_TOKEN_S)
-            await response_of(error)(scope, receive, send)
-            return
-        self.under_way += 1
-        try:
-            await self.app(scope, _limited(receive, self.settings.body_bytes), send)
-        finally:
-            self.under_way -= 1
 
-    def _checked(self, scope: Scope, headers: Headers) -> Response | None:
-        """The answer to a browser that asks whether it may ask. Raises RequestError."""
-        settings = self.settings
-        if self.under_way >= settings.connections:
-            raise busy("The server is busy.", 1)
+        async def headed(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in _FIXED.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        try:
+            self._check(scope, Headers(scope=scope))
+        except RequestError as error:
+            await response_of(error)(scope, receive, headed)
+        else:
+            await self.app(scope, _limited(receive), headed)
+
+    def _check(self, scope: Scope, headers: Headers) -> None:
+        """Raises RequestError."""
         self._check_names(headers)
-        path = scope["path"]
-        if scope["method"] == "OPTIONS" and headers.get("origin") in settings.origins:
-            return Response(status_code=204)
+        token, path = self.settings.token, scope["path"]
         is_open = path in OPEN or path.startswith(OPEN_FOLDER)
-        if settings.token and not is_open and not _bears(headers.get("authorization", ""), settings.token):
+        if token and not is_open and not _bears(headers.get("authorization", ""), token):
             challenge = {"WWW-Authenticate": 'Bearer realm="kraq"'}
             raise RequestError(401, "unauthorized", "Send the token: Authorization: Bearer TOKEN", challenge)
-        length = headers.get("content-length", "0")
-        if not length.isdecimal():
-            raise RequestError(400, "bad_request", "Content-Length is no number.")
-        if int(length) > settings.body_bytes:
-            raise too_large(settings.body_bytes)
         has_body = scope["method"] in ("POST", "PUT", "PATCH")
         if has_body and headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             raise RequestError(415, "unsupported_media_type", "Send JSON: Content-Type: application/json")
-        return None
 
     def _check_names(self, headers: Headers) -> None:
         """A page of elsewhere must not reach the server by a name of its own (DNS rebinding), nor by the visitor's
@@ -156,8 +134,8 @@ class Guard:
                 421, "wrong_host", "The server is not called by this name. Names are allowed with --allow-host NAME."
             )
         origin = headers.get("origin")
-        if origin and origin not in self.settings.origins and _split(origin)[0] != host.lower():
-            raise RequestError(403, "wrong_origin", "Pages of elsewhere may not ask here (--allow-origin ORIGIN).")
+        if origin and _split(origin)[0] != host.lower():
+            raise RequestError(403, "wrong_origin", "Pages of elsewhere may not ask here.")
 
 
 def _split(address: str) -> tuple[str, str]:
@@ -169,49 +147,22 @@ def _split(address: str) -> tuple[str, str]:
         return "", ""
 
 
-def response_of(error: BaseException) -> Response:
-    refused = as_request_error(error)
-    return JSONResponse(body_of(refused), refused.status, headers=dict(refused.headers))
-
-
-def too_large(limit: int) -> RequestError:
-    return RequestError(413, "too_large", f"The request is larger than {limit:,} bytes.")
-
-
 def _bears(authorization: str, token: str) -> bool:
     scheme, _, borne = authorization.partition(" ")
     right = hmac.compare_digest(borne.strip().encode(), token.encode())
     return scheme.lower() == "bearer" and right
 
 
-def _limited(receive: Receive, limit: int) -> Receive:
-    """Raises RequestError when more comes than was announced and allowed."""
+def _limited(receive: Receive) -> Receive:
+    """Raises RequestError when more comes than is allowed, whatever was announced."""
     received = 0
 
     async def counted() -> Message:
         nonlocal received
         message = await receive()
         received += len(message.get("body", b""))
-        if received > limit:
-            raise too_large(limit)
+        if received > LARGEST_BODY:
+            raise RequestError(413, "too_large", f"The request is larger than {LARGEST_BODY:,} bytes.")
         return message
 
     return counted
-
-
-def _with_headers(send: Send, origin: str | None) -> Send:
-    async def headed(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            headers = MutableHeaders(scope=message)
-            for name, value in _FIXED.items():
-                headers.setdefault(name, value)
-            headers.setdefault("Cache-Control", "no-store")
-            if origin:
-                headers["Access-Control-Allow-Origin"] = origin
-                headers["Access-Control-Allow-Headers"] = "Authorization, Content-Type"
-                headers["Access-Control-Allow-Methods"] = "GET, POST"
-                headers["Cross-Origin-Resource-Policy"] = "cross-origin"
-                headers["Vary"] = "Origin"
-        await send(message)
-
-    return headed

@@ -2,9 +2,7 @@
 
 import logging
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from kraq_dspy._internal.display import shown_model
 from kraq_dspy.apps.serve.atlas import Atlas
-from kraq_dspy.apps.serve.endpoints import RequestError
+from kraq_dspy.apps.serve.refusals import RequestError
 from kraq_dspy.asset.store.catalogue import Catalogue
 from kraq_dspy.build.catalogue.sources import open_catalogue
 from kraq_dspy.errors import ConfigError, IndexLockedError, IndexStateError
@@ -29,7 +27,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 KEPT = 24
-"""Programs, retrievers and pictures that stay made; the one that was longest not asked for goes first."""
+"""Programs, retrievers and pictures that stay made; the oldest goes first."""
 
 
 class ServedIndex:
@@ -38,14 +36,14 @@ class ServedIndex:
     def __init__(self, name: str, space: "Workspace", *, edit: bool = False) -> None:
         self.name = name
         self.edit = edit
-        self._made: OrderedDict[Any, Future[Any]] = OrderedDict()
+        self._made: dict[Any, Any] = {}
         self._making = threading.Lock()
         self._newest = NewestState(space, self._begin)
 
     def _begin(self, space: "Workspace") -> None:
         with self._making:
             self._atlas = Atlas(space.index)
-            self._made.clear()
+            self._made = {}
 
     @property
     def space(self) -> "Workspace":
@@ -108,43 +106,16 @@ class ServedIndex:
             self.catalogue.close()
 
     def kept(self, key: Any, make: Callable[[], Any]) -> Any:
-        """What `make` makes, made once; who asks for it meanwhile waits, and nobody else does."""
-        with self._making:
-            mine = key not in self._made
-            future = self._made.setdefault(key, Future())
-            self._made.move_to_end(key)
-            while len(self._made) > KEPT:
-                self._made.popitem(last=False)
-        if mine:
-            try:
-                future.set_result(make())
-            except BaseException as error:  # noqa: BLE001 (whoever waits for it meets it)
-                with self._making:
-                    self._made.pop(key, None)
-                future.set_exception(error)
-        return future.result()
-
-
-class Served:
-    """The indexes by name; a request that names none is for the first."""
-
-    def __init__(self, indexes: Sequence[ServedIndex]) -> None:
-        self.by_name = {each.name: each for each in indexes}
-
-    def __getitem__(self, name: str | None) -> ServedIndex:
-        """Raises RequestError for a name that there is not."""
-        if not name:
-            return next(iter(self))
-        if name not in self.by_name:
-            known = ", ".join(self.by_name)
-            raise RequestError(404, "no_such_index", f"There is no index {name[:80]!r} here; there are: {known}.")
-        return self.by_name[name]
-
-    def __iter__(self) -> Iterator[ServedIndex]:
-        return iter(self.by_name.values())
-
-    def __len__(self) -> int:
-        return len(self.by_name)
+        """What `make` makes, kept; made twice where two ask for it at the same time."""
+        made = self._made
+        if key not in made:
+            value = make()
+            with self._making:
+                made[key] = value
+                if len(made) > KEPT:
+                    made.pop(next(iter(made)))
+            return value
+        return made[key]
 
 
 def names_of(folders: Sequence[Path]) -> list[str]:
@@ -162,18 +133,17 @@ def names_of(folders: Sequence[Path]) -> list[str]:
 @contextmanager
 def served(
     folders: Sequence[Path], opened: "Callable[[Path, ExitStack], Workspace]", *, edit: bool = False
-) -> Iterator[Served]:
-    """The folders as served indexes; `opened` opens one, and gives the stack what closes it.
+) -> Iterator[dict[str, ServedIndex]]:
+    """The folders as served indexes by name; `opened` opens one, and gives the stack what closes it.
 
     Vectors that cannot be read are refused here, and not when somebody asks. Raises KraqError.
     """
     with ExitStack() as stack:
-        indexes = []
+        indexes = {}
         for name, folder in zip(names_of(folders), folders, strict=True):
             space = opened(folder, stack)
             if not space.index.manifest.settings.store.url:
                 space.index.chunk_vectors.count()
-            each = ServedIndex(name, space, edit=edit)
-            stack.callback(each.close)
-            indexes.append(each)
-        yield Served(indexes)
+            indexes[name] = ServedIndex(name, space, edit=edit)
+            stack.callback(indexes[name].close)
+        yield indexes

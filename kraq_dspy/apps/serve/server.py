@@ -13,40 +13,18 @@ from types import FrameType
 from typing import Any
 
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from kraq_dspy.errors import ConfigError
 
 END_S = 0.4
 """Answers under way have so long to end once somebody ends the server."""
 
-HEADERS_BYTES = 64 << 10
-HEADERS_S = 10.0
-"""A client has so long to send the headers of a request, counted from its connection or their first byte."""
 
-TRIES = 20
-
-
-def bound(host: str, port: int, *, next_free: bool = False) -> socket.socket:
-    """A socket on the address; with `next_free`, on one of the next ports where that is taken. Port 0 takes a free one.
+def bound(host: str, port: int, *, or_any: bool = False) -> socket.socket:
+    """A socket on the address; with `or_any`, on a free port where that one is taken. Port 0 takes a free one.
 
     Raises ConfigError.
     """
-    ports = range(port, min(65_536, port + (TRIES if next_free and port else 1)))
-    for tried in ports:
-        try:
-            return _bound(host, tried)
-        except OSError as error:
-            if error.errno not in (errno.EADDRINUSE, errno.EACCES):
-                raise ConfigError(f"The address {host}:{tried} cannot be used: {error.strerror}.") from error
-            if error.errno == errno.EACCES:
-                raise ConfigError(f"The port {tried} needs rights that you have not. Take one above 1023.") from error
-    if next_free:
-        raise ConfigError(f"The ports {ports[0]} to {ports[-1]} are all in use. Choose another one: --port N")
-    raise ConfigError(f"The port {port} is in use. Choose another one, or 0 for a free one: --port N")
-
-
-def _bound(host: str, port: int) -> socket.socket:
     try:
         family, _, _, _, address = socket.getaddrinfo(host or "0.0.0.0", port, type=socket.SOCK_STREAM)[0]
     except socket.gaierror as error:
@@ -56,9 +34,17 @@ def _bound(host: str, port: int) -> socket.socket:
         if os.name == "posix":
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)
-    except BaseException:
+    except OSError as error:
         listening.close()
-        raise
+        if error.errno == errno.EADDRINUSE and or_any:
+            return bound(host, 0)
+        if error.errno == errno.EADDRINUSE:
+            raise ConfigError(
+                f"The port {port} is in use. Choose another one, or 0 for a free one: --port N"
+            ) from error
+        if error.errno == errno.EACCES:
+            raise ConfigError(f"The port {port} needs rights that you have not. Take one above 1023.") from error
+        raise ConfigError(f"The address {host}:{port} cannot be used: {error.strerror}.") from error
     return listening
 
 
@@ -70,92 +56,41 @@ def address_of(listening: socket.socket) -> str:
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
-def run(
-    app: Any,
-    listening: socket.socket,
-    *,
-    started: Callable[[], None] = lambda: None,
-    stoppable: Callable[[Callable[[], None]], None] = lambda stop: None,
-) -> None:
-    """Serve `app`, an ASGI application, until Ctrl-C or SIGTERM. Raises KeyboardInterrupt after Ctrl-C.
+class Server(uvicorn.Server):
+    """Calls `started` when requests are taken; ends on a signal without passing it on, which would count as another
+    one. `should_exit` ends it from another thread."""
 
-    `started` is called when requests are taken; `stoppable` is handed what stops the server from another thread.
-    """
-    server = _Server(_config(app), started)
-    stoppable(server.stop)
-    loop = asyncio.new_event_loop()  # asyncio.run would wait for threads whose answers nobody waits for any more
-    try:
-        loop.run_until_complete(server.serve([listening]))
-    finally:
-        loop.close()
-    if server.interrupted:
-        raise KeyboardInterrupt
+    def __init__(self, app: Any, started: Callable[[], None] = lambda: None) -> None:
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # it logs answers that were cut off at the end
+        super().__init__(
+            uvicorn.Config(
+                app,
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                lifespan="on",
+                ws="none",
+                timeout_keep_alive=30,
+                limit_concurrency=512,
+                timeout_graceful_shutdown=END_S,  # type: ignore[arg-type] # seconds, of which it takes parts too
+            )
+        )
+        self._started = started
+        self._interrupted = False
 
-
-def _config(app: Any) -> uvicorn.Config:
-    logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # it logs answers that were cut off at the end
-    return uvicorn.Config(
-        app,
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        lifespan="on",
-        http=TimedHeaders,
-        ws="none",
-        timeout_keep_alive=30,
-        h11_max_incomplete_event_size=HEADERS_BYTES,
-        timeout_graceful_shutdown=END_S,  # type: ignore[arg-type] # seconds, of which it takes parts too
-    )
-
-
-class TimedHeaders(H11Protocol):
-    """uvicorn's protocol, which would hold a connection open for ever whose headers never come to an end."""
-
-    _timer: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        self._time_headers()
-
-    def data_received(self, data: bytes) -> None:
-        super().data_received(data)
-        self._time_headers()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        super().connection_lost(exc)
-        if self._timer is not None:
-            self._timer.cancel()
-
-    def _time_headers(self) -> None:
-        if not self._waits_for_headers() and self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        elif self._waits_for_headers() and self._timer is None:
-            self._timer = self.loop.call_later(HEADERS_S, self._give_up)
-
-    def _waits_for_headers(self) -> bool:
-        return self.cycle is None or self.cycle.response_complete
-
-    def _give_up(self) -> None:
-        self._timer = None
-        if self._waits_for_headers():
-            self.transport.abort()
-
-
-class _Server(uvicorn.Server):
-    """Says when it has started; ends on a signal without passing it on, which would count as another one."""
-
-    def __init__(self, config: uvicorn.Config, started: Callable[[], None]) -> None:
-        super().__init__(config)
-        self._tell = started
-        self.interrupted = False
+    def run_on(self, listening: socket.socket) -> None:
+        """Serve until Ctrl-C or SIGTERM. Raises KeyboardInterrupt after Ctrl-C."""
+        loop = asyncio.new_event_loop()  # asyncio.run would wait for threads whose answers nobody waits for any more
+        try:
+            loop.run_until_complete(self.serve([listening]))
+        finally:
+            loop.close()
+        if self._interrupted:
+            raise KeyboardInterrupt
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets=sockets)
-        self._tell()
-
-    def stop(self) -> None:
-        self.should_exit = True
+        self._started()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -170,5 +105,5 @@ class _Server(uvicorn.Server):
                 signal.signal(number, handler)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        self.interrupted = sig == signal.SIGINT
+        self._interrupted = sig == signal.SIGINT
         super().handle_exit(sig, frame)

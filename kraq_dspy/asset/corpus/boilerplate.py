@@ -198,7 +198,11 @@ def _boilerplate(lines: Sequence[_Line], repeated: RepeatedLines) -> set[int]:
         number for number, line in enumerate(lines) if not line.is_blank and not _UNDERLINE.fullmatch(line.shown)
     ]
     left_out = set(_lists_of_links(lines, visible))
-    left_out |= {number for number in visible if _is_notice(lines[number], repeated)}
+    for number in visible:
+        line = lines[number]
+        is_button = _BUTTON.fullmatch(line.bare) or _PART_OF_NOTICE.fullmatch(line.bare)
+        if not line.is_code and (is_button or (_NOTICE.search(line.shown) and line.words in repeated)):
+            left_out.add(number)
     beside = [number in left_out for number in visible]
     forwards, backwards = range(len(visible)), range(len(visible) - 1, -1, -1)
     for order in (forwards, backwards):  # what stands behind boilerplate, then before it
@@ -237,14 +241,6 @@ def _lists_of_links(lines: Sequence[_Line], seen: Sequence[int]) -> Iterator[int
         if n_links >= RUN and not introduced:
             yield from run
         run, before = [], lines[number].shown
-
-
-def _is_notice(line: _Line, repeated: RepeatedLines) -> bool:
-    if line.is_code:
-        return False
-    if _BUTTON.fullmatch(line.bare) or _PART_OF_NOTICE.fullmatch(line.bare):
-        return True
-    return _NOTICE.search(line.shown) is not None and line.words in repeated
 
 
 def _without(lines: Sequence[_Line], left_out: set[int], headings: Sequence[Heading], *, as_written: bool) -> Cleaned:

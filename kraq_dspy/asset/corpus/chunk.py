@@ -84,8 +84,7 @@ def _pages(ends: Sequence[int], start: int, end: int) -> Metadata:
 
 def _spans(text: str, settings: ChunkSettings) -> Iterator[tuple[int, int]]:
     """(start, end) in characters. A window ends anywhere, so its last chunk is not used: the next starts with it."""
-    if not text.isascii():
-        text = _without_surrogates(text)
+    text = text.encode("utf-8", "replace").decode("utf-8")  # lone surrogates, which Rust refuses, as question marks
     splitter = _splitter(settings.tokens, settings.overlap)
     width = WINDOW * max(settings.tokens, 50)
     begin = 0
@@ -114,15 +113,6 @@ def _splitter(tokens: int, overlap: int) -> "TextSplitter":
     from semantic_text_splitter import TextSplitter
 
     return TextSplitter.from_tiktoken_model("gpt-4", tokens, overlap)  # gpt-4 names the cl100k_base vocabulary
-
-
-def _without_surrogates(text: str) -> str:
-    """The same length, with lone surrogates, which broken JSON escapes leave and Rust refuses, as U+FFFD."""
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return "".join("\ufffd" if "\ud800" <= character <= "\udfff" else character for character in text)
-    return text
 
 
 ABBREVIATIONS = frozenset(

@@ -86,7 +86,11 @@ def cleaned_document(
 def _load(root: Path, settings: ReadSettings, repeated: RepeatedLines | None) -> Iterator[Document | Failure]:
     earlier = _DuplicateFilter()
     if repeated is not None:
-        _note_repeated(root, settings, repeated)
+        for file in find_files(root):
+            if isinstance(file, CorpusFile) and not file.source.lower().endswith(".pdf"):
+                for row in _read(file, settings):
+                    if isinstance(row, Row):
+                        repeated.add(row.text, row.linked)
     first_failure: Failure | None = None
     n_failures = 0
     for entry in find_files(root):
@@ -103,14 +107,6 @@ def _load(root: Path, settings: ReadSettings, repeated: RepeatedLines | None) ->
         f"{str(root)!r} holds no usable text; {n_failures} failed, the first {first_failure.item_id!r}: "
         f"{first_failure.reason}"
     )
-
-
-def _note_repeated(root: Path, settings: ReadSettings, repeated: RepeatedLines) -> None:
-    for file in find_files(root):
-        if isinstance(file, CorpusFile) and not file.source.lower().endswith(".pdf"):
-            for row in _read(file, settings):
-                if isinstance(row, Row):
-                    repeated.add(row.text, row.linked)
 
 
 def _load_file(

@@ -3,7 +3,7 @@
 mentions = Mentions.of(extractions)
 candidates = propose_merges(mentions.names(), settings, embedder)
 resolution = resolve_entities(mentions.names(), [c for c in candidates if c.certain or confirmed(c)])
-graph = ResolvedMentions.of(mentions, resolution).graph()
+graph = ResolvedMentions(mentions, resolution).graph()
 """
 
 import dataclasses
@@ -11,22 +11,18 @@ import itertools
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kraq_dspy.asset.corpus.chunk import sentence_spans
 from kraq_dspy.asset.graph.candidates import by_preference, majority
-from kraq_dspy.asset.graph.mentions import Mentions, Numbered, Rows, comparable, majorities, read_strings, write_strings
-from kraq_dspy.asset.graph.numbered_graph import collector_paused, distinct
+from kraq_dspy.asset.graph.mentions import Mentions, Numbered, Rows, comparable, majorities
+from kraq_dspy.asset.graph.numbered_graph import collector_paused, distinct, rows_by_group
 from kraq_dspy.asset.graph.resolve import Resolution, entity_id_of
 from kraq_dspy.records import Claim, Entity, Merge, Relationship, content_id
 
 Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
-
 
 _GROUPS = 10_000  # of rows, made lists of at once
 
@@ -94,12 +90,6 @@ def join_descriptions(descriptions: Iterable[str]) -> str:
     return " ".join(kept)
 
 
-def claim_of(entity_id: str, statement: str, chunk_id: str, object_id: str | None = None) -> Claim:
-    """The claim with the id that its content gives it."""
-    id = content_id("claim", entity_id, statement, chunk_id, *([object_id] if object_id else []))
-    return Claim(id, entity_id, statement, chunk_id, object_id)
-
-
 class ResolvedMentions:
     """Mentions whose names have become entities.
 
@@ -107,28 +97,16 @@ class ResolvedMentions:
     claim's object, -1 for what is no entity: a claim makes none.
     """
 
-    def __init__(
-        self, mentions: Mentions, keys: Sequence[str], key_of: Ints, objects: Ints, merges: tuple[Merge, ...] = ()
-    ) -> None:
-        self.mentions, self.merges = mentions, merges
-        self.keys, self.key_of, self.objects = keys, key_of, objects
-        self._texts = list(mentions.texts)
-        self._ids: dict[int, str] = {}
-
-    @classmethod
-    def of(cls, mentions: Mentions, resolution: Resolution) -> "ResolvedMentions":
+    def __init__(self, mentions: Mentions, resolution: Resolution) -> None:
         keys = Numbered()
-        key_of = np.array([keys[resolution.key_of(name)] for name in mentions.spellings], dtype=np.int64)
-        claims, texts = mentions.rows("claims"), list(mentions.texts)
-        object_of = np.full(len(texts) + 1, -1, dtype=np.int64)
+        self.mentions, self.merges = mentions, resolution.merges
+        self.key_of = np.array([keys[resolution.key_of(name)] for name in mentions.spellings], dtype=np.int64)
+        claims, self._texts = mentions.rows("claims"), list(mentions.texts)
+        object_of = np.full(len(self._texts) + 1, -1, dtype=np.int64)
         for text in distinct(claims[claims[:, 1] >= 0, 1]).tolist():
-            object_of[text] = keys.get(resolution.key_of(texts[text]), -1)
-        return cls(mentions, list(keys), key_of, object_of[claims[:, 1]], resolution.merges)
-
-    @cached_property
-    def number_of(self) -> Mapping[str, int]:
-        """The numbers of the keys."""
-        return {key: number for number, key in enumerate(self.keys)}
+            object_of[text] = keys.get(resolution.key_of(self._texts[text]), -1)
+        self.keys, self.objects = list(keys), object_of[claims[:, 1]]
+        self._ids: dict[int, str] = {}
 
     def id_of(self, key: int) -> str:
         """The id of an entity by the number of its key."""
@@ -140,79 +118,70 @@ class ResolvedMentions:
     def graph(self) -> Graph:
         descriptions: dict[str, tuple[str, ...]] = {}
         return Graph(
-            entities=tuple(self.entities(np.arange(len(self.keys)), descriptions)),
-            relationships=tuple(self.relationships(self.links(), descriptions)),
-            claims=tuple(self.claims(np.ones(len(self.objects), dtype=bool))),
+            entities=tuple(self.entities(descriptions)),
+            relationships=tuple(self.relationships(descriptions)),
+            claims=tuple(self.claims()),
             merges=self.merges,
             descriptions=descriptions,
         )
 
-    def links(self, ends: tuple[Bools, Bools] | None = None) -> Rows:
+    def links(self) -> Rows:
         """Rows of source, target, predicate as it is compared, predicate, description or -1, and chunk, by the numbers
-        of keys. A link of a thing with itself says nothing about two. With `ends`, those alone whose source is true in
-        the first, and whose target in the second."""
+        of keys. A link of a thing with itself says nothing about two."""
         links = self.mentions.rows("links")
         source, target = self.key_of[links[:, 0]], self.key_of[links[:, 1]]
-        chosen = source != target if ends is None else (source != target) & ends[0][source] & ends[1][target]
-        between_two: Rows = links[chosen]
-        between_two[:, 0], between_two[:, 1] = source[chosen], target[chosen]
+        between_two: Rows = links[source != target]
+        between_two[:, 0], between_two[:, 1] = source[source != target], target[source != target]
         return between_two
 
-    def entities(self, keys: Ints, descriptions: dict[str, tuple[str, ...]]) -> list[Entity]:
-        """The entities of the `keys` (numbers that ascend), by id; what was described in several ways goes into
-        `descriptions`."""
-        mentions, place = self.mentions, np.full(len(self.keys), -1, dtype=np.int64)
-        place[keys] = np.arange(len(keys))
-        place_of_name = place[self.key_of]
+    def entities(self, descriptions: dict[str, tuple[str, ...]]) -> list[Entity]:
+        """All entities by id; what was described in several ways goes into `descriptions`."""
+        mentions, n_keys = self.mentions, len(self.keys)
 
         def rows_of(log: str) -> Ints:
-            rows = mentions.rows(log)
-            own = rows[place_of_name[rows[:, 0]] >= 0].astype(np.int64)
-            own[:, 0] = place_of_name[own[:, 0]]
-            return own
+            rows = mentions.rows(log).astype(np.int64)
+            rows[:, 0] = self.key_of[rows[:, 0]]
+            return rows
 
         counts = np.bincount(mentions.rows("mentioned")[:, 0], minlength=len(self.key_of)).tolist()
-        names = list(mentions.spellings)
-        spellings: list[dict[str, int]] = [{} for _ in keys]
-        for name in np.flatnonzero(place_of_name >= 0).tolist():
-            spellings[place_of_name[name]][names[name]] = counts[name]
+        spellings: list[dict[str, int]] = [{} for _ in self.keys]
+        for key, name, count in zip(self.key_of.tolist(), mentions.spellings, counts, strict=True):
+            spellings[key][name] = count
         mentioned, described = rows_of("mentioned"), rows_of("described")
         kinds = majorities(rows_of("types"), self._texts)
         size = max(1, len(mentions.chunk_ids))
         in_chunk = distinct(mentioned[:, 0] * size + mentioned[:, 2])
-        chunks = _split(in_chunk // size, in_chunk % size, len(keys))
-        described = described[np.argsort(described[:, 0], kind="stable")]
-        statements = _split(described[:, 0], described, len(keys))
-        unlisted = set(range(len(keys))) - set(mentioned[mentioned[:, 1] == 1, 0].tolist())
+        chunks = rows_by_group(in_chunk // size, in_chunk % size, n_keys)
+        statements = rows_by_group(described[:, 0], described, n_keys)
+        unlisted = set(range(n_keys)) - set(mentioned[mentioned[:, 1] == 1, 0].tolist())
         links = self.links()
-        links = links[(place[links[:, 0]] >= 0) | (place[links[:, 1]] >= 0)]
-        stand_ins = self._first_statements(keys[sorted(unlisted)], links)
-        ends = np.concatenate([links[:, :2], links[:, 1::-1]])
-        ends = ends[place[ends[:, 0]] >= 0]
-        neighbours = distinct(place[ends[:, 0]] * len(self.keys) + ends[:, 1])
-        degrees = np.bincount(neighbours // max(1, len(self.keys)), minlength=len(keys)).tolist()
+        stand_ins = self._first_statements(np.array(sorted(unlisted), dtype=np.int64), links)
+        ends = np.concatenate([links[:, :2], links[:, 1::-1]]).astype(np.int64)
+        neighbours = distinct(ends[:, 0] * n_keys + ends[:, 1])
+        degrees = np.bincount(neighbours // max(1, n_keys), minlength=n_keys).tolist()
         entities = []
-        for number, key in enumerate(keys.tolist()):
-            ways = _in_reading_order(statements[number][:, 1:].tolist(), self._texts)
+        for key in range(n_keys):
+            ways = _in_reading_order(statements[key][:, 1:].tolist(), self._texts)
             ways = ways or ((stand_ins[key],) if key in stand_ins else ())
-            id, ordered = self.id_of(key), by_preference(spellings[number])
+            id, ordered = self.id_of(key), by_preference(spellings[key])
             if len(ways) > 1:
                 descriptions[id] = ways
             entities.append(
                 Entity(
                     id=id,
                     name=ordered[0],
-                    type=kinds.get(number, ""),
+                    type=kinds.get(key, ""),
                     description=join_descriptions(ways),
                     names=ordered,
-                    chunk_ids=self._chunks(chunks[number].tolist()),
-                    degree=degrees[number],
+                    chunk_ids=self._chunks(chunks[key].tolist()),
+                    degree=degrees[key],
                 )
             )
         return sorted(entities, key=lambda entity: entity.id)
 
-    def relationships(self, links: Rows, descriptions: dict[str, tuple[str, ...]]) -> list[Relationship]:
-        """One for each source, target and predicate of rows of `links`, by id."""
+    def relationships(self, descriptions: dict[str, tuple[str, ...]]) -> list[Relationship]:
+        """One for each source, target and predicate, by id; as `entities`."""
+        links = self.links()
         links = links[np.lexsort((links[:, 2], links[:, 1], links[:, 0]))]
         new = np.flatnonzero(np.any(links[1:, :3] != links[:-1, :3], axis=1)) + 1
         bounds = [0, *new.tolist(), len(links)] if len(links) else []
@@ -227,7 +196,7 @@ class ResolvedMentions:
                 ways = _in_reading_order(((row[4], row[5]) for row in rows if row[4] >= 0), self._texts)
                 chunk_ids = self._chunks(row[5] for row in rows)
                 predicate = texts[majority(Counter(self._texts[row[3]] for row in rows))]
-            id = relationship_id_of(self.id_of(source), self.id_of(target), self._texts[compared])
+            id = content_id("relationship", self.id_of(source), self.id_of(target), self._texts[compared])
             if len(ways) > 1:
                 descriptions[id] = ways
             relationships.append(
@@ -243,29 +212,20 @@ class ResolvedMentions:
             )
         return sorted(relationships, key=lambda link: link.id)
 
-    def claims(self, chosen: NDArray[np.bool_]) -> Iterator[Claim]:
-        """The claims of the `chosen` rows, in reading order; they hold all or none of a chunk's about one subject."""
-        for key, other, statement, number in self._distinct_claims(chosen):
+    def claims(self) -> Iterator[Claim]:
+        """All claims, in reading order."""
+        for key, other, statement, number in self._distinct_claims():
             object_id = None if other in (key, -1) else self.id_of(other)
-            yield claim_of(self.id_of(key), self._texts[statement], self.mentions.chunk_ids[number], object_id)
+            parts = self.id_of(key), self._texts[statement], self.mentions.chunk_ids[number]
+            id = content_id("claim", *parts, *([object_id] if object_id else []))
+            yield Claim(id, *parts, object_id)
 
-    def write(self, file: BinaryIO) -> None:
-        """What `read` gives back, without the merges."""
-        self.mentions.write(file)
-        write_strings(file, self.keys)
-        np.save(file, self.key_of)
-        np.save(file, self.objects)
-
-    @classmethod
-    def read(cls, file: BinaryIO) -> "ResolvedMentions":
-        return cls(Mentions.read(file), read_strings(file), np.load(file), np.load(file))
-
-    def _distinct_claims(self, chosen: NDArray[np.bool_]) -> Iterator[tuple[int, int, int, int]]:
+    def _distinct_claims(self) -> Iterator[tuple[int, int, int, int]]:
         """(subject's key, object's or -1, statement, chunk), each said once of a subject in a chunk."""
-        rows, objects = self.mentions.rows("claims")[chosen], self.objects[chosen]
-        keys = self.key_of[rows[:, 0]].tolist()
+        rows = self.mentions.rows("claims")
         chunk_id, known = "", set[tuple[int, str]]()
-        for key, (_, _, statement, number), other in zip(keys, rows.tolist(), objects.tolist(), strict=True):
+        keys = self.key_of[rows[:, 0]].tolist()
+        for key, (_, _, statement, number), other in zip(keys, rows.tolist(), self.objects.tolist(), strict=True):
             if self.mentions.chunk_ids[number] != chunk_id:  # they come in reading order
                 chunk_id, known = self.mentions.chunk_ids[number], set()
             claim = key, comparable(self._texts[statement])
@@ -283,8 +243,7 @@ class ResolvedMentions:
                 first[key] = min(first.get(key, statement), statement)
 
         chosen = set(keys.tolist())
-        about = np.isin(self.key_of[self.mentions.rows("claims")[:, 0]], keys)
-        for key, _, statement, number in self._distinct_claims(about):
+        for key, _, statement, number in self._distinct_claims() if chosen else ():
             take(key, number, statement)
         about = np.isin(links[:, 0], keys) | np.isin(links[:, 1], keys)
         for source, target, _, _, text, number in links[about & (links[:, 4] >= 0)].tolist():
@@ -296,22 +255,12 @@ class ResolvedMentions:
         return tuple(dict.fromkeys(self.mentions.chunk_ids[number] for number in numbers))
 
 
-def relationship_id_of(source_id: str, target_id: str, predicate: str) -> str:
-    """`predicate` as it is compared."""
-    return content_id("relationship", source_id, target_id, predicate)
-
-
 def _lists(rows: Rows, bounds: Sequence[int]) -> Iterator[list[list[int]]]:
     """The rows between each bound and the next; lists of all at once would take gigabytes."""
     for start in range(0, len(bounds) - 1, _GROUPS):
         some = bounds[start : start + _GROUPS + 1]
         lists = rows[some[0] : some[-1]].tolist()
         yield from (lists[first - some[0] : last - some[0]] for first, last in itertools.pairwise(some))
-
-
-def _split(groups: Ints, rows: Ints, count: int) -> list[Ints]:
-    """`rows` by their group, 0 to `count` - 1; `groups` ascend."""
-    return np.split(rows, np.searchsorted(groups, np.arange(1, count))) if count else []
 
 
 def _in_reading_order(rows: Iterable[Sequence[int]], texts: Sequence[str]) -> tuple[str, ...]:

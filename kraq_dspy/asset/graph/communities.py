@@ -13,12 +13,18 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from kraq_dspy.asset.graph.numbered_graph import Ints, NumberedGraph, Part, collector_paused, igraph_random
+from kraq_dspy.asset.graph.numbered_graph import (
+    Ints,
+    NumberedGraph,
+    Part,
+    collector_paused,
+    igraph_random,
+    rows_by_group,
+)
 from kraq_dspy.records import Community, Entity, Relationship
 from kraq_dspy.settings import CommunitySettings
 
 logger = logging.getLogger(__name__)
-
 
 _ITERATIONS = 2  # more gave the same modularity to three digits on 100,000 entities
 
@@ -132,7 +138,7 @@ class Followed:
         self._weights = graph.weights
         number = {entity.id: n for n, entity in enumerate(graph.entities)}
         self._labels: dict[int, Ints] = {}
-        for place, community in enumerate(former):
+        for place, community in enumerate(sorted(former, key=lambda each: each.id)):
             labels = self._labels.setdefault(community.level, np.full(len(number), -1, dtype=np.int64))
             labels[[number[entity_id] for entity_id in community.entity_ids if entity_id in number]] = place
 
@@ -193,11 +199,11 @@ def parts_by(membership: Ints, part: Part) -> list[Part]:
     if count == 1:
         return [part]
     position = np.empty(len(part.nodes), dtype=np.int64)
-    members = _rows_by_group(membership, np.arange(len(part.nodes)), count)
+    members = rows_by_group(membership, np.arange(len(part.nodes)), count)
     for rows in members:
         position[rows] = np.arange(len(rows))
     inside = np.flatnonzero(membership[part.sources] == membership[part.targets])
-    own_links = _rows_by_group(membership[part.sources[inside]], inside, count)
+    own_links = rows_by_group(membership[part.sources[inside]], inside, count)
     parts = [
         Part(part.nodes[rows], part.links[own], position[part.sources[own]], position[part.targets[own]])
         for rows, own in zip(members, own_links, strict=True)
@@ -205,31 +211,24 @@ def parts_by(membership: Ints, part: Part) -> list[Part]:
     return sorted(parts, key=lambda each: (-len(each.nodes), int(each.nodes[0])))
 
 
-def _rows_by_group(groups: Ints, rows: Ints, count: int) -> list[Ints]:
-    """`rows` by their group 0 to `count` - 1, in their order."""
-    order = np.argsort(groups, kind="stable")
-    ends = np.searchsorted(groups[order], np.arange(1, count))
-    return np.split(rows[order], ends)
-
-
 def _membership(part: Part, weights: NDArray[np.float64], settings: CommunitySettings, seed: str) -> Ints:
-    """The community of each node, numbered from 0, by the algorithm of the settings."""
-    if settings.algorithm == "leiden":
-        return _leiden(part, weights, settings.resolution, seed)
-    from kraq_dspy.asset.graph.other_algorithms import membership_by
-
-    return membership_by(settings.algorithm, part, weights, seed)
-
-
-def _leiden(part: Part, weights: NDArray[np.float64], resolution: float, seed: str) -> Ints:
-    """The community of each node, numbered from 0. Relationships between the same two entities add their weights."""
+    """The community of each node, numbered from 0, by the algorithm of the settings. Relationships between the same two
+    entities add their weights."""
     if not len(part.links):
         return np.arange(len(part.nodes))
     import igraph  # brings matplotlib where that is installed, which takes seconds
 
     graph = igraph.Graph(n=len(part.nodes), edges=np.column_stack([part.sources, part.targets]))
+    each = weights.tolist()
     with igraph_random(seed):
-        clustering = graph.community_leiden(
-            objective_function="modularity", weights=weights.tolist(), resolution=resolution, n_iterations=_ITERATIONS
-        )
-    return np.array(clustering.membership, dtype=np.int64)
+        if settings.algorithm == "leiden":
+            found = graph.community_leiden(
+                objective_function="modularity", weights=each, resolution=settings.resolution, n_iterations=_ITERATIONS
+            )
+        elif settings.algorithm == "louvain":
+            found = graph.community_multilevel(weights=each)
+        elif settings.algorithm == "infomap":
+            found = graph.community_infomap(edge_weights=each)
+        else:
+            found = graph.community_label_propagation(weights=each)
+    return np.unique(found.membership, return_inverse=True)[1].astype(np.int64)

@@ -43,16 +43,6 @@ class GraphView:
         return cls({e.id: e for e in entities}, {r.id: r for r in relationships}, by_entity, by_pair)
 
 
-def statements_of(claims: Iterable[Claim]) -> dict[str | frozenset[str], list[str]]:
-    """What is claimed, by the id of the entity that it is about, and by the pair of entities whose link it is about."""
-    statements: dict[str | frozenset[str], list[str]] = {}
-    for claim in claims:
-        for about in (claim.entity_id, claim.pair):
-            if about is not None:
-                statements.setdefault(about, []).append(claim.statement)
-    return statements
-
-
 def community_elements(
     community: Community,
     graph: GraphView,
@@ -78,16 +68,6 @@ class _Part:
     summary: str | None
     lines: list[str] | None
 
-    def least(self, limit: int) -> int:
-        """Tokens of the shorter of the two."""
-        lines = limit + 1 if self.lines is None else _size(self.lines)
-        return lines if self.summary is None else min(lines, _size([self.summary]))
-
-    def all_lines(self, graph: GraphView) -> Iterable[str]:
-        if self.lines is not None:
-            return self.lines
-        return _lines(self.community.entity_ids, self.community.relationship_ids, graph)
-
 
 def _substituted(
     community: Community,
@@ -111,14 +91,14 @@ def _substituted(
         if index in replaced and part.summary is not None:
             yield part.summary
         else:
-            yield from part.all_lines(graph)
+            lines = part.lines
+            yield from lines or _lines(part.community.entity_ids, part.community.relationship_ids, graph)
     yield from _lines(*_rest(community, parts), graph, with_endpoints=False)
 
 
 def _replaced(community: Community, parts: Sequence[_Part], graph: GraphView, limit: int) -> set[int]:
     """Which parts their summaries stand for. Those with more lines than fit at all are the largest."""
-    left = limit - sum(part.least(limit) for part in parts)
-    rest = _all_lines(*_rest(community, parts), graph, left, with_endpoints=False) if left >= 0 else None
+    rest = _all_lines(*_rest(community, parts), graph, limit, with_endpoints=False)
     if rest is None:  # then it does not fit with all of them replaced either
         return set(range(len(parts)))
     sizes = [limit + 1 if part.lines is None else _size(part.lines) for part in parts]

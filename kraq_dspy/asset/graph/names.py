@@ -105,9 +105,12 @@ def skeletons(name: str, key: str | None = None) -> frozenset[str]:
     ("Paris", "Pâris"), and shorter names have their key alone. `key` is the normalised name, where it is known.
     """
     key = normalise_name(name) if key is None else key
-    plain = _turned(name) if "," in name else name
-    plain = _without_own_acronym(plain) if "(" in plain else plain
-    plain = _COUNTRY.sub(_in_full, plain) if "U" in plain else plain
+    match = _COMMA_INVERTED.fullmatch(name)
+    plain = f"{match[2]} {match[1]}" if match else name  # whatever else stands behind a comma ("Paris, France") stays
+    if (match := _ACRONYM_BEHIND.fullmatch(plain)) and match[2].casefold() in initials(normalise_name(match[1])):
+        plain = match[1]
+    if "U" in plain:
+        plain = _COUNTRY.sub(lambda found: "United States" if "S" in found[0] else "United Kingdom", plain)
     plain = _HYPHEN.sub("", plain)
     tokens = [token for token in (key if plain == name else normalise_name(plain)).split() if token != "the"]
     if len(tokens) == 3 and tokens[1] == "of" and tokens[0] in _TURNABLE:
@@ -123,23 +126,6 @@ def skeletons(name: str, key: str | None = None) -> frozenset[str]:
     if name == name.lower() and name != name.upper():
         keys.add("~" + _compact([*tokens[:-1], _singular(tokens[-1])]))
     return frozenset(keys)
-
-
-def _in_full(country: re.Match[str]) -> str:
-    return "United States" if "S" in country.group() else "United Kingdom"
-
-
-def _turned(name: str) -> str:
-    """ "Tolkien, J. R. R." begins with the initials; whatever else stands behind a comma ("Paris, France") stays."""
-    match = _COMMA_INVERTED.fullmatch(name)
-    return f"{match.group(2)} {match.group(1)}" if match else name
-
-
-def _without_own_acronym(name: str) -> str:
-    match = _ACRONYM_BEHIND.fullmatch(name)
-    if match and match.group(2).casefold() in initials(normalise_name(match.group(1))):
-        return match.group(1)
-    return name
 
 
 def _singular(token: str) -> str:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kraq_dspy._internal.files import replaced
-from kraq_dspy.asset.graph.elements import statements_of
 from kraq_dspy.records import Claim, Community, Entity, Relationship
 
 if TYPE_CHECKING:
@@ -35,7 +34,10 @@ def to_networkx(
     """
     import networkx as nx
 
-    statements = statements_of(claims)
+    statements: dict[str | frozenset[str] | None, list[str]] = defaultdict(list)
+    for claim in claims:
+        statements[claim.entity_id].append(claim.statement)
+        statements[claim.pair].append(claim.statement)
     homes: dict[str, list[str]] = defaultdict(list)
     for community in sorted(communities, key=lambda community: community.level):
         for entity_id in community.entity_ids:

@@ -17,8 +17,6 @@ Ints = NDArray[np.int64]
 
 T = TypeVar("T", bound=np.integer)
 
-_collector_lock = threading.Lock()
-_pauses, _was_on = 0, False
 _generator_lock = threading.Lock()  # igraph has one random number generator for the whole process
 
 
@@ -95,6 +93,13 @@ def igraph_random(seed: str) -> Iterator[None]:
             igraph.set_random_number_generator(random)
 
 
+def rows_by_group(groups: Ints, rows: Ints, count: int) -> list[Ints]:
+    """`rows` by their group 0 to `count` - 1, in their order."""
+    order = np.argsort(groups, kind="stable")
+    ends = np.searchsorted(groups[order], np.arange(1, count))
+    return np.split(rows[order], ends)
+
+
 def distinct(numbers: NDArray[T]) -> NDArray[T]:
     """Each of them once, sorted. `np.unique` hashes them first (numpy 2.3 and later), which takes six times as long for
     ten thousand and seventeen times for a million."""
@@ -108,16 +113,10 @@ def distinct(numbers: NDArray[T]) -> NDArray[T]:
 def collector_paused() -> Iterator[None]:
     """No search for cycles of objects meanwhile, in the whole process: records are none, and a third of the time of a
     large graph goes to it. Also a decorator. Not for work that waits for others: what they leave is kept."""
-    global _pauses, _was_on
-    with _collector_lock:
-        if _pauses == 0:
-            _was_on = gc.isenabled()
-            gc.disable()
-        _pauses += 1
+    was_on = gc.isenabled()
+    gc.disable()
     try:
         yield
     finally:
-        with _collector_lock:
-            _pauses -= 1
-            if _pauses == 0 and _was_on:
-                gc.enable()
+        if was_on:
+            gc.enable()

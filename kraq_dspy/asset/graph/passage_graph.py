@@ -3,19 +3,17 @@
 In a file the arrays are mapped: to open it takes no time, and processes that read it share its memory.
 """
 
-import math
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kraq_dspy._internal.concurrency import SharedByCopies
-from kraq_dspy._internal.files import replaced
+from kraq_dspy.asset.arrays import map_arrays, write_arrays
 from kraq_dspy.asset.graph.numbered_graph import distinct
 from kraq_dspy.errors import IndexStateError
 
@@ -70,23 +68,20 @@ class PassageGraph(SharedByCopies):
     degrees: NDArray[np.float32]
 
     def save(self, path: Path) -> None:
-        with replaced(path) as draft, open(draft, "wb") as file:
-            for part in (self.ids, self.bounds, self.neighbours, self.weights, self.degrees):
-                np.save(file, part)
+        parts = (self.ids, self.bounds, self.neighbours, self.weights, self.degrees)
+        write_arrays(path, ((part.dtype.str, part.shape, [part]) for part in parts))
 
     @classmethod
     def open(cls, path: Path) -> "PassageGraph":
         """The graph in a file. Raises IndexStateError for a file that is no such graph."""
         try:
-            with open(path, "rb") as file:
-                graph = cls(*(_mapped(path, file) for _ in range(5)))
-        except (OSError, ValueError, TypeError, OverflowError, EOFError, SyntaxError) as error:
+            graph = cls(*map_arrays(path, ("S", "<i8", "<i4", "<f4", "<f4")))
+            n_edges = len(graph.neighbours)
+            fits = len(graph.bounds) == len(graph.degrees) + 1 and len(graph.weights) == n_edges == graph.bounds[-1]
+            if not fits or len(graph.ids) > len(graph.degrees):
+                raise ValueError("its arrays do not fit each other")
+        except (OSError, ValueError, TypeError) as error:
             raise IndexStateError(f"{str(path)!r} is damaged ({error}). {_ADVICE}") from error
-        n_edges = len(graph.neighbours)
-        kinds = [part.dtype.kind for part in (graph.ids, graph.bounds, graph.neighbours, graph.weights, graph.degrees)]
-        fits = len(graph.bounds) == len(graph.degrees) + 1 and len(graph.weights) == n_edges == graph.bounds[-1]
-        if kinds != ["S", "i", "i", "f", "f"] or not fits or len(graph.ids) > len(graph.degrees):
-            raise IndexStateError(f"{str(path)!r} is damaged (its arrays do not fit each other). {_ADVICE}")
         return graph
 
     def knows(self, chunk_ids: Sequence[str]) -> list[bool]:
@@ -208,31 +203,13 @@ def passage_graph(
         targets.append(max(ends))
         weights.append(weight)
     n_vertices = len(passages) + len(entity)
-    keys = np.asarray(sources) * n_vertices + np.asarray(targets)
-    return of_edges(np.array(passages, "S"), n_vertices, keys, np.asarray(weights))
-
-
-def of_edges(
-    ids: NDArray[np.bytes_],
-    n_vertices: int,
-    keys: NDArray[np.int64],
-    weights: NDArray[np.float64] | None = None,
-) -> PassageGraph:
-    """`ids` sorted; passages are the vertices 0 to `len(ids)`. The key of an edge is `n_vertices` times its lower end,
-    and the other one; it may be there more than once. Edges weigh 1 each where nothing else is said."""
-    if weights is None:
-        keys.sort()
-        first = np.flatnonzero(np.diff(keys, prepend=-1))
-        summed = np.diff(first, append=len(keys)).astype(np.float64)
-        keys = keys[first]
-    else:
-        keys, which = np.unique(keys, return_inverse=True)
-        summed = np.bincount(which, weights, len(keys)).astype(np.float64)
+    keys, which = np.unique(np.asarray(sources) * n_vertices + np.asarray(targets), return_inverse=True)
+    summed = np.bincount(which, np.asarray(weights), len(keys)).astype(np.float64)
     one, other = np.divmod(keys, max(n_vertices, 1))
-    summed[one < len(ids)] = 1  # mentions, however often they are given
+    summed[one < len(passages)] = 1  # mentions, however often they are given
     degrees = np.bincount(one, summed, n_vertices) + np.bincount(other, summed, n_vertices)
     divided = (summed / np.sqrt(degrees[one] * degrees[other])).astype(np.float32)
-    del keys, summed  # each a hundred megabytes among a million passages
+    del keys, which, summed  # each a hundred megabytes among a million passages
     after, before = np.bincount(one, minlength=n_vertices), np.bincount(other, minlength=n_vertices)
     bounds = np.concatenate([[0], np.cumsum(after + before)])
     neighbours, weights_of = np.empty(2 * len(one), np.int32), np.empty(2 * len(one), np.float32)
@@ -241,7 +218,7 @@ def of_edges(
     order = np.argsort(other * n_vertices + one)
     places = bounds[other[order]] + after[other[order]] + _ranks(before)
     neighbours[places], weights_of[places] = one[order], divided[order]
-    return PassageGraph(ids, bounds, neighbours, weights_of, degrees.astype(np.float32))
+    return PassageGraph(np.array(passages, "S"), bounds, neighbours, weights_of, degrees.astype(np.float32))
 
 
 def _rounds() -> Iterator[int]:
@@ -263,15 +240,3 @@ def find_ids(ids: NDArray[np.bytes_], some: Sequence[str]) -> list[int]:
     encoded = np.array([one.encode() for one in some], "S")
     places = np.minimum(np.searchsorted(ids, encoded), len(ids) - 1)
     return [int(at) if ids[at] == key else -1 for at, key in zip(places, encoded, strict=True)]
-
-
-def _mapped(path: Path, file: Any) -> Any:
-    """The next of the arrays that were saved one after the other."""
-    np.lib.format.read_magic(file)
-    shape, _, kind = np.lib.format.read_array_header_1_0(file)
-    size = math.prod(shape) * kind.itemsize
-    begin = file.tell()
-    if len(shape) != 1 or kind.hasobject or file.seek(size, 1) > file.seek(0, 2):
-        raise ValueError("an array is longer than the file")
-    file.seek(begin + size)
-    return np.memmap(path, kind, "r", begin, shape) if size else np.zeros(shape, kind)

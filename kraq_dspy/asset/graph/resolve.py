@@ -4,10 +4,10 @@ Which names may be one says `graph/candidates.py`; a caller may ask a model in b
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from kraq_dspy.asset.graph.candidates import METHODS, MergeCandidate, NameGroup, Names, by_preference, grouped
+from kraq_dspy.asset.graph.candidates import MergeCandidate, NameGroup, Names, by_preference, grouped
 from kraq_dspy.asset.graph.names import normalise_name
 from kraq_dspy.records import Merge, content_id
 
@@ -55,7 +55,10 @@ def resolve_entities(names: Names, accepted: Iterable[MergeCandidate] = ()) -> R
     canonical_keys: dict[str, str] = {}
     spellings: dict[str, tuple[str, ...]] = {}
     merges: list[Merge] = []
-    how = _how(used)
+    came_by: dict[str, MergeCandidate] = {}  # the surest link of each key
+    for link in used:
+        for end in (link.first, link.second):
+            came_by.setdefault(normalise_name(end), link)
     for keys in members.values():
         counts = Counter({name: count for key in keys for name, count in groups[key].counts.items()})
         ordered = by_preference(counts)
@@ -65,7 +68,10 @@ def resolve_entities(names: Names, accepted: Iterable[MergeCandidate] = ()) -> R
         canonical_keys.update((key, kept_key) for key in keys if key != kept_key)
         entity_id = entity_id_of(kept_key)
         for name in ordered[1:]:
-            method, similarity = how(kept_key, normalise_name(name))
+            method, similarity = "normalised", 1.0
+            if (key := normalise_name(name)) != kept_key:
+                link = came_by[key]
+                method, similarity = link.method if link.certain else "confirmed", link.similarity
             id = content_id("merge", entity_id, name)
             merges.append(Merge(id, entity_id, kept, name, method, similarity))
     return Resolution(canonical_keys, spellings, tuple(sorted(merges, key=lambda m: (m.kept_name, m.merged_name))))
@@ -112,33 +118,3 @@ class _Forest:
         low, high = sorted((self.root(a), self.root(b)))
         self._parents[low] = self._parents[high] = low
         return low != high
-
-
-def _how(used: Sequence[MergeCandidate]) -> Callable[[str, str], tuple[str, float]]:
-    """Looks up by which method, and how similar, a key came to the kept one: the weakest link of the way to it."""
-    links: dict[str, dict[str, MergeCandidate]] = defaultdict(dict)
-    for candidate in used:
-        a, b = normalise_name(candidate.first), normalise_name(candidate.second)
-        links[a][b] = links[b][a] = candidate
-    known_ways: dict[str, dict[str, tuple[str, float]]] = {}
-
-    def ways_from(kept: str) -> dict[str, tuple[str, float]]:
-        ways = {kept: ("normalised", 1.0)}
-        waiting = [kept]
-        while waiting:
-            key = waiting.pop()
-            for other, link in links[key].items():
-                if other not in ways:
-                    step = (link.method if link.certain else "confirmed", link.similarity)
-                    rank = METHODS.index
-                    weaker = max(ways[key], step, key=lambda way: (rank(way[0]), -way[1]))
-                    ways[other] = weaker
-                    waiting.append(other)
-        return ways
-
-    def how(kept: str, key: str) -> tuple[str, float]:
-        if kept not in known_ways:
-            known_ways[kept] = ways_from(kept)
-        return known_ways[kept][key]
-
-    return how

@@ -1,4 +1,4 @@
-"""Keeps prepared answers: what is added, in conflict, stale or approved, with every version that an entry had.
+"""Keeps prepared answers: what is added, in conflict, stale or approved, and who changed it last.
 
 The catalogue (`catalogue.db` in the index folder) needs no lock: a person may review it while another process answers
 from it.
@@ -23,17 +23,16 @@ from kraq_dspy.records import AnswerEvidence, AnswerSource, CatalogueEntry, Docu
 
 CATALOGUE = "catalogue.db"
 STATUSES = ("pending", "approved", "stale")
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 _SCHEMA = (
-    # AUTOINCREMENT: the number of an entry that was removed is not given to another one
-    "CREATE TABLE entries"
-    " (number INTEGER PRIMARY KEY AUTOINCREMENT, key NOT NULL UNIQUE, status NOT NULL, data NOT NULL,"
+    # An entry that was removed stays with its question, which is not to be added again, and its number.
+    # `revision` grows with every change of any entry.
+    "CREATE TABLE entries (number INTEGER PRIMARY KEY, key NOT NULL, status NOT NULL, revision NOT NULL, data NOT NULL,"
     " sum NOT NULL)",
+    "CREATE UNIQUE INDEX entries_key ON entries (key) WHERE status <> 'removed'",
     "CREATE INDEX entries_status ON entries (status)",
-    "CREATE TABLE history"
-    " (revision INTEGER PRIMARY KEY, number NOT NULL, action NOT NULL, data NOT NULL, sum NOT NULL)",
-    "CREATE INDEX history_number ON history (number)",
+    "CREATE INDEX entries_revision ON entries (revision)",
     f"PRAGMA user_version = {SCHEMA_VERSION}",
 )
 
@@ -75,14 +74,6 @@ class AddReport:
     replaced: tuple[int, ...] = ()
     unchanged: tuple[int, ...] = ()
     conflicts: tuple[Conflict, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A version of an entry, and what made it: added, asked, answered, replaced, approved, stale, edited, removed."""
-
-    action: str
-    entry: CatalogueEntry
 
 
 class Catalogue(SharedByCopies, AbstractContextManager["Catalogue"]):
@@ -129,15 +120,15 @@ class Catalogue(SharedByCopies, AbstractContextManager["Catalogue"]):
         no change. All entries where `revision` is below 0.
         """
         with self._database.snapshot() as connection:
-            [now] = connection.execute("SELECT coalesce(max(revision), 0) FROM history").fetchone()
-            later = "SELECT number FROM history WHERE revision > ?"
-            entries = {one.number: one for one in _entries(connection, f"WHERE number IN ({later})", revision)}
-            return int(now), {number: entries.get(number) for (number,) in connection.execute(later, (revision,))}
+            [now] = connection.execute("SELECT coalesce(max(revision), 0) FROM entries").fetchone()
+            entries = {one.number: one for one in _entries(connection, "AND revision > ?", revision)}
+            later = connection.execute("SELECT number FROM entries WHERE revision > ?", (revision,))
+            return int(now), {number: entries.get(number) for (number,) in later}
 
     def entries(self, status: str | None = None) -> list[CatalogueEntry]:
         """All, or those of a status, by number."""
         with self._database.reading() as connection:
-            return _entries(connection, "WHERE ? IS NULL OR status = ? ORDER BY number", status, status)
+            return _entries(connection, "AND (? IS NULL OR status = ?) ORDER BY number", status, status)
 
     def damage(self) -> list[str]:
         """What is wrong with the file, which is read in full; nothing when it is sound."""
@@ -146,7 +137,6 @@ class Catalogue(SharedByCopies, AbstractContextManager["Catalogue"]):
         try:
             with self._database.snapshot() as connection:
                 _entries(connection)
-                _versions(connection)
         except IndexStateError as error:
             return [str(error)]
         return []
@@ -167,16 +157,10 @@ class Catalogue(SharedByCopies, AbstractContextManager["Catalogue"]):
         with self._database.reading() as connection:
             return _of_question(connection, question)
 
-    def history(self, number: int) -> list[Change]:
-        """Every version of an entry, oldest first, also of one that was removed."""
-        with self._database.reading() as connection:
-            return _versions(connection, "WHERE number = ? ORDER BY revision", number)
-
     def known_keys(self) -> set[str]:
         """Keys (`question_key`) of the questions that are there, and of those that somebody took out for good."""
-        with self._database.snapshot() as connection:
-            keys = {restored(key) for (key,) in connection.execute("SELECT key FROM entries")}
-            return keys | _removed_keys(connection)
+        with self._database.reading() as connection:
+            return {restored(key) for (key,) in connection.execute("SELECT key FROM entries")}
 
     # Changing
 
@@ -187,7 +171,7 @@ class Catalogue(SharedByCopies, AbstractContextManager["Catalogue"]):
             [conflict] = report.conflicts
             raise CatalogueConflictError(
                 f"Entry {conflict.number} answers this question already, with {_shown(conflict.kept)}, not with "
-                f"{_shown(conflict.refused)}. Keep it, or replace its answer (--replace), which keeps the old version."
+                f"{_shown(conflict.refused)}. Keep it, or replace its answer: --replace."
             )
         [number] = report.added + report.answered + report.replaced + report.unchanged
         return self.get(number)
@@ -195,7 +179,7 @@ class Catalogue(SharedByCopies, AbstractContextManager["Catalogue"]):
     def add_all(self, entries: Iterable[NewEntry], *, by: str, replace: bool = False) -> AddReport:
         """All in one transaction. A question that is there: without an answer it gets this one; with the same answer it
         is approved if this one is, and gets other sources if this one has some; with another one it is a conflict,
-        reported and left. With `replace` it becomes what this one is, and keeps its old version."""
+        reported and left. With `replace` it becomes what this one is."""
         outcomes: dict[str, list[int]] = {"added": [], "answered": [], "replaced": [], "unchanged": []}
         conflicts: list[Conflict] = []
         with self._database.writing() as connection:
@@ -207,21 +191,22 @@ class Catalogue(SharedByCopies, AbstractContextManager["Catalogue"]):
                         0, question, answer, status, new.sources, new.origin,
                         given=new.given, evidence=new.evidence, asked=new.asked, failure=new.failure,
                     )  # fmt: skip
-                    outcomes["added"].append(_insert(connection, entry, "added", by).number)
-                elif not answer or (answer == old.answer and _says_no_more(new, status, old, replace)):
+                    outcomes["added"].append(_insert(connection, entry, by).number)
+                elif not answer or (
+                    answer == old.answer
+                    and new.sources in ((), old.sources)
+                    and (status == old.status or (status != "approved" and not replace))
+                ):  # it brings neither other sources nor approval, or any status to replace the old one
                     outcomes["unchanged"].append(old.number)
                 elif old.answer and answer != old.answer and not replace:
                     conflicts.append(Conflict(old.number, question, old.answer, answer))
                 else:
-                    action = "replaced" if old.answer else "answered"
                     sources = new.sources or old.sources
-                    _update(connection, old, action, by, answer=answer, status=status, sources=sources)
-                    outcomes[action].append(old.number)
+                    _update(connection, old, by, answer=answer, status=status, sources=sources)
+                    outcomes["replaced" if old.answer else "answered"].append(old.number)
         return AddReport(**{name: tuple(numbers) for name, numbers in outcomes.items()}, conflicts=tuple(conflicts))
 
-    def change(
-        self, number: int, *, by: str, action: str = "edited", version: int | None = None, **fields: Any
-    ) -> CatalogueEntry:
+    def change(self, number: int, *, by: str, version: int | None = None, **fields: Any) -> CatalogueEntry:
         """A new version with other `answer`, `status` or `sources`. Raises CatalogueError, also for an approval of an
         entry without an answer, and CatalogueConflictError where the entry is no longer of this `version`."""
         with self._database.writing() as connection:
@@ -230,17 +215,15 @@ class Catalogue(SharedByCopies, AbstractContextManager["Catalogue"]):
             _require_status(changed.status)
             if changed.status == "approved" and not changed.answer.strip():
                 raise CatalogueError(f"Entry {number} has no answer yet. Give it one before it is approved.")
-            return _update(connection, old, action, by, **fields)
+            return _update(connection, old, by, **fields)
 
     def remove(self, number: int, *, by: str, version: int | None = None) -> None:
         """Remove an entry but for its question, which says what is not to be added again. Raises CatalogueError, and
         CatalogueConflictError as `change` does."""
         with self._database.writing() as connection:
             entry = _existing(connection, number, version)
-            connection.execute("DELETE FROM entries WHERE number = ?", (number,))
             bare = dataclasses.replace(entry, answer="", given="", evidence=(), changed_at=_now(), changed_by=by)
-            _record(connection, "removed", bare)  # before its past goes: a revision that was read is not given again
-            connection.execute("DELETE FROM history WHERE number = ? AND action <> 'removed'", (number,))
+            _write(connection, bare, status="removed")
 
     def collect(
         self, question: str, answer: str, evidence: Sequence[AnswerEvidence], failure: str = ""
@@ -254,7 +237,7 @@ class Catalogue(SharedByCopies, AbstractContextManager["Catalogue"]):
                     0, question, "", "pending", origin="failed",
                     given=answer, evidence=tuple(evidence), asked=1, failure=failure,
                 )  # fmt: skip
-                return _insert(connection, entry, "asked", "")
+                return _insert(connection, entry, "")
             failed_again = dataclasses.replace(
                 old,
                 given=answer or old.given,
@@ -262,16 +245,8 @@ class Catalogue(SharedByCopies, AbstractContextManager["Catalogue"]):
                 asked=old.asked + 1,
                 failure=failure or old.failure,
             )
-            _rewrite(connection, failed_again)
+            _write(connection, failed_again, is_change=False)
             return failed_again
-
-    def keep(self, new: NewEntry, *, by: str) -> bool:
-        """Take an answer over that was found right, unless the question has one, or somebody took it out for good."""
-        with self._database.reading() as connection:
-            if question_key(new.question) in _removed_keys(connection):
-                return False
-        report = self.add_all([new], by=by)
-        return bool(report.added or report.answered)
 
     def flag_stale(self, hashes: Mapping[str, str]) -> list[int]:
         """Mark the approved entries of which a source has another hash now, or is gone; returns their numbers.
@@ -281,65 +256,48 @@ class Catalogue(SharedByCopies, AbstractContextManager["Catalogue"]):
         if not any(is_stale(entry, hashes) for entry in self.entries("approved")):
             return []
         with self._database.writing() as connection:
-            approved = _entries(connection, "WHERE status = 'approved' ORDER BY number")
+            approved = _entries(connection, "AND status = 'approved' ORDER BY number")
             stale = [entry for entry in approved if is_stale(entry, hashes)]
             for entry in stale:
-                _update(connection, entry, "stale", "", status="stale")
+                _update(connection, entry, "", status="stale")
         return [entry.number for entry in stale]
 
 
 def _entries(connection: sqlite3.Connection, where: str = "", *values: Any) -> list[CatalogueEntry]:
-    rows = connection.execute(f"SELECT key, status, data, sum FROM entries {where}", values).fetchall()
-    return [_entry(*row) for row in rows]
-
-
-def _versions(connection: sqlite3.Connection, where: str = "", *values: Any) -> list[Change]:
-    rows = connection.execute(f"SELECT number, action, data, sum FROM history {where}", values).fetchall()
-    return [Change(row[1], _entry(*row)) for row in rows]
-
-
-def _removed_keys(connection: sqlite3.Connection) -> set[str]:
-    return {question_key(one.entry.question) for one in _versions(connection, "WHERE action = 'removed'")}
+    """Those that were not removed."""
+    sql = f"SELECT key, status, data, sum FROM entries WHERE status <> 'removed' {where}"
+    return [_entry(*row) for row in connection.execute(sql, values).fetchall()]
 
 
 def _of_question(connection: sqlite3.Connection, question: str) -> CatalogueEntry | None:
-    return next(iter(_entries(connection, "WHERE key = ?", storable(question_key(question)))), None)
+    return next(iter(_entries(connection, "AND key = ?", storable(question_key(question)))), None)
 
 
-def _insert(connection: sqlite3.Connection, entry: CatalogueEntry, action: str, by: str) -> CatalogueEntry:
+def _insert(connection: sqlite3.Connection, entry: CatalogueEntry, by: str) -> CatalogueEntry:
     """The entry with the number that it got."""
     cursor = connection.execute(
-        "INSERT INTO entries (key, status, data, sum) VALUES (?, ?, '', 0)",
+        "INSERT INTO entries (key, status, revision, data, sum) VALUES (?, ?, 0, '', 0)",
         (storable(question_key(entry.question)), entry.status),
     )
     entry = dataclasses.replace(entry, number=int(cursor.lastrowid or 0), changed_at=_now(), changed_by=by)
-    _rewrite(connection, entry)
-    _record(connection, action, entry)
+    _write(connection, entry)
     return entry
 
 
-def _update(connection: sqlite3.Connection, old: CatalogueEntry, action: str, by: str, **fields: Any) -> CatalogueEntry:
+def _update(connection: sqlite3.Connection, old: CatalogueEntry, by: str, **fields: Any) -> CatalogueEntry:
     entry = dataclasses.replace(old, **fields, version=old.version + 1, changed_at=_now(), changed_by=by)
-    _rewrite(connection, entry)
-    _record(connection, action, entry)
+    _write(connection, entry)
     return entry
 
 
-def _rewrite(connection: sqlite3.Connection, entry: CatalogueEntry) -> None:
-    """Write an entry in its place, without a version in the history."""
+def _write(connection: sqlite3.Connection, entry: CatalogueEntry, *, status: str = "", is_change: bool = True) -> None:
+    """Write an entry in its place; a change is a new revision."""
     [key] = connection.execute("SELECT key FROM entries WHERE number = ?", (entry.number,)).fetchone()
-    data = storable(dumps(entry))
+    status, data = status or entry.status, storable(dumps(entry))
+    revision = "(SELECT max(revision) + 1 FROM entries)" if is_change else "revision"
     connection.execute(
-        "UPDATE entries SET status = ?, data = ?, sum = ? WHERE number = ?",
-        (entry.status, data, checksum(key, entry.status, data), entry.number),
-    )
-
-
-def _record(connection: sqlite3.Connection, action: str, entry: CatalogueEntry) -> None:
-    data = storable(dumps(entry))
-    connection.execute(
-        "INSERT INTO history (number, action, data, sum) VALUES (?, ?, ?, ?)",
-        (entry.number, action, data, checksum(str(entry.number), action, data)),
+        f"UPDATE entries SET status = ?, data = ?, sum = ?, revision = {revision} WHERE number = ?",
+        (status, data, checksum(key, status, data), entry.number),
     )
 
 
@@ -361,7 +319,7 @@ def _now() -> str:
 
 
 def _existing(connection: sqlite3.Connection, number: int, version: int | None = None) -> CatalogueEntry:
-    entry = next(iter(_entries(connection, "WHERE number = ?", number)), None)
+    entry = next(iter(_entries(connection, "AND number = ?", number)), None)
     if entry is None:
         raise CatalogueError(f"The catalogue has no entry {number}. See them all: kraq catalogue list DIR")
     if version not in (None, entry.version):
@@ -399,12 +357,6 @@ def _checked(new: NewEntry) -> tuple[str, str, str]:
 def _require_status(status: str) -> None:
     if status not in STATUSES:
         raise CatalogueError(f"There is no status {status!r}; there are: {', '.join(STATUSES)}.")
-
-
-def _says_no_more(new: NewEntry, status: str, old: CatalogueEntry, replace: bool) -> bool:
-    """Whether an entry with the same answer brings neither other sources nor approval (or any status, to `replace`)."""
-    same_sources = not new.sources or new.sources == old.sources
-    return same_sources and (status == old.status or (status != "approved" and not replace))
 
 
 def _shown(text: str) -> str:

@@ -40,9 +40,9 @@ def loads(kind: type[R], text: str) -> R:
         raise ValueError(f"This is not a {kind.__name__}: {text[:80]!r}") from error
 
 
-def storable(text: str) -> str | bytes:
-    """What SQLite is to keep for `text`; different strings give different values."""
-    if text.isascii():
+def storable(text: Any) -> Any:
+    """What SQLite is to keep for `text`; different strings give different values. What is no string stays as it is."""
+    if not isinstance(text, str) or text.isascii():
         return text
     try:
         text.encode("utf-8")
@@ -77,15 +77,10 @@ def checksum(*values: str | bytes) -> int:
 
 def _plain(value: Any) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {name: getattr(value, name) for name in _field_names(type(value))}
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     if isinstance(value, Mapping):
         return dict(value)
     raise TypeError(f"A record cannot hold {value!r} ({type(value).__name__}); expected str, int, float or bool.")
-
-
-@cache
-def _field_names(kind: type) -> tuple[str, ...]:
-    return tuple(field.name for field in dataclasses.fields(kind))
 
 
 @cache

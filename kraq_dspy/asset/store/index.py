@@ -3,35 +3,33 @@
 manifest.json   what it is: schema version, settings, encoder, models
 index.db        SQLite: every record, and the results of language-model calls
 passages.graph  passages and the entities that they name, in arrays
-sizes.json      how many records it has
-mentions.rows   what the graph was made from, for a change to follow
 sums.json       what these files are, to know one that is damaged
 vectors/        `chunks`, `questions` and others, unless a Qdrant server keeps them
 """
 
 import dataclasses
+import json
 import logging
 import sqlite3
 import threading
 from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
-from contextlib import suppress
-from functools import cached_property
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy.asset.graph.networkx_view import to_networkx
-from kraq_dspy.asset.store import graph_files, states, tables
+from kraq_dspy.asset.graph.passage_graph import PassageGraph, passage_graph
 from kraq_dspy.asset.store import manifest as manifests
+from kraq_dspy.asset.store import states, tables
 from kraq_dspy.asset.store.codec import restored, storable
 from kraq_dspy.asset.store.database import Database
-from kraq_dspy.asset.store.graph_files import SIZES, Sizes, partition_sizes, read_sizes, write_sizes
-from kraq_dspy.asset.store.graph_rows import GraphRows
 from kraq_dspy.asset.store.manifest import Manifest
 from kraq_dspy.asset.store.own_files import FileLock, damaged_files, require_own
 from kraq_dspy.asset.store.results import ResultStore
 from kraq_dspy.asset.store.states import Lease
+from kraq_dspy.asset.store.sync import batches
 from kraq_dspy.asset.store.tables import TABLES, Record, table_of
 from kraq_dspy.asset.store.vectors import LocalVectorStore, QdrantVectorStore
 from kraq_dspy.asset.store.vectors.local import FRESH
@@ -49,7 +47,7 @@ from kraq_dspy.consent import (
 from kraq_dspy.consent import own_key as key_for
 from kraq_dspy.errors import EncoderMismatchError, IndexStateError, UnknownRecordError
 from kraq_dspy.ports import Embedder, VectorStore
-from kraq_dspy.records import Chunk, Claim, Community, Entity, Extraction, Question, Relationship, content_id
+from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Extraction, Question, Relationship, content_id
 from kraq_dspy.settings import Settings, StoreSettings
 
 if TYPE_CHECKING:
@@ -59,6 +57,7 @@ logger = logging.getLogger(__name__)
 
 R = TypeVar("R", bound=Record)
 
+GRAPH = "passages.graph"
 _AT_ONCE = 500  # rows per read, ids per query
 
 
@@ -77,7 +76,7 @@ class Index(SharedByCopies):
         """Use `Index.create` or `Index.open`."""
         self.path = path
         self.home = lease.home
-        self.results, self.graph_rows = ResultStore(database), GraphRows(database)
+        self.results = ResultStore(database)
         self._manifest, self._database = manifest, database
         self.own_store: StoreSettings | None = None  # what the user's settings say of the server, where they were given
         self._lease, self._lock = lease, lock
@@ -95,7 +94,8 @@ class Index(SharedByCopies):
         states.require_free(path)
         lock = FileLock(path / states.LOCK)
         lock.acquire()
-        try:
+        with ExitStack() as undo:
+            undo.callback(lock.release)
             home = states.begin_empty(path)
             database = Database(home / states.DATABASE)
             with database.writing() as connection:
@@ -104,10 +104,8 @@ class Index(SharedByCopies):
             for folder in (home, path):
                 manifests.write_fields(folder, manifests.to_fields(manifest))
             remember(index_at(path, manifest.created_at), destinations(settings))  # who makes an index agrees to it
-        except BaseException:
-            lock.release()
-            raise
-        return cls(path, manifest, database, Lease(home, {}, None), lock)
+            undo.pop_all()
+            return cls(path, manifest, database, Lease(home, {}, None), lock)
 
     @classmethod
     def open(cls, path: Path | str, *, write: bool = False, unfinished: bool = False, damaged: bool = False) -> Self:
@@ -122,21 +120,23 @@ class Index(SharedByCopies):
         path = Path(path)
         require_own(path)
         lock = FileLock(path / states.LOCK)
-        if write:
-            lock.acquire()
-        try:
+        with ExitStack() as undo:
+            undo.callback(lock.release)
+            if write:
+                lock.acquire()
             lease = states.begin_draft(path, mend=damaged) if write else states.hold_state(path, unfinished=unfinished)
-            try:
-                manifest = manifests.parse(lease.fields, lease.home)
-                file = lease.home / states.DATABASE if damaged else lease.path(states.DATABASE)
-                database = tables.open_database(file, path, write=write, constant=lease.is_constant)
-                return cls(path, manifest, database, lease, lock)
-            except BaseException:
-                lease.release()
-                raise
-        except BaseException:
-            lock.release()
-            raise
+            undo.callback(lease.release)
+            manifest = manifests.parse(lease.fields, lease.home)
+            if not damaged and lease.path(states.DATABASE) is None:
+                raise IndexStateError(
+                    f"{str(path)!r} is damaged: it has no {states.DATABASE}. Restore it from a copy, or delete the "
+                    "folder and index again."
+                )
+            database = Database(lease.home / states.DATABASE, write=write, constant=lease.is_constant)
+            undo.callback(database.close)
+            tables.require_all(database)
+            undo.pop_all()
+            return cls(path, manifest, database, lease, lock)
 
     def close(self) -> None:
         """May be called twice. What was written to a complete index becomes its new state.
@@ -169,20 +169,16 @@ class Index(SharedByCopies):
                 unfinished = "%s: readers see the last complete state until this change is finished: kraq resume %s"
                 logger.warning(unfinished, self.path, self.path)
             return
-        for name in self._unsealed():
-            self._store(name).seal()
-        graph_files.complete_passage_graph(self)
-        write_sizes(self.home, Sizes(self.counts(), self.partition_sizes(), self.left_out()))
+        for path in (self.home / states.VECTORS).glob(f"*{FRESH}"):  # not searchable yet, also of a killed writer
+            self._store(path.name.removesuffix(FRESH)).seal()
+        if not (self.home / GRAPH).exists():  # it was not made since the index began to change
+            self.keep_passage_graph(self.all(Entity), self.all(Relationship))
         on_server = [store for store in self._stores.values() if isinstance(store, QdrantVectorStore)]
         self._database.stand_alone()
         self._database.close()
         states.publish(self.path)
         for store in on_server:
             store.forget()
-
-    def _unsealed(self) -> list[str]:
-        """Stores that hold what is not searchable yet, also from a writer that was killed."""
-        return [path.name.removesuffix(FRESH) for path in (self.home / states.VECTORS).glob(f"*{FRESH}")]
 
     def __enter__(self) -> Self:
         return self
@@ -192,10 +188,6 @@ class Index(SharedByCopies):
 
     def __repr__(self) -> str:
         return f"Index({str(self.path)!r})"
-
-    @cached_property
-    def _sizes(self) -> Sizes | None:
-        return read_sizes(self.file(SIZES)) if self._lease.is_constant else None
 
     @property
     def manifest(self) -> Manifest:
@@ -207,7 +199,7 @@ class Index(SharedByCopies):
             raise IndexStateError(f"{str(self.path)!r} was opened for reading. Use Index.open(path, write=True).")
         with self._opening:
             if changes.get("complete") is False:
-                graph_files.forget_passage_graph(self.home)
+                (self.home / GRAPH).unlink(missing_ok=True)
             changed = dataclasses.replace(self._manifest, **{"updated_at": manifests.now(), **changes})
             manifests.write_fields(self.home, manifests.to_fields(changed))
             self._manifest = changed
@@ -251,11 +243,20 @@ class Index(SharedByCopies):
         with self._database.writing() as connection:
             tables.replace(connection, table_of(kind), records)
 
+    def change(self, kind: type[R], gone: Iterable[str], records: Iterable[R]) -> None:
+        """Remove records and put others in (`tables.change`), in one transaction."""
+        with self._database.writing() as connection:
+            tables.change(connection, table_of(kind), gone, records)
+
     def delete(self, kind: type[Record], ids: Collection[str]) -> None:
         """Remove records, in one transaction; ids that are not there do not matter."""
-        table = table_of(kind)
+        self.change(kind, ids, ())
+
+    def remove(self, document_ids: Collection[str], chunk_ids: Collection[str]) -> None:
+        """Remove these documents, and these chunks with what was extracted from them, in one transaction."""
         with self._database.writing() as connection:
-            connection.executemany(f"DELETE FROM {table.name} WHERE id = ?", ((storable(one),) for one in ids))
+            for kind, ids in ((Document, document_ids), (Chunk, chunk_ids), (Extraction, chunk_ids)):
+                tables.change(connection, table_of(kind), ids, ())
 
     def all(self, kind: type[R], **equal: Any) -> Generator[R, None, None]:
         """Every record of a kind, in the order of insertion, as of the moment when the first one is read.
@@ -267,28 +268,36 @@ class Index(SharedByCopies):
             if column not in table.columns:
                 raise TypeError(f"{kind.__name__} cannot be asked for by {column!r}; possible: {table.columns}.")
         where = " AND ".join(f"{column} IS ?" for column in equal)
-        return self._stream(kind, where, tuple(map(tables.column_value, equal.values())))
+        return self._stream(kind, where, tuple(map(storable, equal.values())))
 
     def get(self, kind: type[R], ids: Sequence[str]) -> list[R]:
         """Records in the order of `ids`. Raises UnknownRecordError."""
-        table = table_of(kind)
-        keys = [storable(one) for one in ids]
-        records: dict[str | bytes, R] = {}
-        with self._database.reading() as connection:
-            for start in range(0, len(keys), _AT_ONCE):
-                some = keys[start : start + _AT_ONCE]
-                rows = connection.execute(
-                    f"SELECT id, data, sum FROM {table.name} WHERE id IN ({', '.join('?' * len(some))})", some
-                )
-                records.update((key, tables.record_of(kind, key, *rest)) for key, *rest in rows)
+        rows = self._rows_where(kind, "id, data, sum", "id", ids)
+        records = {restored(key): tables.record_of(kind, key, *rest) for key, *rest in rows}
         try:
-            return [records[key] for key in keys]
-        except KeyError:
-            unknown = next(one for one, key in zip(ids, keys, strict=True) if key not in records)
+            return [records[one] for one in ids]
+        except KeyError as error:
             raise UnknownRecordError(
-                f"{str(self.path)!r} has no {kind.__name__} with the id {unknown!r}. The index may have changed since "
+                f"{str(self.path)!r} has no {kind.__name__} with the id {error}. The index may have changed since "
                 "the id was read."
             ) from None
+
+    def known(self, kind: type[Record], ids: Collection[str]) -> set[str]:
+        """The `ids` that are there."""
+        return {restored(key) for (key,) in self._rows_where(kind, "id", "id", ids)}
+
+    def documents_of(self, chunk_ids: Collection[str]) -> dict[str, str]:
+        """Document ids by chunk ids."""
+        rows = self._rows_where(Chunk, "id, document_id", "id", chunk_ids)
+        return {restored(chunk_id): restored(document_id) for chunk_id, document_id in rows}
+
+    def _rows_where(self, kind: type, columns: str, column: str, values: Collection[str]) -> Iterator[tuple[Any, ...]]:
+        """These columns of the records that have one of the values in a column."""
+        with self._database.reading() as connection:
+            for some in batches(map(storable, values), _AT_ONCE):
+                marks = ", ".join("?" * len(some))
+                sql = f"SELECT {columns} FROM {table_of(kind).name} WHERE {column} IN ({marks})"
+                yield from connection.execute(sql, some).fetchall()
 
     def ids(self, kind: type[Record], *, without: type[Record] | None = None) -> list[str]:
         """The ids of a kind in the order of insertion, but for those that a record of the kind `without` has, too."""
@@ -304,14 +313,10 @@ class Index(SharedByCopies):
 
     def counts(self) -> dict[str, int]:
         """Number of records by table name: "documents", "chunks", ..., "failures"."""
-        if self._sizes is not None:
-            return dict(self._sizes.counts)
         return {table.name: self.count(kind) for kind, table in TABLES.items()}
 
     def left_out(self) -> dict[str, int]:
         """How many "documents" are web pages without their boilerplate, and how many "lines" that was."""
-        if self._sizes is not None:
-            return dict(self._sizes.left_out)
         with self._database.reading() as connection:
             documents, lines = connection.execute(
                 "SELECT count(*), coalesce(sum(json_array_length(data, '$.left_out')), 0) FROM documents "
@@ -322,10 +327,21 @@ class Index(SharedByCopies):
     def chunks_by_id(self, ids: Sequence[str]) -> list[Chunk]:
         return self.get(Chunk, ids)
 
-    def reading_order(self) -> dict[str, str]:
-        """Document ids by chunk ids: by document id, then position, however the chunks came in."""
-        with self._database.reading() as connection:
-            return tables.reading_order(connection)
+    def reading_order(self, document_ids: Collection[str] | None = None) -> dict[str, str]:
+        """Document ids by chunk ids, of all or of these documents: by document id, then position, however the chunks
+        came in."""
+        position = "CASE typeof(data) WHEN 'text' THEN json_extract(data, '$.position') ELSE data END"
+        columns = f"document_id, {position}, id"
+        if document_ids is None:
+            with self._database.reading() as connection:
+                rows: Iterable[tuple[Any, ...]] = connection.execute(f"SELECT {columns} FROM chunks").fetchall()
+        else:
+            rows = self._rows_where(Chunk, columns, "document_id", document_ids)
+        places = (
+            (restored(document_id), json.loads(restored(at))["position"] if isinstance(at, bytes) else at, restored(id))
+            for document_id, at, id in rows
+        )
+        return {id: document_id for document_id, _, id in sorted(places)}
 
     def extractions(self) -> Iterator[Extraction]:
         """All extractions in reading order, not in that of their arrival, so that nothing depends on which answer came
@@ -341,31 +357,62 @@ class Index(SharedByCopies):
     def questions(
         self, level: int | None = None, *, source: str | None = None, duplicates: bool = False
     ) -> list[Question]:
-        """Questions of a level and a source, all unless given; those marked as duplicates only if `duplicates`."""
+        """Questions of a level and a source, all unless given, the broadest first; those marked as duplicates only if
+        `duplicates`."""
         columns = {column: value for column, value in (("level", level), ("source", source)) if value is not None}
         where = [f"{column} IS ?" for column in columns] + ([] if duplicates else ["duplicate_of IS NULL"])
-        return list(self._stream(Question, " AND ".join(where), tuple(columns.values())))
+        found = self._stream(Question, " AND ".join(where), tuple(columns.values()))
+        return sorted(found, key=lambda question: (question.level < 0, question.level))  # random ones have none
 
     def communities_at(self, level: int) -> list[Community]:
         """The partition of all entities at a level: its communities, and the leaves of the broader levels."""
         return list(self._stream(Community, "level = ? OR (level < ? AND is_leaf)", (level, level)))
 
-    def tally(self, kind: type[Record], *columns: str) -> dict[tuple[Any, ...], int]:
-        """How many records there are with each combination of values of these columns, which see `tables.py`."""
-        names = ", ".join(columns)
+    def families(self, entity_ids: Collection[str]) -> list[Community]:
+        """The broadest communities that have one of these entities, with all that they were split into, in order.
+
+        Where none has, one of the smallest, so that it is known that there are some.
+        """
+        members = "FROM communities, json_each(data, '$.entity_ids') AS member WHERE level = 0"
+        chosen: set[str] = set()
         with self._database.reading() as connection:
-            rows = connection.execute(f"SELECT {names}, count(*) FROM {table_of(kind).name} GROUP BY {names}")
-            return {tuple(values): count for *values, count in rows}
+            for some in batches(sorted(entity_ids), _AT_ONCE):
+                marks = ", ".join("?" * len(some))
+                sql = f"SELECT DISTINCT communities.id {members} AND member.value IN ({marks})"
+                chosen.update(id for (id,) in connection.execute(sql, some))
+            if not chosen:
+                smallest = "SELECT id FROM communities WHERE level = 0 ORDER BY seq DESC LIMIT 1"
+                chosen.update(id for (id,) in connection.execute(smallest))
+        found: dict[str, Community] = {}
+        column = "id"
+        while chosen:
+            rows = self._rows_where(Community, "id, data, sum", column, chosen)
+            parts = [tables.record_of(Community, *row) for row in rows]
+            chosen = {part.id for part in parts} - found.keys()
+            found.update((part.id, part) for part in parts)
+            column = "parent_id"
+        return sorted(found.values(), key=lambda each: (each.level, -len(each.entity_ids), each.id))
+
+    def community_sizes(self) -> list[tuple[int, int, str]]:
+        """Level, number of entities and id of every community."""
+        with self._database.reading() as connection:
+            sql = "SELECT level, json_array_length(data, '$.entity_ids'), id FROM communities"
+            return connection.execute(sql).fetchall()
 
     def partition_sizes(self) -> dict[int, int]:
         """How many communities `communities_at` finds at each level, broadest first."""
-        if self._sizes is not None:
-            return dict(self._sizes.partition)
-        return partition_sizes(self.tally(Community, "level", "is_leaf"))
+        with self._database.reading() as connection:
+            sql = "SELECT level, is_leaf, count(*) FROM communities GROUP BY level, is_leaf"
+            counts = connection.execute(sql).fetchall()  # leaves stand for their entities on deeper levels, too
+        return {
+            level: sum(n for its, is_leaf, n in counts if its == level or (its < level and is_leaf))
+            for level in sorted({level for level, _, _ in counts})
+        }
 
     def deepest_level(self) -> int:
         """The level of the narrowest communities; -1 where there are none."""
-        return max(self.partition_sizes(), default=-1)
+        with self._database.reading() as connection:
+            return int(connection.execute("SELECT coalesce(max(level), -1) FROM communities").fetchone()[0])
 
     def graph(self) -> "networkx.MultiDiGraph":
         """Entities as nodes by id, relationships as edges keyed by id, with the records' fields as attributes.
@@ -374,6 +421,22 @@ class Index(SharedByCopies):
         `claims`, the statements about what links the two.
         """
         return to_networkx(self.all(Entity), self.all(Relationship), self.all(Claim), self.all(Community))
+
+    def passage_graph(self) -> PassageGraph:
+        """The graph of passages and the entities that they name; it is made now for a draft. Raises IndexStateError for
+        one that is damaged."""
+        path = self.file(GRAPH)
+        return PassageGraph.open(path) if path else self._graph_of(self.all(Entity), self.all(Relationship))
+
+    def keep_passage_graph(self, entities: Iterable[Entity], relationships: Iterable[Relationship]) -> None:
+        """Store the graph of the chunks and of what will be the entities and relationships."""
+        with states.writing_to(self.home):
+            self._graph_of(entities, relationships).save(self.home / GRAPH)
+
+    def _graph_of(self, entities: Iterable[Entity], relationships: Iterable[Relationship]) -> PassageGraph:
+        mentions = ((chunk_id, entity.id) for entity in entities for chunk_id in entity.chunk_ids)
+        links = ((link.source_id, link.target_id, link.weight) for link in relationships)
+        return passage_graph(self.ids(Chunk), mentions, links)
 
     @property
     def chunk_vectors(self) -> VectorStore:
@@ -392,28 +455,26 @@ class Index(SharedByCopies):
             if self._closed:
                 raise IndexStateError(f"The index {str(self.path)!r} was closed. Open it again: Index.open(path).")
             if name not in self._stores:
-                server = self._manifest.settings.store
-                if server.url is None:
-                    self._stores[name] = self._store(name)
-                else:
-                    server = self._agreed_store(server)
-                    self._stores[name] = QdrantVectorStore(
-                        str(server.url),
-                        self._collection(name),
-                        self._manifest.encoder_dimension,
-                        state=int(self._manifest.state or 0) + (not self._lease.is_constant),
-                        api_key=key_for(str(server.url), server.api_key_env, "qdrant"),
-                    )
+                is_local = self._manifest.settings.store.url is None
+                self._stores[name] = self._store(name) if is_local else self._on_server(name)
             return self._stores[name]
 
-    def _agreed_store(self, server: StoreSettings) -> StoreSettings:
-        """The server as the user's settings name it. Raises UntrustedError where neither they name it nor anybody
+    def _on_server(self, name: str) -> QdrantVectorStore:
+        """On the server as the user's settings name it. Raises UntrustedError where neither they name it nor anybody
         agreed to it."""
-        own = self.own_store
+        server, own = self._manifest.settings.store, self.own_store
         if own is not None and own.url is not None and bare_address(own.url) == bare_address(str(server.url)):
-            return own
-        require_consent(self.made_by, Settings(store=server))
-        return server
+            server = own
+        else:
+            require_consent(self.made_by, Settings(store=server))
+        made = content_id(self._manifest.created_at, self._manifest.encoder_name)  # in every copy of the index the same
+        return QdrantVectorStore(
+            str(server.url),
+            f"kraq-{made[:16]}-{name}",
+            self._manifest.encoder_dimension,
+            state=int(self._manifest.state or 0) + (not self._lease.is_constant),
+            api_key=key_for(str(server.url), server.api_key_env, "qdrant"),
+        )
 
     @property
     def made_by(self) -> Named:
@@ -458,10 +519,6 @@ class Index(SharedByCopies):
                 states.install(made, self.home)
             finally:
                 lock.release()
-
-    def _collection(self, name: str) -> str:
-        """The same for every copy of the index, wherever its folder lies."""
-        return f"kraq-{content_id(self._manifest.created_at, self._manifest.encoder_name)[:16]}-{name}"
 
     def _stream(self, kind: type[R], where: str, values: tuple[Any, ...]) -> Generator[R, None, None]:
         sql = f"SELECT id, data, sum FROM {table_of(kind).name} {f'WHERE {where}' if where else ''} ORDER BY seq"

@@ -14,7 +14,7 @@ from kraq_dspy.consent import bare_address
 from kraq_dspy.errors import ConfigError, IndexStateError
 from kraq_dspy.settings import Settings, settings_from_dict
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 MANIFEST = "manifest.json"
 
 
@@ -23,10 +23,10 @@ class Manifest:
     """`complete` is False until a build has done every stage. `models` says which model served each role.
 
     Times are ISO 8601, UTC. `proxy` is what `kraq calibrate` found; empty before. `origin` is where the documents came
-    from: {"kind": "corpus", "graphrag" or "triples", "path": ...}, or {"kind": "documents"} for those given in Python
-    and for an index that documents were added to or removed from. `schemas` says by model what a probe found: whether
-    it was asked under JSON schemas, and why. `state` names the folder of the last complete state (`store/states.py`);
-    empty while there is none.
+    from: {"kind": "corpus", "path": ...}, or {"kind": "documents"} for those given in Python
+    and for an index that documents were added to or removed from. `schemas` says by model what its replies told:
+    whether it was asked under JSON schemas, and why. `state` names the folder of the last complete state
+    (`store/states.py`); empty while there is none.
     """
 
     schema_version: int
@@ -128,14 +128,10 @@ def to_fields(manifest: Manifest) -> dict[str, Any]:
 
 
 def _without_credentials(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {
-            key: _bare_address(item) if key in ("url", "api_base") and item else _without_credentials(item)
-            for key, item in value.items()
-        }
-    return value
-
-
-def _bare_address(addresses: str) -> str:
-    """One address, or several with commas between."""
-    return ",".join(map(bare_address, addresses.split(",")))
+    if not isinstance(value, dict):
+        return value
+    plain = {key: _without_credentials(item) for key, item in value.items()}
+    for key in ("url", "api_base"):
+        if plain.get(key):  # one address, or several with commas between
+            plain[key] = ",".join(map(bare_address, plain[key].split(",")))
+    return plain

@@ -22,7 +22,7 @@ from kraq_dspy._internal.files import replaced, try_lock
 from kraq_dspy.errors import IndexLockedError, IndexStateError
 
 SUMS = "sums.json"
-_NOT_SUMMED = (SUMS, "manifest.json", "in-use")
+_NOT_SUMMED = (SUMS, "manifest.json")
 _READ_AT_ONCE = 1 << 28  # bytes of a file that is read in full when it is opened
 _BLOCK = 1 << 20
 _ATTEMPTS, _PAUSE_S = 3, 0.05  # while another process puts a file into the state
@@ -70,7 +70,8 @@ def without_sum(fields: dict[str, Any]) -> dict[str, Any]:
 
 def write_sums(home: Path) -> None:
     """Note what the files of a state are, which will not change from now on. Raises OSError."""
-    _write(home, {name: _sum(home / name) for name in _names(home)})
+    paths = (path.relative_to(home).as_posix() for path in home.rglob("*") if path.is_file())
+    _write(home, {name: _sum(home / name) for name in sorted(paths) if name not in _NOT_SUMMED})
 
 
 def forget_sum(home: Path, name: str) -> None:
@@ -90,7 +91,7 @@ def read_sums(home: Path) -> dict[str, Sum]:
     path = home / SUMS
     try:
         sums = json.loads(path.read_text("utf-8"))
-        return {name: (int(size), int(crc)) for name, (size, crc) in sums.items() if not _is_left(name)}
+        return {name: (int(size), int(crc)) for name, (size, crc) in sums.items()}
     except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
         fault = getattr(error, "strerror", None) or "it is not what was written"
         raise IndexStateError(damage_text(path, fault)) from error
@@ -152,17 +153,6 @@ def _sum_of(fields: dict[str, Any]) -> int:
     return zlib.crc32(json.dumps(fields, sort_keys=True).encode())
 
 
-def _names(home: Path) -> list[str]:
-    paths = (path.relative_to(home).as_posix() for path in home.rglob("*") if path.is_file())
-    return sorted(path for path in paths if path not in _NOT_SUMMED and not _is_left(path))
-
-
-def _is_left(name: str) -> bool:
-    """Whether it is a draft that `replaced` made and a kill left behind."""
-    last = name.rpartition("/")[2]
-    return last.startswith(".") and last.endswith(".new")
-
-
 def _write(home: Path, sums: dict[str, Sum]) -> None:
     with replaced(home / SUMS) as draft:
         draft.write_text(json.dumps(sums, indent=1), "utf-8")
@@ -198,10 +188,6 @@ class FileLock:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._file: IO[bytes] | None = None
-
-    @property
-    def held(self) -> bool:
-        return self._file is not None
 
     def acquire(self) -> None:
         """Does nothing when it is held already. Raises IndexLockedError naming who keeps it for more than a moment, and

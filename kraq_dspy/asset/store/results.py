@@ -84,11 +84,6 @@ class ResultStore:
                     outputs[item_id] = _value(row[0])
         return outputs
 
-    def count(self, stage: str) -> int:
-        """How many items of a stage have an output."""
-        with self._database.reading() as connection:
-            return int(connection.execute("SELECT count(*) FROM results WHERE stage = ?", (stage,)).fetchone()[0])
-
     def save(
         self,
         stage: str,
@@ -114,7 +109,13 @@ class ResultStore:
             sums = connection.execute(f"SELECT {_SUMS} FROM journal WHERE stage = ? AND item_id = ?", key).fetchone()
             counted = Usage(*sums)
             usage = usage or counted
-            _enter(connection, stage, model, _excess(usage, counted))
+            excess = Usage(
+                max(0, usage.calls - counted.calls),
+                max(0, usage.prompt_tokens - counted.prompt_tokens),
+                max(0, usage.completion_tokens - counted.completion_tokens),
+                usage.cached_tokens if usage.calls > counted.calls else 0,
+            )
+            _enter(connection, stage, model, excess)
             connection.execute(
                 "INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                 (*key, fingerprint, text, model, *_columns(usage)),
@@ -217,15 +218,6 @@ def failure_id(stage: str, item_id: str) -> str:
 
 _TABLES_OF_ITEMS = ("results", "journal", "failures")
 _SUMS = "coalesce(sum(calls), 0), coalesce(sum(prompt_tokens), 0), coalesce(sum(completion_tokens), 0)"
-
-
-def _excess(total: Usage, counted: Usage) -> Usage:
-    return Usage(
-        max(0, total.calls - counted.calls),
-        max(0, total.prompt_tokens - counted.prompt_tokens),
-        max(0, total.completion_tokens - counted.completion_tokens),
-        total.cached_tokens if total.calls > counted.calls else 0,
-    )
 
 
 def _enter(connection: sqlite3.Connection, stage: str, model: str, usage: Usage) -> None:

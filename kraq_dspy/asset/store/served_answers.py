@@ -1,16 +1,15 @@
 """Serves the approved entries of an index's catalogue to QA search, with the embeddings of their questions."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from kraq_dspy._internal.concurrency import SharedByCopies
-from kraq_dspy.asset.store.catalogue import Catalogue, NewEntry, question_key
+from kraq_dspy.asset.store.catalogue import Catalogue, question_key
 from kraq_dspy.asset.store.sync import TextVectors
 from kraq_dspy.ports import Embedder, VectorStore
-from kraq_dspy.records import AnswerEvidence, AnswerSource, CatalogueEntry
+from kraq_dspy.records import AnswerEvidence, CatalogueEntry
 
 STAGE = "catalogue"
-KEEPER = "qa-search"  # who adds what was found right, in the history
 
 
 class ServedAnswers(SharedByCopies):
@@ -25,11 +24,8 @@ class ServedAnswers(SharedByCopies):
         catalogue: Catalogue,
         store: VectorStore,
         embedder: Embedder,
-        sources: Callable[[Sequence[str]], tuple[AnswerSource, ...]] = lambda ids: tuple(map(AnswerSource, ids)),
     ) -> None:
-        """`sources` are documents by their ids, with the hash of what they say now where that is known."""
         self.catalogue = catalogue
-        self._sources = sources
         self._store = store
         self._embedder = embedder
         self._lock = threading.Lock()
@@ -65,11 +61,6 @@ class ServedAnswers(SharedByCopies):
 
     def collect(self, question: str, answer: str, evidence: Sequence[AnswerEvidence], failure: str = "") -> None:
         self.catalogue.collect(question, answer, evidence, failure)
-
-    def keep(self, question: str, answer: str, document_ids: Sequence[str], *, served: bool) -> bool:
-        sources = self._sources(list(dict.fromkeys(document_ids)))
-        new = NewEntry(question, answer, "approved" if served else "pending", sources, "answered")
-        return self.catalogue.keep(new, by=KEEPER)
 
     def _refresh(self) -> None:
         """Follow what has changed in the catalogue since the last look."""

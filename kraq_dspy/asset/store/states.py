@@ -1,8 +1,8 @@
 """Keeps an index as states: folders that never change once they are complete, and the draft of the next one.
 
     manifest.json    which state is the last complete one, and what it is
-    states/7/        that state: index.db, vectors/, manifest.json, sums.json (see `store/own_files.py`),
-                     and `in-use`, which its readers hold a lock on
+    states/7/        that state: index.db, vectors/, sums.json (see `store/own_files.py`),
+                     and manifest.json, on which its readers hold a lock
     draft/           what a writer is making, or a killed one has left: the next writer goes on with it
     lock             held by the one process that writes
 
@@ -20,7 +20,7 @@ import sqlite3
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -42,7 +42,7 @@ from kraq_dspy.errors import IndexStateError
 
 logger = logging.getLogger(__name__)
 
-STATES, DRAFT, IN_USE, LOCK = "states", "draft", "in-use", "lock"
+STATES, DRAFT, LOCK = "states", "draft", "lock"
 DATABASE, VECTORS = "index.db", "vectors"
 _ATTEMPTS, _PAUSE_S = 100, 0.01  # to open a state while it is replaced again and again
 
@@ -83,7 +83,6 @@ def hold_state(root: Path, *, unfinished: bool = False) -> Lease:
         if fields.get("state") and (file := _held(root / STATES / fields["state"])) is not None:
             return Lease(root / STATES / fields["state"], fields, file)
         time.sleep(_PAUSE_S)  # it has been replaced since the manifest was read
-    _make_in_use(root)
     return _hold_newest(root)
 
 
@@ -167,7 +166,6 @@ def publish(root: Path) -> str:
             left.unlink(missing_ok=True)  # and may take it with them
         for left in list((root / DRAFT).rglob(".*.new")):  # of files that a killed writer was replacing
             left.unlink(missing_ok=True)
-        (root / DRAFT / IN_USE).touch()
         write_sums(root / DRAFT)
         manifests.write_fields(root / DRAFT, fields)
         (root / STATES).mkdir(exist_ok=True)
@@ -199,21 +197,15 @@ def give_back(root: Path) -> None:
         current = int(manifests.read_fields(root).get("state") or 0)
         for old in _numbers(root, below=current):
             folder = root / STATES / str(old)
-            if (file := _held(folder, alone=True)) is not None:
-                with file:
+            file = _held(folder, alone=True)
+            if file is not None or not (folder / manifests.MANIFEST).exists():  # or another one's removal was killed
+                with file or nullcontext():
                     shutil.rmtree(folder, ignore_errors=True)  # what stays, goes next time
     except PermissionError:  # a reader that may not write: the writer's affair
         return
     except OSError as error:
         if error.errno != errno.EROFS:
             raise
-
-
-def current_home(root: Path) -> Path:
-    """The folder that a reader who comes now would open."""
-    lease = hold_state(root)
-    lease.release()
-    return lease.home
 
 
 @contextmanager
@@ -252,12 +244,9 @@ def _draft_fields(root: Path) -> dict[str, Any] | None:
 
 
 def _held(folder: Path, *, alone: bool = False) -> IO[bytes] | None:
-    """The folder's `in-use`, locked with other readers or alone; None when it is gone, going, or in use.
-
-    Who wants it alone makes it where a removal was killed half-way, and finds no folder where another one finished.
-    """
+    """The manifest of a state, locked with other readers or alone; None when it is gone, going, or in use."""
     try:
-        file = open(folder / IN_USE, "ab" if alone else "rb")  # noqa: SIM115 (held until release)
+        file = open(folder / manifests.MANIFEST, "r+b" if alone else "rb")  # noqa: SIM115 (held until release)
     except FileNotFoundError:
         return None
     if sys.platform == "win32":  # there, a folder with an open file cannot be removed
@@ -265,19 +254,10 @@ def _held(folder: Path, *, alone: bool = False) -> IO[bytes] | None:
     locked = try_lock(file.fileno(), shared=not alone)
     if locked is None and not alone:
         return file  # a file system without locks: nothing can say that this state is read
-    if locked and (alone or (os.fstat(file.fileno()).st_nlink and (folder / manifests.MANIFEST).exists())):
+    if locked and os.fstat(file.fileno()).st_nlink:
         return file
     file.close()
     return None
-
-
-def _make_in_use(root: Path) -> None:
-    """Make the empty file of a state that lost it, as some programs that copy folders leave it."""
-    fields = manifests.read_fields(root)
-    folder = root / STATES / (fields.get("state") or "-")
-    if (folder / manifests.MANIFEST).exists():
-        with suppress(OSError):
-            (folder / IN_USE).touch()
 
 
 def _hold_newest(root: Path) -> Lease:
@@ -304,14 +284,11 @@ def _copy(home: Path, new: Path, names: Iterable[str]) -> None:
     """All but the database is linked where the file system can: those files are replaced, never changed."""
     (new / VECTORS).mkdir(parents=True)
     for name in names:
-        (shutil.copyfile if name == DATABASE else _link)(home / name, new / name)
-
-
-def _link(source: Path, target: Path) -> None:
-    try:
-        os.link(source, target)
-    except OSError:  # no links on this file system
-        shutil.copyfile(source, target)
+        if name != DATABASE:
+            with suppress(OSError):  # no links on this file system
+                os.link(home / name, new / name)
+                continue
+        shutil.copyfile(home / name, new / name)
 
 
 def _remove(folder: Path) -> None:

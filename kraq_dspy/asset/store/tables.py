@@ -1,16 +1,14 @@
 """Says which table of `index.db` holds which record, and by which columns records can be asked for.
 
-`seq` numbers the records of a table in their order: that in which they were first added, or into which they were put
-(`change`, for which `replace` leaves gaps). `data` is the whole record as JSON, compressed where it is large and no
-query looks into it; `sum` is the checksum of `id` and `data`, compared whenever a record is read.
+`seq` numbers the records of a table in the order in which they were first added. `data` is the whole record as JSON,
+compressed where it is large and no query looks into it; `sum` is the checksum of `id` and `data`, compared whenever a
+record is read.
 """
 
-import json
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby
-from pathlib import Path
 from typing import Any, TypeVar
 
 from kraq_dspy.asset.store import results
@@ -38,9 +36,6 @@ Record = (
 )
 
 
-GAP = 1 << 20  # between the numbers of records that may get others between them
-
-
 @dataclass(frozen=True, slots=True)
 class Table:
     """`key` is the attribute that identifies a record, `columns` are attributes that are copied out of the JSON."""
@@ -59,20 +54,18 @@ class Table:
         values = (getattr(record, column) for column in self.columns)
         data = (compressed if self.is_compressed else storable)(dumps(record))
         key = storable(self.id_of(record))
-        return (key, *map(column_value, values), data, checksum(key, data))
+        return (key, *map(storable, values), data, checksum(key, data))
 
     def indexes(self) -> list[str]:
         """The SQL statements that make them."""
         return [f"CREATE INDEX {self.name}_{column} ON {self.name} ({column})" for column in self.columns]
 
-    def upsert(self, *, with_seq: bool = False) -> str:
-        """An SQL statement for `row`, behind its place `with_seq`. A record that is replaced keeps its place; an
-        unchanged one is not written."""
+    def upsert(self) -> str:
+        """An SQL statement for `row`. A record that is replaced keeps its place; an unchanged one is not written."""
         names = ("id", *self.columns, "data", "sum")
         changes = ", ".join(f"{name} = excluded.{name}" for name in names[1:])
-        into = ("seq", *names) if with_seq else names
         return (
-            f"INSERT INTO {self.name} ({', '.join(into)}) VALUES ({', '.join('?' * len(into))}) "
+            f"INSERT INTO {self.name} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))}) "
             f"ON CONFLICT (id) DO UPDATE SET {changes} WHERE {self.name}.data IS NOT excluded.data"
         )
 
@@ -100,10 +93,6 @@ def table_of(kind: type) -> Table:
         raise TypeError(f"An index keeps no {kind.__name__}; it keeps: {known}.") from None
 
 
-def column_value(value: Any) -> Any:
-    return storable(value) if isinstance(value, str) else value
-
-
 def create(connection: sqlite3.Connection, schema_version: int) -> None:
     """All tables, in the transaction that is open."""
     for table in TABLES.values():
@@ -119,27 +108,15 @@ def create(connection: sqlite3.Connection, schema_version: int) -> None:
     connection.execute(f"PRAGMA user_version = {schema_version}")
 
 
-def open_database(file: Path | None, root: Path, *, write: bool, constant: bool) -> Database:
-    """The database of the index at `root`, after a look whether it is one. Raises IndexStateError."""
-    if file is None:
+def require_all(database: Database) -> None:
+    """Raises IndexStateError for a database that is not an index's."""
+    with database.reading() as connection:
+        names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if missing := sorted({table.name for table in TABLES.values()} - names):
         raise IndexStateError(
-            f"{str(root)!r} is damaged: it has no index.db. Restore it from a copy, or delete the folder and "
-            "index again."
+            f"{str(database.path)!r} is damaged: it lacks the tables {', '.join(missing)}. "
+            "Restore the folder from a copy, or delete it and index the corpus again."
         )
-    database = Database(file, write=write, constant=constant)
-    try:
-        with database.reading() as connection:
-            names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-        missing = sorted({table.name for table in TABLES.values()} - names)
-        if missing:
-            raise IndexStateError(
-                f"{str(file)!r} is damaged: it lacks the tables {', '.join(missing)}. "
-                "Restore the folder from a copy, or delete it and index the corpus again."
-            )
-    except BaseException:
-        database.close()
-        raise
-    return database
 
 
 def record_of(kind: type[R], key: str | bytes, data: str | bytes, stored_sum: int) -> R:
@@ -177,84 +154,19 @@ def insert(connection: sqlite3.Connection, records: Iterable[Record]) -> None:
 
 
 def replace(connection: sqlite3.Connection, table: Table, records: Iterable[Record]) -> None:
-    """`records` become the only ones of the table, in this order, with room between them.
+    """`records` become the only ones of the table, in this order.
 
     Its indexes are made behind them: to find a place in each for each of a million rows takes three times as long.
     """
     for column in table.columns:
         connection.execute(f"DROP INDEX IF EXISTS {table.name}_{column}")
     connection.execute(f"DELETE FROM {table.name}")
-    rows = ((number * GAP, *table.row(record)) for number, record in enumerate(records, 1))
-    connection.executemany(table.upsert(with_seq=True), rows)
+    connection.executemany(table.upsert(), map(table.row, records))
     for statement in table.indexes():
         connection.execute(statement)
 
 
-def change(
-    connection: sqlite3.Connection,
-    table: Table,
-    gone: Iterable[str],
-    records: Iterable[Record],
-    before: Callable[[str], str | None] | None = None,
-) -> None:
-    """Remove the records `gone`, and put others in their places: each behind the one that has the id `before(its id)`,
-    or first where that is None; without `before` by their ids, as those that are there."""
+def change(connection: sqlite3.Connection, table: Table, gone: Iterable[str], records: Iterable[Record]) -> None:
+    """Remove the records `gone`, and put others in: those that are new come behind all that are there."""
     connection.executemany(f"DELETE FROM {table.name} WHERE id = ?", ((storable(one),) for one in gone))
-    for record in records:
-        row = table.row(record)
-        place = _seq(connection, table, row[0])
-        if before is None:
-            if place is None:
-                place = _place_behind(connection, table, _scalar(connection, _BELOW.format(table.name), row[0]))
-        else:
-            former = before(table.id_of(record))
-            behind = 0 if former is None else _seq(connection, table, storable(former))
-            if behind is None:
-                raise ValueError(f"{table.name} has no {former!r}, behind which {row[0]!r} is to be put.")
-            if place is None or _scalar(connection, _PREVIOUS.format(table.name), place) != (behind or None):
-                connection.execute(f"DELETE FROM {table.name} WHERE id = ?", row[:1])
-                place = _place_behind(connection, table, behind)
-        connection.execute(table.upsert(with_seq=True), (place, *row))
-
-
-_BELOW = "SELECT seq FROM {} WHERE id < ? ORDER BY id DESC LIMIT 1"
-_PREVIOUS = "SELECT max(seq) FROM {} WHERE seq < ?"
-_NEXT = "SELECT min(seq) FROM {} WHERE seq > ?"
-
-
-def _place_behind(connection: sqlite3.Connection, table: Table, seq: int | None) -> int:
-    """A number between that and the next; where there is none left, all are given new ones first."""
-    following = _scalar(connection, _NEXT.format(table.name), seq or 0)
-    if following is None:
-        return (seq or 0) + GAP
-    if following - (seq or 0) > 1:
-        return (following + (seq or 0)) // 2
-    places = [place for (place,) in connection.execute(f"SELECT seq FROM {table.name} ORDER BY seq").fetchall()]
-    connection.execute(f"UPDATE {table.name} SET seq = -seq")
-    new_places = {place: number * GAP for number, place in enumerate(places, 1)}
-    connection.executemany(
-        f"UPDATE {table.name} SET seq = ? WHERE seq = ?", ((new, -old) for old, new in new_places.items())
-    )
-    return _place_behind(connection, table, new_places.get(seq or 0))
-
-
-def _seq(connection: sqlite3.Connection, table: Table, id: Any) -> int | None:
-    return _scalar(connection, f"SELECT seq FROM {table.name} WHERE id = ?", id)
-
-
-def _scalar(connection: sqlite3.Connection, sql: str, value: Any) -> int | None:
-    row = connection.execute(sql, (value,)).fetchone()
-    return row[0] if row else None
-
-
-def reading_order(
-    connection: sqlite3.Connection, where: str = "TRUE", values: Sequence[str | bytes] = ()
-) -> dict[str, str]:
-    """Document ids by chunk ids, by document id, then position; of the chunks of which `where` is true."""
-    position = "CASE typeof(data) WHEN 'text' THEN json_extract(data, '$.position') ELSE data END"
-    rows = connection.execute(f"SELECT document_id, {position}, id FROM chunks WHERE {where}", values).fetchall()
-    places = [
-        (restored(document_id), json.loads(restored(at))["position"] if isinstance(at, bytes) else at, restored(id))
-        for document_id, at, id in rows
-    ]
-    return {id: document_id for document_id, _, id in sorted(places)}
+    connection.executemany(table.upsert(), map(table.row, records))

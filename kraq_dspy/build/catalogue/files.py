@@ -4,10 +4,12 @@ import csv
 import dataclasses
 import io
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
 
 from kraq_dspy.asset.corpus.formats import find_reader
 from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row
@@ -16,8 +18,8 @@ from kraq_dspy.asset.store.index import Index
 from kraq_dspy.build.catalogue.sources import document_hashes, flag_stale
 from kraq_dspy.errors import CatalogueError
 from kraq_dspy.ports import Progress, SilentProgress
-from kraq_dspy.programs.qa_search.failures import CLASSES
-from kraq_dspy.records import AnswerEvidence, AnswerSource, CatalogueEntry
+from kraq_dspy.programs.qa_search.failures import FAILURES
+from kraq_dspy.records import AnswerSource, CatalogueEntry
 
 FORMATS = ("csv", "jsonl")
 COLUMNS = ("number", "question", "answer", "status", "sources", "origin", "given", "asked", "failure", "evidence")
@@ -80,61 +82,35 @@ def _cell(value: Any) -> Any:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, tuple) and value else value or ""
 
 
+_NEW_ENTRY = TypeAdapter(NewEntry)
+
+
 def _entry(row: Row, where: str) -> ReadEntry | BadRow:
-    values: Mapping[str, Any] = row.metadata
+    """Of the columns that are not empty; sources are document ids, or objects with an id and a hash."""
+    values = {name: row.metadata[name] for name in COLUMNS[2:] if row.metadata.get(name) not in (None, "")}
+    fields: dict[str, Any] = {"status": "approved", "origin": "import", **values, "question": row.text}
     try:
         if not question_key(row.text):
             raise ValueError(f"{row.text!r} is no question")
-        entry = NewEntry(
-            question=row.text,
-            answer=str(values.get("answer", "")),
-            status=_one_of(STATUSES, values.get("status", "approved"), "status"),
-            sources=_sources(str(values.get("sources", ""))),
-            origin=_one_of(ORIGINS, values.get("origin", "import"), "origin"),
-            given=str(values.get("given", "")),
-            evidence=_evidence(str(values.get("evidence", ""))),
-            asked=int(values.get("asked", 0)),
-            failure=_one_of(("", *CLASSES), values.get("failure", ""), "failure"),
-        )
+        for name, known in (("status", STATUSES), ("origin", ORIGINS), ("failure", ("", *FAILURES))):
+            if (value := fields.get(name, "")) not in known:
+                raise ValueError(f"there is no {name} {value!r}; there are: {', '.join(known)}")
+        for name in ("sources", "evidence"):
+            fields[name] = _listed(str(values.get(name, "")), name)
+        fields["sources"] = [{"document_id": one} if isinstance(one, str) else one for one in fields["sources"]]
+        return ReadEntry(_NEW_ENTRY.validate_python(fields), where)
+    except ValidationError as error:
+        fault = error.errors()[0]
+        reason = f"{fault['loc'][0]} is {values.get(str(fault['loc'][0]))!r:.80}: {fault['msg']}"
     except ValueError as error:
-        return BadRow(f"{where}: {error}.", row.key)
-    return ReadEntry(entry, where)
-
-
-def _one_of(known: tuple[str, ...], value: Any, what: str) -> str:
-    if value not in known:
-        raise ValueError(f"there is no {what} {value!r}; there are: {', '.join(known)}")
-    return str(value)
-
-
-def _sources(text: str) -> tuple[AnswerSource, ...]:
-    """Ids, or objects with an id and a hash; "" for a hash that is not known."""
-    if not text.lstrip().startswith("["):
-        return tuple(AnswerSource(part.strip()) for part in text.split(";") if part.strip())
-    sources = []
-    for item in _listed(text, "sources"):
-        if isinstance(item, str):
-            sources.append(AnswerSource(item))
-        elif isinstance(item, dict) and isinstance(item.get("document_id"), str):
-            sources.append(AnswerSource(item["document_id"], str(item.get("content_hash", ""))))
-        else:
-            raise ValueError(f"a source is {item!r}; expected a document id, or an object with document_id")
-    return tuple(sources)
-
-
-def _evidence(text: str) -> tuple[AnswerEvidence, ...]:
-    if not text:
-        return ()
-    evidence = []
-    for item in _listed(text, "evidence"):
-        names = ("chunk_id", "document_id", "text")
-        if not isinstance(item, dict) or not all(isinstance(item.get(name), str) for name in names):
-            raise ValueError(f"evidence is {item!r}; expected an object with {', '.join(names)}")
-        evidence.append(AnswerEvidence(*(item[name] for name in names)))
-    return tuple(evidence)
+        reason = str(error)
+    return BadRow(f"{where}: {reason}.", row.key)
 
 
 def _listed(text: str, what: str) -> list[Any]:
+    """A JSON list, or texts separated by semicolons."""
+    if not text.lstrip().startswith("["):
+        return [part.strip() for part in text.split(";") if part.strip()]
     try:
         value = json.loads(text)
     except ValueError:

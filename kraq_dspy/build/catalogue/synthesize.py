@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Literal
 
@@ -91,16 +91,22 @@ def make_synthetic_pairs(
     `retriever` is what "roundtrip" looks questions up with; without one it only reads again.
     Raises IndexStateError for an index without text, ValueError for `least` and `audience` out of range.
     """
-    progress = progress or SilentProgress()
     plan = plan or SyntheticPlan()
     rates = critics_of(plan, models.settings.role("judge").model) == "ratings"
-    judge = RateSyntheticPair(plan.audience or AUDIENCE, plan.least or BEST) if rates else RereadSyntheticPair()
-    names = CRITICS if rates else (RETRIEVAL, REREADING)
-    status = "approved" if approve else "pending"
-    synthesis = _PairSynthesis(
-        index, catalogue, models, judge, names, None if rates else retriever, by, status, progress
+    return run_coroutine(
+        _synthesize(
+            index,
+            catalogue,
+            models,
+            plan,
+            RateSyntheticPair(plan.audience or AUDIENCE, plan.least or BEST) if rates else RereadSyntheticPair(),
+            CRITICS if rates else (RETRIEVAL, REREADING),
+            None if rates else retriever,
+            by,
+            "approved" if approve else "pending",
+            progress or SilentProgress(),
+        )
     )
-    return run_coroutine(synthesis.run(plan.chunks, plan.limit))
 
 
 def critics_of(plan: SyntheticPlan, judge: str) -> Critics:
@@ -111,94 +117,85 @@ def critics_of(plan: SyntheticPlan, judge: str) -> Critics:
     return plan.critics or ("roundtrip" if is_small(judge) and not rates else "ratings")
 
 
-@dataclass
-class _PairSynthesis:
-    index: Index
-    catalogue: Catalogue
-    models: LanguageModels
-    judge: RateSyntheticPair | RereadSyntheticPair
-    critics: tuple[str, ...]
-    retriever: Retriever | None
-    by: str
-    status: str
-    progress: Progress
-    sources: dict[str, AnswerSource] = field(default_factory=dict)
-    chunks: dict[str, Chunk] = field(default_factory=dict)
-    pairs: dict[str, QAPair] = field(default_factory=dict)
-    counts: Counter[str] = field(default_factory=Counter)
+async def _synthesize(
+    index: Index,
+    catalogue: Catalogue,
+    models: LanguageModels,
+    plan: SyntheticPlan,
+    judge: RateSyntheticPair | RereadSyntheticPair,
+    critics: tuple[str, ...],
+    retriever: Retriever | None,
+    by: str,
+    status: str,
+    progress: Progress,
+) -> SyntheticReport:
+    started, calls = perf_counter(), index.results.calls(WRITE, RATE)
+    steps = StoredSteps(index.results, models, progress)
+    sources: dict[str, AnswerSource] = {}
+    everything: list[Chunk] = []
+    for document in index.all(Document):
+        everything += chunk_document(document, plan.chunks)
+        sources[document.id] = AnswerSource(document.id, content_hash(document))
+    if not everything:
+        raise IndexStateError(f"{str(index.path)!r} has no text. Build it again: kraq index CORPUS --out DIR")
+    for stage in (WRITE, RATE):
+        index.results.prune(stage, [chunk.id for chunk in everything])
+    total = len(everything) if plan.limit is None else min(plan.limit, len(everything))
+    spread = (everything[place * len(everything) // total] for place in range(total))  # every part has its share
+    chunks = {chunk.id: chunk for chunk in spread}
+    pairs: dict[str, QAPair] = {}
+    counts: Counter[str] = Counter()
+    known = catalogue.known_keys()
 
-    def __post_init__(self) -> None:
-        self.steps = StoredSteps(self.index.results, self.models, self.progress)
-
-    async def run(self, settings: ChunkSettings, limit: int | None) -> SyntheticReport:
-        started, calls = perf_counter(), self.index.results.calls(WRITE, RATE)
-        everything: list[Chunk] = []
-        for document in self.index.all(Document):
-            everything += chunk_document(document, settings)
-            self.sources[document.id] = AnswerSource(document.id, content_hash(document))
-        if not everything:
-            raise IndexStateError(f"{str(self.index.path)!r} has no text. Build it again: kraq index CORPUS --out DIR")
-        for stage in (WRITE, RATE):
-            self.index.results.prune(stage, [chunk.id for chunk in everything])
-        self.chunks = {chunk.id: chunk for chunk in _spread(everything, limit)}
-        known = self.catalogue.known_keys()
-        total, rated = len(self.chunks), 0
-        try:
-            async for done in self.steps.map(RATE, "judge", self.judge, self._written(total), total=total):
-                rated += 1
-                if done.prediction.rejected_by:
-                    self.counts[done.prediction.rejected_by] += 1
-                else:
-                    self._keep(done.id, known)
-        finally:
-            await self.models.aclose()
-        for stage in (WRITE, RATE):
-            self.progress.finish(stage)
-        return SyntheticReport(
-            chunks=total,
-            pairs=len(self.pairs),
-            empty=self.counts["empty"],
-            rejected={name: self.counts[name] for name in self.critics},
-            added=self.counts["added"],
-            known=self.counts["known"],
-            conflicts=self.counts["conflicts"],
-            failures=total - self.counts["empty"] - self.counts[RETRIEVAL] - rated,
-            calls=self.index.results.calls(WRITE, RATE) - calls,
-            seconds=perf_counter() - started,
-        )
-
-    async def _written(self, total: int) -> AsyncIterator[Item]:
+    async def written() -> AsyncIterator[Item]:
         """What the critics are to see, as it is written."""
-        passages = (Item(chunk.id, {"passage": chunk.passage}) for chunk in self.chunks.values())
-        async for done in self.steps.map(WRITE, "generator", WriteSyntheticPair(), passages, total=total):
+        passages = (Item(chunk.id, {"passage": chunk.passage}) for chunk in chunks.values())
+        async for done in steps.map(WRITE, "generator", WriteSyntheticPair(), passages, total=total):
             pair = QAPair(done.prediction.question, done.prediction.answer)
             if not question_key(pair.question):
-                self.counts["empty"] += 1
+                counts["empty"] += 1
                 continue
-            self.pairs[done.id] = pair
-            chunk = self.chunks[done.id]
-            if self.retriever is not None and not await leads_back(pair.question, chunk, self.retriever):
-                self.counts[RETRIEVAL] += 1
-                self.progress.advance(RATE)
+            pairs[done.id] = pair
+            chunk = chunks[done.id]
+            if retriever is not None and not await leads_back(pair.question, chunk, retriever):
+                counts[RETRIEVAL] += 1
+                progress.advance(RATE)
                 continue
             yield Item(done.id, {"question": pair.question, "answer": pair.answer, "passage": chunk.passage})
 
-    def _keep(self, chunk_id: str, known: set[str]) -> None:
-        pair = self.pairs[chunk_id]
-        there = self.catalogue.find(pair.question)
-        if there is None and question_key(pair.question) in known:  # somebody took it out
-            self.counts["known"] += 1
+    def keep(chunk_id: str) -> None:
+        pair = pairs[chunk_id]
+        if catalogue.find(pair.question) is None and question_key(pair.question) in known:  # somebody took it out
+            counts["known"] += 1
             return
-        source = self.sources[self.chunks[chunk_id].document_id]
-        entry = NewEntry(pair.question, pair.answer, self.status, (source,), "synthetic")
-        report = self.catalogue.add_all([entry], by=self.by)
-        self.counts["added"] += len(report.added + report.answered)
-        self.counts["conflicts"] += len(report.conflicts)
-        self.counts["known"] += len(report.unchanged + report.replaced)
+        source = sources[chunks[chunk_id].document_id]
+        entry = NewEntry(pair.question, pair.answer, status, (source,), "synthetic")
+        report = catalogue.add_all([entry], by=by)
+        counts["added"] += len(report.added + report.answered)
+        counts["conflicts"] += len(report.conflicts)
+        counts["known"] += len(report.unchanged + report.replaced)
 
-
-def _spread(chunks: list[Chunk], limit: int | None) -> list[Chunk]:
-    """`limit` of them at even distances, so that every part of the corpus has its share."""
-    if limit is None or limit >= len(chunks):
-        return chunks
-    return [chunks[place * len(chunks) // limit] for place in range(limit)]
+    rated = 0
+    try:
+        async for done in steps.map(RATE, "judge", judge, written(), total=total):
+            rated += 1
+            if done.prediction.rejected_by:
+                counts[done.prediction.rejected_by] += 1
+            else:
+                keep(done.id)
+    finally:
+        await models.aclose()
+    for stage in (WRITE, RATE):
+        progress.finish(stage)
+    return SyntheticReport(
+        chunks=total,
+        pairs=len(pairs),
+        empty=counts["empty"],
+        rejected={name: counts[name] for name in critics},
+        added=counts["added"],
+        known=counts["known"],
+        conflicts=counts["conflicts"],
+        failures=total - counts["empty"] - counts[RETRIEVAL] - rated,
+        calls=index.results.calls(WRITE, RATE) - calls,
+        seconds=perf_counter() - started,
+    )

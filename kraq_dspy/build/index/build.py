@@ -20,10 +20,10 @@ from kraq_dspy.asset.graph.communities import prepare
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.instructed import INSTRUCTED, forget_chunks
 from kraq_dspy.asset.store.states import VECTORS
-from kraq_dspy.asset.store.sync import Point, batches, chunk_point, embed_points, sync_vectors
+from kraq_dspy.asset.store.sync import Point, batches, chunk_point, sync_vectors
 from kraq_dspy.build.catalogue.sources import flag_stale
 from kraq_dspy.build.index.finishing import BuildParts, Finishing, forget_finished, settle_finished, take_finished
-from kraq_dspy.build.index.following import Difference, Following
+from kraq_dspy.build.index.following import Following
 from kraq_dspy.build.index.opening import (
     as_before,
     documents_of,
@@ -51,7 +51,6 @@ from kraq_dspy.models.lms.roles import LanguageModels, ModelsLike, as_models
 from kraq_dspy.ports import Progress, VectorStore
 from kraq_dspy.programs.kraq.pipeline import KRAQ
 from kraq_dspy.programs.shared.state import load_state
-from kraq_dspy.programs.shared.steps import check_steps
 from kraq_dspy.records import Chunk, Document, Extraction, Failure
 from kraq_dspy.settings import Settings
 from kraq_dspy.steps.direct import abatches
@@ -155,11 +154,11 @@ class Builder:
         self.index, self.settings, self.kraq = parts.index, parts.settings, parts.kraq
         self.models, self.embedder = parts.models, parts.embedder
         self.steps, self.progress = parts.steps, parts.progress
+        self.owns_models = True  # whether they are closed when the build ends
         self.problems: list[str] = []
         self.stale_answers = 0
         self.stable = False  # whether communities that are there already are kept as far as they can be
         self.was_finished: bool | None = None  # whether all was there before documents were loaded, as made now
-        self.difference: Difference | None = None  # of a change beside what is there
         self._documents_before = self.index.count(Document)
         self._changed = self._removed = 0
         self._started = time.monotonic()
@@ -178,10 +177,6 @@ class Builder:
             from kraq_dspy.steps.ray import require_ray
 
             require_ray()
-        if settings.communities.algorithm != "leiden":
-            from kraq_dspy.asset.graph.other_algorithms import require_algorithm
-
-            require_algorithm(settings.communities.algorithm)
         if (embedder_like := options.get("embedder")) is None:
             settings = dataclasses.replace(settings, encoder=resolve_encoder(settings.encoder))
             embedder = load_embedder(settings.encoder)
@@ -196,21 +191,23 @@ class Builder:
         models = as_models(with_lm(given, options.get("lm")), settings, embedder=embedder, meter=Meter(limits))
         kraq = kraq or KRAQ(settings, embedder)
         for state in states:
-            load_state(kraq, Path(state), embedder=embedder)
-        check_steps(kraq)
+            load_state(kraq, Path(state))
         index = open_for_build(out, settings, embedder)
         index.own_store = settings.store
         progress = options.get("progress") or default_progress()
         steps = steps_for(index, settings.run, models, progress)
         random_questions = options.get("random_questions", False)
-        return cls(BuildParts(index, settings, models, embedder, kraq, steps, progress, random_questions))
+        builder = cls(BuildParts(index, settings, models, embedder, kraq, steps, progress, random_questions))
+        builder.owns_models = models is not given
+        return builder
 
     async def __aenter__(self) -> "Builder":
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
         self.steps.close()
-        await self.models.aclose()
+        if self.owns_models:
+            await self.models.aclose()
         self.index.close()
 
     def begin(
@@ -256,15 +253,11 @@ class Builder:
         failed: list[Failure] = []
         known_documents: set[str] = set()
         known_chunks: set[str] = set()
-        new_chunks: set[str] = set()
         for batch in batches(documents, _BATCH):
             kept = [item for item in batch if isinstance(item, Document)]
             failures = [item for item in batch if isinstance(item, Failure)]
             failed += failures if removed is None else []
             chunks = [chunk for document in kept for chunk in chunk_document(document, self.settings.chunks)]
-            if removed is not None:
-                ids = {chunk.id for chunk in chunks}
-                new_chunks |= ids - self.index.graph_rows.known(Chunk, ids)
             self.index.add(failures)
             self._store(kept, chunks, known_documents)
             known_documents.update(document.id for document in kept)
@@ -276,13 +269,12 @@ class Builder:
                 raise CorpusError(_NO_TEXT)
             if kept_back := unread(self.index, known_documents, failed):
                 known_documents |= kept_back
-                known_chunks |= self.index.graph_rows.reading_order(kept_back).keys()
+                known_chunks |= self.index.reading_order(kept_back).keys()
             self._forget_others(known_documents, known_chunks)
             return
-        gone = self.index.graph_rows.reading_order(known_documents | set(removed)).keys() - known_chunks
+        gone = self.index.reading_order(known_documents | set(removed)).keys() - known_chunks
         if self.index.count(Chunk) == len(gone):
             raise CorpusError(_NO_TEXT)
-        self.difference = Difference(new_chunks, gone)
         self._forget(set(removed) - known_documents, gone)
 
     def as_before(self, items: Iterable[Document | Failure], corpus: object = None) -> Iterator[Document | Failure]:
@@ -303,7 +295,7 @@ class Builder:
 
     def _store(self, documents: Sequence[Document], chunks: Sequence[Chunk], so_far: Set[str] = frozenset()) -> None:
         """`so_far` are the documents that this build has stored before."""
-        known = self.index.graph_rows.known(Document, [document.id for document in documents]) - so_far
+        known = self.index.known(Document, [document.id for document in documents]) - so_far
         before = {document.id: document for document in self.index.get(Document, sorted(known))}
         changed = [document.id for document in documents if before.get(document.id, document) != document]
         self.index.results.forget_items(changed)
@@ -319,7 +311,7 @@ class Builder:
 
     def _forget(self, document_ids: Set[str], chunk_ids: Set[str]) -> None:
         self._removed += len(document_ids)
-        self.index.graph_rows.remove(document_ids, chunk_ids)
+        self.index.remove(document_ids, chunk_ids)
         forget(self.index, document_ids, chunk_ids)
         self.stale_answers += len(flag_stale(self.index))  # now: an interrupted run must not leave them served
 
@@ -335,20 +327,13 @@ class Builder:
 
     def _embed(self, is_stopped: Callable[[], bool]) -> None:
         store, encode, results = self.index.chunk_vectors, self.embedder.encode_passages, self.index.results
-        again = self.index.graph_rows.known(Chunk, {failure.item_id for failure in results.failures("embed")})
+        again = self.index.known(Chunk, {failure.item_id for failure in results.failures("embed")})
         store.delete(again)
         results.prune("embed", ())
 
         def left_out(chunk_id: str, reason: str) -> None:
             results.fail("embed", chunk_id, f"It has no vector and is found by its words alone: {reason}")
 
-        if self.was_finished and self.difference is not None:  # all others have theirs
-            store.delete(self.difference.gone)
-            ids = sorted({*self.difference.new, *again})
-            self.progress.start("embed", len(ids))
-            points = map(chunk_point, self.index.get(Chunk, ids))
-            embed_points(store, points, encode, "embed", self.progress, is_stopped=is_stopped, left_out=left_out)
-            return
         ids = self.index.ids(Chunk)
         absent = self._points_beside(store, ids)
         sync_vectors(store, ids, absent, encode, "embed", self.progress, is_stopped=is_stopped, left_out=left_out)
@@ -369,24 +354,19 @@ class Builder:
         chunks = (chunk for some in batches(ids, _BATCH) for chunk in self.index.get(Chunk, some))
         async for batch in abatches(self.kraq.extractions(chunks, self.steps, total=len(ids)), _BATCH):
             self.index.add(batch)
-            if self.difference is not None:
-                self.difference.extracted.update(extraction.chunk_id for extraction in batch)
         failed = {failure.item_id for failure in self.index.results.failures("extract")}
-        if not self.index.graph_rows.known(Extraction, failed):  # what failed is new, and tried again, not being there
+        if not self.index.known(Extraction, failed):  # what failed is new, and tried again, not being there
             self.steps.settle("extract", stage)
         self.progress.finish("extract")
 
     async def finish(self) -> None:
         """Lead the build from extractions to questions."""
-        follows = self.stable and self.was_finished
-        if not (follows and await Following(self.parts, self.problems, self.difference).follow()):
+        if self.stable and self.was_finished:
+            await Following(self.parts, self.problems).finish()
+        else:
             await Finishing(self.parts, self.problems, stable=self.stable).finish()
         if self.was_finished is not None:
             settle_finished(self.parts)
-
-    async def ask(self) -> None:
-        """Questions of all summaries, with their vectors; then the index is complete."""
-        await Finishing(self.parts, self.problems).ask()
 
     def report(self) -> BuildReport:
         added = self.index.count(Document) - self._documents_before + self._removed

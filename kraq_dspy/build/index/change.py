@@ -6,25 +6,18 @@ the documents, chunks, entities and relationships of a rebuild, and nothing that
 rather than found anew, since Leiden moves half of them for 1 % more text: the partition is whole, but not a rebuild's.
 """
 
-from collections.abc import Callable, Collection, Coroutine, Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Unpack
 
 from kraq_dspy._internal.concurrency import run_coroutine
 from kraq_dspy.asset.store.index import Index
-from kraq_dspy.asset.store.manifest import Manifest
 from kraq_dspy.build.index.build import Builder, abuild_index
-from kraq_dspy.build.index.exchange import aimport_graphrag, aimport_triples
 from kraq_dspy.build.index.opening import documents_of, read_to_the_first
 from kraq_dspy.build.index.report import BuildOptions, BuildReport
-from kraq_dspy.errors import CorpusError, IndexStateError, UnknownRecordError
+from kraq_dspy.errors import CorpusError, UnknownRecordError
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.records import Document, Failure
-
-_IMPORTS: dict[str, Callable[..., Coroutine[Any, Any, BuildReport]]] = {
-    "graphrag": aimport_graphrag,
-    "triples": aimport_triples,
-}
 
 
 def add_documents(
@@ -35,8 +28,7 @@ def add_documents(
     >>> add_documents("ada.kraq", ["Ada Lovelace wrote the first program."]).documents.added
     1
 
-    Takes the options of `build_index`; without `settings`, the index's own. Raises what that raises, and
-    IndexStateError for an index that was imported from a graph, since its documents come with what was extracted there.
+    Takes the options of `build_index`; without `settings`, the index's own. Raises what that raises.
     """
     return run_coroutine(_change(Path(path), documents, (), options))
 
@@ -68,7 +60,6 @@ def update_index(
     With `recluster`, communities are found anew, as in a new build; a report says when that is due. Otherwise as
     `add_documents`.
     """
-    _refuse_import(_manifest(path))
     return run_coroutine(
         abuild_index(corpus, path, stable=not recluster, replace=True, **_with_settings(path, options))
     )
@@ -80,18 +71,13 @@ def resume_index(path: str | Path, **options: Unpack[BuildOptions]) -> BuildRepo
     >>> resume_index("ada.kraq").failures
     ()
 
-    The corpus is read again where it still lies where it was; else the stored documents serve. Raises IndexStateError
-    for an import whose source is gone, and what `build_index` raises.
+    The corpus is read again where it still lies where it was; else the stored documents serve. Raises what
+    `build_index` raises.
     """
-    origin = _manifest(path).origin
+    with Index.open(Path(path), unfinished=True) as index:
+        origin = index.manifest.origin
     source = Path(origin["path"]) if "path" in origin else None
     options = _with_settings(path, options)
-    if origin.get("kind") in _IMPORTS:
-        if source is None or not source.exists():
-            raise IndexStateError(
-                f"{str(path)!r} was imported from {str(source)!r}, which is not there. Import it again."
-            )
-        return run_coroutine(_IMPORTS[origin["kind"]](source, path, **options))
     if source is not None and source.exists():
         return run_coroutine(abuild_index(source, path, stable=True, **options))
     return run_coroutine(_change(Path(path), (), (), options, forget_strays=True))
@@ -105,11 +91,10 @@ async def _change(
     *,
     forget_strays: bool = False,
 ) -> BuildReport:
-    _refuse_import(_manifest(path))
     options = _with_settings(path, options)
     documents = read_to_the_first(documents_of(corpus, options.get("settings"), path))
     async with Builder.at(path, options) as builder:
-        known = builder.index.graph_rows.known(Document, removed)
+        known = builder.index.known(Document, removed)
         unknown = set(removed) - known
         if unknown and (unknown := unknown - _being_removed(path, unknown)):
             raise UnknownRecordError(
@@ -131,12 +116,7 @@ def _being_removed(path: Path, document_ids: Collection[str]) -> set[str]:
     """The documents of these that readers still see: a removal that was interrupted has begun with them, and is gone on
     with."""
     with Index.open(path) as before:
-        return before.graph_rows.known(Document, document_ids)
-
-
-def _manifest(path: str | Path) -> Manifest:
-    with Index.open(Path(path), unfinished=True) as index:
-        return index.manifest
+        return before.known(Document, document_ids)
 
 
 def _with_settings(path: str | Path, options: BuildOptions) -> BuildOptions:
@@ -148,11 +128,3 @@ def _with_settings(path: str | Path, options: BuildOptions) -> BuildOptions:
         )
         has_random = bool(index.questions(source="random", duplicates=True))
     return {"random_questions": has_random, **options, "settings": settings}
-
-
-def _refuse_import(manifest: Manifest) -> None:
-    if manifest.origin.get("kind") in _IMPORTS:
-        raise IndexStateError(
-            "This index was imported from a graph that was made elsewhere, so documents cannot be added or removed one "
-            "by one. Change it there, and import it again: kraq import."
-        )

@@ -132,52 +132,38 @@ def _records(index: Index) -> Iterator[Problem]:
     documents, chunks, entities = (set(index.ids(kind)) for kind in (Document, Chunk, Entity))
     communities = list(index.all(Community))
     community_ids = {community.id for community in communities}
-    failed = {(failure.stage, failure.item_id) for failure in index.results.failures()}
+    named: list[tuple[str, Iterable[Any], Callable[[Any], Iterable[str]], Collection[str]]] = [
+        ("chunks of documents", index.all(Chunk), lambda chunk: (chunk.document_id,), documents),
+        ("entities of chunks", index.all(Entity), lambda entity: entity.chunk_ids, chunks),
+        ("relationships with an end", index.all(Relationship), lambda link: (link.source_id, link.target_id), entities),
+        ("claims about entities", index.all(Claim), lambda c: filter(None, (c.entity_id, c.object_id)), entities),
+        ("communities of entities or parts", communities, lambda c: (*c.entity_ids, *c.child_ids),
+         entities | community_ids),
+        ("questions on chunks", index.all(Question), lambda question: question.chunk_ids, chunks),
+    ]  # fmt: skip
+    for what, records, names, known in named:
+        ids = [record.id for record in records if any(id not in known for id in names(record))]
+        yield from _problem(f"{what} that {'is' if what.endswith('an end') else 'are'} not there", ids)
 
-    yield from _dangling(
-        "chunks of documents that are not there", index.all(Chunk), lambda c: (c.document_id,), documents
-    )
+    failed = {(failure.stage, failure.item_id) for failure in index.results.failures()}
     extracted = set(index.ids(Extraction))
-    if extracted:  # an import may have none
+    if extracted:  # one that was put together elsewhere may have none
         missing = [id for id in chunks - extracted if ("extract", id) not in failed]
         yield from _problem("chunks that nothing was extracted from", missing)
     yield from _problem("extractions of chunks that are not there", extracted - chunks)
-    yield from _dangling("entities of chunks that are not there", index.all(Entity), lambda e: e.chunk_ids, chunks)
-    yield from _dangling(
-        "relationships with an end that is not there",
-        index.all(Relationship),
-        lambda r: (r.source_id, r.target_id),
-        entities,
-    )
-    yield from _dangling(
-        "claims about entities that are not there",
-        index.all(Claim),
-        lambda c: (c.entity_id, *([c.object_id] if c.object_id else [])),
-        entities,
-    )
-    yield from _dangling(
-        "communities of entities or parts that are not there",
-        communities,
-        lambda c: (*c.entity_ids, *c.child_ids),
-        entities | community_ids,
-    )
-    placed = [entity_id for community in communities_at(communities, 0) for entity_id in community.entity_ids]
+    placed = Counter(entity_id for community in communities_at(communities, 0) for entity_id in community.entity_ids)
     if communities:
-        yield from _problem("entities that are in no community", entities - set(placed))
-        twice = [entity_id for entity_id, count in Counter(placed).items() if count > 1]
-        yield from _problem("entities that are in two communities", twice)
+        yield from _problem("entities that are in no community", entities - placed.keys())
+        yield from _problem("entities that are in two communities", [id for id, count in placed.items() if count > 1])
     summaries = {summary.community_id for summary in index.all(Summary)}
     yield from _problem("summaries of communities that are not there", summaries - community_ids)
     least = index.manifest.settings.summaries.min_entities
     worth_a_summary = {community.id for community in communities if len(community.entity_ids) >= least}
-    if index.manifest.origin.get("kind") != "graphrag":  # whose reports came as they were
-        lacking = [id for id in worth_a_summary - summaries if ("summarize", id) not in failed]
-        yield from _problem("communities without a summary", lacking)
-    questions = [question for question in index.all(Question) if question.source == "kraq"]
-    about = {question.community_id for question in questions}
+    lacking = [id for id in worth_a_summary - summaries if ("summarize", id) not in failed]
+    yield from _problem("communities without a summary", lacking)
+    about = {question.community_id for question in index.all(Question) if question.source == "kraq"}
     yield from _problem("questions of communities that are not there", about - community_ids - {None})
-    yield from _problem("summaries without a question", [i for i in summaries - about if ("ask", i) not in failed])
-    yield from _dangling("questions on chunks that are not there", index.all(Question), lambda q: q.chunk_ids, chunks)
+    yield from _problem("summaries without a question", [id for id in summaries - about if ("ask", id) not in failed])
 
 
 def _vectors(index: Index) -> Iterator[Problem]:
@@ -198,14 +184,19 @@ def _precomputed(index: Index) -> Iterator[Problem]:
         return
     try:
         with any_instructed(path) as store:
-            faults, stored = store.damage(), store.questions()
+            faults, stored = store.damage(), store.owners()
+            of_sentences = store.encoder_name.startswith("sentences:")
     except IndexStateError as error:
-        faults, stored = [str(error)], set()
+        faults, stored, of_sentences = [str(error)], set(), False
     if faults:
         yield Problem(f"{INSTRUCTED} is damaged: {faults[0]}. Delete it", len(faults), (), repair="precompute")
         return
-    current = {question.id for question in index.questions(source="kraq")}
-    if stored:
+    if of_sentences:
+        chunks = set(index.ids(Chunk))
+        yield from _problem("passages whose sentences were not read", chunks - stored, repair="precompute")
+        yield from _problem("sentences of passages that are gone", stored - chunks, repair="precompute")
+    elif stored:
+        current = {question.id for question in index.questions(source="kraq")}
         yield from _problem("questions that passages were not seen from", current - stored, repair="precompute")
         gone = stored - set(index.ids(Question))
         yield from _problem("embeddings seen from questions that are gone", gone, repair="precompute")
@@ -253,12 +244,6 @@ def _forget_orphans(index: Index) -> None:
     """Chunks without their document go: the build would keep them."""
     documents = set(index.ids(Document))
     index.delete(Chunk, {chunk.id for chunk in index.all(Chunk) if chunk.document_id not in documents})
-
-
-def _dangling(
-    what: str, records: Iterable[Any], named: Callable[[Any], Iterable[str]], known: Collection[str]
-) -> Iterator[Problem]:
-    yield from _problem(what, [record.id for record in records if any(id not in known for id in named(record))])
 
 
 def _problem(what: str, ids: Collection[str | None], repair: str = "resume") -> Iterator[Problem]:

@@ -1,7 +1,7 @@
 """Estimates what an index will cost by arithmetic over the corpus, before any model is asked.
 
 The calls of extraction follow from the corpus and the settings. All else hangs on what the model will find, so it is a
-middle and a range from indexes of news, encyclopedia articles and a novel (docs/results/indexing.md, "The price").
+middle of indexes of news, encyclopedia articles and a novel (docs/results/indexing.md, "The price").
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,8 +15,8 @@ from kraq_dspy.errors import CorpusError
 from kraq_dspy.models.lms.local_models import with_adapter
 from kraq_dspy.models.lms.meter import Price, prices_of
 from kraq_dspy.programs.kraq.by_size import extractor
-from kraq_dspy.records import Chunk, Document, Extraction, Failure, Usage, usage_by_stage
-from kraq_dspy.settings import Settings
+from kraq_dspy.records import Chunk, Document, Failure, Usage, usage_by_stage
+from kraq_dspy.settings import EMBEDDED, Settings
 
 INSTRUCTIONS = 380
 """Tokens of an extraction's prompt beside its passage."""
@@ -29,35 +29,29 @@ _LATER = {
     "summarize": ("summarizer", 8.0, 470, 340),
     "ask": ("generator", 8.0, 180, 22),
 }
-_LEAST, _MOST = 0.1, 1.6  # times as many calls: a novel has few communities, short encyclopedia articles have many
+LEAST, MOST = 0.1, 1.6
+"""Times as many calls of the later stages: a novel has few communities, short encyclopedia articles have many."""
 
 
 @dataclass(frozen=True, slots=True)
 class StageEstimate:
-    """Expected calls and tokens (cl100k) of a stage, each between `low` and `high`, as far as they are not yet paid.
-
-    `exact_calls` says that the number of calls is known, save for retries. `cost` is None where the role has no price.
-    """
+    """Calls and tokens (cl100k) of a stage, as far as they are not yet paid; `cost` is None where the model has no
+    price."""
 
     stage: str
     model: str
     expected: Usage
-    low: Usage
-    high: Usage
-    exact_calls: bool
-    cost: float | None = None
-    cost_high: float | None = None
+    cost: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What an index will ask of models, by stage. `seconds` is None without a throughput."""
+    """What an index will ask of models, by stage. `problems` say what of the corpus is left out."""
 
     documents: int
     chunks: int
     corpus_tokens: int
     stages: tuple[StageEstimate, ...]
-    seconds: float | None = None
     problems: tuple[str, ...] = ()
 
     @property
@@ -65,32 +59,14 @@ class Estimate:
         return sum((stage.expected for stage in self.stages), Usage())
 
     @property
-    def low(self) -> Usage:
-        return sum((stage.low for stage in self.stages), Usage())
-
-    @property
-    def high(self) -> Usage:
-        return sum((stage.high for stage in self.stages), Usage())
-
-    @property
     def cost(self) -> float | None:
         """The sum over all stages; None where one of them has no price."""
-        return _sum([stage.cost for stage in self.stages])
-
-    @property
-    def cost_high(self) -> float | None:
-        return _sum([stage.cost_high for stage in self.stages])
+        costs = [stage.cost for stage in self.stages]
+        return None if None in costs else sum(cost for cost in costs if cost is not None)
 
 
-def estimate_corpus(
-    corpus: str | Path | Iterable[Document | str],
-    settings: Settings | None = None,
-    *,
-    tokens_per_second: float | None = None,
-) -> Estimate:
-    """Estimate an index of a file, a folder, documents or texts.
-
-    `tokens_per_second` is what the models serve, all together. Raises CorpusError when there is nothing to index.
+def estimate_corpus(corpus: str | Path | Iterable[Document | str], settings: Settings | None = None) -> Estimate:
+    """Estimate an index of a file, a folder, documents or texts. Raises CorpusError when there is nothing to index.
 
     >>> estimate_corpus(["Ada Lovelace met Charles Babbage in London."]).stages[0].expected.calls
     2
@@ -102,90 +78,44 @@ def estimate_corpus(
     if not chunks:
         raise CorpusError("There is no text in the corpus: every document is empty or was refused.")
     problems = tuple(item.reason for item in items if isinstance(item, Failure))
-    stages = (_extraction(chunks, settings), *_later(chunks, settings, {}))
-    return _together(len(documents), chunks, stages, tokens_per_second, problems)
+    return _estimate(len(documents), chunks, settings, {}, problems)
 
 
-def estimate_index(
-    path: str | Path, settings: Settings | None = None, *, tokens_per_second: float | None = None
-) -> Estimate:
+def estimate_index(path: str | Path, settings: Settings | None = None) -> Estimate:
     """Estimate what is still to be paid for an index that is under way."""
     with Index.open(Path(path), unfinished=True) as index:
         settings = settings or index.usable_settings()
-        chunks = list(index.all(Chunk))
-        extracted = set(index.ids(Extraction))
         paid = usage_by_stage(index.results.usage())
-        n_documents = index.count(Document)
-    missing = [chunk for chunk in chunks if chunk.id not in extracted]
-    extraction = _extraction(missing, settings)
-    unpaid = len(chunks) * extractor(settings).most_calls - paid.get("extract", Usage()).calls
-    if 0 <= unpaid < extraction.expected.calls:  # replies that are kept, but not yet extractions
-        extraction = _extraction(missing[: unpaid // extractor(settings).most_calls], settings)
-    stages = (extraction, *_later(chunks, settings, paid))
-    return _together(n_documents, chunks, stages, tokens_per_second)
+        return _estimate(index.count(Document), list(index.all(Chunk)), settings, paid)
 
 
-def one_call_each(stage: str, role: str, texts: Iterable[int], reply: float, settings: Settings) -> StageEstimate:
-    """A stage that asks once for each text of so many tokens, and is answered with `reply` tokens for each of those."""
-    sizes = list(texts)
-    return _priced(stage, role, settings, len(sizes), len(sizes) * INSTRUCTIONS + sum(sizes), reply * sum(sizes))
-
-
-def _extraction(chunks: Iterable[Chunk], settings: Settings) -> StageEstimate:
-    sizes = [chunk.n_tokens for chunk in chunks]
-    readings = extractor(settings).most_calls
-    written = _WRITTEN * sum(sizes) * readings
-    read = (len(sizes) * INSTRUCTIONS + sum(sizes)) * readings
-    return _priced("extract", "extractor", settings, len(sizes) * readings, read, written)
-
-
-def _later(chunks: Iterable[Chunk], settings: Settings, paid: Mapping[str, Usage]) -> Iterable[StageEstimate]:
-    thousands = sum(chunk.n_tokens for chunk in chunks) / 1000
-    resolve = settings.resolve
-    for stage, (role, rate, prompt, reply) in _LATER.items():
-        asks_about_names = (resolve.acronyms or resolve.confirm) and _model(role, settings) != "embedded"
-        is_asked = stage != "confirm" or asks_about_names
-        calls = max(0, round(thousands * rate * is_asked) - paid.get(stage, Usage()).calls)
-        yield _priced(stage, role, settings, calls, calls * prompt, calls * reply, (_LEAST, _MOST))
-
-
-def _priced(
-    stage: str,
-    role: str,
+def _estimate(
+    n_documents: int,
+    chunks: list[Chunk],
     settings: Settings,
-    calls: int,
-    prompt: float,
-    reply: float,
-    times: tuple[float, float] = (1.0, 1.0),
+    paid: Mapping[str, Usage],
+    problems: tuple[str, ...] = (),
+) -> Estimate:
+    tokens = sum(chunk.n_tokens for chunk in chunks)
+    calls = len(chunks) * extractor(settings).most_calls
+    a_call = tokens / max(1, len(chunks))
+    stages = [_stage("extract", "extractor", calls, INSTRUCTIONS + a_call, _WRITTEN * a_call, settings, paid)]
+    for stage, (role, rate, prompt, reply) in _LATER.items():
+        is_asked = stage != "confirm" or (settings.resolve.acronyms and _model(role, settings) != EMBEDDED)
+        stages.append(_stage(stage, role, round(tokens / 1000 * rate * is_asked), prompt, reply, settings, paid))
+    return Estimate(n_documents, len(chunks), tokens, tuple(stages), problems)
+
+
+def _stage(
+    stage: str, role: str, calls: int, prompt: float, reply: float, settings: Settings, paid: Mapping[str, Usage]
 ) -> StageEstimate:
-    """`times` are the least and the most calls; prompts are known but for a tenth, replies but for half to double."""
-    least, most = times
-    expected = Usage(calls, round(prompt), round(reply))
-    low = Usage(round(calls * least), round(prompt * least * 0.9), round(reply * least * 0.5))
-    high = Usage(round(calls * most), round(prompt * most * 1.1), round(reply * most * 2))
+    """`prompt` and `reply` are the tokens of a call."""
+    calls = max(0, calls - paid.get(stage, Usage()).calls)
+    expected = Usage(calls, round(calls * prompt), round(calls * reply))
     model = _model(role, settings)
-    price = Price(0.0, 0.0) if model == "embedded" else prices_of(settings).get(model)
-    cost, cost_high = (price.of(expected), price.of(high)) if price else (None, None)
-    return StageEstimate(stage, model, expected, low, high, least == most, cost, cost_high)
+    price = Price(0.0, 0.0) if model == EMBEDDED else prices_of(settings).get(model)
+    return StageEstimate(stage, model, expected, price.of(expected) if price else None)
 
 
 def _model(role: str, settings: Settings) -> str:
     return with_adapter(settings.role(role)).model
-
-
-def _together(
-    n_documents: int,
-    chunks: list[Chunk],
-    stages: tuple[StageEstimate, ...],
-    tokens_per_second: float | None,
-    problems: tuple[str, ...] = (),
-) -> Estimate:
-    corpus_tokens = sum(chunk.n_tokens for chunk in chunks)
-    tokens = sum(stage.expected.prompt_tokens + stage.expected.completion_tokens for stage in stages)
-    seconds = tokens / tokens_per_second if tokens_per_second else None
-    return Estimate(n_documents, len(chunks), corpus_tokens, stages, seconds, problems)
-
-
-def _sum(costs: Iterable[float | None]) -> float | None:
-    known = list(costs)
-    return None if None in known else sum(cost for cost in known if cost is not None)

@@ -1,22 +1,19 @@
-"""Writes an index out for others as parquet, GraphML or JSON lines, and makes one of what others extracted."""
+"""Writes an index out for others as parquet, GraphML or JSON lines."""
 
 import dataclasses
 import json
 from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
-from kraq_dspy._internal.concurrency import run_coroutine
 from kraq_dspy._internal.files import replaced
 from kraq_dspy.asset.graph.networkx_view import write_graphml
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.tables import TABLES
 from kraq_dspy.build.catalogue.sources import open_catalogue
-from kraq_dspy.build.index.build import Builder
-from kraq_dspy.build.index.report import BuildOptions, BuildReport
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.records import CatalogueEntry, Claim, Community, Entity, Extraction, Failure, Relationship, Summary
+from kraq_dspy.records import CatalogueEntry, Claim, Community, Entity, Extraction, Failure, Relationship
 
 FORMATS = ("parquet", "graphml", "jsonl")
 
@@ -38,9 +35,9 @@ def export_index(index_dir: str | Path, out: str | Path, format: str = "parquet"
 
 
 def _parquet(index: Index, out: Path) -> list[Path]:
-    from kraq_dspy.asset.graph.exchange.graphrag_out import write_graphrag  # brings pyarrow
+    from kraq_dspy.asset.graph.parquet_tables import write_parquet  # brings pyarrow
 
-    return write_graphrag(out, index)
+    return write_parquet(out, index)
 
 
 def _graphml(index: Index, out: Path) -> list[Path]:
@@ -78,67 +75,3 @@ def write_jsonl(path: Path, kind: type[Any], records: Iterable[Any]) -> Path:
 
 
 _WRITERS = {"parquet": _parquet, "graphml": _graphml, "jsonl": _jsonl}
-
-
-def import_graphrag(
-    folder: str | Path, out: str | Path, *, replace: bool = False, **options: Unpack[BuildOptions]
-) -> BuildReport:
-    """Make an index from the output folder of Microsoft GraphRAG: its reports become summaries, and those questions.
-
-    >>> import_graphrag("graphrag/output", "imported.kraq")  # doctest: +SKIP
-
-    `replace` and `options` are those of `build_index`. Raises ExchangeError for tables or columns that are missing.
-    """
-    return run_coroutine(aimport_graphrag(folder, out, replace=replace, **options))
-
-
-async def aimport_graphrag(
-    folder: str | Path, out: str | Path, *, replace: bool = False, **options: Unpack[BuildOptions]
-) -> BuildReport:
-    """`import_graphrag` for asynchronous code; takes the same arguments."""
-    from kraq_dspy.asset.graph.exchange.graphrag_in import read_graphrag  # brings pyarrow
-
-    imported = read_graphrag(Path(folder))
-    async with Builder.at(Path(out), options) as builder:
-        index = builder.index
-        builder.begin("graphrag", folder, imported.documents, replace=replace)
-        builder.problems.extend(imported.problems)
-        builder.keep_documents(imported.documents, imported.chunks)
-        index.replace(Entity, imported.entities)
-        index.replace(Relationship, imported.relationships)
-        index.replace(Claim, imported.claims)
-        index.replace(Community, imported.communities)
-        index.replace(Summary, imported.summaries)
-        await builder.embed_chunks()
-        await builder.ask()
-        return builder.report()
-
-
-def import_triples(
-    path: str | Path, out: str | Path, *, replace: bool = False, **options: Unpack[BuildOptions]
-) -> BuildReport:
-    """Make an index from passages whose triples were extracted elsewhere; summaries and questions are made here.
-
-    >>> import_triples("triples.jsonl", "triples.kraq").counts["relationships"]
-    1
-
-    `replace` and `options` are those of `build_index`. Raises ExchangeError for columns that are missing.
-    """
-    return run_coroutine(aimport_triples(path, out, replace=replace, **options))
-
-
-async def aimport_triples(
-    path: str | Path, out: str | Path, *, replace: bool = False, **options: Unpack[BuildOptions]
-) -> BuildReport:
-    """`import_triples` for asynchronous code; takes the same arguments."""
-    from kraq_dspy.asset.graph.exchange.triples_in import read_triples  # brings pyarrow
-
-    imported = read_triples(Path(path))
-    async with Builder.at(Path(out), options) as builder:
-        builder.begin("triples", path, imported.documents, replace=replace)
-        builder.problems.extend(imported.problems)
-        builder.keep_documents(imported.documents, imported.chunks)
-        builder.index.replace(Extraction, imported.extractions)
-        await builder.embed_chunks()
-        await builder.finish()
-        return builder.report()

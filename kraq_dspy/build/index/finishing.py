@@ -7,9 +7,8 @@ from collections.abc import AsyncIterable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from kraq_dspy.asset.graph.build import Graph, ResolvedMentions
+from kraq_dspy.asset.graph.build import Graph
 from kraq_dspy.asset.graph.communities import drift, find_communities
-from kraq_dspy.asset.store.graph_files import keep_mentions, keep_passage_graph
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.sync import Point, sync_vectors
 from kraq_dspy.build.index.asking import Asking
@@ -77,16 +76,24 @@ class Finishing:
 
     async def finish(self) -> None:
         """Lead the build from extractions to questions."""
+        await self.finish_from(await self._make_graph())
+
+    async def _make_graph(self) -> Graph:
+        self._progress.start("graph", None)
+        graph = await self._kraq.graph(self._index.extractions(), self._steps)
+        described = {entity.id for entity in graph.entities} | {link.id for link in graph.relationships}
+        self._index.results.prune("describe", described)
+        return graph
+
+    async def finish_from(self, graph: Graph) -> None:
+        """As `finish`, with the graph of all extractions."""
         index = self._index
         order = list(index.reading_order())
-        self._progress.start("graph", None)
-        graph = await self._kraq.graph(index.extractions(), self._steps, self._keep_mentions)
+        index.keep_passage_graph(graph.entities, graph.relationships)
         index.replace(Entity, graph.entities)
         index.replace(Relationship, graph.relationships)
         index.replace(Claim, graph.claims)
         index.replace(Merge, graph.merges)
-        described = {entity.id for entity in graph.entities} | {link.id for link in graph.relationships}
-        index.results.prune("describe", described)
         former = list(map(_members, index.all(Community))) if self._stable else []
         communities = find_communities(graph.entities, graph.relationships, self._settings.communities, order, former)
         if former:
@@ -96,15 +103,6 @@ class Finishing:
         index.replace(Community, communities)
         self._progress.finish("graph")
         await self._keep_asked(await self._summarize_and_ask(communities, graph))
-
-    async def ask(self) -> None:
-        """Questions of all summaries, with their vectors; then the index is complete."""
-        communities, summaries = list(self._index.all(Community)), list(self._index.all(Summary))
-        await self._keep_asked(await self._ask(communities, summaries, len(summaries), self._index.all(Entity)))
-
-    def _keep_mentions(self, resolved: ResolvedMentions) -> None:
-        keep_mentions(self._index, resolved)
-        keep_passage_graph(self._index, resolved)
 
     def _report_drift(self, lost: float) -> None:
         if lost > DRIFT:

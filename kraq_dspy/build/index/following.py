@@ -1,157 +1,109 @@
 """Leads a small change of a finished index from extractions to questions, in time that hangs on the change.
 
-The graph's records that differ are made, and no others (`graph/change.py`). The broadest communities with one of their
-entities are followed together with all that they were split into, as if the rest of the graph were not there: links
-between communities have no say in that, so the rest stays as it is. Only those of them that have such an entity are
-summarised and asked about. What follows is what `Finishing` makes of the whole.
+The graph is made from all extractions, and what differs from the index's records is written. The broadest communities
+with an entity of which something differs are followed together with all that they were split into, as if the rest of
+the graph were not there: links between communities have no say in that, so the rest stays as it is. Only those of them
+that have such an entity are summarised and asked about. What follows is what `Finishing` makes of the whole.
 """
 
 import json
-from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from itertools import groupby, pairwise
-from operator import itemgetter
+from typing import TypeVar
 
-from kraq_dspy.asset.graph.build import Graph, ResolvedMentions
-from kraq_dspy.asset.graph.change import GraphChange, keeps_order
+from kraq_dspy.asset.graph.build import Graph
 from kraq_dspy.asset.graph.communities import drift, find_communities
-from kraq_dspy.asset.graph.numbered_graph import distinct
-from kraq_dspy.asset.store.graph_files import keep_mentions, keep_passage_graph, open_mentions
 from kraq_dspy.build.index.finishing import DRIFT, LOST, BuildParts, Finishing
-from kraq_dspy.errors import IndexStateError, UnknownRecordError
 from kraq_dspy.programs.kraq.pipeline import in_reading_order
-from kraq_dspy.records import Claim, Community, Entity, Extraction, Merge, Question, Relationship, Summary
+from kraq_dspy.records import Claim, Community, Entity, Merge, Question, Relationship, Summary
 
-_SMALL = 0.25  # share of the chunks that came or went, up to which a change is followed
+R = TypeVar("R", Entity, Relationship, Claim)
+
+_SMALL = 0.25  # share of the links' weight that came or went, up to which a change is followed
 _BOUND = 6  # by how much more than the share of changed links the lost modularity may have grown (`_look_for_drift`)
 
 
-@dataclass(frozen=True)
-class Difference:
-    """The ids of the chunks that a change brings and takes away, and of those that the build then extracted.
-
-    Extracted are the new ones and those that failed in an earlier build.
-    """
-
-    new: Set[str]
-    gone: Set[str]
-    extracted: set[str] = field(default_factory=set)
-
-
 class Following(Finishing):
-    """The stages of a build behind extraction, where the index was finished before it was changed.
+    """The stages of a build behind extraction, where the index was finished before it was changed."""
 
-    Without a `difference`, which chunks came and went is found by comparing all of them.
-    """
-
-    def __init__(self, parts: BuildParts, problems: list[str], difference: Difference | None) -> None:
+    def __init__(self, parts: BuildParts, problems: list[str]) -> None:
         super().__init__(parts, problems, stable=True)
-        self._difference = difference
-        self._rows = parts.index.graph_rows
         self._former: list[Community] = []  # those that are followed
         self._gone: Set[str] = set()  # ids of those of them that are no more
         self._order: list[str] = []  # ids of all communities
         self._kept: Mapping[str, Summary] = {}  # summaries of communities that need not be looked at
 
-    async def follow(self) -> bool:
-        """Whether the change could be followed; else everything is to be made from the extractions."""
-        with ThreadPoolExecutor(1) as beside:
-            return await self._follow(beside)
+    async def finish(self) -> None:
+        graph = await self._make_graph()
+        if not await self.follow(graph):
+            await Finishing(self._parts, self._problems, stable=True).finish_from(graph)
 
-    async def _follow(self, beside: ThreadPoolExecutor) -> bool:
-        """The graph of passages, work for numpy alone, is made `beside`."""
+    async def follow(self, graph: Graph) -> bool:
+        """Whether the change is small enough to be followed, which was done; else nothing was."""
         index = self._index
-        self._progress.start("graph", None)
-        before = open_mentions(index)
-        order = self._order_after(before.mentions.chunk_ids) if before else None
-        if before is None or order is None:
+        entities, former_entities = self._differing(Entity, graph.entities)
+        links, former_links = self._differing(Relationship, graph.relationships)
+        claims, former_claims = self._differing(Claim, graph.claims)
+        changes: defaultdict[str, float] = defaultdict(float)
+        for link in links:
+            changes[link.id] += link.weight
+        for link in former_links:
+            changes[link.id] -= link.weight
+        total = sum(link.weight for link in graph.relationships)
+        least, weight = min(total, total - sum(changes.values())), sum(map(abs, changes.values()))
+        if weight > _SMALL * least:
             return False
-        known = set(before.mentions.chunk_ids)
-        added = index.get(Extraction, [chunk_id for chunk_id in order if chunk_id not in known])
-        change, after = await self._kraq.graph_change(before, order, added, self._steps)
-        least = min(len(one.mentions.rows("links")) for one in (before, after))
-        del before, known  # hundreds of megabytes among a million chunks
-        changed = {entity.id for entity in change.entities}
-        self._former = self._rows.families(changed | change.gone_entities)
-        of_passages = beside.submit(keep_passage_graph, index, after)
-        self._keep_graph(change, after)
-        former_members = {entity_id for community in self._former for entity_id in community.entity_ids}
-        members = (former_members | changed) - change.gone_entities
-        try:
-            entities = tuple(index.get(Entity, sorted(members)))
-        except UnknownRecordError:  # one was lost
-            return False
-        links = tuple(self._rows.relationships_among(members))
-        claims = tuple(self._rows.claims_about(members))
-        communities = find_communities(entities, links, self._settings.communities, order, self._former)
+        touched = {entity.id for entity in (*entities, *former_entities)}
+        touched |= {end for link in (*links, *former_links) for end in (link.source_id, link.target_id)}
+        touched |= {claim.entity_id for claim in (*claims, *former_claims)}
+        index.keep_passage_graph(graph.entities, graph.relationships)
+        self._keep(Entity, entities, former_entities)
+        self._keep(Relationship, links, former_links)
+        self._keep(Claim, claims, former_claims)
+        if list(index.all(Merge)) != list(graph.merges):
+            index.replace(Merge, graph.merges)
+        self._former = self._index.families(touched)
+        members = touched | {entity_id for community in self._former for entity_id in community.entity_ids}
+        part = Graph(
+            tuple(entity for entity in graph.entities if entity.id in members),
+            tuple(link for link in graph.relationships if link.source_id in members and link.target_id in members),
+            tuple(claim for claim in graph.claims if claim.entity_id in members),
+        )
+        communities = find_communities(
+            part.entities, part.relationships, self._settings.communities, list(index.reading_order()), self._former
+        )
         self._keep_communities(communities)
-        keep_mentions(index, after)
-        self._look_for_drift(least, change.weight)
+        self._look_for_drift(graph, least, weight)
         self._progress.finish("graph")
-        self._kept = self._untouched(communities, changed)
-        questions = await self._summarize_and_ask(communities, Graph(entities, links, claims), self._kept)
-        of_passages.result()  # before the index is called complete
-        await self._keep_asked(questions)
+        self._kept = self._untouched(communities, touched)
+        await self._keep_asked(await self._summarize_and_ask(communities, part, self._kept))
         return True
 
-    def _order_after(self, before: Sequence[str]) -> list[str] | None:
-        """The extracted chunks in reading order, where no more of them differ from those `before` than can be followed.
+    def _differing(self, kind: type[R], records: Iterable[R]) -> tuple[list[R], list[R]]:
+        """Those of the records that the index does not have as they are, and those of the index that are no more so."""
+        new, former = {record.id: record for record in records}, []
+        for record in self._index.all(kind):
+            if new.get(record.id) == record:
+                del new[record.id]
+            else:
+                former.append(record)
+        return list(new.values()), former
 
-        Only documents with chunks that came, went or were tried again are looked at: the others follow each other as
-        before.
-        """
-        difference = self._difference
-        if difference is None:
-            extracted = set(self._index.ids(Extraction))
-            order = [chunk_id for chunk_id in self._index.reading_order() if chunk_id in extracted]
-        else:
-            changed = difference.new | difference.extracted
-            touched = self._rows.reading_order(set(self._rows.documents_of(changed).values()))
-            extracted = self._rows.known(Extraction, touched)
-            order = [chunk_id for chunk_id in before if chunk_id not in difference.gone and chunk_id not in touched]
-            for document_id, some in groupby(touched.items(), key=itemgetter(1)):
-                place = bisect_left(order, document_id, key=lambda id: self._rows.documents_of([id])[id])
-                order[place:place] = [chunk_id for chunk_id, _ in some if chunk_id in extracted]
-        return order if _is_small(before, order) else None
-
-    def _keep_graph(self, change: GraphChange, after: ResolvedMentions) -> None:
-        index = self._index
-        self._rows.change(Entity, change.gone_entities, change.entities)
-        self._rows.change(Relationship, change.gone_relationships, change.relationships)
-        former = {claim.id for claim in self._rows.claims_of(change.claims)}
-        claims = [claim for of_chunk in change.claims.values() for claim in of_chunk]
-        gone = former.difference(claim.id for claim in claims)
-        self._rows.change(Claim, gone, claims, self._claims_before(change, after).get)
-        if list(index.all(Merge)) != list(after.merges):
-            index.replace(Merge, after.merges)
-
-    def _claims_before(self, change: GraphChange, after: ResolvedMentions) -> dict[str, str]:
-        """The id of the claim before each changed one, by its id; none for the first of all."""
-        chunk_ids = after.mentions.chunk_ids
-        numbers = distinct(after.mentions.rows("claims")[:, 3])
-        previous = {chunk_ids[now]: chunk_ids[before] for before, now in pairwise(numbers.tolist())}
-        before: dict[str, str] = {}
-        for chunk_id, claims in change.claims.items():
-            last = previous.get(chunk_id)
-            if claims and last is not None:
-                of_last = change.claims.get(last) or self._rows.claims_of([last])
-                before[claims[0].id] = of_last[-1].id
-            before.update((claim.id, former.id) for former, claim in pairwise(claims))
-        return before
+    def _keep(self, kind: type[R], records: Sequence[R], former: Iterable[R]) -> None:
+        gone = {record.id for record in former}.difference(record.id for record in records)
+        self._index.change(kind, gone, records)
 
     def _keep_communities(self, communities: Sequence[Community]) -> None:
         former = {community.id: community for community in self._former}
         changed = [community for community in communities if former.get(community.id) != community]
         self._gone = former.keys() - {community.id for community in communities}
-        places = {id: (level, -size) for level, size, id in self._rows.sizes() if id not in self._gone}
+        places = {id: (level, -size) for level, size, id in self._index.community_sizes() if id not in self._gone}
         places.update((community.id, (community.level, -len(community.entity_ids))) for community in communities)
         self._order = sorted(places, key=lambda id: (*places[id], id))
-        self._rows.change(Community, self._gone, changed, _predecessors(self._order).get)
+        self._index.change(Community, self._gone, changed)
 
     def _documents_of(self, communities: Sequence[Community]) -> Mapping[str, str]:
-        return self._rows.documents_of({chunk_id for community in communities for chunk_id in community.chunk_ids})
+        return self._index.documents_of({chunk_id for community in communities for chunk_id in community.chunk_ids})
 
     def _untouched(self, communities: Iterable[Community], changed: set[str]) -> dict[str, Summary]:
         """The summaries of those communities that neither changed nor have a changed entity."""
@@ -171,8 +123,7 @@ class Following(Finishing):
         stale = {community.id for community in self._former} - self._kept.keys()
         stale -= {summary.community_id for summary in summaries}
         ids = (stored | {summary.community_id for summary in summaries}) - stale
-        before = _predecessors([id for id in self._order if id in ids])
-        self._rows.change(Summary, stale & stored, summaries, before.get)
+        self._index.change(Summary, stale & stored, summaries)
         self._index.results.prune("summarize", ids)
 
     def _keep_questions(self, questions: Sequence[Question]) -> None:
@@ -181,12 +132,11 @@ class Following(Finishing):
         looked_at = {community.id for community in self._former} - self._kept.keys()
         others = (question for question in stored.values() if question.community_id not in looked_at)
         marked = self._marked(in_reading_order([*others, *questions], self._order))
-        before = _predecessors([question.id for question in marked])
         gone = stored.keys() - {question.id for question in marked}
         changed = [question for question in marked if stored.get(question.id) != question]
-        self._rows.change(Question, gone, changed, before.get)
+        self._index.change(Question, gone, changed)
 
-    def _look_for_drift(self, n_links: int, weight: float) -> None:
+    def _look_for_drift(self, graph: Graph, n_links: float, weight: float) -> None:
         """Modularity is measured only where it may have been lost beyond what is reported.
 
         `n_links` is how many there were, or are, whichever is less; `weight` is that of those which came or went.
@@ -197,22 +147,7 @@ class Following(Finishing):
         lost, changed = json.loads(self._index.results.settled(LOST))
         changed += weight
         if lost + _BOUND * changed / max(1, n_links) > DRIFT:
-            everything = list(self._index.all(Entity)), list(self._index.all(Relationship))
-            try:
-                lost, changed = drift(list(self._index.all(Community)), *everything, self._settings.communities), 0.0
-            except ValueError as error:
-                path = self._index.path
-                raise IndexStateError(
-                    f"{error} The index lost a record. Mend it: kraq check {path} --repair"
-                ) from error
+            former = list(self._index.all(Community))
+            lost, changed = drift(former, graph.entities, graph.relationships, self._settings.communities), 0.0
             self._report_drift(lost)
         self._index.results.settle(LOST, json.dumps([lost, changed]))
-
-
-def _is_small(before: Sequence[str], after: Sequence[str]) -> bool:
-    differing = len(set(before) ^ set(after))
-    return differing <= _SMALL * len(before) and keeps_order(before, after)
-
-
-def _predecessors(ids: Sequence[str]) -> Mapping[str, str]:
-    return {id: before for before, id in pairwise(ids)}

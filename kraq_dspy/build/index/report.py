@@ -74,7 +74,7 @@ def _place(document: Document) -> str:
 
 
 def _there(index: Index, kind: Any, ids: Collection[str]) -> list[Any]:
-    return index.get(kind, sorted(index.graph_rows.known(kind, ids)))
+    return index.get(kind, sorted(index.known(kind, ids)))
 
 
 def usage_since(before: dict[tuple[str, str], Usage], now: dict[tuple[str, str], Usage]) -> dict[str, Usage]:

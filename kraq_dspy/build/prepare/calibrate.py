@@ -9,15 +9,16 @@ from typing import Any
 import numpy as np
 
 from kraq_dspy.asset.store.index import Index
-from kraq_dspy.asset.store.instructed import INSTRUCTED, InstructedStore
-from kraq_dspy.errors import IndexStateError, counted, needs
-from kraq_dspy.models.embedders.instructed import load_instructed_embedder
+from kraq_dspy.build.prepare.instructed import open_precomputed
+from kraq_dspy.errors import ConfigError, IndexStateError, counted, needs
+from kraq_dspy.models.embedders.instructed import WeightedSentences, load_instructed_embedder
 from kraq_dspy.ports import (
     InstructedEmbedder,
     PrecomputedVectors,
     Progress,
     QuestionFinder,
     Retriever,
+    SentenceVectors,
     SilentProgress,
     Vectors,
     VectorStore,
@@ -47,17 +48,13 @@ class CalibrationPlan:
     ranks: Sequence[int] = RANKS
     seed: int = 0
 
-    def __post_init__(self) -> None:
-        if not 0 <= self.wanted <= 1:
-            raise ValueError(f"wanted is {self.wanted}; an agreement is from 0 to 1.")
-
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
     """How well the clusters from E(d|q*) agree with those from E(d|Q), by the cosine of q* and Q.
 
-    `points` are (cosine, adjusted Rand index) of every pair tried; `curve` is the agreement expected from a cosine
-    (isotonic regression of the points). `threshold` is the least cosine at which it reaches `wanted`. `noise_floor` is
+    `curve` is the agreement (adjusted Rand index) expected from a cosine, by isotonic regression of `n_pairs` that were
+    tried, up to the cosine `nearest`. `threshold` is the least cosine at which it reaches `wanted`. `noise_floor` is
     the agreement of two KMeans seeds on the same vectors: no proxy can be asked for more.
     """
 
@@ -67,19 +64,14 @@ class Calibration:
     n: int
     k: int
     encoder_name: str
-    points: tuple[tuple[float, float], ...]
+    n_pairs: int
+    nearest: float
     curve: tuple[tuple[float, float], ...]
 
     def agreement_at(self, cosine: float) -> float:
         """The agreement expected at a cosine: from the curve, between its points linearly."""
         xs, ys = zip(*self.curve, strict=True)
         return float(np.interp(cosine, xs, ys))
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fields for the manifest: all but the points."""
-        fields = asdict(self)
-        del fields["points"]
-        return {**fields, "n_pairs": len(self.points)}
 
 
 class SeenFrom:
@@ -115,10 +107,10 @@ def calibrate(
     encode: Callable[[str], Vectors] | None = None,
     progress: Progress | None = None,
 ) -> Calibration:
-    """Let stored questions stand in for questions, and compare the clusters of the passages, as `plan` says.
+    """Cluster the passages of some questions as seen from their proxies and from themselves, and compare.
 
-    The questions are `user_questions` if there are any (`encode` embeds one among the stored), or else a sample of the
-    stored ones, each kept from being its own proxy. That takes at most `n * (1 + len(ranks))` encoder passes for
+    The questions are `user_questions` where there are any (`encode` embeds one among the stored), or else a sample of
+    the stored ones, each kept from being its own proxy. That takes at most `n * (1 + len(ranks))` encoder passes for
     each of `n_questions`: none for what is stored, and one for a passage that is met again with the same question.
 
     Raises IndexStateError when the index has fewer than two questions.
@@ -132,7 +124,17 @@ def calibrate(
         )
     progress = progress or SilentProgress()
     known = {question.id: question for question in questions}
-    users = _users(questions, question_vectors, user_questions, encode, plan.n_questions, seed)
+    users: list[tuple[str | None, str, Vectors]]  # (its own id if it is stored, text, embedding)
+    if user_questions is None:
+        by_id = sorted(questions, key=lambda question: question.id)
+        sample = random.Random(seed).sample(by_id, min(plan.n_questions, len(by_id)))
+        embedded = question_vectors.vectors([question.id for question in sample])
+        users = [(question.id, question.text, vector) for question, vector in zip(sample, embedded, strict=True)]
+    elif encode is None:
+        raise ValueError("Questions that are not stored must be embedded: give `encode` with `user_questions`.")
+    else:
+        texts = random.Random(seed).sample(list(user_questions), min(plan.n_questions, len(user_questions)))
+        users = [(None, text, encode(text)) for text in texts]
     progress.start(STAGE, len(users))
     points: list[tuple[float, float]] = []
     floors: list[float] = []
@@ -159,16 +161,8 @@ def calibrate(
         )
     curve = _isotonic(points)
     threshold = next(cosine for cosine, expected in curve if expected >= plan.wanted)
-    return Calibration(
-        wanted=plan.wanted,
-        threshold=threshold,
-        noise_floor=float(np.mean(floors)),
-        n=n,
-        k=k,
-        encoder_name=seen_from.name,
-        points=tuple(points),
-        curve=curve,
-    )
+    nearest, floor = max(cosine for cosine, _ in points), float(np.mean(floors))
+    return Calibration(plan.wanted, threshold, floor, n, k, seen_from.name, len(points), nearest, curve)
 
 
 def agreement(first: Sequence[int], second: Sequence[int]) -> float:
@@ -178,42 +172,15 @@ def agreement(first: Sequence[int], second: Sequence[int]) -> float:
     return float(adjusted_rand_score(first, second))
 
 
-def _users(
-    questions: Sequence[Question],
-    question_vectors: VectorStore,
-    user_questions: Sequence[str] | None,
-    encode: Callable[[str], Vectors] | None,
-    n_questions: int,
-    seed: int,
-) -> list[tuple[str | None, str, Vectors]]:
-    """(its own id if it is stored, text, embedding) of each question to be answered."""
-    rng = random.Random(seed)
-    if user_questions is None:
-        sample = rng.sample(sorted(questions, key=lambda question: question.id), min(n_questions, len(questions)))
-        vectors = question_vectors.vectors([question.id for question in sample])
-        return [(question.id, question.text, vector) for question, vector in zip(sample, vectors, strict=True)]
-    if encode is None:
-        raise ValueError("Questions that are not stored must be embedded: give `encode` with `user_questions`.")
-    texts = rng.sample(list(user_questions), min(n_questions, len(user_questions)))
-    return [(None, text, encode(text)) for text in texts]
-
-
 def _isotonic(points: Sequence[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
-    """The rising curve nearest to the points, at their cosines. It ends in (1, 1): the same question, the same
+    """The rising curve nearest to the points, by its steps' ends. It ends in (1, 1): the same question, the same
     vectors."""
     from sklearn.isotonic import IsotonicRegression
 
     cosines, agreements = np.array(sorted(points)).T
     fitted = IsotonicRegression(y_min=-1.0, y_max=1.0).fit(cosines, agreements)
-    at = np.unique(np.clip(cosines, -1.0, 1.0))
-    curve = [(float(x), float(y)) for x, y in zip(at, fitted.predict(at), strict=True) if x < 1.0]
-    # Of a level stretch its two ends say all.
-    ends = [
-        point
-        for i, point in enumerate(curve)
-        if i in (0, len(curve) - 1) or not curve[i - 1][1] == point[1] == curve[i + 1][1]
-    ]
-    return (*ends, (1.0, 1.0))
+    curve = zip(fitted.X_thresholds_.tolist(), fitted.y_thresholds_.tolist(), strict=True)
+    return (*((cosine, expected) for cosine, expected in curve if cosine < 1.0), (1.0, 1.0))
 
 
 def calibrate_index(
@@ -224,15 +191,27 @@ def calibrate_index(
     plan: CalibrationPlan,
     *,
     user_questions: Sequence[str] | None = None,
-    source: str = "kraq",
     progress: Progress | None = None,
 ) -> Calibration:
-    """What `kraq calibrate` runs; the result goes into the manifest. The index must be open for writing."""
+    """What `kraq calibrate` runs; the result goes into the manifest. The index must be open for writing.
+
+    Raises ConfigError for an encoder that sees passages from any question, for which none stands in.
+    """
     embedder = load_instructed_embedder(settings.instructed)
-    stored = _stored_embeddings(index, embedder)
+    if isinstance(embedder, WeightedSentences):
+        raise ConfigError(
+            'There is nothing to calibrate: with [instructed] kind = "sentences" passages are seen from the user\'s '
+            "own question, and no stored one stands in."
+        )
+    try:
+        stored = open_precomputed(index, embedder)
+    except IndexStateError as error:
+        logger.info("Calibration embeds everything itself: %s", error)
+        stored = None
+    assert not isinstance(stored, SentenceVectors)
     try:
         calibration = calibrate(
-            index.questions(source=source),
+            index.questions(source="kraq"),
             index.question_vectors,
             retrieve,
             SeenFrom(embedder, stored),
@@ -244,25 +223,13 @@ def calibrate_index(
     finally:
         if stored is not None:
             stored.close()
-    index.update_manifest(proxy=calibration.to_dict())
+    index.update_manifest(proxy=asdict(calibration))
     return calibration
-
-
-def _stored_embeddings(index: Index, embedder: InstructedEmbedder) -> InstructedStore | None:
-    """What `kraq precompute` made with this encoder; None where it made nothing yet, or another encoder did."""
-    path = index.path / INSTRUCTED
-    if not path.is_file():
-        return None
-    try:
-        return InstructedStore.open(path, embedder=embedder)
-    except IndexStateError as error:
-        logger.info("Calibration embeds everything itself: %s", error)
-        return None
 
 
 def proxy_threshold(index: Index, embedder: InstructedEmbedder) -> float:
     """The cosine that `kraq calibrate` found for this encoder; -1.0 where it found none: every proxy is used."""
-    proxy = index.manifest.proxy
+    proxy: dict[str, Any] = index.manifest.proxy
     if not proxy:
         logger.info(
             "Not calibrated: the nearest question stands in, however far. To guard: kraq calibrate %s", index.path

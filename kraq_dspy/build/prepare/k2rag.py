@@ -6,7 +6,7 @@ It lies in the folder of the index that it is made from, as an index of its own 
 import asyncio
 import dataclasses
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from time import perf_counter
@@ -22,7 +22,6 @@ from kraq_dspy.build.index.build import abuild_index
 from kraq_dspy.build.prepare.graph import IndexGraph, entity_vectors
 from kraq_dspy.errors import EncoderMismatchError, IndexStateError
 from kraq_dspy.models.lms.engines.seq2seq import Seq2SeqSummariser
-from kraq_dspy.models.lms.kraq_lm import KraqLM
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Progress, SilentProgress, VectorStore
 from kraq_dspy.programs.k2rag import Shorten
@@ -104,7 +103,7 @@ def build_summarised(
             f"{str(index.path)!r} has no documents to summarise. Build it again: kraq index CORPUS --out DIR"
         )
     shorten = shorten or shortener(models.settings.k2rag)
-    return run_coroutine(_build(index, embedder, _BorrowedModels(models), shorten, progress or SilentProgress()))
+    return run_coroutine(_build(index, embedder, models, shorten, progress or SilentProgress()))
 
 
 def shortener(settings: K2RAGSettings, *, share: float | None = None) -> Shorten:
@@ -141,7 +140,7 @@ def open_summarised(index: Index, embedder: Embedder) -> SummarisedCorpus:
 
 
 async def _build(
-    index: Index, embedder: Embedder, models: "_BorrowedModels", shorten: Shorten, progress: Progress
+    index: Index, embedder: Embedder, models: LanguageModels, shorten: Shorten, progress: Progress
 ) -> SummarisedReport:
     started = perf_counter()
     path = index.path / FOLDER
@@ -156,7 +155,9 @@ async def _build(
         kraq=GraphOnly(settings, embedder), progress=progress, replace=True,
     )  # fmt: skip
     with Index.open(path, write=True) as summarised:
-        passages = await asyncio.to_thread(_embed_passages, summarised, embedder, progress)
+        points = {chunk.id: chunk_point(chunk) for chunk in _passages(summarised)}
+        store, encode = summarised.vectors_named(PASSAGES), embedder.encode_passages
+        await asyncio.to_thread(sync_vectors, store, points.keys(), points.values(), encode, "embed passages", progress)
         entities = summarised.count(Entity)
         if entities:
             await asyncio.to_thread(entity_vectors, summarised, embedder, progress)
@@ -165,13 +166,19 @@ async def _build(
         tokens_before=(tokens := _tokens(index, {})),
         tokens_after=(left := _tokens(index, summaries)),
         reduction=round(1 - left / max(1, tokens), 4),
-        passages=passages,
+        passages=len(points),
         entities=entities,
         calls=calls + sum(usage.calls for usage in report.usage.values()),
         failures=index.count(Document) - len(summaries),
         seconds=perf_counter() - started,
     )
-    write_summed(index.path / FILE, {**dataclasses.asdict(report_made), **_made_with(index, models, shorten)})
+    made_with = {
+        "made_from": _corpus_id(index),
+        "summariser": shorten.summariser_name or models.name("summarizer"),
+        "share": shorten.share,
+        "least_tokens": shorten.least_tokens,
+    }
+    write_summed(index.path / FILE, {**dataclasses.asdict(report_made), **made_with})
     return report_made
 
 
@@ -201,52 +208,14 @@ def _passages(summarised: Index) -> Iterator[Chunk]:
         yield from chunk_document(document, FOR_VECTORS)
 
 
-def _embed_passages(summarised: Index, embedder: Embedder, progress: Progress) -> int:
-    """Embeds what is missing and drops what is gone; says how many there are."""
-    chunks = {chunk.id: chunk_point(chunk) for chunk in _passages(summarised)}
-    store = summarised.vectors_named(PASSAGES)
-    sync_vectors(store, chunks.keys(), chunks.values(), embedder.encode_passages, "embed passages", progress)
-    return len(chunks)
-
-
 class GraphOnly(KRAQ):
     """The pipeline without its last stage: nobody asks for questions about K2RAG's graph."""
 
-    async def questions(self, *args: Any, **kwargs: Any) -> Any:
-        questions: tuple[Question, ...] = ()
-        for question in questions:
-            yield question
-
-
-class _BorrowedModels(LanguageModels):
-    """The models of a caller who goes on with them: a build that ends closes its models."""
-
-    def __init__(self, models: LanguageModels) -> None:
-        super().__init__(models.settings, meter=models.meter)
-        self._models = models
-
-    def given(self, role: str) -> KraqLM | None:
-        return self._models.given(role)
-
-    def __getitem__(self, role: str) -> KraqLM:
-        return self._models[role]
-
-    def close(self) -> None:
+    async def questions(self, *args: Any, **kwargs: Any) -> AsyncIterator[Question]:
         return
-
-    async def aclose(self) -> None:
-        return
+        yield
 
 
 def _corpus_id(index: Index) -> str:
     """Depends on every chunk's text; the ids of chunks do."""
     return content_id(*sorted(index.ids(Chunk)))
-
-
-def _made_with(index: Index, models: LanguageModels, shorten: Shorten) -> dict[str, Any]:
-    return {
-        "made_from": _corpus_id(index),
-        "summariser": shorten.summariser_name or models.name("summarizer"),
-        "share": shorten.share,
-        "least_tokens": shorten.least_tokens,
-    }

@@ -4,11 +4,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from kraq_dspy.build.index.estimate import Estimate
 from kraq_dspy.build.prepare.graph import embed_graph
-from kraq_dspy.build.prepare.instructed import InstructedOptions, precomputation
+from kraq_dspy.build.prepare.instructed import InstructedOptions, precompute
 from kraq_dspy.build.prepare.k2rag import build_summarised
-from kraq_dspy.build.prepare.qa_pairs import estimate_qa_pairs, make_qa_pairs
+from kraq_dspy.build.prepare.qa_pairs import make_qa_pairs
 from kraq_dspy.build.prepare.raptor import build_tree, open_tree
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.ports import Progress
@@ -21,8 +20,7 @@ class Preparation:
     is open for writing, and returns a report.
 
     `command` is what a person types after `kraq precompute DIR`. What is not `required` is made while the question
-    waits where it was not made before. `is_there` says whether making it again can be spared. `estimate` says what it
-    will take, without asking a model: an `index.estimate.Estimate`.
+    waits where it was not made before. `is_there` says whether making it again can be spared.
     """
 
     name: str
@@ -32,28 +30,6 @@ class Preparation:
     options: type = NoOptions
     required: bool = False
     is_there: Callable[[Any], bool] | None = None
-    estimate: Callable[[Any, Progress], Estimate] | None = None
-
-
-def _instructed(space: Any, options: InstructedOptions, progress: Progress) -> Any:
-    with precomputation(space.index, space.models.settings, options) as work:
-        return work.run(progress)
-
-
-def _qa_pairs(space: Any, options: Any, progress: Progress) -> Any:
-    return make_qa_pairs(space.index, space.models, progress=progress)
-
-
-def _estimated_pairs(space: Any, progress: Progress) -> Estimate:
-    return estimate_qa_pairs(space.index, space.models.settings)
-
-
-def _graph(space: Any, options: Any, progress: Progress) -> Any:
-    return embed_graph(space.index, space.embedder, progress)
-
-
-def _tree(space: Any, options: Any, progress: Progress) -> Any:
-    return build_tree(space.index, space.embedder, space.models, progress=progress)
 
 
 def _has_tree(space: Any) -> bool:
@@ -65,23 +41,40 @@ def _has_tree(space: Any) -> bool:
     return True
 
 
-def _summarised(space: Any, options: Any, progress: Progress) -> Any:
-    return build_summarised(space.index, space.embedder, space.models, progress=progress)
-
-
 INSTRUCTED = Preparation(
     "instructed",
-    "Passages embedded as seen from the stored questions.",
-    _instructed,
+    "Passages as seen from questions: their sentences, or E(d|q) of the stored ones.",
+    lambda space, options, progress: precompute(space.index, space.instructed_embedder, options, progress),
     options=InstructedOptions,
     required=True,
 )
 QA_PAIRS = Preparation(
-    "qa-pairs", "Every passage as question-answer pairs.", _qa_pairs, "--qa-pairs", estimate=_estimated_pairs
+    "qa-pairs",
+    "Every passage as question-answer pairs.",
+    lambda space, options, progress: make_qa_pairs(space.index, space.models, progress=progress),
+    "--qa-pairs",
 )
-GRAPH = Preparation("graph", "Embeddings of entities and reports.", _graph, "--graph")
-RAPTOR = Preparation("raptor", "A tree of summaries.", _tree, "--raptor", required=True, is_there=_has_tree)
-SUMMARISED = Preparation("k2rag", "Every document summarised, and indexed so.", _summarised, "--k2rag", required=True)
+GRAPH = Preparation(
+    "graph",
+    "Embeddings of entities and reports.",
+    lambda space, options, progress: embed_graph(space.index, space.embedder, progress),
+    "--graph",
+)
+RAPTOR = Preparation(
+    "raptor",
+    "A tree of summaries.",
+    lambda space, options, progress: build_tree(space.index, space.embedder, space.models, progress=progress),
+    "--raptor",
+    required=True,
+    is_there=_has_tree,
+)
+SUMMARISED = Preparation(
+    "k2rag",
+    "Every document summarised, and indexed so.",
+    lambda space, options, progress: build_summarised(space.index, space.embedder, space.models, progress=progress),
+    "--k2rag",
+    required=True,
+)
 
 PREPARATIONS = {each.name: each for each in (INSTRUCTED, QA_PAIRS, GRAPH, RAPTOR, SUMMARISED)}
 """By name, as the declarations of programs and retrievers name them."""

@@ -66,8 +66,7 @@ def build_tree(
     """
     if index.count(Chunk) == 0:
         raise IndexStateError(f"{str(index.path)!r} has no passages. Build it again: kraq index CORPUS --out DIR")
-    builder = _Builder(index, embedder, models, settings or TreeSettings(), progress or SilentProgress())
-    return run_coroutine(builder.run())
+    return run_coroutine(_build(index, embedder, models, settings or TreeSettings(), progress or SilentProgress()))
 
 
 def open_tree(index: Index, embedder: Embedder) -> tuple[SummaryTree, TextVectors]:
@@ -94,81 +93,64 @@ def node_vectors(index: Index, embedder: Embedder, nodes: Sequence[TreeNode]) ->
     return TextVectors(index.vectors_named("raptor"), embedder, {node.id: node.text for node in nodes})
 
 
-@dataclass
-class _Builder:
-    index: Index
-    embedder: Embedder
-    models: LanguageModels
-    settings: TreeSettings
-    progress: Progress
-
-    async def run(self) -> TreeReport:
-        started = perf_counter()
-        before = self.index.results.calls(STAGE)
-        progress, program = self.progress, SummarizeCluster()
-        steps = StoredSteps(self.index.results, self.models, progress)
-        chunks = sorted(self.index.all(Chunk), key=lambda chunk: (chunk.document_id, chunk.position, chunk.id))
-        ids = [chunk.id for chunk in chunks]
-        texts = [chunk.passage for chunk in chunks]
-        vectors: Vectors = self.index.chunk_vectors.vectors(ids)
-        nodes: list[TreeNode] = []
-        cluster_ids: set[str] = set()
-        progress.start(STAGE, None)
-        for level in range(1, self.settings.max_levels + 1):
-            if len(ids) < self.settings.min_nodes:
-                break
-            clusters = await asyncio.to_thread(self._clusters, texts, vectors)
-            alone = [rows[0] for rows in clusters if len(rows) == 1]
-            members = {content_id(STAGE, *(ids[row] for row in rows)): rows for rows in clusters if len(rows) > 1}
-            if not members:  # nothing comes together any more
-                break
-            cluster_ids.update(members)
-            items = [Item(node_id, {"passages": [texts[row] for row in rows]}) for node_id, rows in members.items()]
-            here: list[TreeNode] = []
-            async for done in steps.map(STAGE, "summarizer", program, items):
-                summary = done.prediction.summary
-                children = tuple(ids[row] for row in members[done.id])
-                here.append(TreeNode(done.id, level, children, summary, count_tokens(summary)))
-            here.sort(key=lambda node: members[node.id])
-            nodes += here
-            # What no cluster took is offered to the next level again.
-            encoded = await asyncio.to_thread(self._encoded, [node.text for node in here])
-            vectors = np.concatenate([encoded, vectors[alone]])
-            texts = [node.text for node in here] + [texts[row] for row in alone]
-            ids = [node.id for node in here] + [ids[row] for row in alone]
-        progress.finish(STAGE)
-        self.index.results.prune(STAGE, cluster_ids)
-        node_vectors(self.index, self.embedder, nodes).sync("embed summaries", progress)
-        self._write(nodes, [chunk.id for chunk in chunks])
-        return TreeReport(
-            passages=len(chunks),
-            summaries=len(nodes),
-            levels=max((node.level for node in nodes), default=0),
-            calls=self.index.results.calls(STAGE) - before,
-            failures=len(cluster_ids) - len(nodes),
-            seconds=perf_counter() - started,
-        )
-
-    def _clusters(self, texts: Sequence[str], vectors: Vectors) -> list[list[int]]:
+async def _build(
+    index: Index, embedder: Embedder, models: LanguageModels, settings: TreeSettings, progress: Progress
+) -> TreeReport:
+    started = perf_counter()
+    before = index.results.calls(STAGE)
+    program, steps = SummarizeCluster(), StoredSteps(index.results, models, progress)
+    chunks = sorted(index.all(Chunk), key=lambda chunk: (chunk.document_id, chunk.position, chunk.id))
+    ids = [chunk.id for chunk in chunks]
+    texts = [chunk.passage for chunk in chunks]
+    vectors: Vectors = index.chunk_vectors.vectors(ids)
+    nodes: list[TreeNode] = []
+    cluster_ids: set[str] = set()
+    progress.start(STAGE, None)
+    for level in range(1, settings.max_levels + 1):
+        if len(ids) < settings.min_nodes:
+            break
         sizes = [count_tokens(text) for text in texts]
-        return soft_clusters(vectors, sizes, self.settings.cluster_tokens, seed=self.settings.seed)
-
-    def _encoded(self, texts: Sequence[str]) -> Vectors:
-        if not texts:
-            return np.zeros((0, self.embedder.dimension), dtype=np.float32)
-        return self.embedder.encode_passages(texts)
-
-    def _write(self, nodes: Sequence[TreeNode], chunk_ids: Sequence[str]) -> None:
-        """Write the tree in one go: a killed run leaves the one that was there."""
-        content = {
-            "settings": dataclasses.asdict(self.settings),
-            "model": self.models.name("summarizer"),
-            "encoder": self.embedder.name,
-            "passages": content_id(*sorted(chunk_ids)),
-            "nodes": [dataclasses.asdict(node) for node in nodes],
-        }
-        with replaced(self.index.home / FILE) as draft:
-            draft.write_text(json.dumps(content), "utf-8")
+        clusters = await asyncio.to_thread(soft_clusters, vectors, sizes, settings.cluster_tokens, seed=settings.seed)
+        alone = [rows[0] for rows in clusters if len(rows) == 1]
+        members = {content_id(STAGE, *(ids[row] for row in rows)): rows for rows in clusters if len(rows) > 1}
+        if not members:  # nothing comes together any more
+            break
+        cluster_ids.update(members)
+        items = [Item(node_id, {"passages": [texts[row] for row in rows]}) for node_id, rows in members.items()]
+        here: list[TreeNode] = []
+        async for done in steps.map(STAGE, "summarizer", program, items):
+            summary = done.prediction.summary
+            children = tuple(ids[row] for row in members[done.id])
+            here.append(TreeNode(done.id, level, children, summary, count_tokens(summary)))
+        here.sort(key=lambda node: members[node.id])
+        nodes += here
+        # What no cluster took is offered to the next level again.
+        vectors = vectors[alone]
+        if here:
+            encoded = await asyncio.to_thread(embedder.encode_passages, [node.text for node in here])
+            vectors = np.concatenate([encoded, vectors])
+        texts = [node.text for node in here] + [texts[row] for row in alone]
+        ids = [node.id for node in here] + [ids[row] for row in alone]
+    progress.finish(STAGE)
+    index.results.prune(STAGE, cluster_ids)
+    node_vectors(index, embedder, nodes).sync("embed summaries", progress)
+    content = {
+        "settings": dataclasses.asdict(settings),
+        "model": models.name("summarizer"),
+        "encoder": embedder.name,
+        "passages": content_id(*sorted(chunk.id for chunk in chunks)),
+        "nodes": [dataclasses.asdict(node) for node in nodes],
+    }
+    with replaced(index.home / FILE) as draft:  # a killed run leaves the tree that was there
+        draft.write_text(json.dumps(content), "utf-8")
+    return TreeReport(
+        passages=len(chunks),
+        summaries=len(nodes),
+        levels=max((node.level for node in nodes), default=0),
+        calls=index.results.calls(STAGE) - before,
+        failures=len(cluster_ids) - len(nodes),
+        seconds=perf_counter() - started,
+    )
 
 
 DIMENSIONS = 10  # RAPTOR's; it reduces by UMAP, we by principal components: no further package, and the same each time
@@ -197,57 +179,32 @@ def soft_clusters(vectors: NDArray[np.float32], sizes: Sequence[int], limit: int
 
 
 def _split(vectors: NDArray[np.float32], seed: int) -> list[list[int]]:
-    """At least two parts, each smaller than the whole."""
-    count = len(vectors)
-    halves = [list(range(count // 2)), list(range(count // 2, count))]
-    if np.allclose(vectors, vectors[0]):
-        return halves
-    points = _reduced(vectors, seed)
-    if count > 4:
-        parts = _mixture(points, seed)
-        shared = sum(map(len, parts)) / count
-        if len(parts) > 1 and shared <= MOST_SHARED and all(len(part) < count for part in parts):
-            return parts
-    parts = _two_means(points, seed)
-    return parts if len(parts) > 1 else halves
-
-
-def _reduced(vectors: NDArray[np.float32], seed: int) -> NDArray[np.float64]:
+    """At least two parts, each smaller than the whole: a mixture's, else halves along the first component."""
     with needs("scikit-learn", "embedded", "Clustering passages for RAPTOR"):
         from sklearn.decomposition import PCA
-    dimensions = min(DIMENSIONS, len(vectors) - 1, vectors.shape[1])
-    points: NDArray[np.float64] = PCA(dimensions, svd_solver="full", random_state=seed).fit_transform(
-        vectors.astype(np.float64)
-    )
-    return points
-
-
-def _mixture(points: NDArray[np.float64], seed: int) -> list[list[int]]:
-    from sklearn.exceptions import ConvergenceWarning
-    from sklearn.mixture import GaussianMixture
-
+        from sklearn.exceptions import ConvergenceWarning
+        from sklearn.mixture import GaussianMixture
+    count = len(vectors)
+    if np.allclose(vectors, vectors[0]):
+        return [list(range(count // 2)), list(range(count // 2, count))]
+    dimensions = min(DIMENSIONS, count - 1, vectors.shape[1])
+    reduce = PCA(dimensions, svd_solver="full", random_state=seed)
+    points: NDArray[np.float64] = reduce.fit_transform(vectors.astype(np.float64))
     best, lowest = None, math.inf
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        for count in COUNTS:
-            if count >= len(points):
+        for components in COUNTS:
+            if components >= count:
                 break
-            mixture = GaussianMixture(count, covariance_type="diag", random_state=seed, reg_covar=1e-4).fit(points)
+            mixture = GaussianMixture(components, covariance_type="diag", random_state=seed, reg_covar=1e-4).fit(points)
             bic = mixture.bic(points)
             if bic < lowest:
                 best, lowest = mixture, bic
-    if best is None:
-        return []
-    belongs = best.predict_proba(points)
-    parts = [np.flatnonzero(belongs[:, component] > BELONGS).tolist() for component in range(best.n_components)]
-    return [part for part in parts if part]
-
-
-def _two_means(points: NDArray[np.float64], seed: int) -> list[list[int]]:
-    from sklearn.cluster import KMeans
-    from sklearn.exceptions import ConvergenceWarning
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer different rows than clusters
-        labels = KMeans(2, n_init=3, random_state=seed).fit_predict(points)
-    return [np.flatnonzero(labels == label).tolist() for label in sorted(set(labels.tolist()))]
+    if best is not None:
+        belongs = best.predict_proba(points) > BELONGS
+        parts = [rows for column in belongs.T if (rows := np.flatnonzero(column).tolist())]
+        is_split = len(parts) > 1 and all(len(part) < count for part in parts)
+        if is_split and sum(map(len, parts)) <= MOST_SHARED * count:
+            return parts
+    order = np.argsort(points[:, 0], kind="stable").tolist()
+    return [sorted(order[: count // 2]), sorted(order[count // 2 :])]

@@ -4,7 +4,7 @@ import gzip
 import json
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import dspy
 
 from kraq_dspy._internal.files import json_objects
-from kraq_dspy.asset.corpus.tokens import count_tokens as tokens_of
+from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.records import Document
 
@@ -91,28 +91,28 @@ class Dataset:
 
 
 def sample_to_tokens(
-    dataset: Dataset, tokens: int, *, seed: int = 0, count_tokens: Callable[[str], int] | None = None
+    dataset: Dataset, tokens: int, *, seed: int = 0, count_tokens: Callable[[str], int] = count_tokens
 ) -> Dataset:
     """Questions in random order with their evidence, until the evidence has `tokens` tokens or more (KRAQ paper 4.1).
 
     Evidence is a question's context and supporting documents; a document counts once.
-    Questions without evidence are left out. The corpus of the sample is that evidence, in the order of the data set.
-    `count_tokens` counts cl100k_base tokens of a text unless another counter is given. A data set with less evidence is
-    kept whole; the seed alone decides the order, whatever the order of the questions. Raises EvaluationError when no
-    question has evidence.
+    Questions without evidence are left out. The corpus of the sample is that evidence, in the order of the data set. A
+    data set with less evidence is kept whole; the seed alone decides the order, whatever the order of the questions.
+    Raises EvaluationError when no question has evidence.
     """
     if tokens < 1:
         raise ValueError(f"tokens is {tokens}; it must be 1 or more.")
-    count = count_tokens or tokens_of
-    texts = {document.id: document for document in dataset.documents}
+    texts = {document.id: document.text for document in dataset.documents}
+    ordered = sorted(dataset.examples, key=lambda example: example.id)
+    random.Random(seed).shuffle(ordered)
     chosen: list[Example] = []
     kept: set[str] = set()
     n_tokens = 0
-    for example in _shuffled(dataset.examples, seed):
+    for example in ordered:
         evidence = {*example.context_ids, *example.supporting_ids}
         if not evidence:
             continue
-        n_tokens += sum(count(texts[document_id].text) for document_id in evidence - kept)
+        n_tokens += sum(count_tokens(texts[document_id]) for document_id in evidence - kept)
         kept |= evidence
         chosen.append(example)
         if n_tokens >= tokens:
@@ -124,12 +124,6 @@ def sample_to_tokens(
     documents: tuple[Document, ...] = tuple(document for document in dataset.documents if document.id in kept)
     triples = tuple(passage for passage in dataset.triples if passage.document_id in kept)
     return Dataset(dataset.name, documents, tuple(chosen), triples)
-
-
-def _shuffled(examples: Sequence[Example], seed: int) -> list[Example]:
-    ordered = sorted(examples, key=lambda example: example.id)
-    random.Random(seed).shuffle(ordered)
-    return ordered
 
 
 def _unique(name: str, kind: str, ids: Any) -> set[str]:
@@ -149,21 +143,18 @@ def load_local(folder: Path, *, name: str = "") -> Dataset:
     Raises EvaluationError when there are no questions, or a line is not JSON or lacks a column.
     """
     name = name or folder.name
-    questions = _find(folder, "questions")
-    if questions is None:
+    if not is_dataset(folder):
         raise EvaluationError(f"{str(folder)!r} has neither questions.jsonl.gz nor questions.jsonl.")
-    corpus, triples = _find(folder, "corpus"), _find(folder, "triples")
+
+    def rows(stem: str) -> Iterable[tuple[str, dict[str, Any]]]:
+        file = _find(folder, stem)
+        return json_objects(file, EvaluationError, f"the {stem}") if file else ()
+
     return Dataset(
-        name=name,
-        documents=tuple(_document(row, where) for where, row in json_objects(corpus, EvaluationError, "the corpus"))
-        if corpus
-        else (),
-        examples=tuple(
-            _example(row, where) for where, row in json_objects(questions, EvaluationError, "the questions")
-        ),
-        triples=tuple(_triples(row, where) for where, row in json_objects(triples, EvaluationError, "the triples"))
-        if triples
-        else (),
+        name,
+        tuple(_document(row, where) for where, row in rows("corpus")),
+        tuple(_example(row, where) for where, row in rows("questions")),
+        tuple(_triples(row, where) for where, row in rows("triples")),
     )
 
 
@@ -175,27 +166,16 @@ def is_dataset(folder: Path) -> bool:
 def save_local(dataset: Dataset, folder: Path) -> None:
     """Writes what `load_local` reads: a sample that was drawn once can be kept."""
     folder.mkdir(parents=True, exist_ok=True)
-    _write(
-        folder / "corpus.jsonl.gz",
-        (
-            {**document.metadata, "id": document.id, "title": document.title, "text": document.text}
-            for document in dataset.documents
-        ),
-    )
-    _write(folder / "questions.jsonl.gz", (_question_row(example) for example in dataset.examples))
+    corpus = [{**each.metadata, "id": each.id, "title": each.title, "text": each.text} for each in dataset.documents]
+    _write(folder / "corpus.jsonl.gz", corpus)
+    _write(folder / "questions.jsonl.gz", map(_question_row, dataset.examples))
     if dataset.triples:
-        _write(
-            folder / "triples.jsonl.gz",
-            (
-                {
-                    "passage_id": passage.document_id,
-                    "extractor": passage.extractor,
-                    "entities": passage.entities,
-                    "triples": passage.triples,
-                }
-                for passage in dataset.triples
-            ),
-        )
+        found = [
+            {"passage_id": each.document_id, "extractor": each.extractor, "entities": each.entities,
+             "triples": each.triples}
+            for each in dataset.triples
+        ]  # fmt: skip
+        _write(folder / "triples.jsonl.gz", found)
 
 
 def _document(row: dict[str, Any], where: str) -> Document:

@@ -3,7 +3,6 @@
 On disk: `FOLDER/NAME/TABLE/`, as `datasets.Dataset.save_to_disk` writes it.
 """
 
-import logging
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,11 +11,9 @@ from typing import Any
 from kraq_dspy._internal.files import replaced
 from kraq_dspy.errors import EvaluationError, needs
 
-_log = logging.getLogger(__name__)
-
 RawRow = Mapping[str, Any]
 
-PARQUET_BRANCH = "refs/convert/parquet"
+PARQUET_BRANCH = "refs%2Fconvert%2Fparquet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +21,7 @@ class HubTable:
     """One table of a repository on the hub.
 
     Repositories whose data come from a Python script (`script=True`) can no longer be loaded as they are; the hub keeps
-    a parquet copy of them on a branch of its own. `config` "*" means all, with a column `config` added.
+    a parquet copy of them on a branch of its own. There `config` "*" means all.
     """
 
     name: str
@@ -39,14 +36,19 @@ def fetch_tables(name: str, tables: Iterable[HubTable], folder: Path) -> None:
 
     Raises EvaluationError when the hub cannot be reached or does not have them.
     """
-    datasets = _datasets()
+    with needs("datasets", "eval", "Loading public data sets"):
+        import datasets
     for table in tables:
         target = folder / name / table.name
         if target.is_dir():
-            _log.info("%s is already there", target)
             continue
         try:
-            loaded = _load_script_copy(datasets, table) if table.script else _load(datasets, table)
+            if table.script:
+                files = f"hf://datasets/{table.repository}@{PARQUET_BRANCH}/{table.config}/{table.split}/*.parquet"
+                loaded = datasets.load_dataset("parquet", data_files={table.split: files}, split=table.split)
+            else:
+                config = None if table.config == "default" else table.config
+                loaded = datasets.load_dataset(table.repository, config, split=table.split)
         except (OSError, ValueError) as error:  # the hub's errors descend from these
             raise EvaluationError(
                 f"{table.repository!r} ({table.config}, {table.split}) could not be fetched from the hub: {error}. On "
@@ -63,52 +65,17 @@ def read_tables(name: str, tables: Iterable[HubTable], folder: Path) -> dict[str
     if absent := next((table for table, path in paths.items() if not path.is_dir()), None):
         raise EvaluationError(
             f"The data set {name!r} is not in {str(folder)!r}: {absent!r} is missing. Name the folder that holds it "
-            f"(--data DIR), or get it with: {fetch_command(name, folder)}"
+            f"(--data DIR), or get it with: kraq data fetch {name} --out {folder}"
         )
-    datasets = _datasets()
+    with needs("datasets", "eval", "Loading public data sets"):
+        import datasets
     return {table: datasets.load_from_disk(str(path)) for table, path in paths.items()}
-
-
-def fetch_command(name: str, folder: Path) -> str:
-    return f"kraq data fetch {name} --out {folder}"
 
 
 def as_rows(value: Any) -> Iterator[dict[str, Any]]:
     """A nested table as rows: `datasets` gives a list of dicts or a dict of lists, depending on how it was stored."""
     if isinstance(value, Mapping):
-        columns = list(value)
         for cells in zip(*value.values(), strict=True):
-            yield dict(zip(columns, cells, strict=True))
+            yield dict(zip(value, cells, strict=True))
     else:
-        for row in value or ():
-            yield dict(row)
-
-
-def _load(datasets: Any, table: HubTable) -> Any:
-    config = None if table.config == "default" else table.config
-    return datasets.load_dataset(table.repository, config, split=table.split)
-
-
-def _load_script_copy(datasets: Any, table: HubTable) -> Any:
-    from huggingface_hub import HfApi
-
-    paths = HfApi().list_repo_files(table.repository, repo_type="dataset", revision=PARQUET_BRANCH)
-    by_config: dict[str, list[str]] = {}
-    for path in sorted(paths):
-        config, _, rest = path.partition("/")
-        if rest.startswith(f"{table.split}/") and path.endswith(".parquet") and table.config in ("*", config):
-            revision = PARQUET_BRANCH.replace("/", "%2F")
-            by_config.setdefault(config, []).append(f"hf://datasets/{table.repository}@{revision}/{path}")
-    if not by_config:
-        raise ValueError(f"the branch {PARQUET_BRANCH} has no parquet files of it")
-    parts = []
-    for config, files in by_config.items():
-        part = datasets.load_dataset("parquet", data_files={table.split: files}, split=table.split)
-        parts.append(part.add_column("config", [config] * len(part)) if table.config == "*" else part)
-    return datasets.concatenate_datasets(parts)
-
-
-def _datasets() -> Any:
-    with needs("datasets", "eval", "Loading public data sets"):
-        import datasets
-    return datasets
+        yield from map(dict, value or ())

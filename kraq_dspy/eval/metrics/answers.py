@@ -26,20 +26,19 @@ def exact_match(gold: Sequence[str], predicted: str) -> float:
     return float(any(normalise_answer(reference) == normalised for reference in check_references(gold)))
 
 
-def contains(gold: Sequence[str], predicted: str, *, whole_words: bool = True) -> float:
+def contains(gold: Sequence[str], predicted: str) -> float:
     """1.0 if a gold answer occurs in the predicted one, after normalisation, else 0.0.
 
     The KRAQ papers call this exact match (paper 4.2; thesis 4.2.1). A long answer, or a copied passage, wins it, and so
     does "It is not Paris but Rome." where Paris is right.
     The gold answer must occur as whole words, so that "no" is not found in "I do not know" nor "ham" in "Birmingham".
-    `whole_words=False` compares characters alone, the paper's wording taken literally; it finds more ("cat" in "cats").
     As articles are dropped, "vitamin A" is found wherever "vitamin" is.
 
     >>> contains(["Paris"], "It is Paris.")
     1.0
     """
-    check_prediction(predicted)
-    return float(any(_occurs(reference, predicted, whole_words) for reference in check_references(gold)))
+    searched = f" {normalise_answer(check_prediction(predicted))} "
+    return float(any(f" {normalise_answer(reference)} " in searched for reference in check_references(gold)))
 
 
 def token_f1(gold: Sequence[str], predicted: str) -> float:
@@ -51,20 +50,16 @@ def token_f1(gold: Sequence[str], predicted: str) -> float:
     return max(_f1(answer_words(reference), words) for reference in check_references(gold))
 
 
-def contains_items(
-    gold: Sequence[Sequence[str]], predicted: str, *, share: float = 0.5, whole_words: bool = True
-) -> float:
-    """1.0 if at least `share` of the gold items occur in the predicted answer, else 0.0 (KRAQ thesis 4.2.3).
+def contains_items(gold: Sequence[Sequence[str]], predicted: str) -> float:
+    """1.0 if at least half of the gold items occur in the predicted answer, else 0.0 (KRAQ thesis 4.2.3).
 
-    An item is a sequence of synonyms; any of them counts, and an item counts once. `share` is in (0, 1].
+    An item is a sequence of synonyms; any of them counts, and an item counts once.
     """
-    if not 0 < share <= 1:
-        raise ValueError(f"share is {share}; it must be above 0 and at most 1.")
-    named = items_found(gold, predicted, whole_words=whole_words)
-    return float(sum(named) >= share * len(named))
+    named = items_found(gold, predicted)
+    return float(sum(named) >= len(named) / 2)
 
 
-def items_found(gold: Sequence[Sequence[str]], predicted: str, *, whole_words: bool = True) -> list[bool]:
+def items_found(gold: Sequence[Sequence[str]], predicted: str) -> list[bool]:
     """For each gold item, whether one of its synonyms occurs in the predicted answer."""
     if isinstance(gold, str) or not gold:
         raise EvaluationError(
@@ -73,7 +68,7 @@ def items_found(gold: Sequence[Sequence[str]], predicted: str, *, whole_words: b
     named = []
     for position, synonyms in enumerate(gold):
         try:
-            named.append(bool(contains(synonyms, predicted, whole_words=whole_words)))
+            named.append(bool(contains(synonyms, predicted)))
         except EvaluationError as error:
             raise EvaluationError(f"Item {position}: {error}") from error
     return named
@@ -89,13 +84,6 @@ def answer_similarity(gold: Sequence[str], predicted: str, embedder: Embedder) -
         return 0.0
     answer, *others = embedder.encode_passages([predicted, *references]).astype(np.float64)
     return float(np.clip(max(other @ answer for other in others), 0.0, 1.0))
-
-
-def _occurs(reference: str, predicted: str, whole_words: bool) -> bool:
-    sought, searched = normalise_answer(reference), normalise_answer(predicted)
-    if whole_words:
-        return f" {sought} " in f" {searched} "
-    return sought in searched
 
 
 def token_overlap(gold: Sequence[str], predicted: str) -> tuple[float, float]:
@@ -218,36 +206,14 @@ def check_prediction(predicted: str) -> str:
 Labels = Mapping[str, Sequence[str]]
 """Each label with the phrases, lower case, that mean it."""
 
-PUBHEALTH_LABELS: Labels = {
-    "true": ("true", "correct", "accurate", "not false", "isn't false", "supported"),
-    "false": (
-        "false",
-        "untrue",
-        "not true",
-        "isn't true",
-        "incorrect",
-        "not correct",
-        "inaccurate",
-        "not accurate",
-        "refuted",
-        "not supported",
-    ),
-    "mixture": (
-        "mixture",
-        "mixed",
-        "both true and false",
-        "true and false",
-        "half true",
-        "partly true",
-        "partly false",
-        "partially true",
-        "partially false",
-        "not entirely true",
-        "not completely true",
-        "not entirely false",
-        "not completely false",
-    ),
+_PHRASES = {
+    "true": "true, correct, accurate, not false, isn't false, supported",
+    "false": "false, untrue, not true, isn't true, incorrect, not correct, inaccurate, not accurate, refuted, "
+    "not supported",
+    "mixture": "mixture, mixed, both true and false, true and false, half true, partly true, partly false, "
+    "partially true, partially false, not entirely true, not completely true, not entirely false, not completely false",
 }
+PUBHEALTH_LABELS: Labels = {label: tuple(phrases.split(", ")) for label, phrases in _PHRASES.items()}
 """The labels that the papers evaluate on. PubHealth's fourth, "unproven", is left out when the set is loaded, as in
 them; an answer that says "unproven" names none of the three."""
 

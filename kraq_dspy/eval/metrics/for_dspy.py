@@ -26,10 +26,11 @@ import dspy
 
 from kraq_dspy.errors import ConfigError, EvaluationError, did_you_mean
 from kraq_dspy.eval.metrics import answers, generation, retrieval
-from kraq_dspy.eval.metrics.answers import PUBHEALTH_LABELS, Labels, answer_words, content_words, parse_label
+from kraq_dspy.eval.metrics.answers import PUBHEALTH_LABELS, answer_words, content_words, parse_label
 from kraq_dspy.models.embedders.text_encoder import EmbedderLike, as_embedder
 from kraq_dspy.records import Hit
 
+NO_HITS = "the prediction has no `hits`; programs return the chunks that they retrieved"
 ScoreFunction = Callable[[Any, Any], float]
 Explainer = Callable[[Any, Any, float], str]
 
@@ -165,29 +166,12 @@ def own_metric(function: Callable[..., Any], threshold: float = 1.0, *, name: st
     return Metric(called, score, explain, threshold, needs=())
 
 
-def label_metric(known: Labels = PUBHEALTH_LABELS) -> Metric:
-    """Is the label that the answer names the first of `answers`?"""
-
-    def explain(example: Any, prediction: Any, score: float) -> str:
-        if score:
-            return "The label is right."
-        named = parse_label(_answer(prediction), known)
-        outcome = f"The answer names the label {named!r}" if named else "The answer names no label, or more than one"
-        return f"{outcome}; the right one is {_gold(example)[0]!r}. Begin with one of: {', '.join(known)}."
-
-    return Metric(
-        "label_accuracy",
-        lambda example, prediction: answers.label_accuracy(_gold(example)[0], _answer(prediction), known),
-        explain,
-    )
-
-
 def similarity_metric(embedder: EmbedderLike, *, threshold: float = 0.8) -> Metric:
     """`answers.answer_similarity` by this embedder; its name is part of the metric's."""
     encoder = as_embedder(embedder)
     return Metric(
         f"answer_similarity({encoder.name})",
-        lambda example, prediction: answers.answer_similarity(_gold(example), _answer(prediction), encoder),
+        lambda example, prediction: answers.answer_similarity(gold_of(example), answer_of(prediction), encoder),
         _explain_answer,
         threshold,
     )
@@ -196,25 +180,23 @@ def similarity_metric(embedder: EmbedderLike, *, threshold: float = 0.8) -> Metr
 def _module_of(file: Path) -> ModuleType:
     """A file imported as a module, once."""
     called = f"kraq_own_{abs(hash(str(file.resolve())))}"
-    if called in sys.modules:
-        return sys.modules[called]
-    if not file.is_file():
-        raise ImportError(f"there is no file {str(file)!r}")
-    spec = importlib.util.spec_from_file_location(called, file)
-    if spec is None or spec.loader is None:
-        raise ImportError(f"{str(file)!r} cannot be imported")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    sys.modules[called] = module
-    return module
+    if called not in sys.modules:
+        if not file.is_file():
+            raise ImportError(f"there is no file {str(file)!r}")
+        spec = importlib.util.spec_from_file_location(called, file)
+        assert spec is not None, "a .py file has a loader"
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        sys.modules[called] = module
+    return sys.modules[called]
 
 
 def _ranking(name: str, function: Callable[..., float], k: int | None) -> Metric:
     """A function of `retrieval` over the documents of the prediction's hits, best first, each counted once."""
 
     def explain(example: Any, prediction: Any, score: float) -> str:
-        ranked = _documents(prediction)[:k]
-        missing = sorted(_supporting(example) - set(ranked))
+        missing = sorted(_supporting(example) - set(_documents(prediction)[:k]))
         first = f"the first {k}" if k else "those found"
         if not missing:
             return f"All documents with the evidence are among {first}."
@@ -228,43 +210,41 @@ def _ranking(name: str, function: Callable[..., float], k: int | None) -> Metric
     )
 
 
+def _label_accuracy(example: Any, prediction: Any) -> float:
+    return answers.label_accuracy(gold_of(example)[0], answer_of(prediction))
+
+
+def _explain_label(example: Any, prediction: Any, score: float) -> str:
+    if score:
+        return "The label is right."
+    named = parse_label(answer_of(prediction))
+    outcome = f"The answer names the label {named!r}" if named else "The answer names no label, or more than one"
+    return f"{outcome}; the right one is {gold_of(example)[0]!r}. Begin with one of: {', '.join(PUBHEALTH_LABELS)}."
+
+
 def _paper_match(example: Any, prediction: Any) -> float:
     """Right or wrong as the KRAQ papers count it: items of a list and yes or no (BioASQ), a claim's label (PubHealth),
     else whether the answer contains a gold one."""
     if getattr(example, "answer_items", None):
-        return answers.contains_items(_items(example), _answer(prediction))
+        return answers.contains_items(_items(example), answer_of(prediction))
     kind = getattr(example, "type", "")
     if kind == "veracity":
-        return answers.label_accuracy(_gold(example)[0], _answer(prediction))
+        return _label_accuracy(example, prediction)
     if kind == "yesno":
-        return answers.label_accuracy(_gold(example)[0].lower(), _answer(prediction), answers.YES_NO)
-    return answers.contains(_gold(example), _answer(prediction))
-
-
-def _recall_of_support(example: Any, prediction: Any) -> float:
-    return len(_supporting(example) & set(_documents(prediction))) / len(_supporting(example))
-
-
-def _explain_support(example: Any, prediction: Any, score: float) -> str:
-    missing = sorted(_supporting(example) - set(_documents(prediction)))
-    if not missing:
-        return "All documents with the evidence were retrieved."
-    return (
-        f"{len(missing)} of {len(_supporting(example))} documents with the evidence were missed: {', '.join(missing)}."
-    )
+        return answers.label_accuracy(gold_of(example)[0].lower(), answer_of(prediction), answers.YES_NO)
+    return answers.contains(gold_of(example), answer_of(prediction))
 
 
 def _answer_found(example: Any, prediction: Any) -> float:
-    return max((answers.contains(_gold(example), text) for text in evidence_of(example, prediction)), default=0.0)
+    return max((answers.contains(gold_of(example), text) for text in evidence_of(example, prediction)), default=0.0)
 
 
 def _explain_found(example: Any, prediction: Any, score: float) -> str:
-    gold = " or ".join(repr(reference) for reference in _gold(example)[:3])
-    return f"{'A' if score else 'No'} retrieved passage has {gold}."
+    return f"{'A' if score else 'No'} retrieved passage has {_named(example)}."
 
 
 def _grounded(example: Any, prediction: Any) -> float:
-    words = _telling_words(_answer(prediction))
+    words = _telling_words(answer_of(prediction))
     return 1 - len(_ungrounded(example, prediction)) / len(words) if words else 0.0
 
 
@@ -275,11 +255,11 @@ def _telling_words(text: str) -> list[str]:
 def _ungrounded(example: Any, prediction: Any) -> list[str]:
     """The telling words of the answer that no retrieved passage has."""
     known = {word for text in evidence_of(example, prediction) for word in content_words(text)}
-    return [word for word in _telling_words(_answer(prediction)) if content_words(word) - known]
+    return [word for word in _telling_words(answer_of(prediction)) if content_words(word) - known]
 
 
 def _explain_grounded(example: Any, prediction: Any, score: float) -> str:
-    if not _telling_words(_answer(prediction)):
+    if not _telling_words(answer_of(prediction)):
         return "There is no answer with words that a passage could have."
     words = _ungrounded(example, prediction)
     if not words:
@@ -287,9 +267,13 @@ def _explain_grounded(example: Any, prediction: Any, score: float) -> str:
     return f"No retrieved passage has these words of the answer: {', '.join(words)}. Say only what a passage says."
 
 
+def _named(example: Any) -> str:
+    return " or ".join(repr(reference) for reference in gold_of(example)[:3])
+
+
 def _explain_answer(example: Any, prediction: Any, score: float) -> str:
     """For metrics to which every word beside the reference's is one too many."""
-    gold, answer = " or ".join(repr(reference) for reference in _gold(example)[:3]), _answer(prediction)
+    gold, answer = _named(example), answer_of(prediction)
     if score >= 1:
         return f"{answer!r} is right."
     if not answer.strip():
@@ -298,7 +282,7 @@ def _explain_answer(example: Any, prediction: Any, score: float) -> str:
 
 
 def _explain_contains(example: Any, prediction: Any, score: float) -> str:
-    gold, answer = " or ".join(repr(reference) for reference in _gold(example)[:3]), _answer(prediction)
+    gold, answer = _named(example), answer_of(prediction)
     if score >= 1:
         return f"{answer!r} contains {gold}."
     return f"{answer!r} scores {score:.2f}; it should contain {gold}, in these words."
@@ -308,7 +292,7 @@ def _explain_match(example: Any, prediction: Any, score: float) -> str:
     if not getattr(example, "answer_items", None):
         return _explain_contains(example, prediction, score)
     items = _items(example)
-    named = answers.items_found(items, _answer(prediction))
+    named = answers.items_found(items, answer_of(prediction))
     missing = ", ".join(item[0] for item, is_found in zip(items, named, strict=True) if not is_found)
     return f"{sum(named)} of {len(items)} items are named." + (f" Missing: {missing}." if missing else "")
 
@@ -319,7 +303,7 @@ def _has(example: Any, field: str) -> bool:
     return bool(getattr(example, field, None))
 
 
-def _gold(example: Any) -> Sequence[str]:
+def gold_of(example: Any) -> Sequence[str]:
     gold = getattr(example, "answers", None) or getattr(example, "answer", None)
     if not gold:
         raise EvaluationError("the example has no `answers`; leave unanswerable questions out")
@@ -340,7 +324,7 @@ def _supporting(example: Any) -> frozenset[str]:
     return frozenset(supporting)
 
 
-def _answer(prediction: Any) -> str:
+def answer_of(prediction: Any) -> str:
     answer = getattr(prediction, "answer", None)
     if answer is None:
         answer = getattr(prediction, "response", None)  # a draft's
@@ -362,13 +346,13 @@ def evidence_of(example: Any, prediction: Any) -> list[str]:
             texts = getattr(holder, field, None)
             if texts:
                 return [texts] if isinstance(texts, str) else [str(text) for text in texts]
-    raise EvaluationError("the prediction has no `hits`; programs return the chunks that they retrieved")
+    raise EvaluationError(NO_HITS)
 
 
 def _documents(prediction: Any) -> list[str]:
     hits: Sequence[Hit] | None = getattr(prediction, "hits", None)
     if hits is None:
-        raise EvaluationError("the prediction has no `hits`; programs return the chunks that they retrieved")
+        raise EvaluationError(NO_HITS)
     return list(dict.fromkeys(hit.chunk.document_id for hit in hits))
 
 
@@ -378,7 +362,9 @@ def _answer_metric(
     threshold: float = 1.0,
     explain: Explainer = _explain_answer,
 ) -> Metric:
-    return Metric(name, lambda example, prediction: function(_gold(example), _answer(prediction)), explain, threshold)
+    return Metric(
+        name, lambda example, prediction: function(gold_of(example), answer_of(prediction)), explain, threshold
+    )
 
 
 token_f1 = _answer_metric("token_f1", answers.token_f1, 0.8)
@@ -390,18 +376,19 @@ token_recall = _answer_metric(
 )
 contains_items = Metric(
     "contains_items",
-    lambda example, prediction: answers.contains_items(_items(example), _answer(prediction)),
+    lambda example, prediction: answers.contains_items(_items(example), answer_of(prediction)),
     _explain_match,
     needs=("answer_items",),
 )
-label_accuracy = label_metric()
+label_accuracy = Metric("label_accuracy", _label_accuracy, _explain_label)
+"""Is the label that the answer names the first of `answers`?"""
 paper_match = Metric("paper_match", _paper_match, _explain_match, not_of=("summary",))
 """Undefined for BioASQ's summary questions: the papers match exact answers, and these have none."""
 rouge_l = _answer_metric("rouge_l", generation.rouge_l, 0.5)
 bleu_1 = _answer_metric("bleu_1", lambda gold, predicted: generation.bleu(gold, predicted, order=1), 0.5)
 bleu_4 = _answer_metric("bleu_4", lambda gold, predicted: generation.bleu(gold, predicted, order=4), 0.5)
 meteor = _answer_metric("meteor", generation.meteor, 0.5)
-recall_of_support = Metric("recall_of_support", _recall_of_support, _explain_support, needs=("supporting_ids",))
+recall_of_support = _ranking("recall_of_support", retrieval.recall_at_k, None)
 """Share of the documents with the evidence (`supporting_ids`) among those of the hits."""
 grounded = Metric("grounded", _grounded, _explain_grounded, 0.8, needs=())
 """Share of the answer's content words that stand in the hits; 0.0 without any. Asks no model: a passage that has the

@@ -5,12 +5,8 @@ EvaluationError as in `answers.py`. Text in scripts without spaces is compared c
 rouge-score would drop it silently and the others would take a sentence for one word.
 """
 
-import io
-import logging
 import threading
-import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
@@ -23,7 +19,6 @@ from kraq_dspy.errors import EvaluationError, ModelError, needs
 from kraq_dspy.eval.metrics.answers import check_prediction, check_references, has_unspaced_script, split_words
 from kraq_dspy.models.embedders.model_folder import packaged_folder, quiet_transformers
 
-DEBIAN_WORDNET = Path("/usr/share/wordnet")
 _READING_WORDNET = threading.Lock()  # nltk seeks in open files
 
 
@@ -47,25 +42,21 @@ def rouge_l(gold: Sequence[str], predicted: str) -> float:
     return _into_unit(float(scores["rougeL"].fmeasure))
 
 
-def meteor(gold: Sequence[str], predicted: str, *, wordnet: Path | None = None) -> float:
+def meteor(gold: Sequence[str], predicted: str) -> float:
     """Words aligned by form, stem and WordNet synonym, less for broken order (Banerjee and Lavie, 2005; nltk).
 
     Identical texts of m words reach 1 - 0.5/m^3, not 1.0: a single right word scores 0.5. Stems and synonyms are
     English; other languages match by form alone. nltk looks synonyms up by stem, so a word that stemming changes
-    ("automobile") has none, here as in all figures made with it.
-
-    `wordnet` is the folder of WordNet's files; by default nltk's data path and then Debian's folder are searched.
-    Raises EvaluationError that says what to install when there is none.
+    ("automobile") has none, here as in all figures made with it. Raises EvaluationError where nltk has no WordNet.
     """
     references = [split_words(reference) for reference in check_references(gold)]
-    words = split_words(check_prediction(predicted))
-    reader = load_wordnet(wordnet)
+    words, wordnet = split_words(check_prediction(predicted)), _wordnet()
     if not words:
         return 0.0
     from nltk.translate.meteor_score import single_meteor_score
 
     with _READING_WORDNET:
-        return _into_unit(max(single_meteor_score(reference, words, wordnet=reader) for reference in references))
+        return _into_unit(max(single_meteor_score(reference, words, wordnet=wordnet) for reference in references))
 
 
 def require_packages(metric: str) -> None:
@@ -78,27 +69,20 @@ def require_packages(metric: str) -> None:
     elif metric == "rouge_l":
         _rouge()
     elif metric == "meteor":
-        load_wordnet()
+        _wordnet()
 
 
-def find_wordnet() -> Path | None:
-    """The folder of WordNet's files, in nltk's data path or where Debian puts it; None if there is none."""
+def _wordnet() -> Any:
     with needs("nltk", "eval", "METEOR"):
-        import nltk.data
-    folders = [Path(root) / "corpora" / "wordnet" for root in nltk.data.path]
-    return next((folder for folder in (*folders, DEBIAN_WORDNET) if (folder / "index.noun").is_file()), None)
-
-
-def load_wordnet(folder: Path | None = None) -> Any:
-    """nltk's reader of WordNet, once per folder. Raises EvaluationError when its files are absent."""
-    files = folder or find_wordnet()
-    if files is None or not (files / "index.noun").is_file():
+        import nltk.corpus
+    try:
+        nltk.corpus.wordnet.ensure_loaded()
+    except LookupError as error:
         raise EvaluationError(
-            f"METEOR needs WordNet's files, and there are none in {files or 'the data path of nltk'}. Install them: "
-            "apt-get install wordnet-base (Debian), or python -m nltk.downloader wordnet and unzip it. Or leave METEOR "
-            "out."
-        )
-    return _wordnet(files)
+            "METEOR needs WordNet, which nltk has not on this machine. Get it, python -m nltk.downloader wordnet, or "
+            "leave METEOR out."
+        ) from error
+    return nltk.corpus.wordnet
 
 
 @lru_cache
@@ -122,39 +106,10 @@ def _rouge() -> Any:
     return RougeScorer(["rougeL"], tokenizer=_Words())
 
 
-@lru_cache
-def _wordnet(folder: Path) -> Any:
-    import nltk.data
-    from nltk.corpus.reader.wordnet import WordNetCorpusReader
-
-    # nltk reads nothing outside the folders of its data path.
-    if str(folder) not in nltk.data.path:
-        nltk.data.path.append(str(folder))
-
-    class Reader(WordNetCorpusReader):
-        """Debian leaves WordNet's `lexnames` out. The names of lexicographer files play no part in synonymy, so a
-        list of the right length (lexnames(5WN) numbers them 00 to 44) stands in for it. Nor is the map to other
-        versions of WordNet needed, which serves translations."""
-
-        def open(self, file: str) -> Any:
-            if file == "lexnames" and not (folder / file).is_file():
-                return io.StringIO("".join(f"{number:02d}\tfile{number:02d}\t1\n" for number in range(45)))
-            return super().open(file)
-
-        def map_wn(self, version: str = "wordnet") -> None:
-            return None
-
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="The multilingual functions")
-        return Reader(str(folder), None)
-
-
 def _into_unit(score: float) -> float:
     """Takes rounding errors off ("1.0000000000000004"); the metrics are in [0, 1] by definition."""
     return min(1.0, max(0.0, score))
 
-
-_log = logging.getLogger(__name__)
 
 DEFAULT_MODEL = "roberta-large"
 PACKAGED_MODEL = "all-MiniLM-L6-v2"
@@ -162,25 +117,12 @@ BATCH = 64
 PACKAGED_LAYER = 6  # the best of its layers at telling paraphrases from hard negatives
 
 
-@dataclass(frozen=True, slots=True)
-class BertScores:
-    """Precision, recall and F1 of each pair, float64 `[n_pairs]` in [0, 1].
-
-    Scores of different models or layers are on different scales, so `model` and `layer` belong to every figure.
-    """
-
-    model: str
-    layer: int
-    precision: NDArray[np.float64]
-    recall: NDArray[np.float64]
-    f1: NDArray[np.float64]
-
-
 class BertScorer(SharedByCopies):
-    """Scores pairs of texts. The model is loaded at the first use.
+    """Scores pairs of texts by BERTScore's F1. The model is loaded at the first use.
 
     The default is bert-score's own for English, roberta-large at layer 17, which comes from the hub. `packaged()` needs
-    no network. A local folder needs `num_layers`, the layer whose embeddings are compared. No rescaling, no idf.
+    no network. A local folder needs `num_layers`, the layer whose embeddings are compared. No rescaling, no idf. Scores
+    of different models or layers are on different scales, so `name` and `layer` belong to every figure.
     """
 
     def __init__(
@@ -203,41 +145,41 @@ class BertScorer(SharedByCopies):
         """The layer whose embeddings are compared. Raises EvaluationError for a folder without `num_layers`."""
         if self._num_layers is not None:
             return self._num_layers
-        layer = _known_layers().get(self._model)
-        if layer is None:
+        with needs("bert-score", "eval", "BERTScore"):
+            from bert_score.utils import model2layers
+        if self._model not in model2layers:
             raise EvaluationError(
                 f"bert-score does not know which layer of {self.name!r} to compare. Give num_layers: the best layer is "
                 "the one whose scores agree most with people's on pairs like yours."
             )
-        return int(layer)
+        return int(model2layers[self._model])
 
-    def score(self, references: Sequence[str], candidates: Sequence[str]) -> BertScores:
-        """Scores `candidates[i]` against `references[i]`.
+    def score(self, references: Sequence[str], candidates: Sequence[str]) -> NDArray[np.float64]:
+        """F1 of `candidates[i]` against `references[i]`, float64 `[n_pairs]` in [0, 1]; 0 for a blank candidate.
 
-        A blank candidate scores 0. Raises EvaluationError for a blank reference or lists of different lengths, and
-        ModelError when the model cannot be had.
+        Raises EvaluationError for a blank reference or lists of different lengths, ModelError when the model cannot be
+        had.
         """
         if len(references) != len(candidates):
             raise EvaluationError(f"There are {len(references)} references and {len(candidates)} candidates.")
         for row, reference in enumerate(references):
             if not reference.strip():
                 raise EvaluationError(f"Row {row}: the reference is blank, so its BERTScore is undefined.")
-        scores = np.zeros((3, len(candidates)))
+        scores = np.zeros(len(candidates))
         filled = [row for row, candidate in enumerate(candidates) if candidate.strip()]
         if filled:
             with self._lock:
-                parts = self._loaded().score(
+                _, _, f1 = self._loaded().score(
                     [candidates[row] for row in filled], [references[row] for row in filled], batch_size=BATCH
                 )
-            scores[:, filled] = [part.numpy().astype(np.float64) for part in parts]
+            scores[filled] = f1.numpy().astype(np.float64)
         # Cosines of contextual embeddings can leave [0, 1] by rounding, and below 0 in principle.
-        precision, recall, f1 = np.clip(scores, 0.0, 1.0)
-        return BertScores(self.name, self.layer, precision, recall, f1)
+        clipped: NDArray[np.float64] = np.clip(scores, 0.0, 1.0)
+        return clipped
 
     def _loaded(self) -> Any:
         if self._scorer is None:
             layer = self.layer
-            _log.info("loading BERTScore model %s, layer %d", self.name, layer)
             with needs("bert-score", "eval", "BERTScore"):
                 from bert_score import BERTScorer
             try:
@@ -248,20 +190,10 @@ class BertScorer(SharedByCopies):
                     f"The BERTScore model {self.name!r} is neither here nor on a hub that can be reached. Use "
                     "BertScorer.packaged(), or give a folder and num_layers."
                 ) from error
-            _mend(scorer._tokenizer, scorer._model)
+            # A tokenizer without a length limit says 1e30, which overflows in Rust; the model knows its limit.
+            limit = int(getattr(scorer._model.config, "max_position_embeddings", 512))
+            if getattr(scorer._model.config, "model_type", "") in {"roberta", "xlm-roberta", "camembert"}:
+                limit -= 2  # their positions start after the padding index
+            scorer._tokenizer.model_max_length = min(scorer._tokenizer.model_max_length, limit)
             self._scorer = scorer
         return self._scorer
-
-
-def _mend(tokenizer: Any, model: Any) -> None:
-    """A tokenizer without a length limit says 1e30, which overflows in Rust; the model knows its limit."""
-    limit = int(getattr(model.config, "max_position_embeddings", 512))
-    if getattr(model.config, "model_type", "") in {"roberta", "xlm-roberta", "camembert"}:
-        limit -= 2  # their positions start after the padding index
-    tokenizer.model_max_length = min(tokenizer.model_max_length, limit)
-
-
-def _known_layers() -> dict[str, int]:
-    with needs("bert-score", "eval", "BERTScore"):
-        from bert_score.utils import model2layers
-    return dict(model2layers)

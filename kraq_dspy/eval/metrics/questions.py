@@ -5,7 +5,6 @@ is among the `k` nearest to some question. Which chunks those are is an int64 ar
 positions, made once by `nearest_chunks`.
 """
 
-import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -69,7 +68,6 @@ def _check_questions(questions: Sequence[str], side: str) -> None:
 
 
 Nearest = NDArray[np.int64]
-_COSINES_OF = 256  # questions at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +79,7 @@ class ChosenQuestions:
 
 
 def nearest_chunks(questions: Vectors, chunks: Vectors, k: int) -> Nearest:
-    """Positions of the `k` chunks nearest to each question by cosine, nearest first; ties by position.
+    """Positions of the `k` chunks nearest to each question by cosine, nearest first.
 
     Rows are L2-normalised. With fewer than `k` chunks, all of them. Raises EvaluationError without questions or chunks.
     """
@@ -89,18 +87,13 @@ def nearest_chunks(questions: Vectors, chunks: Vectors, k: int) -> Nearest:
         raise ValueError(f"k is {k}; it must be 1 or more.")
     if not len(questions) or not len(chunks):
         raise EvaluationError(f"Coverage is undefined for {len(questions)} questions and {len(chunks)} chunks.")
-    if questions.shape[1] != chunks.shape[1]:
-        raise EvaluationError(
-            f"Questions have {questions.shape[1]} dimensions and chunks {chunks.shape[1]}; "
-            "encode both with one embedder."
-        )
     k = min(k, len(chunks))
     nearest = np.empty((len(questions), k), dtype=np.int64)
-    for start in range(0, len(questions), _COSINES_OF):
-        cosines = questions[start : start + _COSINES_OF] @ chunks.T
-        if np.isnan(cosines).any():
-            raise EvaluationError(f"Question {start + int(np.isnan(cosines).any(axis=1).argmax())}: a cosine is NaN.")
-        nearest[start : start + _COSINES_OF] = _best(cosines, k)
+    for start in range(0, len(questions), _BLOCK):
+        distances = -(questions[start : start + _BLOCK] @ chunks.T)
+        best = np.argpartition(distances, k - 1, axis=1)[:, :k]
+        order = np.argsort(np.take_along_axis(distances, best, axis=1), axis=1)
+        nearest[start : start + _BLOCK] = np.take_along_axis(best, order, axis=1)
     return nearest
 
 
@@ -111,7 +104,6 @@ def coverage(nearest: Nearest, n_chunks: int) -> float:
 
 def coverage_curve(nearest: Nearest, n_chunks: int) -> NDArray[np.float64]:
     """Coverage by the first 1, 2, ... questions, in their order; float64 `[n_questions]`, never falling."""
-    _check_nearest(nearest, n_chunks)
     # A chunk is new at the first question that is near to it.
     _, first = np.unique(nearest, return_index=True)
     new = np.bincount(first // nearest.shape[1], minlength=len(nearest))
@@ -122,51 +114,18 @@ def choose_questions(nearest: Nearest, n_chunks: int, budget: int) -> ChosenQues
     """The `budget` questions that cover most, chosen greedily; ties by position; fewer when there are fewer.
 
     Coverage is monotone and submodular, so this reaches at least 1 - 1/e of the best choice (Nemhauser et al., 1978).
-    Lazy: a gain is worked out again only when its question could be next (Minoux, 1978).
     """
     if budget < 1:
         raise ValueError(f"budget is {budget}; it must be 1 or more.")
-    _check_nearest(nearest, n_chunks)
     covered = np.zeros(n_chunks, dtype=bool)
-    queue = [(-len(set(row)), question) for question, row in enumerate(nearest.tolist())]
-    heapq.heapify(queue)
+    gains = np.full(len(nearest), nearest.shape[1])
     positions: list[int] = []
     shares: list[float] = []
-    n_covered = 0
-    while queue and len(positions) < budget:
-        _, question = heapq.heappop(queue)
-        row = np.unique(nearest[question])
-        gain = int((~covered[row]).sum())
-        if queue and (-gain, question) > queue[0]:
-            heapq.heappush(queue, (-gain, question))
-            continue
-        covered[row] = True
-        n_covered += gain
+    while len(positions) < min(budget, len(nearest)):
+        question = int(gains.argmax())
+        covered[nearest[question]] = True
         positions.append(question)
-        shares.append(n_covered / n_chunks)
+        shares.append(float(covered.mean()))
+        gains = (~covered[nearest]).sum(axis=1)
+        gains[positions] = -1
     return ChosenQuestions(tuple(positions), tuple(shares))
-
-
-def _best(cosines: NDArray[np.float32], k: int) -> Nearest:
-    n_chunks = cosines.shape[1]
-    if k == n_chunks:
-        return np.argsort(-cosines, axis=1, kind="stable")
-    # The k-th best value of each row; of the chunks that share it, the first ones fill the places left.
-    threshold = np.partition(cosines, n_chunks - k, axis=1)[:, n_chunks - k, None]
-    above = cosines > threshold
-    level = cosines == threshold
-    places = k - above.sum(axis=1, keepdims=True)
-    chosen = above | (level & (np.cumsum(level, axis=1) <= places))
-    positions = np.nonzero(chosen)[1].reshape(len(cosines), k)
-    order = np.argsort(-np.take_along_axis(cosines, positions, axis=1), axis=1, kind="stable")
-    return np.take_along_axis(positions, order, axis=1)
-
-
-def _check_nearest(nearest: Nearest, n_chunks: int) -> None:
-    if nearest.ndim != 2 or not nearest.size:
-        raise EvaluationError(
-            f"The nearest chunks have the shape {nearest.shape}; expected [n_questions, k], not empty."
-        )
-    if nearest.min() < 0 or nearest.max() >= n_chunks:
-        row = int(((nearest < 0) | (nearest >= n_chunks)).any(axis=1).argmax())
-        raise EvaluationError(f"Question {row} names the chunk {nearest[row].max()}, but there are {n_chunks} chunks.")

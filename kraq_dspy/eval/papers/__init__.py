@@ -6,6 +6,7 @@ statistic), and together name one figure of a run.
 
 import dataclasses
 import functools
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -158,6 +159,12 @@ def paper_table(table_id: str) -> PaperTable:
             "them all."
         )
     return tables[table_id]
+
+
+def is_covered(dataset: str, name: str) -> bool:
+    """Whether what is said of the data set `name` holds for `dataset`: "hotpotqa" covers "hotpotqa-mini" too."""
+    plain, known = (re.sub(r"[^a-z0-9]", "", each.lower()) for each in (dataset, name))
+    return plain.startswith(known)
 
 
 def _table(

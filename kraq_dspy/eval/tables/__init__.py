@@ -2,5 +2,5 @@
 
 `table` reads what a table asks for, `data` its questions and index, `systems` makes what is compared, `scoring` scores
 one question. `asking`, `question_quality` and `catalogue_search` write the rows of a `run`, by the
-table's kind. `summary` compares them, `grids` puts the figures into text, `terminal` and `page` show them.
+table's kind. `summary` compares them, `grids` puts the figures into text, `terminal` shows them there and as a page.
 """

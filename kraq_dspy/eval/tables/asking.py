@@ -1,7 +1,8 @@
 """Asks the programs and retrievers of a table every question, and makes a row of each answer."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 
@@ -13,9 +14,9 @@ from kraq_dspy.eval.rows import ResultRow, RowWriter
 from kraq_dspy.eval.tables import systems
 from kraq_dspy.eval.tables.data import PreparedIndex
 from kraq_dspy.eval.tables.run import Run
-from kraq_dspy.eval.tables.scoring import RowScorer
+from kraq_dspy.eval.tables.scoring import RowScorer, Scores
 from kraq_dspy.eval.tables.table import System
-from kraq_dspy.models.lms.meter import Price, prices_of
+from kraq_dspy.models.lms.meter import prices_of
 from kraq_dspy.records import Hit
 from kraq_dspy.settings import Settings
 from kraq_dspy.workspace import Workspace
@@ -30,13 +31,19 @@ def measure(run: Run, folder: Path) -> None:
     if run.table.kind == "answers":
         for system, _ in kept:
             systems.program_of(system, seed=run.options.seed, paper=run.table.of_papers)
+    groups: list[tuple[Settings, list[System]]] = []
+    for system, settings in kept:
+        group = next((members for other, members in groups if other == settings), None)
+        if group is None:
+            groups.append((settings, [system]))
+        else:
+            group.append(system)
     writer: RowWriter | None = None
-    for settings, group in _groups(kept):
+    for settings, group in groups:
         with prepared_space(run, settings, group) as (index, space):
             writer = writer or run.writer(folder, index, {"notes": notes})
-            asking = SystemRunner(run, space, run.scorer(space.models), prices_of(settings))
             # All of a group are made before its first is run: what cannot be made ends the run before it costs.
-            for system, work, at_once in [asking.work(system) for system in group]:
+            for system, (work, at_once) in [(system, work_of(run, space, system)) for system in group]:
                 run.ask_all(system.name, work, writer, at_once=at_once)
 
 
@@ -45,76 +52,65 @@ def prepared_space(run: Run, settings: Settings, group: Sequence[System]) -> Ite
     """The index of these settings with what the systems look up, opened."""
     index = run.index(settings, random_questions=any(map(systems.asks_random, group)))
     if needed := systems.needed(run.table, group):
-        systems.prepare(index.path, needed, settings, run.embedder, run.models(settings), run.progress)
+        models = run.models(settings)
+        with Workspace.open(index.path, settings=settings, embedder=run.embedder, models=models, write=True) as space:
+            for preparation, options in needed:
+                if preparation.is_there is None or not preparation.is_there(space):
+                    preparation.make(space, options, run.progress)
     models = run.models(settings)
     with Workspace.open(index.path, settings=settings, embedder=run.embedder, models=models) as space:
         yield index, space
         space.models.close()
 
 
-def _groups(kept: list[tuple[System, Settings]]) -> list[tuple[Settings, list[System]]]:
-    """Systems by their settings, in the order of the table."""
-    groups: list[tuple[Settings, list[System]]] = []
-    for system, settings in kept:
-        group = next((members for other, members in groups if other == settings), None)
-        if group is None:
-            groups.append((settings, [system]))
-        else:
-            group.append(system)
-    return groups
+def work_of(run: Run, space: Workspace, system: System) -> tuple[Work, int]:
+    """What a system does with a question, and with how many of them at once."""
+    if run.table.kind == "retrievers":
+        return _Finding(run, space, system), run.concurrency
+    choice = systems.program_of(system, seed=run.options.seed, paper=run.table.of_papers)
+    program = space.make_program(choice, state=system.options.get("state"))
+    if run.table.as_paper:
+        run.table.as_paper.give_prompts(program)
+    asked = AskedSystem(system.name, program, True, {}, choice)
+    asking = Asking(asked, run.scorer(space.models), prices_of(space.models.settings), space, choice.budget)
+    return asking, max(1, run.concurrency // choice.calls_at_once)
 
 
-class SystemRunner:
-    """The systems of one group, over one index."""
+@dataclass
+class _Finding:
+    """Each budget is a search of its own: what a retriever finds with 5 need not be the best 5 of its 20."""
 
-    def __init__(self, run: Run, space: Workspace, scorer: RowScorer, prices: Mapping[str, Price]) -> None:
-        self.run = run
-        self.space = space
-        self.scorer = scorer
-        self.prices = prices
+    run: Run
+    space: Workspace
+    system: System
 
-    def work(self, system: System) -> tuple[System, Work, int]:
-        """The system, what it does with a question, and how many of them at once."""
-        if self.run.table.kind == "retrievers":
-            return system, self._finder(system), self.run.concurrency
-        choice = systems.program_of(system, seed=self.run.options.seed, paper=self.run.table.of_papers)
-        program = systems.make_program(self.space, system, choice)
-        if self.run.table.as_paper:
-            self.run.table.as_paper.give_prompts(program)
-        at_once = max(1, self.run.concurrency // choice.calls_at_once)
-        asked = AskedSystem(system.name, program, True, {}, choice)
-        return system, Asking(asked, self.scorer, self.prices, self.space, choice.budget), at_once
-
-    def _finder(self, system: System) -> Work:
-        """Each budget is a search of its own: what a retriever finds with 5 need not be the best 5 of its 20."""
-        retrieve = self.space.retriever(system.use, **systems.own_options(system))
-        of_budget = {
-            budget: RowScorer([name for name in self.scorer.names if name.endswith(f"@{budget}")], self.run.embedder)
-            for budget in self.run.table.budgets
+    def __post_init__(self) -> None:
+        self.retrieve = self.space.retriever(self.system.use, **systems.own_options(self.system))
+        self.prices = prices_of(self.space.models.settings)
+        table = self.run.table
+        self.of_budget = {
+            budget: RowScorer([name for name in table.metrics if name.endswith(f"@{budget}")], self.run.embedder)
+            for budget in table.budgets
         }
 
-        def find(example: Example) -> ResultRow:
-            values: dict[str, float] = {}
-            undefined: list[str] = []
-            seconds: dict[str, float] = {}
+    def __call__(self, example: Example) -> ResultRow:
+        seconds: dict[str, float] = {}
+        scores = Scores()
 
-            def search() -> Sequence[Hit]:
-                hits: Sequence[Hit] = ()
-                for budget, score in of_budget.items():
-                    started = perf_counter()
-                    hits = retrieve(example.question, budget)
-                    seconds[f"k={budget}"] = perf_counter() - started
-                    scores = score(example, dspy.Prediction(hits=hits), budget)
-                    values.update(scores.values)
-                    undefined.extend(scores.undefined)
-                return hits
+        def search() -> Sequence[Hit]:
+            hits: Sequence[Hit] = ()
+            for budget, score in self.of_budget.items():
+                started = perf_counter()
+                hits = self.retrieve(example.question, budget)
+                seconds[f"k={budget}"] = perf_counter() - started
+                of_budget = score(example, dspy.Prediction(hits=hits), budget)
+                scores.values.update(of_budget.values)
+                scores.undefined.extend(of_budget.undefined)
+            return hits
 
-            outcome = measured(system.name, example, self.prices, search)  # some retrievers ask a model
-            if isinstance(outcome, ResultRow):
-                return outcome
-            hits, extra = outcome
-            ids = tuple(hit.chunk.id for hit in hits)
-            extra["undefined"] = undefined
-            return ResultRow(example.id, system.name, metrics=values, timings=seconds, hit_ids=ids, extra=extra)
+        def row_of(hits: Sequence[Hit]) -> ResultRow:
+            ids, extra = tuple(hit.chunk.id for hit in hits), {"undefined": scores.undefined}
+            name = self.system.name
+            return ResultRow(example.id, name, metrics=scores.values, timings=seconds, hit_ids=ids, extra=extra)
 
-        return find
+        return measured(self.system.name, example, self.prices, search, row_of)  # some retrievers ask a model

@@ -5,21 +5,17 @@ The catalogue holds the data set's questions with their gold answers, or pairs t
 questions otherwise, freely or in few characters, and what it wrote is kept.
 """
 
-import dataclasses
-import json
 import random
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import dspy
 
 from kraq_dspy._internal.both_ways import blocking
-from kraq_dspy._internal.concurrency import as_done
-from kraq_dspy._internal.files import append_line, drop_torn_line, json_objects
 from kraq_dspy.asset.store.catalogue import Catalogue, NewEntry
 from kraq_dspy.asset.store.served_answers import ServedAnswers
 from kraq_dspy.asset.store.vectors.local import LocalVectorStore
@@ -29,15 +25,14 @@ from kraq_dspy.eval.asked import measured
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.rows import ROWS_FILE, ResultRow, read_rows
 from kraq_dspy.eval.tables import systems
-from kraq_dspy.eval.tables.asking import SystemRunner, prepared_space
+from kraq_dspy.eval.tables.asking import prepared_space, work_of
+from kraq_dspy.eval.tables.data import kept_replies
 from kraq_dspy.eval.tables.run import Run
 from kraq_dspy.eval.tables.scoring import RIGHT
 from kraq_dspy.eval.tables.table import System
-from kraq_dspy.models.lms.adapter import KraqAdapter
-from kraq_dspy.models.lms.kraq_lm import KraqLM
-from kraq_dspy.models.lms.meter import prices_of, working_on
+from kraq_dspy.models.lms.meter import prices_of
 from kraq_dspy.models.lms.roles import LanguageModels
-from kraq_dspy.ports import Progress
+from kraq_dspy.ports import Progress, SilentProgress
 from kraq_dspy.programs.kraq.question_text import MARKS
 from kraq_dspy.programs.qa_search.program import QASearch
 from kraq_dspy.settings import Settings
@@ -66,9 +61,7 @@ def measure(run: Run, folder: Path) -> None:
         notes.append(ROUNDTRIP)
     pairs, pool = _pairs(run, folder, index.path if index else None, models)
     writer = run.writer(folder, index, {"notes": notes, "prepared_answers": len(pool)})
-    phrasings = Phrasings(
-        folder / "phrasings.jsonl", models["rewriter"], concurrency=run.concurrency, progress=run.progress
-    )
+    phrasings = Rephrasing(folder, models["rewriter"], run.concurrency, run.progress)
     if run.table.as_paper:
         run.table.as_paper.give_prompts(phrasings.rephrase)
     for system, settings in kept:
@@ -142,8 +135,7 @@ def _ask_program(run: Run, system: System, settings: Settings, examples: Sequenc
     program = _program(system)
     answering = replace(run, table=replace(run.table, kind="answers", systems=(program,)))
     with prepared_space(answering, settings, [program]) as (_, space):
-        asking = SystemRunner(answering, space, run.scorer(space.models), prices_of(settings))
-        _, work, at_once = asking.work(program)
+        work, at_once = work_of(answering, space, program)
         run.ask_all(system.name, work, writer, at_once=at_once, examples=examples)
 
 
@@ -237,47 +229,39 @@ class _WordingLookup:
         search.set_lm(self.models["answerer"])
         if self.run.table.as_paper:
             self.run.table.as_paper.give_prompts(search)
+
+        def row_of(prediction: dspy.Prediction) -> ResultRow:
+            right = prediction.entry is not None and prediction.entry.question == example.metadata[ORIGINAL].strip()
+            seconds = prediction.search.seconds
+            return ResultRow(
+                example.id,
+                self.system.name,
+                answer=prediction.answer,
+                metrics={RIGHT: float(right)},
+                timings={"catalogue": seconds, "total": seconds},
+                extra={"blocks": prediction.search.blocks},
+            )
+
         prices = prices_of(self.models.settings)
-        outcome = measured(self.system.name, example, prices, lambda: search(question=example.question))
-        if isinstance(outcome, ResultRow):
-            return outcome
-        prediction, extra = outcome
-        right = prediction.entry is not None and prediction.entry.question == example.metadata[ORIGINAL].strip()
-        result = prediction.search
-        return ResultRow(
-            example.id,
-            self.system.name,
-            answer=prediction.answer,
-            metrics={RIGHT: float(right)},
-            timings={"catalogue": result.seconds, "total": result.seconds},
-            extra={**extra, "blocks": result.blocks},
-        )
+        return measured(self.system.name, example, prices, lambda: search(question=example.question), row_of)
 
 
 SHORT = 30
 """Most characters of a short rephrasing (QA search paper, section 4.2)."""
 
-LIMITS = {"free": 0, "short": SHORT}
 ORIGINAL = "original"
-KINDS = (ORIGINAL, *LIMITS)
+LIMITS = {"free": 0, "short": SHORT}
 
 
-class Phrasings:
-    """Wordings by question and kind. What one run made is kept in `file`, with the model that made it."""
+@dataclass(frozen=True)
+class Rephrasing:
+    """Words questions otherwise by a model. What it wrote is kept in `folder`, a file for each kind and count."""
 
-    def __init__(self, file: Path, lm: KraqLM, *, concurrency: int, progress: Progress) -> None:
-        self.file = file
-        self.lm = lm
-        self._concurrency = concurrency
-        self._progress = progress
-        self.rephrase = dspy.Predict(RephraseQuestion)
-        self._known: dict[tuple[str, str], tuple[int, list[str]]] = {}  # how many were asked for, and what came
-        file.parent.mkdir(parents=True, exist_ok=True)
-        if file.exists():
-            drop_torn_line(file)
-            for _, row in json_objects(file, EvaluationError, "the rephrasings"):
-                if row["model"] == lm.model:
-                    self._known[row["id"], row["kind"]] = (row["count"], row["texts"])
+    folder: Path
+    lm: dspy.BaseLM
+    concurrency: int = 8
+    progress: Progress = field(default_factory=SilentProgress)
+    rephrase: dspy.Predict = field(default_factory=lambda: dspy.Predict(RephraseQuestion))
 
     def of(self, examples: Sequence[Example], kind: str, count: int) -> list[Example]:
         """Up to `count` wordings of each question, as questions of their own: the id is the question's with "#1" and so
@@ -285,36 +269,24 @@ class Phrasings:
         count, nor does a free wording without a question mark where the question has one: small models answer it.
         Raises ConfigError for an unknown kind.
         """
-        if kind not in KINDS:
-            raise ConfigError(f"There is no phrasing {kind!r} of a question; there are: {', '.join(KINDS)}.")
         if kind == ORIGINAL:
             return [_worded(example, 0, example.question) for example in examples]
-        todo = [example for example in examples if self._known.get((example.id, kind), (0, []))[0] < count]
-        stage = f"rephrase, {kind}"
-        self._progress.start(stage, len(examples))
-        self._progress.advance(stage, len(examples) - len(todo))
+        if kind not in LIMITS:
+            known = ", ".join((ORIGINAL, *LIMITS))
+            raise ConfigError(f"There is no phrasing {kind!r} of a question; there are: {known}.")
 
-        def ask(example: Example) -> tuple[str, list[str]]:
-            most = LIMITS[kind]
-            with (
-                working_on(stage, example.id),
-                dspy.context(lm=self.lm, adapter=KraqAdapter(), disable_history=True),
-            ):
-                reply = self.rephrase(question=example.question, count=count, most_characters=most)
+        def ask(example: Example) -> list[str]:
+            reply = self.rephrase(question=example.question, count=count, most_characters=LIMITS[kind])
             texts = [" ".join(str(text).split()) for text in reply.rephrasings or ()]
-            fitting = [text for text in texts if _fits(text, example.question, most)]
-            return example.id, list(dict.fromkeys(fitting))[:count]
+            fitting = [text for text in texts if _fits(text, example.question, LIMITS[kind])]
+            return list(dict.fromkeys(fitting))[:count]
 
-        for example_id, texts in as_done(ask, todo, limit=self._concurrency):
-            row = {"id": example_id, "kind": kind, "model": self.lm.model, "count": count, "texts": texts}
-            append_line(self.file, json.dumps(row, ensure_ascii=False))
-            self._known[example_id, kind] = (count, texts)
-            self._progress.advance(stage)
-        self._progress.finish(stage)
+        file, stage = self.folder / f"rephrased-{kind}-{count}.jsonl", f"rephrase, {kind}"
+        wordings = kept_replies(file, stage, examples, ask, self.lm, at_once=self.concurrency, progress=self.progress)
         return [
             _worded(example, number, text)
             for example in examples
-            for number, text in enumerate(self._known[example.id, kind][1][:count], start=1)
+            for number, text in enumerate(wordings[example.id], start=1)
         ]
 
 
@@ -331,4 +303,4 @@ def _fits(text: str, question: str, most: int) -> bool:
 
 def _worded(example: Example, number: int, text: str) -> Example:
     about = {**example.metadata, ORIGINAL: example.question}
-    return dataclasses.replace(example, id=f"{example.id}#{number}", question=text, metadata=about)
+    return replace(example, id=f"{example.id}#{number}", question=text, metadata=about)

@@ -2,25 +2,23 @@
 
 import dataclasses
 import json
-import logging
 import random
 import shutil
-import tempfile
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import dspy
 
 from kraq_dspy._internal.concurrency import as_done, run_coroutine
 from kraq_dspy._internal.files import append_line, drop_torn_line, json_objects, replaced
+from kraq_dspy.asset.corpus.chunk import chunks_at
 from kraq_dspy.asset.store.index import Index
-from kraq_dspy.build.index.build import abuild_index
-from kraq_dspy.build.index.exchange import aimport_triples
-from kraq_dspy.build.index.report import BuildReport
+from kraq_dspy.build.index.build import Builder, abuild_index
+from kraq_dspy.build.index.report import BuildOptions, BuildReport
 from kraq_dspy.errors import EvaluationError
-from kraq_dspy.eval.datasets import Dataset, Example, load_dataset, load_local, sample_to_tokens, save_local
+from kraq_dspy.eval.datasets import Dataset, Example, load_dataset, load_local, sample_to_tokens
 from kraq_dspy.eval.datasets.dataset import is_dataset
 from kraq_dspy.eval.papers import PaperSetup
 from kraq_dspy.eval.questions import without_learned
@@ -32,7 +30,7 @@ from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Progress, SilentProgress
 from kraq_dspy.programs.kraq.pipeline import KRAQ
 from kraq_dspy.programs.shared.state import read_state
-from kraq_dspy.records import content_id
+from kraq_dspy.records import ExtractedEntity, ExtractedRelationship, Extraction, content_id
 from kraq_dspy.settings import RoleSettings, Settings
 from kraq_dspy.signatures import AnswerQuestion
 
@@ -100,6 +98,15 @@ def load(
     return ExampleSet(dataset, tuple(kept), len(examples) - len(kept), len(dataset.examples) - len(usable))
 
 
+def checksum_of(dataset: Dataset) -> str:
+    """32 hexadecimal digits that depend on the corpus and the questions, not on their files."""
+    corpus = [(document.id, document.title, document.text) for document in dataset.documents]
+    content = [
+        (each.id, each.question, each.answers, each.answer_items, each.supporting_ids) for each in dataset.examples
+    ]
+    return content_id("data", json.dumps(corpus), json.dumps(content))
+
+
 STAGE = "references"
 
 
@@ -115,27 +122,14 @@ def with_model_references(
     if not named:
         raise EvaluationError(f"No question of {questions.dataset.name} names the documents that hold its evidence.")
     texts = {document.id: document.text for document in questions.dataset.documents}
-    file = folder / f"{STAGE}.jsonl"
-    folder.mkdir(parents=True, exist_ok=True)
-    known: dict[str, str] = {}
-    if file.exists():
-        drop_torn_line(file)
-        known = {row["id"]: row["answer"] for _, row in json_objects(file, EvaluationError, "the references")}
-    answer, lm = dspy.Predict(AnswerQuestion), models["teacher"]
+    answer = dspy.Predict(AnswerQuestion)
 
-    def ask(example: Example) -> tuple[str, str]:
+    def ask(example: Example) -> str:
         passages = [texts[document_id] for document_id in example.supporting_ids]
-        with working_on(STAGE, example.id), dspy.context(lm=lm, adapter=KraqAdapter(), disable_history=True):
-            return example.id, str(answer(passages=passages, question=example.question).answer)
+        return str(answer(passages=passages, question=example.question).answer)
 
-    todo = [example for example in named if example.id not in known]
-    progress.start(STAGE, len(named))
-    progress.advance(STAGE, len(named) - len(todo))
-    for example_id, text in as_done(ask, todo, limit=models.settings.run.concurrency):
-        append_line(file, json.dumps({"id": example_id, "answer": text}, ensure_ascii=False))
-        known[example_id] = text
-        progress.advance(STAGE)
-    progress.finish(STAGE)
+    file, at_once = folder / f"{STAGE}.jsonl", models.settings.run.concurrency
+    known = kept_replies(file, STAGE, named, ask, models["teacher"], at_once=at_once, progress=progress)
     examples = tuple(
         dataclasses.replace(example, answers=(known[example.id],), answer_items=(), type="")
         for example in named
@@ -144,7 +138,38 @@ def with_model_references(
     return ExampleSet(questions.dataset, examples, questions.left_out + len(questions.examples) - len(examples))
 
 
-logger = logging.getLogger(__name__)
+def kept_replies(
+    file: Path,
+    stage: str,
+    examples: Sequence[Example],
+    ask: Callable[[Example], Any],
+    lm: dspy.BaseLM,
+    *,
+    at_once: int,
+    progress: Progress,
+) -> dict[str, Any]:
+    """What `ask` makes of a model's reply to each question, JSON values by the question's id.
+
+    A line of `file` keeps each as it comes, so that another run asks for none again.
+    """
+    drop_torn_line(file)
+    rows = json_objects(file, EvaluationError, f"the {stage}") if file.exists() else ()
+    known = {row["id"]: row["reply"] for _, row in rows}
+    todo = [example for example in examples if example.id not in known]
+    progress.start(stage, len(examples))
+    progress.advance(stage, len(examples) - len(todo))
+
+    def one(example: Example) -> tuple[str, Any]:
+        with working_on(stage, example.id), dspy.context(lm=lm, adapter=KraqAdapter(), disable_history=True):
+            return example.id, ask(example)
+
+    for example_id, reply in as_done(one, todo, limit=at_once):
+        append_line(file, json.dumps({"id": example_id, "reply": reply}, ensure_ascii=False))
+        known[example_id] = reply
+        progress.advance(stage)
+    progress.finish(stage)
+    return known
+
 
 _BUILDERS = ("extractor", "summarizer", "generator")
 _NOT_OF_THE_INDEX = ("roles", "run", "store", "instructed", "k2rag")
@@ -186,32 +211,51 @@ def prepare_index(
     prompts = dict(setup.prompts) if setup else {}
     mark = fingerprint(dataset, settings, program_states=program_states, prompts=prompts)
     path = folder / f"{dataset.name}-{mark[:12]}.kraq"
-    random_questions = random_questions or _has_random_questions(path)
-    if _is_complete(path, random_questions):
+    is_complete, has_random = _state_of(path)
+    if is_complete and (has_random or not random_questions):
         return PreparedIndex(path, mark, None)
     folder.mkdir(parents=True, exist_ok=True)
     if not path.exists() and not program_states:
         _start_from_sibling(path, folder, dataset, settings, prompts)
-    logger.info("indexing %s into %s", dataset.name, path)
-    options: dict[str, Any] = {
+    options: BuildOptions = {
         "settings": settings,
         "embedder": embedder,
-        "random_questions": random_questions,
+        "random_questions": random_questions or has_random,
         "program_states": program_states,
         "progress": progress or SilentProgress(),
     }
     if setup:
-        options["kraq"] = KRAQ(settings, embedder)
-        setup.give_prompts(options["kraq"])
+        pipeline = KRAQ(settings, embedder)
+        setup.give_prompts(pipeline)
+        options["kraq"] = pipeline
     return PreparedIndex(path, mark, run_coroutine(_build(dataset, path, options)))
 
 
-async def _build(dataset: Dataset, path: Path, options: dict[str, Any]) -> BuildReport:
+async def _build(dataset: Dataset, path: Path, options: BuildOptions) -> BuildReport:
     if not dataset.triples:
         return await abuild_index(dataset.documents, path, **options)
-    with tempfile.TemporaryDirectory() as folder:
-        save_local(dataset, Path(folder))
-        return await aimport_triples(folder, path, **options)
+    triples = {each.document_id: each for each in dataset.triples}
+    chunks, extractions = [], []
+    for document in dataset.documents:
+        [chunk] = chunks_at(document, [(0, len(document.text))])
+        given = triples.get(document.id)
+        names = dict.fromkeys(given.entities if given else ())
+        links = dict.fromkeys(given.triples if given else ())
+        chunks.append(chunk)
+        extractions.append(
+            Extraction(
+                chunk.id,
+                tuple(ExtractedEntity(name, "", "") for name in names),
+                tuple(ExtractedRelationship(s, o, p, f"{s} {p} {o}.") for s, p, o in links),
+            )
+        )
+    async with Builder.at(path, cast(BuildOptions, options)) as builder:
+        builder.begin("triples", dataset.documents, dataset.documents, replace=False)
+        builder.keep_documents(dataset.documents, chunks)
+        builder.index.replace(Extraction, extractions)
+        await builder.embed_chunks()
+        await builder.finish()
+        return builder.report()
 
 
 def fingerprint(
@@ -234,18 +278,12 @@ def fingerprint(
     return content_id("index", *(json.dumps(part, sort_keys=True) for part in parts))
 
 
-def _is_complete(path: Path, random_questions: bool) -> bool:
+def _state_of(path: Path) -> tuple[bool, bool]:
+    """Whether there is a complete index, and whether it has random questions."""
     if not (path / "manifest.json").is_file():
-        return False
+        return False, False
     with Index.open(path) as index:
-        return index.manifest.complete and (not random_questions or _has_random_questions(path))
-
-
-def _has_random_questions(path: Path) -> bool:
-    if not (path / "manifest.json").is_file():
-        return False
-    with Index.open(path) as index:
-        return bool(index.questions(source="random", duplicates=True))
+        return index.manifest.complete, bool(index.questions(source="random", duplicates=True))
 
 
 def _start_from_sibling(
@@ -254,7 +292,7 @@ def _start_from_sibling(
     """A copy of the index whose questions the default model or the generator wrote, if there is one."""
     for generator in (settings.role("default"), settings.role("generator")):
         sibling = folder / f"{dataset.name}-{fingerprint(dataset, settings, generator, prompts=prompts)[:12]}.kraq"
-        if sibling != path and _is_complete(sibling, False):
+        if sibling != path and _state_of(sibling)[0]:
             with replaced(path) as draft:
                 shutil.copytree(sibling, draft, ignore=shutil.ignore_patterns("lock"))
             return

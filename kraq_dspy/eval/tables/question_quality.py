@@ -1,20 +1,16 @@
 """Makes the rows of Table 1: each reference question, the generated one nearest to it, and how alike they are."""
 
-from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.eval.datasets import Example
-from kraq_dspy.eval.metrics.generation import BertScorer
 from kraq_dspy.eval.metrics.questions import pair_questions
-from kraq_dspy.eval.rows import ResultRow, RowWriter
+from kraq_dspy.eval.rows import ResultRow
 from kraq_dspy.eval.tables import systems
 from kraq_dspy.eval.tables.data import PreparedIndex
 from kraq_dspy.eval.tables.run import Run
 from kraq_dspy.eval.tables.table import System
-from kraq_dspy.ports import Embedder
 from kraq_dspy.settings import EMBEDDED
 
 RELEVANCE = "relevance"
@@ -47,14 +43,21 @@ def measure(run: Run, folder: Path) -> None:
     scorer = run.options.bertscore()
     counts = {name: len(texts) for name, texts in sets.items()}
     extra = {"questions": counts, "templates": templates, "notes": notes}
-    writer: RowWriter = run.writer(folder, first, extra, bertscore=f"{scorer.name}, layer {scorer.layer}")
+    writer = run.writer(folder, first, extra, bertscore=f"{scorer.name}, layer {scorer.layer}")
+    taus = {metric: threshold_of(metric) for metric in run.table.metrics}
     for name, texts in sets.items():
-        run.progress.start(name, len(run.questions.examples))
-        run.progress.advance(name, sum(system == name for system, _ in writer.done))
         todo = [each for each in run.questions.examples if (name, each.id) not in writer.done]
-        for row in rows(name, todo, texts, run.embedder, scorer, run.table.metrics):
-            writer.write(row)
-            run.progress.advance(name)
+        run.progress.start(name, len(run.questions.examples))
+        run.progress.advance(name, len(run.questions.examples) - len(todo))
+        pairs = pair_questions([each.question for each in todo], texts, run.embedder) if todo else []
+        for start in range(0, len(todo), _BLOCK):
+            block = pairs[start : start + _BLOCK]
+            scores = scorer.score([pair.reference for pair in block], [pair.generated for pair in block]).tolist()
+            for example, pair, f1 in zip(todo[start : start + _BLOCK], block, scores, strict=True):
+                metrics = {metric: f1 if tau is None else float(f1 >= tau) for metric, tau in taus.items()}
+                told = {"question": example.question, "f1": f1, "cosine": pair.cosine, "type": example.type}
+                writer.write(ResultRow(example.id, name, answer=pair.generated, metrics=metrics, extra=told))
+                run.progress.advance(name)
         run.progress.finish(name)
 
 
@@ -65,35 +68,6 @@ def _states(system: System) -> list[Path]:
             f"{system.name!r}: unknown option {min(unknown)!r}; a source of questions takes roles, settings and state."
         )
     return [Path(system.options["state"])] if "state" in system.options else []
-
-
-def rows(
-    name: str,
-    examples: Sequence[Example],
-    generated: Sequence[str],
-    embedder: Embedder,
-    scorer: BertScorer,
-    metrics: Sequence[str],
-) -> Iterator[ResultRow]:
-    """A row for each reference question, as blocks are scored. `metrics` are "relevance" and "relevance@TAU".
-
-    Raises EvaluationError when there are no generated questions.
-    """
-    taus = {metric: threshold_of(metric) for metric in metrics}
-    if not examples:
-        return
-    pairs = pair_questions([each.question for each in examples], generated, embedder)
-    for start in range(0, len(examples), _BLOCK):
-        block = pairs[start : start + _BLOCK]
-        scores = scorer.score([pair.reference for pair in block], [pair.generated for pair in block]).f1.tolist()
-        for example, pair, f1 in zip(examples[start:], block, scores, strict=False):
-            yield ResultRow(
-                example.id,
-                name,
-                answer=pair.generated,
-                metrics={metric: f1 if tau is None else float(f1 >= tau) for metric, tau in taus.items()},
-                extra={"question": example.question, "f1": f1, "cosine": pair.cosine, "type": example.type},
-            )
 
 
 def threshold_of(metric: str) -> float | None:

@@ -1,22 +1,18 @@
 """Runs a table: each system over each question of each data set, a row on disk as soon as it is there."""
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from kraq_dspy.errors import EvaluationError, MissingExtraError
 from kraq_dspy.eval.questions import learned_by, learned_note
 from kraq_dspy.eval.tables import asking, catalogue_search, question_quality
-from kraq_dspy.eval.tables.data import ExampleSet, load, prepared, with_model_references
+from kraq_dspy.eval.tables.data import load, prepared, with_model_references
 from kraq_dspy.eval.tables.run import Run, RunOptions
 from kraq_dspy.eval.tables.scoring import require_metric
 from kraq_dspy.eval.tables.table import EvalTable
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Progress, SilentProgress
 from kraq_dspy.settings import Settings
-
-logger = logging.getLogger(__name__)
 
 MEASURES: Mapping[str, Callable[[Run, Path], None]] = {
     "questions": question_quality.measure,
@@ -38,16 +34,18 @@ def run_table(
 ) -> list[Path]:
     """The folders of the runs, one for each data set. What an earlier run of the same table did is not done again.
 
-    Raises ConfigError for a metric that there is not, before anything is done; EvaluationError for a data set that is
-    absent, or when a folder holds another run; ModelError when a system does nothing but fail; what was done is kept.
+    Raises ConfigError for a metric that there is not, and MissingExtraError or EvaluationError for one whose package or
+    data are not on this machine, before anything is done; EvaluationError for a data set that is absent, or when a
+    folder holds another run; ModelError when a system does nothing but fail; what was done is kept.
     """
     progress = progress or SilentProgress()
-    table, notes = _without_missing(table)
+    for metric in table.metrics if table.kind in METRIC_CHECKS else ():
+        METRIC_CHECKS[table.kind](metric)
     if table.kind == "questions":
         options.bertscore().layer  # noqa: B018 (raises where the package is not there)
     if not options.ablations:
         kept = tuple(system for system in table.systems if not system.varied)
-        table = replace(table, systems=kept, ablations=())
+        table = replace(table, systems=kept)
     learned = learned_by(LanguageModels(settings).names().values())
     questions_of = {
         name: load(
@@ -65,7 +63,8 @@ def run_table(
     folders = []
     for name, questions in questions_of.items():
         folder = options.out / name
-        run = Run(table, questions, settings, embedder, options, progress, [*notes, *_learned(questions)])
+        learned_from = [learned_note(questions.learned)] if questions.learned else []
+        run = Run(table, questions, settings, embedder, options, progress, learned_from)
         if table.references == "model":
             models = run.models(settings)
             run.questions = with_model_references(questions, folder, models, progress)
@@ -73,27 +72,3 @@ def run_table(
         MEASURES[table.kind](run, folder)
         folders.append(folder)
     return folders
-
-
-def _learned(questions: ExampleSet) -> list[str]:
-    return [learned_note(questions.learned)] if questions.learned else []
-
-
-def _without_missing(table: EvalTable) -> tuple[EvalTable, list[str]]:
-    """The table without metrics whose package or data are not on this machine, and a note on each of these.
-
-    Raises ConfigError for a metric that there is not, and MissingExtraError where none is left.
-    """
-    if table.kind not in METRIC_CHECKS:
-        return table, []
-    kept, notes = [], []
-    for metric in table.metrics:
-        try:
-            METRIC_CHECKS[table.kind](metric)
-            kept.append(metric)
-        except (MissingExtraError, EvaluationError) as error:
-            if len(table.metrics) == 1:
-                raise
-            notes.append(f"{metric} is left out: {error}")
-            logger.warning("%s", notes[-1])
-    return replace(table, metrics=tuple(kept)), notes

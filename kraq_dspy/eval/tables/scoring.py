@@ -2,33 +2,32 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import dspy
 
 from kraq_dspy.errors import ConfigError, EvaluationError, did_you_mean
 from kraq_dspy.eval.datasets import Example
-from kraq_dspy.eval.judges import JUDGED, AnsweredQuestion, BinaryJudge, Judge, JudgedMetric, RubricJudge, judge_answers
+from kraq_dspy.eval.judges import JUDGED
 from kraq_dspy.eval.metrics.for_dspy import METRICS, RANKINGS, Metric, named_metric, similarity_metric
 from kraq_dspy.eval.metrics.generation import require_packages
-from kraq_dspy.eval.metrics.retrieval import distinct_documents, hit_distance
-from kraq_dspy.models.lms.adapter import KraqAdapter
+from kraq_dspy.eval.metrics.retrieval import distinct_documents
 from kraq_dspy.ports import Embedder
 
-SIMILARITY, JUDGE, RUBRIC, RIGHT = "answer_similarity", "judge", "rubric", "right"
-DOCUMENTS, DISTANCE = "distinct_documents", "hit_distance"
+SIMILARITY, RIGHT, DOCUMENTS = "answer_similarity", "right", "distinct_documents"
 FACTS = {
     "proxy_used": lambda prediction: float(prediction.proxy_used),
-    "looked_up": lambda prediction: _looked_up(prediction),
+    "looked_up": lambda prediction: float(
+        prediction.n_looked_up / max(1, prediction.n_looked_up + prediction.n_embedded)
+    ),
     "accepted": lambda prediction: float(prediction.valid),
 }
-"""What only some programs say of themselves: "accepted" is an answer that the program's own validator let pass."""
+"""What only some programs say of themselves: the share of vectors that were stored, or that the program's own validator
+let the answer pass."""
 
-JUDGES: Mapping[str, type[Judge]] = {JUDGE: BinaryJudge, RUBRIC: RubricJudge, RIGHT: RubricJudge}
-""" "right" is a rubric's 4 or 5, or, where an answer was prepared, that it is the question's own (QA search paper)."""
-
-NAMES = (*METRICS, SIMILARITY, *JUDGES, *JUDGED, *RANKINGS, DOCUMENTS, DISTANCE, *FACTS)
-OF_RETRIEVAL = frozenset((*RANKINGS, "recall_of_support", "answer_found", DOCUMENTS, DISTANCE))
+NAMES = (*METRICS, SIMILARITY, *JUDGED, *RANKINGS, DOCUMENTS, *FACTS)
+OF_RETRIEVAL = frozenset(
+    (*RANKINGS, "recall_of_support", "answer_found", DOCUMENTS, "context_precision", "context_recall")
+)
 """What can be said of a retriever, which answers nothing."""
 
 
@@ -57,8 +56,8 @@ def require_metric(name: str) -> None:
 class RowScorer:
     """Scores predictions by the metrics named. Raises as `require_metric` does. Safe for threads.
 
-    `judge_lm` is asked by metrics for which `is_judged` says so; `embedder` compares meanings, and may be None where no
-    metric does. `own` are metrics that have no name here.
+    `judge_lm` is asked by metrics of JUDGED; `embedder` compares meanings, and may be None where no metric does. `own`
+    are metrics that have no name here.
     """
 
     def __init__(
@@ -74,97 +73,50 @@ class RowScorer:
                 require_metric(name)
         self.names = tuple(names)
         self._embedder = embedder
-        self._judges: dict[str, Judge] = {}
-        self._judged: dict[str, JudgedMetric] = {}
-        for name in names:
-            if name in JUDGES:
-                judge = JUDGES[name]()
-                judge.set_lm(judge_lm)
-                self._judges[name] = judge
-            elif name in JUDGED:
-                metric = JUDGED[name]()
-                metric.set_lm(judge_lm)
-                self._judged[name] = metric
-
-    @property
-    def judges(self) -> list[dspy.Module]:
-        """What asks a model."""
-        return [*self._judges.values(), *self._judged.values()]
+        self.judges = {name: JUDGED[name]() for name in names if name in JUDGED}
+        for judge in self.judges.values():
+            judge.set_lm(judge_lm)  # type: ignore[no-untyped-call]
 
     def __call__(self, example: Example, prediction: dspy.Prediction, budget: int | None) -> Scores:
         """`budget` is the k of rankings that name none; None for all that was found."""
         scores = Scores()
+        shown = example.to_dspy()
         for name in self.names:
-            if not self._defined(name, example, prediction):
+            if not self._is_defined(name, shown, prediction):
                 scores.undefined.append(name)
                 continue
             try:
-                scores.values[name] = self._score(name, example, prediction, budget)
+                scores.values[name] = self._score(name, shown, prediction, budget)
             except EvaluationError as error:
                 scores.failed[name] = str(error)
         return scores
 
-    def _score(self, name: str, example: Example, prediction: dspy.Prediction, budget: int | None) -> float:
-        if name in self._judges:
-            return self._verdict(name, example, prediction.answer)
-        if name in self._judged:
-            return self._judged[name].score(example.to_dspy(), prediction)
+    def _score(self, name: str, example: dspy.Example, prediction: dspy.Prediction, budget: int | None) -> float:
+        if name in self._own:
+            return float(self._own[name](example, prediction))
+        if name in self.judges:
+            return self.judges[name].score(example, prediction)
         if name == DOCUMENTS:
             return float(distinct_documents(prediction.hits))
-        if name == DISTANCE:
-            return hit_distance(prediction.hits, self._required_embedder)
         if name in FACTS:
             return float(FACTS[name](prediction))
-        return float(self._metric(name, budget)(example.to_dspy(), prediction))
+        if name == SIMILARITY:
+            assert self._embedder is not None, "a metric of meaning comes with an embedder"
+            return float(similarity_metric(self._embedder)(example, prediction))
+        return float(named_metric(name, k=budget)(example, prediction))
 
-    def _metric(self, name: str, budget: int | None) -> Metric:
+    def _is_defined(self, name: str, example: dspy.Example, prediction: dspy.Prediction) -> bool:
+        kind = name.partition("@")[0]
         if name in self._own:
-            return self._own[name]
-        return similarity_metric(self._required_embedder) if name == SIMILARITY else named_metric(name, k=budget)
-
-    @property
-    def _required_embedder(self) -> Embedder:
-        assert self._embedder is not None, "metrics of meaning come with an embedder"
-        return self._embedder
-
-    def _defined(self, name: str, example: Example, prediction: Any) -> bool:
-        if name in self._own:
-            return self._own[name].is_defined(example.to_dspy())
-        return _defined(name, example, prediction)
-
-    def _verdict(self, name: str, example: Example, answer: str) -> float:
-        answered = AnsweredQuestion(example.id, example.question, example.answers, answer, example.answer_items)
-        with dspy.context(adapter=KraqAdapter()):
-            verdicts = judge_answers(self._judges[name], [answered], concurrency=1)
-        if verdicts.failures:
-            raise EvaluationError(verdicts.failures[0].reason)
-        return verdicts.verdicts[0].score
-
-
-def is_judged(metric: str) -> bool:
-    """Whether a language model decides."""
-    return metric in JUDGES or metric in JUDGED
-
-
-def _defined(name: str, example: Example, prediction: Any) -> bool:
-    kind = name.partition("@")[0]
-    answers_nothing = prediction.get("answer") is None  # a retriever
-    if answers_nothing and kind not in OF_RETRIEVAL and kind not in ("context_precision", "context_recall"):
-        return ":" in name
-    if kind == "accepted":
-        return prediction.get("valid") is not None
-    if kind in FACTS:
-        return "proxy_used" in prediction
-    if kind in (DOCUMENTS, DISTANCE):
-        return len(prediction.hits) > 1
-    if kind in JUDGED:
-        return JUDGED[kind].is_defined(example.to_dspy(), prediction)
-    if kind in METRICS or kind in RANKINGS or ":" in name:
-        return named_metric(name).is_defined(example.to_dspy())
-    return bool(example.answers)
-
-
-def _looked_up(prediction: dspy.Prediction) -> float:
-    """Share of the passages whose vectors were stored."""
-    looked_up, embedded = int(prediction.n_looked_up), int(prediction.n_embedded)
-    return looked_up / max(1, looked_up + embedded)
+            return self._own[name].is_defined(example)
+        if prediction.get("answer") is None and kind not in OF_RETRIEVAL:  # a retriever
+            return ":" in name
+        if kind in FACTS:
+            return (prediction.get("valid") is not None) if kind == "accepted" else "proxy_used" in prediction
+        if kind == DOCUMENTS:
+            return len(prediction.hits) > 1
+        if name in self.judges:
+            return self.judges[name].is_defined(example, prediction)
+        if kind == SIMILARITY:
+            return bool(example.answers)
+        return named_metric(name).is_defined(example)

@@ -3,6 +3,7 @@
 import dataclasses
 import math
 import os
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,25 +12,15 @@ from typing import Any
 import numpy as np
 
 from kraq_dspy.errors import EvaluationError
-from kraq_dspy.eval.latency import TOTAL, Percentiles, parallel_seconds, stage_times, wall_time
-from kraq_dspy.eval.rows import HEADER_FILE, ResultRow, RunHeader, metric_column, read_run
-from kraq_dspy.eval.statistics import (
-    Comparison,
-    Interval,
-    bootstrap_difference,
-    bootstrap_mean,
-    compare,
-    holm,
-    permutation_test,
-)
+from kraq_dspy.eval.latency import Percentiles, stage_times
+from kraq_dspy.eval.rows import HEADER_FILE, ResultRow, RunHeader, read_run
+from kraq_dspy.eval.statistics import Interval, bootstrap_difference, bootstrap_mean, holm, permutation_test
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
     """One metric of one system. `n_failed` have no score for a reason that their rows tell; `n_undefined` cannot have
-    one (no gold answer, no known evidence).
-
-    `quartiles` are the first and the third of the questions' scores.
+    one (no gold answer, no known evidence). `quartiles` are the first and the third of the questions' scores.
 
     `difference` is to the baseline, over the `n_paired` questions that both have a score for, with the p-value of the
     paired randomisation test; `p_adjusted` is Holm's, over the systems of this metric and data set. None for the
@@ -48,35 +39,13 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Resources:
-    """Means over the questions that say what they took: memory is what was held after one, in megabytes. On a GPU it is
-    the most that was held so far.
-
-    `cost` is None where no model has a price, `gpu_mb` where the process had no accelerator. `cpu_percent` is the share
-    of all processors' time that this process took while questions were asked.
-    """
-
-    calls: float
-    prompt_tokens: float
-    completion_tokens: float
-    cost: float | None
-    cpu_percent: float | None
-    memory_mb: float | None
-    gpu_mb: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Latency:
-    """`total` and `stages` are measured; `modelled` are the papers' estimated seconds, if all branches run at once."""
-
-    total: Percentiles | None
-    stages: Mapping[str, Percentiles]
-    modelled: float | None
-
-
-@dataclass(frozen=True, slots=True)
 class SystemSummary:
-    """`resources` is None where no row says what it took."""
+    """`stages` are measured seconds; "total" is the whole question, where that was timed.
+
+    `resources` are means over the questions that say what they took: "calls", "prompt_tokens", "completion_tokens",
+    "cost" where a model has a price, "cpu_percent" of all processors while questions were asked, "memory_mb" held after
+    one, and "gpu_mb", the most that was held so far.
+    """
 
     name: str
     settings: Mapping[str, Any]
@@ -84,8 +53,8 @@ class SystemSummary:
     n_failed: int
     reasons: Mapping[str, int]
     cells: Mapping[str, Cell]
-    latency: Latency | None
-    resources: Resources | None
+    stages: Mapping[str, Percentiles]
+    resources: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +76,12 @@ class RunSummary:
     def metrics(self) -> list[str]:
         return list(self.table.get("metrics", ()))
 
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON values, without the rows."""
+        fields = dataclasses.asdict(dataclasses.replace(self, rows=()))
+        del fields["rows"]
+        return fields
+
 
 @dataclass(frozen=True, slots=True)
 class TableSummary:
@@ -118,12 +93,7 @@ class TableSummary:
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON values, without the rows."""
-        runs = []
-        for run in self.runs:
-            fields = dataclasses.asdict(dataclasses.replace(run, rows=()))
-            del fields["rows"]
-            runs.append(fields)
-        return {"title": self.title, "kind": self.kind, "runs": runs}
+        return {"title": self.title, "kind": self.kind, "runs": [run.to_dict() for run in self.runs]}
 
 
 def find_runs(folder: Path) -> list[Path]:
@@ -151,6 +121,7 @@ def summarise(folders: Iterable[Path], *, baseline: str | None = None, seed: int
 def summarise_run(
     header: RunHeader, rows: Sequence[ResultRow], *, baseline: str | None = None, seed: int = 0
 ) -> RunSummary:
+    """Raises EvaluationError for a baseline that is no system, and a row without a score and without a reason."""
     described = header.extra.get("table", {})
     by_system: dict[str, list[ResultRow]] = {}
     for row in rows:
@@ -163,152 +134,49 @@ def summarise_run(
             raise EvaluationError(f"The baseline {baseline!r} is no system of the run; there are: {', '.join(order)}.")
         chosen = ""  # an unfinished run: not yet asked
     metrics = described.get("metrics") or sorted({name for row in rows for name in row.metrics})
-    cells = {name: {metric: _cell(by_system[name], metric, seed) for metric in metrics} for name in order}
-    if chosen:
-        for metric in metrics:
-            _compare(cells, by_system, metric, chosen, seed)
+    cells: dict[str, dict[str, Cell]] = {name: {} for name in order}
+    for metric in metrics:
+        for name, cell in _column({name: by_system[name] for name in order}, metric, chosen, seed).items():
+            cells[name][metric] = cell
     systems = tuple(
         _system(name, described.get("systems", {}).get(name, {}), by_system[name], cells[name]) for name in order
     )
-    n_asked = header.extra.get("asked")
-    missing = {name: n_asked - len(by_system[name]) for name in order if n_asked and n_asked > len(by_system[name])}
+    n_asked = header.extra.get("asked") or 0
+    missing = {name: n_asked - len(by_system[name]) for name in order if n_asked > len(by_system[name])}
     return RunSummary(header, chosen, systems, missing, tuple(rows))
 
 
-def defined_rows(rows: Iterable[ResultRow], metric: str) -> list[ResultRow]:
-    """Without the questions that cannot have a score."""
-    return [row for row in rows if metric not in row.extra.get("undefined", ())]
-
-
-def _cell(rows: Sequence[ResultRow], metric: str, seed: int) -> Cell:
-    defined = defined_rows(rows, metric)
-    column = metric_column(defined, metric)
-    undefined = len(rows) - len(defined)
-    if not column.scores:
-        return Cell(metric, None, len(column.failures), undefined)
-    scores = list(column.scores.values())
-    first, third = np.percentile(scores, [25, 75])
-    return Cell(
-        metric, bootstrap_mean(scores, seed=seed), len(column.failures), undefined,
-        quartiles=(float(first), float(third)),
-    )  # fmt: skip
-
-
-def _compare(
-    cells: dict[str, dict[str, Cell]], by_system: Mapping[str, list[ResultRow]], metric: str, baseline: str, seed: int
-) -> None:
-    against = metric_column(defined_rows(by_system[baseline], metric), metric).scores
-    for name in cells:
-        if name == baseline:
-            continue
-        own = metric_column(defined_rows(by_system[name], metric), metric).scores
-        shared = sorted(own.keys() & against.keys())
-        if not shared:
-            continue
-        pair = [own[id] for id in shared], [against[id] for id in shared]
-        cells[name][metric] = dataclasses.replace(
-            cells[name][metric],
-            difference=bootstrap_difference(*pair, seed=seed),
-            n_paired=len(shared),
-            p_value=permutation_test(*pair, seed=seed).p_value,
-        )
-    tested = {name: cell.p_value for name in cells if (cell := cells[name][metric]).p_value is not None}
-    for name, p_adjusted in holm({name: p for name, p in tested.items() if p is not None}).items():
-        cells[name][metric] = dataclasses.replace(cells[name][metric], p_adjusted=p_adjusted)
-
-
-def _system(
-    name: str, settings: Mapping[str, Any], rows: Sequence[ResultRow], cells: Mapping[str, Cell]
-) -> SystemSummary:
-    failed = [row for row in rows if row.failure is not None]
-    reasons: dict[str, int] = {}
-    for row in rows:
-        for reason in (row.failure, *row.failed_metrics.values()):
-            if reason is not None:
-                reasons[reason] = reasons.get(reason, 0) + 1
-    return SystemSummary(
-        name, settings, len(rows), len(failed), dict(sorted(reasons.items(), key=lambda item: -item[1])), cells,
-        _latency([row for row in rows if row.timings]),
-        _resources([row.extra["usage"] for row in rows if "usage" in row.extra]),
-    )  # fmt: skip
-
-
-def _resources(usage: Sequence[Mapping[str, float]]) -> Resources | None:
-    if not usage:
-        return None
-
-    def mean(name: str) -> float:
-        return math.fsum(each.get(name, 0) for each in usage) / len(usage)
-
-    def most(name: str) -> float | None:
-        return max((each[name] for each in usage if name in each), default=None)
-
-    cost = mean("cost") if any("cost" in each for each in usage) else None
-    return Resources(
-        mean("calls"), mean("prompt_tokens"), mean("completion_tokens"), cost,
-        100 * mean("cpu_s") / mean("clock_s") / (os.cpu_count() or 1) if mean("clock_s") else None,
-        mean("memory_mb") if any("memory_mb" in each for each in usage) else None, most("gpu_mb"),
-    )  # fmt: skip
-
-
-def _latency(rows: Sequence[ResultRow]) -> Latency | None:
-    timings = [row.timings for row in rows]
-    stages = {stage for timing in timings for stage in timing if stage != TOTAL}
-    if not stages:
-        return None
-    total = wall_time(timings) if all(TOTAL in timing for timing in timings) else None
-    by_stage = stage_times(timings)
-    return Latency(total, by_stage, parallel_seconds(by_stage) if total is not None else None)
-
-
-@dataclass(frozen=True, slots=True)
-class MetricBeside:
-    """A metric of both runs over the `n` questions that both have a score for; the difference is second minus first.
-
-    `p_adjusted` is Holm's over the metrics of the pair of systems.
-    """
-
-    metric: str
-    n: int
-    comparison: Comparison
-    p_adjusted: float
-
-
-@dataclass(frozen=True, slots=True)
-class RunsBeside:
-    """A system of the first run beside one of the second, on one data set.
-
-    `changed` are the questions whose score by the first metric differs, with the rows of both, what fell most first.
-    """
-
-    dataset: str
-    first: str
-    second: str
-    metrics: tuple[MetricBeside, ...]
-    changed: tuple[tuple[ResultRow, ResultRow], ...]
-
-
-def compare_runs(first: Path, second: Path, *, seed: int = 0) -> list[RunsBeside]:
-    """Systems are compared by name, or one with one where each run has one only.
+def compare_runs(first: Path, second: Path, *, seed: int = 0) -> list[RunSummary]:
+    """Each system of the second run against that of the first of the same name, or one against one where each run has
+    one only: a summary for each, whose baseline is the first run's.
 
     Raises EvaluationError for a folder without a run, and where the two share no data set, system, metric or question.
     """
     before = {header.dataset: rows for header, rows in map(read_run, find_runs(first))}
     after = {header.dataset: rows for header, rows in map(read_run, find_runs(second))}
-    pairs = [(before[name], after[name], name) for name in before if name in after]
+    pairs = [(name, before[name], after[name]) for name in before if name in after]
     if not pairs and len(before) == len(after) == 1:  # one file of questions under two names
         [(name, rows)], [others] = before.items(), after.values()
-        pairs = [(rows, others, name)]
+        pairs = [(name, rows, others)]
     compared = []
-    for rows, others, dataset in pairs:
-        names, other_names = _systems(rows), _systems(others)
+    for dataset, rows, others in pairs:
+        names, other_names = ({row.system: None for row in each} for each in (rows, others))
         shared = [(name, name) for name in names if name in other_names]
         if not shared and len(names) == len(other_names) == 1:
-            shared = [(names[0], other_names[0])]
+            shared = [(next(iter(names)), next(iter(other_names)))]
         for name, other in shared:
-            own = [row for row in rows if row.system == name], [row for row in others if row.system == other]
-            if (beside := _beside(dataset, name, other, *own, seed)) is not None:
-                compared.append(beside)
+            labels = f"{name}, first", f"{other}, second"
+            own = [dataclasses.replace(row, system=labels[0]) for row in rows if row.system == name]
+            own += [dataclasses.replace(row, system=labels[1]) for row in others if row.system == other]
+            scored = [{m for row in own if row.system == label for m in row.metrics} for label in labels]
+            metrics = [
+                m for m in dict.fromkeys(m for row in own for m in row.metrics) if all(m in each for each in scored)
+            ]
+            table = {"baseline": labels[0], "metrics": metrics}
+            header = RunHeader("comparison", dataset, {}, {}, {}, extra={"table": table})
+            run = summarise_run(header, own, seed=seed) if metrics else None
+            if run and any(cell.difference for cell in run.systems[-1].cells.values()):
+                compared.append(run)
     if not compared:
         raise EvaluationError(
             f"{str(first)!r} and {str(second)!r} have no data set, system, metric and question in common."
@@ -316,41 +184,70 @@ def compare_runs(first: Path, second: Path, *, seed: int = 0) -> list[RunsBeside
     return compared
 
 
-def _systems(rows: Sequence[ResultRow]) -> list[str]:
-    return list(dict.fromkeys(row.system for row in rows))
+def scores_of(rows: Iterable[ResultRow], metric: str) -> dict[str, float]:
+    """By question id, of those that have a score.
+
+    Raises EvaluationError for a row that has neither a score nor a reason why not, or a question that occurs twice.
+    """
+    scores: dict[str, float] = {}
+    seen: set[str] = set()
+    for row in rows:
+        if row.question_id in seen:
+            raise EvaluationError(f"Question {row.question_id!r} occurs twice; give the rows of one system at a time.")
+        seen.add(row.question_id)
+        if metric in row.metrics:
+            scores[row.question_id] = row.metrics[metric]
+        elif row.failure is None and metric not in (*row.failed_metrics, *row.extra.get("undefined", ())):
+            raise EvaluationError(
+                f"Question {row.question_id!r} has no {metric!r}; it has {', '.join(row.metrics) or 'no metrics'}."
+            )
+    return scores
 
 
-def _beside(
-    dataset: str, name: str, other: str, rows: Sequence[ResultRow], others: Sequence[ResultRow], seed: int
-) -> RunsBeside | None:
-    metrics = [metric for metric in _metrics(rows) if metric in _metrics(others)]
-    compared: list[tuple[str, int, Comparison]] = []
-    for metric in metrics:
-        left = metric_column(defined_rows(rows, metric), metric).scores
-        right = metric_column(defined_rows(others, metric), metric).scores
-        shared = sorted(left.keys() & right.keys())
-        if shared:
-            scores = [right[each] for each in shared], [left[each] for each in shared]
-            compared.append((metric, len(shared), compare(*scores, seed=seed)))
-    if not compared:
-        return None
-    adjusted = holm({metric: comparison.test.p_value for metric, _, comparison in compared})
-    by_id = {row.question_id: row for row in others}
-    main = compared[0][0]
-    changed = [
-        (row, by_id[row.question_id])
-        for row in rows
-        if row.question_id in by_id and row.metrics.get(main) != by_id[row.question_id].metrics.get(main)
-    ]
-    changed.sort(key=lambda pair: pair[1].metrics.get(main, 0.0) - pair[0].metrics.get(main, 0.0))
-    return RunsBeside(
-        dataset,
-        name,
-        other,
-        tuple(MetricBeside(metric, n, comparison, adjusted[metric]) for metric, n, comparison in compared),
-        tuple(changed),
+def _column(by_system: Mapping[str, list[ResultRow]], metric: str, baseline: str, seed: int) -> dict[str, Cell]:
+    scores = {name: scores_of(rows, metric) for name, rows in by_system.items()}
+    cells, p_values = {}, {}
+    for name, own in scores.items():
+        undefined = sum(metric in row.extra.get("undefined", ()) for row in by_system[name])
+        cell = Cell(metric, None, len(by_system[name]) - len(own) - undefined, undefined)
+        if own:
+            values = list(own.values())
+            first, third = np.percentile(values, [25, 75])
+            mean = bootstrap_mean(values, seed=seed)
+            cell = dataclasses.replace(cell, interval=mean, quartiles=(float(first), float(third)))
+        shared = sorted(own.keys() & scores.get(baseline, {}).keys())
+        if shared and name != baseline:
+            pair = [own[id] for id in shared], [scores[baseline][id] for id in shared]
+            p_values[name] = permutation_test(*pair, seed=seed).p_value
+            difference = bootstrap_difference(*pair, seed=seed)
+            cell = dataclasses.replace(cell, difference=difference, n_paired=len(shared), p_value=p_values[name])
+        cells[name] = cell
+    for name, p_adjusted in holm(p_values).items():
+        cells[name] = dataclasses.replace(cells[name], p_adjusted=p_adjusted)
+    return cells
+
+
+def _system(
+    name: str, settings: Mapping[str, Any], rows: Sequence[ResultRow], cells: Mapping[str, Cell]
+) -> SystemSummary:
+    reasons = Counter(
+        reason for row in rows for reason in (row.failure, *row.failed_metrics.values()) if reason is not None
     )
+    return SystemSummary(
+        name, settings, len(rows), sum(row.failure is not None for row in rows), dict(reasons.most_common()), cells,
+        stage_times([row.timings for row in rows if row.timings]),
+        _resources([row.extra["usage"] for row in rows if "usage" in row.extra]),
+    )  # fmt: skip
 
 
-def _metrics(rows: Sequence[ResultRow]) -> list[str]:
-    return list(dict.fromkeys(metric for row in rows for metric in row.metrics))
+def _resources(usage: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    means = {
+        name: math.fsum(each.get(name, 0) for each in usage) / len(usage)
+        for name in dict.fromkeys(name for each in usage for name in each)
+    }
+    if "gpu_mb" in means:
+        means["gpu_mb"] = max(each.get("gpu_mb", 0.0) for each in usage)
+    clock, computing = means.pop("clock_s", 0.0), means.pop("cpu_s", 0.0)
+    if clock:
+        means["cpu_percent"] = 100 * computing / clock / (os.cpu_count() or 1)
+    return means

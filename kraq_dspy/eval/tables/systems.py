@@ -11,8 +11,7 @@ import dspy
 from kraq_dspy.build.prepare.preparations import Preparation
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.eval.tables.table import EvalTable, System
-from kraq_dspy.models.lms.roles import LanguageModels, lm_in_program
-from kraq_dspy.ports import Embedder, Progress
+from kraq_dspy.models.lms.roles import lm_in_program
 from kraq_dspy.programs.shared.spec import ProgramSpec, RetrieverSpec, options_of
 from kraq_dspy.programs.shared.state import read_state
 from kraq_dspy.records import content_id
@@ -86,14 +85,6 @@ def program_of(system: System, *, seed: int = 0, paper: bool = True) -> ProgramC
         raise ConfigError(f"{system.name!r}: {error}") from error
 
 
-def make_program(space: Workspace, system: System, choice: ProgramChoice) -> dspy.Module:
-    """Its option `state` names a file of `kraq optimize`. Raises StateError for a state that does not fit."""
-    program = space.make_program(choice)
-    if "state" in system.options:
-        space.load_state(program, system.options["state"])
-    return program
-
-
 def state_digests(table: EvalTable) -> dict[str, str]:
     """Hashes of the states that the systems name. Raises StateError for a file that is missing or no state."""
     return {
@@ -127,21 +118,6 @@ def needed(table: EvalTable, systems: Iterable[System]) -> list[tuple[Preparatio
             fitting = {name: known[name] for name in options_of(preparation.options) if name in known}
             work[preparation.name, preparation.options(**fitting)] = preparation
     return [(preparation, options) for (_, options), preparation in work.items()]
-
-
-def prepare(
-    path: Path,
-    work: Iterable[tuple[Preparation, Any]],
-    settings: Settings,
-    embedder: Embedder,
-    models: LanguageModels,
-    progress: Progress,
-) -> None:
-    """Make what is not there yet, in the index at `path`."""
-    with Workspace.open(path, settings=settings, embedder=embedder, models=models, write=True) as space:
-        for preparation, options in work:
-            if preparation.is_there is None or not preparation.is_there(space):
-                preparation.make(space, options, progress)
 
 
 def about_choice(choice: ProgramChoice, settings: Settings, encoder: str, default_retriever: str) -> dict[str, str]:

@@ -1,30 +1,32 @@
 """Reads what a table compares from one TOML file (see `definitions/`)."""
 
 import itertools
-import re
 import tomllib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.eval.papers import PaperSetup, setups
+from kraq_dspy.eval.papers import PaperSetup, PaperTable, is_covered, setups
 
 DEFINITIONS = Path(__file__).parent / "definitions"
 
-KINDS = {
-    "questions": "source",
-    "answers": "program",
-    "retrievers": "retriever",
-    "qa_search": "approach",
-}
+KINDS = {"questions": "source", "answers": "program", "retrievers": "retriever", "qa_search": "approach"}
 """What a table compares, and the key under which a system says what it is. Of questions: how near they come to
 reference questions. Of answers: programs over an index. Of retrievers: what they find at several budgets. Of qa_search:
 prepared answers, and a program before or behind them."""
 
-DATASET_NAMES = {"hotpotqa": "hotpot_qa", "triviaqa": "trivia_qa", "pubhealth": "pub_health"}
+DATASET_NAMES = {
+    "hotpotqa": "hotpot_qa", "triviaqa": "trivia_qa", "pubhealth": "pub_health", "openbookqa": "openbook_qa",
+}  # fmt: skip
 """The papers' spelling, and the name under which the set can be fetched."""
+
+_REQUIRED = ("title", "kind", "baseline", "systems")
+_KNOWN = {
+    *_REQUIRED, "datasets", "metrics", "ablations", "budgets", "precompute", "concurrency", "options", "references",
+    "catalogue", "paper",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +34,9 @@ class System:
     """`use` names a program, a retriever or a source of questions, by the table's kind; `options` are its settings.
 
     Beside those of the program, `options` may hold `settings` (sections of kraq.toml that are this system's own) and
-    `roles` (whose model takes a role's place). `varied` is the option that an ablation varies, "" for a system of its
-    own; `fixed` are options that a data set's settings do not overrule.
+    `roles` (whose model takes a role's place). `varied` names the system of which an ablation made it, "" for a system
+    of its own; `fixed` are options that a data set's settings do not overrule, `datasets` those it is asked on, all
+    where there are none.
     """
 
     name: str
@@ -41,20 +44,7 @@ class System:
     options: Mapping[str, Any] = field(default_factory=dict)
     varied: str = ""
     fixed: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class Ablation:
-    """One setting of one system, varied. `points` are (value, name of the system that has it), in order."""
-
-    parameter: str
-    of: str
-    points: tuple[tuple[float, str], ...]
     datasets: tuple[str, ...] = ()
-
-    def covers(self, dataset: str) -> bool:
-        """Whether it is run on a data set; "hotpotqa" covers "hotpotqa-mini" too."""
-        return not self.datasets or any(is_covered(dataset, name) for name in self.datasets)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +81,6 @@ class EvalTable:
     baseline: str
     metrics: tuple[str, ...]
     systems: tuple[System, ...]
-    ablations: tuple[Ablation, ...] = ()
     budgets: tuple[int, ...] = ()
     precompute: int = 100
     concurrency: int | None = None
@@ -104,14 +93,15 @@ class EvalTable:
     as_paper: PaperSetup | None = None
 
     def systems_for(self, dataset: str) -> list[System]:
-        """Systems with the data set's own settings, and those of the ablations that cover it."""
-        covered = {name for ablation in self.ablations if ablation.covers(dataset) for _, name in ablation.points}
+        """Those that are asked on the data set, with its own settings of options that they have."""
         own = next((some for name, some in self.options_of.items() if is_covered(dataset, name)), {})
-        return [
-            replace(system, options={**system.options, **_applicable(system, own)})
-            for system in self.systems
-            if not system.varied or system.name in covered
-        ]
+        systems = []
+        for system in self.systems:
+            if not system.datasets or any(is_covered(dataset, name) for name in system.datasets):
+                overruled = own.keys() & system.options.keys() - system.fixed
+                options = {**system.options, **{name: own[name] for name in overruled}}
+                systems.append(replace(system, options=options))
+        return systems
 
     def against(self, baseline: str) -> "EvalTable":
         """The same with another baseline. Raises ConfigError for a name that is no system."""
@@ -120,40 +110,22 @@ class EvalTable:
             raise ConfigError(f"The baseline {baseline!r} is no system of the table; there are: {', '.join(names)}.")
         return replace(self, baseline=baseline)
 
-    def for_paper(
-        self, table_id: str, systems: Collection[str], metrics: Sequence[str], datasets: Sequence[str]
-    ) -> "EvalTable":
-        """What a table of a paper needs: its systems and those they are made of, its data sets, and its metrics, or all
-        where it has none of ours."""
-        made_of = [system.options for system in self.systems if system.name in systems]
-        systems = {*systems, *(each[part] for each in made_of for part in ("first", "then") if part in each)}
-        ablations = tuple(
-            replace(each, points=points)
-            for each in self.ablations
-            if len(points := tuple(point for point in each.points if point[1] in systems)) > 1
-        )
-        varied = {name for each in ablations for _, name in each.points}
-        kept = tuple(
-            system if system.name in varied else replace(system, varied="")
-            for system in self.systems
-            if system.name in systems
-        )
-        baseline = self.baseline if self.baseline in systems else kept[0].name
-        return replace(
-            self, systems=kept, ablations=ablations, baseline=baseline, papers=(table_id,), datasets=tuple(datasets),
-            metrics=tuple(metric for metric in self.metrics if metric in metrics) or self.metrics,
-        )  # fmt: skip
-
-    def with_paper_settings(
-        self, settings: Mapping[str, Mapping[str, Any]], options: Mapping[str, Mapping[str, Any]] | None = None
-    ) -> "EvalTable":
-        """The same with more of what `--paper` sets, by section, and by what systems use."""
+    def for_paper(self, figure: PaperTable) -> "EvalTable":
+        """What a table of a paper needs: its systems and those they are made of, its data sets, what `--paper` sets for
+        it, and its metrics, or all where it has none of ours."""
+        made_of = [system.options for system in self.systems if system.name in figure.systems]
+        names = {*figure.systems, *(each[part] for each in made_of for part in ("first", "then") if part in each)}
+        kept = tuple(replace(system, datasets=()) for system in self.systems if system.name in names)
         paper = replace(
             self.paper,
-            settings=_merged(self.paper.settings, settings),
-            options=_merged(self.paper.options, options or {}),
+            settings=_merged(self.paper.settings, figure.settings),
+            options=_merged(self.paper.options, figure.options),
         )
-        return replace(self, paper=paper)
+        return replace(
+            self, systems=kept, baseline=self.baseline if self.baseline in names else kept[0].name,
+            papers=(figure.id,), datasets=figure.datasets, paper=paper,
+            metrics=tuple(metric for metric in self.metrics if metric in figure.metrics) or self.metrics,
+        )  # fmt: skip
 
     def as_in_paper(self) -> "EvalTable":
         """With the paper's setup, and the options that it gave its systems."""
@@ -175,14 +147,21 @@ class EvalTable:
             raise ConfigError(
                 f"A program's state goes into a table of answers or questions; {self.name!r} is one of {self.kind}."
             )
-        system, separator, path = str(file).partition("=")
+        chosen, separator, path = str(file).partition("=")
         named = [system.name for system in self.systems if not system.varied]
-        if not separator or system not in named:
+        if not separator or chosen not in named:
             if separator and not file.exists():
-                raise ConfigError(f"{str(file)!r} is no file, and {system!r} no system; there are: {', '.join(named)}.")
-            return replace(self, systems=tuple(_stated(system, str(file)) for system in self.systems))
-        of = {system} | {name for each in self.ablations if each.of == system for _, name in each.points}
-        return replace(self, systems=tuple(_stated(each, path) if each.name in of else each for each in self.systems))
+                raise ConfigError(f"{str(file)!r} is no file, and {chosen!r} no system; there are: {', '.join(named)}.")
+            chosen, path = "", str(file)
+        systems = []
+        for system in self.systems:
+            if chosen in ("", system.name, system.varied):
+                if "state" in system.options:
+                    state = system.options["state"]
+                    raise ConfigError(f"The system {system.name!r} has the state {state!r}; it takes one.")
+                system = replace(system, options={**system.options, "state": path})
+            systems.append(system)
+        return replace(self, systems=tuple(systems))
 
 
 def read_table(path: Path) -> EvalTable:
@@ -199,34 +178,32 @@ def read_table(path: Path) -> EvalTable:
 def table_from_dict(name: str, content: Mapping[str, Any]) -> EvalTable:
     """Raises ConfigError; see `read_table`."""
     where = f"table {name!r}"
-    known = {
-        "title", "kind", "datasets", "baseline", "metrics", "systems", "ablations", "budgets", "precompute",
-        "concurrency", "options", "references", "catalogue", "paper",
-    }  # fmt: skip
-    if unknown := sorted(set(content) - known):
-        raise ConfigError(f"{where}: unknown key {unknown[0]!r}; known: {', '.join(sorted(known))}.")
-    for key in ("title", "kind", "baseline", "systems"):
-        if key not in content:
-            raise ConfigError(f"{where} lacks {key!r}.")
+    if unknown := sorted(set(content) - _KNOWN):
+        raise ConfigError(f"{where}: unknown key {unknown[0]!r}; known: {', '.join(sorted(_KNOWN))}.")
+    if missing := [key for key in _REQUIRED if key not in content]:
+        raise ConfigError(f"{where} lacks {missing[0]!r}.")
+    chosen = {"kind": content["kind"], "references": "gold", "catalogue": "gold", **content}
+    choices = (("kind", tuple(KINDS)), ("references", ("gold", "model")), ("catalogue", ("gold", "synthetic")))
+    for key, known in choices:
+        if chosen[key] not in known:
+            raise ConfigError(f"{where}: {key} is {chosen[key]!r}; expected one of {', '.join(known)}.")
     kind = content["kind"]
-    if kind not in KINDS:
-        raise ConfigError(f"{where}: kind is {kind!r}; expected one of {', '.join(KINDS)}.")
     systems = [_system(entry, KINDS[kind], where) for declared in content["systems"] for entry in _product(declared)]
-    ablations = []
     for entry in content.get("ablations", ()):
-        ablation, more = _ablation(entry, systems, where)
-        ablations.append(ablation)
-        systems += more
+        systems += _ablation(entry, systems, where)
     names = [system.name for system in systems]
     if twice := next((each for each in names if names.count(each) > 1), None):
         raise ConfigError(f"{where}: two systems are named {twice!r}.")
     budgets = tuple(content.get("budgets", (5, 10, 15) if kind == "retrievers" else ()))
     metrics = tuple(content.get("metrics", ()))
     if kind == "retrievers":
-        metrics = tuple(
-            f"{metric}@{budget}" for metric in metrics or ("recall", "all_supporting") for budget in budgets
-        )
-    table = EvalTable(
+        rankings = metrics or ("recall", "all_supporting")
+        metrics = tuple(f"{metric}@{budget}" for metric in rankings for budget in budgets)
+    try:
+        paper = AsInPaper(**content.get("paper", {}))
+    except TypeError as error:
+        raise ConfigError(f"{where}: the section paper holds what it cannot: {error}.") from error
+    return EvalTable(
         name=name,
         title=content["title"],
         kind=kind,
@@ -234,91 +211,47 @@ def table_from_dict(name: str, content: Mapping[str, Any]) -> EvalTable:
         baseline=content["baseline"],
         metrics=metrics,
         systems=tuple(systems),
-        ablations=tuple(ablations),
         budgets=budgets,
         precompute=content.get("precompute", 100),
         concurrency=content.get("concurrency"),
         options_of=content.get("options", {}),
-        references=_one_of(content, "references", ("gold", "model"), where),
-        catalogue=_one_of(content, "catalogue", ("gold", "synthetic"), where),
-        paper=_as_in_paper(content.get("paper", {}), where),
-    )
-    return table.against(table.baseline)
+        references=chosen["references"],
+        catalogue=chosen["catalogue"],
+        paper=paper,
+    ).against(content["baseline"])
 
 
-def _system(entry: Mapping[str, Any], use: str, where: str) -> System:
+def _system(entry: Any, use: str, where: str) -> System:
     if not isinstance(entry, Mapping) or not isinstance(entry.get("name"), str) or not isinstance(entry.get(use), str):
-        raise ConfigError(f"{where}: a system needs a name and a {use}; found {dict(entry)!r}.")
+        raise ConfigError(f"{where}: a system needs a name and a {use}; found {entry!r}.")
     return System(entry["name"], entry[use], {key: entry[key] for key in entry if key not in ("name", use)})
 
 
 def _product(entry: Any) -> Iterator[Any]:
     """The systems that an entry with lists stands for: one for each combination, whose name holds the values."""
-    lists = (
-        {key: value for key, value in entry.items() if isinstance(value, list)} if isinstance(entry, Mapping) else {}
-    )
+    fields = entry if isinstance(entry, Mapping) else {}
+    lists = {key: value for key, value in fields.items() if isinstance(value, list)}
     for values in itertools.product(*lists.values()):
         chosen = dict(zip(lists, values, strict=True))
         yield {**entry, **chosen, "name": str(entry.get("name", "")).format(**chosen)} if chosen else entry
 
 
-def _one_of(content: Mapping[str, Any], key: str, known: Sequence[str], where: str) -> str:
-    value = content.get(key, known[0])
-    if value not in known:
-        raise ConfigError(f"{where}: {key} is {value!r}; expected one of {', '.join(known)}.")
-    return str(value)
-
-
-def _as_in_paper(content: Mapping[str, Any], where: str) -> AsInPaper:
-    try:
-        return AsInPaper(**content)
-    except TypeError as error:
-        raise ConfigError(f"{where}: the section paper holds what it cannot: {error}.") from error
-
-
-def _ablation(entry: Mapping[str, Any], systems: Sequence[System], where: str) -> tuple[Ablation, list[System]]:
-    """The ablation, and the systems that it adds: a value that a system has already is not run twice."""
+def _ablation(entry: Mapping[str, Any], systems: Sequence[System], where: str) -> Iterator[System]:
+    """The systems that it adds: a value that a system has already is not run twice."""
     if missing := [key for key in ("of", "parameter", "values") if key not in entry]:
         raise ConfigError(f"{where}: an ablation lacks {missing[0]!r}; found {dict(entry)!r}.")
     base = next((system for system in systems if system.name == entry["of"]), None)
     if base is None:
         raise ConfigError(f"{where}: the ablation of {entry['of']!r} names no system.")
-    parameter = entry["parameter"]
-    others: Mapping[str, Any] = entry.get("with", {})
+    parameter, others = entry["parameter"], entry.get("with", {})
     about = "".join(f", {key}={value}" for key, value in others.items())
-    points: list[tuple[float, str]] = []
-    more: list[System] = []
     for value in entry["values"]:
-        if not others and base.options.get(parameter) == value:
-            points.append((value, base.name))
-            continue
-        options = {**base.options, **others, parameter: value}
-        name = f"{base.name}{about}, {parameter}={value:g}"
-        system = System(name, base.use, options, parameter, frozenset((*others, parameter)))
-        more.append(system)
-        points.append((value, system.name))
-    return Ablation(parameter, base.name, tuple(points), tuple(entry.get("datasets", ()))), more
+        if others or base.options.get(parameter) != value:
+            options = {**base.options, **others, parameter: value}
+            name = f"{base.name}{about}, {parameter}={value:g}"
+            fixed, datasets = frozenset((*others, parameter)), tuple(entry.get("datasets", ()))
+            yield System(name, base.use, options, base.name, fixed, datasets)
 
 
 def _merged(some: Mapping[str, Mapping[str, Any]], more: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
     return {name: {**some.get(name, {}), **more.get(name, {})} for name in (*some, *more)}
-
-
-def _stated(system: System, file: str) -> System:
-    if "state" in system.options:
-        raise ConfigError(f"The system {system.name!r} has the state {system.options['state']!r}; it takes one.")
-    return replace(system, options={**system.options, "state": file})
-
-
-def _applicable(system: System, own: Mapping[str, Any]) -> dict[str, Any]:
-    """The data set's settings that the system has, but for those that an ablation sets in it."""
-    return {key: value for key, value in own.items() if key in system.options and key not in system.fixed}
-
-
-def is_covered(dataset: str, name: str) -> bool:
-    """Whether what is said of the data set `name` holds for `dataset`: "hotpotqa" covers "hotpotqa-mini" too."""
-    return _plain(dataset).startswith(_plain(name))
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[^a-z0-9]", "", name.lower())

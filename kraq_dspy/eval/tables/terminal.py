@@ -1,60 +1,82 @@
-"""Shows the summary as tables in the terminal."""
+"""Shows the summary as tables in the terminal, and the same as one HTML page."""
 
-from collections.abc import Iterator, Mapping
+import io
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from kraq_dspy.eval.tables.grids import ABOUT, Grid, facts, failed_questions, grids, paper_grids, setup_lines
+from kraq_dspy._internal.files import replaced
+from kraq_dspy.eval.tables.grids import ABOUT, WORDS, Grid, facts, failed_questions, grids, paper_grids, setup_lines
 from kraq_dspy.eval.tables.summary import RunSummary, TableSummary
 
-FAILED = 5
+FAILED, FAILED_ON_PAGE = 5, 100
 """Questions that failed, of each data set."""
-_WORDS = {
-    "reason",
-    "question",
-    "gold",
-    "answer",
-    "evidence",
-    "before",
-    "after",
-    "others like it",
-    "nearest passage",
-}  # columns of running text, which may wrap
+PAGE_WIDTH = 160  # characters
+
+# Whatever a document's text tries, the page loads nothing and runs nothing.
+PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>Report of kraq eval</title>
+<style>
+body {{ margin: 2rem; color: {foreground}; background: {background}; }}
+{stylesheet}
+</style>
+</head>
+<body>
+<pre>{code}</pre>
+</body>
+</html>
+"""
 
 
-def print_summary(summary: TableSummary, console: Console) -> None:
+def write_report(summary: TableSummary, folder: Path) -> list[Path]:
+    """`report.html` in the folder."""
+    return [write_page(lambda console: print_summary(summary, console, failed=FAILED_ON_PAGE), folder / "report.html")]
+
+
+def write_page(show: Callable[[Console], None], file: Path) -> Path:
+    """What `show` prints, as HTML: no script, no network, every text of documents and models escaped."""
+    console = Console(file=io.StringIO(), record=True, width=PAGE_WIDTH, highlight=False)
+    show(console)
+    with replaced(file) as draft:
+        draft.write_text(console.export_html(code_format=PAGE), "utf-8")
+    return file
+
+
+def print_summary(summary: TableSummary, console: Console, *, failed: int = FAILED) -> None:
     """Text of documents and models is never read as markup."""
-    console.print(Text(summary.title, style="bold"))
+    console.print(Text(_plain(summary.title), style="bold"))
     _print_lines(setup_lines(summary), console)
     for grid in paper_grids(summary):
         print_grid(grid, console)
     for run in summary.runs:
-        console.print(Text(f"\n{run.header.dataset}", style="bold cyan"))
+        console.print(Text(f"\n{_plain(run.header.dataset)}", style="bold cyan"))
         _print_lines(facts(run), console)
-        print_run(run, console)
+        print_run(run, console, failed=failed)
 
 
-def print_run(run: RunSummary, console: Console, *, brief: bool = False) -> None:
+def print_run(run: RunSummary, console: Console, *, brief: bool = False, failed: int = FAILED) -> None:
     """The figures of one data set, and the questions that failed; `brief` leaves out what they took."""
     for grid in grids(run, brief=brief):
         print_grid(grid, console)
-    failed = failed_questions(run, FAILED)
-    for agreement in run.header.extra.get("judge_agreement", ()):
-        console.print(Text(f"Of the judge: {agreement}.", style="dim"))
-    if failed is None:
+    worst = failed_questions(run, failed)
+    if worst is None:
         return
-    console.print(Text(failed.title, style="bold"))
-    for row in failed.rows:
-        cells = dict(zip(failed.headings, row, strict=True))
-        first = f"{row[1]} {row[0]}: {_shortened(cells.get('question', ''), 2 * console.width)}"
-        console.print(Text(f"  {first}"))
+    console.print(Text(worst.title, style="bold"))
+    for row in worst.rows:
+        cells = dict(zip(worst.headings, row, strict=True))
+        console.print(Text(f"  {row[1]} {row[0]}: {_shortened(cells['question'], 2 * console.width)}"))
         for name in ("gold", "answer", "evidence"):
-            if cells.get(name):
+            if cells[name]:
                 console.print(Text(f"      {name}: {_shortened(cells[name], 2 * console.width)}", style="dim"))
-    console.print(Text(failed.note, style="dim"))
+    console.print(Text(worst.note, style="dim"))
 
 
 def _print_lines(lines: Mapping[str, str], console: Console) -> None:
@@ -72,7 +94,7 @@ def print_grid(grid: Grid, console: Console) -> None:
 def _parts(grid: Grid, width: int) -> Iterator[Grid]:
     """The grid, cut into groups of columns where the terminal is too narrow for all of them."""
     lengths = [max(map(len, column)) + 3 for column in zip(grid.headings, *grid.rows, strict=True)]
-    if _WORDS & set(grid.headings):
+    if WORDS & set(grid.headings):
         yield grid
         return
     start = 1
@@ -95,8 +117,8 @@ def _parts(grid: Grid, width: int) -> Iterator[Grid]:
 def _table(grid: Grid) -> Table:
     table = Table(title=grid.title or None, title_justify="left", title_style="bold")
     for column, heading in enumerate(grid.headings):
-        words = column == 0 or heading in _WORDS or heading in ABOUT
-        table.add_column(heading, justify="left" if words else "right", no_wrap=heading not in _WORDS)
+        words = column == 0 or heading in WORDS or heading in ABOUT
+        table.add_column(heading, justify="left" if words else "right", no_wrap=heading not in WORDS)
     for place, row in enumerate(grid.rows):
         cells = [
             Text(_plain(cell), style="bold" if (place, column) in grid.strong else "")

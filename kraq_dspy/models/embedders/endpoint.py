@@ -1,7 +1,5 @@
 """Asks encoders behind an OpenAI-compatible `/v1/embeddings`: OpenAI, vLLM, TEI, Ollama and others."""
 
-import base64
-import binascii
 import itertools
 import json
 import logging
@@ -9,8 +7,6 @@ import re
 import threading
 import time
 from collections.abc import Sequence
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 import numpy as np
@@ -20,21 +16,19 @@ from kraq_dspy._internal.concurrency import run_all
 from kraq_dspy._internal.dspy_internals import NetworkError
 from kraq_dspy.errors import ModelError, UnembeddableError
 from kraq_dspy.models.embedders.text_encoder import TextEncoder
-from kraq_dspy.models.lms.bounded import BoundedTransport, ReplyLimits
+from kraq_dspy.models.lms.bounded import JSONClient, ReplyLimits
 from kraq_dspy.models.lms.retry import CONTEXT_OVERFLOW, Backoff
 from kraq_dspy.ports import Vectors
 
 logger = logging.getLogger(__name__)
 
 _BUSY = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
-_ABOUT_TEXTS = frozenset({400, 413, 415, 422, 500, 501})
+_ABOUT_TEXTS = frozenset({400, 413, 415, 422, 501})
 """What a server may answer because of what it was sent; of the others no smaller batch helps."""
-_ENCODINGS = ("base64", "float", "")
-"""base64 is a quarter of the bytes; servers that do not know it get "float", or no such field at all."""
 _TOO_LONG = re.compile(
     rf"{CONTEXT_OVERFLOW.pattern}|too (?:long|large)|token limit|max(?:imum)? (?:input )?tokens", re.I
 )
-_NAMED = re.compile(rf"base64|encoding_?format|\bnan\b|{_TOO_LONG.pattern}", re.IGNORECASE)
+_NAMED = re.compile(rf"\bnan\b|{_TOO_LONG.pattern}", re.IGNORECASE)
 """Words by which an error 500 is no bad moment of the server's."""
 _SHORTEST_CUT = 20  # characters
 _SHOWN = 60
@@ -42,10 +36,6 @@ _SHOWN = 60
 
 class _RefusedError(Exception):
     """A batch that the server does not embed as it is; the message says why."""
-
-    def __init__(self, message: str, status: int) -> None:
-        super().__init__(message)
-        self.status = status
 
 
 class EndpointEmbedder(TextEncoder):
@@ -81,10 +71,9 @@ class EndpointEmbedder(TextEncoder):
         self._batch_size = batch_size
         self._concurrency = concurrency
         self._backoff = backoff or Backoff(retries=5)
-        self._encoding: str | None = None  # of `_ENCODINGS`, once one was taken
         self._learning = threading.Lock()
         self._headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
-        self._client = BoundedTransport(ReplyLimits(self._url, reply_s, reply_mb), timeout_s)
+        self._client = JSONClient(ReplyLimits(self._url, reply_s, reply_mb), timeout_s)
 
     def close(self) -> None:
         self._client.close()
@@ -122,12 +111,15 @@ class EndpointEmbedder(TextEncoder):
         except _RefusedError as refusal:
             if len(texts) > 1:
                 halved = self._halved(texts)
-                if not any(isinstance(row, str) for row in halved):
-                    self._take_smaller_batches(len(texts), refusal)
+                smaller = -(-len(texts) // 2)
+                with self._learning:
+                    if smaller < self._batch_size and not any(isinstance(row, str) for row in halved):
+                        self._batch_size = smaller
+                        logger.info("%s is sent %d texts at once from now on: %s", self._url, smaller, refusal)
                 return halved
             if self._dimension is None and self.dimension:  # raises where the server embeds nothing at all
                 logger.debug("It does embed: %s is at fault", _shown(texts[0]))
-            return self._row_of_a_part(texts[0], str(refusal))
+            return [self._row_of_a_part(texts[0], str(refusal))]
         if len(texts) == 1:
             return rows
         return [
@@ -138,7 +130,7 @@ class EndpointEmbedder(TextEncoder):
         middle = len(texts) // 2
         return [*self._rows_of(texts[:middle]), *self._rows_of(texts[middle:])]
 
-    def _row_of_a_part(self, text: str, reason: str) -> list[Vectors | str]:
+    def _row_of_a_part(self, text: str, reason: str) -> Vectors | str:
         """Of a text that is too long, as much of its beginning as is taken; else why it has no vector."""
         part = text
         while _TOO_LONG.search(reason) and len(part) > _SHORTEST_CUT:
@@ -149,63 +141,40 @@ class EndpointEmbedder(TextEncoder):
                 reason = str(refusal)
                 continue
             logger.warning("Of %s, %d of %d characters count: %s", _shown(text), len(part), len(text), reason)
-            return [row]
-        return [reason]
-
-    def _take_smaller_batches(self, refused: int, refusal: Exception) -> None:
-        with self._learning:
-            smaller = -(-refused // 2)
-            if smaller < self._batch_size:
-                self._batch_size = smaller
-                logger.info("%s is sent %d texts at once from now on: %s", self._url, smaller, refusal)
+            return row
+        return reason
 
     def _ask(self, texts: list[str]) -> list[Vectors | str]:
-        """Raises _RefusedError for what may be the texts' fault, ModelError for what is the server's."""
-        is_one = len(texts) == 1
-        if self._encoding is not None:
-            return self._ask_as(self._encoding, texts, patiently=is_one)
-        refusals = []
-        for encoding in _ENCODINGS:
-            try:
-                rows = self._ask_as(encoding, texts, patiently=False)
-            except _RefusedError as refusal:
-                refusals.append(refusal)
-                continue
-            self._encoding = encoding
-            return rows
-        if is_one and refusals[-1].status == 500:
-            return self._ask_as(_ENCODINGS[0], texts, patiently=True)
-        raise refusals[-1]
+        """Raises _RefusedError for what may be the texts' fault, ModelError for what is the server's.
 
-    def _ask_as(self, encoding: str, texts: list[str], *, patiently: bool) -> list[Vectors | str]:
-        """`patiently`: what may be a bad moment of the server's is waited for as `backoff` says, not once."""
-        body: dict[str, Any] = {"model": self._model, "input": texts}
-        if encoding:
-            body["encoding_format"] = encoding
+        An error 500 may be either: a batch is sent once more and then halved, a single text as often as `backoff` says.
+        """
+        body = {"model": self._model, "input": texts}
         for attempt in itertools.count():
-            status = 0
+            status, asked_s = 0, None
             try:
                 status, reply, content = self._client.post(self._url, body, self._headers)
             except NetworkError as error:
-                problem, asked_s = f"it cannot be reached: {error or type(error).__name__}", None
+                problem = f"it cannot be reached: {error or type(error).__name__}"
             except CollectionLimitError as error:
                 raise ModelError(str(error)) from error
             else:
                 if 200 <= status < 300:
                     return self._read(content, len(texts))
                 problem = _complaint(status, reply.reason, content)
-                asked_s = _retry_after_s(reply.header("retry-after") or "")
-                if status not in _ABOUT_TEXTS | _BUSY:
+                asked_s = _seconds(reply.header("retry-after"))
+                is_fault = status == 500 and (_NAMED.search(problem) or (attempt and len(texts) > 1))
+                if status in _ABOUT_TEXTS or is_fault:
+                    raise _RefusedError(problem)
+                if status not in _BUSY:
                     raise ModelError(f"{self._url} refused to embed with {self._model!r}: {problem}")
-                if status not in _BUSY or (status == 500 and (_NAMED.search(problem) or (attempt and not patiently))):
-                    raise _RefusedError(problem, status)
             pause_s = self._backoff.wait(attempt, asked_s)
             if pause_s is None:
                 break
             logger.debug("Embedding again in %.1f s: %s", pause_s, problem)
             time.sleep(pause_s)
         if status == 500 and self._dimension is not None:
-            raise _RefusedError(problem, status)
+            raise _RefusedError(problem)
         raise ModelError(
             f"{self._url} did not embed with {self._model!r} in {attempt + 1} attempts; {problem}. Check that the "
             "server runs at that address ([encoder] api_base), and go on: what was made before is kept."
@@ -216,7 +185,7 @@ class EndpointEmbedder(TextEncoder):
         try:
             data = json.loads(content)["data"]
             rows = {item.get("index", place): _row(item["embedding"]) for place, item in enumerate(data)}
-        except (ValueError, KeyError, TypeError, AttributeError, binascii.Error) as error:
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             shown = content[:200].decode("utf-8", "replace")
             raise ModelError(f"{self._url} answered with what are no embeddings: {shown!r}") from error
         if rows.keys() != set(range(n_texts)):
@@ -236,10 +205,7 @@ def _row(embedding: Any) -> Vectors | str:
     """The vector with length 1, or why there is none."""
     if embedding is None:
         return "the server made no embedding of it (null)"
-    if isinstance(embedding, str):
-        row = np.frombuffer(base64.b64decode(embedding, validate=True), dtype="<f4").astype(np.float32)
-    else:
-        row = np.array(embedding, dtype=np.float32)
+    row = np.array(embedding, dtype=np.float32)
     if row.ndim != 1:
         raise ValueError(f"An embedding of shape {row.shape}.")
     length = np.linalg.norm(row)
@@ -267,13 +233,8 @@ def _complaint(status: int, reason: str, content: bytes) -> str:
     return f"it says {status} {reason}: {shown!r}.{hint}"
 
 
-def _retry_after_s(header: str) -> float | None:
-    """Seconds, or a date."""
+def _seconds(header: str | None) -> float | None:
     try:
-        return max(0.0, float(header))
+        return max(0.0, float(header or ""))
     except ValueError:
-        pass
-    try:
-        return max(0.0, (parsedate_to_datetime(header) - datetime.now(UTC)).total_seconds())
-    except (ValueError, TypeError):
         return None

@@ -1,4 +1,4 @@
-"""Encodes passages as seen from a question, E(d|q): five ways, from weighted sentences to the papers' InBedder.
+"""Encodes passages as seen from a question, E(d|q): three ways, from weighted sentences to the papers' InBedder.
 
 `load_instructed_embedder` makes the one that the settings name. Weights, torch and transformers are loaded when one is
 made.
@@ -7,7 +7,6 @@ made.
 import functools
 import json
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,16 +15,9 @@ import numpy as np
 
 from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy.asset.corpus.chunk import sentence_spans
-from kraq_dspy.errors import ConfigError, ModelError, import_extra
+from kraq_dspy.errors import ModelError, import_extra
 from kraq_dspy.models.embedders import load_embedder
-from kraq_dspy.models.embedders.model_folder import (
-    packaged_folder,
-    quiet_transformers,
-    read_model_folder,
-    unpacked,
-    weights_fingerprint,
-    weights_place,
-)
+from kraq_dspy.models.embedders.model_folder import packaged_folder, quiet_transformers, read_model_folder
 from kraq_dspy.models.machine import device_named
 from kraq_dspy.ports import Embedder, InstructedEmbedder, Vectors
 from kraq_dspy.settings import EncoderSettings, InstructedSettings
@@ -33,15 +25,12 @@ from kraq_dspy.settings import EncoderSettings, InstructedSettings
 SHARPNESS = 10.0
 INBEDDER_PROMPT = "### Input:\n{passage}\n\n### Instruction:\n{question}\n\n### Response:"
 N_MASKS = 3
-DECODER_PROMPT = "{passage}\n\nQuestion: {question}\nAnswer:"
-DEPTH = 1 / 3
-
 
 PACKAGED = "minilm"
 _NEEDED = "embedded", "Embedding passages as seen from a question"  # the extra, and what for
 
-Pool = Callable[[Any, Any, Any], Any]
-"""(last hidden layer `[batch, tokens, dim]`, attention mask and token ids `[batch, tokens]`) -> `[batch, dim]`."""
+Weigh = Callable[[Any], Any]
+"""A batch of the tokeniser's -> the weight of each token in the mean, `[batch, tokens]`."""
 
 
 class Transformer(SharedByCopies):
@@ -59,19 +48,17 @@ class Transformer(SharedByCopies):
         threads: int | None = None,
         dtype: str = "float32",
         device: str = "auto",
-        layers: int | None = None,
         **tokenizer_options: Any,
     ) -> None:
         torch, transformers = import_extra("torch", *_NEEDED), import_extra("transformers", *_NEEDED)
-        folder, place = (str(packaged_folder()), {}) if name == PACKAGED else weights_place(name)
-        shallow = {} if layers is None else {"num_hidden_layers": layers}
+        folder = str(packaged_folder()) if name == PACKAGED else name
         if threads is not None:
             torch.set_num_threads(threads)
         try:
             with quiet_transformers():  # its report lists heads that an encoder does without
-                self.tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **place, **tokenizer_options)
+                self.tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **tokenizer_options)
                 model, report = transformers.AutoModel.from_pretrained(
-                    folder, dtype=getattr(torch, dtype), output_loading_info=True, **unpacked(place), **shallow
+                    folder, dtype=getattr(torch, dtype), output_loading_info=True
                 )
         except (OSError, ValueError) as error:
             raise ModelError(
@@ -89,31 +76,18 @@ class Transformer(SharedByCopies):
         self.batch_size = batch_size
         self._lock = threading.Lock()
 
-    @staticmethod
-    def depth(name: str) -> int:
-        """How many layers the model has. Raises ModelError as the constructor does."""
-        transformers = import_extra("transformers", *_NEEDED)
-        folder, place = weights_place(name)
-        try:
-            return int(transformers.AutoConfig.from_pretrained(folder, **place).num_hidden_layers)
-        except (OSError, ValueError, AttributeError) as error:
-            raise ModelError(f"The instructed encoder {name!r} cannot be loaded: {error}") from error
-
-    def encode(self, rows: Sequence[dict[str, list[int]]], pool: Pool, side: str = "right") -> Vectors:
-        """float32 `[n_rows, dim]`, L2-normalised, in the order of `rows` (the tokeniser's output for one text each).
-
-        `side` is where padding goes.
-        """
+    def encode(self, rows: Sequence[dict[str, list[int]]], weigh: Weigh) -> Vectors:
+        """float32 `[n_rows, dim]`, L2-normalised, in the order of `rows` (the tokeniser's output for one text each):
+        means of the last hidden layer."""
         torch = self.torch
         vectors = np.zeros((len(rows), self.dimension), dtype=np.float32)
         order = sorted(range(len(rows)), key=lambda i: (len(rows[i]["input_ids"]), i))
         for start in range(0, len(order), self.batch_size):
             batch = order[start : start + self.batch_size]
             with self._lock, torch.inference_mode():
-                self.tokenizer.padding_side = side
                 inputs = self.tokenizer.pad([rows[i] for i in batch], return_tensors="pt").to(self.model.device)
-                hidden = self.model(**inputs).last_hidden_state
-                pooled = pool(hidden, inputs["attention_mask"], inputs["input_ids"]).float()
+                hidden = self.model(**inputs).last_hidden_state.float()
+                pooled = (hidden * weigh(inputs).unsqueeze(-1)).sum(1)
                 vectors[batch] = torch.nn.functional.normalize(pooled, dim=-1).cpu().numpy()
         return vectors
 
@@ -121,26 +95,12 @@ class Transformer(SharedByCopies):
 def name_of(name: str, dtype: str) -> str:
     """Tells weights and precision apart; of a folder it has the last part and a fingerprint, wherever it lies."""
     path = Path(name)
-    if path.is_dir():
-        known = f"{path.resolve().name}#{read_model_folder(path).fingerprint()}"
-    else:
-        known = f"{path.name}#{weights_fingerprint(path)}" if path.is_file() else name
+    known = f"{path.resolve().name}#{read_model_folder(path).fingerprint()}" if path.is_dir() else name
     return known if dtype == "float32" else f"{known}[{dtype}]"
 
 
-def mean(hidden: Any, mask: Any, ids: Any) -> Any:
-    """The mean over all tokens that are no padding."""
-    weights = mask.unsqueeze(-1).to(hidden.dtype)
-    return (hidden * weights).sum(1) / weights.sum(1)
-
-
-def last(hidden: Any, mask: Any, ids: Any) -> Any:
-    """The last token; padding is on the left."""
-    return hidden[:, -1]
-
-
 def load_instructed_embedder(settings: InstructedSettings) -> InstructedEmbedder:
-    """The encoder that `[instructed]` of kraq.toml names. Raises ConfigError for an unknown kind."""
+    """The encoder that `[instructed]` of kraq.toml names."""
     if settings.kind == "sentences":
         sentences = EncoderSettings(
             name=settings.name,
@@ -158,66 +118,50 @@ def load_instructed_embedder(settings: InstructedSettings) -> InstructedEmbedder
     }
     if settings.max_tokens is not None:
         options["max_tokens"] = settings.max_tokens
-    if settings.kind == "pair":
-        return PairEmbedder(settings.name, **options)
-    if settings.kind == "inbedder":
-        return InBedder(settings.name, **options)
-    if settings.kind == "decoder":
-        return Decoder(settings.name, layers=settings.layers, **options)
-    if settings.kind in PROMPTS:
-        return PrefixInstructed(settings.kind, settings.name, **options)
-    known = ", ".join(("sentences", "pair", "inbedder", "decoder", *PROMPTS))
-    raise ConfigError(f"instructed.kind is {settings.kind!r}; known: {known}.")
+    made_by: type[InBedder | PairEmbedder] = InBedder if settings.kind == "inbedder" else PairEmbedder
+    return made_by(settings.name, **options)
 
 
 class WeightedSentences(SharedByCopies):
     """softmax(`sharpness` x cosine of sentence and question) of a passage's sentence vectors, summed and normalised.
 
-    A sentence encoder reads each sentence once, whatever the number of questions: seen from another question a
-    passage costs a product of small matrices. What it can: another question shows other sentences. What it cannot: see
-    anything in a sentence that the encoder did not put there for all questions. Sharpness 0 is the mean of all
-    sentences, a large one the nearest sentence alone.
-
-    The sentences of the last `kept` passages stay in memory (some 8 kB each with MiniLM). Safe for threads.
+    A sentence is read without the question: seen from another question, sentences that were read once
+    (`sentences`, which `kraq precompute` stores) cost a product of small matrices (`weighed`). What it can: another
+    question shows other sentences. What it cannot: see anything in a sentence that the encoder did not put there for
+    all questions. Sharpness 0 is the mean of all sentences, a large one the nearest sentence alone. Safe for threads.
     """
 
-    def __init__(self, embedder: Embedder, *, sharpness: float = SHARPNESS, kept: int = 20_000) -> None:
+    def __init__(self, embedder: Embedder, *, sharpness: float = SHARPNESS) -> None:
         self.embedder = embedder
         self.sharpness = sharpness
-        self.name = f"sentences:{embedder.name}@{sharpness:g}"
+        self.sentences_name = f"sentences:{embedder.name}"  # what the stored sentences were made by
+        self.name = f"{self.sentences_name}@{sharpness:g}"
         self.dimension = embedder.dimension
-        self.kept = kept
-        self._known: OrderedDict[str, Vectors] = OrderedDict()
-        self._lock = threading.Lock()
 
     def encode(self, question: str, passages: Sequence[str]) -> Vectors:
         """float32 `[n_passages, dimension]`, rows L2-normalised."""
-        vectors = np.zeros((len(passages), self.dimension), dtype=np.float32)
+        return self.weighed(question, self.sentences(passages))
+
+    def sentences(self, passages: Sequence[str]) -> list[Vectors]:
+        """Of each passage the vectors of its sentences, `[n_sentences, dimension]`, rows L2-normalised; a passage
+        without one is a sentence itself."""
         if not passages:
+            return []
+        parts = [[passage[start:end] for start, end in sentence_spans(passage)] or [passage] for passage in passages]
+        rows = self.embedder.encode_passages([sentence for sentences in parts for sentence in sentences])
+        return np.split(rows, np.cumsum([len(sentences) for sentences in parts])[:-1])
+
+    def weighed(self, question: str, sentences: Sequence[Vectors]) -> Vectors:
+        """E(d|q) of passages from the vectors of their sentences."""
+        vectors = np.zeros((len(sentences), self.dimension), dtype=np.float32)
+        if not sentences:
             return vectors
         [query] = self.embedder.encode_queries([question])
-        for row, sentences in zip(vectors, self._sentences(passages), strict=True):
-            weights = np.exp(self.sharpness * (sentences @ query - 1))  # cosines: the largest exponent is 0
-            total = weights @ sentences
+        for row, own in zip(vectors, sentences, strict=True):
+            weights = np.exp(self.sharpness * (own @ query - 1))  # cosines: the largest exponent is 0
+            total = weights @ own
             row[:] = total / max(float(np.linalg.norm(total)), 1e-12)
         return vectors
-
-    def _sentences(self, passages: Sequence[str]) -> list[Vectors]:
-        """Of each passage `[n_sentences, dimension]`; an encoder's rows are of length 1."""
-        with self._lock:
-            known = {passage: self._known[passage] for passage in passages if passage in self._known}
-        fresh = [passage for passage in dict.fromkeys(passages) if passage not in known]
-        parts = [[passage[start:end] for start, end in sentence_spans(passage)] or [passage] for passage in fresh]
-        rows = self.embedder.encode_passages([sentence for sentences in parts for sentence in sentences])
-        ends = np.cumsum([len(sentences) for sentences in parts])
-        known |= dict(zip(fresh, np.split(rows, ends[:-1]), strict=True)) if fresh else {}
-        with self._lock:
-            for passage in passages:
-                self._known[passage] = known[passage]
-                self._known.move_to_end(passage)
-            while len(self._known) > self.kept:
-                self._known.popitem(last=False)
-        return [known[passage] for passage in passages]
 
 
 class PairEmbedder(SharedByCopies):
@@ -235,41 +179,28 @@ class PairEmbedder(SharedByCopies):
 
     def __init__(self, name: str = PACKAGED, *, max_tokens: int = 256, dtype: str = "float32", **options: Any) -> None:
         self.max_tokens = max_tokens
-        self._load: Callable[[], Transformer] = functools.partial(Transformer, name, dtype=dtype, **options)
-        self._loading = threading.Lock()
-        self._loaded: Transformer | None = None
+        self.name = f"pair:{name_of(name, dtype)}@{max_tokens}"
+        self._make = functools.partial(Transformer, name, dtype=dtype, **options)
         if name == PACKAGED:
-            config = json.loads((packaged_folder() / "config.json").read_text("utf-8"))
-            self.name, self.dimension = f"pair:{name_of(name, dtype)}@{max_tokens}", int(config["hidden_size"])
+            self.dimension = int(json.loads((packaged_folder() / "config.json").read_text("utf-8"))["hidden_size"])
         else:
-            self.name, self.dimension = f"pair:{self.transformer.name}@{max_tokens}", self.transformer.dimension
+            self.dimension = self.transformer.dimension
 
-    @property
+    @functools.cached_property
     def transformer(self) -> Transformer:
-        with self._loading:
-            if self._loaded is None:
-                self._loaded = self._load()
-            return self._loaded
+        return self._make()
 
     def encode(self, question: str, passages: Sequence[str]) -> Vectors:
         """float32 `[n_passages, dimension]`, rows L2-normalised."""
         if not passages:
             return np.zeros((0, self.dimension), dtype=np.float32)
         tokenizer = self.transformer.tokenizer
-        # A question longer than half of the limit would leave nothing for the passage.
-        question_tokens = tokenizer(
-            question, add_special_tokens=False, truncation=True, max_length=self.max_tokens // 2
-        )
-        question = (
-            question
-            if len(question_tokens["input_ids"]) < self.max_tokens // 2
-            else tokenizer.decode(question_tokens["input_ids"])
-        )
-        rows = [
-            dict(tokenizer(question, passage, truncation="only_second", max_length=self.max_tokens))
-            for passage in passages
-        ]
-        return self.transformer.encode(rows, mean)
+        most = self.max_tokens // 2  # a longer question would leave nothing for the passage
+        question_ids = tokenizer(question, add_special_tokens=False, truncation=True, max_length=most)["input_ids"]
+        question = question if len(question_ids) < most else tokenizer.decode(question_ids)
+        cut = {"truncation": "only_second", "max_length": self.max_tokens}
+        rows = [dict(tokenizer(question, passage, **cut)) for passage in passages]
+        return self.transformer.encode(rows, lambda inputs: inputs["attention_mask"])
 
 
 class InBedder(SharedByCopies):
@@ -291,86 +222,18 @@ class InBedder(SharedByCopies):
         """float32 `[n_passages, dimension]`, rows L2-normalised."""
         tokenizer = self.transformer.tokenizer
         mask = tokenizer.mask_token
-        texts = [
-            # A mask in the text itself would be averaged too.
-            INBEDDER_PROMPT.format(passage=passage, question=question).replace(mask, " ") + mask * N_MASKS
-            for passage in passages
+        prompts = [  # a mask in the text itself would be averaged too
+            INBEDDER_PROMPT.format(passage=passage, question=question).replace(mask, " ") for passage in ("", *passages)
         ]
-        rows = [dict(tokenizer(text, truncation=True, max_length=self.max_tokens)) for text in texts]
-        fixed = (
-            len(tokenizer(INBEDDER_PROMPT.format(passage="", question=question).replace(mask, " "))["input_ids"])
-            + N_MASKS
-        )
+        fixed = len(tokenizer(prompts[0])["input_ids"]) + N_MASKS
         if fixed > self.max_tokens:
             raise ModelError(
                 f"The question has {fixed} tokens with its prompt; {self.name} takes {self.max_tokens}. Shorten it."
             )
+        cut = {"truncation": True, "max_length": self.max_tokens}
+        rows = [dict(tokenizer(prompt + mask * N_MASKS, **cut)) for prompt in prompts[1:]]
         for row in rows:
             if row["input_ids"].count(tokenizer.mask_token_id) != N_MASKS:
                 raise ModelError(f"{self.name}: a prompt does not end in {N_MASKS} masks; its tokeniser does not fit.")
-        return self.transformer.encode(rows, self._over_masks)
-
-    def _over_masks(self, hidden: Any, mask: Any, ids: Any) -> Any:
-        weights = (ids == self.transformer.tokenizer.mask_token_id).unsqueeze(-1).to(hidden.dtype)
-        return (hidden * weights).sum(1) / N_MASKS
-
-
-class Decoder(SharedByCopies):
-    """The last token's hidden state after passage and question, in an instructed language model: a folder, a hub name
-    or a GGUF file. InBedder (Peng et al., 2024) found such states to follow the question.
-
-    `layers` of the model are run, and no more are loaded: a third of them where it is None, for middle layers part
-    passages by the question better than the last one does (docs/results/speculative.md). A passage that is too long
-    loses its beginning.
-    """
-
-    def __init__(self, name: str, *, layers: int | None = None, max_tokens: int = 512, **options: Any) -> None:
-        depth = Transformer.depth(name)
-        if layers is not None and not 1 <= layers <= depth:
-            raise ConfigError(f"instructed.layers is {layers}; {name!r} has {depth}.")
-        self.layers = layers or max(1, round(depth * DEPTH))
-        self.transformer = Transformer(name, truncation_side="left", layers=self.layers, **options)
-        self.max_tokens = max_tokens
-        self.name = f"decoder:{self.transformer.name}/{self.layers}@{max_tokens}"
-        self.dimension = self.transformer.dimension
-
-    def encode(self, question: str, passages: Sequence[str]) -> Vectors:
-        """float32 `[n_passages, dimension]`, rows L2-normalised."""
-        tokenizer = self.transformer.tokenizer
-        texts = [DECODER_PROMPT.format(passage=passage, question=question) for passage in passages]
-        rows = [dict(tokenizer(text, truncation=True, max_length=self.max_tokens)) for text in texts]
-        return self.transformer.encode(rows, last, side="left")
-
-
-PROMPTS = {"qwen3": "Instruct: {question}\nQuery:", "e5-mistral": "Instruct: {question}\nQuery: "}
-"""By kind, what goes before a passage, as the model cards of Qwen3-Embedding and e5-mistral say."""
-
-
-class PrefixInstructed(SharedByCopies):
-    """The last token of an encoder that was trained to follow an instruction before the text: one kind of `PROMPTS`.
-
-    A passage that is too long loses its end. Raises a ValueError for a question that leaves nothing for a passage.
-    """
-
-    def __init__(self, kind: str, name: str, *, max_tokens: int = 512, **options: Any) -> None:
-        self.prompt = PROMPTS[kind]
-        self.transformer = Transformer(name, **options)
-        self.max_tokens = max_tokens
-        self.name = f"{kind}:{self.transformer.name}@{max_tokens}"
-        self.dimension = self.transformer.dimension
-
-    def encode(self, question: str, passages: Sequence[str]) -> Vectors:
-        """float32 `[n_passages, dimension]`, rows L2-normalised."""
-        tokenizer = self.transformer.tokenizer
-        before, limit = self.prompt.format(question=question), self.max_tokens - 1
-        n_before = len(tokenizer(before, add_special_tokens=False)["input_ids"])
-        if n_before + 8 > limit:
-            raise ValueError(f"The question has {n_before} tokens; {self.name} takes {self.max_tokens} with a passage.")
-        rows = []
-        for passage in passages:
-            row = dict(tokenizer(before + passage, truncation=True, max_length=limit))
-            if row["input_ids"][-1] != tokenizer.eos_token_id:  # not every tokeniser adds it
-                row["input_ids"] = [*row["input_ids"], tokenizer.eos_token_id]
-                row["attention_mask"] = [*row["attention_mask"], 1]
-            rows.append(row)
-        return self.transformer.encode(rows, last, side="left")
+        mask_id = tokenizer.mask_token_id
+        return self.transformer.encode(rows, lambda inputs: inputs["input_ids"] == mask_id)

@@ -57,24 +57,13 @@ class ModelFolder:
             if file.suffix == ".json":
                 digest.update(file.read_bytes())
             elif file.suffix == ".safetensors":
-                _sample(file, digest)
+                size = file.stat().st_size
+                digest.update(str(size).encode())
+                with open(file, "rb") as weights:
+                    digest.update(weights.read(_SAMPLE))
+                    weights.seek(max(0, size - _SAMPLE))
+                    digest.update(weights.read(_SAMPLE))
         return digest.hexdigest()
-
-
-def weights_fingerprint(file: Path) -> str:
-    """8 hexadecimal digits of one file of weights: its size and both its ends."""
-    digest = hashlib.blake2b(digest_size=4)
-    _sample(file, digest)
-    return digest.hexdigest()
-
-
-def _sample(file: Path, digest: Any) -> None:
-    size = file.stat().st_size
-    digest.update(str(size).encode())
-    with open(file, "rb") as weights:
-        digest.update(weights.read(_SAMPLE))
-        weights.seek(max(0, size - _SAMPLE))
-        digest.update(weights.read(_SAMPLE))
 
 
 def weights_place(name: str) -> tuple[str, dict[str, Any]]:

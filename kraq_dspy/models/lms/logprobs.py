@@ -13,12 +13,9 @@ from itertools import accumulate
 from typing import Any
 
 from kraq_dspy.errors import MissingLogprobsError
+from kraq_dspy.models.lms.repair import marked_spans
 
 Span = tuple[int, int]
-
-_HEADER = re.compile(r"\[\[ ## (\w+) ## \]\]")
-_LENIENT_HEADER = re.compile(r"[ \t>*_`#-]*\[\[ ?##? ?(\w+) ?##? ?\]\]")  # what KraqAdapter reads as one
-_SPACE = re.compile(r"\s*")
 
 
 def take_logprobs(prediction: Any, *, role: str, wanted_by: str) -> Any:
@@ -42,10 +39,9 @@ def field_logprobs(logprobs: Any, values: Mapping[str, str]) -> dict[str, tuple[
     """The log-probabilities of the tokens of each field's value.
 
     `logprobs` is what DSPy gives (`{"content": [{"token", "logprob", "bytes"}, ...]}`, as dicts or as objects, or the
-    list alone); `values` are the parsed fields. Fields are looked for under ChatAdapter's markers, then under what
-    KraqAdapter reads as markers, then as keys of a JSON object, then as the only occurrence of the value, then where it
-    stands behind the value before it, if several stand so one after the other. A field that is found nowhere is left
-    out of the result.
+    list alone); `values` are the parsed fields. Fields are looked for under what KraqAdapter reads as markers, then as
+    keys of a JSON object, then as the only occurrence of the value. A field that is found nowhere is left out of the
+    result.
 
     Markers, quotes and white space around a value do not count; a token that holds a part of both does. A token
     without bytes (servers report characters that span tokens so) counts where it stands.
@@ -54,16 +50,15 @@ def field_logprobs(logprobs: Any, values: Mapping[str, str]) -> dict[str, tuple[
     pieces = [_bytes(entry) for entry in entries]
     # Surrogates stand for bytes that are no UTF-8, so that offsets survive characters cut in two.
     text = b"".join(pieces).decode("utf-8", "surrogateescape")
-    marked, keyed = {**_marked_spans(text, _LENIENT_HEADER), **_marked_spans(text, _HEADER)}, _keyed_spans(text)
+    marked = marked_spans(text, values)
     ends = list(accumulate(len(piece) for piece in pieces))
-    following = _one_after_the_other(text, values)
     by_field: dict[str, tuple[float, ...]] = {}
     for name, value in values.items():
         span = (
             _within(text, marked.get(name), value)
-            or keyed.get(name)
+            or _keyed_span(text, name)
             or _only_occurrence(text, value)
-            or following.get(name)
+            or marked.get(name)
         )
         if span is None or span[0] == span[1]:
             continue
@@ -74,16 +69,6 @@ def field_logprobs(logprobs: Any, values: Mapping[str, str]) -> dict[str, tuple[
             if (stop - len(piece) < end and stop > start) or (not piece and start <= stop < end)
         )
     return by_field
-
-
-def by_segment(prompt: Sequence[Sequence[int]], scores: Sequence[float]) -> list[tuple[float, ...]]:
-    """The log-probabilities of each segment's tokens; `scores` are those of the whole prompt, whose first token has
-    none."""
-    ends = accumulate(map(len, prompt))
-    return [
-        tuple(scores[max(0, end - len(segment) - 1) : max(0, end - 1)])
-        for segment, end in zip(prompt, ends, strict=True)
-    ]
 
 
 def mean_logprob(logprobs: Sequence[float]) -> float:
@@ -112,44 +97,17 @@ def _bytes(entry: Any) -> bytes:
     return bytes(raw) if raw is not None else str(_item(entry, "token")).encode("utf-8", "surrogateescape")
 
 
-def _marked_spans(text: str, header_of: re.Pattern[str]) -> dict[str, Span]:
-    """Fields under `[[ ## name ## ]]` lines; the first of a name wins, as in ChatAdapter.parse."""
-    sections: list[tuple[str, int, int]] = []
-    position = 0
-    for line in text.splitlines(keepends=True):
-        stripped = line.lstrip()
-        if header := header_of.match(stripped):
-            sections.append((header.group(1), position, position + len(line) - len(stripped) + header.end()))
-        position += len(line)
-    spans: dict[str, Span] = {}
-    ends = [*(header_start for _, header_start, _ in sections), position][1:]
-    for (name, _, start), end in zip(sections, ends, strict=True):
-        spans.setdefault(name, _stripped(text, start, end))
-    return spans
-
-
-def _keyed_spans(text: str) -> dict[str, Span]:
-    """The values of the first JSON object, without their quotes; empty where there is none or it is broken."""
-    position = text.find("{") + 1
-    spans: dict[str, Span] = {}
-    decoder = json.JSONDecoder(strict=False)
-    while position and (position := _skip(text, position)) < len(text) and text[position] == '"':
-        try:
-            name, position = decoder.raw_decode(text, position)
-            position = _skip(text, position)
-            if text[position : position + 1] != ":":
-                return spans
-            start = _skip(text, position + 1)
-            _, position = decoder.raw_decode(text, start)
-        except json.JSONDecodeError:
-            return spans
-        quoted = text[start] == '"'
-        spans.setdefault(name, (start + quoted, position - quoted))
-        position = _skip(text, position)
-        if text[position : position + 1] != ",":
-            return spans
-        position += 1
-    return spans
+def _keyed_span(text: str, name: str) -> Span | None:
+    """The value behind the name as a key of a JSON object, without its quotes."""
+    key = re.search(rf'"{re.escape(name)}"\s*:\s*', text)
+    if key is None:
+        return None
+    try:
+        _, end = json.JSONDecoder(strict=False).raw_decode(text, key.end())
+    except ValueError:
+        return None
+    quoted = text[key.end()] == '"'
+    return key.end() + quoted, end - quoted
 
 
 def _only_occurrence(text: str, value: str) -> Span | None:
@@ -168,22 +126,6 @@ def _only_occurrence(text: str, value: str) -> Span | None:
     return first, end
 
 
-def _one_after_the_other(text: str, values: Mapping[str, str]) -> dict[str, Span]:
-    """Each value at its first occurrence behind the one before, as where a draft's response repeats its rationale;
-    empty unless several do, and all."""
-    if len(values) < 2:
-        return {}
-    spans: dict[str, Span] = {}
-    end = 0
-    for name, value in values.items():
-        start = text.find(value, end)
-        if start < 0 or not value:
-            return {}
-        end = start + len(value)
-        spans[name] = (start, end)
-    return spans
-
-
 def _is_broken(letter: str) -> bool:
     return letter == "\ufffd" or "\udc80" <= letter <= "\udcff"
 
@@ -198,15 +140,4 @@ def _within(text: str, span: Span | None, value: str) -> Span | None:
         places = list(re.compile(rf"(?<!\w){re.escape(value)}(?!\w)", re.IGNORECASE).finditer(text, start, end))
         if len(places) == 1:
             return places[0].span()
-    return span
-
-
-def _stripped(text: str, start: int, end: int) -> Span:
-    section = text[start:end]
-    left = len(section) - len(section.lstrip())
-    return start + left, max(start + left, start + len(section.rstrip()))
-
-
-def _skip(text: str, position: int) -> int:
-    space = _SPACE.match(text, position)
-    return space.end() if space else position
+    return None

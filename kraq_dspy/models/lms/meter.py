@@ -1,23 +1,17 @@
 """Counts what language models are asked, by stage and model, and stops a run before it becomes too much; names the item
-at work, whose journal keeps its answers so that no call is paid twice; and opens spans of OpenTelemetry.
+at work, whose journal keeps its answers so that no call is paid twice.
 
 A stage sets the item before it runs a program on it; every engine below looks here. An answer is written down as it
-arrives, so an item that was interrupted between two calls starts with the first answer in hand. Spans are opened where
-OpenTelemetry's API is installed and somebody listens, in the words of its conventions for generative models; texts of
-prompts, answers and documents are never put in.
+arrives, so an item that was interrupted between two calls starts with the first answer in hand.
 """
 
-import json
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import cache
-from importlib.util import find_spec
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy.errors import BudgetExceededError, ConfigError
@@ -57,7 +51,7 @@ class Limits:
 
 
 def prices_of(settings: Settings) -> dict[str, Price]:
-    """By model name, of all roles that say what theirs costs, and of models at their providers that LiteLLM knows.
+    """By model name, of all roles that say what theirs costs, and of models at their providers that DSPy knows.
 
     A price that is left out is 0.
     """
@@ -72,28 +66,18 @@ def prices_of(settings: Settings) -> dict[str, Price]:
 
 
 def listed_price(model: str) -> Price | None:
-    """What LiteLLM's list, which comes with its package, says that a model costs at its provider; in US dollars.
+    """What DSPy's table of models says that a model costs at its provider; in US dollars.
 
-    listed_price("openai/gpt-4o-mini")  # Price(prompt=0.15, completion=0.6)
+    >>> listed_price("openai/gpt-4o-mini")
+    Price(prompt=0.15, completion=0.6)
     """
-    provider, slash, name = model.partition("/")
-    if not slash or provider in ("gguf", "transformers", "hosted_vllm"):
-        return None
-    listed = _price_list().get(model) or _price_list().get(name, {})
-    if listed.get("litellm_provider") != provider or "input_cost_per_token" not in listed:
-        return None
-    return Price(1e6 * listed["input_cost_per_token"], 1e6 * listed.get("output_cost_per_token", 0.0))
+    from kraq_dspy._internal.dspy_internals import model_info  # with DSPy, for which the command line need not wait
 
-
-@cache
-def _price_list() -> dict[str, Any]:
-    """Read from its file: to import LiteLLM takes seconds."""
-    package = find_spec("litellm")
-    if package is None or package.origin is None:
-        return {}
-    file = Path(package.origin).with_name("model_prices_and_context_window_backup.json")
-    prices: dict[str, Any] = json.loads(file.read_text("utf-8")) if file.is_file() else {}
-    return prices
+    provider, _, name = model.partition("/")
+    info = model_info(provider, name) if name else {}
+    if "input_cost_per_token" not in info:
+        return None
+    return Price(1e6 * info["input_cost_per_token"], 1e6 * info.get("output_cost_per_token", 0.0))
 
 
 @dataclass(slots=True)
@@ -288,64 +272,3 @@ def working_on(stage: str, item_id: str, journal: Journal | None = None, place: 
         yield item
     finally:
         current_item.reset(token)
-
-
-trace: Any
-try:
-    from opentelemetry import trace
-    from opentelemetry.trace import Status, StatusCode
-except ImportError:  # the extra "otel"
-    trace = None
-
-
-class Span:
-    """A span under way, or nothing where nobody listens."""
-
-    def __init__(self, span: Any = None) -> None:
-        self._span = span
-
-    def note(self, **facts: str | int | float) -> None:
-        if self._span is not None:
-            self._span.set_attributes({name.replace("__", "."): value for name, value in facts.items()})
-
-    def note_usage(self, usage: Usage) -> None:
-        self.note(gen_ai__usage__input_tokens=usage.prompt_tokens, gen_ai__usage__output_tokens=usage.completion_tokens)
-
-    @contextmanager
-    def inside(self) -> Iterator[None]:
-        """What begins in here belongs to this span; it does not end with the block."""
-        if self._span is None:
-            yield
-            return
-        with trace.use_span(self._span, end_on_exit=False, record_exception=False, set_status_on_exception=False):
-            yield
-
-    def end(self, error: BaseException | None = None) -> None:
-        if self._span is None:
-            return
-        if error is not None:
-            self._span.set_attribute("error.type", type(error).__name__)  # its message may quote a document
-            self._span.set_status(Status(StatusCode.ERROR))
-        self._span.end()
-
-
-def begin_span(name: str, **facts: str | int | float) -> Span:
-    """A span that `end` ends; `facts` are attributes, with two underscores for a dot."""
-    if trace is None:
-        return Span()
-    span = Span(trace.get_tracer("kraq_dspy").start_span(name))
-    span.note(**facts)
-    return span
-
-
-@contextmanager
-def within_span(name: str, **facts: str | int | float) -> Iterator[Span]:
-    """A span for the length of the block."""
-    span = begin_span(name, **facts)
-    try:
-        with span.inside():
-            yield span
-    except BaseException as error:
-        span.end(error)
-        raise
-    span.end()

@@ -1,19 +1,17 @@
 """Reads what models really write, so that a second call is not paid for a slip of form.
 
-Understood beside the form asked for: text before and after the fields, reasoning in `<think>` tags, code fences, bold
-markers, one JSON object instead of the fields, also inside another one, lines that begin with the fields' names, also
-behind a field that has its marker, prose where one text is all that is wanted, a field's name before its value, "TRUE"
-and "yes." for a truth value, `0.7 (high)` for a number, labels in another case or with words around them, Python
-literals, a reply that was cut off (complete items are kept), one object for a list of them, items without a
-description, and a bare name for a record that needs nothing else. Dropped are repeated texts and records, and objects
-that lack more or hold the prompt's placeholders or schema.
+Understood beside the form asked for: text before and after the fields, thinking before the answer, code fences, bold
+markers, one JSON object instead of the fields, also inside another one or broken off (complete items are kept), lines
+that begin with the fields' names, prose where one text is all that is wanted, "TRUE" and "yes." for a truth value,
+`0.7 (high)` for a number, labels in another case or with words around them, Python literals, one object for a list of
+them, items without a description, and a bare name for a record that needs nothing else. Dropped are repeated texts and
+records, and objects that lack more or hold the prompt's placeholders. `tests/recorded` has the replies behind this.
 """
 
-import ast
 import dataclasses
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, get_args, get_origin
 
 import dspy
@@ -24,20 +22,27 @@ from kraq_dspy._internal.display import whole_text
 from kraq_dspy._internal.dspy_internals import parse_value
 from kraq_dspy._internal.options import type_adapter
 from kraq_dspy.models.lms.schemas import choices, record_fields, without_marker
-from kraq_dspy.models.lms.unmarked import unmarked, with_named_texts, without_thinking
 
-HEADER = re.compile(r"^[ \t>*_`#-]*\[\[? ?##? ?(\w+) ?##? ?\]\]?", re.MULTILINE)  # a line of its own forgives much
-INLINE_HEADER = re.compile(r"\[\[ ## (\w+) ## \]\]")
+HEADER = re.compile(r"^[ \t>*_`#-]*\[\[? ?##? ?(\w+) ?##? ?\]\]?\**", re.MULTILINE)  # a line of its own forgives much
+INLINE_HEADER = re.compile(r"\[\[ ## (\w+) ## \]\]\**")
 NOTHING = re.compile(r"\W*(none|n/?a|null|nothing|empty)\b.{0,40}$", re.IGNORECASE | re.DOTALL)
 FENCED = re.compile(r"^\s*```[\w-]*[ \t]*\n?(.*?)\n?\s*(?:```\s*.*)?$", re.DOTALL)
 TRUTH = re.compile(r"\b(true|yes|same|false|no|not|different)\b", re.IGNORECASE)
 DECIDED = re.compile(r"(true|yes|false|no)\b(?!\s*(?:or\b|/))", re.IGNORECASE)
 NUMBER = re.compile(r"[-+]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?")
-BLANKS = 200
-MOST_OBJECTS = 100  # that are looked for in a reply
-PLACEHOLDER = re.compile(r"\W*(\.{3}|…|\{\w+\})\W*", re.IGNORECASE)
+PLACEHOLDER = re.compile(r"\W*(\.{3}|…|\{\w+\})\W*")
+BROKEN_FORM = re.compile(r"\s*[\[{<`]|.*(?:\[\[|##|```)", re.DOTALL)
+_OFFER = r"\s*(?:sure|certainly|of course|absolutely|okay|ok|here(?:['’]s| is| are| you))\b"
+OFFERED = re.compile(rf"{_OFFER}[^\n]{{0,200}}:[ \t]*\n+", re.IGNORECASE)
+CHATTER = re.compile(rf"{_OFFER}|\s*(?:i['’]m sorry|i am sorry|sorry\b|as an ai\b|i can(?:no|['’])t\b)", re.IGNORECASE)
+THOUGHT = re.compile(
+    r"\s*(?:<(think|thinking|thought|reasoning|reflection)>.*?</\1>|\[THINK\].*?\[/THINK\])", re.IGNORECASE | re.DOTALL
+)
+END_OF_THOUGHT = re.compile(r"</think(?:ing)?>(?=\s*(?:\n|\[\[|\{|```))", re.IGNORECASE)
+"""Before an answer, where the chat template has written the beginning of the thought into the prompt."""
 MAY_BE_EMPTY = frozenset({"description", "explanation", "type"})
 """Keys of text about a thing; the thing itself is named by others."""
+_REPEATED = 40  # characters
 
 
 class UnreadableError(ValueError):
@@ -57,13 +62,13 @@ def read_reply(reply: str, fields: Mapping[str, Any]) -> tuple[dict[str, Any], l
             continue
         try:
             values[name] = coerced(_unnamed(sections[name], name), annotation)
-        except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError) as error:
+        except (ValueError, TypeError, RecursionError, MemoryError) as error:
             trouble.append(f"{name}: {str(error).splitlines()[0] if str(error) else type(error).__name__}")
     cut_off = "completed" not in sections
     if cut_off and not trouble and any(isinstance(value, list) and value for value in values.values()):
-        for name in list(fields)[len(values) :]:
-            if get_origin(fields[name]) is list and all(other in values for other in list(fields)[: len(values)]):
-                values.setdefault(name, [])
+        later = list(fields)[len(values) :]
+        if not any(name in values for name in later):
+            values |= {name: [] for name in later if get_origin(fields[name]) is list}
     trouble += [f"{name}: missing" for name in fields if name not in values and name not in sections]
     return values, trouble
 
@@ -89,89 +94,102 @@ def coerced(text: Any, annotation: Any) -> Any:
     return parse_value(text, annotation)
 
 
-def _sections(reply: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Text or JSON values by field name; "completed" marks a whole reply.
+def without_thinking(reply: str) -> str:
+    """The reply behind the thinking that it begins with; the reply as it is where there is none, or nothing behind.
 
-    In this order: one JSON object that is all of the reply, fields under their markers, JSON objects that have all
-    fields, one that is broken, and what has no form.
+    >>> without_thinking("<think>Rome? No.</think>Paris")
+    'Paris'
     """
-    names = {name.casefold(): name for name in [*fields, "completed"]}
-    if _unfenced(reply).lstrip().startswith("{") and (found := _whole_objects(reply, names, fields)):
-        return found  # a text in it may be about tags and markers
+    while (thought := THOUGHT.match(reply)) and reply[thought.end() :].strip():
+        reply = reply[thought.end() :]
+    end = END_OF_THOUGHT.search(reply)
+    if end and not reply.lstrip().startswith(("{", "[", "`")) and not HEADER.search(reply[: end.start()]):
+        return reply[end.end() :]
+    return reply
+
+
+def repeats_itself(reply: str) -> bool:
+    """Whether the reply's last words stand in it three times or more, at even distances, as in a loop.
+
+    At uneven ones they may be the long name of a film.
+    """
+    reply = reply.rstrip(" \t\r\n.?!")
+    last = reply[-_REPEATED:]
+    third = len(reply) - _REPEATED
+    if third <= 0:
+        return False
+    second = reply.rfind(last, 0, third + _REPEATED - 1)
+    first = reply.rfind(last, 0, max(0, second + _REPEATED - 1)) if second >= 0 else -1
+    return first >= 0 and abs((third - second) - (second - first)) <= (third - first) / 10
+
+
+def _sections(reply: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """What stands for each field: a text, or a value of a JSON object. "completed" is a section too."""
+    names = {name.casefold(): name for name in (*fields, "completed")}
     reply = without_marker(without_thinking(reply))
-    return (
-        _marked(reply, names, fields)
-        or _whole_objects(reply, names, fields)
-        or _from_object(reply, names)
-        or _from_bare_value(reply, fields)
-        or unmarked(reply, fields)
+    if _unfenced(reply).strip().startswith("{"):  # a text in it may be about markers
+        return _from_object(reply, names)
+    marked = {name: reply[start:end] for name, (start, end) in marked_spans(reply, fields).items()}
+    return marked or _from_object(reply, names) or _bare(reply, fields)
+
+
+def marked_spans(reply: str, fields: Iterable[str]) -> dict[str, tuple[int, int]]:
+    """Where the text of each field begins and ends under the markers, the first of each; empty where there is no
+    field's. "completed" counts as one.
+
+    Fields without a marker may stand in lines of their own behind their names, where the reply so has all fields in
+    order and nothing before them; anything less is prose.
+    """
+    fields = list(fields)
+    headers = [match for pattern in (HEADER, INLINE_HEADER) for match in pattern.finditer(reply)]
+    spans = _between(reply, headers, [*fields, "completed"])
+    missing = [name for name in (*fields, "completed") if name not in spans]
+    lines = list(_begins_with(missing).finditer(reply)) if missing else []
+    if lines and len({line[1].casefold() for line in lines}) == len(lines):
+        together = _between(reply, [*headers, *lines], [*fields, "completed"])
+        found = [name for name, (start, end) in together.items() if start < end and name != "completed"]
+        begins = min(match.start() for match in (*headers, *lines))
+        if found == fields and not reply[:begins].strip(" \t\r\n`"):
+            return together
+    return spans if any(name in spans for name in fields) else {}
+
+
+def _between(reply: str, headers: Iterable[re.Match[str]], names: Iterable[str]) -> dict[str, tuple[int, int]]:
+    known = {name.casefold(): name for name in names}
+    ordered = {header.end(): header for header in headers if header[1].casefold() in known}
+    sections = sorted(ordered.items())
+    stops = [header.start() for _, header in sections[1:]] + [len(reply)]
+    spans: dict[str, tuple[int, int]] = {}
+    for (begin, header), stop in zip(sections, stops, strict=False):
+        text = reply[begin:stop]
+        start = begin + len(text) - len(text.lstrip())
+        spans.setdefault(known[header[1].casefold()], (start, max(start, begin + len(text.rstrip()))))
+    return spans
+
+
+def _begins_with(names: Iterable[str]) -> re.Pattern[str]:
+    """The beginning of a line with one of the names before a colon or an equals sign, or alone, perhaps with its
+    number and type as the prompt lists them."""
+    begin, named = r"^[ \t>*_`\"#-]*(?:\d+\.[ \t*_`\"]*)?", "|".join(map(re.escape, names))
+    return re.compile(
+        rf"{begin}({named})[*_`\"]*(?:[ \t]*\(\w+\))?[ \t]*(?:[:=]|$)[*_`]*", re.MULTILINE | re.IGNORECASE
     )
 
 
-def _marked(reply: str, names: Mapping[str, str], fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Text under the markers, the first of each; empty where there is no field's."""
-    matches = {match.end(): match for pattern in (HEADER, INLINE_HEADER) for match in pattern.finditer(reply)}
-    headers = [matches[end] for end in sorted(matches) if matches[end][1].casefold() in names]
-    sections: dict[str, Any] = {}
-    for number, header in enumerate(headers):
-        end = headers[number + 1].start() if number + 1 < len(headers) else len(reply)
-        sections.setdefault(names[header[1].casefold()], reply[header.end() : end].strip().removeprefix("**").strip())
-    return with_named_texts(sections, fields) if any(name in sections for name in fields) else {}
-
-
-def _whole_objects(reply: str, names: Mapping[str, str], fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of whole JSON objects that have all of them together; empty where there are none.
-
-    Objects that follow each other at once are one answer, whose lists add up; of several answers with words or tags
-    between them the last one counts, since models think before they answer. Where no answer has all fields, all of
-    them may.
-    """
-    answers: list[dict[str, Any]] = []
-    last_end = -1
-    for start, end, value in _objects(reply):
-        found = _named(value, names)
-        if not found:
-            continue
-        if last_end >= 0 and not reply[last_end:start].strip(" \t\r\n,;`"):
-            found = _added(answers.pop(), found)
-        answers.append(found)
-        last_end = end
-    together: dict[str, Any] = {}
-    for answer in reversed(answers):
-        together = {**answer, **together}
-        if answer.keys() >= fields.keys():
-            return dict(answer)
-    return together if together.keys() >= fields.keys() else {}
-
-
-def _objects(reply: str) -> Iterator[tuple[int, int, dict[str, Any]]]:
-    """JSON objects in the text with where they begin and end; none that stands in another one."""
-    decoder, place = json.JSONDecoder(strict=False), reply.find("{")
-    for _ in range(MOST_OBJECTS):
-        if place < 0:
-            return
-        try:
-            value, end = decoder.raw_decode(reply, place)
-        except (ValueError, RecursionError):
-            end = place + 1
-        else:
-            yield place, end, value
-        place = reply.find("{", end)
-
-
-def _added(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """Both answers as one: lists add up, and of other values the later one counts."""
-    lists = {
-        name: [*value, *after[name]]
-        for name, value in before.items()
-        if isinstance(value, list) and isinstance(after.get(name), list)
-    }
-    return {**before, **after, **lists}
-
-
 def _from_object(reply: str, names: Mapping[str, str]) -> dict[str, Any]:
-    """One JSON object with the fields as keys that is broken or breaks off; it may lie inside others."""
-    return _named(mended(reply[reply.index("{") :]), names) if "{" in reply else {}
+    """One JSON object with the fields as keys, which may be broken, break off or lie inside others; the last of
+    several."""
+    value = mended(reply[reply.index("{") :]) if "{" in reply else None
+    for _ in range(3):
+        if isinstance(value, list):
+            value = next((part for part in reversed(value) if isinstance(part, dict)), None)
+        if not isinstance(value, dict):
+            return {}
+        fields = {names[key]: part for name, part in value.items() if (key := str(name).casefold()) in names}
+        if fields:
+            return fields
+        value = next((part for part in value.values() if isinstance(part, dict)), None)
+    return {}
 
 
 def mended(text: str) -> Any:
@@ -198,32 +216,8 @@ def mended(text: str) -> Any:
     return value
 
 
-def _named(value: Any, names: Mapping[str, str]) -> dict[str, Any]:
-    """The parts of an object, or of one inside it, that have one of the `names`."""
-    for _ in range(3):
-        if not isinstance(value, dict):
-            return {}
-        fields = {names[key]: part for name, part in value.items() if (key := str(name).casefold()) in names}
-        if fields:
-            return fields
-        value = next((part for part in value.values() if isinstance(part, dict)), None)
-    return {}
-
-
-def _unnamed(value: Any, name: str) -> Any:
-    """The value without the field's own name, where that was written before it or around it."""
-    if isinstance(value, dict) and len(value) == 1 and str(next(iter(value))).casefold() == name.casefold():
-        return next(iter(value.values()))
-    if not isinstance(value, str):
-        return value
-    text = _unfenced(value).strip()
-    if text.startswith("{") and text.endswith("}") and (inner := _json_values(text)) and isinstance(inner[0], dict):
-        return _unnamed(inner[0], name) if len(inner) == 1 and len(inner[0]) == 1 else value
-    return re.sub(rf"^[\"'*`]*{re.escape(name)}[\"'*`]*\s*[:=]\s*", "", value, flags=re.IGNORECASE)
-
-
-def _from_bare_value(reply: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The only field of a signature may come without its marker when its form shows that it is no chatter."""
+def _bare(reply: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The only field of a signature without its marker, where its form shows that it is no chatter."""
     if len(fields) != 1:
         return {}
     (name, annotation), text = next(iter(fields.items())), _unfenced(reply).strip()
@@ -231,7 +225,20 @@ def _from_bare_value(reply: str, fields: Mapping[str, Any]) -> dict[str, Any]:
         return {name: text}
     if (annotation in (bool, int, float) or choices(annotation)) and 0 < len(text.split()) <= 3:
         return {name: text}
-    return {}
+    if annotation is not str:
+        return {}
+    text = OFFERED.sub("", reply, count=1).strip().removesuffix("[[ ## completed ## ]]").strip()
+    is_name = text.strip("\"'`*_.: ").casefold() == name.casefold()
+    if not text or is_name or BROKEN_FORM.match(text) or CHATTER.match(text) or repeats_itself(text):
+        return {}
+    return {name: text}
+
+
+def _unnamed(value: Any, name: str) -> Any:
+    """The text without the field's own name, where that was written before it."""
+    if not isinstance(value, str):
+        return value
+    return re.sub(rf"^[\"'*`]*{re.escape(name)}[\"'*`]*\s*[:=]\s*", "", value, flags=re.IGNORECASE)
 
 
 def _unfenced(text: str) -> str:
@@ -279,9 +286,11 @@ def _choice(text: str, annotation: Any) -> Any:
     return named[0]
 
 
-def _data(text: str, *, lines: bool = True) -> Any:
+def _data(text: str, *, lines: bool) -> Any:
     """The JSON or Python value in the text; of a list that was cut off, the complete items. Without any, its lines."""
     start = min((place for place in (text.find("["), text.find("{")) if place >= 0), default=-1)
+    if text.startswith("[[ ## "):
+        raise UnreadableError(f"{text[:60]!r} begins with the marker of a field that was not asked for")
     if start < 0:
         if NOTHING.match(text):
             return []
@@ -289,50 +298,16 @@ def _data(text: str, *, lines: bool = True) -> Any:
             raise UnreadableError(f"{text[:60]!r} holds no list")
         entries = [line.strip(" \t-*•") for line in text.splitlines()]
         return [entry for entry in entries if entry]
-    body = text[start:]
-    values = _json_values(body)
-    if values:
-        return values[0] if len(values) == 1 else values
     try:
-        return ast.literal_eval(body[: max(body.rfind("]"), body.rfind("}")) + 1])
-    except (ValueError, SyntaxError, SystemError):  # the last where threads parse at once, in CPython 3.11
-        return mended(body) or []
-
-
-def _json_values(body: str) -> list[Any]:
-    """The value that `body` begins with; with an object, the objects that follow it. Empty where it is not JSON."""
-    decoder, place = json.JSONDecoder(strict=False), 0
-    values: list[Any] = []
-    while True:
-        try:
-            value, end = decoder.raw_decode(body, place)
-        except ValueError:
-            return values
-        values.append(value)
-        place = end + len(body[end:]) - len(body[end:].lstrip(" \t\r\n,;"))
-        if not (isinstance(value, dict) and body.startswith("{", place)):
-            return values
-
-
-def ends_in_blanks(reply: str) -> bool:
-    """Whether the reply's end is nothing but white space: a model held to a schema may write blanks until it is cut."""
-    return len(reply) - len(reply.rstrip()) > BLANKS
-
-
-def is_whole(reply: str) -> bool:
-    """Whether the reply came to its end by its form: its last marker, or a JSON object that is closed."""
-    if "completed" in reply[-100:].casefold():
-        return True
-    objects = list(_objects(reply))
-    return bool(objects) and not reply[objects[-1][1] :].strip(" \t\r\n`")
+        return json.JSONDecoder(strict=False).raw_decode(text, start)[0]
+    except ValueError:
+        return mended(text[start:]) or []
 
 
 def _fitted(value: Any, annotation: Any) -> Any:
     """A JSON value as the type; lists item by item, texts and records each once: labels and numbers, one for each of
     many things, may well be the same."""
     value = _whole(value)
-    if _is_schema(value):
-        raise UnreadableError("the schema was copied instead of data")
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin in (list, set, tuple) and arguments and (origin is not tuple or arguments[1:] == (...,)):
         items = _as_list(value, arguments[0])
@@ -348,7 +323,7 @@ def _fitted(value: Any, annotation: Any) -> Any:
     if _is_record(annotation):
         if isinstance(value, list) and len(value) == 1:
             value = value[0]
-        return type_adapter(annotation).validate_python(_completed(value, annotation))
+        value = _completed(value, annotation)
     return type_adapter(annotation).validate_python(value)
 
 
@@ -361,36 +336,23 @@ def _whole(value: Any) -> Any:
     return {key: _whole(entry) for key, entry in value.items()} if isinstance(value, dict) else value
 
 
-def _is_schema(value: Any) -> bool:
-    """Whether this is a JSON schema, as a model copies it from a prompt."""
-    if not isinstance(value, dict):
-        return False
-    inner = value.get("items", value.get("properties"))
-    return "$defs" in value or (value.get("type") in ("array", "object") and isinstance(inner, dict))
-
-
 _DROPPED = object()
 
 
 def _item(value: Any, annotation: Any) -> Any:
     if annotation is str:
-        if isinstance(value, str):
-            return _DROPPED if _is_placeholder(value) else value
-        return str(value) if isinstance(value, int | float) else _DROPPED
-    if _is_schema(value):
-        return _DROPPED
+        if isinstance(value, int | float):
+            return str(value)
+        return _DROPPED if not isinstance(value, str) or PLACEHOLDER.fullmatch(value) else value
     try:
         if _is_record(annotation):
             value = _completed(value, annotation)
-            if isinstance(value, dict) and any(_is_placeholder(value.get(name)) for name in record_fields(annotation)):
+            texts = [value.get(name) for name in record_fields(annotation)] if isinstance(value, dict) else []
+            if any(isinstance(text, str) and PLACEHOLDER.fullmatch(text) for text in texts):
                 return _DROPPED
         return type_adapter(annotation).validate_python(value)
     except ValidationError:
         return _DROPPED
-
-
-def _is_placeholder(value: Any) -> bool:
-    return isinstance(value, str) and PLACEHOLDER.fullmatch(value) is not None
 
 
 def _as_list(value: Any, item: Any) -> list[Any]:

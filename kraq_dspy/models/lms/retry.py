@@ -99,11 +99,6 @@ class ServerHealth:
         )
 
 
-def wait_after(error: lm15.LM15Error, attempt: int, backoff: Backoff) -> float | None:
-    """Seconds before the call is tried again; None where another attempt is of no use, or was the last."""
-    return backoff.wait(attempt, error.retry_after) if isinstance(error, lm15.RETRYABLE_ERRORS) else None
-
-
 def unreachable(error: lm15.LM15Error) -> bool:
     """Whether no answer came at all. An HTTP status, also that of a gateway's time-out, is an answer."""
     return isinstance(error, lm15.TransportError | lm15.TimeoutError) and error.status is None
@@ -138,8 +133,8 @@ class Pace:
     >>> pace = Pace()
     >>> for _ in range(20):
     ...     pace.took(2.0)
-    >>> pace.late_after_s()
-    4.0
+    >>> pace.is_late(3.9), pace.is_late(4.1)
+    (False, True)
     """
 
     def __init__(self) -> None:
@@ -151,15 +146,11 @@ class Pace:
         self._answers += 1
 
     def is_late(self, waited_s: float) -> bool:
-        """Whether to give an answer up that was waited for so long; counts those that are."""
-        late_s = self.late_after_s()
-        is_late = late_s is not None and waited_s > late_s
+        """Whether to give an answer up that was waited for so long: twice what 95 of a hundred took, and half a second.
+        Not where fewer than 20 are known, or one in twenty was given up already: a server that pauses is not asked for
+        everything twice."""
+        if len(self._seconds) < 20 or self._given_up >= self._answers / 20:
+            return False
+        is_late = waited_s > max(0.5, 2 * sorted(self._seconds)[int(0.95 * (len(self._seconds) - 1))])
         self._given_up += is_late
         return is_late
-
-    def late_after_s(self) -> float | None:
-        """Twice what 95 of a hundred answers took, half a second at least; None where fewer than 20 are known, or one
-        in twenty was given up already: a server that pauses is not asked for everything twice."""
-        if len(self._seconds) < 20 or self._given_up >= self._answers / 20:
-            return None
-        return max(0.5, 2 * sorted(self._seconds)[int(0.95 * (len(self._seconds) - 1))])

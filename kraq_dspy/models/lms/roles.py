@@ -16,10 +16,10 @@ import dspy
 from dspy.utils.exceptions import LMConfigurationError
 
 from kraq_dspy._internal.concurrency import SharedByCopies
-from kraq_dspy._internal.step import NearestDemos, Step
+from kraq_dspy._internal.step import Step
 from kraq_dspy.errors import ConfigError, ModelError
 from kraq_dspy.models.lms.adapter import ADAPTER
-from kraq_dspy.models.lms.enforcement import decided
+from kraq_dspy.models.lms.enforcement import verdict_on
 from kraq_dspy.models.lms.engines.engine import engines
 from kraq_dspy.models.lms.kraq_lm import KraqLM, adopted
 from kraq_dspy.models.lms.local_models import QUESTIONS, with_adapter
@@ -123,8 +123,8 @@ class LanguageModels:
         return with_adapter(self._settings_of(role)).model if lm is None else str(lm.model)
 
     def schemas(self) -> dict[str, str]:
-        """By model, of those that were asked: whether under JSON schemas, and why, where a probe found out."""
-        return {lm.model: how for lm in self._made.values() if (how := decided(lm))}
+        """By model, of those that were asked: whether under JSON schemas, and why, where a reply told."""
+        return {lm.model: str(verdict) for lm in self._made.values() if (verdict := verdict_on(lm))}
 
     def close(self) -> None:
         """Close sync connections. Those of an event loop are closed by `aclose` inside it."""
@@ -223,18 +223,16 @@ def fill_in(
     get it as by `set_lm`. Predictors that are no `Step`, as in a program of somebody else's, ask DSPy's settings.
     """
     for name, predictor in program.named_predictors():
-        step = _inner(predictor)
-        if isinstance(step, Step) and step.by_role is None:
-            step.by_role = RoleModel(models, (roles or {}).get(name.partition(".")[0], role))
-            predictor.lm = predictor.lm or models.given(step.by_role.role)
+        if isinstance(predictor, Step) and predictor.by_role is None:
+            predictor.by_role = RoleModel(models, (roles or {}).get(name.partition(".")[0], role))
+            predictor.lm = predictor.lm or models.given(predictor.by_role.role)
 
 
 def lm_in_program(predictor: dspy.Predict) -> Any:
     """The model that the predictor would ask now; None where it has none and no role to fall back on."""
-    step = _inner(predictor)
-    if predictor.lm is not None or not isinstance(step, Step) or step.by_role is None:
+    if predictor.lm is not None or not isinstance(predictor, Step) or predictor.by_role is None:
         return predictor.lm
-    return configured_lm() or step.by_role.lm()
+    return configured_lm() or predictor.by_role.lm()
 
 
 @contextmanager
@@ -261,11 +259,6 @@ def configured_lm() -> Any:
     """The model of `dspy.context` or `dspy.configure`; None for one that is `lent`: a role's own is nearer."""
     lm = dspy.settings.lm
     return None if lm is dspy.settings.get("kraq_lent_lm") else lm
-
-
-def _inner(predictor: dspy.Predict) -> dspy.Predict:
-    """The predictor that asks: the one that a pool of demonstrations holds, or itself."""
-    return predictor.predictor if isinstance(predictor, NearestDemos) else predictor
 
 
 @contextmanager

@@ -9,24 +9,17 @@ import logging
 import os
 import threading
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from dspy.lm15 import LM15Error, Request, Response, RouterConfig
 
-from kraq_dspy._internal.both_ways import each, parts_of, result_of, run
-from kraq_dspy._internal.dspy_internals import AsyncLiteLLMEngine, LiteLLMEngine, LM15Engine, lookup
+from kraq_dspy._internal.dspy_internals import AsyncLiteLLMEngine, AsyncLM15Engine, lookup
 from kraq_dspy.consent import own_variables
 from kraq_dspy.errors import MissingExtraError, ModelError, did_you_mean
-from kraq_dspy.models.lms.bounded import (
-    AsyncBoundedEngine,
-    AsyncBoundedTransport,
-    BoundedEngine,
-    BoundedTransport,
-    ReplyLimits,
-)
+from kraq_dspy.models.lms.bounded import BoundedEngine, BoundedTransport, ReplyLimits
 from kraq_dspy.models.lms.retry import unreachable
 from kraq_dspy.settings import RoleSettings
 
@@ -34,13 +27,8 @@ NATIVE = ("hosted_vllm", "openai", "ollama", "ollama_chat", "anthropic", "gemini
 """Provider prefixes worth naming in an error; lm15 decides which are native."""
 
 
-@dataclass(frozen=True)
-class Route:
-    """How a model is reached. `where` names the server in messages."""
-
-    where: str
-    sync: Callable[[], Any]
-    asynchronous: Callable[[], Any]
+Route = tuple[str, Any]
+"""How a model is reached: the name of its server for messages, and a client for any event loop."""
 
 
 def route_of(settings: RoleSettings) -> Route:
@@ -48,16 +36,16 @@ def route_of(settings: RoleSettings) -> Route:
     if len(settings.addresses) < 2:
         return route(settings)
     ways = [route(dataclasses.replace(settings, api_base=address)) for address in settings.addresses]
-    return Route(
-        " and ".join(way.where for way in ways),
-        lambda: SeveralServers(ServerChoice([(way.where, way.sync()) for way in ways])),
-        lambda: AsyncSeveralServers(ServerChoice([(way.where, way.asynchronous()) for way in ways])),
-    )
+    return " and ".join(where for where, _ in ways), SeveralServers(ServerChoice(ways))
 
 
 def route(settings: RoleSettings) -> Route:
     """To one server. Raises ModelError for a provider that is unknown, or that lacks its key or address."""
-    _require_bare_address(settings)
+    if "@" in (settings.api_base or "").partition("://")[2].partition("/")[0]:  # it would be told in logs and errors
+        raise ModelError(
+            f"The api_base of {settings.model!r} holds a user name or password. Leave them out, and name the "
+            "environment variable that holds the key: api_key_env."
+        )
     prefix, _, name = settings.model.partition("/")
     if prefix == "vllm":
         raise ModelError(
@@ -69,19 +57,10 @@ def route(settings: RoleSettings) -> Route:
     if not name:
         raise ModelError(_unknown(settings.model, NATIVE))
     try:
-        resolution = LM15Engine(RouterConfig(env={})).resolve(settings.model)
+        resolution = AsyncLM15Engine(RouterConfig(env={})).resolve(settings.model)
     except LM15Error:
         return _litellm(settings)
     return _native(settings, resolution.provider)
-
-
-def _require_bare_address(settings: RoleSettings) -> None:
-    """A password in an address would be told to whoever reads a log or an error."""
-    if "@" in (settings.api_base or "").partition("://")[2].partition("/")[0]:
-        raise ModelError(
-            f"The api_base of {settings.model!r} holds a user name or password. Leave them out, and name the "
-            "environment variable that holds the key: api_key_env."
-        )
 
 
 def _native(settings: RoleSettings, provider: str) -> Route:
@@ -91,18 +70,15 @@ def _native(settings: RoleSettings, provider: str) -> Route:
         url = url.rstrip("/") + "/v1"  # Ollama's own clients name the server without it
     limits = ReplyLimits(url or provider, settings.reply_s, settings.reply_mb)
 
-    def config(transport: type) -> RouterConfig:
-        return RouterConfig(
+    def make() -> BoundedEngine:
+        config = RouterConfig(
             api_keys={provider: key} if key else None,
             base_urls={provider: url} if url else None,
-            transport=transport(limits, settings.timeout_s),
+            transport=BoundedTransport(limits, settings.timeout_s),
         )
+        return BoundedEngine(config)
 
-    return Route(
-        limits.where,
-        lambda: BoundedEngine(config(BoundedTransport)),
-        lambda: AsyncBoundedEngine(config(AsyncBoundedTransport)),
-    )
+    return limits.where, PooledAsync(make)
 
 
 def _native_key(settings: RoleSettings, provider: str) -> str | None:
@@ -148,7 +124,7 @@ def _litellm(settings: RoleSettings) -> Route:
             raise ModelError(
                 f"{settings.model!r} needs an API key: set the environment variable {' and '.join(missing)}."
             )
-    return Route(settings.api_base or prefix, lambda: LiteLLMEngine(**options), lambda: AsyncLiteLLMEngine(**options))
+    return settings.api_base or prefix, PooledAsync(lambda: AsyncLiteLLMEngine(**options))
 
 
 def _unknown(model: str, providers: Any) -> str:
@@ -255,27 +231,23 @@ class ServerChoice:
 
 
 class SeveralServers:
-    """The inner engine of a role with several addresses."""
+    """The client of a role with several addresses."""
 
     def __init__(self, choice: ServerChoice) -> None:
         self.choice = choice
 
-    def complete(self, request: Request) -> Response:
-        return run(self._completed(request))
-
-    def stream(self, request: Request) -> Iterator[Any]:
-        return each(self._parts(request, streamed=True))
-
-    def close(self) -> None:
-        for server in self.choice.servers:
-            if hasattr(server.inner, "close"):
-                server.inner.close()
-
-    async def _completed(self, request: Request) -> Response:
+    async def complete(self, request: Request) -> Response:
         [response] = [part async for part in self._parts(request, streamed=False)]
         return response
 
-    async def _parts(self, request: Request, *, streamed: bool) -> AsyncGenerator[Any, None]:
+    async def stream(self, request: Request) -> AsyncIterator[Any]:
+        async for event in self._parts(request, streamed=True):
+            yield event
+
+    async def aclose(self) -> None:
+        await asyncio.gather(*(server.inner.aclose() for server in self.choice.servers))
+
+    async def _parts(self, request: Request, *, streamed: bool) -> AsyncIterator[Any]:
         """The response as the only part, or the events of a stream, from the first server that answers.
 
         Raises the error of the last one where none does, and at once what is an answer: a refusal, a full queue.
@@ -286,11 +258,12 @@ class SeveralServers:
                 begun = False
                 try:
                     if streamed:
-                        async for part in parts_of(server.inner.stream(request)):
-                            begun = True
-                            yield part
+                        async with aclosing(server.inner.stream(request)) as events:
+                            async for event in events:
+                                begun = True
+                                yield event
                     else:
-                        yield await result_of(server.inner.complete(request))
+                        yield await server.inner.complete(request)
                 except LM15Error as error:
                     if not unreachable(error):
                         self.choice.answered(server)
@@ -301,17 +274,3 @@ class SeveralServers:
                 else:
                     self.choice.answered(server)
                     return
-
-
-class AsyncSeveralServers(SeveralServers):
-    """The same for asynchronous callers."""
-
-    async def complete(self, request: Request) -> Response:  # type: ignore[override]
-        return await self._completed(request)
-
-    async def stream(self, request: Request) -> AsyncIterator[Any]:  # type: ignore[override]
-        async for event in self._parts(request, streamed=True):
-            yield event
-
-    async def aclose(self) -> None:
-        await asyncio.gather(*(server.inner.aclose() for server in self.choice.servers))

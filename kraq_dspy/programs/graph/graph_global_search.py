@@ -1,6 +1,6 @@
 """Answers from points that all reports of a level contribute, rated: GraphRAG's global search (Edge et al., 2024)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import dspy
@@ -14,14 +14,7 @@ from kraq_dspy.ports import RetrieverLike
 from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.shared.spec import ProgramSpec, Space, option
 from kraq_dspy.programs.shared.state import SavableModule
-from kraq_dspy.programs.shared.steps import (
-    SignatureLike,
-    check_steps,
-    extra_outputs,
-    lists_of,
-    prediction,
-    signature_for,
-)
+from kraq_dspy.programs.shared.steps import SignatureLike, prediction, signature_for
 from kraq_dspy.records import Hit, RatedPoint
 from kraq_dspy.signatures import AnswerFromPoints, RatePoints
 
@@ -53,8 +46,6 @@ class GraphGlobalSearch(SavableModule):
     1
     """
 
-    asks: Mapping[str, str] = {"rate": "question, reports -> points", "answer": "question, points -> answer"}
-
     def __init__(
         self,
         retrieve: RetrieverLike,
@@ -72,8 +63,6 @@ class GraphGlobalSearch(SavableModule):
         self.answer = FittingPredict(signature_for(AnswerFromPoints, signature), shorten="points")
 
     async def aforward(self, question: str) -> dspy.Prediction:
-        check_steps(self)
-
         async def rate(batch: tuple[int, list[str]]) -> dspy.Prediction:
             number, reports = batch
             await announce(f"rating reports, {number} of {len(batches)}")
@@ -91,14 +80,7 @@ class GraphGlobalSearch(SavableModule):
         reply = dspy.Prediction(answer=UNKNOWN)
         if shown:
             reply = await call(self.answer, question=question, points=shown)
-        return prediction(
-            lists_of(extra_outputs(one, "points") for one in rated),
-            dict(reply.items()),
-            hits=hits,
-            points=points,
-            n_batches=len(batches),
-            timings=clock.timings(),
-        )
+        return prediction(reply, hits=hits, points=points, n_batches=len(batches), timings=clock.timings())
 
     forward = blocking(aforward)
 

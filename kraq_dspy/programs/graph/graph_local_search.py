@@ -1,7 +1,7 @@
 """Answers from the graph around a question's entities: GraphRAG's local search (Edge et al., 2024)."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass
 from typing import TypeVar
 
@@ -17,7 +17,7 @@ from kraq_dspy.ports import GraphSource, NearestTexts
 from kraq_dspy.programs.retrievers.reports import EntityReportRetriever
 from kraq_dspy.programs.shared.spec import ProgramSpec, Space, option
 from kraq_dspy.programs.shared.state import SavableModule
-from kraq_dspy.programs.shared.steps import SignatureLike, check_steps, prediction, signature_for
+from kraq_dspy.programs.shared.steps import SignatureLike, prediction, signature_for
 from kraq_dspy.records import Chunk, Entity, Hit, Relationship
 from kraq_dspy.signatures import AnswerFromGraph
 
@@ -65,11 +65,36 @@ class KnowledgeGraph(SharedByCopies):
         self.reports = EntityReportRetriever(self.nearest, self.graph, n_entities=self.n_entities, level=self.level)
 
     def __call__(self, question: str) -> LocalContext:
+        """Links between two of the entities come before links to others, of which those that several of them share are
+        first. The passages are those of each entity in turn, first those that state the most of the chosen links."""
+        tokens, left = self.tokens, self.tokens
         scored = self.nearest(question, self.n_entities)
         entities = self.graph.entities([entity_id for entity_id, _ in scored])
-        near = [(entity, cosine) for entity, (_, cosine) in zip(entities, scored, strict=True)]
         reports = self.reports(question, self.n_entities)
-        return local_context(self.graph, question, near, reports, tokens=self.tokens, k=self.k)
+        links = _links(self.graph, entities)
+        ends = dict.fromkeys(end for link in links for end in (link.source_id, link.target_id))
+        names = {entity.id: entity.name for entity in self.graph.entities(list(ends))}
+
+        kept_reports, used = _fitting(reports, [hit.chunk.passage for hit in reports], int(REPORT_SHARE * tokens))
+        left -= used
+        kept_entities, used = _fitting(entities, map(_entity_line, entities), int(GRAPH_SHARE * tokens))
+        left -= used
+        lines = [_link_line(link, names) for link in links]
+        kept_links, used = _fitting(links, lines, max(0, int(GRAPH_SHARE * tokens) - used))
+        left -= used
+        cosines = [cosine for _, cosine in scored]
+        hits = _passages(self.graph, question, list(zip(entities, cosines, strict=True)), kept_links, self.k)
+        kept_hits, used = _fitting(hits, [hit.chunk.passage for hit in hits], left)
+        left -= used
+        shown = {
+            "reports": [hit.chunk.passage for hit in kept_reports],
+            "entities": [_entity_line(entity) for entity in kept_entities],
+            "relationships": [_link_line(link, names) for link in kept_links],
+            "passages": [hit.chunk.passage for hit in kept_hits],
+        }
+        return LocalContext(
+            tuple(kept_entities), tuple(kept_links), tuple(kept_reports), tuple(kept_hits), shown, tokens - left
+        )
 
 
 class GraphLocalSearch(SavableModule):
@@ -85,8 +110,6 @@ class GraphLocalSearch(SavableModule):
     >>> space.ask("Where did Ada live?", GraphLocalSearch(space.entity_vectors, space.graph)).entities[0].name
     'Ada'
     """
-
-    asks: Mapping[str, str] = {"answer": "question, reports, entities, relationships, passages -> answer"}
 
     def __init__(
         self,
@@ -107,14 +130,13 @@ class GraphLocalSearch(SavableModule):
         )
 
     async def aforward(self, question: str) -> dspy.Prediction:
-        check_steps(self)
         clock = Clock()
         await clock.begin("retrieve", "searching the graph")
         context = await call(self.context, question)
         await clock.begin("answer", "answering")
         reply = await call(self.answer, question=question, **context.shown)
         return prediction(
-            dict(reply.items()),
+            reply,
             hits=list(context.hits),
             reports=list(context.reports),
             entities=list(context.entities),
@@ -141,47 +163,6 @@ GRAPH_LOCAL = ProgramSpec(
     keys=("reports", "entities", "relationships", "context_tokens"),
     source="GraphRAG, local (Edge et al., 2024)",
 )
-
-
-def local_context(
-    graph: GraphSource,
-    question: str,
-    near: Sequence[tuple[Entity, float]],
-    reports: Sequence[Hit],
-    *,
-    tokens: int,
-    k: int,
-) -> LocalContext:
-    """`near` are the entities near the question with their cosines, best first; `reports` those of their communities.
-
-    Links between two of the entities come before links to others, of which those that several of them share are first.
-    The passages are those of each entity in turn, first those that state the most of the chosen links; at most `k`.
-    """
-    entities = [entity for entity, _ in near]
-    links = _links(graph, entities)
-    left = tokens
-
-    kept_reports, used = _fitting(reports, [hit.chunk.passage for hit in reports], int(REPORT_SHARE * tokens))
-    left -= used
-    kept_entities, used = _fitting(entities, [_entity_line(entity) for entity in entities], int(GRAPH_SHARE * tokens))
-    left -= used
-    names = {entity.id: entity.name for entity in graph.entities(_ends(links))}
-    kept_links, used = _fitting(
-        links, [_link_line(link, names) for link in links], max(0, int(GRAPH_SHARE * tokens) - used)
-    )
-    left -= used
-    hits = _passages(graph, question, near, kept_links, k)
-    kept_hits, used = _fitting(hits, [hit.chunk.passage for hit in hits], left)
-    left -= used
-    shown = {
-        "reports": [hit.chunk.passage for hit in kept_reports],
-        "entities": [_entity_line(entity) for entity in kept_entities],
-        "relationships": [_link_line(link, names) for link in kept_links],
-        "passages": [hit.chunk.passage for hit in kept_hits],
-    }
-    return LocalContext(
-        tuple(kept_entities), tuple(kept_links), tuple(kept_reports), tuple(kept_hits), shown, tokens - left
-    )
 
 
 def _links(graph: GraphSource, entities: Sequence[Entity]) -> list[Relationship]:
@@ -223,10 +204,6 @@ def _fitting(items: Sequence[T], texts: Iterable[str], budget: int) -> tuple[lis
             kept.append(item)
             used += size
     return kept, used
-
-
-def _ends(links: Sequence[Relationship]) -> list[str]:
-    return list(dict.fromkeys(end for link in links for end in (link.source_id, link.target_id)))
 
 
 def _entity_line(entity: Entity) -> str:

@@ -1,8 +1,6 @@
-"""Holds K2RAG's baselines over the whole corpus: its graph's account alone, or one retrieval."""
+"""Holds K2RAG's baseline over a graph; its others are Traditional RAG over dense, bm25 and hybrid retrieval."""
 
-from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import dspy
 
@@ -12,8 +10,7 @@ from kraq_dspy._internal.step import FittingPredict
 from kraq_dspy.programs.graph.graph_local_search import GraphContextOptions, KnowledgeGraph
 from kraq_dspy.programs.shared.spec import ProgramSpec, Space, option
 from kraq_dspy.programs.shared.state import SavableModule
-from kraq_dspy.programs.shared.steps import SignatureLike, check_steps, extra_outputs, make_reader, prediction
-from kraq_dspy.programs.traditional import TraditionalRAG
+from kraq_dspy.programs.shared.steps import SignatureLike, make_reader, prediction
 from kraq_dspy.signatures import TellFromGraph
 
 
@@ -24,11 +21,6 @@ class NaiveGraphRAG(SavableModule):
     "retrieve", "tell", "answer" and "wall".
     """
 
-    asks: Mapping[str, str] = {
-        "tell": "question, reports, entities, relationships, passages -> account",
-        "answer": "question, passages -> answer",
-    }
-
     def __init__(self, knowledge: KnowledgeGraph, signature: SignatureLike = None) -> None:
         super().__init__()
         self.knowledge = knowledge
@@ -37,7 +29,6 @@ class NaiveGraphRAG(SavableModule):
         self.answer = make_reader(signature=signature)
 
     async def aforward(self, question: str) -> dspy.Prediction:
-        check_steps(self)
         clock = Clock()
         await clock.begin("retrieve", "searching the graph")
         context = await call(self.knowledge, question)
@@ -46,20 +37,9 @@ class NaiveGraphRAG(SavableModule):
         account = told.account.strip()
         await clock.begin("answer", "answering")
         reply = await call(self.answer, question=question, passages=[account] if account else [])
-        return prediction(
-            extra_outputs(told, "account"),
-            dict(reply.items()),
-            hits=list(context.hits),
-            account=account,
-            timings=clock.timings(),
-        )
+        return prediction(reply, hits=list(context.hits), account=account, timings=clock.timings())
 
     forward = blocking(aforward)
-
-
-@dataclass(frozen=True)
-class NaiveOptions:
-    k: int = option(10, "Passages.", least=1, counts="passages")
 
 
 @dataclass(frozen=True)
@@ -67,30 +47,10 @@ class NaiveGraphOptions(GraphContextOptions):
     k: int = option(10, "Passages at most.", least=1, counts="passages")
 
 
-def make_naive(retriever: str, **settings: float) -> Callable[[Space, Any, Any], TraditionalRAG]:
-    """Makes what makes Traditional RAG over this retriever, whatever the index would choose."""
-    return lambda space, part, options: TraditionalRAG(space.retriever(retriever, **settings), k=options.k)
-
-
 def make_naive_graph(space: Space, part: None, options: NaiveGraphOptions) -> NaiveGraphRAG:
     return NaiveGraphRAG(KnowledgeGraph(space.entity_vectors, space.graph, **asdict(options)))
 
 
-def _naive(name: str, how: str, retriever: str, **settings: float) -> ProgramSpec:
-    return ProgramSpec(
-        name,
-        f"Once, by {how}, from the whole corpus.",
-        make_naive(retriever, **settings),
-        "TraditionalRAG",
-        NaiveOptions,
-        takes="nothing",
-        source="K2RAG paper, baseline",
-    )
-
-
-NAIVE_SEMANTIC = _naive("naive-semantic", "meaning", "dense")
-NAIVE_KEYWORD = _naive("naive-keyword", "words", "bm25")
-NAIVE_HYBRID = _naive("naive-hybrid", "both", "hybrid", weight=0.8)
 NAIVE_GRAPH = ProgramSpec(
     "naive-graph",
     "Once, from the whole corpus's graph.",

@@ -1,10 +1,10 @@
 """Asks a summarised corpus as K2RAG does (Markondapatnaikuni et al., 2025, section 3.1.3 and algorithm 2)."""
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import dspy
 
@@ -20,7 +20,7 @@ from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.retrievers.words_and_meaning import HybridRetriever
 from kraq_dspy.programs.shared.spec import ProgramSpec, Space, option
 from kraq_dspy.programs.shared.state import SavableModule
-from kraq_dspy.programs.shared.steps import SignatureLike, check_steps, extra_outputs, lists_of, make_reader, prediction
+from kraq_dspy.programs.shared.steps import SignatureLike, make_reader, prediction
 from kraq_dspy.records import Hit
 from kraq_dspy.signatures import AnswerQuestion, AskSubQuestion, TellFromGraph
 
@@ -29,20 +29,14 @@ logger = logging.getLogger(__name__)
 PIECE_TOKENS, PIECE_OVERLAP = 128, 10  # of the graph's account, for a sub-question each (section 3.1.3)
 
 
-GraphContext = Callable[[str], LocalContext]
-"""What a graph holds around a question: a `KnowledgeGraph`."""
-
-
 @dataclass(frozen=True, slots=True)
 class SubAnswer:
-    """A sub-question, what was found for it, the answer, and the answer in fewer words; `extras` are further outputs of
-    the step."""
+    """A sub-question, what was found for it, the answer, and the answer in fewer words."""
 
     question: str
     answer: str
     shortened: str
     hits: tuple[Hit, ...]
-    extras: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -56,9 +50,10 @@ class K2RAG(SavableModule):
     account. D: for each, `k` passages by hybrid retrieval, an answer, the answer in fewer words; all of them in fewer
     words. E: the answer from both.
 
-    Graph and passages are those of the summarised corpus (`kraq precompute DIR --k2rag`). Without a graph (`knowledge`
-    None: a corpus too small to have one), or when it says nothing, the question itself is the one sub-question. A piece
-    whose sub-question, or a sub-question whose answer, cannot be had costs itself alone and is counted.
+    `knowledge` is a `KnowledgeGraph`; its graph and the passages are those of the summarised corpus (`kraq precompute
+    DIR --k2rag`). Without it (a corpus too small to have a graph), or when it says nothing, the question itself is the
+    one sub-question. A piece whose sub-question, or a sub-question whose answer, cannot be had costs itself alone and
+    is counted.
 
     The paper's text splits the account's summary, its algorithm the account; this follows the algorithm, since most
     summaries are one piece. Its algorithm answers the user's question from each sub-question's passages, its text the
@@ -72,17 +67,9 @@ class K2RAG(SavableModule):
     SHARE: ClassVar[float] = 0.5
     """Of its length that an account or an answer keeps when it is shortened."""
 
-    asks: Mapping[str, str] = {
-        "tell": "question, reports, entities, relationships, passages -> account",
-        "ask": "information -> sub_question",
-        "sub_answer": "question, passages -> answer",
-        "shorten": "text -> shortened",
-        "answer": "question, passages -> answer",
-    }
-
     def __init__(
         self,
-        knowledge: GraphContext | None,
+        knowledge: Callable[[str], LocalContext] | None,
         retrieve: RetrieverLike,
         shorten: Shorten,
         k: int = 10,
@@ -100,19 +87,18 @@ class K2RAG(SavableModule):
         self.answer = make_reader(signature=signature)
 
     async def aforward(self, question: str) -> dspy.Prediction:
-        check_steps(self)
         clock = Clock()
-        account, told = "", {}
+        account = ""
         await clock.begin("graph", "searching the graph")
         if self.knowledge is not None:
             context = await call(self.knowledge, question)
             reply = await call(self.tell, question=question, **context.shown)
-            account, told = reply.account.strip(), extra_outputs(reply, "account")
+            account = reply.account.strip()
         summary = await self._shorter(account)
         await clock.begin("sub_questions", "asking sub-questions")
         replies = await at_once(self._sub_question, split(account, PIECE_TOKENS, PIECE_OVERLAP))
-        asked = [(str(reply.sub_question).strip(), reply) for reply in replies if reply is not None]
-        sub_questions = list(dict.fromkeys(text for text, _ in asked if text)) or [question]
+        asked = [str(reply.sub_question).strip() for reply in replies if reply is not None]
+        sub_questions = list(dict.fromkeys(filter(None, asked))) or [question]
         await clock.begin("sub_answers", f"answering {counted(len(sub_questions), 'sub-question')}")
         outcomes = await at_once(self._sub_answer, sub_questions)
         sub_answers = [outcome for outcome in outcomes if outcome is not None]
@@ -121,10 +107,7 @@ class K2RAG(SavableModule):
         passages = [text for text in (summary, findings) if text]
         reply = await call(self.answer, question=question, passages=passages)
         return prediction(
-            told,
-            lists_of(extra_outputs(each, "sub_question") for _, each in asked),
-            lists_of(each.extras for each in sub_answers),
-            dict(reply.items()),
+            reply,
             hits=_in_turn(sub_answers),
             account=account,
             account_summary=summary,
@@ -161,7 +144,7 @@ class K2RAG(SavableModule):
             log_failure(logger, "A sub-answer failed", error)
             return None
         answer = str(reply.answer)
-        return SubAnswer(question, answer, await self._shorter(answer), tuple(hits), extra_outputs(reply, "answer"))
+        return SubAnswer(question, answer, await self._shorter(answer), tuple(hits))
 
 
 def _in_turn(answers: Sequence[SubAnswer]) -> list[Hit]:

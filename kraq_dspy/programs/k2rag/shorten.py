@@ -1,6 +1,5 @@
 """Summarises documents before K2RAG indexes them, and what it found for a question."""
 
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import dspy
@@ -11,7 +10,6 @@ from kraq_dspy.asset.corpus.chunk import chunk_document
 from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.ports import Summariser
 from kraq_dspy.programs.shared.state import SavableModule
-from kraq_dspy.programs.shared.steps import check_steps, extra_outputs, lists_of, prediction
 from kraq_dspy.records import Document
 from kraq_dspy.settings import ChunkSettings
 from kraq_dspy.signatures import ShortenText
@@ -29,7 +27,6 @@ class Shorten(SavableModule):
     The paper leaves the length to its Longformer, which came to 11 % of a document.
     """
 
-    asks: Mapping[str, str] = {"shorten": "text, words -> shortened"}
     outputs: ClassVar[dict[str, Any]] = {"shortened": str}
 
     def __init__(self, summariser: Summariser | None = None, *, share: float = 0.11, least_tokens: int = 60) -> None:
@@ -44,25 +41,19 @@ class Shorten(SavableModule):
             self.shorten = FittingPredict(ShortenText, shorten="text")
 
     async def aforward(self, text: str) -> dspy.Prediction:
-        check_steps(self)
-        words = self._words(text)
-        if words is None:
-            return dspy.Prediction(shortened=text)
-        if self.summariser is not None:
-            return _checked(text, await call(self.summariser, text, words))
-        pieces = [text] if count_tokens(text) <= PIECE_TOKENS else split(text, PIECE_TOKENS, 0)
-        share = max(1, words // len(pieces))
-        replies = [await call(self.shorten, text=piece, words=share) for piece in pieces]
-        extras = lists_of(extra_outputs(reply, "shortened") for reply in replies)
-        return prediction(extras, **_checked(text, "\n".join(reply.shortened.strip() for reply in replies)))
-
-    forward = blocking(aforward)
-
-    def _words(self, text: str) -> int | None:
-        """How many to ask for; None for a text that is short enough."""
         tokens = count_tokens(text)
         limit = max(self.least_tokens, round(self.share * tokens))
-        return None if tokens <= limit else max(1, round(limit * _WORDS_PER_TOKEN))
+        if tokens <= limit:
+            return dspy.Prediction(shortened=text)
+        words = max(1, round(limit * _WORDS_PER_TOKEN))
+        if self.summariser is not None:
+            return _checked(text, await call(self.summariser, text, words))
+        pieces = [text] if tokens <= PIECE_TOKENS else split(text, PIECE_TOKENS, 0)
+        share = max(1, words // len(pieces))
+        replies = [await call(self.shorten, text=piece, words=share) for piece in pieces]
+        return _checked(text, "\n".join(reply.shortened.strip() for reply in replies))
+
+    forward = blocking(aforward)
 
 
 def split(text: str, tokens: int, overlap: int) -> list[str]:

@@ -17,9 +17,10 @@ _TIMES = {"b": 1e9, "m": 1e6}
 def extractor(settings: Settings) -> ExtractGraph | ExtractNames:
     """`settings.extract.preset`; "auto" goes by the model of the role "extractor"."""
     extract = settings.extract
+    types = [each.strip() for each in extract.types.split(",") if each.strip()]
     if extract.preset == "small" or (extract.preset == "auto" and is_small(settings.role("extractor").model)):
-        return ExtractNames(extract.grounded_names)
-    return ExtractGraph(extract.gleanings, extract.grounded_names)
+        return ExtractNames(extract.grounded_names, types=types, persona=extract.persona)
+    return ExtractGraph(extract.gleanings, extract.grounded_names, types=types, persona=extract.persona)
 
 
 def candidates(settings: Settings) -> int:
@@ -32,12 +33,6 @@ def candidates(settings: Settings) -> int:
 
 
 def is_small(model: str) -> bool:
-    """Whether its name says that it has fewer than `SMALL` parameters."""
-    size = parameters(model)
-    return size is not None and size < SMALL
-
-
-def parameters(model: str) -> float | None:
-    """The number of parameters that a model's name says ("gguf/qwen2.5-coder-0.5b.gguf": 5e8); None if it says none."""
+    """Whether its name says that it has fewer than `SMALL` parameters ("gguf/qwen2.5-coder-0.5b.gguf": 5e8)."""
     sizes = _SIZE.findall(model.rpartition("/")[2])
-    return float(sizes[-1][0]) * _TIMES[sizes[-1][1].lower()] if sizes else None
+    return bool(sizes) and float(sizes[-1][0]) * _TIMES[sizes[-1][1].lower()] < SMALL

@@ -1,6 +1,6 @@
 """Describes entities and communities, and asks the question that stands for a community (KRAQ, stages 2, 4 and 5)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import dspy
@@ -11,7 +11,7 @@ from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.step import AGAIN, FittingPredict, Step, attempts
 from kraq_dspy.programs.kraq.question_text import MARKS, PLAIN, plainness, question_in, repeats, stands_alone
 from kraq_dspy.programs.shared.state import SavableModule
-from kraq_dspy.programs.shared.steps import check_steps, extra_outputs, prediction
+from kraq_dspy.programs.shared.steps import prediction
 from kraq_dspy.records import Finding
 from kraq_dspy.signatures import (
     AskAboutPassages,
@@ -30,7 +30,6 @@ def shown_summary(title: str, text: str) -> str:
 class DescribeCommunity(SavableModule):
     """Title, summary and findings of a community whose elements come most important first."""
 
-    asks: Mapping[str, str] = {"summarize": "elements -> title, summary, findings"}
     outputs: ClassVar[dict[str, Any]] = {"title": str, "summary": str, "findings": tuple[Finding, ...]}
 
     def __init__(self) -> None:
@@ -38,10 +37,9 @@ class DescribeCommunity(SavableModule):
         self.summarize = FittingPredict(SummarizeCommunity, shorten="elements")
 
     async def aforward(self, elements: Sequence[str]) -> dspy.Prediction:
-        check_steps(self)
         answer = await call(self.summarize, elements=list(elements))
         title, summary = answer.title.strip(), answer.summary.strip()
-        return prediction(dict(answer.items()), title=title, summary=summary, findings=tuple(answer.findings))
+        return prediction(answer, title=title, summary=summary, findings=tuple(answer.findings))
 
     forward = blocking(aforward)
 
@@ -55,7 +53,6 @@ class AskQuestion(SavableModule):
     that a single sentence tells most plainly is taken (`plainness`), the first that leaves nothing to be desired.
     """
 
-    asks: Mapping[str, str] = {"generate": "summary -> question"}
     outputs: ClassVar[dict[str, Any]] = {"question": str}
     candidates = 1
 
@@ -66,7 +63,6 @@ class AskQuestion(SavableModule):
             self.candidates = candidates
 
     async def aforward(self, summary: str) -> dspy.Prediction:
-        check_steps(self)
         return await _asked(self.generate, summary, self.candidates, summary=summary)
 
     forward = blocking(aforward)
@@ -76,7 +72,6 @@ class AskRandomQuestion(SavableModule):
     """The papers' Random baseline: a question on a theme that some passages share, of as many `candidates` as the
     questions that it is compared with."""
 
-    asks: Mapping[str, str] = {"ask": "passages -> question"}
     outputs: ClassVar[dict[str, Any]] = {"question": str}
     candidates = 1
 
@@ -87,7 +82,6 @@ class AskRandomQuestion(SavableModule):
             self.candidates = candidates
 
     async def aforward(self, passages: Sequence[str]) -> dspy.Prediction:
-        check_steps(self)
         text = "\n".join(["", *passages])  # no title stands for all of them
         return await _asked(self.ask, text, self.candidates, passages=list(passages))
 
@@ -104,7 +98,6 @@ async def _asked(step: dspy.Module, text: str, candidates: int, **inputs: Any) -
     instructions = "\n".join(predictor.signature.instructions for predictor in step.predictors())
     again = max(AGAIN, candidates - 1)
     questions: list[str] = []
-    extras: dict[str, dict[str, Any]] = {}  # by question, what else the step returned with it
     plain: dict[str, float] = {}
     for options in attempts(again):
         try:
@@ -114,26 +107,22 @@ async def _asked(step: dspy.Module, text: str, candidates: int, **inputs: Any) -
                 raise
             continue  # there is one that can be read
         questions.append(question_in(answer.question))
-        extras.setdefault(questions[-1], extra_outputs(answer, "question"))
         if stands_alone(questions[-1], text, instructions):
             plain[questions[-1]] = plainness(questions[-1], text) if candidates > 1 else 1.0
             if len(plain) == candidates or plain[questions[-1]] >= PLAIN:
                 break
     if plain:
-        plainest = max(plain, key=plain.__getitem__)
-        return prediction(extras[plainest], question=plainest)
+        return dspy.Prediction(question=max(plain, key=plain.__getitem__))
     written = [question for question in questions if question]
     if not written:
         raise ValueError(f"The model was asked {1 + again} times and wrote no question.")
     own = [question for question in written if not repeats(instructions, question)] or written
-    chosen = next((one for one in own if one.endswith(MARKS)), own[0])
-    return prediction(extras[chosen], question=chosen)
+    return dspy.Prediction(question=next((one for one in own if one.endswith(MARKS)), own[0]))
 
 
 class ConfirmSame(SavableModule):
     """Whether two similar names mean one thing. `first` and `second` are names, each with its description."""
 
-    asks: Mapping[str, str] = {"confirm": "first, second -> same"}
     outputs: ClassVar[dict[str, Any]] = {"same": bool}
 
     def __init__(self) -> None:
@@ -141,9 +130,8 @@ class ConfirmSame(SavableModule):
         self.confirm = Step(ConfirmSameEntity)
 
     async def aforward(self, first: str, second: str) -> dspy.Prediction:
-        check_steps(self)
         reply = await call(self.confirm, first=first, second=second)
-        return prediction(dict(reply.items()), same=reply.same)
+        return prediction(reply, same=reply.same)
 
     forward = blocking(aforward)
 
@@ -151,7 +139,6 @@ class ConfirmSame(SavableModule):
 class DescribeEntity(SavableModule):
     """One description out of many, each fact said once. More than the model takes are merged by halves."""
 
-    asks: Mapping[str, str] = {"merge": "name, descriptions -> description"}
     outputs: ClassVar[dict[str, Any]] = {"description": str}
 
     def __init__(self) -> None:
@@ -159,7 +146,6 @@ class DescribeEntity(SavableModule):
         self.merge = Step(MergeDescriptions)
 
     async def aforward(self, name: str, descriptions: Sequence[str]) -> dspy.Prediction:
-        check_steps(self)
         try:
             answer = await call(self.merge, name=name, descriptions=list(descriptions))
         except ContextWindowExceededError:
@@ -169,6 +155,6 @@ class DescribeEntity(SavableModule):
             halves = descriptions[:middle], descriptions[middle:]
             merged = [(await call(self, name=name, descriptions=half)).description for half in halves]
             return await call(self, name=name, descriptions=merged)
-        return prediction(dict(answer.items()), description=answer.description)
+        return prediction(answer, description=answer.description)
 
     forward = blocking(aforward)

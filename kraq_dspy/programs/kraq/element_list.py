@@ -13,12 +13,10 @@ from dspy.utils.exceptions import AdapterParseError
 
 from kraq_dspy._internal.both_ways import call
 from kraq_dspy._internal.step import halves
-from kraq_dspy.programs.shared.steps import extra_outputs, lists_of, prediction
 from kraq_dspy.records import ExtractedClaim, ExtractedEntity, ExtractedRelationship
 
 logger = logging.getLogger(__name__)
 
-ELEMENTS = ("entities", "relationships", "claims", "ungrounded", "missing")
 SHORTEST_HALVED = 400  # characters: a reply about less that does not end is no matter of length
 QUOTES = ('""', "''", "“”", "„“", "”“", "‘’", "«»", "»«", "「」", "『』", "``")
 STEM = 6  # letters by which two forms of a word are one
@@ -34,15 +32,9 @@ class ElementList:
         self.entities: dict[str, ExtractedEntity] = {}
         self.relationships: dict[tuple[str, str, str], ExtractedRelationship] = {}
         self.claims: dict[tuple[str, str], ExtractedClaim] = {}
-        self.extras: dict[str, list[Any]] = {}  # further outputs, one for each call
 
     def add(self, answer: Any) -> bool:
         """Keep what is new and complete; whether there was any."""
-        for name, values in lists_of([extra_outputs(answer, *ELEMENTS)]).items():
-            self.extras.setdefault(name, []).extend(values)
-        return self._add(answer)
-
-    def _add(self, answer: Any) -> bool:
         before = len(self.entities) + len(self.relationships) + len(self.claims)
         for entity in answer.entities:
             entity = replace(entity, name=bare_name(entity.name))
@@ -59,13 +51,6 @@ class ElementList:
                     claim = replace(claim, object="")  # the fact stands without the name that was invented
                 self.claims.setdefault(_folded(claim.subject, claim.statement), claim)
         return len(self.entities) + len(self.relationships) + len(self.claims) > before
-
-    def add_part(self, part: Any) -> None:
-        """Keep what was found in a part of the passage."""
-        self._add(part)
-        self.ungrounded += part.ungrounded
-        for name, values in extra_outputs(part, *ELEMENTS).items():
-            self.extras.setdefault(name, []).extend(values)
 
     def _keeps(self, *names: str) -> bool:
         """Whether none is empty or invented; those that are invented are counted."""
@@ -89,8 +74,7 @@ class ElementList:
         )
 
     def prediction(self) -> dspy.Prediction:
-        return prediction(
-            self.extras,
+        return dspy.Prediction(
             entities=tuple(self.entities.values()),
             relationships=tuple(self.relationships.values()),
             claims=tuple(self.claims.values()),
@@ -111,7 +95,8 @@ async def read_in_parts(
     except (ContextWindowExceededError, AdapterParseError) as error:
         for half in _parts(passage, elements, error):
             part = await call(program, passage=half)
-            elements.add_part(part)
+            elements.add(part)
+            elements.ungrounded += part.ungrounded
     return elements.prediction()
 
 
@@ -137,11 +122,9 @@ def bare_name(name: str) -> str:
     ('Mira Tolan', '"Heroes" (song)')
     """
     name = name.strip()
-    for pair in QUOTES:
-        before, after = pair[0], pair[1]
-        inside = name[len(before) : len(name) - len(after)]
-        if len(inside) > 1 and name == before + inside + after and before not in inside and after not in inside:
-            return inside.strip()
+    inside = name[1:-1]
+    if len(inside) > 1 and name[0] + name[-1] in QUOTES and name[0] not in inside and name[-1] not in inside:
+        return inside.strip()
     return name
 
 

@@ -1,6 +1,6 @@
 """Reads a passage for its graph, at once or by names and links alone (KRAQ, stage 1)."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import dspy
@@ -10,9 +10,25 @@ from kraq_dspy._internal.step import Step, attempts
 from kraq_dspy.asset.corpus.chunk import sentence_spans
 from kraq_dspy.programs.kraq.element_list import ElementList, is_named, plain_words, read_in_parts
 from kraq_dspy.programs.shared.state import SavableModule
-from kraq_dspy.programs.shared.steps import check_steps, extra_outputs, prediction
 from kraq_dspy.records import ExtractedClaim, ExtractedEntity, ExtractedRelationship, NamedLink
 from kraq_dspy.signatures import ExtractElements, FindMissedElements, NameElements
+
+
+def guided(signature: type[dspy.Signature], types: Sequence[str] = (), persona: str = "") -> type[dspy.Signature]:
+    """The signature with who reads before its instructions, and which types of entities count behind them.
+
+    >>> guided(dspy.Signature("passage -> names", "List names."), ["gene", "protein"]).instructions
+    'List names.\\n\\nOnly entities of these types, nothing else: gene, protein.'
+    """
+    if not types and not persona:
+        return signature
+    reader = f"You are reading as this person: {persona}" if persona else ""
+    only = f"Only entities of these types, nothing else: {', '.join(types)}." if types else ""
+    made: type[dspy.Signature] = signature.with_instructions(
+        "\n\n".join(filter(None, (reader, signature.instructions, only)))
+    )
+    made.__name__ = signature.__name__  # which DSPy drops from a copy
+    return made
 
 
 class ExtractGraph(SavableModule):
@@ -21,16 +37,13 @@ class ExtractGraph(SavableModule):
     Each of up to `gleanings` further rounds sees the passage and the names and links found so far, not their
     descriptions, and adds what it finds; a round that finds nothing new ends the search. A passage that is too long for
     the model, or about which it wrote without an end, is read in two halves, each with its own rounds. With
-    `grounded_names`, what is about a name that the passage does not have is dropped: small models invent some.
+    `grounded_names`, what is about a name that the passage does not have is dropped: small models invent some. `types`
+    are those of the entities that the model shall extract, `persona` who reads the passages (`guided`).
 
     The prediction has `entities`, `relationships` and `claims`: tuples of records without repeats, in the order found;
-    and `ungrounded`, how many were dropped. A further output of a step of one's own is a list, one entry for each call.
+    and `ungrounded`, how many were dropped.
     """
 
-    asks: Mapping[str, str] = {
-        "extract": "passage -> entities, relationships, claims",
-        "glean": "passage, found -> entities, relationships, claims",
-    }
     outputs: ClassVar[dict[str, Any]] = {
         "entities": tuple[ExtractedEntity, ...],
         "relationships": tuple[ExtractedRelationship, ...],
@@ -38,12 +51,14 @@ class ExtractGraph(SavableModule):
         "ungrounded": int,
     }
 
-    def __init__(self, gleanings: int = 1, grounded_names: bool = True) -> None:
+    def __init__(
+        self, gleanings: int = 1, grounded_names: bool = True, *, types: Sequence[str] = (), persona: str = ""
+    ) -> None:
         super().__init__()
         self.gleanings = gleanings
         self.grounded_names = grounded_names
-        self.extract = Step(ExtractElements)
-        self.glean = Step(FindMissedElements)
+        self.extract = Step(guided(ExtractElements, types, persona))
+        self.glean = Step(guided(FindMissedElements, types, persona))
 
     @property
     def most_calls(self) -> int:
@@ -51,8 +66,6 @@ class ExtractGraph(SavableModule):
         return 1 + self.gleanings
 
     async def aforward(self, passage: str) -> dspy.Prediction:
-        check_steps(self)
-
         async def read(elements: ElementList) -> None:
             elements.add(await call(self.extract, passage=passage))
             for _ in range(self.gleanings):
@@ -80,18 +93,15 @@ class ExtractNames(SavableModule):
     (`attempts`).
     """
 
-    asks: Mapping[str, str] = {"name": "passage -> names, relationships"}
     outputs = ExtractGraph.outputs
     most_calls = 1  # but for invented names
 
-    def __init__(self, grounded_names: bool = True) -> None:
+    def __init__(self, grounded_names: bool = True, *, types: Sequence[str] = (), persona: str = "") -> None:
         super().__init__()
         self.grounded_names = grounded_names
-        self.name = Step(NameElements)
+        self.name = Step(guided(NameElements, types, persona))
 
     async def aforward(self, passage: str) -> dspy.Prediction:
-        check_steps(self)
-
         async def read(elements: ElementList) -> None:
             for options in attempts():
                 elements.add(_described(await call(self.name, passage=passage, **options), passage))
@@ -126,8 +136,7 @@ def _described(answer: Any, passage: str) -> dspy.Prediction:
                 link.target if link.source == subject else link.source for link in links if subject in _ends(link)
             )
             claims.append(ExtractedClaim(subject, sentence, next((n for n in linked if n in places.values()), "")))
-    return prediction(
-        extra_outputs(answer, "names"),
+    return dspy.Prediction(
         entities=[ExtractedEntity(name, "", first(name)) for name in names],
         relationships=[
             ExtractedRelationship(

@@ -1,9 +1,8 @@
 """Leads from chunks to a graph, its communities, their summaries and one question each (KRAQ paper, section 2)."""
 
-import dataclasses
 import logging
 import random
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 import dspy
@@ -11,8 +10,7 @@ import dspy
 from kraq_dspy._internal.concurrency import run_coroutine
 from kraq_dspy.asset.corpus.tokens import count_tokens, truncate_tokens
 from kraq_dspy.asset.graph.build import Graph, ResolvedMentions, apply_descriptions
-from kraq_dspy.asset.graph.candidates import DOUBTFUL, NameCount, grouped, propose_merges
-from kraq_dspy.asset.graph.change import GraphChange, graph_change
+from kraq_dspy.asset.graph.candidates import NameCount, grouped, propose_merges
 from kraq_dspy.asset.graph.communities import find_communities
 from kraq_dspy.asset.graph.elements import GraphView, community_elements
 from kraq_dspy.asset.graph.mentions import Mentions
@@ -29,7 +27,6 @@ from kraq_dspy.programs.kraq.describe import (
 )
 from kraq_dspy.programs.kraq.question_text import mark_duplicates, stands_alone
 from kraq_dspy.programs.shared.state import SavableModule
-from kraq_dspy.programs.shared.steps import check_steps
 from kraq_dspy.records import Chunk, Community, Entity, Extraction, Question, Summary, content_id
 from kraq_dspy.settings import EMBEDDED, Settings
 from kraq_dspy.steps.direct import DirectSteps, Item, OrderedItems, Steps
@@ -49,15 +46,6 @@ class KRAQ(SavableModule):
     memory (`DirectSteps`), or kept on disk and resumed (`steps.kept`). `load` takes what `kraq optimize` saved.
     """
 
-    asks: Mapping[str, str] = {
-        "extract": "passage -> entities, relationships, claims, ungrounded",
-        "confirm": "first, second -> same",
-        "describe": "name, descriptions -> description",
-        "summarize": "elements -> title, summary, findings",
-        "ask": "summary -> question",
-        "ask_random": "passages -> question",
-    }
-
     def __init__(self, settings: Settings | None = None, embedder: Embedder | None = None) -> None:
         """Without `embedder`, names are compared by spelling alone and duplicate questions are not looked for."""
         super().__init__()
@@ -72,7 +60,6 @@ class KRAQ(SavableModule):
 
     async def aforward(self, chunks: Sequence[Chunk]) -> dspy.Prediction:
         """`extractions`, `graph`, `communities`, `summaries` and `questions` of the chunks."""
-        check_steps(self)
         steps = DirectSteps(self.settings.run.concurrency)
         order = {chunk.id: number for number, chunk in enumerate(chunks)}
         extractions = [extraction async for extraction in self.extractions(chunks, steps, total=len(chunks))]
@@ -102,7 +89,12 @@ class KRAQ(SavableModule):
     ) -> AsyncIterator[Extraction]:
         """Stage 1, as they are done."""
         items = (
-            Item(chunk.id, {"passage": chunk.passage}, name=_named(chunk), document=chunk.document_id)
+            Item(
+                chunk.id,
+                {"passage": chunk.passage},
+                name=f"passage {chunk.position + 1} of {chunk.title or chunk.document_id!r}",
+                document=chunk.document_id,
+            )
             for chunk in chunks
         )
         ungrounded = 0
@@ -113,37 +105,17 @@ class KRAQ(SavableModule):
         if ungrounded:
             logger.info("extract: dropped %d elements about names that their passages do not have", ungrounded)
 
-    async def graph(
-        self,
-        extractions: Iterable[Extraction],
-        steps: Steps,
-        keep: Callable[[ResolvedMentions], None] = lambda resolved: None,
-    ) -> Graph:
+    async def graph(self, extractions: Iterable[Extraction], steps: Steps) -> Graph:
         """Stage 2: one node per thing, one description per node.
 
-        Names that may mean one thing are put to the model only with `settings.resolve.confirm`, acronyms with
-        `settings.resolve.acronyms`, unless the model is the embedded one. Descriptions of an entity (of a relationship
-        with `settings.resolve.relationships`) are merged by the model only where together they exceed
-        `settings.resolve.description_tokens`. `keep` is shown what `graph_change` takes.
+        Acronyms are put to the model with `settings.resolve.acronyms`, unless it is the embedded one. Descriptions of
+        an entity (of a relationship with `settings.resolve.relationships`) are merged by the model only where together
+        they exceed `settings.resolve.description_tokens`.
         """
         mentions = Mentions.of(extractions)
-        resolved = ResolvedMentions.of(mentions, await self._resolution(mentions, steps))
-        keep(resolved)
-        graph = resolved.graph()
-        del mentions, resolved  # gives back what they hold before a model is asked
+        graph = ResolvedMentions(mentions, await self._resolution(mentions, steps)).graph()
+        del mentions  # gives back what it holds before a model is asked
         return await self._described(graph, steps)
-
-    async def graph_change(
-        self, before: ResolvedMentions, order: Sequence[str], added: Iterable[Extraction], steps: Steps
-    ) -> tuple[GraphChange, ResolvedMentions]:
-        """Stage 2 after a change: what differs from the graph of `before`, now that the chunks in reading order are
-        `order` and `added` are extractions of the new ones; and what the next change takes."""
-        mentions = before.mentions.changed(order, added)
-        after = ResolvedMentions.of(mentions, await self._resolution(mentions, steps))
-        change = graph_change(before, after)
-        graph = Graph(change.entities, change.relationships, descriptions=change.descriptions)
-        described = await self._described(graph, steps)
-        return dataclasses.replace(change, entities=described.entities, relationships=described.relationships), after
 
     async def _described(self, graph: Graph, steps: Steps) -> Graph:
         """With one description for each entity, and each relationship where that is set, of which too much is said."""
@@ -168,15 +140,12 @@ class KRAQ(SavableModule):
 
     async def _resolution(self, mentions: Mentions, steps: Steps) -> Resolution:
         settings, names = self.settings.resolve, mentions.names()
-        embedder = self.embedder if settings.confirm else None  # what meaning alone proposes has to be confirmed
-        methods = set(DOUBTFUL) if settings.confirm else set()
-        if settings.acronyms and steps.model("summarizer", self.confirm) not in ("", EMBEDDED):
-            methods.add("acronym")
         groups = grouped(names)
-        candidates = propose_merges(groups, settings, embedder, mentions.introduced_acronyms(), methods)
+        candidates = propose_merges(groups, mentions.introduced_acronyms(), slips=settings.slips)
         accepted = [candidate for candidate in candidates if candidate.certain]
         uncertain = [candidate for candidate in candidates if not candidate.certain]
-        if uncertain:
+        asks = settings.acronyms and steps.model("summarizer", self.confirm) not in ("", EMBEDDED)
+        if uncertain and asks:
             ends = {end for pair in uncertain for end in (pair.first, pair.second)}
             descriptions = mentions.descriptions(ends)
             shown = {
@@ -251,7 +220,7 @@ class KRAQ(SavableModule):
                 community_id=community.id,
                 level=community.level,
                 chunk_ids=community.chunk_ids,
-                document_ids=_documents(community.chunk_ids, document_of),
+                document_ids=tuple(dict.fromkeys(document_of[c] for c in community.chunk_ids if c in document_of)),
                 model=model,
                 names=names(community),
             )
@@ -292,8 +261,9 @@ class KRAQ(SavableModule):
     ) -> AsyncIterator[Question]:
         """The papers' Random baseline: `count` questions, each about `settings.questions.random_least` to `random_most`
         chunks drawn uniformly without repeats."""
-        limits = self.settings.questions.random_least, self.settings.questions.random_most
-        draws = list(_random_draws(chunks, count, limits, seed))
+        chance, settings = random.Random(seed), self.settings.questions
+        sizes = (chance.randint(settings.random_least, settings.random_most) for _ in range(count))
+        draws = [chance.sample(chunks, min(size, len(chunks))) for size in sizes]
         items = (Item(str(number), {"passages": [c.passage for c in draw]}) for number, draw in enumerate(draws))
         async for done in steps.map("ask random", "generator", self.ask_random, items, total=count):
             draw = draws[int(done.id)]
@@ -337,17 +307,3 @@ def _described(name: NameCount, description: str) -> str:
     kind = f" ({name.type})" if name.type else ""
     text = f": {truncate_tokens(' '.join(description.split()), DESCRIBED)}" if description else ""
     return f"{name.name}{kind}{text}"
-
-
-def _named(chunk: Chunk) -> str:
-    return f"passage {chunk.position + 1} of {chunk.title or chunk.document_id!r}"
-
-
-def _documents(chunk_ids: Iterable[str], document_of: Mapping[str, str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(document_of[chunk_id] for chunk_id in chunk_ids if chunk_id in document_of))
-
-
-def _random_draws(chunks: Sequence[Chunk], count: int, limits: tuple[int, int], seed: int) -> Iterator[list[Chunk]]:
-    draw = random.Random(seed)
-    for _ in range(count):
-        yield draw.sample(chunks, min(draw.randint(*limits), len(chunks)))

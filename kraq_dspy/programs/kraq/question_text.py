@@ -95,7 +95,12 @@ def stands_alone(question: str, text: str, instructions: str) -> bool:
         return False
     if _ONE_OF_ITS_KIND.search(question) and not _NAMED.search(question):
         return False
-    return not is_latin or _LATIN.search(text) is None or names_something_of(text, question)
+    if not is_latin or _LATIN.search(text) is None:
+        return True
+    beginnings = _beginnings(text)
+    return any(
+        word[:_BEGINNING] in beginnings for word in plain_words(question).split() if word not in _IN_ANY_QUESTION
+    )
 
 
 def plainness(question: str, text: str) -> float:
@@ -119,11 +124,12 @@ def plainness(question: str, text: str) -> float:
     body = body or title
     sentences = [body[start:end] for start, end in sentence_spans(body)]
     most = max((sought & (_beginnings(sentence) | in_title) for sentence in sentences), key=len, default=set[str]())
+    words = question.lower().rstrip(" ?").split()
     faults = (
         _NAMED.search(body) is not None and not named,
         len(most) < _ENOUGH,
-        len(question.split()) > _LONG,
-        _says_nothing(question),
+        len(words) > _LONG,
+        words[-1] in _BREAKS_OFF or (words[0] in ("which", "what") and not _VERB.search(question)),
         not _ASKS.match(question),
     )
     return len(most) / len(telling) * 0.5 ** sum(faults)
@@ -133,20 +139,6 @@ def repeats(instructions: str, question: str) -> bool:
     """Whether the question has so many words of the instructions in a row that it is no question of its own."""
     words, task = plain_words(question), plain_words(instructions).split()
     return any(f" {' '.join(task[at : at + ECHO])} " in words for at in range(len(task) - ECHO + 1))
-
-
-def names_something_of(text: str, question: str) -> bool:
-    """Whether a word of the question, other than those that any question may have, begins as one of the text does."""
-    beginnings = _beginnings(text)
-    telling = set(plain_words(question).split()) - _IN_ANY_QUESTION
-    return any(word[:_BEGINNING] in beginnings for word in telling)
-
-
-def _says_nothing(question: str) -> bool:
-    """Whether it breaks off ("directed by?"), or has a kind of thing and no verb ("Which Indian film?")."""
-    words = question.lower().rstrip(" ?").split()
-    is_broken = words[-1] in _BREAKS_OFF
-    return is_broken or (words[0] in ("which", "what") and not _VERB.search(question))
 
 
 def _beginnings(text: str) -> set[str]:

@@ -6,7 +6,6 @@ passage (Promptagator: Dai et al., 2022, arXiv 2209.11755, 3.2), which stands in
 its answer (roundtrip consistency: Alberti et al., 2019, arXiv 1906.05416), which stands in for "groundedness".
 """
 
-from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 import dspy
@@ -17,7 +16,7 @@ from kraq_dspy.models.lms.engines.embedded.text import words
 from kraq_dspy.ports import Retriever
 from kraq_dspy.programs.kraq.question_text import question_in, stands_alone
 from kraq_dspy.programs.shared.state import SavableModule
-from kraq_dspy.programs.shared.steps import check_steps, extra_outputs, prediction
+from kraq_dspy.programs.shared.steps import prediction
 from kraq_dspy.records import Chunk
 from kraq_dspy.signatures import AnswerQuestion, RateGroundedness, RateRelevance, RateStandAlone, WriteFactoidPair
 
@@ -34,7 +33,6 @@ class WriteSyntheticPair(SavableModule):
     a question about "the text", an answer that the question tells ("What is the name of Exxon?").
     """
 
-    asks: Mapping[str, str] = {"write": "passage -> question, answer"}
     outputs: ClassVar[dict[str, Any]] = {"question": str, "answer": str}
 
     def __init__(self) -> None:
@@ -42,20 +40,15 @@ class WriteSyntheticPair(SavableModule):
         self.write = FittingPredict(WriteFactoidPair, shorten="passage")
 
     async def aforward(self, passage: str) -> dspy.Prediction:
-        check_steps(self)
         written = await call(self.write, passage=passage)
         question, answer = question_in(str(written.question or "")), str(written.answer or "").strip()
-        if not self._is_pair(question, answer, passage):
+        instructions = "\n".join(predictor.signature.instructions for predictor in self.write.predictors())
+        is_short = answer and len(question.split()) <= MOST_WORDS
+        if not is_short or tells(question, answer) or not stands_alone(question, passage, instructions):
             question = answer = ""
-        return prediction(dict(written.items()), question=question, answer=answer)
+        return prediction(written, question=question, answer=answer)
 
     forward = blocking(aforward)
-
-    def _is_pair(self, question: str, answer: str, passage: str) -> bool:
-        if not answer or len(question.split()) > MOST_WORDS or tells(question, answer):
-            return False
-        instructions = "\n".join(predictor.signature.instructions for predictor in self.write.predictors())
-        return stands_alone(question, passage, instructions)
 
 
 class RateSyntheticPair(SavableModule):
@@ -67,11 +60,6 @@ class RateSyntheticPair(SavableModule):
     Raises ValueError for a `least` that is no such number, or an empty audience.
     """
 
-    asks: Mapping[str, str] = {
-        "groundedness": "question, answer, passage -> groundedness",
-        "relevance": "audience, question -> relevance",
-        "stand_alone": "question -> stand_alone",
-    }
     outputs: ClassVar[dict[str, Any]] = {"ratings": dict[str, int], "rejected_by": str}
 
     def __init__(self, audience: str, least: int = BEST) -> None:
@@ -87,24 +75,20 @@ class RateSyntheticPair(SavableModule):
         self.stand_alone = Step(RateStandAlone)
 
     async def aforward(self, question: str, answer: str, passage: str) -> dspy.Prediction:
-        check_steps(self)
         ratings: dict[str, int] = {}
-        extras: dict[str, Any] = {}
-        for name, step, inputs in self._critics(question, answer, passage):
+        critics: tuple[tuple[str, dspy.Module, dict[str, str]], ...] = (  # the one that rejects most first
+            ("groundedness", self.groundedness, {"question": question, "answer": answer, "passage": passage}),
+            ("relevance", self.relevance, {"audience": self.audience, "question": question}),
+            ("stand_alone", self.stand_alone, {"question": question}),
+        )
+        for name, step, inputs in critics:
             reply = await call(step, **inputs)
             ratings[name] = rating(reply[name])
-            extras.update(extra_outputs(reply, name, "evaluation"))
             if ratings[name] < self.least:
-                return prediction(extras, ratings=ratings, rejected_by=name)
-        return prediction(extras, ratings=ratings, rejected_by="")
+                return dspy.Prediction(ratings=ratings, rejected_by=name)
+        return dspy.Prediction(ratings=ratings, rejected_by="")
 
     forward = blocking(aforward)
-
-    def _critics(self, question: str, answer: str, passage: str) -> Iterator[tuple[str, dspy.Module, dict[str, str]]]:
-        """(name, step, inputs), the one that rejects most first."""
-        yield "groundedness", self.groundedness, {"question": question, "answer": answer, "passage": passage}
-        yield "relevance", self.relevance, {"audience": self.audience, "question": question}
-        yield "stand_alone", self.stand_alone, {"question": question}
 
 
 def rating(value: Any) -> int:
@@ -133,7 +117,6 @@ class RereadSyntheticPair(SavableModule):
     `again` is what the model said.
     """
 
-    asks: Mapping[str, str] = {"answer": "question, passages -> answer"}
     outputs: ClassVar[dict[str, Any]] = {"again": str, "rejected_by": str}
 
     def __init__(self) -> None:
@@ -141,11 +124,10 @@ class RereadSyntheticPair(SavableModule):
         self.answer = FittingPredict(AnswerQuestion, shorten="passages")
 
     async def aforward(self, question: str, answer: str, passage: str) -> dspy.Prediction:
-        check_steps(self)
         reply = await call(self.answer, question=question, passages=[passage])
         again = str(reply.answer or "")
         rejected_by = "" if same_answer(question, answer, again) else REREADING
-        return prediction(extra_outputs(reply, "answer"), again=again, rejected_by=rejected_by)
+        return dspy.Prediction(again=again, rejected_by=rejected_by)
 
     forward = blocking(aforward)
 

@@ -17,22 +17,22 @@ from dspy.utils.exceptions import AdapterParseError
 
 from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.clock import announce
-from kraq_dspy._internal.step import CALL_ERRORS, FittingPredict, Step, log_failure, raise_if_final
+from kraq_dspy._internal.options import require_counts
+from kraq_dspy._internal.step import CALL_ERRORS, Step, log_failure, raise_if_final
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.programs.qa_search.failures import failure_of
 from kraq_dspy.programs.qa_search.near_miss import contradiction
 from kraq_dspy.programs.shared.spec import ProgramSpec, Space, option
 from kraq_dspy.programs.shared.state import SavableModule
-from kraq_dspy.programs.shared.steps import check_steps, extra_outputs, lists_of, prediction
+from kraq_dspy.programs.shared.steps import prediction as prediction_of
 from kraq_dspy.records import AnswerEvidence, CatalogueEntry, Hit
-from kraq_dspy.signatures import CheckResponse, ConfirmSameQuestion, FindSameQuestion
+from kraq_dspy.signatures import ConfirmSameQuestion, FindSameQuestion
 
 logger = logging.getLogger(__name__)
 
 SCANS = ("narrow", "nearest", "full", "exhaustive")
 BY_EMBEDDING = ("narrow", "nearest")
 CHECKS = ("model", "rules", "none")
-LEARNING = ("no", "review", "serve")
 NO_MATCH = -1
 UNKNOWN = re.compile(r"\W*(?:i (?:do not|don['’]t) know|unknown|no answer)\b", re.IGNORECASE)
 
@@ -53,9 +53,6 @@ class PreparedAnswers(Protocol):
     def collect(self, question: str, answer: str, evidence: Sequence[AnswerEvidence], failure: str = "") -> None:
         """Note that a program failed at the question, and in which way (`catalogue.failures`)."""
 
-    def keep(self, question: str, answer: str, document_ids: Sequence[str], *, served: bool) -> bool:
-        """Take over an answer that was found right; False where the question has one, or was taken out."""
-
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
@@ -71,8 +68,7 @@ class CatalogueSearch:
 
     `invalid` counts replies without a number of their block, `failed` calls that brought no reply; both count as "no
     match". `exact`: the question was there word for word, and no model was asked. `collected`: it is noted for review.
-    `kept`: the program's answer was found right and is in the catalogue now. `seconds` is the look-up's time.
-    `extras` are further outputs of the steps, a list for each: one entry for each call.
+    `seconds` is the look-up's time.
     """
 
     exact: bool = False
@@ -82,14 +78,7 @@ class CatalogueSearch:
     failed: int = 0
     rejected: list[Rejected] = field(default_factory=list)
     collected: bool = False
-    kept: bool = False
     seconds: float = 0.0
-    extras: dict[str, list[Any]] = field(default_factory=dict)
-
-    def note(self, reply: Any, *read: str) -> None:
-        """Keep the further outputs of a step."""
-        for name, values in lists_of([extra_outputs(reply, *read)]).items():
-            self.extras.setdefault(name, []).extend(values)
 
 
 @dataclass(frozen=True)
@@ -106,9 +95,6 @@ class QASearchOptions:
     )
     check: Literal["model", "rules", "none"] = option("model", "Against near-misses: model, rules or none.")
     collect: bool = option(True, "Note what cannot be answered, for review.")
-    learn: Literal["no", "review", "serve"] = option(
-        "no", "Take over answers that a validator finds right: for review, or served from then on."
-    )
 
 
 class QASearch(SavableModule):
@@ -126,10 +112,6 @@ class QASearch(SavableModule):
     that see contradictions (a negation, another number, name or time), by the rules and the "model", or not ("none").
     What does not pass is taken out, and the rest of its block asked once more.
 
-    With `learn` "review" or "serve", an answer of the program that a validator finds right by the passages it saw comes
-    into the catalogue (one call more; none where the program judged it itself): to be approved by a person, or given
-    from then on (section 5.3.4 of the paper).
-
     With `collect`, a question that the program cannot answer ("I do not know", nothing, an answer that it judged wrong
     itself, an exception) is noted in the catalogue with what it said and saw, for review.
 
@@ -145,12 +127,6 @@ class QASearch(SavableModule):
     'program'
     """
 
-    asks: Mapping[str, str] = {
-        "find": "question, catalogue -> number",
-        "confirm": "first_question, second_question -> same",
-        "validate": "question, context, response -> valid",
-    }
-
     def __init__(
         self,
         program: dspy.Module,
@@ -159,13 +135,11 @@ class QASearch(SavableModule):
         scan: str = "narrow",
         check: str = "model",
         collect: bool = True,
-        learn: str = "no",
         similarity: float = 0.0,
     ) -> None:
         super().__init__()
-        if block < 1:
-            raise ValueError(f"block is {block}; expected 1 or more questions.")
-        for value, known, what in ((scan, SCANS, "scan"), (check, CHECKS, "check"), (learn, LEARNING, "learn")):
+        require_counts("questions", block=block)
+        for value, known, what in ((scan, SCANS, "scan"), (check, CHECKS, "check")):
             if value not in known:
                 raise ConfigError(f"There is no {what} {value!r} of QA search; there are: {', '.join(known)}.")
         if similarity > 0 and scan not in BY_EMBEDDING:
@@ -185,28 +159,29 @@ class QASearch(SavableModule):
         self.similarity = similarity
         self.find = Step(FindSameQuestion)
         self.confirm = Step(ConfirmSameQuestion)
-        self.learn = learn
-        if learn != "no":
-            self.validate = FittingPredict(CheckResponse, shorten="context")
 
     async def aforward(self, question: str, **inputs: Any) -> dspy.Prediction:
-        check_steps(self)
         started = perf_counter()
         await announce("searching prepared answers")
         search = CatalogueSearch()
         entry = await self._look_up(question, search)
         search.seconds = perf_counter() - started
         if entry is not None:
-            return _hit(entry, search)
+            timings = {"catalogue": search.seconds, "wall": search.seconds}
+            return dspy.Prediction(
+                answer=entry.answer, hits=[], source="catalogue", entry=entry, search=search, timings=timings
+            )
         try:
             prediction = await call(self.program, question=question, **inputs)
         except CALL_ERRORS as error:
             await call(self._note, question, None, search, error)
             raise
         await call(self._note, question, prediction, search)
-        if self.learn != "no" and is_answered(prediction):
-            search.kept = await self._learnt(question, prediction, search)
-        return _miss(prediction, search, perf_counter() - started)
+        merged = prediction_of(prediction, source="program", entry=None, search=search)
+        inner = prediction.get("timings")
+        if inner is None or isinstance(inner, Mapping):
+            merged.timings = {**(inner or {}), "catalogue": search.seconds, "wall": perf_counter() - started}
+        return merged
 
     forward = blocking(aforward)
 
@@ -247,7 +222,15 @@ class QASearch(SavableModule):
 
     async def _passes(self, question: str, entry: CatalogueEntry, search: CatalogueSearch) -> bool:
         """Whether the entry's answer would do; where it would not, the reason is in `search.rejected`."""
-        objection = await self._objection(question, entry, search)
+        objection = None if self.check == "none" else contradiction(question, entry.question)
+        if objection is None and self.check == "model":
+            search.calls += 1
+            reply = await _reply(self.confirm, first_question=question, second_question=entry.question)
+            if isinstance(reply, Exception):
+                search.failed += 1
+                objection = "the second look failed"
+            elif reply.same is not True:
+                objection = "the model says that they ask for different things"
         if objection is not None:
             search.rejected.append(Rejected(entry, objection))
             logger.info("Entry %d is no match: %s", entry.number, objection)
@@ -267,41 +250,6 @@ class QASearch(SavableModule):
             return [nearest] if nearest else []
         entries = self.answers.entries()
         return [entries[start : start + self.block] for start in range(0, len(entries), self.block)]
-
-    async def _objection(self, question: str, entry: CatalogueEntry, search: CatalogueSearch) -> str | None:
-        """Why the entry's answer would not do, None where it would."""
-        if self.check == "none":
-            return None
-        difference = contradiction(question, entry.question)
-        if difference is not None or self.check == "rules":
-            return difference
-        search.calls += 1
-        reply = await _reply(self.confirm, first_question=question, second_question=entry.question)
-        if isinstance(reply, Exception):
-            search.failed += 1
-            return "the second look failed"
-        search.note(reply, "same")
-        return None if reply.same is True else "the model says that they ask for different things"
-
-    async def _learnt(self, question: str, prediction: dspy.Prediction, search: CatalogueSearch) -> bool:
-        """Whether the answer was found right, and taken over."""
-        hits: Sequence[Hit] = prediction.get("hits") or ()
-        if not hits:
-            return False  # nothing to judge it by
-        if prediction.get("valid") is not True:
-            passages = [hit.chunk.passage for hit in hits]
-            search.calls += 1
-            reply = await _reply(self.validate, question=question, context=passages, response=prediction.answer)
-            if not isinstance(reply, Exception):
-                search.note(reply, "valid")
-            if isinstance(reply, Exception) or reply.valid != "yes":
-                return False
-        ids = [hit.chunk.document_id for hit in hits]
-        kept: bool = await call(self._keep, question, str(prediction.answer), ids)
-        return kept
-
-    def _keep(self, question: str, answer: str, document_ids: Sequence[str]) -> bool:
-        return self.answers.keep(question, answer, document_ids, served=self.learn == "serve")
 
     def _note(
         self, question: str, prediction: dspy.Prediction | None, search: CatalogueSearch, error: Exception | None = None
@@ -339,7 +287,6 @@ def _named(
         return None
     else:
         number = reply.number
-        search.note(reply, "number")
     if number == NO_MATCH:
         return None
     if number not in by_number:
@@ -368,28 +315,6 @@ async def _reply(step: dspy.Module, **inputs: Any) -> "dspy.Prediction | Excepti
         return error
 
 
-def _hit(entry: CatalogueEntry, search: CatalogueSearch) -> dspy.Prediction:
-    return prediction(
-        search.extras,
-        answer=entry.answer,
-        hits=[],
-        source="catalogue",
-        entry=entry,
-        search=search,
-        timings={"catalogue": search.seconds, "wall": search.seconds},
-    )
-
-
-def _miss(answered: dspy.Prediction, search: CatalogueSearch, wall: float) -> dspy.Prediction:
-    """The program's prediction, with what came before it."""
-    merged = prediction(search.extras, dict(answered.items()))
-    merged.source, merged.entry, merged.search = "program", None, search
-    inner = answered.get("timings")
-    if inner is None or isinstance(inner, Mapping):
-        merged.timings = {**(inner or {}), "catalogue": search.seconds, "wall": wall}
-    return merged
-
-
 def make_qa_search(space: Space, program: dspy.Module, options: QASearchOptions) -> QASearch:
     own = {name: value for name, value in asdict(options).items() if name != "over"}
     return QASearch(program, space.answers, **own)
@@ -402,7 +327,7 @@ QA_SEARCH = ProgramSpec(
     "QASearch",
     QASearchOptions,
     takes="program",
-    measured={"collect": False, "learn": "no"},
+    measured={"collect": False},
     keys=("source", "entry", "search"),
     source="QA search paper, Algorithm 1",
 )

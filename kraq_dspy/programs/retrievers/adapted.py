@@ -96,19 +96,14 @@ def _options(source: Any, name: str) -> tuple[str, ...]:
         parameters = list(inspect.signature(inner or source).parameters.values())[1 if inner else 0 :]
     except ValueError:  # a builtin
         return ()
-    required = [
-        parameter.name
-        for parameter in parameters[1:]
-        if parameter.default is parameter.empty
-        and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
-        and parameter.name not in OPTIONS
-    ]
-    if not parameters or required:
+    stars = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    required = {one.name for one in parameters[1:] if one.default is one.empty and one.kind not in stars}
+    if not parameters or not required <= set(OPTIONS):
         raise TypeError(
-            f"The retriever {name!r} takes ({', '.join(parameter.name for parameter in parameters)}); expected a "
-            f"question, and after it any of {', '.join(OPTIONS)}."
+            f"The retriever {name!r} takes ({', '.join(one.name for one in parameters)}); expected a question, and "
+            f"after it any of {', '.join(OPTIONS)}."
         )
-    return tuple(option for option in OPTIONS if option in {parameter.name for parameter in parameters[1:]})
+    return tuple(option for option in OPTIONS if option in {one.name for one in parameters[1:]})
 
 
 def _described(value: Any) -> str:

@@ -1,33 +1,20 @@
 """Retrieves with part of the budget for the question, the rest for the stored questions nearest to it."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal
 
 from kraq_dspy._internal.options import require_between, require_counts
-from kraq_dspy.ports import QuestionFinder, RetrieverLike, VectorSearch
+from kraq_dspy.ports import QuestionFinder, RetrieverLike
 from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving
 from kraq_dspy.programs.retrievers.in_memory import as_question_finder
 from kraq_dspy.programs.shared.spec import RetrieverSpec, Space, option
 from kraq_dspy.records import Hit, QuestionHit
 
-Alpha = float | Literal["auto"]
-FIRST, SHARPNESS, MANY = 30, 10, 8
-"""Passages whose cosines are looked at, how sharply they are told apart, and how many alike take the whole budget."""
 
-
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """How many passages the question itself finds, and how many each auxiliary question."""
-
-    main: int
-    each: int
-
-
-def share_budget(k: int, n: int, alpha: float, *, strict: bool = False) -> Budget:
+def share_budget(k: int, n: int, alpha: float, *, strict: bool = False) -> tuple[int, int]:
     """Line 2 of Algorithm 1: `floor(alpha * k)` passages for the question, `floor(rest / n)` for each of `n` others.
 
     The floors can lose up to n - 1 passages of the budget: of 10, with alpha=.5 and n=3, the paper retrieves 8.
@@ -36,27 +23,7 @@ def share_budget(k: int, n: int, alpha: float, *, strict: bool = False) -> Budge
     """
     main = int(Fraction(repr(float(alpha))) * k)
     each = (k - main) // n
-    return Budget(main if strict else k - n * each, each)
-
-
-def alpha_by_cosines(cosines: Sequence[float]) -> float:
-    """The main query's share by its cosines with the nearest passages, best first: from .5, where one stands out, to 1.
-
-    Where many passages answer a question directly, auxiliary questions only displace some of them; where one stands
-    out, the rest of the evidence may be told in other words. How many are alike is the exponential of the entropy of
-    cosine ** 10 among the first 30, and 8 of them leave nothing to the auxiliary questions. Chosen on hotpotqa and
-    musique (docs/results/combined.md); not in the paper. Where no cosine is above 0: .5.
-
-    >>> alpha_by_cosines([0.9, 0.5, 0.4]), alpha_by_cosines([0.5] * 30)
-    (0.5, 1.0)
-    """
-    best = max(cosines, default=0.0)
-    if best <= 0:
-        return 0.5
-    weights = [max(cosine / best, 0.0) ** SHARPNESS for cosine in cosines[:FIRST]]
-    total = sum(weights)
-    n_alike = math.exp(-sum(weight / total * math.log(weight / total) for weight in weights if weight > 0))
-    return max(0.5, min(1.0, n_alike / MANY))
+    return (main if strict else k - n * each), each
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +35,18 @@ class CombinedHits:
 
 
 @dataclass(frozen=True)
-class CombinedRetrieverOptions:
-    over: str = option("dense", "The retriever that each question is asked of.")
-    n: int = option(2, "Auxiliary questions.", least=1)
-    alpha: float | Literal["auto"] = option(
-        0.5, "Share of the passages found by your question; auto: by its cosines with passages.", least=0, most=1
-    )
+class SharingOptions:
+    """How a budget is shared between the question and its nearest stored ones."""
+
+    n: int = option(2, "Auxiliary questions.", least=1, counts="questions")
+    alpha: float = option(0.5, "Share of the passages found by your question.", least=0, most=1)
     strict: bool = option(False, "Retrieve the paper's count, which loses what its two floors cut off.")
     questions: Literal["kraq", "random"] = option("kraq", "Auxiliary questions: kraq, or random (a baseline).")
+
+
+@dataclass(frozen=True)
+class CombinedRetrieverOptions(SharingOptions):
+    over: str = option("dense", "The retriever that each question is asked of.")
 
 
 class CombinedRetriever(Retrieving):
@@ -87,9 +58,7 @@ class CombinedRetriever(Retrieving):
 
     Where an auxiliary question finds fewer than its share (a small corpus, filters), hits of the main query fill the
     budget up, at the end; not with `strict`, which retrieves as the paper does. `alpha=1` is `retrieve` alone and needs
-    no stored questions; `alpha="auto"` chooses a share for each question by its cosines with `passages`, the embeddings
-    of the chunks under the questions' encoder, whatever `retrieve` scores (`alpha_by_cosines`). Scores are those of
-    `retrieve` and fall within the hits of each query only.
+    no stored questions. Scores are those of `retrieve` and fall within the hits of each query only.
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")
@@ -104,17 +73,12 @@ class CombinedRetriever(Retrieving):
         questions: QuestionFinder | Sequence[str],
         *,
         n: int = 2,
-        alpha: Alpha = 0.5,
+        alpha: float = 0.5,
         strict: bool = False,
-        passages: VectorSearch | None = None,
     ) -> None:
         require_counts("auxiliary questions (alpha=1 goes without them)", n=n)
-        if alpha != "auto":
-            require_between(0, 1, "the main query's share, from 0 to 1, or 'auto'", alpha=alpha)
-        if alpha == "auto" and passages is None:
-            raise ValueError("alpha is 'auto', which looks at cosines: give `passages`, the embeddings of the chunks.")
+        require_between(0, 1, "the main query's share, from 0 to 1", alpha=alpha)
         self.retrieve = as_retriever(retrieve)
-        self.passages = passages
         self.questions = as_question_finder(questions)
         self.n = n
         self.alpha = alpha
@@ -126,40 +90,27 @@ class CombinedRetriever(Retrieving):
     def search(self, request: RetrievalRequest) -> CombinedHits:
         """As a call, and says which auxiliary questions were asked."""
         k = request.k
-        if self.alpha != "auto":
-            fixed = share_budget(k, self.n, self.alpha, strict=self.strict)
-            if not fixed.each:  # no stored questions are needed
-                return CombinedHits(self._main(request, fixed.main), [])
+        main, each = share_budget(k, self.n, self.alpha, strict=self.strict)
+        if not each:  # no stored questions are needed
+            return CombinedHits(self._main(request, main), [])
         if request.vector is None:
             request = replace(request, vector=self.questions.encode(request.question))
-        budget = share_budget(k, self.n, self._alpha(request), strict=self.strict)
-        auxiliary = self.questions(request.question, self.n, vector=request.vector) if budget.each else []
+        auxiliary = self.questions(request.question, self.n, vector=request.vector)
         # Without `strict`, the main query's whole ranking is fetched at once: what fills up at the end comes from it,
         # on the same scale of scores and without a second search.
-        ranking = self._main(request, budget.main if self.strict else k)
-        hits = ranking[: budget.main]
+        ranking = self._main(request, main if self.strict else k)
+        hits = ranking[:main]
         known = {hit.chunk.id for hit in hits}
         if auxiliary:
             stored = self.questions.vectors([hit.question.id for hit in auxiliary])
             for near, row in zip(auxiliary, stored, strict=True):
                 text, excluded = near.question.query, {*request.exclude, *known}
-                more = RetrievalRequest(text, budget.each, excluded, request.filters, row).send_to(self.retrieve)
+                more = RetrievalRequest(text, each, excluded, request.filters, row).send_to(self.retrieve)
                 hits += [replace(hit, why="auxiliary") for hit in more]
                 known.update(hit.chunk.id for hit in more)
         if not self.strict:
             hits += [hit for hit in ranking if hit.chunk.id not in known][: k - len(hits)]
         return CombinedHits(hits, auxiliary)
-
-    def _alpha(self, request: RetrievalRequest) -> float:
-        """The main query's share of this request's budget."""
-        if self.alpha != "auto":
-            return self.alpha
-        assert self.passages is not None  # see __init__
-        assert request.vector is not None
-        (scored,) = self.passages.search(
-            request.vector[None, :], FIRST, exclude=request.exclude, filters=request.filters
-        )
-        return alpha_by_cosines([cosine for _, cosine in scored])
 
     def _main(self, request: RetrievalRequest, k: int) -> list[Hit]:
         """`k` may be 0 here: with alpha=0 all goes to the auxiliary questions."""
@@ -173,7 +124,6 @@ def make_combined(space: Space, options: CombinedRetrieverOptions) -> CombinedRe
         n=options.n,
         alpha=options.alpha,
         strict=options.strict,
-        passages=space.index.chunk_vectors,
     )
 
 

@@ -142,10 +142,9 @@ def matches(chunk: Chunk, filters: Filters | None) -> bool:
     known = {**chunk.metadata, "document_id": chunk.document_id}
     for key, allowed in (filters or {}).items():
         values = allowed if isinstance(allowed, (list, tuple, set, frozenset)) else [allowed]
-        if key not in known or not any(_equal(known[key], value) for value in values):
+        if key not in known:
+            return False
+        own = known[key]
+        if not any(own == value and isinstance(own, bool) == isinstance(value, bool) for value in values):
             return False
     return True
-
-
-def _equal(one: Any, other: Any) -> bool:
-    return bool(one == other and isinstance(one, bool) == isinstance(other, bool))

@@ -90,7 +90,11 @@ class Corpus(SharedByCopies):
         if isinstance(texts, str) or not isinstance(texts, Sequence):
             what = "one text" if isinstance(texts, str) else f"{texts!r:.60}"
             raise TypeError(f"texts is {what}; expected a list of texts or documents.")
-        documents = [_document(text) for text in texts]
+        documents = []
+        for text in texts:
+            if not isinstance(text, str | Document):
+                raise TypeError(f"texts holds {text!r:.60}, a {type(text).__name__}; expected texts or documents.")
+            documents.append(text if isinstance(text, Document) else Document(content_id("document", text), "", text))
         return cls(documents, _encoder(embedder), settings or ChunkSettings())
 
 
@@ -120,14 +124,6 @@ def _embedded(encode: Any, texts: list[str], embedder: Embedder) -> Vectors:
         return np.zeros((0, embedder.dimension), np.float32)
     vectors: Vectors = encode(texts)
     return vectors
-
-
-def _document(text: str | Document) -> Document:
-    if isinstance(text, Document):
-        return text
-    if not isinstance(text, str):
-        raise TypeError(f"texts holds {text!r:.60}, a {type(text).__name__}; expected texts or documents.")
-    return Document(id=content_id("document", text), title="", text=text)
 
 
 def _question(question: str | Question) -> Question:

@@ -13,7 +13,7 @@ from kraq_dspy.ports import ChunkSource, Embedder, NearestTexts, VectorStore
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, best_first
 from kraq_dspy.programs.shared.spec import NoOptions, RetrieverSpec, Space
 from kraq_dspy.programs.shared.state import SavableModule
-from kraq_dspy.programs.shared.steps import check_steps, prediction
+from kraq_dspy.programs.shared.steps import prediction
 from kraq_dspy.records import Chunk, Hit
 from kraq_dspy.signatures import SummarizePassages
 
@@ -69,31 +69,21 @@ class RaptorRetriever(Retrieving):
         [leaves] = self.chunk_vectors.search(vector[None, :], k, exclude=exclude, filters=request.filters)
         scores = dict(leaves)
         if not request.filters:
-            without = self._summaries_without(exclude)
+            leaves_of = self.tree.leaves if exclude else {}
+            without = {node_id for node_id, under in leaves_of.items() if node_id in exclude or under <= exclude}
             scores |= dict(self.summaries(request.question, k, exclude=without, vector=vector))
-        return self._hits(best_first(scores, k), request.question)
-
-    def _summaries_without(self, exclude: frozenset[str]) -> frozenset[str]:
-        """The summaries that `exclude` names, or leaves nothing of."""
-        if not exclude:
-            return exclude
-        return frozenset(
-            node_id for node_id, leaves in self.tree.leaves.items() if node_id in exclude or leaves <= exclude
-        )
-
-    def _hits(self, scored: Sequence[tuple[str, float]], question: str) -> list[Hit]:
+        scored = best_first(scores, k)
         leaf_ids = [one for one, _ in scored if one not in self.tree.nodes]
-        chunks = dict(zip(leaf_ids, self.chunks.chunks_by_id(leaf_ids), strict=True))
-        return [
-            Hit(chunks[one], score, question, "leaf")
-            if one in chunks
-            else Hit(_as_chunk(self.tree.nodes[one]), score, question, "summary")
-            for one, score in scored
-        ]
-
-
-def _as_chunk(node: TreeNode) -> Chunk:
-    return Chunk(node.id, "", 0, 0, len(node.text), node.text, node.n_tokens, metadata={"level": node.level})
+        leaf_of = dict(zip(leaf_ids, self.chunks.chunks_by_id(leaf_ids), strict=True))
+        hits = []
+        for one, score in scored:
+            chunk, why = leaf_of.get(one), "leaf"
+            if chunk is None:
+                node, why = self.tree.nodes[one], "summary"
+                size, level = len(node.text), {"level": node.level}
+                chunk = Chunk(one, "", 0, 0, size, node.text, node.n_tokens, metadata=level)
+            hits.append(Hit(chunk, score, request.question, why))
+        return hits
 
 
 def make_raptor(space: Space, options: NoOptions) -> RaptorRetriever:
@@ -114,7 +104,6 @@ RAPTOR = RetrieverSpec(
 class SummarizeCluster(SavableModule):
     """Raises ValueError for an empty summary: it would stand for its passages and be found by nothing."""
 
-    asks: Mapping[str, str] = {"summarize": "passages -> summary"}
     outputs: ClassVar[dict[str, Any]] = {"summary": str}
 
     def __init__(self) -> None:
@@ -122,14 +111,10 @@ class SummarizeCluster(SavableModule):
         self.summarize = FittingPredict(SummarizePassages, shorten="passages")
 
     async def aforward(self, passages: Sequence[str]) -> dspy.Prediction:
-        check_steps(self)
         reply = await call(self.summarize, passages=list(passages))
-        return prediction(dict(reply.items()), **_checked(reply.summary))
+        summary = reply.summary.strip()
+        if not summary:
+            raise ValueError("The summary is empty.")
+        return prediction(reply, summary=summary)
 
     forward = blocking(aforward)
-
-
-def _checked(summary: str) -> dspy.Prediction:
-    if not summary.strip():
-        raise ValueError("The summary is empty.")
-    return dspy.Prediction(summary=summary.strip())

@@ -1,12 +1,10 @@
-"""Reorders the candidates of any retriever: by a `ports.Reranker`, or so that they are unlike each other (MMR)."""
+"""Reorders the candidates of any retriever by a `ports.Reranker`."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from kraq_dspy._internal.options import require_between, require_counts
-from kraq_dspy.ports import CommunityMap, Embedder, Reranker, Retriever, Vectors, VectorStore
+from kraq_dspy.ports import Embedder, Reranker, Retriever, Vectors, VectorStore
 from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, ranked
 from kraq_dspy.programs.shared.spec import RetrieverSpec, Space, option
@@ -24,6 +22,12 @@ class RerankingRetriever(Retrieving):
     """The `pool` (or `k`, if that is more) best of `retrieve`, by the score of `rerank`, which is the hit's `score`.
 
     `why` is "reranked". Ties go by chunk id.
+
+    >>> from kraq_dspy import Workspace
+    >>> space = Workspace.open("ada.kraq")
+    >>> rerank = QuestionSimilarityReranker(space.asked_of, space.index.question_vectors, space.embedder)
+    >>> [hit.why for hit in RerankingRetriever(space.retriever("dense"), rerank)("Where did Ada live?", 1)]
+    ['reranked']
     """
 
     def __init__(self, retrieve: Retriever, rerank: Reranker, *, pool: int = 50) -> None:
@@ -43,20 +47,16 @@ class RerankingRetriever(Retrieving):
         )
 
 
-class QuestionCommunities:
-    """A `CommunityMap` in memory, from each community's chunk ids and the stored questions.
+def questions_by_chunk(chunk_ids: Mapping[str, Sequence[str]], questions: Iterable[Question]) -> dict[str, set[str]]:
+    """The ids of the questions that stand for each chunk's communities, by chunk id.
 
-    A question that is marked as a duplicate is stood for by its original.
+    `chunk_ids` are those of each community. A question that is marked as a duplicate is stood for by its original.
     """
-
-    def __init__(self, chunk_ids: Mapping[str, Sequence[str]], questions: Iterable[Question]) -> None:
-        self._questions: dict[str, set[str]] = {}
-        for question in questions:
-            for chunk_id in chunk_ids.get(question.community_id or "", ()):
-                self._questions.setdefault(chunk_id, set()).add(question.duplicate_of or question.id)
-
-    def questions_of(self, chunk_ids: Sequence[str]) -> list[frozenset[str]]:
-        return [frozenset(self._questions.get(chunk_id, ())) for chunk_id in chunk_ids]
+    by_chunk: dict[str, set[str]] = {}
+    for question in questions:
+        for chunk_id in chunk_ids.get(question.community_id or "", ()):
+            by_chunk.setdefault(chunk_id, set()).add(question.duplicate_of or question.id)
+    return by_chunk
 
 
 class QuestionSimilarityReranker:
@@ -64,14 +64,19 @@ class QuestionSimilarityReranker:
 
     What a community is about was put into its question offline, so this costs a look-up and some dot products: no model
     reads the passages. A passage whose communities have no question gets no cosine (0). A hit's score below 0 counts as
-    0, and `question_vectors` holds the stored questions, under `embedder`.
+    0. `asked_of` is what `questions_by_chunk` gives, and `question_vectors` holds the questions, under `embedder`.
     """
 
     def __init__(
-        self, communities: CommunityMap, question_vectors: VectorStore, embedder: Embedder, *, balance: float = 0.9
+        self,
+        asked_of: Mapping[str, Collection[str]],
+        question_vectors: VectorStore,
+        embedder: Embedder,
+        *,
+        balance: float = 0.9,
     ) -> None:
         require_between(0, 1, "a share from 0 (questions alone) to 1 (scores alone)", balance=balance)
-        self.communities = communities
+        self.asked_of = asked_of
         self.question_vectors = question_vectors
         self.embedder = embedder
         self.balance = balance
@@ -85,7 +90,7 @@ class QuestionSimilarityReranker:
             return []
         if vector is None:
             vector = self.embedder.encode_queries([question])[0]
-        asked_of = self.communities.questions_of([hit.chunk.id for hit in hits])
+        asked_of = [self.asked_of.get(hit.chunk.id, ()) for hit in hits]
         question_ids = sorted(set().union(*asked_of))
         cosines = dict(zip(question_ids, (self.question_vectors.vectors(question_ids) @ vector).tolist(), strict=True))
         best = max(hit.score for hit in hits)
@@ -98,7 +103,7 @@ class QuestionSimilarityReranker:
 
 def make_reranked(space: Space, options: RerankedOptions) -> RerankingRetriever:
     rerank = QuestionSimilarityReranker(
-        space.communities, space.index.question_vectors, space.embedder, balance=options.balance
+        space.asked_of, space.index.question_vectors, space.embedder, balance=options.balance
     )
     return RerankingRetriever(space.retriever(options.over), rerank, pool=options.pool)
 
@@ -130,71 +135,4 @@ CROSS_ENCODER = RetrieverSpec(
     "RerankingRetriever",
     CrossEncoderOptions,
     argument="model",
-)
-
-
-@dataclass(frozen=True)
-class MMROptions:
-    over: str = option("dense", "The retriever that finds the candidates.")
-    balance: float = option(0.7, "From 0 (unlike each other) to 1 (like the question).", least=0, most=1)
-    pool: int = option(50, "Candidates.", least=1)
-
-
-class MMRRetriever(Retrieving):
-    """Takes, one by one, the candidate with the highest `balance * cos(d, q) - (1 - balance) * max cos(d, taken)`.
-
-    The candidates are the `pool` (or `k`, if that is more) best of `retrieve`; `why` is "mmr". `balance` is the paper's
-    lambda: 1 ranks by the question alone. `score` is that value, 0 standing in for the maximum at the first hit; it
-    falls from hit to hit.
-
-    >>> from kraq_dspy import Workspace
-    >>> space = Workspace.open("ada.kraq")
-    >>> unlike = MMRRetriever(space.retriever("dense"), space.index.chunk_vectors, space.embedder, balance=0.5)
-    >>> [hit.chunk.title for hit in unlike("Where did Ada live?", 2)]
-    ['Ada', 'London']
-    """
-
-    def __init__(
-        self, retrieve: Retriever, vectors: VectorStore, embedder: Embedder, *, balance: float = 0.7, pool: int = 50
-    ) -> None:
-        require_between(0, 1, "a share from 0 (diversity) to 1 (relevance)", balance=balance)
-        require_counts("candidates", pool=pool)
-        self.retrieve = as_retriever(retrieve)
-        self.vectors = vectors
-        self.embedder = embedder
-        self.balance = balance
-        self.pool = pool
-
-    def find(self, request: RetrievalRequest) -> list[Hit]:
-        vector = request.embedded_by(self.embedder)
-        candidates = replace(request, k=max(request.k, self.pool), vector=vector).send_to(self.retrieve)
-        if not candidates:
-            return []
-        rows = self.vectors.vectors([hit.chunk.id for hit in candidates]).astype(np.float64)
-        relevance = rows @ vector
-        likeness = np.zeros(len(candidates))  # to the most similar of those taken
-        left = np.ones(len(candidates), dtype=bool)
-        hits: list[Hit] = []
-        while len(hits) < min(request.k, len(candidates)):
-            value = np.where(left, self.balance * relevance - (1 - self.balance) * likeness, -np.inf)
-            chosen = int(np.argmax(value))  # the first, so ties keep the retriever's order
-            left[chosen] = False
-            hits.append(Hit(candidates[chosen].chunk, float(value[chosen]), request.question, "mmr"))
-            nearness = rows @ rows[chosen]
-            likeness = nearness if len(hits) == 1 else np.maximum(likeness, nearness)
-        return hits
-
-
-def make_mmr(space: Space, options: MMROptions) -> MMRRetriever:
-    found_by = space.retriever(options.over)
-    return MMRRetriever(found_by, space.index.chunk_vectors, space.embedder, balance=options.balance, pool=options.pool)
-
-
-MMR = RetrieverSpec(
-    "mmr",
-    "Passages that are unlike each other.",
-    make_mmr,
-    "MMRRetriever",
-    MMROptions,
-    source="Carbonell and Goldstein, 1998",
 )

@@ -157,10 +157,7 @@ def make_dense(space: Space, options: NoOptions) -> DenseRetriever:
 
 
 DENSE = RetrieverSpec(
-    "dense",
-    "Passages with the nearest embeddings: the papers' baseline.",
-    make_dense,
-    "DenseRetriever",
+    "dense", "Passages with the nearest embeddings: the papers' baseline.", make_dense, "DenseRetriever"
 )
 
 
@@ -168,12 +165,7 @@ def make_bm25(space: Space, options: NoOptions) -> BM25Retriever:
     return BM25Retriever(space.index, space.index.chunk_vectors)
 
 
-BM25 = RetrieverSpec(
-    "bm25",
-    "Exact names and terms, without an encoder.",
-    make_bm25,
-    "BM25Retriever",
-)
+BM25 = RetrieverSpec("bm25", "Exact names and terms, without an encoder.", make_bm25, "BM25Retriever")
 
 
 def make_hybrid(space: Space, options: HybridOptions) -> HybridRetriever:
@@ -222,13 +214,13 @@ def sparse_cosines(question: str, passages: Sequence[str]) -> NDArray[np.float64
     }
     question_weights = _weights(Counter(word for word in _words(question) if word in idf), idf)
     cosines = np.zeros(len(passages))
-    length = _norm(question_weights)
+    length = math.hypot(*question_weights.values())
     if not length:
         return cosines
     for row, count in enumerate(counts):
         weights = _weights(count, idf)
         product = sum(weight * weights[word] for word, weight in question_weights.items() if word in weights)
-        cosines[row] = product / (length * _norm(weights)) if product else 0.0
+        cosines[row] = product / (length * math.hypot(*weights.values())) if product else 0.0
     return cosines
 
 
@@ -238,7 +230,3 @@ def _words(text: str) -> list[str]:
 
 def _weights(counts: Counter[str], idf: dict[str, float]) -> dict[str, float]:
     return {word: (1 + math.log(count)) * idf[word] for word, count in counts.items()}
-
-
-def _norm(weights: dict[str, float]) -> float:
-    return math.sqrt(sum(weight * weight for weight in weights.values()))

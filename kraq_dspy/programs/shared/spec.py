@@ -20,15 +20,7 @@ from kraq_dspy._internal.options import Word as Word
 from kraq_dspy._internal.options import option as option
 from kraq_dspy._internal.options import options_of as options_of
 from kraq_dspy.errors import ConfigError, did_you_mean
-from kraq_dspy.ports import (
-    CommunityMap,
-    Embedder,
-    InstructedEmbedder,
-    PrecomputedVectors,
-    PromptScorer,
-    QuestionFinder,
-    Retriever,
-)
+from kraq_dspy.ports import Embedder, PrecomputedVectors, QuestionFinder, Retriever, SentenceVectors
 
 
 class Space(Protocol):
@@ -38,53 +30,24 @@ class Space(Protocol):
     that are read or opened when they are first asked for.
     """
 
-    @property
-    def index(self) -> Any: ...
+    index: Any
+    embedder: Embedder
+    asked_of: Any
+    passage_graph: Any
+    graph: Any
+    entity_vectors: Any
+    report_vectors: Any
+    sentence_vectors: Any
+    known_metadata: Any
+    summary_tree: Any
+    summarised: Any
+    stored_pairs: Any
+    answers: Any
+    instructed_embedder: Any
 
-    @property
-    def embedder(self) -> Embedder: ...
-
-    @property
-    def communities(self) -> CommunityMap: ...
-
-    @property
-    def passage_graph(self) -> Any: ...
-
-    @property
-    def graph(self) -> Any: ...
-
-    @property
-    def entity_vectors(self) -> Any: ...
-
-    @property
-    def report_vectors(self) -> Any: ...
-
-    @property
-    def sentence_vectors(self) -> Any: ...
-
-    @property
-    def known_metadata(self) -> Any: ...
-
-    @property
-    def summary_tree(self) -> Any: ...
-
-    @property
-    def summarised(self) -> Any: ...
-
-    @property
-    def stored_pairs(self) -> Any: ...
-
-    @property
-    def answers(self) -> Any: ...
-
-    @property
-    def instructed_embedder(self) -> InstructedEmbedder: ...
-
-    def precomputed(self) -> PrecomputedVectors: ...
+    def precomputed(self) -> PrecomputedVectors | SentenceVectors: ...
 
     def proxy_threshold(self) -> float: ...
-
-    def prompt_scorer(self) -> PromptScorer: ...
 
     def shortener(self, share: float) -> Any: ...
 
@@ -102,7 +65,7 @@ class NoOptions:
 
 @dataclass(frozen=True)
 class RetrieverSpec:
-    """A retriever, declared once. `make(space, options)` makes it from an opened index.
+    """A retriever, declared once. `make(space, options)` makes it from an opened index, a `Space`.
 
     `argument` names the option that may follow the name after a colon: "cross-encoder:MODEL". `role` is whose model its
     steps ask, where it has any. `prepared` names what `kraq precompute` makes for it.
@@ -112,7 +75,7 @@ class RetrieverSpec:
 
     name: str
     help: str
-    make: Callable[[Space, Any], Retriever]
+    make: Callable[[Any, Any], Retriever]
     class_name: str
     options: type = NoOptions
     argument: str = ""
@@ -123,19 +86,6 @@ class RetrieverSpec:
     def __str__(self) -> str:
         """As a person names it: "cross-encoder:MODEL"."""
         return f"{self.name}:{self.argument.upper()}" if self.argument else self.name
-
-
-def wall_and_stages(prediction: dspy.Prediction) -> Mapping[str, float]:
-    """Seconds by stage with "wall", from a prediction's `timings`; empty for a program that measures nothing."""
-    return dict(prediction.get("timings") or {})
-
-
-def always(options: Any) -> bool:
-    return True
-
-
-def once(options: Any) -> int:
-    return 1
 
 
 @dataclass(frozen=True)
@@ -158,20 +108,20 @@ class ProgramSpec:
 
     name: str
     help: str
-    make: Callable[[Space, Any, Any], dspy.Module]
+    make: Callable[[Any, Any, Any], dspy.Module]
     class_name: str
     options: type = NoOptions
     takes: Literal["retriever", "program", "nothing"] = "retriever"
     prepared: tuple[str, ...] = ()
-    needs_prepared: Callable[[Any], bool] = always
+    needs_prepared: Callable[[Any], bool] = lambda options: True
     role: str = "answerer"
     roles: Mapping[str, str] = field(default_factory=dict)
     budget: Callable[[Any], int] = attrgetter("k")
-    calls_at_once: Callable[[Any], int] = once
+    calls_at_once: Callable[[Any], int] = lambda options: 1
     calls: Callable[[Any], int] | None = None
     settings: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
-    seconds: Callable[[dspy.Prediction], Mapping[str, float]] = wall_and_stages
+    seconds: Callable[[dspy.Prediction], Mapping[str, float]] = lambda prediction: dict(prediction.get("timings") or {})
     measured: Mapping[str, Any] = field(default_factory=dict)
     paper_retriever: str = "dense"
     source: str = ""

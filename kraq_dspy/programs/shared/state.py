@@ -4,14 +4,13 @@ A state holds the instructions and the demonstrations of some predictors, and fo
 it was made for. It is put into any program that has such a predictor: one step's state goes into the whole pipeline.
 """
 
-import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any, Literal, NotRequired, get_args, get_origin
+from typing import Annotated, Any, get_args, get_origin
 
 import dspy
 from pydantic import Field, ValidationError
@@ -22,9 +21,7 @@ from kraq_dspy import signatures
 from kraq_dspy._internal.dspy_internals import thawed
 from kraq_dspy._internal.files import replaced
 from kraq_dspy._internal.options import type_adapter
-from kraq_dspy._internal.step import NearestDemos, held, put
 from kraq_dspy.errors import StateError
-from kraq_dspy.ports import Embedder
 
 FORMAT = "kraq program state"
 FORMAT_VERSION = 1
@@ -33,29 +30,21 @@ NAMELESS = "StringSignature"  # what DSPy calls a signature that is no class of 
 
 
 class SavedSignature(TypedDict):
-    """What a predictor was made for; `version` changes with the rest."""
+    """What a predictor was made for."""
 
     name: str
     inputs: dict[str, str]
     outputs: dict[str, str]
     instructions: str
-    version: str
 
 
 class SavedPredictor(TypedDict):
-    """What is kept of a predictor. `nearest` says of how many demonstrations, by which encoder, those that are nearest
-    to a question are chosen; None where all are shown."""
+    """What is kept of a predictor."""
 
     signature: SavedSignature
     instructions: str
-    fields: dict[str, dict[Literal["prefix", "desc"], str]]
+    fields: dict[str, dict[str, str]]
     demos: list[dict[str, Any]]
-    nearest: NotRequired["SavedNearest | None"]
-
-
-class SavedNearest(TypedDict):
-    count: int
-    encoder: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +60,7 @@ class SavableModule(dspy.Module):
     """A module whose `save` writes the same file as `kraq optimize`, and whose `load` reads it.
 
     Compiled parts are saved too, which DSPy's own `save` passes over. Models are not saved: they stay as they are.
-    Its `aforward` begins with `steps.check_steps`, which refuses what does not fit a step's place.
     """
-
-    asks: Mapping[str, str] = {}
-    """By attribute, the fields that the program fills and reads of each step: `"question, passages -> answer"`."""
 
     def save(self, path: str | Path, save_program: bool = False, modules_to_serialize: Any = None) -> None:
         """The state as JSON. Raises StateError for another suffix than .json, and for `save_program=True`."""
@@ -89,13 +74,13 @@ class SavableModule(dspy.Module):
             raise StateError(f"{str(path)!r} does not end with .json, and a state is saved as JSON. Give another name.")
         save_state(state_of(self, {"library_version": version("kraq-dspy")}), Path(path))
 
-    def load(self, path: str | Path, *arguments: Any, embedder: Embedder | None = None, **options: Any) -> None:
+    def load(self, path: str | Path, *arguments: Any, **options: Any) -> None:
         """A state of this program or of one of its steps, else a file of DSPy's own `save`, with its options.
 
-        Raises StateError when it does not fit. `embedder` as in `load_state`, by default the program's own.
+        Raises StateError when it does not fit.
         """
         if is_state(Path(path)) or not Path(path).is_file():
-            load_state(self, Path(path), embedder=embedder or getattr(self, "embedder", None))
+            load_state(self, Path(path))
             return
         with thawed(self):
             super().load(path, *arguments, **options)
@@ -107,12 +92,11 @@ class SavableModule(dspy.Module):
             super().load_state(state, allow_unsafe_lm_state=True)
             return
         own = {name: predictor.lm for name, predictor in self.named_predictors()}
-        super().load_state(
-            {
-                name: {**part, "lm": None} if isinstance(part, dict) and "lm" in part else part
-                for name, part in state.items()
-            }
-        )
+        without = {
+            name: {**part, "lm": None} if isinstance(part, dict) and "lm" in part else part
+            for name, part in state.items()
+        }
+        super().load_state(without)
         for name, predictor in self.named_predictors():
             predictor.lm = own.get(name)
 
@@ -167,12 +151,10 @@ def read_state(path: Path) -> ProgramState:
             f"{str(path)!r} is no program state of this library; `kraq optimize --out FILE` writes one. "
             "A file of DSPy's own save() is loaded with the program's load()."
         )
-    provenance = body.get("provenance")
     if body.get("format_version") != FORMAT_VERSION:
-        writer = provenance.get("library_version", "unknown") if isinstance(provenance, dict) else "unknown"
         raise StateError(
             f"{str(path)!r} has the format version {body.get('format_version')!r}; this library reads "
-            f"{FORMAT_VERSION}. Load it with the library that wrote it (version {writer}), or optimize again."
+            f"{FORMAT_VERSION}. Load it with the library that wrote it, or optimize again."
         )
     try:
         state: ProgramState = type_adapter(ProgramState).validate_python({"program": "", "provenance": {}, **body})
@@ -185,31 +167,26 @@ def read_state(path: Path) -> ProgramState:
     return state
 
 
-def load_state(program: dspy.Module, path: Path, *, embedder: Embedder | None = None) -> ProgramState:
-    """Put the state of a file into the program. Raises StateError when it does not fit; nothing is changed then.
-
-    `embedder` is needed by states whose demonstrations are chosen by nearness.
-    """
+def load_state(program: dspy.Module, path: Path) -> ProgramState:
+    """Put the state of a file into the program. Raises StateError when it does not fit; nothing is changed then."""
     state = read_state(path)
-    apply_state(program, state, embedder=embedder, source=path.name)
+    apply_state(program, state, source=path.name)
     return state
 
 
-def apply_state(
-    program: dspy.Module, state: ProgramState, *, embedder: Embedder | None = None, source: str = "The state"
-) -> None:
+def apply_state(program: dspy.Module, state: ProgramState, *, source: str = "The state") -> None:
     """Every saved predictor goes to those of its name and signature in the program, else to all of its signature.
 
     Raises StateError when one has no place, or was made for another version of its signature. Models stay as they are.
     """
     with thawed(program):
         own = dict(program.named_predictors())
-    changes: list[Callable[[], None]] = []
+    changes = []
     for name, saved in state.predictors.items():
         for place, predictor in _places(own, name, saved, type(program).__name__, source).items():
-            changes.append(_change(program, place, predictor, saved, embedder, source))
-    for change in changes:
-        change()
+            changes.append((predictor, *_learned(place, predictor, saved, source)))
+    for predictor, signature, demos in changes:
+        predictor.signature, predictor.demos = signature, demos
 
 
 def base_signature(predictor: dspy.Predict) -> tuple[str, Any]:
@@ -227,43 +204,34 @@ def base_signature(predictor: dspy.Predict) -> tuple[str, Any]:
 
 
 def describe_signature(predictor: dspy.Predict) -> SavedSignature:
-    """Name, fields with their types, and instructions of the base signature, and a version that changes with them.
+    """Name, fields with their types, and instructions of the base signature.
 
     A signature that is not this library's is known by its fields alone, since its instructions may be optimized ones.
     """
     name, base = base_signature(predictor)
-    kinds, ours = _kinds(base), base is getattr(signatures, name, None)
-    instructions = base.instructions if ours else ""
-    versioned = {"name": name, **kinds, "instructions": instructions} if ours else kinds
-    text = json.dumps(versioned, ensure_ascii=False)  # in the order of the fields, which matters to a model
-    version = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
-    return SavedSignature(
-        name=name, inputs=kinds["inputs"], outputs=kinds["outputs"], instructions=instructions, version=version
-    )
+    ours = getattr(signatures, name, None)
+    instructions = base.instructions if ours is not None and base is ours else ""
+    kinds = _kinds(base)
+    return SavedSignature(name=name, inputs=kinds["inputs"], outputs=kinds["outputs"], instructions=instructions)
 
 
 def _predictor_state(predictor: dspy.Predict) -> SavedPredictor:
-    state = SavedPredictor(
+    fields = predictor.signature.fields
+    return SavedPredictor(
         signature=describe_signature(predictor),
         instructions=predictor.signature.instructions,
         fields={
-            name: {"prefix": info.json_schema_extra["prefix"], "desc": info.json_schema_extra["desc"]}
-            for name, info in predictor.signature.fields.items()
+            name: {part: info.json_schema_extra[part] for part in ("prefix", "desc")} for name, info in fields.items()
         },
-        demos=[_plain_demo(predictor, demo) for demo in predictor.demos],
+        demos=[
+            {
+                name: type_adapter(fields[name].annotation).dump_python(demo[name], mode="json", warnings=False)
+                for name in fields
+                if name in demo
+            }
+            for demo in predictor.demos
+        ],
     )
-    if isinstance(predictor, NearestDemos):
-        state["nearest"] = {"count": predictor.nearest, "encoder": predictor.embedder.name}
-    return state
-
-
-def _plain_demo(predictor: dspy.Predict, demo: Mapping[str, Any]) -> dict[str, Any]:
-    fields = predictor.signature.fields
-    return {
-        name: type_adapter(fields[name].annotation).dump_python(demo[name], mode="json", warnings=False)
-        for name in fields
-        if name in demo
-    }
 
 
 def _places(
@@ -285,19 +253,12 @@ def _places(
     return named or same
 
 
-def _change(
-    program: dspy.Module,
-    name: str,
-    predictor: dspy.Predict,
-    saved: SavedPredictor,
-    embedder: Embedder | None,
-    source: str,
-) -> Callable[[], None]:
-    """A call that puts the saved state into the predictor `name`; all that could go wrong is tried before."""
+def _learned(name: str, predictor: dspy.Predict, saved: SavedPredictor, source: str) -> tuple[Any, list[dspy.Example]]:
+    """The signature and the demonstrations that the saved state gives the predictor `name`."""
     now = describe_signature(predictor)
-    if saved["signature"]["version"] != now["version"]:
+    if differences := _differences(saved["signature"], now):
         raise StateError(
-            f"{source} was made for another version of {now['name']}: {_differences(saved['signature'], now)}. Its "
+            f"{source} was made for another version of {now['name']}: {differences}. Its "
             "instructions and demonstrations may not fit what the step asks today: run `kraq optimize` again, or use "
             "the library version that made it (see its provenance)."
         )
@@ -306,57 +267,26 @@ def _change(
         for field, texts in saved["fields"].items():
             signature = signature.with_updated_fields(field, prefix=texts["prefix"], desc=texts["desc"])
         signature.__name__ = predictor.signature.__name__  # which DSPy drops from a copy
-        demos = [_demo(predictor, demo) for demo in saved["demos"]]
+        demos = []
+        for demo in saved["demos"]:  # with records where the signature has records, so that a prompt reads as it did
+            kinds = {field: type_adapter(predictor.signature.fields[field].annotation) for field in demo}
+            values = {field: kinds[field].validate_python(value) for field, value in demo.items()}
+            demos.append(dspy.Example(augmented=True, **values))
+        return signature, demos
     except (KeyError, ValueError) as error:  # pydantic's among them
         raise StateError(f"{source} is damaged: predictor {name!r}: {type(error).__name__}: {error}") from error
-    nearest = saved.get("nearest")
-    if nearest and embedder is None:
-        raise StateError(
-            f"{source} chooses demonstrations by nearness (optimizer knn), which needs a sentence encoder: load it "
-            "with program.load(FILE, embedder=...) or load_state(..., embedder=...), or into a program of a Workspace."
-        )
-    if nearest and embedder is not None and nearest["encoder"] != embedder.name:
-        raise StateError(
-            f"{source} chose demonstrations with the encoder {nearest['encoder']!r}, not with {embedder.name!r}. "
-            "Load it with that encoder, or optimize again."
-        )
-
-    def change() -> None:
-        plain = held(predictor)
-        plain.signature, plain.demos = signature, demos
-        if nearest and embedder is not None:
-            plain.demos = []
-            put(program, name, NearestDemos(plain, demos, nearest["count"], embedder))
-        elif plain is not predictor:
-            put(program, name, plain)
-
-    return change
-
-
-def _demo(predictor: dspy.Predict, demo: Mapping[str, Any]) -> dspy.Example:
-    """With records where the signature has records, so that it reads in a prompt as it did when it was saved."""
-    fields = predictor.signature.fields
-    values = {name: type_adapter(fields[name].annotation).validate_python(value) for name, value in demo.items()}
-    return dspy.Example(augmented=True, **values)
 
 
 def _differences(saved: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """In words; "" where the signature is the same, the order of its fields too, which matters to a model."""
     changes = []
     for side in ("inputs", "outputs"):
-        before, after = saved[side], now[side]
-        word = side[:-1]
-        changes += [f"the {word} {field!r} is new" for field in after.keys() - before.keys()]
-        changes += [f"the {word} {field!r} is gone" for field in before.keys() - after.keys()]
-        changes += [
-            f"the {word} {field!r} was {before[field]} and is {after[field]}"
-            for field in after
-            if field in before and before[field] != after[field]
-        ]
-        if not changes and list(before) != list(after):
-            changes.append(f"the {side} come in another order")
+        before, after = (", ".join(f"{name}: {kind}" for name, kind in one[side].items()) for one in (saved, now))
+        if before != after:
+            changes.append(f"its {side} were {before}, and are {after}")
     if saved["instructions"] != now["instructions"]:
         changes.append("the instructions that it started from were rewritten")
-    return "; ".join(changes) or "its version is another"
+    return "; ".join(changes)
 
 
 def _kinds(signature: Any) -> dict[str, dict[str, str]]:

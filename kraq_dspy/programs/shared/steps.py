@@ -1,12 +1,6 @@
-"""Lets any step of a program be swapped: says what its place fills and reads, and takes over what else it returns.
+"""Lets a step have a signature of one's own, and takes what else it returns into the program's prediction."""
 
-A program declares its steps in `asks`, by attribute: `{"answer": "question, passages -> answer"}` says that the program
-fills `question` and `passages` and reads `answer`. A signature, a predictor or a module that fits may stand there.
-"""
-
-import inspect
 import re
-from collections.abc import Iterable, Mapping
 from typing import Any
 
 import dspy
@@ -18,12 +12,15 @@ from kraq_dspy.signatures import AnswerAndExplain, AnswerQuestion
 SignatureLike = type[dspy.Signature] | str | None
 """A signature of one's own, instructions that replace those of the step's signature, or None for the step's own."""
 
-_FIELDS = r"\s*\w+(?:\s*:\s*[\w\[\]., ]+)?(?:\s*,\s*\w+(?:\s*:\s*[\w\[\]., ]+)?)*\s*"
-_LINE = re.compile(f"{_FIELDS}->{_FIELDS}")
+EXPLAIN = "Also say what in the passages supports the answer."
+_SHORT_FORM = re.compile(r"[\w\s:,.\[\]]+->[\w\s:,.\[\]]+")
 
 
 def signature_for(default: type[dspy.Signature], own: SignatureLike) -> type[dspy.Signature]:
     """`own`, where one is given; a string is instructions, or a signature in DSPy's short form.
+
+    Raises ConfigError for a signature that lacks an output of `default`, all of which the program reads, or needs an
+    input that `default` does not have, since nobody would fill it.
 
     >>> signature_for(dspy.Signature("question -> answer"), "Answer in one word.").instructions
     'Answer in one word.'
@@ -31,126 +28,34 @@ def signature_for(default: type[dspy.Signature], own: SignatureLike) -> type[dsp
     if own is None:
         return default
     if isinstance(own, str):
-        chosen: type[dspy.Signature] = dspy.Signature(own) if _LINE.fullmatch(own) else default.with_instructions(own)
-        return chosen
-    if not _is_signature(own):
+        own = dspy.Signature(own) if _SHORT_FORM.fullmatch(own) else default.with_instructions(own)
+    if not (isinstance(own, type) and issubclass(own, dspy.Signature)):
         raise ConfigError(f"signature is {own!r:.80}; expected a dspy.Signature, or a string of instructions.")
+    missing = [name for name in default.output_fields if name not in own.output_fields]
+    if missing:
+        raise ConfigError(
+            f"The signature {own.__name__} returns no {_quoted(missing)}, which the program reads; it has "
+            f"{_quoted(own.output_fields)}. Add the output field."
+        )
+    needed = [name for name, field in own.input_fields.items() if field.is_required()]
+    unfilled = [name for name in needed if name not in default.input_fields]
+    if unfilled:
+        raise ConfigError(
+            f"The signature {own.__name__} needs the input {_quoted(unfilled)}, which nobody fills; filled are "
+            f"{_quoted(default.input_fields)}. Leave it out, or give it a default."
+        )
     return own
 
 
-def extra_outputs(reply: Any, *read: str) -> dict[str, Any]:
-    """What the reply has beside the fields that the program reads, and beside log-probabilities.
-
-    >>> extra_outputs(dspy.Prediction(answer="Bonn", mood="sure"), "answer")
-    {'mood': 'sure'}
-    """
-    return {name: value for name, value in reply.items() if name not in read and name != "logprobs"}
-
-
-def lists_of(extras: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    """The extra outputs of a step that was asked several times: a list for each, in the order of the calls.
-
-    >>> lists_of([{"mood": "sure"}, {"mood": "unsure"}])
-    {'mood': ['sure', 'unsure']}
-    """
-    lists: dict[str, list[Any]] = {}
-    for one in extras:
-        for name, value in one.items():
-            lists.setdefault(name, []).append(value)
-    return lists
-
-
-def prediction(*extras: Mapping[str, Any], **own: Any) -> dspy.Prediction:
-    """A program's prediction: its own fields, and the extra outputs of its steps under names that are not taken."""
-    fields: dict[str, Any] = {}
-    for one in extras:
-        fields.update(one)
-    return dspy.Prediction(**{**fields, **own})
-
-
-def check_steps(program: dspy.Module) -> None:
-    """Raises ConfigError where a step of the program, or of a module in it, needs an input that nobody fills, or lacks
-    an output that is read. No model is asked."""
-    _check_all(program, set())
-
-
-def _check_all(program: dspy.Module, seen: set[int]) -> None:
-    if id(program) in seen:  # QA searches may wrap each other
-        return
-    seen.add(id(program))
-    for name, line in getattr(program, "asks", {}).items():
-        step = getattr(program, name, None)
-        if step is not None:
-            filled, read = (tuple(field.strip() for field in side.split(",")) for side in line.split("->"))
-            _check(f"The step {name!r} of {type(program).__name__}", step, filled, read)
-    for value in list(vars(program).values()):
-        if isinstance(value, dspy.Module):
-            _check_all(value, seen)
-
-
-def _check(place: str, step: Any, filled: tuple[str, ...], read: tuple[str, ...]) -> None:
-    while isinstance(inner := getattr(step, "module", None), dspy.Module):  # dspy.Refine, dspy.BestOfN
-        step = inner
-    if isinstance(step, dspy.ChainOfThought):
-        step = step.predict
-    if isinstance(step, dspy.Predict):
-        signature: Any = step.signature
-        if not _is_signature(signature):
-            raise ConfigError(
-                f"{place} has the signature {signature!r:.80}; expected a dspy.Signature. For other instructions "
-                "alone, set its signature to `signature.with_instructions(...)`."
-            )
-        needed = [name for name, field in signature.input_fields.items() if field.is_required()]
-        missing = [name for name in read if name not in signature.output_fields]
-        if missing:
-            raise ConfigError(
-                f"{place} returns no {_quoted(missing)}, which the program reads; its signature {signature.__name__} "
-                f"has {_quoted(signature.output_fields)}. Add the output field."
-            )
-    else:
-        needed = _required(step)
-    unfilled = [name for name in needed if name not in filled]
-    if unfilled:
-        raise ConfigError(
-            f"{place} needs the input {_quoted(unfilled)}, which nobody fills; filled are {_quoted(filled)}. Leave it "
-            "out, give it a default, or put a module in the step's place that fills it."
-        )
-
-
-def _required(step: Any) -> list[str]:
-    """The arguments that a module of somebody's own cannot do without."""
-    body = getattr(type(step), "forward", None) or getattr(
-        type(step), "aforward", None
-    )  # of the class: DSPy warns else
-    parameters = list(inspect.signature(body or step).parameters.items())[1 if body else 0 :]
-    named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    return [
-        name
-        for name, parameter in parameters
-        if parameter.kind in named and parameter.default is inspect.Parameter.empty
-    ]
-
-
-def _is_signature(value: Any) -> bool:
-    return isinstance(value, type) and issubclass(value, dspy.Signature)
-
-
-def _quoted(names: Iterable[str]) -> str:
-    return ", ".join(repr(name) for name in names)
-
-
-EXPLAIN = "Also say what in the passages supports the answer."
-
-
 def make_reader(explain: bool = False, signature: SignatureLike = None) -> FittingPredict:
-    """What is asked with `question` and `passages`; where they are too long, it shortens the passages.
+    """What is asked with `question` and `passages`; where they are too long, it shortens the passages."""
+    return FittingPredict(signature_for(AnswerAndExplain if explain else AnswerQuestion, signature), shorten="passages")
 
-    Raises ConfigError for a signature without `explanation` where one is to be had.
-    """
-    chosen = signature_for(AnswerAndExplain if explain else AnswerQuestion, signature)
-    if explain and "explanation" not in chosen.output_fields:
-        raise ConfigError(
-            f"explain=True needs the output 'explanation', which {chosen.__name__} does not have. Add the output "
-            "field, or leave explain out."
-        )
-    return FittingPredict(chosen, shorten="passages")
+
+def prediction(reply: Any, **own: Any) -> dspy.Prediction:
+    """A program's prediction: the fields of its last reply, those of a signature of one's own among them, and `own`."""
+    return dspy.Prediction(**{**dict(reply.items()), **own})
+
+
+def _quoted(names: Any) -> str:
+    return ", ".join(repr(name) for name in names)

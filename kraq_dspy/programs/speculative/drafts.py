@@ -10,7 +10,6 @@ import dspy
 from kraq_dspy._internal.both_ways import call
 from kraq_dspy._internal.step import CALL_ERRORS, in_one_line, raise_if_final
 from kraq_dspy.models.lms.logprobs import field_logprobs, take_logprobs
-from kraq_dspy.programs.shared.steps import extra_outputs
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,49 +41,45 @@ class FailedDraft:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class DraftTask:
-    """One subset of the evidence on its way to the drafter. `wanted_by` names a scorer that needs log-probabilities."""
-
-    number: int
-    passages: tuple[int, ...]
-    texts: tuple[str, ...]
-    wanted_by: str | None
-
-
-async def write_draft(predict: dspy.Module, question: str, task: DraftTask) -> Draft | FailedDraft:
+async def write_draft(
+    predict: dspy.Module,
+    question: str,
+    texts: Sequence[str],
+    *,
+    number: int,
+    passages: tuple[int, ...],
+    wanted_by: str | None,
+) -> Draft | FailedDraft:
     """Ask the drafter. What goes wrong with this draft alone becomes a FailedDraft; cancelling cancels the request.
 
+    `texts` are the passages at the positions `passages`; `wanted_by` names a scorer that needs log-probabilities.
     Raises MissingLogprobsError, and the errors that end a run: a spent budget, a server that is down.
     """
     started = perf_counter()
-    options = {"config": {"logprobs": True}} if task.wanted_by else {}
+
+    def failed(reason: str) -> FailedDraft:
+        return FailedDraft(number, passages, reason, perf_counter() - started)
+
+    options = {"config": {"logprobs": True}} if wanted_by else {}
     try:
-        prediction = await call(predict, question=question, passages=list(task.texts), **options)
+        prediction = await call(predict, question=question, passages=list(texts), **options)
     except CALL_ERRORS as error:
         raise_if_final(error)
-        return FailedDraft(task.number, task.passages, in_one_line(error), perf_counter() - started)
-    return _draft(prediction, task, perf_counter() - started)
-
-
-def _draft(prediction: dspy.Prediction, task: DraftTask, seconds: float) -> Draft | FailedDraft:
+        return failed(in_one_line(error))
     fields = {name: str(prediction[name] or "").strip() for name in ("rationale", "response")}
+    if missing := [name for name, value in fields.items() if not value]:
+        return failed(f"The model left {' and '.join(missing)} empty.")
     scored: Mapping[str, Sequence[float]] = {}
-    missing = [name for name, value in fields.items() if not value]
-    if missing:
-        return FailedDraft(task.number, task.passages, f"The model left {' and '.join(missing)} empty.", seconds)
-    if task.wanted_by:
-        scored = field_logprobs(take_logprobs(prediction, role="drafter", wanted_by=task.wanted_by), fields)
-        missing = [name for name in fields if name not in scored]
-    if missing:
-        reason = f"The log-probabilities of {' and '.join(missing)} could not be told apart in the model's answer."
-        return FailedDraft(task.number, task.passages, reason, seconds)
+    if wanted_by:
+        scored = field_logprobs(take_logprobs(prediction, role="drafter", wanted_by=wanted_by), fields)
+        if missing := [name for name in fields if name not in scored]:
+            return failed(f"The log-probabilities of {' and '.join(missing)} could not be told apart in its answer.")
     return Draft(
-        number=task.number,
-        passages=task.passages,
+        number,
+        passages,
         **fields,
-        seconds=seconds,
+        seconds=perf_counter() - started,
         rationale_logprobs=tuple(scored.get("rationale", ())),
         response_logprobs=tuple(scored.get("response", ())),
-        extras=extra_outputs(prediction, *fields),
+        extras={name: value for name, value in prediction.items() if name not in fields},
     )

@@ -1,4 +1,4 @@
-"""Looks E(d|q*) up in place of E(d|Q): Speculative RAG in its efficient form (KRAQ paper, 3.2)."""
+"""Has E(d|Q) from prepared sentences, or looks E(d|q*) up in its place: efficient Speculative RAG (KRAQ paper, 3.2)."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -6,10 +6,18 @@ from operator import attrgetter
 from time import perf_counter
 from typing import Any
 
-from kraq_dspy.ports import InstructedEmbedder, PrecomputedVectors, QuestionFinder, Retriever, RetrieverLike, Vectors
+from kraq_dspy.ports import (
+    InstructedEmbedder,
+    PrecomputedVectors,
+    QuestionFinder,
+    Retriever,
+    RetrieverLike,
+    SentenceVectors,
+    Vectors,
+)
 from kraq_dspy.programs.retrievers.in_memory import as_question_finder
 from kraq_dspy.programs.shared.spec import ProgramSpec, Space
-from kraq_dspy.programs.speculative.scoring import make_scorer
+from kraq_dspy.programs.speculative.scoring import SCORERS
 from kraq_dspy.programs.speculative.speculative_rag import (
     DRAFTED,
     EfficientOptions,
@@ -22,8 +30,10 @@ from kraq_dspy.records import Hit, QuestionHit
 
 
 class EfficientSpeculativeRAG(SpeculativeRAG):
-    """Speculative RAG whose passages are seen from q*, the stored question nearest to the user's.
+    """Speculative RAG over vectors that were prepared: the passages' sentences, or E(d|q) of stored questions.
 
+    From the vectors of their sentences (`SentenceVectors`) passages are seen from the user's question itself. Where the
+    encoder reads question and passage together they are seen from q*, the stored question nearest to the user's.
     Passages that are not stored for q* are embedded online as seen from q*, too, so that all vectors of one clustering
     have one question. When q* is less similar than `min_similarity` (a cosine; `kraq calibrate` finds one), or none of
     its passages is stored, all are embedded online as seen from the user's question: that is Speculative RAG.
@@ -38,13 +48,13 @@ class EfficientSpeculativeRAG(SpeculativeRAG):
         self,
         retrieve: RetrieverLike,
         find_questions: QuestionFinder | Sequence[str],
-        precomputed: PrecomputedVectors,
+        precomputed: PrecomputedVectors | SentenceVectors,
         embedder: InstructedEmbedder,
         *,
         min_similarity: float = -1.0,
         **settings: Any,
     ) -> None:
-        """`settings` are those of SpeculativeRAG: `n`, `k`, `m`, `scorer`, `seed`, `n_init`."""
+        """`settings` are those of SpeculativeRAG: `n`, `k`, `m`, `scorer`, `seed`."""
         super().__init__(retrieve, embedder, **settings)
         self.find_questions = as_question_finder(find_questions)
         self.precomputed = precomputed
@@ -55,7 +65,13 @@ class EfficientSpeculativeRAG(SpeculativeRAG):
         return self.retrieve(question, self.n, vector=vector), vector
 
     def see(self, question: str, hits: Sequence[Hit], vector: Vectors | None) -> SeenPassages:
-        """E(d|q*) of every hit, by look-up where it is stored."""
+        """E(d|Q) of every hit from its sentences, or E(d|q*) by look-up where it is stored."""
+        if isinstance(self.precomputed, SentenceVectors):
+            started = perf_counter()
+            vectors, stored = self.precomputed.seen_from(question, [hit.chunk for hit in hits])
+            n_stored = int(stored.sum())
+            facts = _facts(None, used=False, n_looked_up=n_stored, n_embedded=len(hits) - n_stored)
+            return SeenPassages(vectors, {"lookup": perf_counter() - started}, facts)
         started = perf_counter()
         nearest = self.find_questions(question, 1, vector=vector)
         seconds = {"proxy": perf_counter() - started}
@@ -106,15 +122,17 @@ def make_efficient(space: Space, retrieve: Retriever, options: EfficientOptions)
     Raises IndexStateError for an index without questions or without pre-computed embeddings, EncoderMismatchError if
     another encoder made them; each names the command that mends it.
     """
-    precomputed = space.precomputed()
+    precomputed, least = space.precomputed(), options.min_similarity
+    if least is None:
+        least = -1.0 if isinstance(precomputed, SentenceVectors) else space.proxy_threshold()
     return EfficientSpeculativeRAG(
         retrieve,
         space.questions(options.questions),
         precomputed,
         space.instructed_embedder,
-        min_similarity=space.proxy_threshold() if options.min_similarity is None else options.min_similarity,
+        min_similarity=least,
         **asdict(options.sizes),
-        scorer=make_scorer(options.scorer, space.prompt_scorer, options.in_flight),
+        scorer=SCORERS[options.scorer](options.in_flight),
         seed=options.seed,
         in_flight=options.in_flight,
     )
@@ -122,7 +140,7 @@ def make_efficient(space: Space, retrieve: Retriever, options: EfficientOptions)
 
 EFFICIENT = ProgramSpec(
     "efficient",
-    "The same, with embeddings looked up by the nearest KRAQ question instead of computed.",
+    "The same over prepared vectors: of sentences, or as seen from the nearest KRAQ question.",
     make_efficient,
     "EfficientSpeculativeRAG",
     EfficientOptions,

@@ -1,42 +1,27 @@
-"""Scores drafts in several ways, all of them in log space, so that long drafts do not underflow.
-
-- `KraqScore`: the papers' rho_draft * rho_self_contain * rho_self_reflect, each by P_conf (KRAQ paper, appendix C.1).
-  Needs log-probabilities of the drafter and of the verifier.
-- `WangScore`: the same product with the verifier's conditional probabilities (Wang et al., 2024, 3.3). Needs the
-  drafter's log-probabilities and a PromptScorer.
-- `DrafterScore`: rho_draft by P_conf. Needs the drafter's log-probabilities.
-- `VoteScore`: how many drafts give the same response. Needs none.
-"""
+"""Scores drafts: by the papers' confidences, or by votes. Logarithms, so that long drafts do not underflow."""
 
 import math
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from time import perf_counter
-from typing import Any
-
-import dspy
 
 from kraq_dspy._internal.both_ways import at_once, blocking, call
 from kraq_dspy._internal.step import CALL_ERRORS, Step, in_one_line, raise_if_final
 from kraq_dspy.models.lms.logprobs import field_logprobs, mean_logprob, take_logprobs
-from kraq_dspy.ports import PromptScorer
 from kraq_dspy.programs.shared.state import SavableModule
-from kraq_dspy.programs.shared.steps import check_steps, extra_outputs
 from kraq_dspy.programs.speculative.drafts import Draft
 from kraq_dspy.signatures import VerifyDraft
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """How good a draft is: natural logarithms of `rho` and of its parts. `seconds` is the verifier's time for it,
-    and `extras` are further outputs of its step."""
+    """How good a draft is: natural logarithms of `rho` and of its parts. `seconds` is the verifier's time for it."""
 
     total: float
     parts: Mapping[str, float]
     seconds: float = 0.0
-    extras: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +51,6 @@ class KraqScore(Scorer):
 
     name = "kraq"
     needs_logprobs = True
-    asks: Mapping[str, str] = {"verify": "question, response, rationale -> verdict"}
 
     def __init__(self, in_flight: int | None = None) -> None:
         super().__init__()
@@ -74,8 +58,6 @@ class KraqScore(Scorer):
         self.in_flight = in_flight
 
     async def aforward(self, question: str, drafts: Sequence[Draft]) -> list[Score | FailedScore]:
-        check_steps(self)
-
         async def verify(draft: Draft) -> Score | FailedScore:
             started = perf_counter()
             try:
@@ -89,60 +71,14 @@ class KraqScore(Scorer):
             except CALL_ERRORS as error:
                 raise_if_final(error)
                 return FailedScore(in_one_line(error), perf_counter() - started)
-            return _judged(verdict, draft, perf_counter() - started)
+            seconds = perf_counter() - started
+            logprobs = take_logprobs(verdict, role="verifier", wanted_by=self.name)
+            tokens = field_logprobs(logprobs, {"verdict": verdict.verdict}).get("verdict")
+            if not tokens:
+                return FailedScore("The verdict's log-probabilities could not be told apart in its answer.", seconds)
+            return kraq_score(draft, supported=verdict.verdict == "Yes", verdict=tokens, seconds=seconds)
 
         return await at_once(verify, drafts, limit=self.in_flight)
-
-    forward = blocking(aforward)
-
-
-ASKS = "Question: {question}\nAnswer:"
-EXPLAINS = "\nExplanation:"
-STATEMENT = "\nDo you think the explanation supports the answers? (Yes or No)\n"
-"""The text around a draft that WangScore shows the verifier."""
-
-
-class WangScore(Scorer):
-    """rho_draft = P(rationale | Q, D) + P(response | Q, D, rationale) by the drafter; rho_self_contain = P(response,
-    rationale | Q) and rho_self_reflect = P("Yes" | Q, response, rationale, statement) by the verifier, whose answers
-    to all drafts come out of one forward pass (Wang et al., 2024, 3.3).
-
-    The probability of a text is the product over its tokens, so longer drafts score lower. The drafter sees the
-    rationale before the response.
-    """
-
-    name = "wang2024"
-    needs_logprobs = True
-
-    def __init__(self, verifier: PromptScorer) -> None:
-        super().__init__()
-        self.verifier = verifier
-
-    async def aforward(self, question: str, drafts: Sequence[Draft]) -> list[Score | FailedScore]:
-        if not drafts:
-            return []
-        started = perf_counter()
-        asks = ASKS.format(question=question)
-        prompts = [(asks, f" {draft.response}", EXPLAINS, f" {draft.rationale}", STATEMENT, "Yes") for draft in drafts]
-        logprobs = await call(self.verifier.prompt_logprobs, prompts)
-        seconds = perf_counter() - started
-        return [
-            wang_score(draft, response=row[1], rationale=row[3], yes=row[5], seconds=seconds)
-            for draft, row in zip(drafts, logprobs, strict=True)
-        ]
-
-    forward = blocking(aforward)
-
-
-class DrafterScore(Scorer):
-    """The drafter's own confidence, rho_draft; no verifier is asked."""
-
-    name = "drafter_only"
-    needs_logprobs = True
-
-    async def aforward(self, question: str, drafts: Sequence[Draft]) -> list[Score | FailedScore]:
-        parts = [{"draft": _sum_of_confidences(draft)} for draft in drafts]
-        return [Score(part["draft"], part) for part in parts]
 
     forward = blocking(aforward)
 
@@ -155,7 +91,8 @@ class VoteScore(Scorer):
     needs_logprobs = False
 
     async def aforward(self, question: str, drafts: Sequence[Draft]) -> list[Score | FailedScore]:
-        responses = [_normalised(draft.response) for draft in drafts]
+        plain = (draft.response.casefold() for draft in drafts)
+        responses = [" ".join(re.findall(r"\w+", response)) or response.strip() for response in plain]
         votes = Counter(responses)
         return [Score(math.log(votes[response]), {"votes": math.log(votes[response])}) for response in responses]
 
@@ -165,29 +102,12 @@ class VoteScore(Scorer):
 def kraq_score(draft: Draft, *, supported: bool, verdict: Sequence[float], seconds: float = 0.0) -> Score:
     """`verdict` are the log-probabilities of the verifier's answer, Yes (`supported`) or No."""
     confidence = mean_logprob(verdict)
-    return _product(
-        draft=_sum_of_confidences(draft),
-        self_contain=mean_logprob(draft.rationale_logprobs + draft.response_logprobs),
-        self_reflect=confidence if supported else _log_of_rest(confidence),
-        seconds=seconds,
-    )
-
-
-def wang_score(
-    draft: Draft,
-    *,
-    response: Sequence[float],
-    rationale: Sequence[float],
-    yes: Sequence[float],
-    seconds: float = 0.0,
-) -> Score:
-    """`response`, `rationale` and `yes` are the log-probabilities that the verifier gives to these texts."""
-    return _product(
-        draft=_log_of_sum(math.fsum(draft.rationale_logprobs), math.fsum(draft.response_logprobs)),
-        self_contain=math.fsum([*response, *rationale]),
-        self_reflect=math.fsum(yes),
-        seconds=seconds,
-    )
+    parts = {
+        "draft": _sum_of_confidences(draft),
+        "self_contain": mean_logprob(draft.rationale_logprobs + draft.response_logprobs),
+        "self_reflect": confidence if supported else _log_of_rest(confidence),
+    }
+    return Score(sum(parts.values()), parts, seconds)
 
 
 def best(drafts: Sequence[Draft], scores: Sequence[Score]) -> int:
@@ -204,18 +124,9 @@ def best(drafts: Sequence[Draft], scores: Sequence[Score]) -> int:
     return max(range(len(drafts)), key=rank)
 
 
-def _product(*, draft: float, self_contain: float, self_reflect: float, seconds: float) -> Score:
-    parts = {"draft": draft, "self_contain": self_contain, "self_reflect": self_reflect}
-    return Score(sum(parts.values()), parts, seconds)
-
-
 def _sum_of_confidences(draft: Draft) -> float:
-    return _log_of_sum(mean_logprob(draft.rationale_logprobs), mean_logprob(draft.response_logprobs))
-
-
-def _log_of_sum(a: float, b: float) -> float:
-    """log(exp(a) + exp(b))"""
-    high, low = max(a, b), min(a, b)
+    """log(P_conf(rationale) + P_conf(response))"""
+    high, low = sorted((mean_logprob(draft.rationale_logprobs), mean_logprob(draft.response_logprobs)), reverse=True)
     return high if low == -math.inf else high + math.log1p(math.exp(low - high))
 
 
@@ -224,26 +135,5 @@ def _log_of_rest(a: float) -> float:
     return math.log(-math.expm1(a)) if a < 0 else -math.inf
 
 
-def _normalised(response: str) -> str:
-    return " ".join(re.findall(r"\w+", response.casefold())) or response.casefold().strip()
-
-
-def _judged(verdict: dspy.Prediction, draft: Draft, seconds: float) -> Score | FailedScore:
-    logprobs = take_logprobs(verdict, role="verifier", wanted_by=KraqScore.name)
-    tokens = field_logprobs(logprobs, {"verdict": verdict.verdict}).get("verdict")
-    if not tokens:
-        return FailedScore("The verdict's log-probabilities could not be told apart in the verifier's answer.", seconds)
-    score = kraq_score(draft, supported=verdict.verdict == "Yes", verdict=tokens, seconds=seconds)
-    return replace(score, extras=extra_outputs(verdict, "verdict"))
-
-
-def make_scorer(name: str, prompt_scorer: Callable[[], PromptScorer], in_flight: int | None = None) -> Scorer:
-    """By its name in `SpeculativeOptions`; `prompt_scorer` is asked for the verifier where "wang2024" needs one.
-
-    `in_flight` bounds the verdicts asked for at once.
-    """
-    if name == "wang2024":
-        return WangScore(prompt_scorer())
-    if name == "kraq":
-        return KraqScore(in_flight)
-    return {"drafter_only": DrafterScore, "vote": VoteScore}[name]()
+SCORERS: dict[str, Callable[[int | None], Scorer]] = {"kraq": KraqScore, "vote": lambda in_flight: VoteScore()}
+"""By their names in `SpeculativeOptions`; each takes how many verdicts may be asked for at once."""

@@ -1,10 +1,10 @@
 """Drafts several answers from different evidence, of which a verifier chooses one (Wang et al., 2024)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from operator import attrgetter
 from time import perf_counter
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import dspy
 
@@ -17,10 +17,10 @@ from kraq_dspy.ports import InstructedEmbedder, Retriever, RetrieverLike, Vector
 from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.shared.spec import ProgramSpec, Space, option
 from kraq_dspy.programs.shared.state import SavableModule
-from kraq_dspy.programs.shared.steps import SignatureLike, check_steps, prediction, signature_for
-from kraq_dspy.programs.speculative.drafts import Draft, DraftTask, FailedDraft, write_draft
-from kraq_dspy.programs.speculative.scoring import FailedScore, KraqScore, Score, Scorer, best, make_scorer
-from kraq_dspy.programs.speculative.subsets import N_INIT, cluster, draw_subsets, kmeans_class
+from kraq_dspy.programs.shared.steps import SignatureLike, prediction, signature_for
+from kraq_dspy.programs.speculative.drafts import Draft, FailedDraft, write_draft
+from kraq_dspy.programs.speculative.scoring import SCORERS, FailedScore, KraqScore, Score, Scorer, best
+from kraq_dspy.programs.speculative.subsets import cluster, draw_subsets
 from kraq_dspy.records import Hit
 from kraq_dspy.settings import EMBEDDED
 from kraq_dspy.signatures import DraftAnswer
@@ -52,7 +52,7 @@ class SpeculativeOptions:
     k: int | None = option(None, "Their clusters.", least=1)
     m: int | None = option(None, "Drafts.", least=1)
     preset: Literal["bioasq", "hotpotqa", "triviaqa", "pubhealth"] | None = option(None, "Sizes as in the papers.")
-    scorer: Literal["kraq", "wang2024", "drafter_only", "vote"] = option("kraq", "How a draft is chosen.")
+    scorer: Literal["kraq", "vote"] = option("kraq", "How a draft is chosen: by the papers' score, or by votes.")
     seed: int = option(0, "Of the clusters and of the draw of subsets.", least=0)
     in_flight: int | None = option(None, "Drafts at work at once: all, or 1, so that each is timed alone.", least=1)
 
@@ -62,12 +62,8 @@ class SpeculativeOptions:
 
     @property
     def sizes(self) -> SpeculativePreset:
-        base = SPECULATIVE_PRESETS[self.preset or "triviaqa"]
-        return SpeculativePreset(
-            n=base.n if self.n is None else self.n,
-            k=base.k if self.k is None else self.k,
-            m=base.m if self.m is None else self.m,
-        )
+        own = {name: size for name in ("n", "k", "m") if (size := getattr(self, name)) is not None}
+        return replace(SPECULATIVE_PRESETS[self.preset or "triviaqa"], **own)
 
 
 @dataclass(frozen=True)
@@ -99,16 +95,15 @@ class StageSeconds:
     proxy: float = 0.0
     lookup: float = 0.0
     embed: float = 0.0
-    parallel_model: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        total = self.retrieve + self.embed_and_cluster + self.draft_max + self.verify_max + self.select
-        object.__setattr__(self, "parallel_model", total)
 
     @property
     def embed_and_cluster(self) -> float:
         """T_embed-cluster of the KRAQ thesis, 5.2.3: vectors by either way, clusters and subsets."""
         return self.proxy + self.lookup + self.embed + self.cluster
+
+    @property
+    def parallel_model(self) -> float:
+        return self.retrieve + self.embed_and_cluster + self.draft_max + self.verify_max + self.select
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +116,7 @@ class SeenPassages:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class _Evidence:
+class _Evidence(NamedTuple):
     hits: tuple[Hit, ...]
     clusters: tuple[int, ...]
     subsets: tuple[tuple[int, ...], ...]
@@ -134,8 +128,8 @@ class SpeculativeRAG(SavableModule):
     """Retrieve `n` passages, embed them as seen from the question, cluster them into `k`, draft an answer from each of
     `m` subsets with one passage of every cluster, verify the drafts, take the best (KRAQ paper, 3.2 and appendix C).
 
-    The drafter is `self.draft`, the verifier a part of the scorer; `set_models` gives them models of their own, else
-    `dspy.context` does. A draft that fails costs that draft only; when all fail, ModelError has the reasons.
+    The drafter is `self.draft`, the verifier a part of `self.scorer`; `set_lm` gives each a model of its own. A draft
+    that fails costs that draft only; when all fail, ModelError has the reasons.
     `DraftAnswer` sees `chunk.passage`, best hit first. Without any hit there is one draft without evidence.
 
     The prediction has `answer`, `rationale`, `hits` (all that were retrieved), `evidence` (those of the chosen draft),
@@ -150,11 +144,6 @@ class SpeculativeRAG(SavableModule):
     'London'
     """
 
-    asks: Mapping[str, str] = {
-        "draft": "question, passages -> rationale, response",
-        "scorer": "question, drafts -> scores",
-    }
-
     def __init__(
         self,
         retrieve: RetrieverLike,
@@ -165,38 +154,31 @@ class SpeculativeRAG(SavableModule):
         m: int = 5,
         scorer: Scorer | None = None,
         seed: int = 0,
-        n_init: int = N_INIT,
         in_flight: int | None = None,
         signature: SignatureLike = None,
     ) -> None:
         super().__init__()
         require_counts(n=n, k=k, m=m)
-        kmeans_class()  # so that the first question does not wait for the import
         self.retrieve = as_retriever(retrieve)
         self.embedder = embedder
         self.n, self.k, self.m = n, k, m
-        self.seed, self.n_init, self.in_flight = seed, n_init, in_flight
+        self.seed, self.in_flight = seed, in_flight
         self.draft = FittingPredict(signature_for(DraftAnswer, signature), shorten="passages")
         self.scorer = scorer or KraqScore()
 
-    def set_models(self, *, drafter: dspy.LM | None = None, verifier: dspy.LM | None = None) -> None:
-        """Give the roles models of their own; None leaves a role to `dspy.context`."""
-        self.draft.lm = drafter
-        for predictor in self.scorer.predictors():
-            predictor.lm = verifier
-
     async def aforward(self, question: str) -> dspy.Prediction:
-        check_steps(self)
         started = perf_counter()
         await announce("retrieving")
         evidence = await call(self._gather, question)
-        tasks = self._tasks(evidence)
+        wanted_by = self.scorer.name if self.scorer.needs_logprobs else None
 
-        async def draft(task: DraftTask) -> Draft | FailedDraft:
-            await announce(f"drafting {task.number + 1} of {len(tasks)}")
-            return await write_draft(self.draft, question, task)
+        async def draft(numbered: tuple[int, tuple[int, ...]]) -> Draft | FailedDraft:
+            number, subset = numbered
+            await announce(f"drafting {number + 1} of {len(evidence.subsets)}")
+            texts = [evidence.hits[position].chunk.passage for position in subset]
+            return await write_draft(self.draft, question, texts, number=number, passages=subset, wanted_by=wanted_by)
 
-        outcomes = await at_once(draft, tasks, limit=self.in_flight)
+        outcomes = await at_once(draft, list(enumerate(evidence.subsets)), limit=self.in_flight)
         drafts = [outcome for outcome in outcomes if isinstance(outcome, Draft)]
         await announce(f"choosing among {len(drafts)} drafts")
         scores = await call(self.scorer, question=question, drafts=drafts) if drafts else []
@@ -221,21 +203,10 @@ class SpeculativeRAG(SavableModule):
         retrieved = perf_counter()
         passages = self.see(question, hits, vector)
         clustering = perf_counter()
-        clusters = cluster(passages.vectors, self.k, seed=self.seed, n_init=self.n_init)
+        clusters = cluster(passages.vectors, self.k, seed=self.seed)
         subsets = draw_subsets(clusters, self.m, seed=self.seed)
         seconds = {**passages.seconds, "retrieve": retrieved - started, "cluster": perf_counter() - clustering}
         return _Evidence(tuple(hits), clusters, tuple(subsets), seconds, passages.facts)
-
-    def _are_invented(self) -> bool:
-        models = (predictor.lm or dspy.settings.lm for predictor in (self.draft, *self.scorer.predictors()))
-        return any(getattr(lm, "model", "") == EMBEDDED for lm in models)
-
-    def _tasks(self, evidence: _Evidence) -> list[DraftTask]:
-        wanted_by = self.scorer.name if self.scorer.needs_logprobs else None
-        return [
-            DraftTask(number, subset, tuple(evidence.hits[position].chunk.passage for position in subset), wanted_by)
-            for number, subset in enumerate(evidence.subsets)
-        ]
 
     def _choose(
         self,
@@ -257,6 +228,8 @@ class SpeculativeRAG(SavableModule):
             reasons = "; ".join(f"draft {failure.number}: {failure.reason}" for failure in failures)
             raise ModelError(f"None of {len(outcomes)} drafts could be used. {reasons}")
         chosen, score = scored[best([draft for draft, _ in scored], [score for _, score in scored])]
+        models = (predictor.lm or dspy.settings.lm for predictor in (self.draft, *self.scorer.predictors()))
+        invented = self.scorer.needs_logprobs and any(getattr(lm, "model", "") == EMBEDDED for lm in models)
         ended = perf_counter()
         timings = StageSeconds(
             **evidence.seconds,
@@ -267,7 +240,6 @@ class SpeculativeRAG(SavableModule):
         )
         return prediction(
             chosen.extras,
-            score.extras,
             answer=chosen.response,
             rationale=chosen.rationale,
             hits=evidence.hits,
@@ -279,7 +251,7 @@ class SpeculativeRAG(SavableModule):
             clusters=evidence.clusters,
             subsets=evidence.subsets,
             scorer=self.scorer.name,
-            scores_are="embedded" if self.scorer.needs_logprobs and self._are_invented() else "measured",
+            scores_are="embedded" if invented else "measured",
             timings=timings,
             **evidence.facts,
         )
@@ -290,7 +262,7 @@ def make_speculative(space: Space, retrieve: Retriever, options: SpeculativeOpti
         retrieve,
         space.instructed_embedder,
         **asdict(options.sizes),
-        scorer=make_scorer(options.scorer, space.prompt_scorer, options.in_flight),
+        scorer=SCORERS[options.scorer](options.in_flight),
         seed=options.seed,
         in_flight=options.in_flight,
     )
@@ -301,10 +273,7 @@ def twice_the_drafts(options: SpeculativeOptions) -> int:
 
 
 def stage_seconds(prediction: dspy.Prediction) -> dict[str, float]:
-    """Of `StageSeconds`, without the papers' model, which reports make of the stages themselves."""
-    seconds: dict[str, Any] = asdict(prediction.timings)
-    del seconds["parallel_model"]
-    return seconds
+    return asdict(prediction.timings)
 
 
 DRAFTED = (

@@ -1,32 +1,18 @@
 """Clusters passages, and draws one from every cluster into each subset (Wang et al., 2024; KRAQ paper, 3.2)."""
 
-import functools
-import importlib
 import math
 import random
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kraq_dspy.errors import needs
 from kraq_dspy.ports import Vectors
 
 N_INIT = 400  # With 1, two seeds agree on .05-.31 of the clusters (adjusted Rand index), with 400 on .85-1.
 
 
-def kmeans_class() -> Any:
-    """scikit-learn's KMeans; programs call this when they are made, for its import takes a second.
-
-    Raises MissingExtraError without scikit-learn.
-    """
-    with needs("scikit-learn", "embedded", "Clustering passages for Speculative RAG"):
-        from sklearn.cluster import KMeans
-    return KMeans
-
-
-def cluster(vectors: Vectors, k: int, *, seed: int = 0, n_init: int = N_INIT) -> tuple[int, ...]:
+def cluster(vectors: Vectors, k: int, *, seed: int = 0) -> tuple[int, ...]:
     """A cluster number for each row of `vectors`, by KMeans; numbers count up from 0 in the order of first appearance.
 
     There are at most `k` clusters, and no more than there are different rows: equal rows share a cluster. The same
@@ -42,7 +28,7 @@ def cluster(vectors: Vectors, k: int, *, seed: int = 0, n_init: int = N_INIT) ->
         return _in_order(rows.ravel().tolist())
     if k == 1:
         return (0,) * len(vectors)
-    chosen = _kmeans(vectors, k, seed, n_init)
+    chosen = kmeans(vectors.astype(np.float64), k, seed=seed)
     # Equal rows may fall apart on a tie; the first decides.
     first: dict[int, int] = {}
     return _in_order([first.setdefault(row, label) for row, label in zip(rows.ravel().tolist(), chosen, strict=True)])
@@ -82,32 +68,16 @@ def _in_order(labels: Sequence[int]) -> tuple[int, ...]:
     return tuple(numbers.setdefault(label, len(numbers)) for label in labels)
 
 
-def _kmeans(vectors: Vectors, k: int, seed: int, n_init: int) -> list[int]:
-    rows = vectors.astype(np.float64)
-    means = kmeans_class()(n_clusters=k, init=best_start(rows, k, seed=seed, n_init=n_init), n_init=1)
-    # A few dozen rows are one thread's work; others would only wait for each other, and long on a busy machine.
-    with _threads().limit(limits=1, user_api="openmp"):
-        labels: list[int] = means.fit_predict(rows).tolist()
-    return labels
-
-
-@functools.cache
-def _threads() -> Any:
-    """The thread pools of scikit-learn and the rest. An OpenMP limit holds for the calling thread alone."""
-    return importlib.import_module("threadpoolctl").ThreadpoolController()
-
-
 MAX_ITERATIONS = 300
 
 
-def best_start(rows: NDArray[np.float64], k: int, *, seed: int, n_init: int) -> NDArray[np.float64]:
-    """The centres, `[k, dimension]`, where the best of `n_init` runs of KMeans ended; `rows` hold more than `k` that
-    differ.
+def kmeans(rows: NDArray[np.float64], k: int, *, seed: int, n_init: int = N_INIT) -> list[int]:
+    """Each row's cluster in the tightest of `n_init` runs of KMeans; `rows` hold more than `k` that differ.
 
-    Each run draws its first centres by k-means++ (without scikit-learn's extra draws: more starts cost less) and moves
-    them until no row changes its cluster. All runs are one array, `[n_init, k, n_rows]`, so that 400 over a few dozen
-    rows take some milliseconds; scikit-learn takes .2 for each. Only products of rows are needed: their number, not
-    their dimension, decides. A cluster that loses all of its rows stays where it was.
+    Each run draws its first centres by k-means++ and moves them until no row changes its cluster. All runs are one
+    array, `[n_init, k, n_rows]`, so that 400 over a few dozen rows take some milliseconds; scikit-learn takes .2 for
+    each, and a second for its import. Only products of rows are needed: their number, not their dimension, decides. A
+    cluster that loses all of its rows stays where it was.
     """
     rng = np.random.default_rng(seed)
     around = rows - rows.mean(axis=0)
@@ -136,4 +106,5 @@ def best_start(rows: NDArray[np.float64], k: int, *, seed: int, n_init: int) -> 
         going = going[moved]
         if not going.size:
             break
-    return np.asarray(shares[spread.argmin()] @ rows)
+    best: list[int] = labels[spread.argmin()].tolist()
+    return best

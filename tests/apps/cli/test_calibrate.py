@@ -5,11 +5,11 @@ import pytest
 from kraq_dspy.apps.cli.precompute import advice, rows_of
 from kraq_dspy.build.prepare.calibrate import Calibration
 
-POINTS = ((0.3, 0.2), (0.62, 0.4))
+CURVE = ((0.3, 0.2), (0.62, 0.4), (1.0, 1.0))
 
 
 def calibration(threshold: float) -> Calibration:
-    return Calibration(0.5, threshold, 1.0, 10, 2, "encoder", POINTS, (*POINTS, (1.0, 1.0)))
+    return Calibration(0.5, threshold, 1.0, 10, 2, "encoder", 2, 0.62, CURVE)
 
 
 def test_agreements_are_told_of_cosines_that_were_tried_and_no_others() -> None:

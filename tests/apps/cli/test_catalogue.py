@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 
-from kraq_dspy.asset.store.catalogue import CATALOGUE, Catalogue
+from kraq_dspy.asset.store.catalogue import CATALOGUE
 from kraq_dspy.build.index.build import build_index
 from kraq_dspy.errors import CatalogueConflictError, CatalogueError, ConfigError, UnknownRecordError
 from kraq_dspy.records import Document
@@ -53,30 +52,22 @@ def as_json(capsys: pytest.CaptureFixture[str], *words: str | Path | int, code: 
 def test_an_entry_is_added_with_its_source_and_another_answer_is_refused(
     index: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    entry = as_json(capsys, "add", index, WHO, "Lord Byron.", "--source", "byron", "--by", "ann")
-    assert (entry["number"], entry["status"], entry["origin"], entry["changed_by"]) == (1, "approved", "person", "ann")
+    entry = as_json(capsys, "add", index, WHO, "Lord Byron.", "--source", "byron")
+    assert (entry["number"], entry["status"], entry["origin"]) == (1, "approved", "person")
     [source] = entry["sources"]
     assert source["document_id"] == "byron"
     assert len(source["content_hash"]) == 32
     with pytest.raises(CatalogueConflictError, match="Entry 1 answers this question already"):
         kraq(capsys, "catalogue", "add", index, "who wrote don juan", "Keats.")
-    replaced = as_json(capsys, "add", index, WHO, "George Byron.", "--replace", "--pending", "--by", "bob")
+    replaced = as_json(capsys, "add", index, WHO, "George Byron.", "--replace", "--pending")
     assert (replaced["number"], replaced["version"], replaced["status"]) == (1, 2, "pending")
     with pytest.raises(CatalogueError, match="answer is empty"):
         kraq(capsys, "catalogue", "add", index, "Who?", " ")
-    history = as_json(capsys, "show", index, 1)["history"]
-    assert [(change["action"], change["entry"]["answer"]) for change in history] == [
-        ("added", "Lord Byron."),
-        ("replaced", "George Byron."),
-    ]
-    assert "George Byron." in kraq(capsys, "catalogue", "show", index, 1)
 
 
 def test_neither_looking_nor_a_mistake_makes_a_catalogue(index: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert as_json(capsys, "list", index) == []
     assert "empty" in kraq(capsys, "catalogue", "list", index)
-    with pytest.raises(CatalogueError, match="no entry 3"):
-        kraq(capsys, "catalogue", "show", index, 3)
     with pytest.raises(UnknownRecordError, match="no document 'shelley'"):
         kraq(capsys, "catalogue", "add", index, "Who?", "He.", "--source", "shelley")
     with pytest.raises(CatalogueError, match="no catalogue yet"):
@@ -98,7 +89,6 @@ def test_entries_are_listed_by_status_approved_and_removed(index: Path, capsys: 
         "removed": [1],
         "left": {"pending": 0, "approved": 2, "stale": 0},
     }
-    assert as_json(capsys, "show", index, 1)["removed"] is True
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
@@ -112,8 +102,6 @@ def test_an_export_imports_back_unchanged_here_and_elsewhere(
     here = as_json(capsys, "import", index, file)
     assert (here["entries"]["unchanged"], here["refused"], here["stale"]) == ([1, 2], [], [])
     assert as_json(capsys, "import", other, file)["entries"]["added"] == [1, 2]
-    if form == "jsonl":
-        assert kraq(capsys, "catalogue", "export", other, "-") == file.read_text("utf-8")
 
 
 def test_an_import_keeps_what_is_good_and_says_what_is_not(
@@ -141,12 +129,6 @@ def test_an_import_keeps_what_is_good_and_says_what_is_not(
 def test_wrong_use_of_files_is_an_error(index: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(ConfigError, match=r"\.csv or \.jsonl"):
         kraq(capsys, "catalogue", "export", index, tmp_path / "entries.xlsx")
-    with pytest.raises(ConfigError, match="standard output"):
-        kraq(capsys, "catalogue", "export", index, "-", "--json")
-    with pytest.raises(CatalogueError, match="cannot be written"):
-        kraq(capsys, "catalogue", "export", index, tmp_path / "nowhere" / "entries.csv")
-    with pytest.raises(typer.BadParameter):
-        kraq(capsys, "catalogue", "list", index, "--status", "good")
 
 
 def test_status_and_check_say_what_waits(built: Path, index: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -187,29 +169,6 @@ def test_starters_that_were_prepared_are_answered_at_once_with_their_passages_un
         assert "prepared in the catalogue: entry 1" in shown
         assert f"{entry['evidence'][0]['document_id']}" in shown
         assert "prepared in" not in kraq(capsys, "ask", built, entry["question"], "-p", "combined")
-    finally:
-        forget_catalogue(built)
-
-
-def test_what_a_program_failed_at_is_answered_by_a_model_and_waits(
-    built: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    try:
-        catalogue = Catalogue(built / CATALOGUE)
-        catalogue.collect(WHO, "I do not know", [])
-        catalogue.collect("Xylophone zebra?", "I do not know", [], "nothing found")
-        catalogue.close()
-        assert "programs failed: 1 nothing found" in kraq(capsys, "catalogue", "list", built)
-        with pytest.raises(ConfigError, match="no class 'lost' of failures"):
-            kraq(capsys, "catalogue", "answer", built, "--failure", "lost")
-        report = as_json(capsys, "answer", built)
-        assert (report["model"], report["asked"], report["answered"], report["unanswered"]) == ("embedded", 2, 1, 1)
-        known, unknown = as_json(capsys, "list", built)
-        assert (known["status"], "Byron" in known["answer"], known["changed_by"]) == ("pending", True, "embedded")
-        assert "byron" in {source["document_id"] for source in known["sources"]}
-        assert (unknown["answer"], unknown["sources"]) == ("", [])
-        shown = kraq(capsys, "catalogue", "answer", built, "--approve", "--limit", 1)
-        assert "unanswered 1" in " ".join(shown.split())
     finally:
         forget_catalogue(built)
 

@@ -72,9 +72,7 @@ def test_the_calls_of_an_estimate_that_are_exact_are_what_the_index_then_asks(
 ) -> None:
     estimate = as_json(kraq("estimate", corpus, "--json"))
     report = as_json(kraq("index", corpus, "--out", tmp_path / "i.kraq", "--json"))
-    exact = {each["stage"]: each["expected"]["calls"] for each in estimate["estimate"]["stages"] if each["exact_calls"]}
-    assert exact == {stage: report["usage"][stage]["calls"] for stage in exact} != {}
-    shown = kraq("estimate", corpus, "--tokens-per-second", "1000", "--lm", "openai/gpt-4o-mini")
+    assert estimate["estimate"]["stages"][0]["expected"]["calls"] == report["usage"]["extract"]["calls"] > 0
+    shown = kraq("estimate", corpus, "--lm", "openai/gpt-4o-mini")
     assert "together" in shown.stdout
-    assert "tokens a second" in shown.stdout
     assert "For money" not in shown.stdout  # LiteLLM's list has the price

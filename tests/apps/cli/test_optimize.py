@@ -78,10 +78,10 @@ def test_a_program_is_optimized_saved_and_used(kraq: WarmShell, folder: Path) ->
     [
         (("optimize", "combinde", "--dev", "dev.jsonl"), 2, "There is no step or program 'combinde'"),
         (("optimize", "combined", "--dev", "dev.jsonl"), 2, "needs an index: --index DIR"),
-        (("optimize", "answering", "--dev", "dev.jsonl"), 1, "the row has no 'passages'"),
+        (("optimize", "answering", "--dev", "dev.jsonl"), 1, "the field 'passages' is missing"),
         (("optimize", "answering", "--dev", "none.jsonl"), 1, "Cannot read the dev set"),
         (("optimize", "judging", "--dev", "dev.jsonl"), 1, "the field 'answer' is missing"),
-        (("optimize", "summary", "--dev", "dev.jsonl"), 1, "unknown field 'question'"),
+        (("optimize", "question-generation", "--dev", "dev.jsonl"), 1, "unknown field 'answers'"),
     ],
 )
 def test_what_cannot_be_done_is_one_line_that_says_the_way_out(

@@ -39,14 +39,10 @@ def test_qa_rag_makes_pairs_while_the_question_waits_until_they_are_made_in_adva
     index: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = as_json(capsys, "ask", index, QUESTION, "-p", "qa-rag")
-    expected = as_json(capsys, "precompute", index, "--qa-pairs", "--estimate")
     report = as_json(capsys, "precompute", index, "--qa-pairs")["qa-pairs"]
     after = as_json(capsys, "ask", index, QUESTION, "-p", "qa-rag")
     assert (before["n_made"], before["n_looked_up"]) == (3, 0)
     assert (report["chunks"], report["calls"], report["failures"]) == (3, 3, 0)
-    assert expected["expected"]["calls"] == 3
-    assert expected["expected"]["prompt_tokens"] > 0
-    assert as_json(capsys, "precompute", index, "--qa-pairs", "--estimate")["expected"]["calls"] == 0
     assert (after["n_made"], after["n_looked_up"]) == (0, 3)
     assert "Byron" in after["answer"] == before["answer"]
     shown = " ".join(kraq(capsys, "ask", index, QUESTION, "-p", "qa-rag", "-P", "variant=type1").split())
@@ -68,24 +64,12 @@ def test_the_tree_and_the_graph_are_made_in_one_command_and_not_twice(
     assert [hit["why"] for hit in answer["hits"]] == ["leaf", "leaf"]
 
 
-def test_graph_searches_show_what_they_went_by(index: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_graph_searches_answer_from_entities_and_reports(index: Path, capsys: pytest.CaptureFixture[str]) -> None:
     local = kraq(capsys, "ask", index, QUESTION, "-p", "graph-local")
     assert "Lord Byron" in local
-    assert "relationships," in local
     everywhere = as_json(capsys, "ask", index, QUESTION, "-p", "graph-global", "-P", "level=0")
     assert everywhere["n_batches"] == 1
     assert all(hit["why"] == "report" for hit in everywhere["hits"])
-
-
-def test_an_estimate_of_pairs_has_the_price_of_the_model_that_will_be_asked(
-    index: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    settings = tmp_path / "kraq.toml"
-    role = 'model = "openai/other"\nprompt_price = 1e6\ncompletion_price = 0.0\n'
-    settings.write_text(f"[roles.extractor]\n{role}")
-    expected = as_json(capsys, "precompute", index, "--qa-pairs", "--estimate", "--config", settings)
-    assert expected["expected"]["calls"] == 3  # of this model nothing is there
-    assert expected["cost"] == expected["expected"]["prompt_tokens"]
 
 
 def test_more_passages_than_there_are_and_a_level_below_the_deepest_are_told(
@@ -109,10 +93,7 @@ def test_options_of_another_program_are_refused(index: Path, capsys: pytest.Capt
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--raptor", "--estimate"], "or --qa-pairs, one at a time; leave --raptor out"),
-        (["--qa-pairs", "--k2rag", "--estimate"], "leave --k2rag out"),
         (["--raptor", "--top-n", "5"], "--top-n goes with the embeddings, not with --raptor"),
-        (["--graph", "--int8"], "--int8 goes with the embeddings, not with --graph"),
         (["--k2rag", "--source", "kraq"], "--source goes with the embeddings, not with --k2rag"),
         (["--max-calls", "5"], "--max-calls goes with --qa-pairs"),
         (["--lm", "embedded"], "--lm goes with --qa-pairs"),

@@ -10,7 +10,7 @@ import pytest
 from kraq_dspy.asset.store.catalogue import CATALOGUE, Catalogue, NewEntry
 from kraq_dspy.build.index.build import build_index
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.eval.tables.systems import make_program, program_of
+from kraq_dspy.eval.tables.systems import program_of
 from kraq_dspy.eval.tables.table import System
 from kraq_dspy.optimize.targets import make_target
 from kraq_dspy.records import Document
@@ -83,7 +83,7 @@ def test_what_a_table_or_an_optimizer_tries_is_not_noted(index: Path) -> None:
     question = "Zyxxy hgulp?"
     with Workspace.open(index) as space:
         system = System("search", "qa-search", {"over": "traditional"})
-        in_table = make_program(space, system, program_of(system))
+        in_table = space.make_program(program_of(system))
         in_optimizer = make_target("qa-search", space, arguments={"over": "traditional"}).program
         for program in (in_table, in_optimizer):
             assert space.ask(question, program).search.collected is False

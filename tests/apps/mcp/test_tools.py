@@ -22,13 +22,7 @@ def tools(people: Path) -> Iterator[IndexTools]:
 
 
 def test_an_answer_comes_with_its_evidence_and_what_made_it(tools: IndexTools) -> None:
-    stages: list[str] = []
-
-    async def stage(name: str) -> None:
-        stages.append(name)
-
-    result = asyncio.run(tools.ask("Who was the father of Ada Lovelace?", evidence=1, stage=stage))
-    assert stages == ["retrieving", "answering"]
+    result = asyncio.run(tools.ask("Who was the father of Ada Lovelace?", evidence=1))
     assert "Byron" in result.answer
     assert (result.program, result.model) == ("traditional", "embedded")
     assert result.n_passages > len(result.evidence) == 1
@@ -88,10 +82,7 @@ def test_questions_lead_to_communities_and_those_to_entities_and_passages(tools:
     assert community.n_entities >= len(community.entities) > 0
     linked = tools.neighbours_of(community.entities[0].id)
     assert linked.entity_id == community.entities[0].id
-    narrow = tools.community(question.community_id, limit=1)
-    assert len(narrow.entities) == 1
-    assert narrow.next_offset == 1
-    assert tools.community(question.community_id, limit=1, offset=1).entities == community.entities[1:2]
+    assert tools.community(question.community_id, limit=1).entities == community.entities[:1]
 
 
 def test_questions_without_a_topic_are_listed_broadest_first(tools: IndexTools) -> None:

@@ -16,7 +16,7 @@ from starlette.testclient import TestClient
 
 from kraq_dspy.apps.serve.app import make_app
 from kraq_dspy.apps.serve.guard import ServeSettings
-from kraq_dspy.apps.serve.served import Served, served
+from kraq_dspy.apps.serve.served import ServedIndex, served
 from kraq_dspy.asset.store.catalogue import CATALOGUE, Catalogue, NewEntry
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.build.index.build import build_index
@@ -62,7 +62,7 @@ def copy(poets: Path, tmp_path: Path) -> Path:
 
 def open_all(
     *folders: Path, models: Mapping[str, BaseLM] | None = None, edit: bool = False
-) -> AbstractContextManager[Served]:
+) -> AbstractContextManager[dict[str, ServedIndex]]:
     def opened(path: Path, stack: ExitStack) -> Workspace:
         return stack.enter_context(Workspace.open(path, embedder=EMBEDDER, models=models))
 
@@ -73,12 +73,12 @@ def open_all(
 def client_of(poets: Path) -> Iterator[Callable[..., TestClient]]:
     """Makes a client of the application with these settings, over the shared index or others; each is opened once."""
     with ExitStack() as stack:
-        opened: dict[tuple[Path, ...], Served] = {}
+        opened: dict[tuple[Path, ...], dict[str, ServedIndex]] = {}
 
-        def make(*folders: Path, **settings: Any) -> TestClient:
+        def make(*folders: Path, edit: bool = False, **settings: Any) -> TestClient:
             folders = folders or (poets,)
             if folders not in opened:
-                opened[folders] = stack.enter_context(open_all(*folders, edit=bool(settings.get("edit"))))
+                opened[folders] = stack.enter_context(open_all(*folders, edit=edit))
             app = make_app(opened[folders], ServeSettings(**settings))
             return stack.enter_context(TestClient(app, "http://localhost", raise_server_exceptions=False))
 

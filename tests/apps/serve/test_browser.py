@@ -11,9 +11,8 @@ import pytest
 
 from kraq_dspy.apps.serve.app import make_app
 from kraq_dspy.apps.serve.guard import ServeSettings
-from kraq_dspy.apps.serve.one_file import write_page
-from kraq_dspy.apps.serve.served import Served
-from kraq_dspy.apps.serve.server import address_of, bound, run
+from kraq_dspy.apps.serve.served import ServedIndex
+from kraq_dspy.apps.serve.server import Server, address_of, bound
 from tests.apps.serve.conftest import MARKUP, open_all
 
 pytestmark = pytest.mark.browser
@@ -42,8 +41,8 @@ def serve(poets: Path) -> Iterator[Callable[..., str]]:
     """Serves the index on a free port until the test ends, and says where."""
     with ExitStack() as stack:
 
-        def start(folder: Path = poets, **settings: Any) -> str:
-            indexes = stack.enter_context(open_all(folder, edit=bool(settings.get("edit"))))
+        def start(folder: Path = poets, *, edit: bool = False, **settings: Any) -> str:
+            indexes = stack.enter_context(open_all(folder, edit=edit))
             return stack.enter_context(Running(indexes, ServeSettings(port=0, **settings)))
 
         yield start
@@ -52,17 +51,11 @@ def serve(poets: Path) -> Iterator[Callable[..., str]]:
 class Running:
     """The server in a thread; its address in the block."""
 
-    def __init__(self, indexes: Served, settings: ServeSettings) -> None:
+    def __init__(self, indexes: dict[str, ServedIndex], settings: ServeSettings) -> None:
         self.listening = bound(settings.host, settings.port)
         self.started = threading.Event()
-        app = make_app(indexes, settings)
-        self.stop: Callable[[], None] = lambda: None
-        self.thread = threading.Thread(
-            target=lambda: run(app, self.listening, started=self.started.set, stoppable=self._keep), daemon=True
-        )
-
-    def _keep(self, stop: Callable[[], None]) -> None:
-        self.stop = stop
+        self.server = Server(make_app(indexes, settings), self.started.set)
+        self.thread = threading.Thread(target=self.server.run_on, args=[self.listening], daemon=True)
 
     def __enter__(self) -> str:
         self.thread.start()
@@ -70,7 +63,7 @@ class Running:
         return address_of(self.listening)
 
     def __exit__(self, *exc_info: object) -> None:
-        self.stop()
+        self.server.should_exit = True
         self.thread.join(60)
         self.listening.close()
 
@@ -307,24 +300,3 @@ def test_the_page_asks_for_the_token_and_again_after_a_wrong_one(serve: Callable
             page.click("dialog button")
         page.wait_for_selector("h1")
         assert "4 documents" in page.inner_text("h1")
-
-
-def test_a_page_of_one_file_works_without_a_server_and_cannot_ask(
-    poets: Path, tmp_path: Path, open_page: Callable[..., Any]
-) -> None:
-    with open_all(poets) as indexes:
-        write_page(indexes[None], tmp_path / "page.html")
-    page = open_page((tmp_path / "page.html").as_uri())
-    assert "Ask" not in page.inner_text("nav")
-    page.click(".tree a.question >> nth=0")
-    page.wait_for_selector("text=/\\d+ nodes/")
-    page.click(".chip >> nth=0")
-    page.wait_for_selector("text=Links")
-    page.click(".passage header a >> nth=0")
-    page.wait_for_selector(".document")
-    go(page, "#coverage")
-    assert page.query_selector_all(".matrix .cells")
-    page.fill("#search", "img")
-    page.wait_for_selector("#found [role=option] >> text=onerror")
-    assert page.query_selector_all("#found img") == []
-    assert "owned" not in page.title()

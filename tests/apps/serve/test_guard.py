@@ -1,6 +1,5 @@
 """Who may ask, by which name, how much and how often."""
 
-import time
 from collections.abc import Callable
 
 import pytest
@@ -38,8 +37,8 @@ def test_a_token_that_could_be_guessed_or_not_be_sent_is_refused(token: str) -> 
 
 def test_without_the_token_there_is_nothing_but_the_page_and_the_probes(client_of: Clients) -> None:
     client = client_of(token=TOKEN)
-    assert [client.get(path).status_code for path in ("/", "/health", "/ready", "/page/main.js")] == [200] * 4
-    for path in ("/api/status", "/metrics", "/v1/models", "/api/openapi.json", "/nothing"):
+    assert [client.get(path).status_code for path in ("/", "/health", "/page/main.js")] == [200] * 3
+    for path in ("/api/status", "/v1/models", "/nothing"):
         refused = client.get(path)
         assert (refused.status_code, code(refused)) == (401, "unauthorized")
     for wrong in ("Bearer wrong", f"Basic {TOKEN}", f"Bearer {TOKEN}x", "Bearer"):
@@ -56,17 +55,13 @@ def test_a_name_that_is_not_the_servers_is_refused_so_that_no_page_rebinds_one(c
         assert client.get("/api/status", headers={"Host": host}).status_code == 200
 
 
-def test_pages_of_elsewhere_may_not_ask_unless_they_are_named(client_of: Clients) -> None:
+def test_pages_of_elsewhere_may_not_ask(client_of: Clients) -> None:
     closed = client_of()
     for origin in ("https://evil.example", "null", "http://localhost:9"):
         refused = closed.get("/api/status", headers={"Origin": origin})
         assert (refused.status_code, code(refused)) == (403, "wrong_origin")
         assert "access-control-allow-origin" not in refused.headers
     assert closed.get("/api/status", headers={"Origin": "http://localhost"}).status_code == 200
-    named = client_of(origins=("https://app.example",))
-    answer = named.options("/api/ask", headers={"Origin": "https://app.example"})
-    assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (204, "https://app.example")
-    assert named.get("/api/status", headers={"Origin": "https://other.example"}).status_code == 403
 
 
 def test_a_form_of_another_page_cannot_post(client_of: Clients) -> None:
@@ -74,8 +69,11 @@ def test_a_form_of_another_page_cannot_post(client_of: Clients) -> None:
     assert (refused.status_code, code(refused)) == (415, "unsupported_media_type")
 
 
-def test_a_body_is_bounded_whether_or_not_it_says_how_long_it_is(client_of: Clients) -> None:
-    client = client_of(body_bytes=1000)
+def test_a_body_is_bounded_whether_or_not_it_says_how_long_it_is(
+    client_of: Clients, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guard, "LARGEST_BODY", 1000)
+    client = client_of()
     as_json = {"Content-Type": "application/json"}
     assert client.post("/api/ask", content=b"x" * 1001, headers=as_json).status_code == 413
     unsaid = client.post("/api/ask", content=(b"x" * 100 for _ in range(11)), headers=as_json)
@@ -87,18 +85,6 @@ def test_a_body_that_is_no_request_is_refused(client_of: Clients, body: bytes) -
     refused = client_of().post("/api/ask", content=body, headers={"Content-Type": "application/json"})
     assert refused.status_code in (400, 422)
     assert "Traceback" not in refused.text
-
-
-def test_a_wrong_token_is_answered_late_and_hinders_nobody_who_has_the_right_one(
-    client_of: Clients, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    client = client_of(token=TOKEN)
-    monkeypatch.setattr(guard, "WRONG_TOKEN_S", 0.2)
-    started = time.monotonic()
-    refused = client.get("/api/status", headers={"Authorization": "Bearer a guess"})
-    assert (refused.status_code, code(refused)) == (401, "unauthorized")
-    assert time.monotonic() - started > 0.2
-    assert client.get("/api/status", headers={"Authorization": f"Bearer {TOKEN}"}).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -120,14 +106,6 @@ def test_a_number_of_any_length_is_an_entry_that_is_not_there(digits: int, clien
     if digits < 4000:
         page = client.get("/api/questions", params={"offset": number, "level": number})
         assert (page.status_code, page.json()["items"]) == (200, [])
-
-
-def test_more_requests_than_there_may_be_at_once_are_refused(client_of: Clients) -> None:
-    client = client_of(connections=1)
-    app: object = client.app
-    app.app.under_way = 1  # type: ignore[attr-defined]
-    refused = client.get("/api/status")
-    assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
 
 
 def test_every_answer_forbids_scripts_frames_and_guesses_of_elsewhere(client_of: Clients) -> None:

@@ -5,7 +5,6 @@ import logging
 import shutil
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,15 +15,14 @@ from starlette.testclient import TestClient
 from kraq_dspy.apps.cli.serving import say_started
 from kraq_dspy.apps.serve.app import make_app
 from kraq_dspy.apps.serve.guard import ServeSettings
-from kraq_dspy.apps.serve.one_file import write_page
 from kraq_dspy.apps.serve.served import served
 from kraq_dspy.asset.store.index import Index
-from kraq_dspy.asset.store.states import current_home
 from kraq_dspy.build.index.build import build_index
-from kraq_dspy.records import Document, Question
+from kraq_dspy.records import Document
 from kraq_dspy.settings import Settings
 from kraq_dspy.workspace import Workspace
 from tests.apps.serve.conftest import EMBEDDER, open_all
+from tests.asset.store.indexes import current_home
 from tests.conftest import WarmShell
 
 ASK = {"question": "Who wrote Don Juan?", "program": "traditional"}
@@ -90,7 +88,6 @@ def test_an_index_that_was_never_complete_is_served_and_says_so(
     Index.create(new, Settings(), encoder_name=EMBEDDER.name, encoder_dimension=EMBEDDER.dimension).close()
     with open_all(new) as indexes, TestClient(make_app(indexes, ServeSettings()), "http://localhost") as client:
         assert client.get("/api/status").json()["complete"] is False
-        assert client.get("/ready").status_code == 200
         assert client.get("/api/questions").json()["items"] == []
         assert client.post("/api/ask", json=ASK).json()["hits"] == []
         say_started(indexes, "")
@@ -98,7 +95,7 @@ def test_an_index_that_was_never_complete_is_served_and_says_so(
     assert f"new is unfinished; go on: kraq resume {new}".replace(" ", "") in printed
 
 
-@pytest.mark.parametrize("words", [["serve"], ["explore", "--no-browser"], ["mcp"], ["explore", "--out", "page.html"]])
+@pytest.mark.parametrize("words", [["serve"], ["explore", "--no-browser"], ["mcp"]])
 @pytest.mark.parametrize("state", ["missing", "damaged", "of another version"])
 def test_every_command_that_serves_says_what_is_wrong_and_ends(
     kraq: WarmShell, copy_of_byron: Path, tmp_path: Path, words: list[str], state: str
@@ -116,14 +113,3 @@ def test_every_command_that_serves_says_what_is_wrong_and_ends(
     message = {"missing": "There is no index", "damaged": "damaged", "of another version": "schema version 99"}[state]
     assert ended.stderr.startswith("Error: ")
     assert message in ended.stderr
-    assert not (tmp_path / "page.html").exists()
-
-
-def test_an_index_without_questions_is_a_page_of_one_file_too(copy: Path, tmp_path: Path) -> None:
-    with Index.open(copy, write=True) as index:
-        index.question_vectors.delete(index.ids(Question))
-        index.replace(Question, [])
-    with open_all(copy) as indexes:
-        assert write_page(indexes[None], tmp_path / "page.html") > 0
-    data: Any = (tmp_path / "page.html").read_text("utf-8").split('id="data">')[1].split("</script>")[0]
-    assert json.loads(data)["questions"] == []

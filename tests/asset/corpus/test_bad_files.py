@@ -168,13 +168,13 @@ def test_columns_are_named_by_the_mark_that_parts_most_of_them(tmp_path: Path) -
 def test_csv_rows_with_stray_cells_or_quotes_fail_alone(tmp_path: Path) -> None:
     write(tmp_path, "a.csv", 'id,text\na,one\nb,two,surplus\nc,"quo"ted\n\nd\ne,"good"\nf,"never closed\ng,lost\n')
     documents, failures = load_all(tmp_path)
-    assert [document.id for document in documents] == ["a", "e", "g"]
+    assert [document.id for document in documents] == ["a", "e"]
     assert [failure.item_id for failure in failures] == ["a.csv#2", "a.csv#3", "a.csv#4", "a.csv#6"]
     reasons = [failure.reason for failure in failures]
     assert reasons[0].startswith("Row 2 (line 3) has 3 cells for 2 columns")
     assert reasons[1].startswith("Row 3 (line 4):")
     assert reasons[2] == "Row 4 (line 6): The column 'text' is empty."
-    assert reasons[3].startswith("Row 6 (line 8): unexpected end of data")
+    assert reasons[3].startswith("Row 6 (lines 8 to 9): unexpected end of data")
 
 
 def test_the_first_of_documents_with_the_same_text_is_kept(tmp_path: Path) -> None:

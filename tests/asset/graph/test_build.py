@@ -12,9 +12,7 @@ from kraq_dspy.asset.graph.candidates import propose_merges
 from kraq_dspy.asset.graph.mentions import Mentions
 from kraq_dspy.asset.graph.resolve import entity_id_of, resolve_entities
 from kraq_dspy.records import ExtractedClaim, ExtractedEntity, ExtractedRelationship, Extraction
-from kraq_dspy.settings import ResolveSettings
 
-SETTINGS = ResolveSettings()
 FIRST = Extraction(
     "chunk-1",
     entities=(
@@ -48,8 +46,8 @@ SCROOGE, BOB, MARLEY, LONDON = (entity_id_of(key) for key in ("ebenezer scrooge"
 def build_graph(extractions: Iterable[Extraction]) -> Graph:
     """Names resolved by what is certain."""
     mentions = Mentions.of(extractions)
-    certain = [candidate for candidate in propose_merges(mentions.names(), SETTINGS) if candidate.certain]
-    return ResolvedMentions.of(mentions, resolve_entities(mentions.names(), certain)).graph()
+    certain = [candidate for candidate in propose_merges(mentions.names()) if candidate.certain]
+    return ResolvedMentions(mentions, resolve_entities(mentions.names(), certain)).graph()
 
 
 def test_statements_about_one_thing_come_together() -> None:
@@ -113,8 +111,8 @@ def test_a_confirmed_merge_joins_what_was_said_of_both() -> None:
         Extraction("b", (ExtractedEntity("Universidad de Buenos Aires", "school", "It is old."),)),
     ]
     mentions = Mentions.of(chunks)
-    accepted = propose_merges(mentions.names(), SETTINGS)
-    graph = ResolvedMentions.of(mentions, resolve_entities(mentions.names(), accepted)).graph()
+    accepted = propose_merges(mentions.names())
+    graph = ResolvedMentions(mentions, resolve_entities(mentions.names(), accepted)).graph()
     uba = next(entity for entity in graph.entities if entity.name == "UBA")
     assert (uba.names, uba.type, uba.description, uba.chunk_ids) == (
         ("UBA", "Universidad de Buenos Aires"), "school", "UBA is large. It is old.", ("a", "b"),

@@ -164,7 +164,6 @@ from kraq_dspy.settings import CommunitySettings
 from kraq_dspy.asset.graph.build import ResolvedMentions
 from kraq_dspy.asset.graph.mentions import Mentions
 from kraq_dspy.asset.graph.communities import find_communities
-from kraq_dspy.settings import ResolveSettings
 from kraq_dspy.asset.graph.candidates import propose_merges
 from kraq_dspy.asset.graph.resolve import resolve_entities
 from kraq_dspy.records import *
@@ -179,8 +178,8 @@ chunks = [
     for n in range(120)
 ]
 mentions = Mentions.of(chunks)
-certain = [each for each in propose_merges(mentions.names(), ResolveSettings()) if each.certain]
-graph = ResolvedMentions.of(mentions, resolve_entities(mentions.names(), certain)).graph()
+certain = [each for each in propose_merges(mentions.names()) if each.certain]
+graph = ResolvedMentions(mentions, resolve_entities(mentions.names(), certain)).graph()
 found = find_communities(graph.entities, graph.relationships, CommunitySettings(max_size=5))
 print(content_id(repr(graph), repr(found)), len(found))
 """
@@ -230,3 +229,16 @@ def test_the_seed_is_part_of_the_result() -> None:
     links = [replace(link(f"{a:03}", f"{b:03}"), id=str(k)) for k, (a, b) in enumerate(pairs)]
     results = {repr(find_communities(entities, links, CommunitySettings(seed=seed))) for seed in range(4)}
     assert len(results) > 1
+
+
+@pytest.mark.parametrize("algorithm", ["leiden", "louvain", "infomap", "label_propagation"])
+def test_every_algorithm_parts_two_cliques_and_a_loner(algorithm: str) -> None:
+    entities = [entity(name) for name in "ABCDEFGHI"]
+    pairs = [*itertools.combinations("ABCD", 2), *itertools.combinations("EFGH", 2), ("D", "E")]
+    links = [link(a, b) for a, b in pairs]
+    state = random.getstate()
+    settings = CommunitySettings(algorithm=algorithm, max_size=4, seed=1)
+    communities = find_communities(entities, links, settings)
+    assert sorted(members(communities)) == ["ABCD", "EFGH", "I"]
+    assert communities == find_communities(entities[::-1], links[::-1], settings)
+    assert random.getstate() == state

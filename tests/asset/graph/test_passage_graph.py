@@ -89,4 +89,4 @@ def test_a_graph_that_was_saved_is_mapped_and_the_same(graph: PassageGraph, tmp_
         np.testing.assert_array_equal(getattr(opened, name), getattr(graph, name))
     assert opened.knows(["c001", "c1"]) == [not empty, False]
     if not empty:
-        assert isinstance(opened.weights, np.memmap)
+        assert not opened.weights.flags.owndata

@@ -2,7 +2,6 @@ import gzip
 import json
 import random
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 
 from hypothesis import given, settings
@@ -11,10 +10,6 @@ from hypothesis import strategies as st
 from kraq_dspy.asset.graph.candidates import MergeCandidate, NameCount, propose_merges
 from kraq_dspy.asset.graph.names import distinguishing_marks, introduced_acronyms, normalise_name
 from kraq_dspy.asset.graph.resolve import Resolution, entity_id_of, resolve_entities
-from kraq_dspy.settings import ResolveSettings
-from tests.conftest import KeywordEmbedder
-
-SETTINGS = ResolveSettings()
 
 
 def counted(**names: int) -> list[NameCount]:
@@ -22,7 +17,7 @@ def counted(**names: int) -> list[NameCount]:
 
 
 def certain(names: list[NameCount]) -> list[MergeCandidate]:
-    return [candidate for candidate in propose_merges(names, SETTINGS) if candidate.certain]
+    return [candidate for candidate in propose_merges(names) if candidate.certain]
 
 
 def resolved(names: list[NameCount]) -> Resolution:
@@ -58,12 +53,12 @@ def test_names_with_other_numbers_or_directions_are_not_even_proposed() -> None:
         summer_olympics_of_1988=1, summer_olympics_of_1992=1, Richard_III_of_England=1, Richard_II_of_England=1,
         North_Carolina_University=1, South_Carolina_University=1,
     )  # fmt: skip
-    assert propose_merges(names, ResolveSettings(similarity=0.5)) == []
+    assert propose_merges(names) == []
 
 
 def test_an_acronym_is_proposed_for_the_names_it_may_stand_for_and_merged_only_when_accepted() -> None:
     names = counted(UBA=5, Universidad_de_Buenos_Aires=2, Boston=1)
-    (candidate,) = propose_merges(names, SETTINGS)
+    (candidate,) = propose_merges(names)
     assert (candidate.first, candidate.second, candidate.method, candidate.certain) == (
         "UBA", "Universidad de Buenos Aires", "acronym", False,
     )  # fmt: skip
@@ -78,7 +73,7 @@ def test_an_acronym_that_a_text_introduces_is_merged_unasked() -> None:
         UBA=5, Universidad_de_Buenos_Aires=2, Union_Bank_of_Ava=1, NATO=2, North_Atlantic_Treaty_Organization=1
     )
     introduced = introduced_acronyms(["He taught at the Universidad de Buenos Aires (U.B.A.) until 1990 (NATO)."])
-    candidates = propose_merges(names, SETTINGS, introduced=introduced)
+    candidates = propose_merges(names, introduced)
     assert [(c.first, c.certain) for c in candidates] == [("UBA", True), ("NATO", False)]
     resolution = resolve_entities(names, [candidate for candidate in candidates if candidate.certain])
     assert [(m.kept_name, m.merged_name, m.method) for m in resolution.merges] == [
@@ -88,32 +83,16 @@ def test_an_acronym_that_a_text_introduces_is_merged_unasked() -> None:
 
 def test_an_acronym_accepted_for_two_names_is_merged_with_neither() -> None:
     names = counted(UBA=5, Universidad_de_Buenos_Aires=2, United_Bank_of_Africa=2)
-    accepted = propose_merges(names, SETTINGS)
+    accepted = propose_merges(names)
     assert len(accepted) == 2
     assert resolve_entities(names, accepted).merges == ()
 
 
-def test_a_single_word_is_proposed_for_the_one_name_that_ends_in_it() -> None:
-    names = counted(Scrooge=9, Ebenezer_Scrooge=4, Smith=3, John_Smith=1, Mary_Smith=1)
-    assert [(c.first, c.second, c.method) for c in propose_merges(names, SETTINGS)] == [
-        ("Ebenezer Scrooge", "Scrooge", "part")
-    ]
-
-
-def test_meaning_proposes_what_spelling_cannot(keyword_embedder: type[KeywordEmbedder]) -> None:
-    names = counted(Burma=2, Republic_of_the_Union_of_Burma=1, Peru=1)
-    atlas = keyword_embedder("burma", "peru")
-    assert [(c.first, c.second, c.method) for c in propose_merges(names, SETTINGS, atlas)] == [
-        ("Burma", "Republic of the Union of Burma", "semantic")
-    ]
-    assert propose_merges(names, replace(SETTINGS, semantic=False), atlas) == []
-
-
-def test_a_slip_in_a_long_proper_name_is_merged_from_the_threshold_on() -> None:
+def test_a_slip_in_a_long_proper_name_is_merged_unless_the_settings_forbid_it() -> None:
     names = counted(Abraham_Pietersen_van_Deursen=4, Abraham_Pietersen_van_Deusen=1)
     (merge,) = resolved(names).merges
     assert (merge.kept_name, merge.method, merge.similarity) == ("Abraham Pietersen van Deursen", "lexical", 0.9825)
-    assert propose_merges(names, replace(SETTINGS, similarity=0.99)) == []
+    assert propose_merges(names, slips=False) == []
 
 
 def test_blank_names_are_left_out() -> None:
@@ -130,8 +109,8 @@ mentions = st.dictionaries(names_of_words | st.text(max_size=8), st.integers(1, 
 def test_the_order_of_the_names_does_not_matter(counts: dict[str, int], rng: random.Random) -> None:
     names = [NameCount(name, "", count) for name, count in counts.items()]
     shuffled = rng.sample(names, len(names))
-    assert propose_merges(shuffled, SETTINGS) == propose_merges(names, SETTINGS)
-    accepted = propose_merges(names, SETTINGS)  # as if the model had confirmed everything
+    assert propose_merges(shuffled) == propose_merges(names)
+    accepted = propose_merges(names)  # as if the model had confirmed everything
     assert resolve_entities(shuffled, rng.sample(accepted, len(accepted))) == resolve_entities(names, accepted)
 
 
@@ -173,7 +152,6 @@ def test_of_the_names_that_a_model_extracted_from_wikipedia_those_that_merge_mea
             counts.update(row["entities"])
             counts.update(end for triple in row["triples"] for end in (triple[0], triple[2]))
     names = [NameCount(name, "", count) for name, count in counts.items()]
-    assert propose_merges(names, SETTINGS, doubtful=()) == certain(names)
     resolution = resolved(names)
     merged = {(merge.kept_name, merge.merged_name) for merge in resolution.merges if merge.method == "lexical"}
     assert ("Bharatiya Janta Party", "Bharatiya Janata Party") in merged  # the corpus has the slip more often

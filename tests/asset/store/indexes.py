@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from kraq_dspy.asset.store.index import Index
+from kraq_dspy.asset.store.states import hold_state
 from kraq_dspy.records import Chunk, Community, Question, content_id
 from kraq_dspy.settings import Settings
 
@@ -21,3 +22,10 @@ def question(name: str, level: int = 0, source: str = "kraq", duplicate_of: str 
 
 def community(name: str, level: int, children: tuple[str, ...] = ()) -> Community:
     return Community(name, level, None, children, (), (), ())
+
+
+def current_home(root: Path) -> Path:
+    """The folder that a reader who comes now would open."""
+    lease = hold_state(root)
+    lease.release()
+    return lease.home

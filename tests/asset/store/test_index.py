@@ -1,6 +1,5 @@
 import copy
 import dataclasses
-import json
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -11,11 +10,10 @@ import numpy as np
 import pytest
 
 from kraq_dspy.asset.store.index import Index
-from kraq_dspy.asset.store.states import current_home
 from kraq_dspy.errors import EncoderMismatchError, IndexStateError, UnknownRecordError
-from kraq_dspy.records import Chunk, Community, Document, Entity, Failure, Question, Relationship, Summary, content_id
+from kraq_dspy.records import Chunk, Document, Entity, Failure, Question, Relationship, Summary, content_id
 from kraq_dspy.settings import ChunkSettings, Settings
-from tests.asset.store.indexes import chunk, community, make, question
+from tests.asset.store.indexes import chunk, community, current_home, make, question
 
 
 @pytest.fixture
@@ -184,7 +182,6 @@ def test_a_complete_state_knows_its_numbers_and_what_is_being_written_is_counted
         index.add([chunk("a"), community("c1", 0), community("c2", 1, ("c1",)), community("c3", 1)])
         index.update_manifest(complete=True)
     with Index.open(tmp_path / "x") as reader:
-        assert json.loads((reader.home / "sizes.json").read_text())["partition"] == {"0": 1, "1": 3}
         assert (reader.counts()["chunks"], reader.partition_sizes(), reader.deepest_level()) == (1, {0: 1, 1: 3}, 1)
         with Index.open(tmp_path / "x", write=True) as writer:
             writer.add([chunk("b"), community("c4", 2)])
@@ -193,7 +190,6 @@ def test_a_complete_state_knows_its_numbers_and_what_is_being_written_is_counted
                     assert (changed.counts()["chunks"], changed.deepest_level()) == (2, 2)
         assert (reader.counts()["chunks"], reader.deepest_level()) == (1, 1)
     with Index.open(tmp_path / "x") as reader:
-        assert json.loads((reader.home / "sizes.json").read_text())["counts"] == reader.counts()
         assert reader.counts()["chunks"] == 2
 
 
@@ -337,13 +333,3 @@ def test_sixteen_threads_read_whole_writes_while_one_writes(index: Index) -> Non
 
     assert states <= set(range(0, 1001, 100))
     assert index.count(Chunk) == 1000
-
-
-def test_records_are_counted_by_the_values_of_columns(index: Index) -> None:
-    assert index.tally(Community, "level") == {}
-    assert index.deepest_level() == -1
-
-    index.add([community("top", 0, ("x",)), community("leaf", 0), community("x", 1), community("y", 1)])
-
-    assert index.tally(Community, "level", "is_leaf") == {(0, 0): 1, (0, 1): 1, (1, 1): 2}
-    assert index.deepest_level() == 1

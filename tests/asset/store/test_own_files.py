@@ -1,6 +1,5 @@
 """Tests that the sums of a complete state's files are noted, and compared when the files are opened."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -8,15 +7,14 @@ import pytest
 from kraq_dspy.asset.store import own_files
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.own_files import add_sum, damaged_files, forget_sum, own_file, write_sums
-from kraq_dspy.asset.store.states import current_home
 from kraq_dspy.errors import IndexStateError
-from tests.asset.store.indexes import chunk, make
+from tests.asset.store.indexes import chunk, current_home, make
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     (tmp_path / "vectors").mkdir()
-    for name in ("a", "vectors/b", "in-use", "manifest.json"):
+    for name in ("a", "vectors/b", "manifest.json"):
         (tmp_path / name).write_text(f"content of {name}")
     write_sums(tmp_path)
     return tmp_path
@@ -67,19 +65,6 @@ def test_notes_that_are_damaged_are_named(home: Path, text: str) -> None:
         own_file(home, "a")
 
 
-def test_an_index_that_lost_its_empty_file_is_read_and_changed(tmp_path: Path) -> None:
-    with make(tmp_path / "x.kraq") as index:
-        index.add([chunk("a")])
-        index.update_manifest(complete=True)
-    (current_home(tmp_path / "x.kraq") / "in-use").unlink()
-    with Index.open(tmp_path / "x.kraq") as index:
-        assert index.counts()["chunks"] == 1
-    with Index.open(tmp_path / "x.kraq", write=True) as index:
-        index.add([chunk("b")])
-    with Index.open(tmp_path / "x.kraq") as index:
-        assert index.counts()["chunks"] == 2
-
-
 def test_a_draft_that_a_kill_left_behind_is_neither_noted_nor_kept(tmp_path: Path) -> None:
     path = tmp_path / "x.kraq"
     with make(path) as index:
@@ -89,8 +74,6 @@ def test_a_draft_that_a_kill_left_behind_is_neither_noted_nor_kept(tmp_path: Pat
         )  # as a writer leaves it that is killed while it replaces sums.json
         index.update_manifest(complete=True)
     assert not (current_home(path) / ".sums.json.new").exists()
-    sums = current_home(path) / "sums.json"
-    sums.write_text(json.dumps({**json.loads(sums.read_text()), ".sums.json.new": [1, 1]}))  # as was noted once
     with Index.open(path, write=True) as index:
         index.add([chunk("b")])
     assert dict(damaged_files(current_home(path))) == {}

@@ -19,7 +19,7 @@ def old_states(root: Path, n: int) -> Path:
     for number in range(2, n + 2):
         shutil.copytree(current, root / "states" / str(number))
         if number % 3 == 0:
-            (root / "states" / str(number - 1) / states.IN_USE).unlink()
+            (root / "states" / str(number - 1) / manifests.MANIFEST).unlink()
     manifest = manifests.read_fields(current)
     manifests.write_fields(root, {**manifest, "state": str(n + 1)})
     return root
@@ -41,7 +41,7 @@ def test_many_readers_that_leave_at_once_give_back_what_nobody_reads(tmp_path: P
 
 def test_a_state_that_is_read_stays(tmp_path: Path) -> None:
     root = old_states(tmp_path / "x.kraq", 4)
-    held = (root / "states" / "3" / states.IN_USE).open("rb")
+    held = (root / "states" / "3" / manifests.MANIFEST).open("rb")
     try_lock(held.fileno(), shared=True)
     states.give_back(root)
     assert sorted(path.name for path in (root / "states").iterdir()) == ["3", "5"]

@@ -10,7 +10,7 @@ import pytest
 
 from kraq_dspy.asset.store.catalogue import Catalogue, NewEntry, content_hash
 from kraq_dspy.asset.store.index import Index
-from kraq_dspy.build.catalogue.ask_all import SeedReport, seed_answers
+from kraq_dspy.build.catalogue.seed import SeedReport, seed_answers
 from kraq_dspy.errors import BudgetExceededError, IndexStateError, ModelError
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.records import AnswerSource, Chunk, Document, Hit, Question

@@ -16,7 +16,7 @@ from kraq_dspy.build.index.exchange import export_index
 from kraq_dspy.errors import BudgetExceededError, IndexStateError, UnknownRecordError
 from kraq_dspy.models.lms.meter import Limits
 from kraq_dspy.records import AnswerSource, Document
-from kraq_dspy.settings import CommunitySettings, ResolveSettings, Settings
+from kraq_dspy.settings import CommunitySettings, Settings
 from tests.conftest import KeywordEmbedder
 
 ADA = Document("ada", "Ada", "Ada Lovelace worked with Charles Babbage. Charles Babbage designed the Engine in London.")
@@ -32,7 +32,7 @@ def embedder(keyword_embedder: type[KeywordEmbedder]) -> KeywordEmbedder:
 
 @pytest.fixture
 def path(tmp_path: Path, embedder: KeywordEmbedder) -> Path:
-    settings = Settings(communities=CommunitySettings(max_size=4), resolve=ResolveSettings(semantic=False))
+    settings = Settings(communities=CommunitySettings(max_size=4))
     build_index([ADA, BYRON, TURING], tmp_path / "i.kraq", settings=settings, embedder=embedder)
     return tmp_path / "i.kraq"
 

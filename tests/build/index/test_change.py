@@ -11,15 +11,12 @@ import pytest
 from stand_in import stand_in
 
 from kraq_dspy.asset.graph.elements import community_elements
-from kraq_dspy.asset.store import graph_files
-from kraq_dspy.asset.store.graph_files import open_passage_graph
-from kraq_dspy.asset.store.index import Index
+from kraq_dspy.asset.store.index import GRAPH, Index
 from kraq_dspy.asset.store.own_files import write_sums
 from kraq_dspy.build.index.build import build_index
 from kraq_dspy.build.index.change import add_documents, remove_documents, resume_index, update_index
 from kraq_dspy.build.index.check import check_index
-from kraq_dspy.build.index.exchange import import_triples
-from kraq_dspy.errors import BudgetExceededError, CorpusError, IndexStateError, UnknownRecordError
+from kraq_dspy.errors import BudgetExceededError, CorpusError, UnknownRecordError
 from kraq_dspy.models.lms.meter import Limits
 from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Extraction, Relationship
 from kraq_dspy.settings import EncoderSettings, RoleSettings, RunSettings
@@ -172,40 +169,22 @@ def test_resume_reads_the_corpus_again_or_goes_on_without_it(tmp_path: Path, emb
     assert contents(path) == before
 
 
-def test_an_imported_index_is_not_edited_piecemeal(tmp_path: Path, embedder: KeywordEmbedder) -> None:
-    rows = [{"id": "a", "title": "A", "text": "Ada met Babbage.", "triples": [["Ada", "met", "Babbage"]]}]
-    source = tmp_path / "triples.jsonl"
-    source.write_text("\n".join(map(json.dumps, rows)))
-    path = tmp_path / "i.kraq"
-    import_triples(source, path, settings=small(), embedder=embedder)
-    before = contents(path)
-    with pytest.raises(IndexStateError, match="import it again"):
-        add_documents(path, [document(1)], embedder=embedder)
-    with pytest.raises(IndexStateError, match="import it again"):
-        update_index(path, [document(1)], embedder=embedder)
-    assert resume_index(path, embedder=embedder).usage == {}
-    assert contents(path) == before
-    source.unlink()
-    with pytest.raises(IndexStateError, match="which is not there"):
-        resume_index(path, embedder=embedder)
-
-
 def test_every_state_has_the_graph_of_its_own_passages(tmp_path: Path, embedder: KeywordEmbedder) -> None:
     path = tmp_path / "walked.kraq"
     build_index([document(n) for n in range(4)], path, settings=small(), embedder=embedder)
     add_documents(path, [document(4)], embedder=embedder)
 
     with Index.open(path) as index:
-        from_file = open_passage_graph(index)
-        (index.home / graph_files.GRAPH).unlink()
+        from_file = index.passage_graph()
+        (index.home / GRAPH).unlink()
         write_sums(index.home)  # as in a state that never had one
-        made_anew = open_passage_graph(index)
+        made_anew = index.passage_graph()
         chunk_ids = sorted(index.ids(Chunk))
         of_both = [graph.visits({chunk_ids[0]: 1.0}, 0.8).shares for graph in (from_file, made_anew)]
         np.testing.assert_allclose(of_both[0], of_both[1])
 
     assert from_file.knows(chunk_ids) == [True] * 5
-    assert isinstance(from_file.weights, np.memmap)
+    assert not from_file.weights.flags.owndata
 
 
 def test_a_graph_of_passages_from_before_a_change_does_not_outlive_it(
@@ -215,11 +194,11 @@ def test_a_graph_of_passages_from_before_a_change_does_not_outlive_it(
     build_index([document(n) for n in range(3)], path, settings=small(), embedder=embedder)
 
     with Index.open(path, write=True) as index:
-        assert (index.home / graph_files.GRAPH).exists()
+        assert (index.home / GRAPH).exists()
         index.update_manifest(complete=False)
         index.replace(Relationship, [])
         index.update_manifest(complete=True)
 
     with Index.open(path) as index:
         mentions = sum(len(set(entity.chunk_ids)) for entity in index.all(Entity))
-        assert len(open_passage_graph(index).weights) == 2 * mentions
+        assert len(index.passage_graph().weights) == 2 * mentions

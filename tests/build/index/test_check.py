@@ -9,14 +9,14 @@ import pytest
 
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.own_files import write_sums
-from kraq_dspy.asset.store.states import current_home
 from kraq_dspy.build.index.build import build_index
 from kraq_dspy.build.index.change import remove_documents
 from kraq_dspy.build.index.check import check_index, repair_index
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.records import Chunk, Claim, Document, Entity, Extraction, Question, Relationship, Summary
-from kraq_dspy.settings import CommunitySettings, ResolveSettings, Settings
+from kraq_dspy.settings import CommunitySettings, Settings
 from kraq_dspy.workspace import Workspace
+from tests.asset.store.indexes import current_home
 from tests.conftest import KeywordEmbedder
 
 DOCUMENTS = [
@@ -33,7 +33,7 @@ def embedder(keyword_embedder: type[KeywordEmbedder]) -> KeywordEmbedder:
 
 @pytest.fixture
 def whole(tmp_path: Path, embedder: KeywordEmbedder) -> Path:
-    settings = Settings(communities=CommunitySettings(max_size=4), resolve=ResolveSettings(semantic=False))
+    settings = Settings(communities=CommunitySettings(max_size=4))
     build_index(DOCUMENTS, tmp_path / "i.kraq", settings=settings, embedder=embedder)
     return tmp_path / "i.kraq"
 
@@ -130,8 +130,6 @@ def change_a_letter(table: str, *, unnoticed_in_the_file: bool = False) -> Calla
         (spoil("vectors/chunks"), "The file vectors/chunks is damaged: its content has changed"),
         (spoil("vectors/questions"), "The file vectors/questions is damaged: its content has changed"),
         (spoil("passages.graph"), "The file passages.graph is damaged: its content has changed"),
-        (spoil("mentions.rows"), "The file mentions.rows is damaged: its content has changed"),
-        (spoil("sizes.json"), "The file sizes.json is damaged: its content has changed"),
         (lose("vectors/chunks"), "The file vectors/chunks is damaged: it is missing"),
         (lose("sums.json"), "The file sums.json is damaged: it cannot be read"),
         (

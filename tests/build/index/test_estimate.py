@@ -24,7 +24,6 @@ DOCUMENTS = [
 def test_extraction_calls_follow_from_the_corpus(gleanings: int) -> None:
     estimate = estimate_corpus(DOCUMENTS, Settings(extract=ExtractSettings(gleanings=gleanings)))
     assert estimate.stages[0].expected.calls == 12 * (1 + gleanings)
-    assert estimate.stages[0].exact_calls
 
 
 def test_money_is_summed_over_stages_and_absent_without_prices() -> None:
@@ -32,9 +31,6 @@ def test_money_is_summed_over_stages_and_absent_without_prices() -> None:
     estimate = estimate_corpus(DOCUMENTS, priced)
     expected = estimate.expected
     assert estimate.cost == pytest.approx((expected.prompt_tokens + 2 * expected.completion_tokens) / 1e6)
-    assert estimate.cost_high == pytest.approx(
-        (estimate.high.prompt_tokens + 2 * estimate.high.completion_tokens) / 1e6
-    )
     assert estimate_corpus(DOCUMENTS, Settings(roles={"default": RoleSettings(model="openai/x")})).cost is None
     with pytest.raises(CorpusError):
         estimate_corpus([])
@@ -43,7 +39,7 @@ def test_money_is_summed_over_stages_and_absent_without_prices() -> None:
 def test_the_range_holds_what_the_embedded_model_then_asks(tmp_path: Path) -> None:
     estimate = estimate_corpus(DOCUMENTS)
     used = sum(build_index(DOCUMENTS, tmp_path / "i.kraq").usage.values(), Usage())
-    assert estimate.low.calls <= used.calls <= estimate.high.calls
+    assert 0.1 * estimate.expected.calls <= used.calls <= 1.6 * estimate.expected.calls
 
 
 def test_of_an_index_under_way_what_was_paid_is_left_out(tmp_path: Path) -> None:

@@ -3,45 +3,30 @@
 import dataclasses
 import random
 import shutil
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kraq_dspy.asset.store import graph_files
-from kraq_dspy.asset.store.index import Index
-from kraq_dspy.asset.store.own_files import write_sums
-from kraq_dspy.asset.store.states import current_home
+from kraq_dspy.asset.graph.build import Graph
+from kraq_dspy.asset.store.index import GRAPH, Index
 from kraq_dspy.build.index import following
 from kraq_dspy.build.index.build import build_index
 from kraq_dspy.build.index.change import add_documents, remove_documents
-from kraq_dspy.build.index.check import check_index, repair_index
+from kraq_dspy.build.index.check import check_index
 from kraq_dspy.build.index.following import Following
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.programs.kraq.pipeline import KRAQ
-from kraq_dspy.records import (
-    Chunk,
-    Claim,
-    Community,
-    Document,
-    Entity,
-    Extraction,
-    Merge,
-    Question,
-    Relationship,
-    Summary,
-)
-from kraq_dspy.settings import CommunitySettings, ResolveSettings, Settings, SummarySettings
+from kraq_dspy.records import Chunk, Community, Document, Entity, Relationship
+from kraq_dspy.settings import CommunitySettings, Settings, SummarySettings
 from kraq_dspy.steps.direct import Done, Item
 from kraq_dspy.steps.kept import StageResults
+from tests.build.small import KINDS
 from tests.conftest import KeywordEmbedder
 
-KINDS = (Document, Chunk, Extraction)
-MADE = (Entity, Relationship, Claim, Merge, Community, Summary, Question)
 PEOPLE = [f"{first} {last}" for first in ("Ada", "Alan", "Grace") for last in ("Byron", "Hopper", "Turing", "Welchman")]
 PEOPLE += ["Ada van Deursen Lee", "Ada van Deusen Lee", "Dollis-Hill", "Dollis Hill"]
-SETTINGS = Settings(communities=CommunitySettings(max_size=4), resolve=ResolveSettings(semantic=False))
+SETTINGS = Settings(communities=CommunitySettings(max_size=4))
 
 
 def document(number: int, version: int = 0) -> Document:
@@ -65,38 +50,24 @@ def followed(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     outcomes: list[bool] = []
     follow = Following.follow
 
-    async def noting(self: Following) -> bool:
-        outcomes.append(await follow(self))
+    async def noting(self: Following, graph: Graph) -> bool:
+        outcomes.append(await follow(self, graph))
         return outcomes[-1]
 
     monkeypatch.setattr(Following, "follow", noting)
     return outcomes
 
 
-@pytest.fixture(autouse=True)
-def orders_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The reading order that is put together from the former one is that of all chunks, each time."""
-    order_after = Following._order_after
-
-    def compared(self: Following, before: Sequence[str]) -> list[str] | None:
-        order, extracted = order_after(self, before), set(self._index.ids(Extraction))
-        assert order in (None, [id for id in self._index.reading_order() if id in extracted])
-        return order
-
-    monkeypatch.setattr(Following, "_order_after", compared)
-
-
 def contents(path: Path) -> dict[str, Any]:
     with Index.open(path) as index:
-        texts = {kind.__name__: sorted(map(repr, index.all(kind))) for kind in KINDS}
-        made = {kind.__name__: list(index.all(kind)) for kind in MADE}
+        records = {kind.__name__: sorted(map(repr, index.all(kind))) for kind in KINDS}
         vectors = {"question vectors": index.question_vectors.ids(), "chunk vectors": index.chunk_vectors.ids()}
-        return {**texts, **made, **vectors, "walks": (index.home / graph_files.GRAPH).read_bytes()}
+        return {**records, **vectors, "walks": (index.home / GRAPH).read_bytes()}
 
 
 @pytest.mark.parametrize("seed", range(2))
 def test_a_followed_change_leaves_what_the_full_way_leaves(
-    tmp_path: Path, embedder: KeywordEmbedder, followed: list[bool], seed: int
+    tmp_path: Path, embedder: KeywordEmbedder, followed: list[bool], monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     rng = random.Random(seed)
     paths = tmp_path / "followed.kraq", tmp_path / "full.kraq"
@@ -105,9 +76,8 @@ def test_a_followed_change_leaves_what_the_full_way_leaves(
     shutil.copytree(*paths)
     for _ in range(4):
         number, is_removal = rng.randrange(41), rng.random() < 0.4
-        (current_home(paths[1]) / graph_files.MENTIONS).unlink()
-        write_sums(current_home(paths[1]))
-        for path in paths:
+        for path, small in zip(paths, (0.25, -1.0), strict=True):
+            monkeypatch.setattr(following, "_SMALL", small)
             if is_removal and number in have:
                 remove_documents(path, [document(number).id], embedder=embedder)
             else:  # new, or another text in the place of one
@@ -210,7 +180,7 @@ def test_a_graph_of_passages_that_cannot_be_written_ends_the_change_and_the_next
         raise IndexStateError("The disk is full.")
 
     with monkeypatch.context() as patch:
-        patch.setattr(following, "keep_passage_graph", full)  # which is made beside the records
+        patch.setattr(Index, "keep_passage_graph", full)
         with pytest.raises(IndexStateError, match="disk is full"):
             add_documents(path, [document(8)], embedder=embedder)
     assert contents(path) == before
@@ -219,34 +189,17 @@ def test_a_graph_of_passages_that_cannot_be_written_ends_the_change_and_the_next
     assert contents(path)["walks"] == contents(new)["walks"]
 
 
-def test_a_lost_entity_is_made_again_by_the_full_way(
-    tmp_path: Path, embedder: KeywordEmbedder, followed: list[bool]
-) -> None:
+def test_a_lost_entity_is_made_again(tmp_path: Path, embedder: KeywordEmbedder, followed: list[bool]) -> None:
     path = tmp_path / "i.kraq"
     build_index([document(n) for n in range(8)], path, settings=SETTINGS, embedder=embedder)
     with Index.open(path, write=True) as index:
         lost = next(index.all(Relationship)).source_id
         index.delete(Entity, [lost])
     add_documents(path, [document(8)], embedder=embedder)
-    assert followed == [False]
+    assert followed == [True]
     assert check_index(path).problems == ()
     with Index.open(path) as index:
         assert index.get(Entity, [lost])
-
-
-def test_what_communities_lost_cannot_be_measured_where_an_entity_was_lost(
-    tmp_path: Path, embedder: KeywordEmbedder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "i.kraq"
-    far = Document("far", "Far away", "Zaphod visited Magrathea. Zaphod stole Magrathea from Slartibartfast.")
-    build_index([*(document(n) for n in range(8)), far], path, settings=SETTINGS, embedder=embedder)
-    with Index.open(path, write=True) as index:
-        index.delete(Entity, [entity.id for entity in index.all(Entity) if entity.name == "Magrathea"])
-    monkeypatch.setattr(following, "DRIFT", -1.0)  # always measured
-    with pytest.raises(IndexStateError, match="--repair"):
-        add_documents(path, [document(8)], embedder=embedder)
-    repair_index(path, embedder=embedder)
-    assert check_index(path).problems == ()
 
 
 def test_with_other_settings_or_questions_by_chance_everything_is_looked_at(
@@ -292,9 +245,9 @@ def test_what_a_change_takes_over_is_linked_and_the_state_before_stays_as_it_was
     with Index.open(path) as before:
         files = [file for file in before.home.rglob("*") if file.is_file()]
         contents = {file: file.read_bytes() for file in files}
-        assert {"index.db", graph_files.MENTIONS, graph_files.GRAPH} <= {file.name for file in files}
+        assert {"index.db", GRAPH} <= {file.name for file in files}
         with Index.open(path, write=True) as draft:
-            names = ("index.db", graph_files.MENTIONS, graph_files.GRAPH)
-            assert [(draft.home / name).samefile(before.home / name) for name in names] == [False, True, True]
+            names = ("index.db", GRAPH)
+            assert [(draft.home / name).samefile(before.home / name) for name in names] == [False, True]
         add_documents(path, [document(20)], embedder=embedder)
         assert {file: file.read_bytes() for file in files} == contents

@@ -15,7 +15,7 @@ from kraq_dspy.build.index.change import add_documents, remove_documents
 from kraq_dspy.build.index.check import check_index
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.records import Document
-from kraq_dspy.settings import CommunitySettings, ResolveSettings, Settings
+from kraq_dspy.settings import CommunitySettings, Settings
 from kraq_dspy.workspace import Workspace
 from kraq_dspy.workspace.newest_state import NewestState
 from tests.conftest import KeywordEmbedder
@@ -34,7 +34,7 @@ def embedder(keyword_embedder: type[KeywordEmbedder]) -> KeywordEmbedder:
 
 @pytest.fixture
 def built(tmp_path: Path, embedder: KeywordEmbedder) -> Path:
-    settings = Settings(communities=CommunitySettings(max_size=4), resolve=ResolveSettings(semantic=False))
+    settings = Settings(communities=CommunitySettings(max_size=4))
     return build_index(NOTES, tmp_path / "i.kraq", settings=settings, embedder=embedder).path
 
 

@@ -11,9 +11,15 @@ import pytest
 from kraq_dspy.apps.cli.precompute import parse_top_n
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.instructed import INSTRUCTED, InstructedStore
-from kraq_dspy.build.prepare import instructed
-from kraq_dspy.build.prepare.instructed import Precomputation
+from kraq_dspy.build.prepare.instructed import (
+    InstructedOptions,
+    StoredSentences,
+    open_precomputed,
+    precompute,
+    precompute_pairs,
+)
 from kraq_dspy.errors import ConfigError, EncoderMismatchError, IndexStateError, ModelError
+from kraq_dspy.models.embedders.instructed import WeightedSentences
 from kraq_dspy.ports import Vectors
 from kraq_dspy.records import Chunk, Question, content_id
 from kraq_dspy.settings import Settings
@@ -69,6 +75,10 @@ def put(index: Index, embedder: KeywordEmbedder, chunks: Sequence[Chunk], questi
         index.question_vectors.upsert([q.id for q in questions], embedder.encode_queries([q.text for q in questions]))
 
 
+def stored(index: Index) -> InstructedStore:
+    return InstructedStore.open(index.path / INSTRUCTED, encoder_name="lengths")
+
+
 class Progress:
     def __init__(self) -> None:
         self.events: list[Any] = []
@@ -85,7 +95,7 @@ class Progress:
 
 def test_each_question_gets_the_vectors_of_its_nearest_passages(index: Index) -> None:
     encoder, progress = CountingEncoder(), Progress()
-    report = Precomputation.of(index, encoder, top_n=2).run(progress)
+    report = precompute_pairs(index, encoder, top_n=2, progress=progress)
     assert (report.questions, report.pairs_embedded, report.pairs_kept, report.failures) == (3, 6, 0, ())
     assert sorted(encoder.passes) == [
         ("what is a rocket?", "T\nrocket"),
@@ -95,7 +105,7 @@ def test_each_question_gets_the_vectors_of_its_nearest_passages(index: Index) ->
         ("what is an apple?", "T\napple"),
         ("what is an apple?", "T\napple apple rocket"),
     ]
-    store = InstructedStore.open(index.path / INSTRUCTED, embedder=encoder)
+    store = stored(index)
     chunk_ids = [chunk("apple").id, chunk("tax").id]
     vectors, is_stored = store.lookup(QUESTIONS[0].id, chunk_ids)
     assert is_stored.tolist() == [True, False]
@@ -103,67 +113,36 @@ def test_each_question_gets_the_vectors_of_its_nearest_passages(index: Index) ->
     assert progress.events == [("start", "precompute", 6), 2, 2, 2, ("finish", "precompute")]
 
 
-def test_the_estimate_comes_before_the_work_and_is_what_the_work_takes(index: Index) -> None:
-    encoder = CountingEncoder()
-    job = Precomputation.of(index, encoder, top_n=4)
-    estimate = job.estimate()
-    assert (estimate.questions, estimate.pairs, estimate.pairs_stored) == (3, 12, 0)
-    assert estimate.n_bytes == 12 * (2 * 2 + 16)
-    assert estimate.seconds > 0
-    assert len(job.store.questions()) == 0
-    assert job.run().pairs_embedded == estimate.pairs
-    again = job.estimate()
-    assert (again.questions, again.pairs, again.seconds, again.pairs_stored) == (0, 0, 0.0, 12)
-
-
-def test_the_estimate_knows_an_encoder_that_reads_a_passage_once(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = 0.0
-
-    class Remembering(CountingEncoder):
-        def encode(self, question: str, passages: Sequence[str]) -> Vectors:
-            nonlocal clock
-            known = {passage for _, passage in self.passes}
-            clock += sum(0.01 if passage in known else 1.0 for passage in passages)
-            return super().encode(question, passages)
-
-    monkeypatch.setattr(instructed, "perf_counter", lambda: clock)
-
-    estimate = Precomputation.of(index, Remembering(), top_n=4).estimate()
-
-    assert estimate.seconds == pytest.approx(12 * 0.01 + len(TEXTS) * 0.99)
-
-
 def test_all_means_every_passage(index: Index) -> None:
-    report = Precomputation.of(index, CountingEncoder(), top_n=None).run()
+    report = precompute_pairs(index, CountingEncoder(), top_n=None)
     assert report.pairs_embedded == 3 * len(TEXTS)
 
 
 def test_running_again_embeds_nothing_and_a_larger_top_n_only_what_is_new(index: Index) -> None:
-    Precomputation.of(index, CountingEncoder(), top_n=2).run()
+    precompute_pairs(index, CountingEncoder(), top_n=2)
     second = CountingEncoder()
-    report = Precomputation.of(index, second, top_n=2).run()
+    report = precompute_pairs(index, second, top_n=2)
     assert (report.pairs_embedded, report.pairs_kept, second.passes) == (0, 6, [])
-    assert Precomputation.of(index, CountingEncoder(), top_n=4).run().pairs_embedded == 6
+    assert precompute_pairs(index, CountingEncoder(), top_n=4).pairs_embedded == 6
 
 
 def test_new_passages_and_questions_are_added_and_questions_that_are_gone_are_removed(
     index: Index, keyword_embedder: type[KeywordEmbedder]
 ) -> None:
-    Precomputation.of(index, CountingEncoder(), top_n=2).run()
+    precompute_pairs(index, CountingEncoder(), top_n=2)
     embedder = keyword_embedder("apple", "rocket", "tax")
     put(index, embedder, [chunk("apple pie")], [question("apple or tax?")])
     index.delete(Question, [QUESTIONS[2].id])
     encoder = CountingEncoder()
-    job = Precomputation.of(index, encoder, top_n=2)
-    report = job.run()
+    report = precompute_pairs(index, encoder, top_n=2)
     # "apple pie" displaces "apple apple rocket"; the new question has two passages of its own.
     assert sorted(passage for question, passage in encoder.passes if question == "what is an apple?") == [
         "T\napple pie"
     ]
     assert len([1 for question, _ in encoder.passes if question == "apple or tax?"]) == 2
     assert report.questions_removed == 1
-    assert QUESTIONS[2].id not in job.store
-    assert job.store.holds(QUESTIONS[0].id, [chunk("apple").id, chunk("apple apple rocket").id]).tolist() == [
+    assert QUESTIONS[2].id not in stored(index).owners()
+    assert stored(index).holds(QUESTIONS[0].id, [chunk("apple").id, chunk("apple apple rocket").id]).tolist() == [
         True,
         False,
     ]
@@ -177,62 +156,70 @@ def test_an_interrupted_run_keeps_what_it_did_and_goes_on_from_there(index: Inde
             return super().encode(question, passages)
 
     with pytest.raises(KeyboardInterrupt):
-        Precomputation.of(index, Interrupted(), top_n=2).run()
+        precompute_pairs(index, Interrupted(), top_n=2)
     encoder = CountingEncoder()
-    report = Precomputation.of(index, encoder, top_n=2).run()
+    report = precompute_pairs(index, encoder, top_n=2)
     assert (report.pairs_embedded, report.pairs_kept) == (2, 4)
     assert {one for one, _ in encoder.passes} == {"what is a tax?"}
 
 
-def test_a_budget_ends_the_run_and_questions_about_the_most_passages_go_first(
-    index: Index, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    wide = replace(question("what is a rocket tax?"), chunk_ids=("a", "b"))
-    index.add([wide])
-    index.question_vectors.upsert([wide.id], index.question_vectors.vectors([QUESTIONS[1].id]))
-    encoder = CountingEncoder()
-    monkeypatch.setattr(instructed, "perf_counter", lambda: float(len(encoder.passes)))  # a pass takes a second
-
-    report = Precomputation.of(index, encoder, top_n=2).run(budget_s=3)
-
-    assert [one for one, _ in encoder.passes[::2]] == ["what is a rocket tax?", "what is an apple?"]
-    assert (report.questions, report.questions_left) == (2, 2)
-    report = Precomputation.of(index, encoder, top_n=2).run()
-    assert (report.pairs_embedded, report.pairs_kept, report.questions_left) == (4, 4, 0)
-
-
 def test_a_question_that_the_encoder_refuses_is_counted_and_left_out(index: Index) -> None:
-    job = Precomputation.of(index, CountingEncoder(refuses="rocket"), top_n=2)
-    report = job.run()
+    report = precompute_pairs(index, CountingEncoder(refuses="rocket"), top_n=2)
     assert (report.questions, report.pairs_embedded) == (2, 4)
     assert report.failures == ((QUESTIONS[1].id, "'what is a rocket?' is too long"),)
-    assert QUESTIONS[1].id not in job.store
+    assert QUESTIONS[1].id not in stored(index).owners()
 
 
 def test_questions_of_one_source_alone_can_be_chosen(index: Index, keyword_embedder: type[KeywordEmbedder]) -> None:
     put(index, keyword_embedder("apple", "rocket", "tax"), [], [question("random tax?", source="random")])
     encoder = CountingEncoder()
-    Precomputation.of(index, encoder, top_n=1, source="random").run()
+    precompute_pairs(index, encoder, top_n=1, source="random")
     assert {one for one, _ in encoder.passes} == {"random tax?"}
 
 
 def test_duplicates_are_left_out(index: Index) -> None:
     index.add([replace(QUESTIONS[1], duplicate_of=QUESTIONS[0].id)])
-    assert Precomputation.of(index, CountingEncoder(), top_n=1).run().questions == 2
+    assert precompute_pairs(index, CountingEncoder(), top_n=1).questions == 2
 
 
 def test_an_index_without_questions_names_the_command(index: Index) -> None:
     index.delete(Question, [one.id for one in QUESTIONS])
     with pytest.raises(IndexStateError, match=r"no questions to pre-compute for.*kraq index"):
-        Precomputation.of(index, CountingEncoder())
+        precompute_pairs(index, CountingEncoder())
 
 
 def test_another_encoder_is_refused(index: Index) -> None:
-    Precomputation.of(index, CountingEncoder(), top_n=1).run()
+    precompute_pairs(index, CountingEncoder(), top_n=1)
     other = CountingEncoder()
     other.name = "others"
     with pytest.raises(EncoderMismatchError, match="pre-computed with 'lengths'"):
-        Precomputation.of(index, other)
+        precompute_pairs(index, other)
+
+
+def test_an_encoder_that_weighs_sentences_has_them_stored_and_sees_passages_from_any_question_exactly(
+    index: Index, keyword_embedder: type[KeywordEmbedder]
+) -> None:
+    keywords = keyword_embedder("apple", "rocket", "tax")
+    weighted = WeightedSentences(keywords)
+    with pytest.raises(IndexStateError, match="kraq precompute"):
+        open_precomputed(index, weighted)
+    report: Any = precompute(index, weighted, InstructedOptions())
+    assert (report.passages, report.embedded, report.removed) == (6, 6, 0)
+    assert precompute(index, weighted, InstructedOptions()).embedded == 0  # type: ignore[union-attr]
+
+    seen = open_precomputed(index, WeightedSentences(keywords, sharpness=3.0))  # the same sentences, weighed otherwise
+    assert isinstance(seen, StoredSentences)
+    chunks = [chunk("apple apple rocket. tax."), *(chunk(text) for text in TEXTS)]
+    vectors, is_stored = seen.seen_from("any tax question?", chunks)
+    assert is_stored.tolist() == [False] + [True] * 6
+    expected = WeightedSentences(keywords, sharpness=3.0).encode("any tax question?", [one.passage for one in chunks])
+    np.testing.assert_allclose(vectors, expected, atol=1e-3)
+    seen.store.close()
+
+    index.delete(Chunk, [chunk("tax").id])
+    put(index, keywords, [chunk("tax office")], [])
+    report = precompute(index, weighted, InstructedOptions())
+    assert (report.passages, report.embedded, report.removed) == (6, 1, 1)
 
 
 def test_top_n_is_a_number_or_all() -> None:

@@ -7,15 +7,13 @@ import pytest
 
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.instructed import INSTRUCTED, InstructedRow, InstructedStore
-from kraq_dspy.errors import ConfigError, EncoderMismatchError, IndexStateError, ModelError
+from kraq_dspy.errors import ConfigError, EncoderMismatchError, IndexStateError
 from kraq_dspy.models.lms.roles import as_models
-from kraq_dspy.models.lms.vllm_server import make_prompt_scorer
 from kraq_dspy.ports import Vectors
 from kraq_dspy.programs.speculative.efficient_speculative_rag import EFFICIENT, EfficientSpeculativeRAG
-from kraq_dspy.programs.speculative.scoring import make_scorer
 from kraq_dspy.programs.speculative.speculative_rag import SPECULATIVE, EfficientOptions, SpeculativeOptions
 from kraq_dspy.records import Hit, Question, QuestionHit, content_id
-from kraq_dspy.settings import InstructedSettings, RoleSettings, Settings
+from kraq_dspy.settings import InstructedSettings, Settings
 from kraq_dspy.workspace import Workspace
 from kraq_dspy.workspace.choices import choose_program
 from tests.conftest import KeywordEmbedder
@@ -63,7 +61,7 @@ def test_sizes_come_from_the_preset_and_what_is_given_over_it() -> None:
     assert SpeculativeOptions(20, None, 3, preset="bioasq").sizes == SpeculativeOptions(20, 5, 3).sizes
     with pytest.raises(ConfigError, match="'preset' is 'squad'; expected one of bioasq, hotpotqa"):
         choose_program("speculative", options={"preset": "squad"})
-    with pytest.raises(ConfigError, match="'scorer' is 'best'; expected one of kraq, wang2024"):
+    with pytest.raises(ConfigError, match="'scorer' is 'best'; expected one of kraq, vote"):
         choose_program("speculative", options={"scorer": "best"})
 
 
@@ -83,21 +81,6 @@ def make_efficient(index: Index, options: EfficientOptions | None = None) -> Eff
     program = EFFICIENT.make(Space(index, Settings(), Encoder()), retrieve, options or EfficientOptions())
     assert isinstance(program, EfficientSpeculativeRAG)
     return program
-
-
-def test_scorers_by_name_and_one_that_the_verifier_cannot_do() -> None:
-    def verifier(settings: Settings) -> Any:
-        return lambda: make_prompt_scorer(settings.role("verifier"))
-
-    assert {name: make_scorer(name, verifier(Settings())).name for name in ("kraq", "drafter_only", "vote")} == {
-        "kraq": "kraq",
-        "drafter_only": "drafter_only",
-        "vote": "vote",
-    }
-    with pytest.raises(ModelError, match="cannot score prompts"):
-        make_scorer("wang2024", verifier(Settings()))
-    served = RoleSettings(model="hosted_vllm/large", api_base="http://localhost:2/v1")
-    assert make_scorer("wang2024", verifier(Settings(roles={"default": served}))).name == "wang2024"
 
 
 def test_what_keeps_the_efficient_program_from_working_is_an_error_that_names_the_command(

@@ -34,8 +34,6 @@ def test_any_of_the_gold_answers_is_right() -> None:
 
 def test_a_short_gold_answer_is_not_found_inside_another_word() -> None:
     assert contains(["no"], "I do not know") == 0.0
-    assert contains(["no"], "I do not know", whole_words=False) == 1.0
-    assert contains(["cat"], "Two cats.", whole_words=False) == 1.0
 
 
 def test_a_chinese_answer_is_found_in_a_sentence_without_spaces() -> None:
@@ -88,7 +86,6 @@ def test_strict_match_and_f1_are_symmetric(first: str, second: str) -> None:
 @given(WORDS, WORDS)
 def test_a_strict_match_is_also_a_match_inside(gold: str, predicted: str) -> None:
     assert exact_match([gold], predicted) <= contains([gold], predicted)
-    assert contains([gold], predicted) <= contains([gold], predicted, whole_words=False)
 
 
 @pytest.mark.parametrize("metric", MATCHERS)
@@ -109,7 +106,6 @@ def test_half_of_the_items_are_enough_for_a_list() -> None:
     assert items_found(drugs, "Humira and infliximab") == [True, True, False, False]
     assert contains_items(drugs, "Humira and infliximab") == 1.0
     assert contains_items(drugs, "infliximab") == 0.0
-    assert contains_items(drugs, "infliximab", share=0.25) == 1.0
 
 
 def test_two_synonyms_of_one_item_count_once() -> None:
@@ -127,8 +123,6 @@ def test_a_list_without_items_or_with_a_blank_item_is_refused() -> None:
         contains_items([], "rome")
     with pytest.raises(EvaluationError, match="Item 1: There are no gold answers"):
         contains_items([["rome"], []], "rome")
-    with pytest.raises(ValueError, match="share is 0"):
-        contains_items([["rome"]], "rome", share=0)
 
 
 def test_similarity_is_the_cosine_with_the_nearest_reference(keyword_embedder: Callable[..., object]) -> None:

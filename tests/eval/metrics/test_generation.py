@@ -4,11 +4,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from nltk.corpus.reader.wordnet import WordNetCorpusReader
+from nltk.corpus.util import LazyCorpusLoader
 from rouge_score.rouge_scorer import RougeScorer
 from rouge_score.tokenizers import DefaultTokenizer
 
 from kraq_dspy.errors import EvaluationError
-from kraq_dspy.eval.metrics import generation
 from kraq_dspy.eval.metrics.answers import split_words
 from kraq_dspy.eval.metrics.generation import bleu, meteor, rouge_l
 
@@ -18,18 +19,22 @@ TEXTS = st.lists(st.sampled_from(["the", "cat", "sat", "On", "mat", "北", "京"
 
 
 @pytest.fixture
-def wordnet(tmp_path: Path) -> Path:
-    """A WordNet of one synset, {auto, car}, in the format of wndb(5WN); like Debian's, without `lexnames`."""
-    for name in ("adj", "adv", "verb"):
-        (tmp_path / f"index.{name}").touch()
-        (tmp_path / f"data.{name}").touch()
+def wordnet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A WordNet of one synset, {auto, car}, in the format of wndb(5WN), where nltk looks for it."""
+    folder = tmp_path / "corpora" / "wordnet"
+    folder.mkdir(parents=True)
     for name in ("adj", "adv", "noun", "verb"):
-        (tmp_path / f"{name}.exc").touch()
-    header = "  1 a licence stands here\n"
-    (tmp_path / "data.noun").write_text(f"{header}{len(header):08d} 06 n 02 car 0 auto 0 000 | a vehicle  \n")
+        for file in (f"index.{name}", f"data.{name}", f"{name}.exc"):
+            (folder / file).touch()
+    (folder / "index.sense").touch()
+    (folder / "lexnames").write_text("".join(f"{number:02d}\tfile{number:02d}\t1\n" for number in range(45)))
+    header = "  1 a licence stands here: WordNet 3.0 Copyright\n"
+    (folder / "data.adj").write_text(header)
+    (folder / "data.noun").write_text(f"{header}{len(header):08d} 06 n 02 car 0 auto 0 000 | a vehicle  \n")
     lemmas = [f"{lemma} n 1 0 1 0 {len(header):08d}  \n" for lemma in ("auto", "car")]
-    (tmp_path / "index.noun").write_text(header + "".join(lemmas))
-    return tmp_path
+    (folder / "index.noun").write_text(header + "".join(lemmas))
+    monkeypatch.setattr("nltk.data.path", [str(tmp_path)])
+    monkeypatch.setattr("nltk.corpus.wordnet", LazyCorpusLoader("wordnet", WordNetCorpusReader, None))
 
 
 def test_bleu_1_is_the_share_of_right_words_times_the_brevity_penalty() -> None:
@@ -66,34 +71,29 @@ def test_chinese_is_scored_by_characters_where_rouge_score_alone_would_give_zero
     assert 0 < bleu([gold], predicted) < 1
 
 
-def test_meteor_takes_synonyms_from_wordnet(wordnet: Path) -> None:
+@pytest.mark.usefixtures("wordnet")
+def test_meteor_takes_synonyms_from_wordnet() -> None:
     # Three words in one chunk: F = 1, penalty 0.5 * (1/3)^3.
-    assert meteor(["a fast car"], "a fast auto", wordnet=wordnet) == pytest.approx(1 - 0.5 / 27)
-    assert meteor(["a fast car"], "a fast boat", wordnet=wordnet) < 0.7
+    assert meteor(["a fast car"], "a fast auto") == pytest.approx(1 - 0.5 / 27)
+    assert meteor(["a fast car"], "a fast boat") < 0.7
 
 
-def test_meteor_of_a_single_right_word_is_one_half(wordnet: Path) -> None:
-    assert meteor(["car"], "car", wordnet=wordnet) == pytest.approx(0.5)
+@pytest.mark.usefixtures("wordnet")
+def test_meteor_of_a_single_right_word_is_one_half_and_of_none_zero() -> None:
+    assert meteor(["car"], "car") == pytest.approx(0.5)
+    assert meteor(["car"], "") == 0.0
 
 
-def test_meteor_matches_chinese_by_characters(wordnet: Path) -> None:
-    assert meteor(["光荣开发"], "光荣开发", wordnet=wordnet) == pytest.approx(1 - 0.5 / 64)
+@pytest.mark.usefixtures("wordnet")
+def test_meteor_matches_chinese_by_characters() -> None:
+    assert meteor(["光荣开发"], "光荣开发") == pytest.approx(1 - 0.5 / 64)
 
 
-def test_without_wordnet_meteor_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(EvaluationError, match="apt-get install wordnet-base"):
-        meteor(["car"], "car", wordnet=tmp_path)
-    monkeypatch.setattr(generation, "DEBIAN_WORDNET", tmp_path)
+def test_without_wordnet_meteor_says_what_to_get(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nltk.data.path", [str(tmp_path)])
-    with pytest.raises(EvaluationError, match="the data path of nltk"):
+    monkeypatch.setattr("nltk.corpus.wordnet", LazyCorpusLoader("wordnet", WordNetCorpusReader, None))
+    with pytest.raises(EvaluationError, match="downloader wordnet"):
         meteor(["car"], "car")
-
-
-def test_wordnet_is_found_on_nltks_data_path(wordnet: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "nltk_data" / "corpora").mkdir(parents=True)
-    (tmp_path / "nltk_data" / "corpora" / "wordnet").symlink_to(wordnet)
-    monkeypatch.setattr("nltk.data.path", [str(tmp_path / "nltk_data")])
-    assert generation.find_wordnet() == tmp_path / "nltk_data" / "corpora" / "wordnet"
 
 
 @pytest.mark.parametrize("metric", [bleu, rouge_l])
@@ -108,7 +108,3 @@ def test_an_empty_answer_scores_zero_and_empty_references_are_refused(metric: Ca
     assert metric(["car"], "  ") == 0.0
     with pytest.raises(EvaluationError, match="no gold answers"):
         metric([], "car")
-
-
-def test_meteor_of_an_empty_answer_is_zero(wordnet: Path) -> None:
-    assert meteor(["car"], "", wordnet=wordnet) == 0.0

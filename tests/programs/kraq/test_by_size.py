@@ -3,25 +3,25 @@
 import dspy
 import pytest
 
-from kraq_dspy.programs.kraq.by_size import CANDIDATES, candidates, extractor, parameters
+from kraq_dspy.programs.kraq.by_size import CANDIDATES, candidates, extractor, is_small
 from kraq_dspy.programs.kraq.extract_graph import ExtractGraph, ExtractNames
 from kraq_dspy.programs.kraq.pipeline import KRAQ
 from kraq_dspy.settings import ExtractSettings, QuestionSettings, RoleSettings, Settings
 
 
 @pytest.mark.parametrize(
-    ("model", "size"),
+    ("model", "small"),
     [
-        ("gguf/models/qwen2.5-coder-0.5b.gguf", 5e8),
-        ("ollama_chat/qwen2.5:0.5b", 5e8),
-        ("gguf/SmolLM2-135M-Instruct.Q4_1.gguf", 1.35e8),
-        ("hosted_vllm/Qwen2.5-72B-Instruct", 7.2e10),
-        ("openai/gpt-4o", None),
-        ("embedded", None),
+        ("gguf/models/qwen2.5-coder-0.5b.gguf", True),
+        ("ollama_chat/qwen2.5:0.5b", True),
+        ("gguf/SmolLM2-135M-Instruct.Q4_1.gguf", True),
+        ("hosted_vllm/Qwen2.5-72B-Instruct", False),
+        ("openai/gpt-4o", False),
+        ("embedded", False),
     ],
 )
-def test_the_size_of_a_model_is_read_from_its_name(model: str, size: float | None) -> None:
-    assert parameters(model) == size
+def test_the_size_of_a_model_is_read_from_its_name(model: str, small: bool) -> None:
+    assert is_small(model) == small
 
 
 @pytest.mark.parametrize(

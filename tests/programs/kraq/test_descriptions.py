@@ -22,7 +22,7 @@ EXTRACTIONS = [
 
 
 def graph(**resolve: bool) -> Graph:
-    settings = Settings(resolve=ResolveSettings(description_tokens=4, semantic=False, **resolve))
+    settings = Settings(resolve=ResolveSettings(description_tokens=4, **resolve))
     lm = DummyLM({"Ada | met | Charles": {"description": "They met twice."}, "Ada": {"description": "Ada did both."}})
     with dspy.context(lm=lm):
         return asyncio.run(KRAQ(settings).graph(EXTRACTIONS, DirectSteps()))

@@ -64,7 +64,7 @@ def test_the_deepest_go_first_and_a_parent_as_soon_as_its_parts_are_there() -> N
     steps = OneAtATime()
 
     assert len(summarised(steps)) == 5
-    assert steps.drawn == ["far left", "near left", "left", "right", "top"]
+    assert steps.drawn == ["far left", "near left", "right", "left", "top"]
     assert "Far Left: A place." in steps.elements["left"]
 
 

@@ -208,7 +208,7 @@ def test_two_rejections_end_a_block(answers: ServedAnswers) -> None:
 
 def test_only_approved_entries_are_served_and_a_change_counts_at_once(answers: ServedAnswers) -> None:
     search = QASearch(Program(), answers, block=1)
-    answers.catalogue.change(CARD, by="test", action="stale", status="stale")
+    answers.catalogue.change(CARD, by="test", status="stale")
     _, [prompt] = ask(search, "Where did my card go?", [NONE])
     assert "3: Where" not in prompt
     answers.catalogue.change(CARD, by="test", status="approved", answer="Six days.")
@@ -240,46 +240,6 @@ def test_what_the_program_cannot_answer_is_collected_with_its_evidence(
     before = len(answers.catalogue.entries())
     ask(QASearch(Program(**fields), answers, collect=False), "Who leads the bank?", [NONE])
     assert len(answers.catalogue.entries()) == before
-
-
-def ask_once(search: QASearch, question: str, replies: list[dict[str, str]]) -> tuple[dspy.Prediction, list[str]]:
-    with dspy.context(lm=(lm := DummyLM(replies)), adapter=KraqAdapter()):
-        prediction = search(question=question)
-    assert prediction.search.calls == len(lm.history)
-    return prediction, [entry["messages"][-1]["content"] for entry in lm.history]
-
-
-@pytest.mark.parametrize(("learn", "status"), [("review", "pending"), ("serve", "approved")])
-def test_an_answer_that_is_found_right_comes_into_the_catalogue(
-    answers: ServedAnswers, learn: str, status: str
-) -> None:
-    search = QASearch(Program(answer="Ann did"), answers, learn=learn)
-    prediction, prompts = ask_once(search, "Who founded the bank?", [NONE, {"valid": "yes"}])
-    assert prediction.search.kept is True
-    assert "Ann did" in prompts[1]
-    assert "The bank." in prompts[1]
-    entry = answers.catalogue.find("Who founded the bank?")
-    assert entry is not None
-    assert (entry.answer, entry.status, entry.origin) == ("Ann did", status, "answered")
-    assert [source.document_id for source in entry.sources] == ["d1"]
-    again, _ = ask_once(search, "Who founded the bank?", [NONE, {"valid": "yes"}])
-    assert (again.source, again.search.kept) == ("catalogue" if learn == "serve" else "program", False)
-
-
-def test_what_is_not_found_right_or_was_taken_out_stays_out(answers: ServedAnswers) -> None:
-    search = QASearch(Program(answer="Ann did"), answers, learn="serve")
-    prediction, _ = ask_once(search, "Who founded the bank?", [NONE, {"valid": "no"}])
-    assert (prediction.search.kept, answers.catalogue.find("Who founded the bank?")) == (False, None)
-    answers.catalogue.remove(FEE, by="test")
-    question, _ = ENTRIES[FEE - 1]
-    assert ask_once(search, question, [NONE, {"valid": "yes"}])[0].search.kept is False
-    assert answers.catalogue.find(question) is None
-
-
-def test_an_answer_that_the_program_judged_itself_is_not_judged_again(answers: ServedAnswers) -> None:
-    search = QASearch(Program(answer="Ann did", valid=True), answers, learn="review")
-    prediction, prompts = ask_once(search, "Who founded the bank?", [NONE])
-    assert (prediction.search.kept, len(prompts)) == (True, 1)
 
 
 def test_a_program_that_fails_is_collected_and_a_server_that_is_down_is_not(answers: ServedAnswers) -> None:

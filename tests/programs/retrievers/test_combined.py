@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.ports import Filters, Vectors
 from kraq_dspy.programs.retrievers import CombinedRetriever, DenseRetriever, NearestQuestions, share_budget
-from kraq_dspy.programs.retrievers.combined import Budget, alpha_by_cosines
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest
 from kraq_dspy.records import Chunk, Hit, Question, QuestionHit
 from tests.programs.conftest import Library
@@ -67,8 +66,8 @@ def test_ten_passages_and_three_questions_retrieve_ten_or_the_papers_eight() -> 
 
 
 def test_what_the_floors_lose_goes_to_the_main_query() -> None:
-    assert share_budget(10, 3, 0.5) == Budget(main=7, each=1)
-    assert share_budget(10, 3, 0.5, strict=True) == Budget(main=5, each=1)
+    assert share_budget(10, 3, 0.5) == (7, 1)
+    assert share_budget(10, 3, 0.5, strict=True) == (5, 1)
     hits = CombinedRetriever(Ranked(100), Numbered(), n=3, alpha=0.5)("q", 10)
     assert [hit.query for hit in hits] == ["q"] * 7 + ["auxiliary 0", "auxiliary 1", "auxiliary 2"]
     strict = CombinedRetriever(Ranked(100), Numbered(), n=3, alpha=0.5, strict=True)("q", 10)
@@ -77,7 +76,7 @@ def test_what_the_floors_lose_goes_to_the_main_query() -> None:
 
 def test_the_share_is_the_decimal_as_written() -> None:
     assert math.floor(0.29 * 100) == 28  # what binary would make of it
-    assert share_budget(100, 1, 0.29, strict=True).main == 29
+    assert share_budget(100, 1, 0.29, strict=True)[0] == 29
 
 
 @given(k=st.integers(1, 60), n=st.integers(1, 8), percent=st.integers(0, 100), size=st.integers(0, 80))
@@ -168,51 +167,9 @@ def test_filling_up_needs_no_second_search() -> None:
     assert corpus.requests == [("q", 10), ("auxiliary 0", 2), ("auxiliary 1", 2)]
 
 
-class Cosines:
-    """The embeddings of passages, with these cosines to any question."""
-
-    def __init__(self, *cosines: float) -> None:
-        self.cosines = cosines
-
-    def count(self) -> int:
-        return len(self.cosines)
-
-    def vectors(self, ids: Sequence[str]) -> Vectors:
-        raise NotImplementedError
-
-    def search(
-        self, vectors: Vectors, k: int, *, exclude: Collection[str] = (), filters: Filters | None = None
-    ) -> list[list[tuple[str, float]]]:
-        return [[(str(number), cosine) for number, cosine in enumerate(self.cosines[:k])]]
-
-
-def auto(*cosines: float, scores: Sequence[float] = (), **settings: Any) -> CombinedRetriever:
-    return CombinedRetriever(Ranked(40, scores), Numbered(), n=2, alpha="auto", passages=Cosines(*cosines), **settings)
-
-
-def test_alpha_auto_leaves_the_budget_to_the_question_where_many_passages_are_alike() -> None:
-    assert [hit.query for hit in auto(1.0, 0.5)("q", 10)] == ["q"] * 6 + ["auxiliary 0"] * 2 + ["auxiliary 1"] * 2
-    combined_hits = auto(*[0.7] * 40).search(RetrievalRequest("q", 10))
-    assert [hit.query for hit in combined_hits.hits] == ["q"] * 10
-    assert combined_hits.auxiliary_questions == []
-    assert [hit.query for hit in auto(1.0, 0.5, strict=True)("q", 5)] == ["q", "q", "auxiliary 0", "auxiliary 1"]
-
-
-def test_alpha_auto_does_not_look_at_the_scores_of_the_retriever() -> None:
-    for scores in ([0.9] * 40, [100.0 - number for number in range(40)]):
-        assert sum(hit.query == "q" for hit in auto(1.0, 0.5, scores=scores)("q", 10)) == 6
-
-
-def test_the_share_by_cosines_lies_between_half_and_all_and_is_the_number_alike_over_eight() -> None:
-    assert alpha_by_cosines([]) == alpha_by_cosines([0.0, -1.0]) == alpha_by_cosines([1.0, 0.1]) == 0.5
-    assert alpha_by_cosines([0.3] * 6 + [0.0] * 20) == pytest.approx(6 / 8)
-    assert alpha_by_cosines([0.3] * 8) == pytest.approx(1.0)
-    assert alpha_by_cosines([0.3] * 100) == 1.0
-
-
 @pytest.mark.parametrize(
     ("settings", "message"),
-    [({"n": 0}, "n is 0"), ({"alpha": 1.2}, r"alpha is 1\.2.*or 'auto'"), ({"alpha": "auto"}, "give `passages`")],
+    [({"n": 0}, "n is 0"), ({"alpha": 1.2}, r"alpha is 1\.2; expected the main query's share")],
 )
 def test_settings_out_of_range_are_refused(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):

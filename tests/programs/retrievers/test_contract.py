@@ -24,11 +24,9 @@ from kraq_dspy.programs.retrievers import (
     HybridRetriever,
     KnownMetadata,
     MetadataFilterRetriever,
-    MMRRetriever,
     NearestQuestions,
     PageRankRetriever,
     PassageGraph,
-    QuestionCommunities,
     QuestionSimilarityReranker,
     RaptorRetriever,
     RerankingRetriever,
@@ -37,8 +35,8 @@ from kraq_dspy.programs.retrievers import (
     SummaryTree,
     TreeNode,
     passage_graph,
+    questions_by_chunk,
 )
-from kraq_dspy.programs.retrievers.rewritten import Clarify, Vary
 from kraq_dspy.programs.retrievers.sentence_window import sentence_id
 from kraq_dspy.records import Entity
 from kraq_dspy.settings import RoleSettings
@@ -56,14 +54,14 @@ def nearest(library: Library) -> NearestQuestions:
     return NearestQuestions(library.records, library.question_vectors, library.embedder)
 
 
-def communities(library: Library) -> QuestionCommunities:
+def communities(library: Library) -> dict[str, set[str]]:
     chunks_of = {
         "about bridges": ["elbe", "span", "gate"],
         "about castles": ["gate", "keep", "hall"],
         "castles again": ["keep", "rhine"],
         "about music": ["hall", "song", "tune", "blank"],
     }
-    return QuestionCommunities(
+    return questions_by_chunk(
         {community: [library.id(name) for name in names] for community, names in chunks_of.items()},
         library.records.questions.values(),
     )
@@ -129,9 +127,10 @@ def raptor(library: Library) -> RaptorRetriever:
     return RaptorRetriever(library.records, library.chunk_vectors, library.embedder, tree, vectors)
 
 
-def rewritten(library: Library, rewrite: dspy.Module) -> RewrittenRetriever:
-    rewrite.set_lm(make_lm(RoleSettings(model="embedded")))
-    return RewrittenRetriever(dense(library), rewrite)
+def rewritten(library: Library) -> RewrittenRetriever:
+    retriever = RewrittenRetriever(dense(library))
+    retriever.set_lm(make_lm(RoleSettings(model="embedded")))
+    return retriever
 
 
 RETRIEVERS: dict[str, Callable[[Any], Retriever]] = {
@@ -144,7 +143,6 @@ RETRIEVERS: dict[str, Callable[[Any], Retriever]] = {
     "fusion": lambda library: FusionRetriever(
         [dense(library), BM25Retriever(library.records, library.chunk_vectors)], pool=3
     ),
-    "mmr": lambda library: MMRRetriever(dense(library), library.chunk_vectors, library.embedder, pool=4),
     "combined": lambda library: CombinedRetriever(dense(library), nearest(library)),
     "combined, strict": lambda library: CombinedRetriever(dense(library), nearest(library), n=3, strict=True),
     "combined over hybrid": lambda library: CombinedRetriever(
@@ -153,9 +151,8 @@ RETRIEVERS: dict[str, Callable[[Any], Retriever]] = {
     "combined in combined": lambda library: CombinedRetriever(
         CombinedRetriever(dense(library), nearest(library)), nearest(library)
     ),
-    "qr-fusion": lambda library: rewritten(library, Clarify()),
-    "rag-fusion": lambda library: rewritten(library, Vary()),
-    "combined over rag-fusion": lambda library: CombinedRetriever(rewritten(library, Vary()), nearest(library)),
+    "qr-fusion": rewritten,
+    "combined over qr-fusion": lambda library: CombinedRetriever(rewritten(library), nearest(library)),
     "pagerank": pagerank,
     "adaptive": lambda library: AdaptiveRetriever(hybrid(library), passages_and_entities(library), library.records),
     "adaptive, small pool": lambda library: AdaptiveRetriever(

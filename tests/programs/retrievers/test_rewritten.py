@@ -4,7 +4,6 @@ from dspy.utils import DummyLM
 
 from kraq_dspy.errors import BudgetExceededError
 from kraq_dspy.programs.retrievers import DenseRetriever, RewrittenRetriever
-from kraq_dspy.programs.retrievers.rewritten import Clarify, Vary
 from tests.programs.conftest import Library
 
 QUESTION = "castle"
@@ -19,7 +18,7 @@ def test_the_question_and_its_rewriting_are_searched_with_and_their_rankings_fus
     dense: DenseRetriever, library: Library
 ) -> None:
     with dspy.context(lm=DummyLM([{"rewritten": "music"}])):
-        hits = RewrittenRetriever(dense, Clarify(), constant=0)(QUESTION, 3)
+        hits = RewrittenRetriever(dense, constant=0)(QUESTION, 3)
     ranks = [library.names(dense(search, 9)) for search in (QUESTION, "music")]
     expected = {name: sum(1 / (1 + ranking.index(name)) for ranking in ranks) for name in ranks[0]}
     assert {hit.chunk.title: hit.score for hit in hits} == {hit.chunk.title: expected[hit.chunk.title] for hit in hits}
@@ -27,23 +26,15 @@ def test_the_question_and_its_rewriting_are_searched_with_and_their_rankings_fus
     assert {(hit.query, hit.why) for hit in hits} == {(QUESTION, "rewritten")}
 
 
-def test_rag_fusion_searches_with_as_many_as_were_asked_for_each_once(dense: DenseRetriever) -> None:
-    replies = {"searches": '["Music?", "castle ", "", "music?", "bridge", "river", "more"]'}
-    lm = DummyLM([replies])
-    with dspy.context(lm=lm):
-        assert RewrittenRetriever(dense, Vary(count=3)).searches(QUESTION) == ["Music?", "bridge", "river"]
-    assert "[[ ## count ## ]]\n3" in lm.history[-1]["messages"][-1]["content"]
-
-
 def test_no_rewriting_is_no_error(dense: DenseRetriever, library: Library) -> None:
     with dspy.context(lm=DummyLM([{"rewritten": QUESTION}])):
-        hits = RewrittenRetriever(dense, Clarify())(QUESTION, 4)
+        hits = RewrittenRetriever(dense)(QUESTION, 4)
     assert library.names(hits) == library.names(dense(QUESTION, 4))
 
 
 def test_a_model_that_fails_leaves_the_question(dense: DenseRetriever, library: Library) -> None:
     with dspy.context(lm=DummyLM({"nothing": {"fits": "here"}})):
-        hits = RewrittenRetriever(dense, Clarify())(QUESTION, 4)
+        hits = RewrittenRetriever(dense)(QUESTION, 4)
     assert library.names(hits) == library.names(dense(QUESTION, 4))
 
 
@@ -53,12 +44,12 @@ class Spent(dspy.Module):
 
 
 def test_a_spent_budget_ends_the_search(dense: DenseRetriever) -> None:
+    retriever = RewrittenRetriever(dense)
+    retriever.rewrite = Spent()  # type: ignore[assignment]
     with pytest.raises(BudgetExceededError):
-        RewrittenRetriever(dense, Spent())(QUESTION, 4)
+        retriever(QUESTION, 4)
 
 
 def test_bad_settings_are_refused(dense: DenseRetriever) -> None:
     with pytest.raises(ValueError, match="pool is 0"):
-        RewrittenRetriever(dense, Clarify(), pool=0)
-    with pytest.raises(ValueError, match="count is 0"):
-        Vary(count=0)
+        RewrittenRetriever(dense, pool=0)

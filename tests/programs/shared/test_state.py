@@ -12,7 +12,6 @@ from typing import Any
 import dspy
 import pytest
 
-from kraq_dspy._internal.step import NearestDemos
 from kraq_dspy.errors import StateError
 from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.programs import KRAQ
@@ -22,7 +21,6 @@ from kraq_dspy.programs.shared.state import load_state, save_state, state_of
 from kraq_dspy.programs.traditional import TraditionalRAG
 from kraq_dspy.records import ExtractedClaim, ExtractedEntity, ExtractedRelationship
 from kraq_dspy.signatures import AnswerQuestion
-from tests.conftest import KeywordEmbedder
 
 DEMO = dspy.Example(
     passage="Ada met Charles.",
@@ -185,7 +183,7 @@ def test_a_signature_whose_name_an_optimizer_of_dspy_dropped_is_found_by_its_fie
     step.signature = step.signature.with_instructions("Guess well.")
     load_state(again, saved(tmp_path, step))
     assert again.signature.instructions == "Guess well."
-    with pytest.raises(StateError, match=r"another version of .*: the output 'guess' was float and is str"):
+    with pytest.raises(StateError, match=r"another version of .*: its outputs were guess: float, and are guess: str"):
         load_state(dspy.Predict("clue -> guess"), saved(tmp_path, step))
 
 
@@ -203,7 +201,6 @@ def test_models_are_neither_saved_nor_replaced(tmp_path: Path) -> None:
 def of_another_version(path: Path) -> Path:
     def change(body: dict[str, Any]) -> None:
         signature = body["predictors"]["extract"]["signature"]
-        signature["version"] = "0" * 16
         signature["outputs"]["facts"] = signature["outputs"].pop("claims")
         signature["outputs"]["entities"] = "list[str]"
         signature["instructions"] = "List all there is."
@@ -217,9 +214,9 @@ def test_a_state_for_another_version_of_a_signature_is_refused_with_what_changed
         load_state(program, of_another_version(saved(tmp_path, learned())))
     message = str(refused.value)
     assert "another version of ExtractElements" in message
-    assert "the output 'claims' is new" in message
-    assert "the output 'facts' is gone" in message
-    assert "the output 'entities' was list[str] and is list[ExtractedEntity(name: str" in message
+    assert "its outputs were entities: list[str], relationships: " in message
+    assert ", facts: list[ExtractedClaim(" in message
+    assert "and are entities: list[ExtractedEntity(name: str" in message
     assert "the instructions that it started from were rewritten" in message
     assert "kraq optimize" in message
     assert program.extract.demos == []
@@ -230,7 +227,7 @@ def test_nothing_is_changed_when_one_of_several_predictors_does_not_fit(tmp_path
     kraq.extract = learned()
 
     def change(body: dict[str, Any]) -> None:
-        body["predictors"]["ask.generate"]["signature"]["version"] = "0"
+        body["predictors"]["ask.generate"]["signature"]["instructions"] = "Ask."
 
     with pytest.raises(StateError, match="GenerateQuestion"):
         again.load(changed(saved(tmp_path, kraq), change))
@@ -304,7 +301,6 @@ def test_whatever_is_wrong_in_a_state_is_one_clear_error(tmp_path: Path) -> None
         (("signature",), "ExtractElements"),
         (("demos",), 3),
         (("demos", 0), "text"),
-        (("nearest",), {"count": "many"}),
     ],
 )
 def test_a_number_where_a_text_belongs_is_named(tmp_path: Path, place: tuple[Any, ...], value: Any) -> None:
@@ -341,41 +337,3 @@ def test_a_state_that_is_very_large_or_a_pipe_is_not_read(tmp_path: Path) -> Non
     for load in (load_state, ExtractGraph.load):
         with pytest.raises(StateError, match="is no file"):
             load(ExtractGraph(), path)
-
-
-class Answering(dspy.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.answer: Any = dspy.Predict(AnswerQuestion)
-
-
-def nearest_answers(embedder: KeywordEmbedder) -> Answering:
-    program = Answering()
-    demos = [
-        dspy.Example(question=f"When was the {thing} opened?", passages=[f"The {thing} is old."], answer=year)
-        for thing, year in (("tower", "1889"), ("bridge", "1894"), ("museum", "1793"))
-    ]
-    program.answer = NearestDemos(program.answer, demos, 1, embedder)
-    return program
-
-
-def test_a_pool_of_demonstrations_is_saved_with_its_encoder(
-    tmp_path: Path, keyword_embedder: type[KeywordEmbedder]
-) -> None:
-    embedder = keyword_embedder("tower", "bridge", "museum")
-    path = saved(tmp_path, nearest_answers(embedder))
-    again = Answering()
-    load_state(again, path, embedder=embedder)
-    assert isinstance(again.answer, NearestDemos)
-    inputs = {"question": "Who built the bridge?", "passages": ["A bridge."]}
-    assert [demo.answer for demo in again.answer.chosen(inputs)] == ["1894"]
-    for other, message in ((None, "needs a sentence encoder"), (keyword_embedder("tower"), "with the encoder")):
-        with pytest.raises(StateError, match=message):
-            load_state(Answering(), path, embedder=other)
-
-
-def test_a_plain_state_takes_the_place_of_a_pool(tmp_path: Path, keyword_embedder: type[KeywordEmbedder]) -> None:
-    program = nearest_answers(keyword_embedder("tower", "bridge"))
-    load_state(program, saved(tmp_path, Answering()))
-    assert type(program.answer) is dspy.Predict
-    assert program.answer.demos == []

@@ -10,6 +10,11 @@ import dspy
 import pytest
 from dspy.lm15 import Message, Request, Response, TextPart, TokenLogprob, Usage
 
+from kraq_dspy._internal.both_ways import blocking
+from kraq_dspy.models.lms.logprobs import mean_logprob
+from kraq_dspy.programs.speculative.drafts import Draft
+from kraq_dspy.programs.speculative.scoring import FailedScore, Score, Scorer
+
 Tokens = Sequence[tuple[str, float]]
 Script = Callable[[str], Tokens]
 
@@ -88,3 +93,15 @@ ScriptedLM = Callable[..., tuple[dspy.LM, ScriptedEngine]]
 def scripted_lm() -> ScriptedLM:
     """`scripted_lm(script)` gives the model and its engine, which counts what it was asked."""
     return make_lm
+
+
+class DrafterScore(Scorer):
+    """The drafter's confidence in its response: no verifier is asked."""
+
+    name = "drafter"
+    needs_logprobs = True
+
+    async def aforward(self, question: str, drafts: Sequence[Draft]) -> list[Score | FailedScore]:
+        return [Score(mean_logprob(draft.response_logprobs), {}) for draft in drafts]
+
+    forward = blocking(aforward)

@@ -10,18 +10,7 @@ import pytest
 from kraq_dspy.errors import MissingLogprobsError
 from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.programs.speculative.drafts import Draft
-from kraq_dspy.programs.speculative.scoring import (
-    DrafterScore,
-    FailedScore,
-    KraqScore,
-    Score,
-    Scorer,
-    VoteScore,
-    WangScore,
-    best,
-    kraq_score,
-    wang_score,
-)
+from kraq_dspy.programs.speculative.scoring import FailedScore, KraqScore, Score, Scorer, VoteScore, best, kraq_score
 from tests.programs.speculative.conftest import ScriptedLM
 
 HALF, QUARTER, EIGHTH = math.log(1 / 2), math.log(1 / 4), math.log(1 / 8)
@@ -51,21 +40,10 @@ def test_a_certain_no_rules_a_draft_out() -> None:
     assert kraq_score(draft(), supported=False, verdict=[0.0]).total == -math.inf
 
 
-def test_wang_multiplies_conditional_probabilities_of_whole_texts() -> None:
-    # Drafter: P(rationale) = 1/4 * 1/2, P(response) = 1/8. Verifier: 1/2 * 1/4 for the draft, Yes with 1/2.
-    scored = draft(rationale=[QUARTER, HALF], answer=[EIGHTH])
-    score = wang_score(scored, response=[HALF], rationale=[QUARTER], yes=[HALF])
-    assert score.total == pytest.approx(math.log((1 / 8 + 1 / 8) * (1 / 8) * (1 / 2)))
-
-
 def test_a_draft_of_4000_tokens_does_not_underflow() -> None:
     long, longer = draft(rationale=[EIGHTH] * 4000), draft(rationale=[EIGHTH] * 4001)
     for scored in (long, longer):
         assert math.isfinite(kraq_score(scored, supported=True, verdict=[HALF]).total)
-    logprobs = {"response": [HALF], "yes": [HALF]}
-    short_score = wang_score(long, rationale=[EIGHTH] * 4000, **logprobs)  # type: ignore[arg-type]
-    long_score = wang_score(longer, rationale=[EIGHTH] * 4001, **logprobs)  # type: ignore[arg-type]
-    assert short_score.total > long_score.total > -math.inf
 
 
 def test_the_best_draft_wins_and_equal_scores_go_to_the_surer_then_to_the_earlier() -> None:
@@ -81,11 +59,6 @@ def test_vote_counts_equal_responses_whatever_their_case_and_punctuation() -> No
     assert [math.exp(score.total) for score in VoteScore()(question="q", drafts=drafts)] == pytest.approx(
         [2, 1, 2, 1, 1]
     )
-
-
-def test_drafter_only_is_the_drafters_confidence() -> None:
-    [score] = DrafterScore()(question="q", drafts=[draft(rationale=[QUARTER], answer=[HALF])])
-    assert math.exp(score.total) == pytest.approx(3 / 4)
 
 
 def verdicts(prompt: str) -> list[tuple[str, float]]:
@@ -127,32 +100,7 @@ def test_a_verifier_without_logprobs_is_an_error_that_names_the_way_out(scripted
         KraqScore()(question="q", drafts=[draft("Paris"), draft("Lyon")])
 
 
-class OneBitPerCharacter:
-    """Every character of a segment is a token of probability 1/2, except that it is sure of "Yes"."""
-
-    def __init__(self) -> None:
-        self.calls: list[Sequence[Sequence[str]]] = []
-
-    def prompt_logprobs(self, prompts: Sequence[Sequence[str]]) -> list[list[tuple[float, ...]]]:
-        self.calls.append(prompts)
-        return [[(0.0,) if text == "Yes" else (HALF,) * len(text) for text in prompt] for prompt in prompts]
-
-
-def test_wang_asks_for_all_drafts_in_one_call_and_keeps_texts_and_labels_apart() -> None:
-    verifier = OneBitPerCharacter()
-    scores = WangScore(verifier)(question="capital?", drafts=[draft("Paris"), draft("Lyon")])
-    [call] = verifier.calls
-    assert "".join(call[0]) == (
-        "Question: capital?\nAnswer: Paris\nExplanation: because\n"
-        "Do you think the explanation supports the answers? (Yes or No)\nYes"
-    )
-    # " Paris" and " because" have 14 characters, " Lyon" and " because" 13.
-    assert scores[0].parts["self_contain"] == pytest.approx(14 * HALF)
-    assert scores[1].parts["self_contain"] == pytest.approx(13 * HALF)
-    assert [score.parts["self_reflect"] for score in scores] == [0.0, 0.0]
-
-
-@pytest.mark.parametrize("scorer", [KraqScore(), WangScore(OneBitPerCharacter()), DrafterScore(), VoteScore()])
+@pytest.mark.parametrize("scorer", [KraqScore(), VoteScore()])
 def test_every_scorer_gives_one_score_for_each_draft_in_order(scorer: Scorer, scripted_lm: ScriptedLM) -> None:
     lm, _ = scripted_lm(verdicts)
     drafts = [draft("Paris", number=3), draft("Paris", answer=[EIGHTH], number=5)]

@@ -17,12 +17,12 @@ from kraq_dspy.models.embedders.instructed import PairEmbedder
 from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.ports import Vectors
 from kraq_dspy.programs.speculative.drafts import Draft
-from kraq_dspy.programs.speculative.scoring import DrafterScore, KraqScore, Scorer, VoteScore
+from kraq_dspy.programs.speculative.scoring import KraqScore, Scorer, VoteScore
 from kraq_dspy.programs.speculative.speculative_rag import SPECULATIVE_PRESETS, SpeculativeRAG, StageSeconds
 from kraq_dspy.records import Chunk, Hit
 from kraq_dspy.settings import RoleSettings
 from tests.conftest import KeywordEmbedder
-from tests.programs.speculative.conftest import ScriptedLM
+from tests.programs.speculative.conftest import DrafterScore, ScriptedLM
 
 HALF, QUARTER = math.log(1 / 2), math.log(1 / 4)
 TEXTS = ["apple pie", "apple strudel", "rocket fuel", "rocket stage", "tax law", "apple juice"]
@@ -179,7 +179,8 @@ def test_all_verdicts_failed_is_an_error_too(embedder: QuestionIgnored, scripted
     drafter, _ = scripted_lm(answers)
     verifier, _ = scripted_lm(lambda prompt: [("[[ ## verdict ## ]]\nPerhaps", HALF)])
     program = SpeculativeRAG(retrieve, embedder, n=6, k=3, m=2)
-    program.set_models(drafter=drafter, verifier=verifier)
+    program.draft.set_lm(drafter)
+    program.scorer.set_lm(verifier)
     with pytest.raises(ModelError, match="Perhaps"):
         program(question="q")
 
@@ -211,7 +212,8 @@ def test_drafter_and_verifier_can_be_different_models(embedder: QuestionIgnored,
     drafter, drafting = scripted_lm(answers)
     verifier, verifying = scripted_lm(answers)
     program = SpeculativeRAG(retrieve, embedder, n=6, k=3, m=4)
-    program.set_models(drafter=drafter, verifier=verifier)
+    program.draft.set_lm(drafter)
+    program.scorer.set_lm(verifier)
     program(question="q")
     assert all("`[[ ## response ## ]]`" in prompt for prompt in drafting.prompts)
     assert all("`[[ ## verdict ## ]]`" in prompt for prompt in verifying.prompts)

@@ -1,11 +1,8 @@
-// Where the data come from: the server of this page, or, in a page that was written as one file, the file itself.
+// Where the data come from: the server of this page.
 
-import { localSource } from "./local.js";
 import { tokenFrom } from "./token.js";
 
-const embedded = document.getElementById("data");
-
-export const source = embedded ? localSource(JSON.parse(embedded.textContent)) : httpSource();
+export const source = httpSource();
 
 export function indexName() {
   return new URLSearchParams(location.search).get("index") || "";
@@ -28,8 +25,6 @@ function httpSource() {
   }
 
   return {
-    local: false,
-
     async get(path, parameters = {}) {
       const query = new URLSearchParams(Object.entries(parameters).filter(([, value]) => value !== "" && value !== null && value !== undefined));
       if (indexName()) query.set("index", indexName());

@@ -17,7 +17,7 @@ export async function viewDocument({ id, query }) {
     return h("p", { class: inside ? "text here" : "text", id: from && wanted && from.id === wanted.id ? "here" : null }, marked(points.slice(start, end).join(""), mentions));
   });
   const facts = Object.entries(each.metadata);
-  const leftOut = each.left_out || []; // a page in one file has none
+  const leftOut = each.left_out;
   return {
     title: each.title || each.id,
     ready: () => { const here = document.getElementById("here"); if (here) here.scrollIntoView({ block: "center" }); },

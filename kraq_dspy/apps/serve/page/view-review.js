@@ -59,5 +59,5 @@ function one(entry, edit, page) {
     problem,
     entry.given ? h("div", {}, h("h3", {}, "A program said"), h("p", { class: "text" }, entry.given)) : null,
     entry.evidence.length ? h("div", {}, h("h3", {}, "Evidence"), entry.evidence.map((each) => h("article", { class: "passage" }, h("header", {}, h("a", { href: link("document", each.document_id, { passage: each.chunk_id }) }, each.document_id)), h("p", { class: "text" }, each.text)))) : null,
-    h("details", {}, h("summary", {}, "Versions"), h("ul", { class: "notes" }, entry.history.map((each) => h("li", {}, `${each.version} ${each.action}`, each.by ? ` by ${each.by}` : "", each.at ? `, ${each.at.slice(0, 16).replace("T", " ")}` : "")))));
+    h("p", { class: "notes" }, `Version ${entry.version}`, entry.changed_by ? ` by ${entry.changed_by}` : "", entry.changed_at ? `, ${entry.changed_at.slice(0, 16).replace("T", " ")}` : ""));
 }

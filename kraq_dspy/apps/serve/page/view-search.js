@@ -13,10 +13,10 @@ export async function viewSearch({ query, status }) {
     title: `Search: ${q}`,
     node: h("div", { class: "page" },
       h("h1", {}, `“${q}”`),
-      source.local ? null : h("p", { class: "tabs" },
+      h("p", { class: "tabs" },
         h("a", { href: `#search?q=${encodeURIComponent(q)}`, "aria-current": byWords ? "true" : null }, "By words"),
         h("a", { href: `#search?q=${encodeURIComponent(q)}&by=${status.default_retriever}`, "aria-current": byWords ? null : "true" }, "By meaning")),
-      none && h("p", { class: "lead" }, "Nothing has these words.", source.local ? "" : " Try it by meaning."),
+      none && h("p", { class: "lead" }, "Nothing has these words. Try it by meaning."),
       found.questions.length ? section("Questions", h("ul", { class: "plain" }, found.questions.map((each) => questionRow(each)))) : null,
       found.entities.length ? section("Entities", h("div", { class: "chips" }, found.entities.map(entityChip))) : null,
       found.passages.length ? section("Passages", h("div", { class: "passages" }, found.passages.map((each) => passage(each, {

@@ -56,7 +56,7 @@ def read_limited(stream: BinaryIO, settings: ReadSettings) -> bytes:
     """All of a stream. Raises UnreadableTextError when it is empty or larger than `settings.max_bytes`."""
     data = stream.read(settings.max_bytes + 1)
     if len(data) > settings.max_bytes:
-        raise UnreadableTextError(settings.too_large(max(len(data), _size(stream)), "The file"))
+        raise UnreadableTextError(settings.too_large(max(len(data), stream.seek(0, 2)), "The file"))
     if not data:
         raise UnreadableTextError("The file is empty.")
     return data
@@ -68,20 +68,18 @@ def decode(data: bytes, settings: ReadSettings, *others: str) -> str:
 
     Raises UnreadableTextError for binary content and for other encodings, with the offset of the first wrong byte.
     """
-    encoding = mark_of(data) or "utf-8"
-    others = tuple(filter(None, (settings.encoding, *others))) if encoding == "utf-8" else ()
-    if encoding == "utf-8" and b"\x00" in data and not is_wide(settings.encoding):
+    has_nul = b"\x00" in data
+    encoding = mark_of(data) or (settings.encoding if has_nul and is_wide(settings.encoding) else "")
+    if has_nul and not encoding:
         raise UnreadableTextError(_binary(data))
     try:
-        if encoding == "utf-8" and is_wide(settings.encoding) and b"\x00" in data:
-            encoding, others = settings.encoding, ()
-        text = data.decode(encoding)
+        text = data.decode(encoding or "utf-8")
     except UnicodeDecodeError as error:
-        decoded = (_decoded(data, other) for other in others)
-        fitting = next((text for text in decoded if text is not None), None)
-        if fitting is None:
-            raise UnreadableTextError(wrong_encoding(error, 0, encoding)) from None
-        text = fitting
+        tried = () if encoding else (settings.encoding, *others)
+        decoded = next((found for other in tried if (found := _decoded(data, other)) is not None), None)
+        if decoded is None:
+            raise UnreadableTextError(wrong_encoding(error, 0, encoding or "utf-8")) from None
+        text = decoded
     if "\x00" in text or sum(map(text[:10_000].count, CONTROL)) > len(text[:10_000]) / 20:
         raise UnreadableTextError(_binary(data))
     return text
@@ -172,10 +170,10 @@ def _line(number: int, raw: bytes, offset: int, encoding: str) -> Line:
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
-        other = _decoded(raw, encoding) if encoding else None
-        if other is None:
+        decoded = _decoded(raw, encoding)
+        if decoded is None:
             return Line(number, "", wrong_encoding(error, offset))
-        text = other
+        text = decoded
     return Line(number, (text.removeprefix("\ufeff") if number == 1 else text).rstrip("\r\n"))
 
 
@@ -185,17 +183,15 @@ _AS_BROWSERS = {
     **dict.fromkeys(("iso-8859-1", "latin-1", "latin1", "us-ascii", "ascii", "iso8859-1"), "cp1252"),
     **dict.fromkeys(("shift_jis", "shift-jis", "sjis", "x-sjis", "windows-31j", "ms_kanji"), "cp932"),
     **dict.fromkeys(("gb2312", "gbk", "x-gbk", "gb_2312-80"), "gb18030"),
-    **dict.fromkeys(("euc-kr", "ks_c_5601-1987", "korean", "windows-949"), "cp949"),
-    **dict.fromkeys(("big5", "big5-hkscs", "x-x-big5"), "big5hkscs"),
-    **dict.fromkeys(("iso-8859-9", "latin5"), "cp1254"),
-    **dict.fromkeys(("tis-620", "iso-8859-11"), "cp874"),
+    **dict.fromkeys(("euc-kr", "ks_c_5601-1987"), "cp949"),
+    "iso-8859-9": "cp1254",
 }
 """What pages call an encoding, and what they mean by it (WHATWG Encoding Standard, section 4.2)."""
 
 
 def _decoded(data: bytes, encoding: str) -> str | None:
     try:
-        return data.decode(encoding)
+        return data.decode(encoding) if encoding else None
     except (LookupError, ValueError):
         return None
 
@@ -204,10 +200,3 @@ def _binary(data: bytes) -> str:
     known = {b"%PDF": ".pdf", b"PK\x03\x04": ".docx, .xlsx or .zip", b"\x1f\x8b": ".gz", b"PAR1": ".parquet"}
     like = next((f" It looks like {name}." for magic, name in known.items() if data.startswith(magic)), "")
     return f"The content is binary, not text.{like} Give it its right extension, or take it out of the corpus."
-
-
-def _size(stream: BinaryIO) -> int:
-    try:
-        return stream.seek(0, 2)
-    except (OSError, ValueError):
-        return 0

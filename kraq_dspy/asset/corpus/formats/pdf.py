@@ -120,7 +120,11 @@ def _headings(reader: Any, texts: Sequence[str]) -> tuple[Heading, ...]:
     """The headings of the outline, placed where their page has them word by word, else at its beginning."""
     starts = [0, *accumulate(len(text) + len(PAGE_BREAK) for text in texts)]
     found: list[Heading] = []
-    waiting = [(item, 1) for item in reversed(_outline(reader))]
+    try:
+        outline = list(reader.outline)
+    except Exception:  # noqa: BLE001  pypdf raises whatever a damaged file makes its code raise
+        return ()
+    waiting = [(item, 1) for item in reversed(outline)]
     while waiting and len(found) < _MOST_HEADINGS:
         item, level = waiting.pop()
         if isinstance(item, list):
@@ -137,13 +141,6 @@ def _headings(reader: Any, texts: Sequence[str]) -> tuple[Heading, ...]:
 
 
 _MOST_HEADINGS = 10_000
-
-
-def _outline(reader: Any) -> list[Any]:
-    try:
-        return list(reader.outline)
-    except Exception:  # noqa: BLE001  pypdf raises whatever a damaged file makes its code raise
-        return []
 
 
 def _words(error: Exception) -> str:

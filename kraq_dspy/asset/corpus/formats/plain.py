@@ -5,6 +5,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import yaml
+
 from kraq_dspy.asset.corpus.formats.decode import decode, read_limited, refuses_unreadable
 from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row
 from kraq_dspy.asset.corpus.normalise import normalised
@@ -68,81 +70,40 @@ def _read(path: Path, settings: ReadSettings) -> Row:
         return Row(normalised(decode(read_limited(stream, settings), settings)), title=normalised(path.stem))
 
 
-_FENCE = re.compile(r"---[ \t]*")
-_END = re.compile(r"(---|\.\.\.)[ \t]*")
-_FIELD = re.compile(r"([^\s:#\-][^:]*):(?:[ \t]+(.*))?")
-_ITEM = re.compile(r"\s*-[ \t]+(.*)")
-_BLOCK = re.compile(r"([|>])[0-9+-]{0,2}")
+_END = re.compile(r"\n(---|\.\.\.)[ \t]*(?:\n|$)")
 _PLAIN_NAME = re.compile(r"[a-z][a-z0-9_.-]*")
-_COMMON = frozenset(
-    "title author authors date tags categories keywords summary description abstract lang language".split()  # noqa: SIM905
-)
-_NUMBER = re.compile(r"-?\d+(\.\d+)?")
+_COMMON = frozenset(("Title", "Author", "Authors", "Date", "Tags", "Categories", "Keywords", "Summary", "Description"))
+_NUMBER = re.compile(r"-?(0|[1-9]\d{0,14})(\.\d{1,15})?")
+_LONGEST_FRONT_MATTER = 50_000  # characters
 
 
 def split_front_matter(text: str) -> tuple[Metadata, str]:
-    """Its fields, and the text without it; ({}, the text) where there is none.
+    """Its fields, and the text without it; ({}, the text) where there is none, or it is no YAML.
 
-    Fields are the plain ones of YAML: text, folded too, numbers, true and false, and lists of them, which become text
-    with commas. What is nested deeper is left out. A text that begins with a line of dashes and no fields is a text
-    with a rule, and so is a dialogue between rules ("Anna: Well?"): its names are no names of fields.
+    Fields are text, numbers, true and false, and lists of them, which become text with commas. What is nested deeper is
+    left out. A text that begins with a line of dashes and no fields is a text with a rule, and so is a dialogue between
+    rules ("Anna: Well?"): its names are no names of fields.
     """
-    lines = text.split("\n")
-    if not _FENCE.fullmatch(lines[0]):
+    end = _END.search(text, 3, _LONGEST_FRONT_MATTER) if re.match(r"---[ \t]*\n", text) else None
+    if end is None:
         return {}, text
-    end = next((number for number, line in enumerate(lines[1:], start=1) if _END.fullmatch(line)), None)
-    if end is None or not any(_FIELD.fullmatch(line) for line in lines[1:end]):
+    try:
+        values = yaml.load(text[3 : end.start()], yaml.BaseLoader)  # texts alone: no dates, no octal numbers
+    except (yaml.YAMLError, RecursionError):
         return {}, text
-    values: dict[str, list[str]] = {}
-    blocks: dict[str, str] = {}  # of the fields whose text stands in lines of its own: what is put between these
-    name = ""
-    for line in lines[1:end]:
-        if match := _FIELD.fullmatch(line):
-            name = match[1].strip()
-            if name in values:  # no field is there twice, but who speaks speaks again
-                return {}, text
-            block = _BLOCK.fullmatch((match[2] or "").strip())
-            if block:
-                blocks[name] = "\n" if block[1] == "|" else " "
-            values[name] = [] if block else _listed(match[2] or "")
-        elif name in blocks:
-            if line.strip():
-                values[name].append(line.strip())
-        elif name and (match := _ITEM.fullmatch(line)):
-            values[name].append(match[1])
-        elif line.strip() and not line[0].isspace() and not line.startswith("#"):
-            return {}, text
-        elif len(values.get(name, ())) == 1 and line.strip() and not _FIELD.fullmatch(line.strip()):
-            values[name] = [f"{values[name][0]} {line.strip()}"]  # a value that goes on in the next line
-    if not any(name.lower() in _COMMON or _PLAIN_NAME.fullmatch(name) for name in values):
+    if not isinstance(values, dict) or not any(name in _COMMON or _PLAIN_NAME.fullmatch(str(name)) for name in values):
         return {}, text
-    fields = {
-        name: blocks[name].join(parts) if name in blocks else _joined(parts) for name, parts in values.items() if parts
-    }
-    return fields, "\n".join(lines[end + 1 :]).lstrip("\n")
-
-
-def _listed(value: str) -> list[str]:
-    value = value.strip()
-    if not value:
-        return []
-    if value.startswith("[") and value.endswith("]"):
-        return [part for part in value[1:-1].split(",") if part.strip()]
-    return [value]
-
-
-def _joined(parts: list[str]) -> str | int | float | bool:
-    values = [_scalar(part.strip()) for part in parts]
-    return values[0] if len(values) == 1 else ", ".join(map(str, values))
+    fields: dict[str, str | int | float | bool] = {}
+    for name, value in values.items():
+        if isinstance(value, str):
+            fields[str(name)] = _scalar(value.strip())
+        elif isinstance(value, list) and value and all(isinstance(part, str) for part in value):
+            fields[str(name)] = ", ".join(value)
+    return fields, text[end.end() :].lstrip("\n")
 
 
 def _scalar(value: str) -> str | int | float | bool:
-    if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":
-        return value[1:-1]
-    if value in ("true", "false") or (_NUMBER.fullmatch(value) and len(value) < 16):
-        try:
-            scalar: int | float | bool = json.loads(value)
-        except ValueError:  # 007 is no number
-            return value
+    if value in ("true", "false") or _NUMBER.fullmatch(value):
+        scalar: int | float | bool = json.loads(value)
         return scalar
     return value

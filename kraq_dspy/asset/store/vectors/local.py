@@ -235,8 +235,8 @@ def _merge(packed: Packed, connection: Any, target: Path, dimension: int) -> Non
     fresh = [one for (one,) in connection.execute("SELECT id FROM points ORDER BY id")]
     gone = [one for (one,) in connection.execute("SELECT id FROM gone")]
     keep = np.ones(len(packed), dtype=np.bool_)
-    rows = packed.rows_of(fresh + gone)
-    keep[rows[rows >= 0]] = False
+    former = packed.rows_of(fresh + gone)
+    keep[former[former >= 0]] = False
     kept = np.flatnonzero(keep)
     ids = np.concatenate([packed.ids[kept], np.frombuffer(b"".join(fresh), np.uint8).reshape(-1, 16)])
     order = np.argsort(np.ascontiguousarray(ids).view("S16").ravel(), kind="stable") if len(ids) else kept
@@ -245,7 +245,10 @@ def _merge(packed: Packed, connection: Any, target: Path, dimension: int) -> Non
     place_of[origin[origin >= 0]] = np.flatnonzero(origin >= 0)
     places = np.flatnonzero(origin < 0)
     words = _merged(packed.words, place_of, *_fresh_words(connection, places))
-    tags = _merged(packed.tags, place_of, *_fresh_tags(connection, places))
+    tagged = [tags for (tags,) in connection.execute("SELECT tags FROM points ORDER BY id")]
+    rows = np.repeat(places, [len(each) // 8 for each in tagged]).astype(np.int32)
+    fresh_tags = np.frombuffer(b"".join(tagged), np.uint64), rows, np.zeros(0, np.float32)
+    tags = _merged(packed.tags, place_of, *fresh_tags)
     write_packed(target, ids[order], _dense(packed, origin, connection, dimension), dimension, words, tags)
 
 
@@ -276,17 +279,11 @@ def _fresh_words(connection: Any, places: NDArray[np.int64]) -> tuple[Any, Any, 
     )
 
 
-def _fresh_tags(connection: Any, places: NDArray[np.int64]) -> tuple[Any, Any, Any]:
-    tags = [tags for (tags,) in connection.execute("SELECT tags FROM points ORDER BY id")]
-    rows = np.repeat(places, [len(each) // 8 for each in tags]).astype(np.int32)
-    return np.frombuffer(b"".join(tags), np.uint64), rows, np.zeros(0, np.float32)
-
-
 def _merged(old: Postings, places: NDArray[np.int64], keys: Any, rows: Any, weights: Any) -> Postings:
     moved = places[old.rows]
     stays = moved >= 0
     return Postings.of(
-        np.concatenate([old.spread()[stays], keys]),
+        np.concatenate([np.repeat(old.keys, np.diff(old.starts))[stays], keys]),
         np.concatenate([moved[stays].astype(np.int32), rows]),
         np.concatenate([old.weights[stays] if len(old.weights) else old.weights, weights]),
     )

@@ -4,42 +4,30 @@ A search compares a vector with all points, 44 ms for a million of 384 numbers (
 arrays stand in the order of the ids, so points that score alike come in that order too.
 """
 
-import json
 import math
-import mmap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kraq_dspy._internal.files import replaced
+from kraq_dspy.asset.arrays import map_arrays, write_arrays
 from kraq_dspy.asset.store.vectors.points import other_dimension
 from kraq_dspy.errors import EncoderMismatchError, IndexStateError
 from kraq_dspy.ports import Vectors
 
 Rows = NDArray[np.int64]
 Mask = NDArray[np.bool_]
-Layout = dict[str, tuple[str, tuple[int, ...], int]]
-"""Of each array its type, its shape, and the byte at which it begins."""
 Best = tuple[Rows, NDArray[np.float32]]
 """Rows and their scores, best first."""
 
-_MAGIC, _ALIGN = b"kraqvec1", 64
 _FEW = 0.1  # share of the points below which their rows are picked out instead of all being compared
 _NOISE = 1e-5  # more than sums of float32 differ by, whatever order they are added in
 _ID = 16
-_BEGIN = 4096  # bytes before the first array
-_KINDS = {
-    "ids": "u1",
-    "dense": "<f4",
-    **{f"{of}.{part}": kind for of in ("words", "tags") for part, kind in
-       (("keys", "<u8"), ("starts", "<i8"), ("rows", "<i4"), ("weights", "<f4"))},
-}  # fmt: skip
-"""The arrays of a file, in their order, and the types of their numbers."""
+_POSTINGS = ("<u8", "<i8", "<i4", "<f4")  # types of `Postings.keys`, `starts`, `rows` and `weights`
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +46,6 @@ class Postings:
         keys, rows, weights = keys[order], rows[order], weights[order] if len(weights) else weights
         unique, starts = np.unique(keys, return_index=True)
         return cls(unique, np.append(starts, len(keys)).astype(np.int64), rows, weights)
-
-    def spread(self) -> NDArray[np.uint64]:
-        """The key of each row."""
-        return np.repeat(self.keys, np.diff(self.starts))
 
     def span(self, key: int) -> slice:
         place = int(np.searchsorted(self.keys, np.uint64(key)))
@@ -88,20 +72,10 @@ class Packed:
     def open(cls, path: Path, dimension: int) -> "Packed":
         """Raises EncoderMismatchError for vectors of another dimension, IndexStateError for a file that is damaged."""
         try:
-            with path.open("rb") as file:
-                layout = _layout(file)
-                mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-            arrays = {
-                name: np.frombuffer(mapped, kind, math.prod(shape), offset).reshape(shape)
-                for name, (kind, shape, offset) in layout.items()
-            }
-            packed = cls(
-                arrays["ids"],
-                arrays["dense"],
-                *(Postings(*(arrays[f"{of}.{part}"] for part in Postings.__slots__)) for of in ("words", "tags")),
-            )
+            ids, dense, *postings = map_arrays(path, ("|u1", "<f4", *_POSTINGS, *_POSTINGS))
+            packed = cls(ids, dense, Postings(*postings[:4]), Postings(*postings[4:]))
             packed._require_fit()
-        except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
+        except ValueError as error:
             raise damaged_vectors(path, str(error)) from error
         except OSError as error:
             raise IndexStateError(f"Cannot read the vectors in {str(path)!r}: {error.strerror}.") from error
@@ -182,22 +156,23 @@ class Packed:
         return _first(rows, total[rows].astype(np.float32), k)
 
 
-def write_packed(path: Path, ids: NDArray[np.uint8], dense: Iterator[Vectors], dimension: int, words: Postings,
-                 tags: Postings) -> None:  # fmt: skip
+def write_packed(
+    path: Path, ids: NDArray[np.uint8], dense: Iterator[Vectors], dimension: int, words: Postings, tags: Postings
+) -> None:
     """All of it or nothing takes the place of `path`; `dense` are the rows, some at a time. Raises OSError."""
-    parts = {f"{kind}.{name}": getattr(postings, name) for kind, postings in (("words", words), ("tags", tags))
-             for name in Postings.__slots__}  # fmt: skip
-    shapes = {"ids": ids.shape, "dense": (len(ids), dimension), **{name: part.shape for name, part in parts.items()}}
-    layout, end = _laid_out(shapes)
-    header = json.dumps(layout).encode()
-    with replaced(path) as draft, draft.open("wb") as file:
-        file.write(_MAGIC + len(header).to_bytes(8, "little") + header)
-        for name, (dtype, _, start) in layout.items():
-            file.seek(start)
-            blocks = dense if name == "dense" else [ids if name == "ids" else parts[name]]
-            for block in blocks:
-                file.write(np.ascontiguousarray(block, dtype).data)
-        file.truncate(end)
+    parts = [
+        (kind, getattr(of, name))
+        for of in (words, tags)
+        for kind, name in zip(_POSTINGS, Postings.__slots__, strict=True)
+    ]
+    write_arrays(
+        path,
+        [
+            ("|u1", ids.shape, [ids]),
+            ("<f4", (len(ids), dimension), dense),
+            *((kind, part.shape, [part]) for kind, part in parts),
+        ],
+    )
 
 
 def tag_key(tag: str) -> int:
@@ -216,30 +191,6 @@ def _candidates(scores: NDArray[Any], k: int) -> Rows:
 def _first(rows: Rows, scores: NDArray[np.float32], k: int) -> Best:
     order = np.lexsort((rows, -scores))[:k]
     return rows[order], scores[order]
-
-
-def _laid_out(shapes: Mapping[str, tuple[int, ...]]) -> tuple[Layout, int]:
-    """Where each array begins, with its type and shape, and where the last one ends."""
-    layout: Layout = {}
-    offset = _BEGIN
-    for name, shape in shapes.items():
-        layout[name] = (_KINDS[name], shape, offset)
-        offset += -(-math.prod(shape) * np.dtype(_KINDS[name]).itemsize // _ALIGN) * _ALIGN
-    return layout, offset
-
-
-def _layout(file: IO[bytes]) -> Layout:
-    """The layout as it was written. Raises ValueError, KeyError or TypeError for another one."""
-    if file.read(len(_MAGIC)) != _MAGIC:
-        raise ValueError("it does not begin as such a file does")
-    stored = json.loads(file.read(min(int.from_bytes(file.read(8), "little"), _BEGIN)))
-    shapes = {name: tuple(shape) for name, (_, shape, _) in stored.items()}
-    if not all(type(number) is int and number >= 0 for shape in shapes.values() for number in shape):
-        raise ValueError("its header names no lengths")
-    layout, end = _laid_out(shapes)
-    if json.loads(json.dumps(layout)) != stored or end != file.seek(0, 2):
-        raise ValueError("it is cut off, or its header is not what was written")
-    return layout
 
 
 def damaged_vectors(path: Path, reason: str) -> IndexStateError:

@@ -18,7 +18,6 @@ import numpy as np
 
 from kraq_dspy.errors import EncoderMismatchError
 from kraq_dspy.ports import Vectors
-from kraq_dspy.records import content_id
 
 WordWeights = dict[int, float]
 """What each word weighs, by the word's number."""
@@ -39,7 +38,6 @@ _PARTS = re.compile(rf"({_UNSPACED}+)|((?:(?!{_UNSPACED})\w)+)")
 _ENDINGS = {"ies": "y", "sses": "ss", "ing": "", "ed": "", "es": "e", "ly": "", "s": ""}
 _KEPT_ENDINGS = ("ss", "us", "is")
 _VOWEL = re.compile("[aeiouy]")
-_LONGEST_TAG = 200  # characters; longer tags are kept as their hash
 
 
 def words_of(text: str) -> list[str]:
@@ -147,5 +145,4 @@ def _tag(key: str, value: Any) -> str:
         raise ValueError(f"Cannot filter {key!r} by {value!r}; expected str, int, float, bool, or a list of them.")
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    tag = f"{json.dumps(key)}={json.dumps(value)}"
-    return tag if len(tag) <= _LONGEST_TAG else f"#{content_id(tag)}"
+    return f"{json.dumps(key)}={json.dumps(value)}"

@@ -3,7 +3,7 @@
 import math
 import threading
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -24,12 +24,10 @@ from kraq_dspy.ports import Filters, Vectors
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
 
-
 BATCH = 1000
 """Points written at once; a killed process leaves whole batches."""
 
 DENSE, SPARSE, TAGS, CAME, WENT = "dense", "bm25", "tags", "came", "went"
-_SPARE = 8  # hits asked for beyond k, so that ties at the end can be seen
 
 Hits = list[tuple[str, float]]
 
@@ -40,6 +38,8 @@ class QdrantVectorStore:
     `server` is a URL or a `qdrant_client.QdrantClient`. A point says in which `state` of the index it came, and when
     it went: so a store sees the points of its own state alone, while another one writes those of the next. Points
     that went are removed by `forget`. An id has to change with its text, as for all that is shared between states.
+
+    Which of the points that score alike stand at the place `k` is the server's choice.
 
     Raises EncoderMismatchError when the collection holds vectors of another dimension, IndexStateError when the server
     cannot be reached or refuses.
@@ -56,6 +56,7 @@ class QdrantVectorStore:
     ) -> None:
         with needs("qdrant-client", "all", "A Qdrant server as vector store"):
             from qdrant_client import QdrantClient
+            from qdrant_client.local.qdrant_local import QdrantLocal  # in memory, and not safe for threads
         self.dimension = dimension
         self._state = state
         self._owned = isinstance(server, str)
@@ -64,7 +65,7 @@ class QdrantVectorStore:
         )
         self._collection = collection
         self._one_at_a_time: AbstractContextManager[Any] = (
-            threading.RLock() if _is_local(self._client) else nullcontext()
+            threading.RLock() if isinstance(self._client._client, QdrantLocal) else nullcontext()
         )
         with self._errors():
             self._create_or_check()
@@ -170,18 +171,14 @@ class QdrantVectorStore:
     ) -> list[Hits]:
         from qdrant_client import models
 
+        if k < 1:
+            raise ValueError(f"k is {k}; it must be 1 or more.")
         condition = self._condition(alternatives(filters), exclude)
-
-        def ask(places: Sequence[int], limit: int) -> list[Hits]:
-            requests = [
-                models.QueryRequest(query=queries[place], using=using, limit=limit, filter=condition)
-                for place in places
-            ]
-            with self._errors():
-                replies = self._client.query_batch_points(self._collection, requests)
-            return [[(_hex_id(point.id), float(point.score)) for point in reply.points] for reply in replies]
-
-        return best_hits(ask, len(queries), k)
+        requests = [models.QueryRequest(query=query, using=using, limit=k, filter=condition) for query in queries]
+        with self._errors():
+            replies = self._client.query_batch_points(self._collection, requests) if requests else []
+        hits = ([(_hex_id(point.id), float(point.score)) for point in reply.points] for reply in replies)
+        return [sorted(each, key=lambda hit: (-hit[1], hit[0])) for each in hits]
 
     def _condition(self, one_of: Sequence[list[str]] = (), exclude: Collection[str] = ()) -> Any:
         """The condition to be in this state, with a tag of each list of `one_of`, and an id that is not in
@@ -241,36 +238,5 @@ class QdrantVectorStore:
             ) from error
 
 
-def best_hits(ask: Callable[[Sequence[int], int], list[Hits]], n_rows: int, k: int) -> list[Hits]:
-    """The `k` best hits of each row, ties in the order of the ids.
-
-    An engine orders ties as it likes, also those at place k. So more hits are asked for, until the last one scores
-    less than the one at place k.
-    """
-    if k < 1:
-        raise ValueError(f"k is {k}; it must be 1 or more.")
-    best: list[Hits] = [[] for _ in range(n_rows)]
-    open_rows = list(range(n_rows))
-    limit = k + _SPARE
-    while open_rows:
-        tied = []
-        for row, hits in zip(open_rows, ask(open_rows, limit), strict=True):
-            hits.sort(key=lambda hit: (-hit[1], hit[0]))
-            if len(hits) == limit and hits[k - 1][1] == hits[-1][1]:
-                tied.append(row)
-            else:
-                best[row] = hits[:k]
-        open_rows = tied
-        limit *= 4
-    return best
-
-
 def _hex_id(point_id: Any) -> str:
     return str(point_id).replace("-", "")
-
-
-def _is_local(client: "QdrantClient") -> bool:
-    """The client's own in-memory mode is not safe for threads."""
-    from qdrant_client.local.qdrant_local import QdrantLocal
-
-    return isinstance(client._client, QdrantLocal)

@@ -12,21 +12,21 @@ import json
 import logging
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
-from contextlib import aclosing, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
-from dspy.lm15 import LM15Error, Request, Response, response_to_events
+from dspy.lm15 import RETRYABLE_ERRORS, LM15Error, Request, Response, response_to_events
 
 from kraq_dspy._internal.both_ways import each, is_blocking, parts_of, result_of, run
 from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy._internal.dspy_internals import StreamAccumulator, request_to_dict, response_from_dict, response_to_dict
-from kraq_dspy.models.lms.engines.loops import ReadAlong, may_be_closed, without_loops
-from kraq_dspy.models.lms.envelope import WholeCharacters, opened
+from kraq_dspy.models.lms.envelope import opened
+from kraq_dspy.models.lms.from_threads import FromThreads
 from kraq_dspy.models.lms.local_models import GGUF, TRANSFORMERS
-from kraq_dspy.models.lms.meter import Call, Item, Meter, current_item, within_span
-from kraq_dspy.models.lms.retry import Backoff, Pace, ServerHealth, clearer, unreachable, wait_after
-from kraq_dspy.models.lms.transport import PooledAsync, route_of
+from kraq_dspy.models.lms.meter import Call, Item, Meter, current_item
+from kraq_dspy.models.lms.retry import Backoff, Pace, ServerHealth, clearer, unreachable
+from kraq_dspy.models.lms.transport import route_of
 from kraq_dspy.records import Usage
 from kraq_dspy.settings import EMBEDDED, RoleSettings
 
@@ -37,30 +37,19 @@ CALLS = 3  # for one answer, at most
 SUPPORTED_PARAMS = frozenset({"temperature", "max_tokens", "top_p", "stop", "seed", "logprobs", "top_logprobs"})
 
 
-class Inner(Protocol):
-    """One attempt at one request. Raises lm15 errors."""
-
-    def complete(self, request: Request) -> Response: ...
-
-
 class CallLedger:
     """What the sync and the async engine of one model share: its settings, its server's health and the meter."""
 
     def __init__(
-        self,
-        settings: RoleSettings,
-        where: str,
-        meter: Meter,
-        backoff: Backoff | None = None,
-        pace: Pace | None = None,
+        self, settings: RoleSettings, where: str, meter: Meter, backoff: Backoff | None = None, pace: Pace | None = None
     ) -> None:
         """With a `pace`, calls that hang are given up by it; a model in this process has none."""
         self.settings = settings
         self.where = where
         self.meter = meter
         self.backoff = backoff or Backoff(retries=settings.retries)
-        self.pace = pace
         self.health = ServerHealth(where)
+        self.pace = pace
 
     def open(self, request: Request) -> "_JournalledCall":
         """The request as an entry of the item at work, with the answer if the item's journal has it."""
@@ -79,23 +68,15 @@ class CallLedger:
 
     @contextmanager
     def paying(self, entry: "_JournalledCall", request: Request) -> Iterator[Call]:
-        stage, item_id = (entry.item.stage, entry.item.item_id) if entry.item else ("", "")
-        facts = {"gen_ai__operation__name": "chat", "gen_ai__request__model": self.settings.model}
-        with (
-            within_span(f"chat {self.settings.model}", **facts, kraq__stage=stage, kraq__item=item_id) as span,
-            self.meter.call(stage, self.settings.model, _estimated_tokens(request)) as call,
-        ):
+        stage = entry.item.stage if entry.item else ""
+        with self.meter.call(stage, self.settings.model, _estimated_tokens(request)) as call:
             yield call
-            if call.usage is not None:
-                span.note_usage(call.usage)
 
-    def settle(
-        self, entry: "_JournalledCall", call: Call, request: Request, response: Response, calls: int = 1
-    ) -> Response:
-        """Count the answer, which took so many requests, and write it down."""
+    def settle(self, entry: "_JournalledCall", call: Call, request: Request, response: Response) -> Response:
+        """Count the answer and write it down."""
         self.health.answered()
         response = opened(response, request)
-        call.usage = _usage(request, response, calls)
+        call.usage = _usage(request, response)
         item = entry.item
         if item is not None and item.journal is not None:
             stored = json.dumps(response_to_dict(response), ensure_ascii=False)
@@ -106,7 +87,8 @@ class CallLedger:
 
     def wait_after(self, error: LM15Error, attempt: int) -> float:
         """Seconds until the next attempt. Raises the error, clearer, when there is none."""
-        wait = wait_after(error, attempt, self.backoff)
+        worth_it = isinstance(error, RETRYABLE_ERRORS)
+        wait = self.backoff.wait(attempt, error.retry_after) if worth_it else None
         if unreachable(error):
             self.health.failed(str(error) or type(error).__name__, giving_up=wait is None)
         else:
@@ -152,15 +134,8 @@ class _JournallingEngine(SharedByCopies):
         if entry.answer is not None:
             return opened(entry.answer, request)
         with self.ledger.paying(entry, request) as call:
-            if may_be_closed(request):
-                response, calls = await without_loops(request, self._read)
-            else:
-                response, calls = await self._read(request), 1
-            return self.ledger.settle(entry, call, request, response, calls)
-
-    async def _read(self, request: Request) -> Response:
-        [response] = [response async for response in self._asked(request, streamed=False)]
-        return response
+            [response] = [response async for response in self._asked(request, streamed=False)]
+            return self.ledger.settle(entry, call, request, response)
 
     async def _stream(self, request: Request) -> AsyncGenerator[Any, None]:
         entry = self.ledger.open(request)
@@ -169,9 +144,9 @@ class _JournallingEngine(SharedByCopies):
                 yield event
             return
         with self.ledger.paying(entry, request) as call:
-            written, whole = StreamAccumulator(request), WholeCharacters()
+            written = StreamAccumulator(request)
             async for event in self._asked(request, streamed=True):
-                written.push(event := whole.of(_named(event, request)))
+                written.push(event := _named(event, request))
                 if event.type == "end":
                     self.ledger.settle(entry, call, request, written.response())
                 yield event
@@ -207,31 +182,23 @@ class _JournallingEngine(SharedByCopies):
             if streamed:
                 async for event in parts_of(self.inner.stream(request)):
                     yield event
-            elif self._reads_along(request):
-                reply = ReadAlong(request)
-                async with aclosing(parts_of(self.inner.stream(request))) as events:
-                    async for event in events:
-                        if reply.push(_named(event, request)):
-                            break
-                yield reply.response(_estimated_tokens(request))
             else:
                 yield await self._answer(request)
 
     async def _answer(self, request: Request) -> Response:
-        """The response. Of a task, a call that takes far longer than nearly all others do is given up for another one,
-        twice at most."""
+        """The response. Of a task that asks a server, a call that takes far longer than nearly all others do is given
+        up for another one, twice at most."""
         pace, calls = self.ledger.pace, 0
         if pace is None or await is_blocking():
             response: Response = await result_of(self.inner.complete(request))
             return response
         while True:
             started, calls = time.monotonic(), calls + 1
-            call = asyncio.ensure_future(result_of(self.inner.complete(request)))
+            call = asyncio.ensure_future(self.inner.complete(request))
             try:
-                while not (await asyncio.wait([call], timeout=LOOK_S))[0]:
-                    if calls < CALLS and pace.is_late(time.monotonic() - started):
-                        break
-                else:
+                while not call.done() and (calls == CALLS or not pace.is_late(time.monotonic() - started)):
+                    await asyncio.wait([call], timeout=LOOK_S)
+                if call.done():
                     response = call.result()
                     pace.took(time.monotonic() - started)
                     return response
@@ -239,13 +206,6 @@ class _JournallingEngine(SharedByCopies):
                 call.cancel()
                 await asyncio.gather(call, return_exceptions=True)
             self.ledger.meter.count_retry()
-
-    def _reads_along(self, request: Request) -> bool:
-        """Whether a reply is read as a stream, in order to leave one that has no end: with models of this process that
-        say so, for lists and for free text."""
-        is_bare = request.config.logprobs is None and not request.tools
-        may_loop = may_be_closed(request) or request.config.response_format is None
-        return is_bare and may_loop and getattr(self.inner, "reads_along", False)
 
 
 class Engine(_JournallingEngine):
@@ -295,7 +255,7 @@ class AsyncEngine(_JournallingEngine):
 class InThread:
     """A sync engine for async callers: the event loop goes on while it works."""
 
-    def __init__(self, inner: Inner) -> None:
+    def __init__(self, inner: Any) -> None:
         self.inner = inner
 
     async def complete(self, request: Request) -> Response:
@@ -324,12 +284,13 @@ def engines(
         inner = engine_of(settings)
         awaited = AsyncTransformersEngine(inner)
     elif settings.model.startswith(GGUF):
-        from kraq_dspy.models.lms.engines.llama_cpp import llama_engines
+        from kraq_dspy.models.lms.engines.llama_cpp import llama_engine
 
-        inner, awaited = llama_engines(settings)
+        awaited = llama_engine(settings)
+        inner = FromThreads(awaited)
     else:
-        way = route_of(settings)
-        where, inner, awaited = way.where, way.sync(), PooledAsync(way.asynchronous)
+        where, awaited = route_of(settings)
+        inner = FromThreads(awaited)
         pace = Pace()
     ledger = CallLedger(settings, where, meter or Meter(), backoff, pace)
     return Engine(inner, ledger), AsyncEngine(awaited, ledger)
@@ -346,11 +307,11 @@ def _estimated_tokens(request: Request) -> int:
     return (len(system) + sum(len(message.text or "") for message in request.messages)) // 4
 
 
-def _usage(request: Request, response: Response, calls: int = 1) -> Usage:
+def _usage(request: Request, response: Response) -> Usage:
     """As the server reports it; estimated where it does not."""
     prompt, completion = response.usage.input_tokens, response.usage.output_tokens
     return Usage(
-        calls=calls,
+        calls=1,
         prompt_tokens=_estimated_tokens(request) if prompt is None else prompt,
         completion_tokens=len(response.message.text or "") // 4 if completion is None else completion,
         cached_tokens=response.usage.cache_read_tokens or 0,

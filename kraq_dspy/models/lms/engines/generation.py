@@ -4,12 +4,11 @@ held to, its log-probabilities, where it ends."""
 import json
 import queue
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from dspy.lm15 import InvalidRequestError
@@ -17,9 +16,6 @@ from dspy.lm15 import InvalidRequestError
 from kraq_dspy.errors import import_extra
 from kraq_dspy.models.embedders.model_folder import local_folder, weights_place
 from kraq_dspy.models.lms.engines.gguf_file import read_gguf
-from kraq_dspy.models.lms.engines.loops import TEXT_UNIT, in_loop
-
-_LOOK_EVERY = 16  # tokens between two looks for a loop: each decodes the reply
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +30,8 @@ class GenerationJob:
     top_p: float
     seed: int | None
     stop: tuple[str, ...]
-    alternatives: int | None  # log-probabilities of so many other tokens; None: of none at all
+    is_scored: bool  # its tokens' log-probabilities are wanted
     matcher: Any | None = None  # holds the reply to a JSON schema
-    loop_unit: int | None = None  # leaves a loop of so many characters (`loops.in_loop`)
 
 
 class LogprobRecorder:
@@ -46,66 +41,39 @@ class LogprobRecorder:
     `output_logits` does, would take gigabytes.
     """
 
-    def __init__(self, torch: Any, alternatives: int) -> None:
+    def __init__(self, torch: Any) -> None:
         self.torch = torch
-        self.alternatives = alternatives  # -1: nobody wants any
-        self.chosen: list[list[float]] = []
-        self.best: list[list[list[tuple[int, float]]]] = []
+        self.chosen: list[list[float]] = []  # by step, then by row
         self._last: Any = None
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:
-        if self.alternatives >= 0:
-            self.finish(input_ids)
-            self._last = self.torch.log_softmax(scores.float(), dim=-1)
+        self.finish(input_ids)
+        self._last = self.torch.log_softmax(scores.float(), dim=-1)
         return scores
 
     def finish(self, input_ids: Any) -> None:
         """The last column of `input_ids` is what was chosen from the last scores."""
-        if self._last is None:
-            return
-        self.chosen.append(self._last.gather(1, input_ids[:, -1:])[:, 0].tolist())
-        top = self._last.topk(self.alternatives) if self.alternatives else None
-        rows = len(self.chosen[-1])
-        self.best.append(
-            [list(zip(top.indices[row].tolist(), top.values[row].tolist(), strict=True)) for row in range(rows)]
-            if top is not None
-            else [[]] * rows
-        )
-        self._last = None
+        if self._last is not None:
+            self.chosen.append(self._last.gather(1, input_ids[:, -1:])[:, 0].tolist())
+            self._last = None
 
 
 class RowLimits:
-    """A stopping criterion by row: its own token limit is reached, nobody waits for it any more, or it runs in a loop.
-
-    `ends[row]` is where a loop was left, in tokens behind the prompt.
-    """
+    """A stopping criterion by row: its own token limit is reached, or nobody waits for it any more."""
 
     def __init__(
-        self,
-        torch: Any,
-        jobs: Sequence[GenerationJob],
-        cancelled: Sequence[Callable[[], bool]],
-        n_prompt: int,
-        decode: Callable[[Any], str],
+        self, torch: Any, jobs: Sequence[GenerationJob], cancelled: Sequence[Callable[[], bool]], n_prompt: int
     ) -> None:
         self.torch = torch
         self.jobs = jobs
         self.cancelled = cancelled
         self.n_prompt = n_prompt
-        self.decode = decode
-        self.ends: dict[int, int] = {}
 
     def __call__(self, input_ids: Any, scores: Any, **_: Any) -> Any:
         written = input_ids.shape[1] - self.n_prompt
-        if written % _LOOK_EVERY == 0:
-            looked = (row for row, job in enumerate(self.jobs) if job.loop_unit and row not in self.ends)
-            self.ends |= {row: written for row in looked if self._loops(row, input_ids)}
         rows = zip(self.jobs, self.cancelled, strict=True)
-        done = [written >= job.max_tokens or gone() or row in self.ends for row, (job, gone) in enumerate(rows)]
+        done = [written >= job.max_tokens or gone() for job, gone in rows]
         return self.torch.tensor(done, dtype=self.torch.bool, device=input_ids.device)
-
-    def _loops(self, row: int, input_ids: Any) -> bool:
-        return in_loop(self.decode(input_ids[row, self.n_prompt :]), self.jobs[row].loop_unit or TEXT_UNIT)
 
 
 def pieces_until(pieces: Sequence[str], cut: int) -> list[str]:
@@ -120,29 +88,9 @@ def pieces_until(pieces: Sequence[str], cut: int) -> list[str]:
     return kept
 
 
-def batches_by_tokens(rows: Sequence[Any], limit: int) -> Iterator[list[Any]]:
-    """Batches whose padded size stays below `limit` tokens, in order; a longer row is a batch of its own."""
-    batch: list[Any] = []
-    longest = 0
-    for row in rows:
-        size = sum(map(len, row))
-        if batch and max(longest, size) * (len(batch) + 1) > limit:
-            yield batch
-            batch, longest = [], 0
-        batch.append(row)
-        longest = max(longest, size)
-    if batch:
-        yield batch
-
-
 _PURPOSE = "A reply held to a JSON schema"
 # Free white space is where small models lose themselves; without the usual spaces they write empty lists.
 _SPACES = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
-
-
-def can_hold_to_schemas() -> bool:
-    """Whether llguidance, which does it, is installed."""
-    return find_spec("llguidance") is not None
 
 
 class SchemaGrammars:
@@ -264,8 +212,7 @@ def _decode(tokenizer: Any, ids: Sequence[int]) -> str:
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
-
-Waiting: TypeAlias = queue.SimpleQueue[tuple[Job, Future[Result]] | None]
+_IDLE_S = 1.0
 
 
 class Batches(Generic[Job, Result]):
@@ -273,7 +220,7 @@ class Batches(Generic[Job, Result]):
 
     The thread waits `gather_s` after the last job for another one, so that callers in many threads meet in one batch.
     `cancelled[i]()` tells whether nobody waits for job i any more. An exception of `work` is raised to every caller of
-    the batch; a result that is an exception, to its own. Whoever shares it may close it at any time.
+    the batch; a result that is an exception, to its own. A thread that is idle ends; the next job starts another one.
     """
 
     def __init__(
@@ -286,67 +233,49 @@ class Batches(Generic[Job, Result]):
         self._work = work
         self._size = size
         self._gather_s = gather_s
-        self._starting = threading.Lock()
-        self._waiting: Waiting[Job, Result] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._waiting: queue.SimpleQueue[tuple[Job, Future[Result]]] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
-        self._former: threading.Thread | None = None  # it was closed, and may still be at work
 
     def submit(self, job: Job) -> "Future[Result]":
         """Cancel the future, and its job is dropped before its batch begins; `work` is told if it has begun."""
         future: Future[Result] = Future()
-        with self._starting:
-            if self._thread is None:
-                self._waiting = queue.SimpleQueue()
-                self._thread = threading.Thread(
-                    target=self._run, args=(self._waiting, self._former), name="kraq-batches", daemon=True
-                )
-                self._thread.start()
+        with self._lock:
             self._waiting.put((job, future))
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="kraq-batches", daemon=True)
+                self._thread.start()
         return future
 
-    def close(self) -> None:
-        """End the thread once it has done what was submitted, and wait for that. The next job starts another one."""
-        with self._starting:
-            thread = self._thread
-            if thread is None:
-                return
-            self._former, self._thread = thread, None
-            self._waiting.put(None)
-        if thread is not threading.current_thread():
-            thread.join()
-
-    def _run(self, waiting: "Waiting[Job, Result]", former: threading.Thread | None) -> None:
-        if former is not None:
-            former.join()  # `work` is for one thread
-        while batch := self._next(waiting):
+    def _run(self) -> None:
+        while batch := self._next():
             jobs, futures = zip(*batch, strict=True)
             try:
                 results = self._work(jobs, [future.cancelled for future in futures])
             except Exception as error:  # noqa: BLE001 (whoever waits must hear of it, whatever it is)
                 results = [error] * len(jobs)
             for future, result in zip(futures, results, strict=True):
-                _settle(future, result)
+                # Not before the work: a running future could not be cancelled any more.
+                if future.set_running_or_notify_cancel():
+                    if isinstance(result, Exception):
+                        future.set_exception(result)
+                    else:
+                        future.set_result(result)
 
-    def _next(self, waiting: "Waiting[Job, Result]") -> list[tuple[Job, "Future[Result]"]]:
+    def _next(self) -> list[tuple[Job, "Future[Result]"]]:
+        """The next batch; none, where nothing came for a second: the thread ends then."""
         batch: list[tuple[Job, Future[Result]]] = []
         while len(batch) < self._size:
             try:
-                item = waiting.get(timeout=self._gather_s if batch else None)
+                job, future = self._waiting.get(timeout=self._gather_s if batch else _IDLE_S)
             except queue.Empty:
-                break
-            if item is None:
-                waiting.put(None)  # for the next round, which ends the thread
-                break
-            if not item[1].cancelled():
-                batch.append(item)
+                if batch:
+                    break
+                with self._lock:
+                    if self._waiting.empty():
+                        self._thread = None
+                        break
+                continue
+            if not future.cancelled():
+                batch.append((job, future))
         return batch
-
-
-def _settle(future: "Future[Result]", result: Result | Exception) -> None:
-    # Not set_running_or_notify_cancel before the work: a running future could not be cancelled any more.
-    if not future.set_running_or_notify_cancel():
-        return
-    if isinstance(result, Exception):
-        future.set_exception(result)
-    else:
-        future.set_result(result)

@@ -17,23 +17,16 @@ import secrets
 import signal
 import threading
 from collections.abc import AsyncIterator, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from dspy.lm15 import Request, Response, RouterConfig, Timeouts
 
 from kraq_dspy._internal.concurrency import SharedByCopies, called_once
-from kraq_dspy._internal.dspy_internals import (
-    AccessPolicy,
-    AsyncLM15Engine,
-    LM15Engine,
-    OpenAIChatCompat,
-    ProviderDefinition,
-)
+from kraq_dspy._internal.dspy_internals import AccessPolicy, AsyncLM15Engine, OpenAIChatCompat, ProviderDefinition
 from kraq_dspy.errors import ModelError, import_extra
-from kraq_dspy.models.lms.engines.gguf_file import GGUFHeader, lora_file, read_gguf, require_fit
+from kraq_dspy.models.lms.engines.gguf_file import GGUFHeader, lora_file, read_gguf
 from kraq_dspy.models.lms.local_models import GGUF, adapter_folder, local_file
 from kraq_dspy.models.lms.transport import PooledAsync
 from kraq_dspy.models.machine import free_cores
@@ -59,10 +52,9 @@ class LlamaCpp(SharedByCopies):
 
     `slots` requests are worked on together and each may read and write `context` tokens; more requests wait for their
     turn. `threads` None takes the cores that are free when it is loaded. An adapter that is asked for after that makes
-    it load again, once nothing is under way. Safe for threads and event loops.
+    it load again. Safe for threads and event loops.
 
-    Raises ModelError for a file that is no chat model, or one that the memory does not hold; MissingExtraError without
-    xllamacpp.
+    Raises ModelError for a file that is no chat model; MissingExtraError without xllamacpp.
     """
 
     def __init__(
@@ -70,83 +62,31 @@ class LlamaCpp(SharedByCopies):
     ) -> None:
         self.xllamacpp = import_extra("xllamacpp", "local", "A GGUF model in this process")
         self.header = _chat_model(file)
-        trained = self.header.context or CONTEXT
+        trained = self.header.number("context_length") or CONTEXT
         self.context = min(context or CONTEXT, trained)
         self.slots = slots or SLOTS
         self.threads = threads
-        require_fit(self.header, context=self.context, slots=self.slots)
-        self._server: Any = None
+        self._adapters: tuple[str, ...] = ()
         self._clients: Clients | None = None
-        self._loaded: tuple[str, ...] = ()
-        self._under_way = 0
-        self._loading = False
-        self._changed = threading.Condition()
-        self._loader = ThreadPoolExecutor(1, "kraq-llama")
+        self._lock = threading.Lock()
 
-    @contextmanager
-    def visit(self, adapter: str | None) -> "Iterator[tuple[Clients, dict[str, Any]]]":
-        """The clients, and what a request says to get the adapter. The model stays loaded as long as this is open."""
-        while (clients := self.enter(adapter)) is None:
-            self.load(adapter)
-        try:
-            yield clients, self.choice(adapter)
-        finally:
-            self.leave()
-
-    @asynccontextmanager
-    async def visit_async(self, adapter: str | None) -> "AsyncIterator[tuple[Clients, dict[str, Any]]]":
-        """The same, without keeping the event loop from working while the model is loaded."""
-        while (clients := self.enter(adapter)) is None:
-            # A thread of its own: requests under way, which the loading waits for, may need the loop's.
-            await asyncio.get_running_loop().run_in_executor(self._loader, self.load, adapter)
-        try:
-            yield clients, self.choice(adapter)
-        finally:
-            self.leave()
-
-    def enter(self, adapter: str | None) -> "Clients | None":
-        """Keep the model loaded until `leave`; None if it is not loaded, or without the adapter."""
-        with self._changed:
-            if self._loading or self._clients is None or (adapter is not None and adapter not in self._loaded):
-                return None
-            self._under_way += 1
+    def clients(self, adapter: str | None) -> "Clients":
+        """Those of a server that has the adapter, which is loaded where there is none. Whoever holds them keeps their
+        server running."""
+        with self._lock:
+            if self._clients is None or (adapter is not None and adapter not in self._adapters):
+                self._clients = None  # the former one goes first, unless it is at work: two do not fit everywhere
+                adapters = self._adapters if adapter is None else (*dict.fromkeys((*self._adapters, adapter)),)
+                self._clients, self._adapters = self._load(adapters), adapters
             return self._clients
 
-    def leave(self) -> None:
-        with self._changed:
-            self._under_way -= 1
-            self._changed.notify_all()
-
-    def load(self, adapter: str | None) -> None:
-        """With the adapter beside those that it has; waits until nothing is under way."""
-        with self._changed:
-            self._changed.wait_for(lambda: not self._loading)
-            if self._clients is not None and (adapter is None or adapter in self._loaded):
-                return
-            self._loading = True
-            try:
-                self._changed.wait_for(lambda: self._under_way == 0)
-                self._load(adapter)
-            finally:
-                self._loading = False
-                self._changed.notify_all()
-
-    def choice(self, adapter: str | None) -> dict[str, Any]:
-        """Without a choice llama.cpp applies every adapter that is loaded."""
-        if not self._loaded:
-            return {}
-        return {"lora": [{"id": number, "scale": float(name == adapter)} for number, name in enumerate(self._loaded)]}
-
     def close(self) -> None:
-        """Give the memory back, unless somebody else's request is under way. The next request loads the model again."""
-        with self._changed:
-            if not self._under_way and not self._loading:
-                self._server = self._clients = None
+        """Give the memory back, once nothing is under way. The next request loads the model again."""
+        with self._lock:
+            self._clients = None
 
-    def _load(self, adapter: str | None) -> None:
-        adapters = [*self._loaded, *([adapter] if adapter and adapter not in self._loaded else [])]
+    def _load(self, adapters: tuple[str, ...]) -> "Clients":
         files = [lora_file(adapter_folder(name)[0], self.header) for name in adapters]
-        self._server = self._clients = None  # the former one goes first: two do not fit everywhere
         threads = self.threads or free_cores()
         key = secrets.token_urlsafe()
         parameters = self._parameters(threads, key)
@@ -156,7 +96,7 @@ class LlamaCpp(SharedByCopies):
         )
         try:
             with _our_signals():
-                self._server = self.xllamacpp.Server(parameters)
+                server = self.xllamacpp.Server(parameters)
         except RuntimeError as error:
             raise ModelError(
                 f"llama.cpp cannot load {str(self.header.path)!r} (architecture {self.header.architecture!r}"
@@ -164,9 +104,8 @@ class LlamaCpp(SharedByCopies):
                 + "). Perhaps the file is damaged, or newer than the installed xllamacpp: compare its checksum, and "
                 "try pip install -U xllamacpp."
             ) from error
-        self._server.handle_metrics()  # waits for its loop: a server that is closed before that never ends
-        self._loaded = tuple(adapters)
-        self._clients = Clients(self._server.listening_address, key)
+        server.handle_metrics()  # waits for its loop: a server that is closed before that never ends
+        return Clients(server, key, adapters)
 
     def _parameters(self, threads: int, key: str) -> Any:
         parameters = self.xllamacpp.CommonParams()
@@ -188,60 +127,60 @@ class LlamaCpp(SharedByCopies):
 
 
 class Clients:
-    """The two clients of one start of the server, for callers with and without an event loop."""
+    """One start of the server, and the client that speaks to it."""
 
-    def __init__(self, url: str, key: str) -> None:
+    def __init__(self, server: Any, key: str, adapters: tuple[str, ...]) -> None:
+        self._server = server  # it ends with the last reference
+        self._adapters = adapters
         config = RouterConfig(
             providers=(_CHAT,),
             api_keys={_PROVIDER: key},
-            base_urls={_PROVIDER: f"{url}/v1"},
+            base_urls={_PROVIDER: f"{server.listening_address}/v1"},
             timeouts=Timeouts(read=_DAY_S, write=_DAY_S, pool=_DAY_S),
         )
-        self.sync = LM15Engine(config)
-        self.asynchronous = PooledAsync(lambda: AsyncLM15Engine(config))
+        self.asked = PooledAsync(lambda: AsyncLM15Engine(config))
+
+    def local(self, request: Request, adapter: str | None) -> Request:
+        """The request as this server takes it: greedy without a temperature, as other models in this process are
+        (llama.cpp would take .8), and with every adapter's share (without it all that are loaded are applied)."""
+        config = request.config
+        if config.temperature is None:
+            config = dataclasses.replace(config, temperature=0.0)
+        if self._adapters:
+            scales = [{"id": number, "scale": float(name == adapter)} for number, name in enumerate(self._adapters)]
+            config = dataclasses.replace(config, extensions={**(config.extensions or {}), "lora": scales})
+        return dataclasses.replace(request, model=f"{_PROVIDER}/local", config=config)
 
 
 class LlamaEngine:
-    """The model of one role: the file, and the adapter it names ("gguf/FILE#ADAPTER@HASH")."""
+    """The model of one role: the file, and the adapter it names ("gguf/FILE#ADAPTER@HASH"). A cancelled task ends its
+    request."""
 
     supports_response_schema = True
-    reads_along = True
 
     def __init__(self, model: LlamaCpp, adapter: str | None = None) -> None:
         self.model = model
         self.adapter = adapter
 
-    def complete(self, request: Request) -> Response:
-        with self.model.visit(self.adapter) as (clients, choice):
-            return _named(clients.sync.complete(_local(request, choice)), request)
+    async def complete(self, request: Request) -> Response:
+        clients = await asyncio.to_thread(self.model.clients, self.adapter)
+        response = await clients.asked.complete(clients.local(request, self.adapter))
+        return dataclasses.replace(response, model=request.model)
 
-    def stream(self, request: Request) -> Iterator[Any]:
-        with self.model.visit(self.adapter) as (clients, choice):
-            yield from clients.sync.stream(_local(request, choice))
+    async def stream(self, request: Request) -> AsyncIterator[Any]:
+        clients = await asyncio.to_thread(self.model.clients, self.adapter)
+        async for event in clients.asked.stream(clients.local(request, self.adapter)):
+            yield event
 
-    def close(self) -> None:
-        self.model.close()
-
-
-class AsyncLlamaEngine(LlamaEngine):
-    """The same for `acall`; a cancelled task ends its request."""
-
-    async def complete(self, request: Request) -> Response:  # type: ignore[override]
-        async with self.model.visit_async(self.adapter) as (clients, choice):
-            return _named(await clients.asynchronous.complete(_local(request, choice)), request)
-
-    async def stream(self, request: Request) -> AsyncIterator[Any]:  # type: ignore[override]
-        async with self.model.visit_async(self.adapter) as (clients, choice):
-            async for event in clients.asynchronous.stream(_local(request, choice)):
-                yield event
+    async def aclose(self) -> None:
+        await asyncio.to_thread(self.model.close)
 
 
-def llama_engines(settings: RoleSettings) -> tuple[LlamaEngine, AsyncLlamaEngine]:
-    """The pair for a role; roles with the same file and settings share one copy in memory."""
+def llama_engine(settings: RoleSettings) -> LlamaEngine:
+    """For a role; roles with the same file and settings share one copy in memory."""
     name, _, named = settings.model.removeprefix(GGUF).partition("#")
-    adapter = named or None
     model = shared_model(local_file(name), settings.context, settings.slots, settings.threads)
-    return LlamaEngine(model, adapter), AsyncLlamaEngine(model, adapter)
+    return LlamaEngine(model, named or None)
 
 
 @called_once
@@ -249,27 +188,13 @@ def shared_model(file: Path, context: int | None, slots: int | None, threads: in
     return LlamaCpp(file, context=context, slots=slots, threads=threads)
 
 
-def _local(request: Request, choice: dict[str, Any]) -> Request:
-    """Greedy without a temperature, as other models in this process are; llama.cpp would take .8."""
-    config = request.config
-    if config.temperature is None:
-        config = dataclasses.replace(config, temperature=0.0)
-    if choice:
-        config = dataclasses.replace(config, extensions={**(config.extensions or {}), **choice})
-    return dataclasses.replace(request, model=f"{_PROVIDER}/local", config=config)
-
-
-def _named(response: Response, request: Request) -> Response:
-    return dataclasses.replace(response, model=request.model)
-
-
 def _chat_model(file: Path) -> GGUFHeader:
     header = read_gguf(file)
-    if header.is_adapter:
+    if header.values.get("general.type") == "adapter":
         raise ModelError(f"{str(file)!r} is a LoRA adapter: name it as adapter beside the model that it was made for.")
     if "tokenizer.ggml.tokens" not in header.arrays:
         raise ModelError(f"{str(file)!r} holds no language model (architecture {header.architecture!r}).")
-    if not header.has_chat_template:
+    if not header.values.get("tokenizer.chat_template"):
         raise ModelError(
             f"{str(file)!r} has no chat template: it is a base model, which continues text and does not answer. Take "
             "the file of the tuned model (its name usually ends in -Instruct or -Chat), or "

@@ -11,8 +11,9 @@ import asyncio
 import functools
 import itertools
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +25,8 @@ from dspy.lm15 import (
     Response,
     TextPart,
     TokenLogprob,
-    TopLogprob,
     UnsupportedModelError,
     Usage,
-    response_to_events,
 )
 
 from kraq_dspy._internal.concurrency import SharedByCopies, called_once
@@ -40,8 +39,6 @@ from kraq_dspy.models.lms.engines.generation import (
     RowLimits,
     SchemaGrammars,
     SchemaMask,
-    batches_by_tokens,
-    can_hold_to_schemas,
     checked_weights,
     end_tokens,
     pad_token,
@@ -49,15 +46,12 @@ from kraq_dspy.models.lms.engines.generation import (
     pieces_until,
     prompt_ids,
 )
-from kraq_dspy.models.lms.engines.loops import loop_unit
 from kraq_dspy.models.lms.local_models import TRANSFORMERS, adapter_folder, weights_hash
-from kraq_dspy.models.lms.logprobs import by_segment
 from kraq_dspy.models.machine import precision_of
 from kraq_dspy.settings import RoleSettings
 
 _NEEDED = "embedded", "A model in this process"  # the extra, and what for
 _BASE = "__base__"  # peft's name for a row without an adapter
-_SCORED_TOKENS = 4096  # prompt tokens in one forward pass; logits take this times the vocabulary times 4 bytes
 
 
 class TransformersEngine(SharedByCopies):
@@ -65,19 +59,16 @@ class TransformersEngine(SharedByCopies):
 
     A request for `name` or "transformers/NAME" gets the base model, one for an adapter's name gets the adapter,
     "transformers/NAME#FOLDER" loads the adapter of a folder when it is first asked for, "transformers/NAME#FOLDER@HASH"
-    only if its weights have that hash. `load` and `unload` change the adapters while it runs. Without a temperature the
-    decoding is greedy. Safe for threads; `close` ends the thread that generates.
+    only if its weights have that hash. `load` adds an adapter while it runs. Without a temperature the decoding is
+    greedy. Safe for threads.
 
     Raises MissingExtraError without torch, transformers or, for adapters, peft; ModelError when weights do not load.
     """
 
     supports_function_calling = False
     supports_reasoning = False
-    supports_response_schema = can_hold_to_schemas()
-    reads_along = False  # it leaves loops by itself
-    supported_params = frozenset(
-        {"temperature", "max_tokens", "top_p", "stop", "seed", "logprobs", "top_logprobs", "response_format"}
-    )
+    supports_response_schema = find_spec("llguidance") is not None
+    supported_params = frozenset({"temperature", "max_tokens", "top_p", "stop", "seed", "logprobs", "response_format"})
 
     def __init__(
         self,
@@ -92,9 +83,6 @@ class TransformersEngine(SharedByCopies):
     ) -> None:
         self.torch, self.transformers = import_extra("torch", *_NEEDED), import_extra("transformers", *_NEEDED)
         self.name = name
-        self.options = {
-            "max_batch": max_batch, "gather_ms": gather_ms, "max_tokens": max_tokens, "dtype": dtype, "device": device
-        }  # fmt: skip
         self.max_tokens = max_tokens
         try:
             with quiet_transformers(reports=True):
@@ -107,7 +95,6 @@ class TransformersEngine(SharedByCopies):
             raise ModelError(f"The model {name!r} cannot be loaded: {error} Give the folder of its files.") from error
         self.model = model.to(device).eval()
         self.context: int = model.config.get_text_config().max_position_embeddings
-        self.adapters: dict[str, str] = {}
         self._peft_names: dict[str, str] = {}
         self._numbers = itertools.count()
         self._weights = threading.RLock()
@@ -117,35 +104,12 @@ class TransformersEngine(SharedByCopies):
         self._ends = end_tokens(self.tokenizer, model)
         self._batches: Batches[GenerationJob, Response] = Batches(self._work, size=max_batch, gather_s=gather_ms / 1000)
 
-    def dump_state(self) -> dict[str, Any]:
-        return {"name": self.name, "adapters": self.adapters, **self.options}
-
-    @classmethod
-    def load_state(cls, state: dict[str, Any]) -> "TransformersEngine":
-        return cls(**state)
-
     def complete(self, request: Request) -> Response:
         return self.submit(request).result()
 
     def submit(self, request: Request) -> "Future[Response]":
         """Cancel the future, and the model stops writing that answer. Raises lm15 errors for what cannot be done."""
         return self._batches.submit(self._job(request))
-
-    def stream(self, request: Request) -> Iterator[Any]:
-        """The whole answer as one stream."""
-        return iter(response_to_events(self.complete(request)))
-
-    def close(self) -> None:
-        self._batches.close()
-
-    def prompt_logprobs(self, prompts: Sequence[Sequence[str]], *, model: str | None = None) -> list[Any]:
-        """As `ports.PromptScorer`; `model` names an adapter."""
-        adapter = self._adapter(model or self.name)
-        rows = [self._segments(prompt) for prompt in prompts]
-        scored: list[list[tuple[float, ...]]] = []
-        for batch in batches_by_tokens(rows, _SCORED_TOKENS):
-            scored += self._score(batch, adapter)
-        return scored
 
     # From a request to a job
 
@@ -167,9 +131,8 @@ class TransformersEngine(SharedByCopies):
             top_p=1.0 if config.top_p is None else config.top_p,
             seed=config.seed,
             stop=tuple(config.stop),
-            alternatives=config.logprobs,
+            is_scored=config.logprobs is not None,
             matcher=None if config.response_format is None else self._grammars.matcher(config.response_format),
-            loop_unit=loop_unit(request) if config.logprobs is None else None,
         )
 
     @functools.cached_property
@@ -210,14 +173,6 @@ class TransformersEngine(SharedByCopies):
             )
         self.load(named, folder)
 
-    def unload(self, name: str) -> None:
-        """Give an adapter's memory back. Raises UnsupportedModelError for a name that is not loaded."""
-        with self._weights:
-            if name not in self._peft_names:
-                raise UnsupportedModelError(f"There is no adapter {name!r} here.")
-            self.model.delete_adapter(self._peft_names.pop(name))
-            del self.adapters[name]
-
     def load(self, name: str, folder: str) -> None:
         """Answer requests for `name` with the adapter of a folder. Raises ModelError."""
         peft = import_extra("peft", "train", "A LoRA adapter")
@@ -233,7 +188,6 @@ class TransformersEngine(SharedByCopies):
             except (OSError, ValueError, RuntimeError) as error:
                 raise ModelError(f"The adapter {folder!r} cannot be loaded into {self.name!r}: {error}") from error
             self.model.eval()
-            self.adapters[name] = folder
             self._peft_names[name] = peft_name
 
     # From jobs to answers, in the one thread that generates
@@ -258,8 +212,12 @@ class TransformersEngine(SharedByCopies):
 
     def _generate(self, jobs: Sequence[GenerationJob], cancelled: Sequence[Callable[[], bool]]) -> list[Response]:
         torch, first = self.torch, jobs[0]
-        ids, mask = self._padded([job.ids for job in jobs], left=True)
-        longest = ids.shape[1]
+        longest = max(len(job.ids) for job in jobs)
+        ids = torch.full((len(jobs), longest), self._pad)
+        mask = torch.zeros_like(ids)
+        for row, job in enumerate(jobs):
+            begin = longest - len(job.ids)
+            ids[row, begin:], mask[row, begin:] = torch.tensor(job.ids), 1
         sampling: dict[str, Any] = {"do_sample": False}
         if first.temperature > 0:
             sampling = {"do_sample": True, "temperature": first.temperature, "top_p": first.top_p, "top_k": 0}
@@ -269,8 +227,9 @@ class TransformersEngine(SharedByCopies):
             eos_token_id=self._ends or None,
             **sampling,
         )
-        recorder = LogprobRecorder(torch, max(-1 if job.alternatives is None else job.alternatives for job in jobs))
-        ended = RowLimits(torch, jobs, cancelled, longest, self.tokenizer.decode)
+        recorder = LogprobRecorder(torch)
+        scorers = [recorder] if any(job.is_scored for job in jobs) else []
+        ended = RowLimits(torch, jobs, cancelled, longest)
         matchers = [job.matcher for job in jobs]
         masks = [SchemaMask(torch, matchers, self._ends, longest)] if any(matchers) else []
         options: dict[str, Any] = {}
@@ -282,15 +241,15 @@ class TransformersEngine(SharedByCopies):
             if first.seed is not None:
                 torch.manual_seed(first.seed)
             output = self.model.generate(
-                input_ids=ids,
-                attention_mask=mask,
+                input_ids=ids.to(self.model.device),
+                attention_mask=mask.to(self.model.device),
                 generation_config=config,
-                logits_processor=[recorder, *masks],
+                logits_processor=[*scorers, *masks],
                 stopping_criteria=[ended],
                 **options,
             )
             recorder.finish(output)
-        written = [output[row, longest:][: ended.ends.get(row)].tolist() for row in range(len(jobs))]
+        written = [output[row, longest:].tolist() for row in range(len(jobs))]
         return [self._response(job, written[row], row, recorder) for row, job in enumerate(jobs)]
 
     def _response(self, job: GenerationJob, written: list[int], row: int, recorder: LogprobRecorder) -> Response:
@@ -302,17 +261,13 @@ class TransformersEngine(SharedByCopies):
         stopped = cut < len(text) or (end < len(written) and end < job.max_tokens)
         pieces = pieces_until(pieces, cut)
         scores = None
-        if job.alternatives is not None:
+        if job.is_scored:
             scores = tuple(
                 TokenLogprob(
                     token=piece,
                     logprob=recorder.chosen[step][row],
                     bytes=tuple(piece.encode()),
                     token_id=kept[step],
-                    top=tuple(
-                        TopLogprob(token=self.tokenizer.decode([token]), logprob=score, token_id=token)
-                        for token, score in recorder.best[step][row][: job.alternatives]
-                    ),
                 )
                 for step, piece in enumerate(pieces)
             )
@@ -325,56 +280,15 @@ class TransformersEngine(SharedByCopies):
             logprobs=scores,
         )
 
-    # Scores of given text
-
-    def _segments(self, prompt: Sequence[str]) -> list[list[int]]:
-        rows = [list(self.tokenizer(text, add_special_tokens=i == 0)["input_ids"]) for i, text in enumerate(prompt)]
-        if sum(map(len, rows)) > self.context:
-            raise ModelError(f"A draft to verify has {sum(map(len, rows))} tokens; {self.name!r} takes {self.context}.")
-        return rows
-
-    def _score(self, rows: Sequence[Sequence[Sequence[int]]], adapter: str) -> list[list[tuple[float, ...]]]:
-        torch = self.torch
-        flat = [[token for segment in row for token in segment] for row in rows]
-        ids, mask = self._padded(flat, left=False)  # so that positions count from 0
-        with self._weights, torch.inference_mode():
-            options = {"adapter_names": [adapter] * len(rows)} if self._peft_names else {}
-            logits = self.model(input_ids=ids, attention_mask=mask, **options).logits[:, :-1].float()
-            logprobs = torch.log_softmax(logits, dim=-1).gather(2, ids[:, 1:, None])[:, :, 0].cpu()
-        return [by_segment(segments, logprobs[row, : len(flat[row]) - 1].tolist()) for row, segments in enumerate(rows)]
-
-    def _padded(self, rows: Sequence[Sequence[int]], *, left: bool) -> tuple[Any, Any]:
-        """Token ids and their mask, `[rows, longest]`, on the model's device."""
-        longest = max(map(len, rows))
-        ids = self.torch.full((len(rows), longest), self._pad)
-        mask = self.torch.zeros_like(ids)
-        for row, tokens in enumerate(rows):
-            some = slice(longest - len(tokens), longest) if left else slice(len(tokens))
-            ids[row, some], mask[row, some] = self.torch.tensor(tokens), 1
-        return ids.to(self.model.device), mask.to(self.model.device)
-
 
 class AsyncTransformersEngine(SharedByCopies):
     """The same model for `acall`. A cancelled task ends its answer, also in the middle of a batch."""
 
-    reads_along = TransformersEngine.reads_along
-
     def __init__(self, engine: TransformersEngine) -> None:
         self.engine = engine
 
-    def dump_state(self) -> dict[str, Any]:
-        return self.engine.dump_state()
-
-    @classmethod
-    def load_state(cls, state: dict[str, Any]) -> "AsyncTransformersEngine":
-        return cls(TransformersEngine.load_state(state))
-
     async def complete(self, request: Request) -> Response:
         return await asyncio.wrap_future(self.engine.submit(request))
-
-    async def stream(self, request: Request) -> Any:
-        for event in response_to_events(await self.complete(request)):
-            yield event
 
 
 def engine_of(role: RoleSettings) -> TransformersEngine:

@@ -27,7 +27,6 @@ from kraq_dspy.models.lms.retry import Backoff
 from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.records import Usage
 from kraq_dspy.settings import RoleSettings
-from kraq_dspy.steps.direct import CallSlots
 from tests.models.lms.conftest import MemoryJournal, Reply, ScriptedServer
 
 DOWN = "http://127.0.0.1:9/v1"  # nothing listens on the discard port
@@ -131,7 +130,8 @@ def test_a_call_that_waits_to_be_asked_again_leaves_its_place_to_another(
 
     async def both() -> None:
         lm = model(scripted.url, quick)
-        with working_on("s", "i", place=CallSlots(1).slot):
+        one_place = asyncio.Semaphore(1)
+        with working_on("s", "i", place=lambda: one_place):
             await asyncio.gather(one(lm, "put off"), one(lm, "next"))
 
     asyncio.run(both())
@@ -148,7 +148,8 @@ def test_a_call_that_hangs_is_given_up_and_asked_anew(
     scripted.replies = [reply("[[ ## answer ## ]]\nParis, late", wait_s=20), reply()]
 
     async def hurried() -> str:
-        with working_on("s", "i", place=CallSlots(2).slot):
+        two_places = asyncio.Semaphore(2)
+        with working_on("s", "i", place=lambda: two_places):
             return await asyncio.wait_for(ask_async(lm), 15)
 
     assert asyncio.run(hurried()) == "Paris"

@@ -1,7 +1,6 @@
 """A random model says nothing sensible, but under a schema what it says has the schema's form."""
 
 import json
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal
 
@@ -10,13 +9,9 @@ import pytest
 from dspy.lm15 import Config, InvalidRequestError, Message, Request
 
 from kraq_dspy.models.lms.adapter import KraqAdapter
-from kraq_dspy.models.lms.engines.engine import CallLedger, Engine
 from kraq_dspy.models.lms.engines.transformers_engine import TransformersEngine
-from kraq_dspy.models.lms.meter import Meter
 from kraq_dspy.models.lms.schemas import reply_schema
-from kraq_dspy.settings import RoleSettings
 from tests.conftest import TinyModels
-from tests.endless_list import endless_list
 
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
@@ -32,11 +27,9 @@ class Rating(dspy.Signature):
 
 
 @pytest.fixture(scope="module")
-def engine(tiny_models: TinyModels, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TransformersEngine]:
+def engine(tiny_models: TinyModels, tmp_path_factory: pytest.TempPathFactory) -> TransformersEngine:
     folder = tiny_models.llama(tmp_path_factory.mktemp("tiny-llama"), context=1024)
-    engine = TransformersEngine(folder, max_tokens=40, gather_ms=50)
-    yield engine
-    engine.close()
+    return TransformersEngine(folder, max_tokens=40, gather_ms=50)
 
 
 def held(fields: dict[str, Any]) -> dict[str, Any]:
@@ -81,29 +74,6 @@ def test_a_row_that_is_cut_inside_its_schema_disturbs_nobody(
     assert together == alone
     assert len(together[1]) < len(together[0])
     assert "Parser Error" not in capfd.readouterr().err  # llguidance's own, of padding that no schema allows
-
-
-def test_a_list_that_repeats_itself_is_left_and_its_neighbours_in_the_batch_go_on(engine: TransformersEngine) -> None:
-    options: list[dict[str, Any]] = [{"max_tokens": 900}, {"response_format": endless_list(30), "max_tokens": 900}]
-    alone = reply(engine, "a dog ran", **options[0])
-
-    with ThreadPoolExecutor(2) as pool:
-        free, marks = pool.map(lambda option: reply(engine, "a dog ran", **option), options)
-
-    assert free == alone
-    assert 12 <= marks.count("always the same") < 20
-    assert marks.startswith('{"marks": ["always the same", "always the same", ')
-
-
-def test_the_fields_behind_such_a_list_are_asked_for(engine: TransformersEngine) -> None:
-    inner = Engine(engine, CallLedger(RoleSettings(model=f"transformers/{engine.name}"), "this process", Meter()))
-    config = Config(response_format=endless_list(30), max_tokens=900)
-
-    response = inner.complete(Request(engine.name, messages=(Message.user("the mat"),), config=config))
-
-    value = json.loads(response.message.text or "")
-    assert (12 <= len(value["marks"]) < 20, type(value["fits"])) == (True, bool)
-    assert inner.ledger.meter.total().calls == 2
 
 
 def test_a_typed_signature_is_read_at_the_first_call(engine: TransformersEngine) -> None:

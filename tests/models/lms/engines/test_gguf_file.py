@@ -1,4 +1,4 @@
-"""Model files that are none, and models that do not fit."""
+"""Model files that are none."""
 
 import os
 import struct
@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from kraq_dspy.errors import ModelError
-from kraq_dspy.models.lms.engines import gguf_file
-from kraq_dspy.models.lms.engines.gguf_file import read_gguf, require_fit
+from kraq_dspy.models.lms.engines.gguf_file import read_gguf
 
 
 def text(value: str) -> bytes:
@@ -49,27 +48,17 @@ def written(tmp_path: Path, content: bytes) -> Path:
 
 def test_the_header_tells_architecture_context_and_template(tmp_path: Path) -> None:
     header = read_gguf(written(tmp_path, gguf(LLAMA)))
-    assert (header.architecture, header.context, header.has_chat_template) == ("llama", 8192, True)
+    assert (header.architecture, header.number("context_length"), header.number("absent")) == ("llama", 8192, 0)
     assert header.arrays == {"tokenizer.ggml.tokens"}
-
-
-def test_memory_is_the_weights_the_keys_and_values_and_a_workspace(tmp_path: Path) -> None:
-    header = read_gguf(written(tmp_path, gguf(LLAMA)))
-    kept = 30 * 3 * (64 + 64) * 2  # layers, heads, width of a key and a value, bytes of a number
-    assert header.memory(1000) - header.memory(0) == 1000 * kept
-    assert header.memory(0) > header.size
 
 
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (b"", "It is empty"),
-        (b"PK\x03\x04rest", "zip file or a PyTorch checkpoint"),
+        (b"", "is no GGUF model"),
         (b"<!DOCTYPE html>", "web page"),
-        (b"version https://git-lfs", "git lfs pull"),
         (b"GGUF\x01\x00\x00\x00" + bytes(16), "version 1"),
         (gguf(LLAMA)[:200], "cut off"),
-        (gguf(LLAMA, weights=0), "cut off"),
         (b"GGUF" + struct.pack("<IQQ", 3, 1, 1) + struct.pack("<Q", 1 << 60), "cut off"),
     ],
 )
@@ -86,15 +75,13 @@ def head(*, tensors: int = 0, values: int = 1) -> bytes:
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (head(values=1 << 62) + bytes(10_000_000), "metadata, and at most"),
-        (head(tensors=1 << 62, values=0) + bytes(10_000_000), "tensors, and at most"),
-        (head(tensors=1, values=0) + text("a") + b"\xff\xff\xff\xff", "dimensions of a tensor"),
-        (head() + text("a") + struct.pack("<IIQ", 9, 8, 9_000_000) + bytes(10_000_000), "texts in an array"),
-        (head() + text("a") + struct.pack("<I", 9) + struct.pack("<IQ", 9, 1) * 5000, "arrays within each other"),
+        (head(values=1 << 62) + bytes(1_000_000), "4,611,686,018,427,387,904 values"),
+        (head() + text("a") + struct.pack("<IIQ", 9, 8, 9_000_000) + bytes(1_000_000), "array of 9,000,000 items"),
+        (head() + text("a") + struct.pack("<I", 9) + struct.pack("<IQ", 9, 1) * 5000, "recursion"),
         (head() + text("a") + struct.pack("<IIQ", 9, 99, 1), "unknown kind 99"),
         (head() + text("a") + struct.pack("<I", 77), "unknown kind 77"),
-        (head() + text("a") + struct.pack("<IQ", 8, 70 << 20) + bytes(70 << 20), "bytes of a text"),
-        (head() + struct.pack("<Q", 2) + b"\xff\xfe", "not UTF-8"),
+        (head() + text("a") + struct.pack("<IQ", 8, 70 << 20), "a text of 73,400,320 bytes"),
+        (head() + struct.pack("<Q", 2) + b"\xff\xfe", "codec"),
     ],
 )
 def test_a_header_that_lies_is_refused_before_it_costs_time_or_memory(
@@ -120,39 +107,19 @@ def test_no_byte_of_a_header_ends_in_another_error(tmp_path: Path) -> None:
     for content in contents:
         path.write_bytes(content)
         with suppress(ModelError):
-            assert read_gguf(path).memory(1000) >= 0
+            assert read_gguf(path).number("block_count") >= 0
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="has no named pipes")
 def test_a_pipe_is_no_model(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "m.gguf")
-    with pytest.raises(ModelError, match="is a pipe"):
+    with pytest.raises(ModelError, match="is not a regular file"):
         read_gguf(tmp_path / "m.gguf")
 
 
-def test_a_folder_names_the_models_inside(tmp_path: Path) -> None:
+def test_a_folder_is_no_model(tmp_path: Path) -> None:
     written(tmp_path, gguf(LLAMA))
-    with pytest.raises(ModelError, match=r"is a folder.*m\.gguf"):
+    with pytest.raises(ModelError, match="is not a regular file"):
         read_gguf(tmp_path)
     with pytest.raises(ModelError, match="kraq lm get"):
         read_gguf(tmp_path / "absent.gguf")
-
-
-def test_a_model_too_large_for_the_memory_is_refused_with_what_would_fit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    header = read_gguf(written(tmp_path, gguf(LLAMA)))
-
-    def memory(size: int | None) -> None:
-        monkeypatch.setattr(gguf_file, "free_memory", lambda: size)
-
-    memory(header.memory(4 * 8192))
-    require_fit(header, context=8192, slots=4)
-    memory(None)
-    require_fit(header, context=8192, slots=4)
-    memory(header.memory(4 * 8192) - 1)
-    with pytest.raises(ModelError, match=r"1\.2 GB.*1\.2 GB of memory are free.*context = 2048 and slots = 1"):
-        require_fit(header, context=8192, slots=4)
-    memory(1000)
-    with pytest.raises(ModelError, match="smaller model"):
-        require_fit(header, context=8192, slots=4)

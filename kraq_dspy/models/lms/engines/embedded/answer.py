@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from kraq_dspy.models.lms.engines.embedded.names import kind_of, names_in
 from kraq_dspy.models.lms.engines.embedded.text import clipped, content_words, distinct, parted, sentences, stem
-from kraq_dspy.models.lms.engines.embedded.vocabulary import MONTH, NO_NAMES
+from kraq_dspy.models.lms.engines.embedded.vocabulary import MONTH, NO_NAMES, PEOPLE
 
 UNKNOWN = "I do not know"
 CLOSED = re.compile(r"^(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would)\b", re.IGNORECASE)
@@ -32,14 +32,9 @@ MORE = 2
 ENCODED = 6
 """How many of the nearest sentences the encoder sees: most of the time of an answer."""
 TOLD = 12  # sentences of an account
-IMPORTANCE = re.compile(r"^\d+: ")
 
 Similar = Callable[[str, Sequence[str]], Sequence[float]]
 """Similarities of a question to texts; the encoder's cosines, or zeros without one."""
-OFFICE = re.compile(
-    r"^(?:(?:Vice |Prime )?(?:President|Minister)|King|Queen|Prince|Princess|Emperor|Pope|Saint|Sir|Lord|Lady|Dr|"
-    r"Professor|Senator|Governor|Mayor|General|Colonel|Captain|Admiral|Judge|Justice|Bishop|Chancellor)\.? (?=\S+ \S)"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +64,10 @@ def answer(question: str, passages: Sequence[str], similar: Similar) -> str:
     reply = _reply(question, passages, similar)
     if reply is None:
         return UNKNOWN
-    text = " ".join(clipped(sentence, 60) for sentence in reply.support)
-    return text if not reply.span or text.lower().startswith(reply.span.lower()) else f"{_headline(reply.span)} {text}"
+    text, span = " ".join(clipped(sentence, 60) for sentence in reply.support), reply.span
+    if not span or text.lower().startswith(span.lower()):
+        return text
+    return f"{span[0].upper()}{span[1:].rstrip('.')}. {text}"
 
 
 def short_answer(question: str, passages: Sequence[str], similar: Similar) -> tuple[str, str]:
@@ -104,10 +101,6 @@ def _alone(part: Evidence) -> str:
     return f"{part.title}: {part.text}" if hides else part.text
 
 
-def _headline(span: str) -> str:
-    return f"{span[0].upper()}{span[1:].rstrip('.')}."
-
-
 def nearest(question: str, passages: Sequence[str], similar: Similar, count: int = 12) -> list[Evidence]:
     """Up to `count` sentences, nearest first: rare shared words, the words of the title, and the encoder's opinion."""
     question_words = set(content_words(question))
@@ -124,8 +117,7 @@ def nearest(question: str, passages: Sequence[str], similar: Similar, count: int
         score = sum(worth.get(word, 0.0) * (1.0 if word in bag else 0.8) for word in question_words & (bag | named))
         if score:
             scored.append(Evidence(text, title, number, score))
-    scored.sort(key=lambda part: -part.score)
-    top = scored[:count]
+    top = sorted(scored, key=lambda part: -part.score)[:count]
     if not top:
         return []
     best = top[0].score
@@ -173,10 +165,10 @@ def _span(question: str, support: list[Evidence]) -> str:
     """A date, a number, a person or a place of the sentences, whichever the question asks for; "" for anything else."""
     lowered = question.lower()
     text = " ".join(part.text for part in support)
-    if re.search(r"\b(what|which) year\b", lowered):
-        return _first(YEAR.findall(text), question)
-    if re.search(r"\b(what|which) (date|day|month)\b", lowered) or _asks(question, "when"):
-        return _first(DATE.findall(text), question)
+    is_year = re.search(r"\b(what|which) year\b", lowered)
+    if is_year or re.search(r"\b(what|which) (date|day|month)\b", lowered) or _asks(question, "when"):
+        dates = YEAR.findall(text) if is_year else DATE.findall(text)
+        return next((date for date in dates if date not in question), "")
     if counted := re.search(
         r"\bhow many (?:\w+ )?(\w+)|\b(population)\b|\bhow (?:much|old|long|tall|far|large|big)\b", lowered
     ):
@@ -187,12 +179,9 @@ def _span(question: str, support: list[Evidence]) -> str:
     new = (
         name for name in plain if kind and name.lower() not in lowered and not set(re.split(r"[\s-]", name)) & NO_NAMES
     )
-    return next((name for name in new if _kind(name, text) == kind and (kind == "place" or " " in name)), "")
-
-
-def _kind(name: str, text: str) -> str:
-    """What kind of thing a name is; one that begins with an office ("President John F. Kennedy") is a person's."""
-    return kind_of(OFFICE.sub("", name), text)
+    bare = {name: name.partition(" ")[2] if name.partition(" ")[0].lower() in PEOPLE else name for name in new}
+    fits = (name for name in bare if kind_of(bare[name], text) == kind and (kind == "place" or " " in name))
+    return next(fits, "")
 
 
 def _number(question: str, things: str, texts: Sequence[str]) -> str:
@@ -227,16 +216,12 @@ def _yes_or_no(question: str, passages: Sequence[str], evidence: list[Evidence])
     one, two = (" ".join(account) for account in accounts)
     first_words, second_words = set(content_words(one)), set(content_words(two))
     if re.search(r"\b(nationality|country)\b", question):
-        is_so = bool(_nations(one) & _nations(two))
+        is_so = not NO_NAMES.isdisjoint(set(re.findall(r"\w+", one)).intersection(re.findall(r"\w+", two)))
     elif re.search(r"\bsame\b", question):
         is_so = len((first_words & second_words) - question_words) >= 2
     else:
         is_so = all(len(question_words & bag) * 2 > len(question_words) for bag in (first_words, second_words))
     return Reply("yes" if is_so else "no", tuple(account[0] for account in accounts))
-
-
-def _nations(text: str) -> set[str]:
-    return set(re.findall(r"\w+", text)) & NO_NAMES
 
 
 def _told_of(name: str, passages: Sequence[str]) -> list[str]:
@@ -272,10 +257,6 @@ def _of_two(question: str, one: str, two: str, evidence: list[Evidence]) -> Repl
     return Reply((one, two)[place], (_alone(parts[place][0]),))
 
 
-def _first(candidates: list[str], question: str) -> str:
-    return next((text for text in candidates if text not in question), "")
-
-
 def rated_points(question: str, reports: list[str], similar: Similar) -> list[dict[str, object]]:
     """Up to five sentences of the reports; a sentence without a word of the question is none. Titles that only list
     names (our own) are left out."""
@@ -287,10 +268,6 @@ def rated_points(question: str, reports: list[str], similar: Similar) -> list[di
         }
         for part in evidence
     ]
-
-
-def answer_from_points(question: str, points: list[str], similar: Similar) -> str:
-    return answer(question, [IMPORTANCE.sub("", point) for point in points], similar)
 
 
 def account(question: str, texts: list[str], similar: Similar) -> str:

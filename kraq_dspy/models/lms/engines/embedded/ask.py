@@ -7,6 +7,7 @@ answer by its form. Questions with their answers are made of passages in the sam
 import re
 from collections import Counter
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 from rapidfuzz import fuzz
@@ -18,7 +19,6 @@ from kraq_dspy.models.lms.engines.embedded.headings import (
     subject_of,
     topic_question,
 )
-from kraq_dspy.models.lms.engines.embedded.judge import PRONOUN
 from kraq_dspy.models.lms.engines.embedded.names import (
     PERSON,
     REFERENCE,
@@ -29,7 +29,7 @@ from kraq_dspy.models.lms.engines.embedded.names import (
     without_words,
 )
 from kraq_dspy.models.lms.engines.embedded.text import clipped, distinct, language_of, parted, plain_question, sentences
-from kraq_dspy.models.lms.engines.embedded.vocabulary import MONTH, PEOPLE, STOP
+from kraq_dspy.models.lms.engines.embedded.vocabulary import DONE_BY, MONTH, PEOPLE, STOP
 
 NOTHING_NAMED = "What is this about?"
 _IS_A = (
@@ -43,15 +43,10 @@ _NO_NAME = re.compile(
 """What no name has: other words in small letters, and the marks of a headline."""
 _UNPAIRED = re.compile(r"[()\[\]{}]|^[^\"“”]*[\"“”][^\"“”]*$")
 _NO_SUBJECT = STOP - {"the"} | {"another", "others", "results", "people"}
-_DONE_BY = {
-    "directed": "directed", "written": "wrote", "produced": "produced", "composed": "composed", "founded": "founded",
-    "created": "created", "established": "established", "designed": "designed", "developed": "developed",
-    "published": "published", "invented": "invented", "discovered": "discovered", "painted": "painted",
-    "owned": "owns", "performed": "performed", "recorded": "recorded", "built": "built",
-}  # fmt: skip
-"""What is said to have been done to a thing, and what one asks for who did it."""
-_BY = re.compile(rf"^[^,;]*?\b(?P<done>{'|'.join(_DONE_BY)})(?:,? (?:and|or|&) (?:\w+-)?\w+)* by (?:the )?[\"“]?[A-Z]")
-_NOT_OF_IT = re.compile(r"\b(?:of|in|for|from|by|on|that|which|who|with|at|to|about|based|whose|where)\b")
+_BY = re.compile(rf"^[^,;]*?\b(?P<done>{'|'.join(DONE_BY)})(?:,? (?:and|or|&) (?:\w+-)?\w+)* by (?:the )?[\"“]?[A-Z]")
+_NOT_OF_IT = re.compile(
+    r"\b(?:of|in|for|from|by|on|that|which|who|with|at|to|about|based|best|born|known|whose|where)\b"
+)
 _LIVED = re.compile(
     rf"^(?P<name>[A-Z][^,;:()]{{1,60}}?)(?: [\"“][^\"”]+[\"”])? \((?:[^()]*[;,] )?"
     rf"(?:born (?:[^()]*\d{{4}})|(?:{MONTH} \d{{1,2}}, |\d{{1,2}} {MONTH} )\d{{4}} ?(?P<died>[–-])?)"
@@ -59,45 +54,19 @@ _LIVED = re.compile(
 """Somebody with the dates of a life."""
 _GOES_ON = re.compile(r"(He|She|It|Its)\b")
 _SEVERAL = frozenset(["band", "group", "duo", "trio", "quartet", "couple", "twins", "brothers", "sisters"])
-_OF_THING = re.compile(r"Its?\b")
 _MAY_BE_SOMEBODY = re.compile(
     r"(?:er|or|ist|ian|man|woman|ess|ant|ent|ee|eur|ard|mate)\b|\b(?:native|graduate|star|icon|figure|victim|alumnus"
     r"|hero|heroine|veteran|child|son|daughter|sister|brother|wife|husband|mother|father|friend|professional|head)$"
 )
 """Kinds of somebody that `PEOPLE` may lack: then a name of two words is asked about neither by who nor by what."""
 _ADDRESSED = re.compile(r"(?:Mr|Mrs|Ms|Dr|Prof|Sir)\.? ")
-_DONE = (
-    "directed|written|produced|composed|founded|created|established|designed|developed|published|released|recorded|built"
-    "|formed|opened|discovered|painted|performed|awarded|set|held|played|broadcast|launched|introduced|filmed"
-)
-_STATE = "based|headquartered|known|operated|owned|used|named|affiliated|distributed"
-_TELLS_APART = re.compile(
-    r"^(?P<kind>[^,]+?),? (?:(?:who|that|which) (?P<clause>[a-z]+ .+)|"
-    rf"(?P<done>{_DONE})\b(?P<by>.+)|(?P<is>{_STATE})\b(?P<so>.+))"
-)
-"""A thing, and what tells it apart from others of its kind."""
-_END = re.compile(
-    r",(?! \d{4}\b)|[;:—–]| - | (?:and|but|or) (?:is|was|are|were|has|had|who|that|which|\w+ed)\b"
-    r"| (?:who|which|that|whose|where|when|while)\b"
-)
-_ORDINAL = re.compile(r"(?:first|second|third|last|next|only|same|other|\w+th|\d+(?:st|nd|rd|th))\b")
-_HANGS = re.compile(
-    r"\b(?:I|me|my|we|us|our|you|your|he|she|him|they|them|it|its|his|her|their|this|these|those|same|here|there)\b|[<>{}]"
-)
-"""What would leave a question hanging on its text."""
 _ODD_NAME = re.compile(r"(?:^|\s)(?:\d+|\w)(?:\s|$)")
 """Names with a number or a letter in them that may stand for anything."""
 MOST_NAME_WORDS = 8
-MOST_TOLD = 14  # words of what tells a thing apart
 LONGEST = 140  # characters of a question
 SAME = 80  # of a hundred, by letters
 OPENING = 2  # sentences of a passage that may say what it is about
 TRIED = 12  # headings of which the first that announces a question is taken
-IS = re.compile(r"(?P<verb>is|was|are|were) (?P<what>(?:an?|the|one of the) [^,;()]{3,120}?)(?:[.,;]| \()")
-DOES = re.compile(
-    r"(?P<rest>(?:wrote|directed|founded|invented|composed|painted|married|designed|played) .{3,120}?)\.$"
-)
-"""What somebody does, rather than something."""
 
 
 def question_about(summary: str, passages: Sequence[str] = (), subject: str = "") -> str:
@@ -135,25 +104,29 @@ def question_about_theme(passages: Sequence[str]) -> str:
     return _question([name for name, _ in shared.most_common()], sentences(text), text, passages)
 
 
-def defined_name(sentence: str, titles: Collection[str] = ()) -> tuple[str, str, str]:
-    """(name, verb, kind) of a sentence that says what a name is: ("Ada", "was", "English mathematician"); empty ones
-    where it does not. A title is a name whatever its letters."""
-    match = _definition(sentence, titles)
-    if not match:
-        return "", "", ""
-    name, thing = match["name"].strip('"“”'), match["thing"]
-    kind = _NOT_OF_IT.split(thing.partition(",")[0])[0].strip()
-    return re.sub(r"^The (?=[A-Z0-9])", "the ", name), match["verb"], kind
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """What a sentence says that a name is: "Ada", "was", the kind "English mathematician", and the whole `thing`."""
+
+    name: str
+    verb: str
+    kind: str
+    thing: str
 
 
-def _definition(sentence: str, titles: Collection[str]) -> re.Match[str] | None:
+def definition(sentence: str, titles: Collection[str] = ()) -> Definition | None:
+    """None where the sentence defines nothing. A title is a name whatever its letters."""
     plain = without_asides(sentence).rstrip(" .!?")
     begun = plain.removeprefix("The ").lstrip('"“')
     title = next((title for title in titles if begun.startswith(title)), "")
-    if title and (match := re.match(rf"(?P<name>(?:The )?[\"“]?{re.escape(title)})[\"”]?{_IS_A}", plain)):
-        return match
-    match = _DEFINES.match(plain)
-    return match if match and _is_name(match["name"].strip('"“”')) else None
+    match = re.match(rf"(?P<name>(?:The )?[\"“]?{re.escape(title)})[\"”]?{_IS_A}", plain) if title else None
+    if match is None:
+        match = _DEFINES.match(plain)
+        if match is None or not _is_name(match["name"].strip('"“”')):
+            return None
+    kind = _NOT_OF_IT.split(match["thing"].partition(",")[0])[0].strip()
+    name = re.sub(r"^The (?=[A-Z0-9])", "the ", match["name"].strip('"“”'))
+    return Definition(name, match["verb"], kind, match["thing"])
 
 
 def is_person(kind: str, sentence: str, name: str) -> bool:
@@ -183,36 +156,22 @@ def _question(names: list[str], parts: list[str], text: str, passages: Sequence[
         question = next((one for one in announced if 0 < len(one) <= LONGEST), "")
         question = question or _told(names, titles, [*parts, *opening])
         if question or headings:
-            return question or _somebody(headings[0].text, passages) or topic_question(headings[0], passages)
+            return question or topic_question(headings[0], passages)
     named = [name for name in names if not _ODD_NAME.search(name)] or [heading.text for heading in headings]
     if not named:
         return NOTHING_NAMED
     return plain_question(language, [named[0], *_partners(named[0], named, parts)])
 
 
-def _somebody(title: str, passages: Sequence[str]) -> str:
-    """ "Who is ...?", where what the passages tell of the title goes on with "he" or "she"; "" else."""
-    name = re.sub(r" \([^)]*\)$", "", title)
-    if not PERSON.fullmatch(name) or name.startswith("The "):
-        return ""
-    for passage in passages:
-        for part, following in pairwise(sentences(parted(passage)[1])):
-            pronoun = _GOES_ON.match(following)
-            if pronoun and part.startswith(name):
-                return f"Who is {name}?" if pronoun[1] in ("He", "She") else ""
-    return ""
-
-
 def _told(names: list[str], titles: Collection[str], parts: list[str]) -> str:
     """The question for what a sentence says that a name is, of the weightiest name if it can; "" where none says."""
     found: list[tuple[int, str]] = []
     for part, following in pairwise([*parts, ""]):
-        name = defined_name(part, titles)[0]
         lived = _LIVED.match(part)
-        if name:
-            question = _about_defined(part, following, titles)
-        elif lived and _is_name(name := lived["name"]):
-            question = f"Who {'was' if lived['died'] else 'is'} {name}?"
+        if defined := definition(part, titles):
+            name, question = defined.name, _about_defined(defined, part, following)
+        elif lived and _is_name(lived["name"]):
+            name, question = lived["name"], f"Who {'was' if lived['died'] else 'is'} {lived['name']}?"
         else:
             continue
         place = next((n for n, one in enumerate(names) if one in name or name in one), len(names))
@@ -221,55 +180,20 @@ def _told(names: list[str], titles: Collection[str], parts: list[str]) -> str:
     return next((question for _, question in found if 0 < len(question) <= LONGEST), "")
 
 
-def _about_defined(part: str, following: str, titles: Collection[str]) -> str:
-    """Who made it, or which of its kind it is, where the definition goes on to say so; else what or who it is."""
-    match = _definition(part, titles)
-    name, verb, kind = defined_name(part, titles)
-    thing = match["thing"] if match else ""
+def _about_defined(defined: Definition, part: str, following: str) -> str:
+    """Who made it, where the definition goes on to say so; else what or who it is."""
+    name, verb, kind, thing = defined.name, defined.verb, defined.kind, defined.thing
     pronoun = _GOES_ON.match(following)
     goes_on = bool(pronoun and pronoun[1] in ("He", "She") and PERSON.fullmatch(name))
     is_who = is_person(kind, part, name) or goes_on
     if not is_who and (done := _BY.match(thing)) and not _NOT_OF_IT.search(thing[: done.start("done")]):
-        return f"Who {_DONE_BY[done['done']]} {name}?"
-    if question := _which(name, verb, thing):
-        return question
-    if is_who and verb in ("is", "was") and re.search(r"\b(?:best |well |widely )?known for\b", part):
-        return f"What {verb} {name} known for?"
+        return f"Who {DONE_BY[done['done']]} {name}?"
+    is_thing = bool(pronoun and pronoun[1].startswith("It"))
     is_unsure = bool(PERSON.fullmatch(name)) and bool(_MAY_BE_SOMEBODY.search(kind))
-    if is_unsure and not is_who and kind_of(name, part) in ("person", "concept") and not _OF_THING.match(following):
+    if is_unsure and not is_who and kind_of(name, part) in ("person", "concept") and not is_thing:
         return ""
     is_several = verb in ("are", "were") and (not name.startswith("the ") or kind.rpartition(" ")[2] in _SEVERAL)
-    is_who = is_who or is_several
-    return f"{'Who' if is_who else 'What'} {verb} {name}?"
-
-
-def _which(name: str, verb: str, thing: str) -> str:
-    """Which thing of its kind it is, by what the definition goes on to say: "Which ferry was built in 1990?"; "" where
-    it says nothing of the sort, or would give the name away."""
-    match = _TELLS_APART.match(thing)
-    kind = match["kind"] if match else ""
-    if (
-        not match
-        or _NOT_OF_IT.search(kind)
-        or _ORDINAL.match(kind)
-        or not kind.split()[-1].isalpha()
-        or not kind.split()[-1].islower()
-    ):
-        return ""
-    fact = match["clause"] or match["by"] or match["so"]
-    fact = _END.split(fact.strip())[0].rstrip(" .")
-    if match["done"] and not re.search(r"\bby\b|\d", fact):
-        return ""  # as are many: "held in Finland"
-    if match["done"]:
-        fact = f"{'were' if verb in ('are', 'were') else 'was'} {match['done']} {fact}"
-    elif match["is"]:
-        fact = f"{verb} {match['is']} {fact}"
-    elif fact.split()[0] in STOP - {"is", "was", "are", "were", "has", "had"}:
-        return ""
-    own = [word for word in re.findall(r"\w{4,}", name) if word[0].isupper()]
-    gives_away = sum(word in fact + kind for word in own) * 2 > len(own)
-    is_fact = 3 <= len(fact.split()) <= MOST_TOLD and names_in(f"· {fact}") and fact.split()[-1] not in STOP
-    return f"Which {kind} {fact}?" if is_fact and not gives_away and not _HANGS.search(fact) else ""
+    return f"{'Who' if is_who or is_several else 'What'} {verb} {name}?"
 
 
 def _is_name(name: str) -> bool:
@@ -319,18 +243,7 @@ def _partners(first: str, names: list[str], parts: list[str]) -> list[str]:
 
 
 def factoid_pair(passage: str, similar: Similar) -> dict[str, str]:
-    """From the first sentence that says what a named thing is or what somebody did; else about what is told most."""
-    for sentence in sentences(parted(passage)[1]):
-        name = next(iter(names_in(sentence, known=frozenset(sentence.split()[:1]))), "")
-        after = sentence.removeprefix(name).lstrip() if name else ""
-        if not name or not sentence.startswith(name):
-            continue
-        kind = defined_name(sentence)[2]
-        if kind and (stated := IS.match(after)):
-            who = "Who" if is_person(kind, sentence, name) else "What"
-            return {"question": f"{who} {stated['verb']} {name}?", "answer": stated["what"]}
-        if (done := DOES.match(after)) and names_in(done["rest"]) and not PRONOUN.search(done["rest"]):
-            return {"question": f"Who {done['rest']}?", "answer": name}
+    """What the passage is asked about, and the words in it that answer."""
     question = question_about(passage)
     response, _ = short_answer(question, [passage], similar)
     return {"question": question, "answer": response or clipped(passage, 30)}

@@ -20,42 +20,9 @@ from kraq_dspy import signatures
 from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.errors import ModelError
-from kraq_dspy.models.lms.engines.embedded import rewrite
-from kraq_dspy.models.lms.engines.embedded.answer import (
-    Similar,
-    account,
-    answer,
-    answer_from_points,
-    rated_points,
-    short_answer,
-)
-from kraq_dspy.models.lms.engines.embedded.ask import (
-    factoid_pair,
-    question_about,
-    question_about_theme,
-    question_answer_pairs,
-)
-from kraq_dspy.models.lms.engines.embedded.extract import first_reading, names_and_links, second_reading
-from kraq_dspy.models.lms.engines.embedded.judge import (
-    agreement,
-    grounded,
-    is_same_question,
-    matching_number,
-    probability,
-    relevant,
-    same_thing,
-    stands_alone,
-    support,
-)
+from kraq_dspy.models.lms.engines.embedded import ask, extract, judge, rewrite, summarize
+from kraq_dspy.models.lms.engines.embedded.answer import Similar, account, answer, rated_points, short_answer
 from kraq_dspy.models.lms.engines.embedded.names import names_in
-from kraq_dspy.models.lms.engines.embedded.rewrite import sub_questions
-from kraq_dspy.models.lms.engines.embedded.summarize import (
-    central,
-    community_summary,
-    merged_description,
-    passages_summary,
-    shortened,
-)
 from kraq_dspy.models.lms.engines.embedded.text import content_words, sentences
 from kraq_dspy.ports import Embedder
 
@@ -63,6 +30,8 @@ FIELD = re.compile(r"^\[\[ ## (\w+) ## \]\][ \t]*\n?", re.MULTILINE)
 OUTPUT = re.compile(r"^\d+\. `(\w+)` \(((?:[^()]|\([^()]*\))*)\)", re.MULTILINE)
 CHOICES = re.compile(r"one of: ([^\n\"]+)")
 LISTED = re.compile(r"^\[\d+\] ", re.MULTILINE)
+PIECE = re.compile(r"\n+|[^\S\n]*\w+|[^\S\n]*[^\w\s]|\s+?")
+OTHER = {"yes": "No", "no": "Yes", "true": "False", "false": "True"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +53,10 @@ class Task:
             return [value] if value.strip() else []
         return [entry if isinstance(entry, str) else json.dumps(entry, ensure_ascii=False) for entry in value]
 
+    def evidence(self) -> list[str]:
+        """Every input but the question: lists as they are."""
+        return [text for name in self.inputs if name != "question" for text in self.texts(name)]
+
 
 def read_task(request: Request) -> Task:
     """Raises ModelError for anything but a DSPy prompt."""
@@ -96,8 +69,18 @@ def read_task(request: Request) -> Task:
             "real model for the role."
         )
     listing = system[start : system.find("\nAll interactions will be structured", start)]
-    outputs = {name: _kind(annotation) for name, annotation in OUTPUT.findall(listing)}
-    return Task(_inputs(user), outputs, _choices(system, outputs), "Outputs will be a JSON object" in system)
+    kinds = {name: re.match(r"\w*", annotation) for name, annotation in OUTPUT.findall(listing)}
+    outputs = {name: kind[0].lower() if kind else "str" for name, kind in kinds.items()}
+    choices = {}
+    for name, kind in outputs.items():
+        note = re.search(rf"\{{{name}\}}[^\n]*", system) or re.search(rf'"{name}": "[^\n]*', system)
+        options = CHOICES.search(note[0]) if note and kind not in ("list", "dict") else None
+        if options:
+            choices[name] = tuple(option.strip() for option in options[1].split(";"))
+    end = max(user.rfind(f"\n\nRespond with {what}") for what in ("the corresponding output fields", "a JSON object"))
+    parts = FIELD.split(user[:end] if end >= 0 else user)
+    inputs = {name: _value(text.strip()) for name, text in zip(parts[1::2], parts[2::2], strict=True)}
+    return Task(inputs, outputs, choices, "Outputs will be a JSON object" in system)
 
 
 def write_answer(task: Task, values: Mapping[str, Any]) -> str:
@@ -105,16 +88,11 @@ def write_answer(task: Task, values: Mapping[str, Any]) -> str:
     ordered = {name: values[name] for name in task.outputs}
     if task.as_json:
         return json.dumps(ordered, ensure_ascii=False)
-    parts = [f"[[ ## {name} ## ]]\n{_shown(value)}" for name, value in ordered.items()]
+    texts = {
+        name: one if isinstance(one, str) else json.dumps(one, ensure_ascii=False) for name, one in ordered.items()
+    }
+    parts = [f"[[ ## {name} ## ]]\n{text.replace('[[ ##', '[( ##')}" for name, text in texts.items()]
     return "\n\n".join([*parts, "[[ ## completed ## ]]"])
-
-
-def _inputs(user: str) -> dict[str, Any]:
-    end = max(
-        user.rfind("\n\nRespond with the corresponding output fields"), user.rfind("\n\nRespond with a JSON object")
-    )
-    parts = FIELD.split(user[:end] if end >= 0 else user)
-    return {name: _value(text.strip()) for name, text in zip(parts[1::2], parts[2::2], strict=True)}
 
 
 def _value(text: str) -> Any:
@@ -130,33 +108,6 @@ def _value(text: str) -> Any:
     return text
 
 
-def _kind(annotation: str) -> str:
-    word = re.match(r"\w+", annotation)
-    return word[0].lower() if word else "str"
-
-
-def _choices(system: str, outputs: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-    choices = {}
-    for name, kind in outputs.items():
-        note = re.search(rf"\{{{name}\}}[^\n]*", system) or re.search(rf'"{name}": "[^\n]*', system)
-        options = CHOICES.search(note[0]) if note and kind not in ("list", "dict") else None
-        if options:
-            choices[name] = tuple(option.strip() for option in options[1].split(";"))
-    return choices
-
-
-def _shown(value: Any) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return text.replace("[[ ##", "[( ##")
-
-
-PIECE = re.compile(r"\n+|[^\S\n]*\w+|[^\S\n]*[^\w\s]|\s+?")
-VERDICTS = frozenset({"yes", "no", "true", "false"})
-
-Step = Callable[[Task, Similar], Any]
-"""The value of a task's only output, or the values of several by name."""
-
-
 class EmbeddedEngine(SharedByCopies):
     """Safe for threads when the embedder is; it keeps nothing between calls."""
 
@@ -168,8 +119,7 @@ class EmbeddedEngine(SharedByCopies):
     def complete(self, request: Request) -> Response:
         """Raises ModelError for a prompt that is no DSPy signature, or asks for a kind of value it cannot make."""
         task = read_task(request)
-        values = self._values(task)
-        text = write_answer(task, values)
+        text = write_answer(task, self._values(task))
         prompt_tokens = sum(count_tokens(message.text or "") for message in request.messages)
         if isinstance(request.system, str):
             prompt_tokens += _tokens_of_instructions(request.system)
@@ -194,23 +144,33 @@ class EmbeddedEngine(SharedByCopies):
         made = step(task, self.similar) if step else {name: self._guess(task, name) for name in fields}
         values: dict[str, Any] = {fields[0]: made} if step and len(fields) == 1 else made
         if "reasoning" in task.outputs:
-            everything = sentences("\n".join(_evidence(task)))
-            values["reasoning"] = " ".join(central(everything, 2)) or "The inputs say so."
+            everything = sentences("\n".join(task.evidence()))
+            values["reasoning"] = " ".join(summarize.central(everything, 2)) or "The inputs say so."
         return values
 
     def _guess(self, task: Task, name: str) -> Any:
-        """A value for a field of a signature that is not known here."""
-        kind, everything = task.outputs[name], "\n".join(task.text(field) for field in task.inputs)
+        """A value for a field of a signature that is not known here: yes, or the higher choice, the more of
+        the words of the answer (or the last input) the others have; names for a list; an answer to a question, else
+        the gist."""
+        kind, choices = task.outputs[name], task.choices.get(name, ())
+        claim = next(
+            (field for field in ("answer", "response", *reversed(list(task.inputs))) if field in task.inputs), ""
+        )
+        everything = "\n".join(task.text(field) for field in task.inputs)
+        others = (task.text(field) for field in task.inputs if field not in (claim, "question"))
+        share = judge.support(task.text(claim), "\n".join(others))
         if kind == "bool":
-            claims = [task.text(field) for field in list(task.inputs)[-1:]]
-            rest = "\n".join(task.text(field) for field in list(task.inputs)[:-1])
-            return support(claims[0] if claims else "", rest) >= 0.5
+            return share >= 0.5
+        if choices and all(map(str.isdecimal, choices)):
+            return int(choices[round(share * (len(choices) - 1))])
+        if {choice.lower() for choice in choices} == {"yes", "no"}:
+            return next(choice for choice in choices if (choice.lower() == "yes") == (share >= 0.5))
         if kind == "list":
             return list(dict.fromkeys(entry for part in sentences(everything) for entry in names_in(part)))
-        if kind == "str" and not task.choices.get(name):
+        if kind == "str" and not choices:
             if "question" in task.inputs and len(task.inputs) > 1:
-                return answer(task.text("question"), _evidence(task), self.similar)
-            return " ".join(central(sentences(everything), 2)) or everything[:200] or "Nothing was given."
+                return answer(task.text("question"), task.evidence(), self.similar)
+            return " ".join(summarize.central(sentences(everything), 2)) or everything[:200] or "Nothing was given."
         raise ModelError(
             f"The embedded model has no way to make the field {name!r} ({kind}). Name a real model for this role."
         )
@@ -219,36 +179,22 @@ class EmbeddedEngine(SharedByCopies):
 _tokens_of_instructions = lru_cache(maxsize=64)(count_tokens)
 """The same ones come with every prompt of a signature."""
 
-
-def _evidence(task: Task) -> list[str]:
-    """Every input but the question: lists as they are."""
-    return [text for name in task.inputs if name != "question" for text in task.texts(name)]
-
-
-def _answer_from_pairs(task: Task, similar: Similar) -> str:
-    answers = [pair.partition("\n")[2] or pair for pair in task.texts("pairs")]
-    return answer(task.text("question"), answers, similar)
+Step = Callable[[Task, Similar], Any]
+"""The value of a task's only output, or the values of several by name."""
 
 
 def _with_reason(task: Task, similar: Similar) -> dict[str, Any]:
     """A response and its reason, under the names that the task has for them."""
-    response, reason = short_answer(task.text("question"), _evidence(task), similar)
+    response, reason = short_answer(task.text("question"), task.evidence(), similar)
     return {name: response if name in ("answer", "response") else reason for name in task.outputs}
 
 
 def _verdict(task: Task) -> float:
-    """Probability that the rationale supports the response, and speaks of the question."""
-    rationale = task.text("rationale")
-    response = task.text("response")
-    stated = support(response, rationale) if content_words(response) else float(response.lower() in rationale.lower())
-    return probability(0.7 * stated + 0.3 * support(task.text("question"), rationale))
-
-
-def _check(task: Task, similar: Similar) -> str:
-    """The context has most of the response's words, and the response a quarter of the question's."""
-    response = task.text("response")
-    fits = support(response, task.text("context")) >= 0.6 and support(task.text("question"), response) >= 0.25
-    return "yes" if fits else "no"
+    """Probability, never certain, that the rationale supports the response, and speaks of the question."""
+    rationale, response = task.text("rationale"), task.text("response")
+    has_words = bool(content_words(response))
+    stated = judge.support(response, rationale) if has_words else float(response.lower() in rationale.lower())
+    return 0.05 + 0.9 * (0.7 * stated + 0.3 * judge.support(task.text("question"), rationale))
 
 
 def _titled(summary: str) -> dict[str, Any]:
@@ -256,110 +202,93 @@ def _titled(summary: str) -> dict[str, Any]:
     return {"title": " and ".join(names_in(summary)[:2]) or summary[:60], "summary": summary}
 
 
-def _references(task: Task) -> list[str]:
-    """Reference answers; of an item with synonyms, each synonym."""
-    references: list[str] = []
-    for name in ("reference_answers", "reference_items"):
-        value = task.inputs.get(name, [])
-        for entry in value if isinstance(value, list) else [value]:
-            references += [str(part) for part in entry] if isinstance(entry, list) else [str(entry)]
-    return references
+def _agrees(task: Task, similar: Similar) -> float:
+    return judge.agreement(task.text("answer"), task.texts("reference_answers"))
 
 
-def _judge(task: Task, similar: Similar) -> bool:
-    items = task.inputs.get("reference_items")
-    if isinstance(items, list) and items:
-        groups = [[str(word) for word in item] if isinstance(item, list) else [str(item)] for item in items]
-        covered = sum(agreement(task.text("answer"), group) >= 0.9 for group in groups)
-        return covered * 2 > len(groups)
-    return agreement(task.text("answer"), _references(task)) >= 0.6
+def _covers(task: Task, similar: Similar) -> bool:
+    """Whether the answer has a synonym of more than half of the items."""
+    items = task.inputs.get("reference_items", [])
+    groups = [list(map(str, item)) if isinstance(item, list) else [str(item)] for item in items]
+    return sum(judge.agreement(task.text("answer"), group) >= 0.9 for group in groups) * 2 > len(groups)
 
 
 def _grade(task: Task, similar: Similar) -> dict[str, Any]:
-    share = agreement(task.text("answer"), _references(task))
-    match = "has the reference word for word" if share == 1 else f"shares {share:.0%} of its words with the reference"
-    return {"feedback": f"The answer {match}.", "grade": 1 + round(4 * share)}
+    share = _agrees(task, similar)
+    return {"feedback": f"The answer shares {share:.0%} of its words with a reference.", "grade": 1 + round(4 * share)}
 
 
-def _says(passage: str, text: str) -> bool:
-    """Whether a passage has most of the text's telling words."""
-    telling = set(content_words(text))
-    return len(telling.intersection(content_words(passage))) >= 0.6 * len(telling)
+def _lets_pass(task: Task, similar: Similar) -> dict[str, Any]:
+    """The best rating for what says anything: overlap does not tell what is relevant or clear."""
+    rating = 5 if content_words(task.text("question")) else 1
+    return {name: "Not judged." if name == "evaluation" else rating for name in task.outputs}
 
 
 def _supported(task: Task, similar: Similar) -> list[dict[str, Any]]:
+    passages = task.texts("passages")
     return [
-        {"statement": text, "supported": any(_says(passage, text) for passage in task.texts("passages"))}
+        {"statement": text, "supported": any(judge.support(text, passage) >= 0.6 for passage in passages)}
         for text in sentences(task.text("answer"))
     ]
 
 
 def _helpful(task: Task, similar: Similar) -> list[int]:
     passages = enumerate(task.texts("passages"), start=1)
-    return [number for number, passage in passages if _says(passage, task.text("answer"))]
-
-
-def _rated(name: str, rated: tuple[int, str]) -> dict[str, Any]:
-    rating, evaluation = rated
-    return {"evaluation": evaluation, name: rating}
+    return [number for number, passage in passages if judge.support(task.text("answer"), passage) >= 0.6]
 
 
 STEPS: dict[type[dspy.Signature], Step] = {
-    signatures.AnswerQuestion: lambda task, similar: answer(task.text("question"), _evidence(task), similar),
-    signatures.AnswerFromGraph: lambda task, similar: answer(task.text("question"), _evidence(task), similar),
+    signatures.AnswerQuestion: lambda task, similar: answer(task.text("question"), task.evidence(), similar),
     signatures.AnswerAndExplain: _with_reason,
-    signatures.AnswerFromPairs: _answer_from_pairs,
-    signatures.AnswerFromPoints: lambda task, similar: answer_from_points(
-        task.text("question"), task.texts("points"), similar
+    signatures.AnswerFromPairs: lambda task, similar: answer(
+        task.text("question"), [pair.partition("\n")[2] or pair for pair in task.texts("pairs")], similar
     ),
-    signatures.AskAboutPassages: lambda task, similar: question_about_theme(task.texts("passages")),
-    signatures.AskSubQuestion: lambda task, similar: question_about(task.text("information")),
-    signatures.CheckResponse: _check,
-    signatures.ConfirmSameEntity: lambda task, similar: same_thing(task.text("first"), task.text("second")),
-    signatures.ConfirmSameQuestion: lambda task, similar: is_same_question(
+    signatures.AnswerFromPoints: lambda task, similar: answer(
+        task.text("question"), [re.sub(r"^\d+: ", "", point) for point in task.texts("points")], similar
+    ),
+    signatures.AskAboutPassages: lambda task, similar: ask.question_about_theme(task.texts("passages")),
+    signatures.AskSubQuestion: lambda task, similar: ask.question_about(task.text("information")),
+    signatures.ConfirmSameEntity: lambda task, similar: judge.same_thing(task.text("first"), task.text("second")),
+    signatures.ConfirmSameQuestion: lambda task, similar: judge.is_same_question(
         task.text("first_question"), task.text("second_question"), similar
     ),
-    signatures.DecomposeQuestion: lambda task, similar: sub_questions(task.text("question")),
+    signatures.DecomposeQuestion: lambda task, similar: rewrite.sub_questions(task.text("question")),
     signatures.DraftAnswer: _with_reason,
-    signatures.ExtractElements: lambda task, similar: first_reading(task.text("passage")),
-    signatures.FindMissedElements: lambda task, similar: second_reading(task.text("passage"), task.text("found")),
-    signatures.FindSameQuestion: lambda task, similar: matching_number(
+    signatures.ExtractElements: lambda task, similar: extract.first_reading(task.text("passage")),
+    signatures.FindMissedElements: lambda task, similar: extract.second_reading(
+        task.text("passage"), task.text("found")
+    ),
+    signatures.FindSameQuestion: lambda task, similar: judge.matching_number(
         task.text("question"), task.texts("catalogue"), similar
     ),
-    signatures.GenerateQuestion: lambda task, similar: question_about(task.text("summary")),
+    signatures.GenerateQuestion: lambda task, similar: ask.question_about(task.text("summary")),
     signatures.GradeAnswer: _grade,
-    signatures.JudgeAnswer: _judge,
-    signatures.JudgeListAnswer: _judge,
+    signatures.JudgeAnswer: lambda task, similar: _agrees(task, similar) >= 0.6,
+    signatures.JudgeListAnswer: _covers,
     signatures.JudgePassages: _helpful,
     signatures.JudgeRelevance: lambda task, similar: 5 if content_words(task.text("answer")) else 1,
     signatures.JudgeSupport: _supported,
-    signatures.MergeDescriptions: lambda task, similar: merged_description(
+    signatures.MergeDescriptions: lambda task, similar: summarize.merged_description(
         task.text("name"), task.texts("descriptions")
     ),
-    signatures.NameElements: lambda task, similar: names_and_links(task.text("passage")),
-    signatures.RateGroundedness: lambda task, similar: _rated(
-        "groundedness", grounded(task.text("question"), task.text("answer"), task.text("passage"))
-    ),
+    signatures.NameElements: lambda task, similar: extract.names_and_links(task.text("passage")),
     signatures.RatePoints: lambda task, similar: rated_points(task.text("question"), task.texts("reports"), similar),
-    signatures.RateRelevance: lambda task, similar: _rated(
-        "relevance", relevant(task.text("question"), task.text("audience"))
-    ),
-    signatures.RateStandAlone: lambda task, similar: _rated("stand_alone", stands_alone(task.text("question"))),
+    signatures.RateRelevance: _lets_pass,
+    signatures.RateStandAlone: _lets_pass,
     signatures.RephraseQuestion: lambda task, similar: rewrite.rephrased(
         task.text("question"), int(task.text("count") or 3), int(task.text("most_characters") or 0)
     ),
-    signatures.RewriteQuestion: lambda task, similar: rewrite.clearer(task.text("question")),
-    signatures.ShortenText: lambda task, similar: shortened(task.text("text"), int(task.text("words") or 60)),
-    signatures.SummarizeCommunity: lambda task, similar: community_summary(task.texts("elements")),
-    signatures.SummarizeEvidence: lambda task, similar: _titled(passages_summary(task.texts("passages"))),
-    signatures.SummarizePassages: lambda task, similar: passages_summary(task.texts("passages")),
-    signatures.TellFromGraph: lambda task, similar: account(task.text("question"), _evidence(task), similar),
-    signatures.VaryQuestion: lambda task, similar: rewrite.varied(task.text("question"), int(task.text("count") or 4)),
+    signatures.RewriteQuestion: lambda task, similar: task.text("question"),
+    signatures.ShortenText: lambda task, similar: summarize.shortened(task.text("text"), int(task.text("words") or 60)),
+    signatures.SummarizeCommunity: lambda task, similar: summarize.community_summary(task.texts("elements")),
+    signatures.SummarizeEvidence: lambda task, similar: _titled(summarize.passages_summary(task.texts("passages"))),
+    signatures.SummarizePassages: lambda task, similar: summarize.passages_summary(task.texts("passages")),
+    signatures.TellFromGraph: lambda task, similar: account(task.text("question"), task.evidence(), similar),
     signatures.VerifyDraft: lambda task, similar: "Yes" if _verdict(task) >= 0.5 else "No",
-    signatures.WriteFactoidPair: lambda task, similar: factoid_pair(task.text("passage"), similar),
-    signatures.WriteQAPairs: lambda task, similar: question_answer_pairs(task.text("passage")),
+    signatures.WriteFactoidPair: lambda task, similar: ask.factoid_pair(task.text("passage"), similar),
+    signatures.WriteQAPairs: lambda task, similar: ask.question_answer_pairs(task.text("passage")),
 }
-"""What is done for each signature of this library."""
+"""What is done for the signatures of this library; the others, and strangers', are answered by a guess."""
 
 
 def _step(task: Task) -> Step | None:
@@ -383,18 +312,17 @@ def _logprobs(text: str, task: Task, alternatives: int) -> tuple[TokenLogprob, .
     tokens = []
     for piece in PIECE.findall(text):
         word = piece.strip().lower()
-        chance = 0.99
-        if word in VERDICTS and verdict is not None:
+        is_verdict = verdict is not None and word in OTHER
+        if verdict is not None and is_verdict:
             chance = max(verdict, 1 - verdict)
         elif word.isalnum():
             chance = 0.9 if not content_words(word) or set(content_words(word)) & input_words else 0.3
-        top = [TopLogprob(token=piece, logprob=math.log(chance), bytes=tuple(piece.encode()))]
-        if word in VERDICTS and verdict is not None:
-            other = {"yes": "No", "no": "Yes", "true": "False", "false": "True"}[word]
+        else:
+            chance = 0.99
+        logprob, content = math.log(chance), tuple(piece.encode())
+        top = [TopLogprob(token=piece, logprob=logprob, bytes=content)]
+        if is_verdict:
+            other = OTHER[word]
             top.append(TopLogprob(token=other, logprob=math.log(1 - chance), bytes=tuple(other.encode())))
-        tokens.append(
-            TokenLogprob(
-                token=piece, logprob=math.log(chance), bytes=tuple(piece.encode()), top=tuple(top[:alternatives])
-            )
-        )
+        tokens.append(TokenLogprob(token=piece, logprob=logprob, bytes=content, top=tuple(top[:alternatives])))
     return tuple(tokens)

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
-from kraq_dspy.models.lms.engines.embedded.text import UNPARTED, UNSPACED, WORD, language_of
+from kraq_dspy.models.lms.engines.embedded.text import UNPARTED, UNSPACED, WORD
 from kraq_dspy.models.lms.engines.embedded.vocabulary import (
     COMMON,
     FUNCTION_LETTERS,
@@ -62,14 +62,6 @@ DATE = re.compile(rf"(?:\d{{4}} )?{MONTH}(?: \d{{1,4}})?")
 DEFINITION = re.compile(r"\b(?:is|was|are|were) (?:an?|the|one of the) ([^.,;()]{3,120})")
 
 
-ARTICLES = {
-    "es": ("El", "La", "Los", "Las", "Un", "Una", "En"),
-    "fr": ("Le", "La", "Les", "Un", "Une", "En", "Au", "Aux"),
-    "de": ("Der", "Die", "Das", "Ein", "Eine", "Im", "In", "Am"),
-}
-"""What stands with a capital before a name where a sentence begins."""
-
-
 def names_in(sentence: str, known: frozenset[str] = frozenset(), topic: str = "") -> list[str]:
     """Names in order, without repeats. A single capitalised word that begins the sentence counts if it is `known`;
     `topic` counts wherever it stands, with small letters in it too."""
@@ -111,25 +103,12 @@ def is_name(title: str) -> bool:
 def without_words(names: Iterable[str], text: str) -> list[str]:
     """Those that are no common word of the text: "Rank" names nothing where "rank" is a word like others."""
     small = _small_words(text)
-    names = (_without_article(name, text) for name in names)
     return [name for name in names if name and (" " in name or not name.istitle() or name.lower() not in small)]
 
 
 @lru_cache(maxsize=4)
 def _small_words(text: str) -> frozenset[str]:
     return frozenset(word for word in WORD.findall(text) if word.islower())
-
-
-def _without_article(name: str, text: str) -> str:
-    """The name without what begins a sentence before it in Spanish, French or German: "Museo del Prado" for
-    "El Museo del Prado", "" for "En 1819". "La Habana" and "Le Havre" stay, unless the text has them bare."""
-    first, _, rest = name.partition(" ")
-    if not rest or first not in ARTICLES.get(language_of(text), ()):
-        return name
-    if not _names_something(rest):
-        return ""
-    is_bare = re.search(rf"(?<!\b{first} )\b{re.escape(rest)}\b", text)
-    return rest if " " in rest or is_bare else name
 
 
 def has_capitals(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""Makes other searches for a question: its names, its keywords, its parts, its words as a statement."""
+"""Puts a question in other words, and in its parts."""
 
 import re
 
@@ -13,25 +13,6 @@ EITHER = re.compile(
     r"^(?P<lead>.*?\b(?:who|which|what|whose)\b[^,:]*?)[,:] (?P<a>[A-Z0-9\"“][^,?]*?),? or (?P<b>[^?]+)\?$",
     re.IGNORECASE,
 )
-FILLER = re.compile(
-    r"^(?:(?:hi|hello|please|well|so|ok(?:ay)?)\b[,!. ]*)*"
-    r"(?:(?:can|could|would|will) you (?:please )?(?:tell|show|explain to) me |(?:please )?(?:tell|show) me |"
-    r"do you know |i (?:would like|want|need) to know |i(?: am|'m) wondering )"
-    r"(?:about |if |whether )?",
-    re.IGNORECASE,
-)
-ASKING = re.compile(
-    r"^(?:(?:in|on|at|of|from|to|by|for|with) )?"
-    r"(?:who|whom|whose|what|which|when|where|why|how(?: (?:many|much|old|long))?)\b"
-    r"(?: (?:is|are|was|were|do|does|did|has|have|had|can))?\s*|^(?:is|are|was|were|do|does|did|has|have|had|can)\s+",
-    re.IGNORECASE,
-)
-
-
-def clearer(question: str) -> str:
-    """The question without what is said out of politeness."""
-    plain = FILLER.sub("", question.strip())
-    return f"{plain[:1].upper()}{plain[1:]}" if plain else question.strip()
 
 
 def keywords(question: str) -> list[str]:
@@ -42,53 +23,22 @@ def keywords(question: str) -> list[str]:
     return list(dict.fromkeys([*names, *rest]))
 
 
-def statement(question: str) -> str:
-    """What the answer would be told with: the question without its question word."""
-    plain = ASKING.sub("", clearer(question)).strip(" ?") or question.strip(" ?")
-    return f"{plain[:1].upper()}{plain[1:]}."
-
-
-def core(question: str) -> str:
-    """The names and the first words that carry meaning, six at most; commas' side remarks count last."""
-    return " ".join(keywords(question)[:6])
-
-
-def varied(question: str, count: int) -> list[str]:
-    """Up to `count` searches, the parts of the question first."""
-    parts = sub_questions(question)
-    searches = [*(parts if len(parts) > 1 else []), " ".join(keywords(question)), statement(question), core(question)]
-    return list(dict.fromkeys(text for text in searches if text))[:count]
-
-
 def rephrased(question: str, count: int, most_characters: int = 0) -> list[str]:
     """Up to `count` other wordings of the question; with a limit, those are cut after the last word that fits."""
-    plain = clearer(question).strip(" ?")
-    as_statement = statement(question).rstrip(".")
+    plain, words_of = question.strip(" ?"), keywords(question)
     if most_characters:
+        texts = [" ".join(words_of[:6]), " ".join(words_of), plain]
         wordings = [
-            _cut(text, most_characters) for text in (core(question), " ".join(keywords(question)), as_statement, plain)
+            text if len(text) <= most_characters else text[: most_characters + 1].rpartition(" ")[0] for text in texts
         ]
     else:
-        lowered = f"{plain[:1].lower()}{plain[1:]}"
-        wordings = [
-            f"Do you know {lowered}?",
-            f"{' '.join(keywords(question))}?",
-            f"{as_statement}?",
-            f"{plain}, please?",
-        ]
+        wordings = [f"Do you know {plain[:1].lower()}{plain[1:]}?", f"{' '.join(words_of)}?", f"{plain}, please?"]
     return [text for text in dict.fromkeys(wordings) if text and text != question.strip()][:count]
-
-
-def _cut(text: str, most_characters: int) -> str:
-    if len(text) <= most_characters:
-        return text
-    return text[: most_characters + 1].rpartition(" ")[0] or text[:most_characters]
 
 
 def sub_questions(question: str) -> list[str]:
     """The clauses that each ask something by name, or a choice of two as a question about each; else the question."""
-    either = EITHER.match(question.strip())
-    if either:
+    if either := EITHER.match(question.strip()):
         return [f"{either['lead']}: {either[side].strip(' “”' + chr(34))}?" for side in ("a", "b")]
     parts = [part.strip(" ,;") for part in CLAUSE.split(question)]
     if len(parts) < 2 or not all(names_in(part.partition(" ")[2]) for part in parts):

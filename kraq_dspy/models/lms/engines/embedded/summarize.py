@@ -2,10 +2,9 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator
 
 from kraq_dspy.models.lms.engines.embedded.names import names_in
-from kraq_dspy.models.lms.engines.embedded.text import centralities, clipped, distinct, each_distinct, parted, sentences
+from kraq_dspy.models.lms.engines.embedded.text import centralities, clipped, distinct, parted, sentences
 
 LINK = re.compile(
     r"^(?P<source>[^|\n]+) \| (?P<predicate>[^|\n]+) \| (?P<target>[^|:\n]+?)(?:: (?P<said>.+))?$", re.DOTALL
@@ -15,28 +14,16 @@ MEMBER = re.compile(r"^(?P<name>[^|:\n]{1,80}?)(?: \((?P<kind>[^()]+)\))?(?:: (?
 
 
 SENTENCES = 8  # of a summary of passages
+READ = 100  # descriptions: thousands may be of a well-known name
 TITLE_NAMES = 3  # the members linked most often inside the community
 
 
 def merged_description(name: str, descriptions: list[str]) -> str:
-    """Up to five sentences: one that defines the name first, then each that says something new.
-
-    Thousands may be said of a well-known name: no more is read than may change these five.
-    """
-    in_lines = r"\s+".join(map(re.escape, name.split()))
-    may_define = re.compile(in_lines + STATES.pattern)
-    last = max((place for place, text in enumerate(descriptions) if may_define.search(text)), default=-1)
-    defining, others = list[str](), list[str]()
-
-    def said() -> Iterator[str]:
-        for place, text in enumerate(descriptions):
-            if len(others) >= 5 and (defining or place > last):
-                return
-            yield from sentences(text)
-
-    for part in each_distinct(said()):
-        (defining if not defining and _defines(part, name) else others).append(part)
-    return " ".join([*defining, *others][:5])
+    """Up to five sentences of the first descriptions: one that defines the name first, then each that says something
+    new."""
+    parts = distinct(part for text in descriptions[:READ] for part in sentences(text))
+    defining = next((part for part in parts if _defines(part, name)), "")
+    return " ".join(sorted(parts, key=lambda part: part != defining)[:5])
 
 
 def community_summary(elements: list[str]) -> dict[str, object]:
@@ -64,10 +51,11 @@ def community_summary(elements: list[str]) -> dict[str, object]:
     findings = [{"summary": head, "explanation": clipped(sentence or head)} for head, sentence in links if sentence][:5]
     if not findings:
         findings = [{"summary": clipped(fact, 12), "explanation": fact} for fact in facts[:5]]
+    once = {finding["explanation"]: finding for finding in reversed(findings)}
     return {
         "title": _listed(top),
         "summary": " ".join(chosen) or _listed(top),
-        "findings": distinct_findings(findings),
+        "findings": list(reversed(once.values())),
     }
 
 
@@ -82,12 +70,6 @@ def central(parts: list[str], count: int, leading: str = "") -> list[str]:
     ranked = sorted((i for i in range(len(parts)) if i != first), key=lambda i: (-score[i], i))
     chosen = sorted(ranked[: count - (first is not None)])
     return [parts[i] for i in ([first] if first is not None else []) + chosen]
-
-
-def distinct_findings(findings: list[dict[str, str]]) -> list[dict[str, str]]:
-    """None whose explanation was given before."""
-    kept = {finding["explanation"]: finding for finding in reversed(findings)}
-    return list(reversed(kept.values()))
 
 
 def _defines(part: str, name: str) -> bool:

@@ -4,12 +4,12 @@ the plain question of each."""
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import chain, pairwise
 
 from kraq_dspy.asset.corpus.chunk import sentence_spans
-from kraq_dspy.models.lms.engines.embedded.vocabulary import STOP
+from kraq_dspy.models.lms.engines.embedded.vocabulary import LANGUAGES, STOP
 
 _MARKS = (
     "\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff\u0e31\u0e34-\u0e3a\u0e47-\u0e4e"
@@ -31,13 +31,12 @@ def sentences(text: str) -> list[str]:
     """In order, without Markdown's headings, and without what says nothing: marks alone, or the same few words over and
     over. A line break ends a sentence unless it only keeps a line short."""
     text = unwrapped(HEADING.sub("", text))
-    parts = (text[start:end] for start, end in sentence_spans(text))
-    return [part for part in parts if _says_something(part)]
-
-
-def _says_something(part: str) -> bool:
-    own = WORD.findall(part)
-    return bool(own) and (len(own) <= REPEATED or len(set(own)) * 5 > len(own))
+    parts = []
+    for start, end in sentence_spans(text):
+        own = WORD.findall(text[start:end])
+        if own and (len(own) <= REPEATED or len(set(own)) * 5 > len(own)):
+            parts.append(text[start:end])
+    return parts
 
 
 def parted(passage: str) -> tuple[str, str]:
@@ -104,16 +103,11 @@ def centralities(parts: Sequence[str]) -> list[float]:
     return [sum(counts[word] - 1 for word in bag) / (4 + len(bag)) for bag in bags]
 
 
-def distinct(texts: Iterable[str]) -> list[str]:
-    """All of `each_distinct`."""
-    return list(each_distinct(texts))
-
-
-def each_distinct(texts: Iterable[str], share: float = 0.8) -> Iterator[str]:
+def distinct(texts: Iterable[str], share: float = 0.8) -> list[str]:
     """Those of which less than `share` of the content words was said by an earlier one.
 
-    Thousands of sentences are said of a well-known name: a text is compared with those alone that have one of its
-    rarest words, since whichever says enough of it has one of so many.
+    A text is compared with those alone that have one of its rarest words, since whichever says enough of it has one of
+    so many: of a well-known name thousands of sentences are said.
     """
     kept: dict[str, set[str]] = {}
     saying: defaultdict[str, list[str]] = defaultdict(list)
@@ -127,36 +121,11 @@ def each_distinct(texts: Iterable[str], share: float = 0.8) -> Iterator[str]:
         kept[text] = own
         for word in own:
             saying[word].append(text)
-        yield text
+    return list(kept)
 
 
-_SCRIPTS = {
-    "ja": re.compile(r"[\u3040-\u30ff]"),
-    "zh": re.compile(r"[\u3400-\u9fff]"),
-    "th": re.compile(r"[\u0e00-\u0e7f]"),
-    "ar": re.compile(r"[\u0600-\u06ff]"),
-    "hi": re.compile(r"[\u0900-\u097f]"),
-}
-"""In this order: Japanese has Chinese letters too."""
-_WORDS = {
-    "en": "the and of to for with that by from are this at be it has were an his their which",
-    "es": "el la los las de del que una es en y por con su para como se fue donde lo al más",
-    "de": "der die das und ist ein eine einen den dem des von mit auf zu für nicht wurde nach bei wie durch im am",
-    "fr": "le la les des du une est et dans par pour qui en au aux il elle avec son sa fut a été",
-}
-_COMMON = {language: frozenset(common.split()) for language, common in _WORDS.items()}
-_PLAIN = {
-    "en": ("What is said about {0}?", "What is said about {0} and {1}?"),
-    "es": ("¿Qué se dice sobre {0}?", "¿Qué se dice sobre {0} y {1}?"),
-    "de": ("Was wird zum Thema {0} gesagt?", "Was wird zum Thema {0} und {1} gesagt?"),
-    "fr": ("Que dit-on sur {0} ?", "Que dit-on sur {0} et {1} ?"),
-    "zh": ("关于{0}，文中说了什么？", "{0}和{1}有什么关系？"),
-    "ja": ("{0}については何が書かれていますか？", "{0}と{1}にはどのような関係がありますか？"),
-    "th": ("มีข้อมูลอะไรเกี่ยวกับ {0} บ้าง?", "มีข้อมูลอะไรเกี่ยวกับ {0} และ {1} บ้าง?"),
-    "ar": ("ماذا قيل عن {0}؟", "ماذا قيل عن {0} و{1}؟"),
-    "hi": ("{0} के बारे में क्या कहा गया है?", "{0} और {1} के बारे में क्या कहा गया है?"),
-}
-"""About one name, and about two that are told of together."""
+_SCRIPTS = {language: re.compile(letters) for language, letters in LANGUAGES["scripts"].items()}
+_COMMON = {language: frozenset(words.split()) for language, words in LANGUAGES["common"].items()}
 _TELLING = 3  # different common words of a language that a text in it has
 _SEEN = 4_000  # characters of a text by which its language is told
 
@@ -183,7 +152,7 @@ def language_of(text: str) -> str:
 
 def plain_question(language: str, names: Sequence[str]) -> str:
     """What is said of the first name, or of the first two; "" without any."""
-    about_one, about_two = _PLAIN[language]
+    about_one, about_two = LANGUAGES["questions"][language]
     if language == "de":
         names = [name.removeprefix("Der ").removeprefix("Die ").removeprefix("Das ") for name in names]
     return about_two.format(*names) if len(names) > 1 else about_one.format(*names) if names else ""

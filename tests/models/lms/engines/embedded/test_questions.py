@@ -2,7 +2,7 @@
 
 import pytest
 
-from kraq_dspy.models.lms.engines.embedded.ask import NOTHING_NAMED, defined_name, question_about, question_about_theme
+from kraq_dspy.models.lms.engines.embedded.ask import NOTHING_NAMED, definition, question_about, question_about_theme
 from kraq_dspy.models.lms.engines.embedded.headings import (
     Heading,
     announced_question,
@@ -20,20 +20,11 @@ from kraq_dspy.models.lms.engines.embedded.text import language_of
         ("Ed Wood\nEd Wood is a 1994 American film directed and produced by Tim Burton.", "Who directed Ed Wood?"),
         ("Oslo and Norway\nOslo is the capital of Norway.", "What is Oslo?"),
         ("Peter W. Smith\nPeter W. Smith (May 4, 1936 – May 14, 2017) was a banker.", "Who was Peter W. Smith?"),
-        ("Bob Ray\nBob Ray is a singer, best known for his voice.", "What is Bob Ray known for?"),
         ("Ann Lee\nAnn Lee (born 1974) is vice president of Acme.", "Who is Ann Lee?"),
-        ("Felicia Day\nFelicia Day is an American actress known for The Guild.",
-         "Which American actress is known for The Guild?"),
         ("Kabalas and Klezmer\nThe Kabalas were a band that most loved Klezmer.", "Who were the Kabalas?"),
+        ("Felicia Day\nFelicia Day is an American actress known for The Guild.", "Who is Felicia Day?"),
         ("Snow Patrol\nSnow Patrol are a band from Dundee.", "Who are Snow Patrol?"),
         ("Boomiverse and Big Boi\nBoomiverse is the third album by American rapper Big Boi.", "What is Boomiverse?"),
-        ("Carrefour\nCarrefour S.A. is a retailer headquartered in Massy, France, near Paris.",
-         "Which retailer is headquartered in Massy?"),
-        ("Carol Martin\nCarol Martin (born 13 October 1957) is an Australian politician who served as a Labor member "
-         "of the Assembly.", 
-         "Which Australian politician served as a Labor member of the Assembly?"),
-        ("Time Inc\nTime Inc. is a corporation founded on November 28, 1922 by Henry Luce.",
-         "Which corporation was founded on November 28, 1922 by Henry Luce?"),
         ("Acme and Globex\nAcme acquired Globex in 1990.", "What is said about Acme and Globex?"),
         ("Ann Lee and Acme\nAnn Lee is the sister of a founder. She left.", "Who is Ann Lee?"),
         ("Ann Lee and Acme\nAnn Lee is the sister of Acme.", "What is said about Ann Lee and Acme?"),  # who or what?
@@ -55,7 +46,8 @@ def test_a_question_asks_what_the_text_says_a_name_is(summary: str, question: st
     ],
 )
 def test_what_names_nothing_defines_nothing(sentence: str) -> None:
-    assert defined_name(sentence)[0] in ("", "Press Select")
+    defined = definition(sentence)
+    assert defined is None or defined.name == "Press Select"
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """The embedded model does every step on small texts; every expected value can be read off the text."""
 
 import asyncio
-import re
 from collections.abc import Sequence
 
 import dspy
@@ -11,10 +10,9 @@ from hypothesis import strategies as st
 
 from kraq_dspy.errors import ModelError
 from kraq_dspy.models.lms.adapter import KraqAdapter
-from kraq_dspy.models.lms.engines.embedded import summarize
 from kraq_dspy.models.lms.engines.embedded.answer import answer, nearest
-from kraq_dspy.models.lms.engines.embedded.extract import first_reading, names_and_links, read, second_reading
-from kraq_dspy.models.lms.engines.embedded.judge import agreement, is_same_question, probability, same_thing, support
+from kraq_dspy.models.lms.engines.embedded.extract import first_reading, read, second_reading
+from kraq_dspy.models.lms.engines.embedded.judge import agreement, is_same_question, same_thing, support
 from kraq_dspy.models.lms.engines.embedded.names import kind_of, names_in
 from kraq_dspy.models.lms.engines.embedded.summarize import community_summary, merged_description
 from kraq_dspy.models.lms.engines.embedded.text import distinct, sentences
@@ -127,12 +125,9 @@ def test_odd_passages_give_lists(passage: str) -> None:
     ("first", "second", "same"),
     [
         ("NASA: an agency", "National Aeronautics and Space Administration: of the US", True),
-        ("John F. Kennedy: president", "John Kennedy: senator", True),
         ("Colour Theory", "Color Theory", True),
         ("Apollo 11: a mission", "Apollo 12: a mission", False),
         ("Barack Obama: president", "Michelle Obama: lawyer", False),
-        ("Obama: president of the United States", "Barack Obama: was president of the United States", True),
-        ("Obama: a town in Japan", "Barack Obama: was president of the United States", False),
         ("The Beatles", "Beatles", True),
     ],
 )
@@ -144,30 +139,6 @@ def test_same_or_not(first: str, second: str, same: bool) -> None:
 def test_merged_descriptions_say_each_thing_once_definition_first() -> None:
     text = merged_description("Anna", ["She won a prize in 1950.", "Anna is a nurse.", "She won a prize in 1950."])
     assert text == "Anna is a nurse. She won a prize in 1950."
-
-
-SAID = ["She won prize {n}.", "Ada Lovelace\nis a nurse of ward {n}.", "The Ada Lovelace was born in {n}.", "Ada {n}!",
-        "# Of Ada", "Ada Lovelace, who lived in {n}, was {n}. He said {n}."]  # fmt: skip
-
-
-@given(st.lists(st.builds(lambda text, n: text.format(n=n), st.sampled_from(SAID), st.integers(0, 9)), max_size=25))
-def test_of_much_that_is_said_no_more_is_read_than_changes_the_merged_description(descriptions: list[str]) -> None:
-    parts = distinct(sentence for text in descriptions for sentence in sentences(text))
-    defining = [p for p in parts if re.match(r"(The )?Ada Lovelace[^.]{0,60}\b(is|was|are|were)\b", p)][:1]
-    plain = " ".join([*defining, *(part for part in parts if part not in defining)][:5])
-    assert merged_description("Ada Lovelace", descriptions) == plain
-
-
-def test_sentences_behind_those_that_count_are_not_even_parted(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[str] = []
-
-    def parted(text: str) -> list[str]:
-        seen.append(text)
-        return sentences(text)
-
-    monkeypatch.setattr(summarize, "sentences", parted)
-    merged_description("Ada", ["Ada is a nurse.", *(f"She knew {name}." for name in "ABCDEFGHIJ" * 100)])
-    assert len(seen) < 10
 
 
 @pytest.mark.parametrize("noise", ["[[ ## ", "a b ", "-_- ", "0 "])
@@ -282,6 +253,11 @@ def test_a_second_sentence_has_what_the_first_leaves_unsaid_of_the_question() ->
     assert "fish" not in spoken
 
 
+def test_a_person_is_found_behind_an_office() -> None:
+    passages = ["Executive Order 10925, signed by President John F. Kennedy on March 6, 1961, required action."]
+    assert answer("Who signed Executive Order 10925?", passages, blind).startswith("President John F. Kennedy.")
+
+
 def test_a_question_without_a_common_word_is_not_answered() -> None:
     assert answer("Quantum chromodynamics?", [FILM], blind) == "I do not know"
     assert answer("Who?", [], blind) == "I do not know"
@@ -325,7 +301,6 @@ def test_overlap_makes_verdicts() -> None:
     assert support("", "anything") == 0
     assert agreement("It was in 1903.", ["1903", "1904"]) == 1
     assert agreement("Rome", ["Paris"]) == 0
-    assert (probability(0), probability(1)) == pytest.approx((0.05, 0.95))
 
 
 def test_a_verdict_has_the_probability_of_its_overlap() -> None:
@@ -382,22 +357,3 @@ def test_markers_in_a_document_do_not_reach_the_reply() -> None:
 )
 def test_references_shouts_contractions_and_first_words_are_no_names(sentence: str, names: list[str]) -> None:
     assert [name for name in names_in(sentence, frozenset({"Miller"})) if name != "Reports"] == names
-
-
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
-        (
-            "El Museo del Prado guarda Las Meninas. Las Meninas es de Velázquez. En 1819 se abrió el Museo del Prado. "
-            "Los Reyes Católicos vivieron en La Habana.",
-            ["Museo del Prado", "Las Meninas", "Velázquez", "Reyes Católicos", "La Habana"],
-        ),
-        (
-            "Le Musée du Louvre est à Paris. La Tour Eiffel est de Gustave Eiffel. Le Havre est un port sur la Manche.",
-            ["Musée du Louvre", "Paris", "Tour Eiffel", "Gustave Eiffel", "Le Havre", "Manche"],
-        ),
-        ("Las Vegas is a city. El Paso is another one in the west of Texas.", ["Las Vegas", "El Paso", "Texas"]),
-    ],
-)
-def test_names_leave_the_articles_before_them_that_are_no_part_of_them(text: str, names: list[str]) -> None:
-    assert names_and_links(text)["names"] == names

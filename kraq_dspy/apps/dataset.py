@@ -1,0 +1,116 @@
+"""Hands the questions of an index on as JSON lines, with the catalogue's answers and the passages behind them."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kraq_dspy._internal.files import replaced
+from kraq_dspy.asset.store.catalogue import question_key
+from kraq_dspy.asset.store.index import Index
+from kraq_dspy.build.catalogue.sources import opened_catalogue
+from kraq_dspy.errors import IndexStateError
+from kraq_dspy.records import CatalogueEntry, Chunk, Document, Question
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetReport:
+    """`left_out` by reason."""
+
+    file: Path
+    rows: int
+    left_out: Mapping[str, int]
+
+
+def export_dataset(
+    index: Index, out: Path, *, pending: bool = False, unanswered: bool = False, passages: int = 20
+) -> DatasetReport:
+    """Write a line for each question that has an answer and evidence; an earlier file is replaced.
+
+    A line has `id`, `question`, `answer`, `supporting_ids` (documents), `evidence` (at most `passages` of them with
+    `id`, `document_id`, `title` and `text`), `community_id`, `level`, `difficulty`, `origin` and `model`, so `kraq
+    eval INDEX FILE` reads it, and `datasets.load_dataset("json", data_files=FILE)`. Answers are those that are
+    approved, with `pending` also those that wait for review; `unanswered` are written with null.
+
+    Raises IndexStateError where no line is left.
+    """
+    left_out: Counter[str] = Counter()
+    rows = list(_rows(index, _entries(index, pending=pending), left_out, unanswered=unanswered, passages=passages))
+    if not rows:
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in left_out.items()) or "it has no questions"
+        raise IndexStateError(
+            f"{str(index.path)!r} gives no row ({reasons}). Answer its questions with `kraq catalogue seed` and "
+            "approve them, take answers that nobody has approved (--pending), or questions without one (--unanswered)."
+        )
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with replaced(out) as draft, draft.open("w", encoding="utf-8", errors="replace", newline="\n") as lines:
+        lines.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    return DatasetReport(out, len(rows), left_out)
+
+
+def _entries(index: Index, *, pending: bool) -> list[CatalogueEntry]:
+    """Never those that are stale: their documents say something else by now."""
+    with opened_catalogue(index.path) as catalogue:
+        if catalogue is None:
+            return []
+        return catalogue.entries("approved") + (catalogue.entries("pending") if pending else [])
+
+
+def _rows(
+    index: Index, entries: Sequence[CatalogueEntry], left_out: Counter[str], *, unanswered: bool, passages: int
+) -> Iterator[dict[str, Any]]:
+    """KRAQ questions first, then what the catalogue has besides."""
+    answers = {question_key(entry.question): entry for entry in entries if entry.answer}
+    deepest = index.deepest_level()
+    for question in index.questions(source="kraq"):
+        entry = answers.pop(question_key(question.text), None)
+        if entry is None and not unanswered:
+            left_out["without an answer"] += 1
+        elif not question.chunk_ids:
+            left_out["without evidence"] += 1
+        else:
+            yield {
+                "id": question.id,
+                "question": question.text,
+                "answer": entry.answer if entry else None,
+                "supporting_ids": sorted(question.document_ids),
+                "evidence": list(map(_passage, index.chunks_by_id(question.chunk_ids[:passages]))),
+                "community_id": question.community_id,
+                "level": question.level,
+                "difficulty": _difficulty(question, deepest),
+                "origin": "kraq",
+                "model": question.model,
+            }
+    present = set(index.ids(Document))
+    for entry in answers.values():
+        document_ids = sorted({source.document_id for source in entry.sources} & present)
+        if not document_ids:
+            left_out["without evidence"] += 1
+            continue
+        chunks = [chunk for each in document_ids for chunk in index.all(Chunk, document_id=each)]
+        holding = [chunk for chunk in chunks if entry.answer.casefold() in chunk.text.casefold()]
+        yield {
+            "id": f"catalogue-{entry.number}",
+            "question": entry.question,
+            "answer": entry.answer,
+            "supporting_ids": document_ids,
+            "evidence": list(map(_passage, (holding or chunks)[:passages])),
+            "community_id": None,
+            "level": None,
+            "difficulty": "easy",
+            "origin": entry.origin,
+            "model": "",
+        }
+
+
+def _passage(chunk: Chunk) -> dict[str, str]:
+    return {"id": chunk.id, "document_id": chunk.document_id, "title": chunk.title, "text": chunk.text}
+
+
+def _difficulty(question: Question, deepest: int) -> str:
+    """Read off the level, not measured: the evidence of the broadest lies far apart."""
+    if deepest <= 0:
+        return "medium"
+    return "hard" if question.level == 0 else "easy" if question.level == deepest else "medium"

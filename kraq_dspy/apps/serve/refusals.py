@@ -1,0 +1,91 @@
+"""Refuses requests in words for the client, and turns every error into such words without places of this machine."""
+
+import json
+import logging
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from starlette.responses import JSONResponse, Response
+
+from kraq_dspy.errors import (
+    BudgetExceededError,
+    CatalogueError,
+    EvaluationError,
+    IndexLockedError,
+    IndexStateError,
+    ModelError,
+    ServerDownError,
+    UnknownRecordError,
+)
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass
+class RequestError(Exception):
+    """A request that is refused. `message` is for the client."""
+
+    status: int
+    code: str
+    message: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+def not_found(what: str, name: str) -> RequestError:
+    return RequestError(404, "not_found", f"There is no {what} {name[:80]!r} in this index.")
+
+
+_OF_KINDS: tuple[tuple[type[BaseException], int, str, str], ...] = (
+    (UnknownRecordError, 404, "not_found", "The index has no such record, or no longer."),
+    (IndexLockedError, 503, "index_in_use", "Another program is changing this index. Try again later."),
+    (
+        EvaluationError, 409, "not_there", "The index has no questions, or no passages, to work this out from."
+    ),
+    (
+        IndexStateError, 503, "index_state",
+        "The index lacks what this needs, or is damaged. The server's log says what, and the command that mends it.",
+    ),
+    (BudgetExceededError, 503, "budget", "The server has spent what it may spend on models."),
+    (ServerDownError, 502, "model_unreachable", "The language model cannot be reached. The server's log says why."),
+    (ModelError, 502, "model_failed", "The language model could not do it. The server's log says why."),
+)  # fmt: skip
+
+
+def as_request_error(error: BaseException) -> RequestError:
+    """The error as a client meets it; what is wrong here goes to the log in full."""
+    if isinstance(error, RequestError):
+        return error
+    if isinstance(error, CatalogueError):
+        return RequestError(409, "catalogue", str(error).partition(" See them all:")[0])
+    if type(error) is IndexStateError and not re.search(r"[/\\]", str(error)):
+        return RequestError(409, "index_state", str(error))  # it names no folder, so it is about what was asked for
+    for kind, status, code, message in _OF_KINDS:
+        if isinstance(error, kind):
+            logger.log(logging.ERROR if status >= 500 else logging.INFO, "%s: %s", code, error)
+            return RequestError(status, code, message, {"Retry-After": "5"} if status == 503 else {})
+    if type(error).__module__.startswith("dspy."):
+        logger.error("A call to the model failed: %s", error)
+        return RequestError(502, "model_failed", _OF_KINDS[-1][3])
+    logger.error("A request failed", exc_info=error)
+    return RequestError(500, "internal", "The server met an error. Its log says which.")
+
+
+def body_of(error: RequestError) -> dict[str, Any]:
+    """In the shape of OpenAI's API, which suits every client."""
+    kind = "invalid_request_error" if error.status < 500 else "server_error"
+    return {"error": {"message": error.message, "type": kind, "code": error.code}}
+
+
+class Json(JSONResponse):
+    """As UTF-8; half of a surrogate pair, which a corpus may hold, goes as its escape."""
+
+    def render(self, content: Any) -> bytes:
+        text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        return text.encode("utf-8", "backslashreplace")
+
+
+def response_of(error: BaseException) -> Response:
+    refused = as_request_error(error)
+    return Json(body_of(refused), refused.status, headers=dict(refused.headers))

@@ -1,0 +1,112 @@
+"""Declares what requests may hold: the parameters of an address, or the body of what is posted."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+KINDS = ("questions", "entities", "passages")
+"""What can be searched."""
+
+BY_WORDS = "bm25"
+
+QUESTION = 4000
+"""Characters of a question."""
+
+Words = Annotated[str, Field(max_length=QUESTION)]
+Level = Annotated[int, Field(ge=0)]
+Name = Annotated[str, Field(max_length=200)]
+
+
+class Query(BaseModel):
+    """Of every request for data; `index` is the name of one, the first without it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    index: str | None = None
+
+
+class PageQuery(Query):
+    offset: Annotated[int, Field(ge=0)] = 0
+    limit: Annotated[int, Field(ge=1, le=200)] = 50
+
+
+class QuestionsQuery(PageQuery):
+    """`q` are words that a question must have."""
+
+    level: Level | None = None
+    q: Words = ""
+
+
+class StartersQuery(Query):
+    limit: Annotated[int, Field(ge=1, le=50)] = 12
+
+
+class CommunitiesQuery(PageQuery):
+    """`telling` are those with a question or with others inside; `single` those of one passage, or not."""
+
+    level: Level | None = None
+    parent: str | None = None
+    telling: bool = False
+    single: bool | None = None
+
+
+class GraphQuery(Query):
+    """`limit` bounds the nodes."""
+
+    limit: Annotated[int, Field(ge=1, le=1000)] = 150
+
+
+class SearchQuery(Query):
+    """The last word of `q` may be unfinished. `limit` is for each of `kinds` (KINDS, with commas between)."""
+
+    q: Words = ""
+    limit: Annotated[int, Field(ge=1, le=50)] = 8
+    kinds: str = ",".join(KINDS)
+    retriever: Name = BY_WORDS
+
+
+class CatalogueQuery(PageQuery):
+    """ "waiting" is pending or stale."""
+
+    status: Literal["waiting", "pending", "approved", "stale"] = "waiting"
+
+
+class AskRequest(Query):
+    """A question, and what is to answer it; without a program, a prepared answer or the default program's."""
+
+    question: Annotated[str, Field(min_length=1, max_length=QUESTION)]
+    program: Name | None = None
+    retriever: Name | None = None
+    options: dict[str, int | float | bool | str | None] = {}
+    stream: bool = False
+
+
+class ReviewRequest(Query):
+    """What somebody decided about an entry of the catalogue, of the version that was looked at."""
+
+    action: Literal["approve", "edit", "reject"]
+    version: Annotated[int, Field(ge=1)]
+    answer: Annotated[str | None, Field(max_length=100_000)] = None
+    document_ids: list[str] | None = None
+
+
+class ChatMessage(BaseModel):
+    role: str
+    content: str | list[dict[str, Any]] | None = None
+
+    @property
+    def text(self) -> str:
+        if isinstance(self.content, list):
+            return "\n".join(str(part.get("text", "")) for part in self.content if part.get("type") == "text")
+        return self.content or ""
+
+
+class ChatRequest(BaseModel):
+    """As of OpenAI's chat completions; `model` is a program, or INDEX/PROGRAM. Sampling is the business of the roles'
+    settings and is passed over here."""
+
+    model: str
+    messages: Annotated[list[ChatMessage], Field(min_length=1, max_length=1000)]
+    stream: bool = False
+    stream_options: dict[str, Any] | None = None
+    n: Annotated[int | None, Field(ge=1, le=1)] = None

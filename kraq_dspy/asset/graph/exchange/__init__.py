@@ -1,1 +1,0 @@
-"""Reads and writes other systems' files: GraphRAG's tables, passages with triples, GraphML, JSON lines."""
