@@ -105,6 +105,7 @@ def steps(options: Any, questions: Sequence[Row]) -> list[tuple[str, Callable[[]
     model = ["--lm", options.lm, *(["--api-base", options.api_base] if options.api_base else [])]
     many = ["--concurrency", str(options.concurrency)]
     words: list[list[str]] = [
+        ["domain", "corpus.jsonl", "--passages", "3", *model],
         ["index", "corpus.jsonl", "--out", "docs.kraq", "--random-questions", *model, *many],
         *(["precompute", "docs.kraq", flag, *model] for flag in ("--qa-pairs", "--raptor", "--graph", "--k2rag")),
         ["precompute", "docs.kraq", "--top-n", "20"],

@@ -86,7 +86,7 @@ def test_the_state_says_where_it_comes_from_and_holds_no_path_key_or_probability
     assert {"library_version", "dspy_version", "before", "after", "difference"} <= set(made_by)
     assert "somewhere" not in out.read_text()
     assert "logprob" not in out.read_text()
-    assert state["predictors"]["step"]["signature"]["version"]
+    assert state["predictors"]["step"]["signature"]["instructions"]
 
 
 def test_a_worse_program_is_not_saved_unless_forced_and_the_calls_are_not_paid_twice(

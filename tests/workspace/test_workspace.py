@@ -67,7 +67,7 @@ def test_one_program_serves_sixteen_threads(built: Path, name: str) -> None:
         expected = alone[number % 4].hits
         assert [hit.chunk for hit in prediction.hits] == [hit.chunk for hit in expected]
         # An encoder rounds otherwise where questions come together.
-        assert [hit.score for hit in prediction.hits] == pytest.approx([hit.score for hit in expected], abs=1e-4)
+        assert [hit.score for hit in prediction.hits] == pytest.approx([hit.score for hit in expected], abs=1e-3)
 
 
 @pytest.mark.parametrize("name", ["qa-rag", "graph-local", "graph-global"])

@@ -171,8 +171,10 @@ def _parameter(name: str, default: Any, annotation: Any, panel: str | None) -> i
         option = copy.copy(notes[0])
         if isinstance(option, OptionInfo):
             option.rich_help_panel = option.rich_help_panel or panel
-            kinds = [each for each in get_args(kind) or (kind,) if each is not type(None)]
-            option.metavar = option.metavar if option.metavar is not None else WORDS.get(kinds[0])
+            if option.metavar is None:
+                kinds = [each for each in get_args(kind) or (kind,) if each is not type(None)]
+                one = get_args(kinds[0])[0] if get_origin(kinds[0]) is list else kinds[0]
+                option.metavar = WORDS.get(one)
             if default is False and option.default is ... and not option.param_decls:
                 option.param_decls = (f"--{name.replace('_', '-')}",)
         annotation = Annotated[kind, option]
