@@ -42,7 +42,7 @@ from kraq_dspy.programs.speculative.efficient_speculative_rag import EfficientSp
 from kraq_dspy.programs.speculative.speculative_rag import SpeculativeOptions, SpeculativeRAG
 from kraq_dspy.programs.speculative.subsets import cluster, draw_subsets
 from kraq_dspy.records import Chunk, Question
-from kraq_dspy.settings import Settings
+from kraq_dspy.settings import InstructedSettings, Settings
 from kraq_dspy.workspace import Workspace
 
 TOP_N = (100, 300, 1000)
@@ -270,7 +270,7 @@ def main() -> None:
     parser.add_argument("--indexes", type=Path, default=Path("runs/indexes"), help="kept and found again")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    settings, embedder = prepared(Settings())
+    settings, embedder = prepared(Settings(instructed=InstructedSettings(kind="pair")))
     results = {name: measure(name, options, settings, embedder) for name in options.dataset or ["musique", "hotpotqa"]}
     if options.json:
         plain = {
