@@ -24,17 +24,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Annotated, Any
 
-from kraq_dspy._internal.options import (
-    AboveZero,
-    Count,
-    NotNegative,
-    OneOf,
-    Positive,
-    Share,
-    checked,
-    options_of,
-    suggestion,
-)
+from kraq_dspy._internal.options import Count, NotNegative, OneOf, Positive, Share, checked, options_of, suggestion
 from kraq_dspy.errors import ConfigError
 
 ROLES = (
@@ -145,7 +135,7 @@ class CommunitySettings:
     """A community of more entities is split. A wish: one in which no parts are found stays whole."""
     max_depth: Positive = 6
     """Most levels; level 0 is the broadest."""
-    resolution: AboveZero = 1.0
+    resolution: NotNegative = 1.0
     """Of "leiden": higher values make more and smaller communities."""
     seed: int = 0
     """Fixes chance: the same graph gives the same communities."""
@@ -214,7 +204,7 @@ class EncoderSettings:
     """Put before a passage."""
     batch_size: Positive = 64
     """Texts that are encoded at once."""
-    reply_s: AboveZero = 300.0
+    reply_s: NotNegative = 300.0
     """Seconds before a reply of an endpoint is given up as a whole, however it comes."""
     reply_mb: Positive = 256
     """Most megabytes of an endpoint's reply, unpacked."""
@@ -291,7 +281,7 @@ class RoleSettings:
     """Most tokens of a reply."""
     timeout_s: float = 120.0
     """Seconds before a call of a server is given up; a model in this process is waited for."""
-    reply_s: AboveZero = 600.0
+    reply_s: NotNegative = 600.0
     """Seconds before a reply of a server is given up as a whole, however it comes."""
     reply_mb: Positive = 16
     """Most megabytes of a server's reply, unpacked."""

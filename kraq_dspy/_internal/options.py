@@ -21,7 +21,6 @@ Options of programs and retrievers are fields made by `option`, which also hold 
 import dataclasses
 import difflib
 import functools
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from numbers import Real
@@ -37,37 +36,24 @@ T = TypeVar("T")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Bounds:
-    """The range of a number: from `least` to `most`, or above `above` and below `below`."""
+    """The range of a number: from `least` to `most`."""
 
     least: float | None = None
     most: float | None = None
-    above: float | None = None
-    below: float | None = None
 
     def hold(self, number: float) -> bool:
-        return (
-            (self.least is None or number >= self.least)
-            and (self.most is None or number <= self.most)
-            and (self.above is None or number > self.above)
-            and (self.below is None or number < self.below)
-        )
+        return (self.least is None or number >= self.least) and (self.most is None or number <= self.most)
 
     def __str__(self) -> str:
         """As "1 or more" or "from 0 to 1"; empty without bounds."""
-        if self.least is not None and self.most is not None:
-            return f"from {self.least:g} to {self.most:g}"
-        if self.above is not None and self.below is not None:
-            return f"between {self.above:g} and {self.below:g}"
-        parts = [f"{self.least:g} or more"] if self.least is not None else []
-        parts += [f"above {self.above:g}"] if self.above is not None else []
-        parts += [f"below {self.below:g}"] if self.below is not None else []
-        return " and ".join(parts)
+        if self.least is None:
+            return ""
+        return f"{self.least:g} or more" if self.most is None else f"from {self.least:g} to {self.most:g}"
 
 
 Positive = Annotated[int, Bounds(least=1)]
 Count = Annotated[int, Bounds(least=0)]
 NotNegative = Annotated[float, Bounds(least=0)]
-AboveZero = Annotated[float, Bounds(above=0)]
 Share = Annotated[float, Bounds(least=0, most=1)]
 
 
@@ -267,24 +253,13 @@ def require_counts(of: str = "", **counts: int) -> None:
             raise ValueError(f"{name} is {count}; expected 1 or more{of and ' '}{of}.")
 
 
-def require_numbers(**numbers: float) -> None:
-    """Raises TypeError for what is no number; the message names it."""
+def require_between(least: float, most: float, expected: str, /, **numbers: float) -> None:
+    """Raises TypeError for what is no number, ValueError for one out of the range; both name it."""
     for name, number in numbers.items():
         if not isinstance(number, Real) or isinstance(number, bool):  # NumPy's too
             raise TypeError(f"{name} is {number!r:.80} ({type(number).__name__}); expected a number.")
-
-
-def require_between(least: float, most: float, expected: str, /, **numbers: float) -> None:
-    """Raises TypeError for what is no number, ValueError for one out of the range; both name it."""
-    require_numbers(**numbers)
-    for name, number in numbers.items():
         if not least <= number <= most:
             raise ValueError(f"{name} is {number}; expected {expected}.")
-
-
-def require_share(of: str, /, **shares: float) -> None:
-    """As `require_between`, for a number above 0 and at most 1."""
-    require_between(math.ulp(0.0), 1, f"{of}, above 0 and at most 1", **shares)
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:

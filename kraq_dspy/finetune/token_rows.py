@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from kraq_dspy._internal.options import AboveZero, Bounds, OneOf, Positive, checked
+from kraq_dspy._internal.options import NotNegative, OneOf, Positive, Share, checked
 from kraq_dspy.errors import TrainingError
 from kraq_dspy.models.lms.engines.generation import prompt_ids
 
@@ -42,15 +42,15 @@ class TrainSettings:
 
     r: Positive = 64
     alpha: Positive = 16
-    dropout: Annotated[float, Bounds(least=0, below=1)] = 0.05
+    dropout: Share = 0.05
     target_modules: str = ""
     quantize: Annotated[str, OneOf(("auto", "nf4", "none"))] = "auto"
-    learning_rate: AboveZero = 2e-4
+    learning_rate: NotNegative = 2e-4
     batch_size: Positive = 2
     accumulate: Positive = 4
     epochs: Positive = 3
     max_tokens: Positive = 2048
-    held_out: Annotated[float, Bounds(above=0, below=1)] = 0.1
+    held_out: Share = 0.1
     seed: int = 0
 
 

@@ -30,7 +30,7 @@ from kraq_dspy.apps.cli.index import estimate, index, questions
 from kraq_dspy.apps.cli.lm import get
 from kraq_dspy.apps.cli.mcp import mcp
 from kraq_dspy.apps.cli.optimize import domain, optimize
-from kraq_dspy.apps.cli.precompute import calibrate, precompute
+from kraq_dspy.apps.cli.precompute import precompute
 from kraq_dspy.apps.cli.serving import explore, serve
 from kraq_dspy.apps.cli.status import status
 from kraq_dspy.apps.cli.tables import TABLES, table
@@ -94,7 +94,7 @@ COMMANDS: dict[str, Sequence[Command | Group]] = {
     "Ask": (ask, chat, explore, serve, mcp),
     "Maintain": (add, remove, update, resume, check, export),
     "Prepare": (
-        precompute, calibrate,
+        precompute,
         Group("catalogue", "Answers prepared in advance, which `kraq ask -p qa-search` gives.", CATALOGUE),
     ),
     "Research": (
@@ -171,8 +171,10 @@ def _parameter(name: str, default: Any, annotation: Any, panel: str | None) -> i
         option = copy.copy(notes[0])
         if isinstance(option, OptionInfo):
             option.rich_help_panel = option.rich_help_panel or panel
-            kinds = [each for each in get_args(kind) or (kind,) if each is not type(None)]
-            option.metavar = option.metavar if option.metavar is not None else WORDS.get(kinds[0])
+            if option.metavar is None:
+                kinds = [each for each in get_args(kind) or (kind,) if each is not type(None)]
+                one = get_args(kinds[0])[0] if get_origin(kinds[0]) is list else kinds[0]
+                option.metavar = WORDS.get(one)
             if default is False and option.default is ... and not option.param_decls:
                 option.param_decls = (f"--{name.replace('_', '-')}",)
         annotation = Annotated[kind, option]

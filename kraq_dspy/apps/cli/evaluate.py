@@ -1,8 +1,7 @@
 """Asks an index questions of your own and says how good its answers are: `kraq eval INDEX QUESTIONS`."""
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -22,37 +21,6 @@ RunOut = Annotated[
     Path | None, typer.Option("--out", "-o", metavar="DIR", help="Rows and report. Default: runs/TABLE.")
 ]
 Baseline = Annotated[str | None, typer.Option("--baseline", help="The system that the others are compared with.")]
-
-
-@dataclass(frozen=True)
-class Data:
-    PANEL: ClassVar[str] = "Data"
-
-    data: Annotated[
-        Path, typer.Option(metavar="DIR", help="Folder of data sets, or one (questions.jsonl and corpus.jsonl).")
-    ] = Path("data")
-    limit: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Questions of each data set, drawn by the seed; a larger number goes on where a smaller one ended.",
-        ),
-    ] = None
-    seed: Annotated[int, typer.Option(help="Of the sample, the clusters and the bootstrap.")] = 0
-
-
-@dataclass(frozen=True)
-class Bertscore:
-    bertscore: Annotated[
-        str,
-        typer.Option(
-            metavar="MODEL",
-            help="roberta-large (the papers'), minilm (packaged, offline), a hub name, or FOLDER:LAYER.",
-        ),
-    ] = "roberta-large"
-
-    def scorer(self) -> "BertScorer":
-        return named_scorer(self.bertscore)
 
 
 def named_scorer(name: str) -> "BertScorer":

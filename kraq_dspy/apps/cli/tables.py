@@ -8,8 +8,8 @@ import typer
 from rich.padding import Padding
 from rich.text import Text
 
-from kraq_dspy.apps.cli.evaluate import Baseline, Bertscore, Data, RunOut, make_report
-from kraq_dspy.apps.cli.options import Builds, Json, require_writable
+from kraq_dspy.apps.cli.evaluate import Baseline, RunOut, make_report, named_scorer
+from kraq_dspy.apps.cli.options import Builds, Json, Seed, require_writable
 from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.terminal import output, print_json, say
 from kraq_dspy.errors import ConfigError
@@ -27,9 +27,24 @@ def table(
     table: Annotated[
         str, typer.Argument(metavar="TABLE", help="An id of `kraq eval list`, a comparison, a TOML file.")
     ],
-    data: Data,
     builds: Builds,
-    bertscore: Bertscore,
+    data: Annotated[
+        Path, typer.Option(metavar="DIR", help="Folder of data sets, or one (questions.jsonl and corpus.jsonl).")
+    ] = Path("data"),
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Questions of each data set, drawn by the seed; a larger number goes on where a smaller one ended.",
+        ),
+    ] = None,
+    seed: Seed = 0,
+    bertscore: Annotated[
+        str,
+        typer.Option(
+            metavar="MODEL", help="roberta-large (the papers'), minilm (packaged), a hub name, or FOLDER:LAYER."
+        ),
+    ] = "roberta-large",
     dataset: Annotated[
         list[str] | None,
         typer.Option("--dataset", "-d", help="Only this data set; may be repeated. Default: the table's."),
@@ -72,28 +87,28 @@ def table(
         definition = dataclasses.replace(definition, concurrency=builds.concurrency)
     definition = with_metrics(definition, judge, metric or ())
     settings = builds.settings()
-    names = dataset_names(data.data, dataset or (), definition.datasets)
+    names = dataset_names(data, dataset or (), definition.datasets)
     samples: dict[str, int | None] = {}
     if paper:
         definition = definition.as_in_paper()
         settings, tokens = _with(settings, definition), definition.paper.tokens
         samples = {name: definition.paper.sample(name) for name in names}
     options = RunOptions(
-        data=data.data,
+        data=data,
         out=out or Path("runs") / (table if "/" not in table and not table.endswith(".toml") else definition.name),
         indexes=indexes,
-        limit=data.limit,
+        limit=limit,
         samples=samples,
         tokens=tokens,
-        seed=data.seed,
+        seed=seed,
         ablations=ablations,
         retry_failed=retry_failed,
-        bertscore=bertscore.scorer,
+        bertscore=lambda: named_scorer(bertscore),
     )
     require_writable(options.out, indexes)
     with Bars(settings, quiet=json) as bars:
         run_table(definition, names, settings, options, bars)
-    make_report(options.out, None, data.seed, json=json)
+    make_report(options.out, None, seed, json=json)
 
 
 def read(name: str) -> "EvalTable":

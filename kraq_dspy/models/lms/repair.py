@@ -289,6 +289,8 @@ def _choice(text: str, annotation: Any) -> Any:
 def _data(text: str, *, lines: bool) -> Any:
     """The JSON or Python value in the text; of a list that was cut off, the complete items. Without any, its lines."""
     start = min((place for place in (text.find("["), text.find("{")) if place >= 0), default=-1)
+    if text.startswith("[[ ## "):
+        raise UnreadableError(f"{text[:60]!r} begins with the marker of a field that was not asked for")
     if start < 0:
         if NOTHING.match(text):
             return []

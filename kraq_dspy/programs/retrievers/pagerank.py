@@ -12,7 +12,7 @@ from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
-from kraq_dspy._internal.options import require_between, require_numbers, require_share
+from kraq_dspy._internal.options import require_between
 from kraq_dspy.asset.graph.passage_graph import PassageGraph, Visits
 from kraq_dspy.ports import ChunkSource, Retriever
 from kraq_dspy.programs.retrievers.adapted import as_retriever
@@ -56,10 +56,8 @@ class PageRankRetriever(Retrieving):
     sharpness: float = 3.0
 
     def __post_init__(self) -> None:
-        require_share("the start's share of the budget", share=self.share)
-        require_numbers(damping=self.damping)
-        if not 0 < self.damping < 1:
-            raise ValueError(f"damping is {self.damping}; expected a probability between 0 and 1.")
+        require_between(0.001, 1, "the start's share of the budget, .001 to 1", share=self.share)
+        require_between(0.01, 0.99, "a probability from .01 to .99", damping=self.damping)
         require_between(0, math.inf, "0 (all starts alike) or more", sharpness=self.sharpness)
         self.retrieve = as_retriever(self.retrieve)
 

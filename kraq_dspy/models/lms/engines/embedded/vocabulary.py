@@ -18,7 +18,7 @@ OPENERS = _set("openers") | {word.capitalize() for word in STOP}
 COMMON = _set("common")
 LEADERS = _set("leaders")
 NO_NAMES = _set("no_names")
-KIND_OF_NOUN = {noun: kind for kind, nouns in _WORDS["nouns"].items() for noun in nouns.split()}
+KIND_OF_NOUN: dict[str, str] = {noun: kind for kind, nouns in _WORDS["nouns"].items() for noun in nouns.split()}
 FUNCTION_WORDS = _set("function_words")
 FUNCTION_LETTERS = frozenset(_WORDS["function_letters"].strip())
 PEOPLE = _set("people") | {noun for noun, kind in KIND_OF_NOUN.items() if kind == "person"}
