@@ -1,6 +1,7 @@
 """Compares retrieval by `adaptive` with hubmesh: spaCy's names, PageRank and cosine, without a language model.
 
-    python benchmarks/beside_hubmesh.py [--data ../shared/data] [--dataset NAME ...] [--limit 400] [--out runs/hubmesh]
+    python benchmarks/beside_hubmesh.py [--data ../shared/data] [--dataset NAME ...] [--limit 400] [--budgets 5 10 15]
+        [--out runs/hubmesh]
 
 Both search the same passages with the same vectors of MiniLM for passages and questions; the graph is each system's
 own, ours by the embedded model. Cells: recall@k of the supporting documents, and hubmesh's paired difference from
@@ -39,7 +40,7 @@ BUDGETS = (5, 10, 15)
 DEPTH = max(BUDGETS)
 OURS = ("adaptive", "hybrid", "dense")
 DATASETS = ("hotpotqa", "popqa", "bioasq", "musique")
-PEER, INSIDE = "hubmesh", Path(__file__).parent / "peers" / "inside" / "with_hubmesh.py"
+PEER, INSIDE = "hubmesh", Path(__file__).parent / "peers" / "inside"
 
 
 class Remembered:
@@ -76,18 +77,19 @@ def compare(name: str, options: argparse.Namespace, settings: Settings, embedder
         chunks = list(space.index.all(Chunk))
         documents = {chunk.id: chunk.document_id for chunk in chunks}
         searched = {ours: search_with_ours(space, ours, examples) for ours in OURS}
-        theirs, graph = search_with_hubmesh(space, known, chunks, examples, options.out / name, options.out)
+        theirs, graph = search_with_peer(PEER, space, known, chunks, examples, options.out / name, options.out)
     rankings = [[documents[id] for id in ids] for ids in theirs.rankings]
     searched[PEER] = Searched(rankings, theirs.ms)
-    base = {k: searched["adaptive"].recalls(examples, k) for k in BUDGETS}
+    base = {k: searched["adaptive"].recalls(examples, k) for k in options.budgets}
     rows: dict[str, Any] = {}
     for system, result in searched.items():
-        recalls = {k: result.recalls(examples, k) for k in BUDGETS}
+        recalls = {k: result.recalls(examples, k) for k in options.budgets}
         rows[system] = {
             "ms": result.ms,
-            "recall": {k: statistics.mean(recalls[k]) for k in BUDGETS},
+            "recall": {k: statistics.mean(recalls[k]) for k in options.budgets},
             "difference": {
-                k: None if system == "adaptive" else vars_of(bootstrap_difference(recalls[k], base[k])) for k in BUDGETS
+                k: None if system == "adaptive" else vars_of(bootstrap_difference(recalls[k], base[k]))
+                for k in options.budgets
             },
         }
     return {"passages": len(chunks), "questions": len(examples), "hubmesh graph": graph, "rows": rows}
@@ -105,7 +107,8 @@ def search_with_ours(space: Workspace, name: str, examples: Sequence[Example]) -
     return Searched(rankings, statistics.median(seconds) * 1000)
 
 
-def search_with_hubmesh(
+def search_with_peer(
+    peer: str,
     space: Workspace,
     embedder: Embedder,
     chunks: Sequence[Chunk],
@@ -113,8 +116,9 @@ def search_with_hubmesh(
     folder: Path,
     out: Path,
     depth: int = DEPTH,
+    arguments: Sequence[str] = (),
 ) -> tuple[Searched, dict[str, Any]]:
-    """`rankings` are ids of passages here; beside them what its graph was."""
+    """`rankings` are ids of passages here; beside them what the peer's graph was. `arguments` go to its script."""
     ranked = folder / "ranked.jsonl"
     folder.mkdir(parents=True, exist_ok=True)
     texts = {"passages": [(chunk.id, chunk.passage) for chunk in chunks]}
@@ -126,7 +130,8 @@ def search_with_hubmesh(
     np.save(folder / "questions.npy", embedder.encode_queries([example.question for example in examples]))
     (folder / "depth.txt").write_text(str(depth), "utf-8")
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    subprocess.run([str(python_of(PEER, out)), str(INSIDE), str(folder)], check=True, env=environment)
+    command = [str(python_of(peer, out)), str(INSIDE / f"with_{peer}.py"), str(folder), *arguments]
+    subprocess.run(command, check=True, env=environment)
     rows = [json.loads(line) for line in ranked.read_text("utf-8").splitlines()]
     ms = statistics.median(row["seconds"] for row in rows) * 1000
     made: dict[str, Any] = json.loads((folder / "made.json").read_text("utf-8"))
@@ -137,12 +142,12 @@ def vars_of(interval: Any) -> list[float]:
     return [interval.estimate, interval.low, interval.high]
 
 
-def as_table(name: str, figures: dict[str, Any]) -> Table:
+def as_table(name: str, figures: dict[str, Any], budgets: Sequence[int]) -> Table:
     title = f"{name}: {figures['passages']:,} passages, {figures['questions']} questions"
-    table = Table("retriever", *(f"recall@{k}" for k in BUDGETS), "ms", title=title)
+    table = Table("retriever", *(f"recall@{k}" for k in budgets), "ms", title=title)
     for system, row in figures["rows"].items():
         cells = []
-        for k in BUDGETS:
+        for k in budgets:
             difference = row["difference"][k]
             behind = "" if difference is None else " ({:+.3f} [{:+.3f}, {:+.3f}])".format(*difference)
             cells.append(f"{row['recall'][k]:.3f}{behind}")
@@ -155,6 +160,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--dataset", nargs="+", default=list(DATASETS))
     parser.add_argument("--limit", type=int, default=400, help="questions of a set, drawn by seed 0")
+    parser.add_argument("--budgets", type=int, nargs="+", default=BUDGETS, help=f"passages, up to {DEPTH}")
     parser.add_argument("--out", type=Path, default=Path("runs/hubmesh"), help="kept: the environment and the indexes")
     parser.add_argument("--json", action="store_true", help="a JSON object instead of tables")
     options = parser.parse_args()
@@ -164,7 +170,7 @@ def main() -> None:
     for name in options.dataset:
         figures[name] = compare(name, options, settings, embedder)
         if not options.json:
-            Console(width=160).print(as_table(name, figures[name]))
+            Console(width=160).print(as_table(name, figures[name], options.budgets))
             print(f"hubmesh's graph: {figures[name]['hubmesh graph']}", file=sys.stderr)
     print(json.dumps({"machine": machine(), "sets": figures}) if options.json else machine())
 

@@ -9,6 +9,7 @@ import json
 import random
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,14 @@ def read_pieces(data: Path) -> list[Piece]:
 def as_articles(pieces: Sequence[Piece], size: int = PIECES) -> list[str]:
     """`size` pieces to an article; the last may have fewer."""
     return ["\n\n".join(piece.text for piece in pieces[at : at + size]) for at in range(0, len(pieces), size)]
+
+
+def read_pages(data: Path, name: str, share: float = 0.1) -> list[str]:
+    """The first documents of a data set that have that share of its characters together, as they came."""
+    texts = [row["text"] for row in _rows(data / name / "corpus.jsonl.gz")]
+    most = share * sum(map(len, texts))
+    ends = accumulate(map(len, texts))
+    return [text for text, end in zip(texts, ends, strict=True) if end <= most]
 
 
 def read_questions(data: Path, pieces: Sequence[Piece], most: int, seed: int = 0) -> list[Asked]:

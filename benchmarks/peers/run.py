@@ -24,7 +24,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # a script finds what is beside it, not what is above
 
-from peers.corpus import Asked, as_articles, read_pieces, read_questions
+from peers.corpus import Asked, as_articles, read_pages, read_pieces, read_questions
 from peers.environments import python_of
 from peers.process import run_measured, served
 from peers.retrieval import measure
@@ -212,6 +212,7 @@ def main() -> None:
     names = [system.name for system in ALL]
     parser.add_argument("--peers", nargs="+", choices=names, default=names, help="what to measure, this library first")
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--pages", help="a data set, of which a tenth of the characters is indexed instead")
     parser.add_argument("--out", type=Path, default=Path("runs/peers"))
     parser.add_argument("--rounds", type=int, default=1, help="medians are of so many")
     parser.add_argument("--retrieval", action="store_true", help="ask questions too")
@@ -219,7 +220,7 @@ def main() -> None:
     options = parser.parse_args()
     systems = [BY_NAME[name] for name in options.peers]
     pieces = read_pieces(options.data)
-    articles = as_articles(pieces)
+    articles = read_pages(options.data, options.pages) if options.pages else as_articles(pieces)
     bench = bench_of(articles, options.out.resolve())
     corpus_tokens = sum(map(count_tokens, articles))
     print(f"{len(articles)} articles, {corpus_tokens:,} tokens")

@@ -1,14 +1,16 @@
 """Measures on web pages as they come how much of the evidence stands in the first tokens that a retriever gives.
 
     python benchmarks/peers/web.py [--data ../shared/data] [--domains nature ...] [--out runs/web] [--keep]
+        [--hubmesh] [--linearrag CHECKOUT]
 
 The pages of three domains of WildGraphBench with their menus, notices and links (`--keep` leaves those in). Every
 system searches the same passages with the same vectors; graphs are each system's own, ours by the embedded model.
 Cells: within 1,000, 2,000 and 4,000 tokens, the share of the pages that answer a question ("pages"), and of the words
 of its answers or statements without stop words ("words"); in brackets the paired difference from `adaptive`, 95 %
-bootstrap.
-Indexes and rankings are kept under --out and not made again. hubmesh runs in an environment of its own. `--words` needs
-no encoder: BM25 alone, over the pages cleaned and as they came.
+bootstrap. A table for each domain, then one for each type of question over all of them.
+Indexes and rankings are kept under --out and not made again: a system that is missing there is added. hubmesh and
+LinearRAG, which is under the GPL and run from a checkout of yours, have environments of their own. `--words` needs no
+encoder: BM25 alone, over the pages cleaned and as they came.
 """
 
 import argparse
@@ -19,7 +21,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,7 +29,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # a script finds what is beside it, not what is above
 
 import numpy as np
-from beside_hubmesh import Remembered, search_with_hubmesh
+from beside_hubmesh import Remembered, search_with_peer
+from peers.process import served
 from peers.retrieval import first_tokens
 from stand_in import machine
 
@@ -56,35 +59,50 @@ def rank(name: str, options: argparse.Namespace, settings: Settings, embedder: E
     """Of each system and question the ids of passages, best first; and the passages."""
     folder = options.out / f"{name}-{settings.corpus.boilerplate}"
     kept = folder / "ranked.json"
-    if kept.exists():
-        known: dict[str, Any] = json.loads(kept.read_text("utf-8"))
+    known: dict[str, Any] = json.loads(kept.read_text("utf-8")) if kept.exists() else {"ranked": {}}
+    peers = [peer for peer in ("hubmesh", "linearrag") if getattr(options, peer)]
+    missing = [system for system in (*OURS, *peers) if system not in known["ranked"]]
+    if not missing:
         return known
     loaded = load(options.data, name)
     examples = [example for example in loaded.examples if example.supporting_ids]
     start = time.process_time()
     index = prepare_index(loaded.dataset, options.out / "indexes", settings, embedder)
-    seconds = time.process_time() - start
+    known.setdefault("seconds", time.process_time() - start)
     remembered = Remembered(embedder, [example.question for example in examples])
     with Workspace.open(index.path, embedder=remembered) as space:
         chunks = list(space.index.all(Chunk))
-        ranked = {}
-        for system in OURS:
-            retrieve: Any = space.retriever(system)
-            ranked[system] = {each.id: [hit.chunk.id for hit in retrieve(each.question, DEPTH)] for each in examples}
-        if options.hubmesh:
-            searched, _ = search_with_hubmesh(space, remembered, chunks, examples, folder, options.out, DEPTH)
-            ids = [example.id for example in examples]
-            ranked["hubmesh"] = dict(zip(ids, searched.rankings, strict=True))
-        counts = space.index.counts()
-    result = {
-        "ranked": ranked,
-        "passages": {chunk.id: [chunk.document_id, chunk.text] for chunk in chunks},
-        "counts": counts,
-        "seconds": seconds,
-    }
-    folder.mkdir(parents=True, exist_ok=True)
-    kept.write_text(json.dumps(result), "utf-8")
-    return result
+        known["passages"] = {chunk.id: [chunk.document_id, chunk.text] for chunk in chunks}
+        known["counts"] = space.index.counts()
+        folder.mkdir(parents=True, exist_ok=True)
+        for system in missing:
+            if system in OURS:
+                retrieve: Any = space.retriever(system)
+                rankings = [[hit.chunk.id for hit in retrieve(each.question, DEPTH)] for each in examples]
+            else:
+                rankings = rank_by_peer(system, space, remembered, chunks, examples, folder / system, options)
+            known["ranked"][system] = {each.id: ids for each, ids in zip(examples, rankings, strict=True)}
+            kept.write_text(json.dumps(known), "utf-8")
+    return known
+
+
+def rank_by_peer(
+    peer: str,
+    space: Workspace,
+    embedder: Embedder,
+    chunks: Sequence[Chunk],
+    examples: Sequence[Example],
+    folder: Path,
+    options: argparse.Namespace,
+) -> list[list[str]]:
+    """Of each question the ids of passages, best first; what its graph is made of is printed."""
+    with served(Path(__file__).with_name("encoder_server.py")) as address:
+        arguments = (str(options.linearrag.resolve()), address) if peer == "linearrag" else ()
+        searched, made = search_with_peer(
+            peer, space, embedder, chunks, examples, folder, options.out, DEPTH, arguments
+        )
+    print(f"{peer}: {made}, {searched.ms:.0f} ms of the processor a question", file=sys.stderr, flush=True)
+    return searched.rankings
 
 
 def rank_by_words(name: str, options: argparse.Namespace, settings: Settings) -> dict[str, Any]:
@@ -168,7 +186,8 @@ def main() -> None:
     parser.add_argument("--domains", nargs="+", default=["nature", "history", "technology"])
     parser.add_argument("--out", type=Path, default=Path("runs/web"), help="kept: environment, indexes and rankings")
     parser.add_argument("--keep", action="store_true", help="leave menus, notices and links in the pages")
-    parser.add_argument("--no-hubmesh", dest="hubmesh", action="store_false", help="make no environment for it")
+    parser.add_argument("--hubmesh", action="store_true", help="beside hubmesh, whose environment is made here")
+    parser.add_argument("--linearrag", type=Path, help="beside LinearRAG, of which this is a checkout")
     parser.add_argument("--encoder", default="", help="another encoder than MiniLM")
     parser.add_argument("--words", action="store_true", help="BM25 alone, over the pages cleaned and as they came")
     options = parser.parse_args()
@@ -182,6 +201,7 @@ def main() -> None:
         options.out /= options.encoder.replace("/", "-")
     settings, embedder = prepared(settings)
     print(machine())
+    by_type: dict[str, dict[str, list[dict[str, float]]]] = {}
     for domain in options.domains:
         name = f"wildgraph_{domain}"
         known, told = rank(name, options, settings, embedder), told_by(options.data, name)
@@ -189,13 +209,21 @@ def main() -> None:
         passages = known["passages"]
         tokens = sum(count_tokens(text) for _, text in passages.values())
         print(f"\n{name}: {known['counts']}, {tokens:,} tokens in passages, {known['seconds']:.0f} s of the processor")
-        for kind in ("all", *sorted({example.type for example in examples})):
-            some = [example for example in examples if kind in ("all", example.type)]
-            scores = {
-                system: [score(each, told[each.id], ids[each.id], passages) for each in some]
-                for system, ids in known["ranked"].items()
-            }
-            print("\n" + table(f"{domain}, {kind} ({len(some)} questions)", scores))
+        scores: dict[str, list[dict[str, float]]] = {}
+        for system in in_order(known["ranked"]):
+            ids = known["ranked"][system]
+            scores[system] = [score(each, told[each.id], ids[each.id], passages) for each in examples]
+            for each, row in zip(examples, scores[system], strict=True):
+                by_type.setdefault(each.type, {}).setdefault(system, []).append(row)
+                by_type.setdefault("all", {}).setdefault(system, []).append(row)
+        print("\n" + table(f"{domain} ({len(examples)} questions)", scores))
+    for kind, of_systems in sorted(by_type.items()):
+        count = len(of_systems["adaptive"])
+        print("\n" + table(f"{', '.join(options.domains)}: {kind} ({count} questions)", of_systems))
+
+
+def in_order(systems: Collection[str]) -> list[str]:
+    return [system for system in (*OURS, "hubmesh", "linearrag") if system in systems]
 
 
 if __name__ == "__main__":

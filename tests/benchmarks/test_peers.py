@@ -1,5 +1,6 @@
 """Tests the comparison with peers without any of them: the choice of texts, the counting, the tables."""
 
+import gzip
 import importlib
 import json
 import os
@@ -44,6 +45,19 @@ def test_articles_are_put_together_in_order_and_the_last_may_be_shorter(peers: M
     corpus = peers("corpus")
     pieces = [corpus.Piece(text, ("f",)) for text in "abcde"]
     assert corpus.as_articles(pieces, 2) == ["a\n\nb", "c\n\nd", "e"]
+
+
+def test_a_tenth_of_a_corpus_is_its_first_whole_pages(peers: Modules, tmp_path: Path) -> None:
+    folder = tmp_path / "web"
+    folder.mkdir()
+    with gzip.open(folder / "corpus.jsonl.gz", "wt", encoding="utf-8") as lines:
+        lines.writelines(json.dumps({"text": letter * 10}) + "\n" for letter in "abcdefghij")
+    assert peers("corpus").read_pages(tmp_path, "web", 0.25) == ["a" * 10, "b" * 10]
+
+
+def test_a_judge_and_the_words_agree_where_what_it_calls_covered_has_more_of_them(peers: Modules) -> None:
+    rows = [{"covered": covered, "words": words} for covered, words in ((True, 0.9), (True, 0.5), (False, 0.5))]
+    assert peers("web_judge").told_apart(rows) == 0.75  # .9 > .5, and .5 beside .5
 
 
 def test_a_question_is_asked_only_if_all_of_its_facts_are_there(peers: Modules) -> None:
