@@ -9,9 +9,11 @@ embeddings), and from the question with another seed of KMeans, which is as well
 
 import argparse
 import random
+from collections.abc import Sequence
 from pathlib import Path
 
-from kraq_dspy.build.prepare.calibrate import agreement
+from sklearn.metrics import adjusted_rand_score
+
 from kraq_dspy.eval.datasets import load_dataset
 from kraq_dspy.eval.statistics import bootstrap_difference, bootstrap_mean
 from kraq_dspy.eval.tables.data import prepare_index, prepared
@@ -23,6 +25,11 @@ from kraq_dspy.workspace import Workspace
 
 PASSAGES, CLUSTERS = 10, 2  # the papers' for TriviaQA
 VIEWS = ("nearest", "arbitrary", "none", "itself, another seed")
+
+
+def agreement(first: Sequence[int], second: Sequence[int]) -> float:
+    """Adjusted Rand index of two partitions of the same passages: 1 for equal ones, about 0 for unrelated ones."""
+    return float(adjusted_rand_score(first, second))
 
 
 def agreements(space: Workspace, questions: list[str]) -> dict[str, list[float]]:

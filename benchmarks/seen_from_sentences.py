@@ -18,9 +18,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from proxies import agreement
 
 from kraq_dspy.asset.store.instructed import INSTRUCTED, InstructedStore
-from kraq_dspy.build.prepare.calibrate import agreement
 from kraq_dspy.build.prepare.instructed import StoredSentences, precompute_pairs, store_sentences
 from kraq_dspy.eval.statistics import bootstrap_mean
 from kraq_dspy.models.embedders.instructed import WeightedSentences

@@ -6,8 +6,7 @@ For each question, E(d|q*) of the nearest KRAQ (or Random) question takes the pl
 Speculative RAG on the same passages: the adjusted Rand index of the clusters, the share of drafting subsets in common,
 whether the chosen draft read the same passages, how much of the supporting evidence its best subset holds, and exact
 match, with paired intervals. Beside them: the noise floor, Speculative RAG against itself with another seed of KMeans;
-the passages' own vectors, which no question has seen; and the guard, which lets only questions above the calibrated
-threshold stand in.
+and the passages' own vectors, which no question has seen.
 
 `found` is the share of retrieved passages that `kraq precompute --top-n` would have stored for q*. What is not stored
 is embedded online as seen from q*, so top-n changes the time alone, but where nothing is found E(d|Q) is used.
@@ -26,11 +25,11 @@ from typing import Any
 import dspy
 import numpy as np
 from numpy.typing import NDArray
+from proxies import agreement
 from rich.console import Console
 from rich.table import Table
 from stand_in import machine
 
-from kraq_dspy.build.prepare.calibrate import CalibrationPlan, SeenFrom, agreement, calibrate
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.metrics.answers import contains
 from kraq_dspy.eval.metrics.retrieval import recall_at_k
@@ -173,17 +172,13 @@ def speculative(retrieve: Retriever, embedder: InstructedEmbedder, options: Spec
     return SpeculativeRAG(retrieve, embedder, **dataclasses.asdict(options.sizes), seed=options.seed)
 
 
-def measure(
-    name: str, options: argparse.Namespace, settings: Settings, embedder: Embedder
-) -> tuple[dict[str, list[Outcome]], dict[str, float]]:
-    """The outcomes of each system, and the threshold of each question source."""
+def measure(name: str, options: argparse.Namespace, settings: Settings, embedder: Embedder) -> dict[str, list[Outcome]]:
+    """The outcomes of each system."""
     questions = load(options.data, name, limit=options.limit)
     index = prepare_index(questions.dataset, options.indexes, settings, embedder, random_questions=True)
     rows: dict[str, list[Outcome]] = {key: [] for key in (ONLINE, RESEEDED, UNASKED, *SOURCES)}
-    thresholds: dict[str, float] = {}
     with Workspace.open(index.path, embedder=SentencesOnce(embedder)) as space, dspy.context(adapter=KraqAdapter()):
         chosen = SpeculativeOptions(preset="hotpotqa")
-        sizes = chosen.sizes
         seen_from = Remembering(load_instructed_embedder(settings.instructed))
         dense = space.retriever("dense")
         plain = speculative(dense, seen_from, chosen)
@@ -209,17 +204,7 @@ def measure(
                 outcome = compared(first, answer, example)
                 outcome.similarity, outcome.stored = answer.proxy_similarity, shares(space, answer)
                 rows[source].append(outcome)
-        for source in SOURCES:
-            thresholds[source] = calibrate(
-                space.index.questions(source=source),
-                space.index.question_vectors,
-                dense,
-                SeenFrom(seen_from),
-                CalibrationPlan(
-                    n=sizes.n, k=sizes.k, wanted=options.wanted, n_questions=options.calibrate_on, ranks=(1, 5, 25)
-                ),
-            ).threshold
-    return rows, thresholds
+    return rows
 
 
 def stored(outcomes: list[Outcome], online: list[Outcome], top: int) -> list[Outcome]:
@@ -230,19 +215,11 @@ def stored(outcomes: list[Outcome], online: list[Outcome], top: int) -> list[Out
     ]
 
 
-def guarded(outcomes: list[Outcome], online: list[Outcome], threshold: float) -> list[Outcome]:
-    """With the guard: Speculative RAG where the proxy is below the threshold."""
-    return [
-        one if one.similarity >= threshold else dataclasses.replace(plain, similarity=one.similarity)
-        for one, plain in zip(outcomes, online, strict=True)
-    ]
-
-
 def interval(mean: Any) -> str:
     return f"{mean.estimate:.3f}\n[{mean.low:+.3f}, {mean.high:+.3f}]"
 
 
-def show(name: str, rows: dict[str, list[Outcome]], thresholds: dict[str, float], console: Console) -> None:
+def show(name: str, rows: dict[str, list[Outcome]], console: Console) -> None:
     online = rows[ONLINE]
     table = Table(title=f"{name}, {len(online)} questions, {machine()}", title_justify="left", show_lines=True)
     for heading in (
@@ -277,13 +254,11 @@ def show(name: str, rows: dict[str, list[Outcome]], thresholds: dict[str, float]
 
     for system in (ONLINE, RESEEDED, UNASKED):
         add(system, rows[system])
-    for source, threshold in thresholds.items():
+    for source in SOURCES:
         add(f"of q*, {source}, all", rows[source], "1.000")
         for place in reversed(range(len(TOP_N))):
             share = statistics.fmean(one.stored[place] for one in rows[source])
             add(f"of q*, {source}, top-n {TOP_N[place]}", stored(rows[source], online, place), f"{share:.3f}")
-        used = statistics.fmean(one.similarity >= threshold for one in rows[source])
-        add(f"of q*, {source}, cosine >= {threshold:.2f}", guarded(rows[source], online, threshold), f"{used:.3f} used")
     console.print(table)
 
 
@@ -292,8 +267,6 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--dataset", action="append", choices=["musique", "hotpotqa"], help="default: both")
     parser.add_argument("--limit", type=int, help="questions of each")
-    parser.add_argument("--wanted", type=float, default=0.5, help="agreement that the guard is calibrated for")
-    parser.add_argument("--calibrate-on", type=int, default=20, help="stored questions that the guard is calibrated on")
     parser.add_argument("--indexes", type=Path, default=Path("runs/indexes"), help="kept and found again")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
@@ -301,17 +274,14 @@ def main() -> None:
     results = {name: measure(name, options, settings, embedder) for name in options.dataset or ["musique", "hotpotqa"]}
     if options.json:
         plain = {
-            name: {
-                "thresholds": thresholds,
-                "systems": {system: [dataclasses.asdict(one) for one in outcomes] for system, outcomes in rows.items()},
-            }
-            for name, (rows, thresholds) in results.items()
+            name: {system: [dataclasses.asdict(one) for one in outcomes] for system, outcomes in rows.items()}
+            for name, rows in results.items()
         }
         print(json.dumps({"machine": machine(), "results": plain}, indent=2))
         return
     console = Console(width=170)
-    for name, (rows, thresholds) in results.items():
-        show(name, rows, thresholds, console)
+    for name, rows in results.items():
+        show(name, rows, console)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ IMPORTED = (
     "kraq_dspy.build.prepare.preparations",
     "kraq_dspy.eval.tables.run_table",
     "kraq_dspy.eval.tables.terminal", "kraq_dspy.models.embedders.sentence", "kraq_dspy.models.embedders.instructed",
-    "kraq_dspy.optimize", "igraph", "sklearn.cluster", "sklearn.isotonic", "sklearn.metrics", "torch",
+    "kraq_dspy.optimize", "igraph", "sklearn.cluster", "sklearn.metrics", "torch",
     "transformers",
 )  # fmt: skip
 

@@ -21,7 +21,6 @@ from kraq_dspy.asset.store.instructed import InstructedStore
 from kraq_dspy.asset.store.served_answers import ServedAnswers
 from kraq_dspy.asset.store.sync import TextVectors
 from kraq_dspy.build.catalogue.review import evidence_for
-from kraq_dspy.build.prepare.calibrate import proxy_threshold
 from kraq_dspy.build.prepare.graph import IndexGraph, entity_vectors, report_vectors, sentence_vectors
 from kraq_dspy.build.prepare.instructed import StoredSentences, open_precomputed
 from kraq_dspy.build.prepare.k2rag import SummarisedCorpus, open_summarised, shortener
@@ -206,10 +205,6 @@ class Workspace:
     def precomputed(self) -> InstructedStore | StoredSentences:
         """What `kraq precompute DIR` stored. Raises IndexStateError where it was not run."""
         return open_precomputed(self.index, self.instructed_embedder)
-
-    def proxy_threshold(self) -> float:
-        """From which cosine a stored question stands in, by `kraq calibrate`; -1.0 where it was not run."""
-        return proxy_threshold(self.index, self.instructed_embedder)
 
     def shortener(self, share: float) -> Shorten:
         """What puts a text in fewer words, as the section [k2rag] says."""

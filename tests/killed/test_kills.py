@@ -154,7 +154,7 @@ def state(path: Path) -> dict[str, Any]:
     instructed = path / INSTRUCTED
     if instructed.exists():
         with sqlite3.connect(instructed) as connection:
-            records["instructed"] = sorted(connection.execute("SELECT question, chunks, vectors FROM rows").fetchall())
+            records["instructed"] = sorted(connection.execute("SELECT owner, parts, vectors FROM rows").fetchall())
     if (path / SUMMARISED).exists():
         records[SUMMARISED] = state(path / SUMMARISED)
     records["files"] = sorted(child.name for child in path.iterdir() if not child.name.endswith(("-wal", "-shm")))

@@ -137,7 +137,6 @@ COMMANDS = [
     ["update", "DIR", "corpus.txt"],
     ["remove", "DIR", "corpus.txt"],
     ["check", "DIR", "--repair"],
-    ["calibrate", "DIR"],
     ["precompute", "DIR"],
     ["precompute", "DIR", "--qa-pairs"],
     ["precompute", "DIR", "--raptor"],

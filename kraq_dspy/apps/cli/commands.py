@@ -30,7 +30,7 @@ from kraq_dspy.apps.cli.index import estimate, index, questions
 from kraq_dspy.apps.cli.lm import get
 from kraq_dspy.apps.cli.mcp import mcp
 from kraq_dspy.apps.cli.optimize import domain, optimize
-from kraq_dspy.apps.cli.precompute import calibrate, precompute
+from kraq_dspy.apps.cli.precompute import precompute
 from kraq_dspy.apps.cli.serving import explore, serve
 from kraq_dspy.apps.cli.status import status
 from kraq_dspy.apps.cli.tables import TABLES, table
@@ -94,7 +94,7 @@ COMMANDS: dict[str, Sequence[Command | Group]] = {
     "Ask": (ask, chat, explore, serve, mcp),
     "Maintain": (add, remove, update, resume, check, export),
     "Prepare": (
-        precompute, calibrate,
+        precompute,
         Group("catalogue", "Answers prepared in advance, which `kraq ask -p qa-search` gives.", CATALOGUE),
     ),
     "Research": (

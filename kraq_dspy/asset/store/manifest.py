@@ -22,7 +22,7 @@ MANIFEST = "manifest.json"
 class Manifest:
     """`complete` is False until a build has done every stage. `models` says which model served each role.
 
-    Times are ISO 8601, UTC. `proxy` is what `kraq calibrate` found; empty before. `origin` is where the documents came
+    Times are ISO 8601, UTC. `origin` is where the documents came
     from: {"kind": "corpus", "path": ...}, or {"kind": "documents"} for those given in Python
     and for an index that documents were added to or removed from. `schemas` says by model what its replies told:
     whether it was asked under JSON schemas, and why. `state` names the folder of the last complete state
@@ -38,7 +38,6 @@ class Manifest:
     complete: bool
     models: dict[str, str]
     library_version: str
-    proxy: dict[str, Any] = field(default_factory=dict)
     origin: dict[str, str] = field(default_factory=dict)
     state: str = ""
     schemas: dict[str, str] = field(default_factory=dict)

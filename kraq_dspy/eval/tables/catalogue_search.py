@@ -23,7 +23,7 @@ from kraq_dspy.build.catalogue.synthesize import SyntheticPlan, critics_of, make
 from kraq_dspy.errors import ConfigError, EvaluationError
 from kraq_dspy.eval.asked import measured
 from kraq_dspy.eval.datasets import Example
-from kraq_dspy.eval.rows import ROWS_FILE, ResultRow, read_rows
+from kraq_dspy.eval.rows import ResultRow, RowWriter
 from kraq_dspy.eval.tables import systems
 from kraq_dspy.eval.tables.asking import prepared_space, work_of
 from kraq_dspy.eval.tables.data import kept_replies
@@ -78,8 +78,7 @@ def measure(run: Run, folder: Path) -> None:
                 run.ask_all(system.name, look, writer, at_once=run.concurrency, examples=phrased)
     for system, _ in kept:
         if system.use == "first of two":
-            rows = read_rows(folder / ROWS_FILE)
-            for row in joined(system, rows):
+            for row in joined(system, writer.rows()):
                 if (system.name, row.question_id) not in writer.done:
                     writer.write(row)
     models.close()
@@ -131,7 +130,7 @@ def _program(system: System) -> System:
     return System(system.name, system.options.get("program", "traditional"), options)
 
 
-def _ask_program(run: Run, system: System, settings: Settings, examples: Sequence[Example], writer: Any) -> None:
+def _ask_program(run: Run, system: System, settings: Settings, examples: Sequence[Example], writer: RowWriter) -> None:
     program = _program(system)
     answering = replace(run, table=replace(run.table, kind="answers", systems=(program,)))
     with prepared_space(answering, settings, [program]) as (_, space):

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import dspy
 
@@ -249,7 +249,7 @@ async def _build(dataset: Dataset, path: Path, options: BuildOptions) -> BuildRe
                 tuple(ExtractedRelationship(s, o, p, f"{s} {p} {o}.") for s, p, o in links),
             )
         )
-    async with Builder.at(path, cast(BuildOptions, options)) as builder:
+    async with Builder.at(path, options) as builder:
         builder.begin("triples", dataset.documents, dataset.documents, replace=False)
         builder.keep_documents(dataset.documents, chunks)
         builder.index.replace(Extraction, extractions)

@@ -130,8 +130,7 @@ class ConfirmSame(SavableModule):
         self.confirm = Step(ConfirmSameEntity)
 
     async def aforward(self, first: str, second: str) -> dspy.Prediction:
-        reply = await call(self.confirm, first=first, second=second)
-        return prediction(reply, same=reply.same)
+        return await call(self.confirm, first=first, second=second)
 
     forward = blocking(aforward)
 

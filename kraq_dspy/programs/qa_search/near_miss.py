@@ -78,22 +78,18 @@ def contradiction(question: str, stored: str) -> str | None:
     """How the two questions cannot have one answer, in a few words; None where no rule sees it."""
     question, stored = (" ".join(unicodedata.normalize("NFKC", text).split()) for text in (question, stored))
     short = max(len(_words(question)), len(_words(stored))) <= SHORT
-    kinds = _asked_for(question), _asked_for(stored)
+    kinds = [[name for name, kind in _KINDS.items() if kind.search(text)] for text in (question, stored)]
     if short and all(kinds) and not set(kinds[0]) & set(kinds[1]):
         return f"one asks for {kinds[0][0]}, the other for {kinds[1][0]}"
-    numbers = _numbers(question), _numbers(stored)
-    if numbers[0] - numbers[1] and numbers[1] - numbers[0]:
-        return f"another number: {_listed(numbers[0] - numbers[1])}, {_listed(numbers[1] - numbers[0])}"
+    ours, theirs = _numbers(question), _numbers(stored)
+    if ours - theirs and theirs - ours:
+        return f"another number: {' '.join(sorted(ours - theirs))}, {' '.join(sorted(theirs - ours))}"
     if short and (opposite := _opposite(question, stored)):
         return f"opposites: {opposite[0]}, {opposite[1]}"
     if short and _negated(question) != _negated(stored) and _overlap(question, stored) >= 0.6:
         return "one is negated"
     names = _names_apart(question, stored)
     return f"another name: {names[0]}, {names[1]}" if names else None
-
-
-def _asked_for(text: str) -> list[str]:
-    return [name for name, pattern in _KINDS.items() if pattern.search(text)]
 
 
 def _numbers(text: str) -> set[str]:
@@ -163,7 +159,3 @@ def _said(name: str, text: str, names: Iterable[str]) -> bool:
 
 def _words(text: str) -> list[str]:
     return [word.casefold() for word in WORD.findall(text)]
-
-
-def _listed(values: set[str]) -> str:
-    return " ".join(sorted(values))

@@ -35,7 +35,7 @@ class EfficientSpeculativeRAG(SpeculativeRAG):
     From the vectors of their sentences (`SentenceVectors`) passages are seen from the user's question itself. Where the
     encoder reads question and passage together they are seen from q*, the stored question nearest to the user's.
     Passages that are not stored for q* are embedded online as seen from q*, too, so that all vectors of one clustering
-    have one question. When q* is less similar than `min_similarity` (a cosine; `kraq calibrate` finds one), or none of
+    have one question. When q* is less similar than `min_similarity` (a cosine), or none of
     its passages is stored, all are embedded online as seen from the user's question: that is Speculative RAG.
 
     The question is embedded once, by the question finder, for the retriever too: both must have the same encoder.
@@ -117,20 +117,17 @@ def _facts(proxy: QuestionHit | None, *, used: bool, n_looked_up: int, n_embedde
 
 
 def make_efficient(space: Space, retrieve: Retriever, options: EfficientOptions) -> EfficientSpeculativeRAG:
-    """Over what `kraq precompute` stored; without the option `min_similarity`, with what `kraq calibrate` found.
+    """Over what `kraq precompute` stored.
 
     Raises IndexStateError for an index without questions or without pre-computed embeddings, EncoderMismatchError if
     another encoder made them; each names the command that mends it.
     """
-    precomputed, least = space.precomputed(), options.min_similarity
-    if least is None:
-        least = -1.0 if isinstance(precomputed, SentenceVectors) else space.proxy_threshold()
     return EfficientSpeculativeRAG(
         retrieve,
         space.questions(options.questions),
-        precomputed,
+        space.precomputed(),
         space.instructed_embedder,
-        min_similarity=least,
+        min_similarity=options.min_similarity,
         **asdict(options.sizes),
         scorer=SCORERS[options.scorer](options.in_flight),
         seed=options.seed,

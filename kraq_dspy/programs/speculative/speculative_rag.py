@@ -70,9 +70,7 @@ class SpeculativeOptions:
 class EfficientOptions(SpeculativeOptions):
     """As SpeculativeOptions, over what `kraq precompute` stored."""
 
-    min_similarity: float | None = option(
-        None, "From which cosine on a stored question stands in; none for what kraq calibrate found.", least=-1, most=1
-    )
+    min_similarity: float = option(-1.0, "From which cosine on a stored question stands in.", least=-1, most=1)
     questions: Literal["kraq", "random"] = option("kraq", "Questions that stand in: kraq, or random (a baseline).")
 
 

@@ -104,10 +104,3 @@ def test_precompute_refuses_what_does_not_apply(
 ) -> None:
     with pytest.raises(ConfigError, match=says):
         kraq(capsys, "precompute", index, *words)
-
-
-def test_more_clusters_than_passages_are_refused_before_anything_is_loaded(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    with pytest.raises(ConfigError, match="lower --clusters"):
-        kraq(capsys, "calibrate", tmp_path / "none.kraq", "--passages", "3", "--clusters", "4")

@@ -99,25 +99,6 @@ def test_what_keeps_the_efficient_program_from_working_is_an_error_that_names_th
         make()
 
 
-def test_the_threshold_is_the_calibrated_one_if_the_same_encoder_was_calibrated(
-    index: Index,
-) -> None:
-    store(index)
-
-    def threshold(**options: Any) -> float:
-        program = make_efficient(index, EfficientOptions(**options))
-        assert isinstance(program.precomputed, InstructedStore)
-        program.precomputed.close()
-        return program.min_similarity
-
-    assert threshold() == -1.0
-    index.update_manifest(proxy={"encoder_name": "lengths", "threshold": 0.7})
-    assert threshold() == 0.7
-    assert threshold(min_similarity=0.3) == 0.3
-    index.update_manifest(proxy={"encoder_name": "another", "threshold": 0.7})
-    assert threshold() == -1.0
-
-
 def test_the_settings_choose_the_instructed_encoder(index: Index) -> None:
     settings = Settings(instructed=InstructedSettings(kind="pair", max_tokens=64))
     program: Any = SPECULATIVE.make(Space(index, settings), retrieve, SpeculativeOptions())

@@ -88,7 +88,7 @@ def split_front_matter(text: str) -> tuple[Metadata, str]:
     if end is None:
         return {}, text
     try:
-        values = yaml.load(text[3 : end.start()], yaml.BaseLoader)  # texts alone: no dates, no octal numbers
+        values = yaml.BaseLoader(text[3 : end.start()]).get_single_data()  # texts alone: no dates, no octal numbers
     except (yaml.YAMLError, RecursionError):
         return {}, text
     if not isinstance(values, dict) or not any(name in _COMMON or _PLAIN_NAME.fullmatch(str(name)) for name in values):
