@@ -118,7 +118,7 @@ def test_a_state_that_does_not_fit_is_refused_by_ask(within: Run, folder: Path) 
     state = state_of(dspy.Predict(AnswerQuestion), {})
     save_state(state, folder / "older.json")
     body = json.loads((folder / "older.json").read_text())
-    body["predictors"]["self"]["signature"]["version"] = "older"
+    body["predictors"]["self"]["signature"]["outputs"] = {"reply": "str"}
     (folder / "older.json").write_text(json.dumps(body))
     code, _, err = within("ask", "people.kraq", "Where?", "--program-state", "older.json")
     assert code == 1
