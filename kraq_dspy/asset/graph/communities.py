@@ -8,6 +8,7 @@ entities is wanted.
 
 import io
 import logging
+import random
 from collections.abc import Iterable, Sequence
 from contextlib import redirect_stdout
 from dataclasses import replace
@@ -242,8 +243,10 @@ def _membership(part: Part, weights: NDArray[np.float64], settings: CommunitySet
 
 def _by_cdlib(algorithm: str, graph: Any) -> Ints:
     """As `_membership`, of links without weights. cdlib takes seconds and 400 MB to load, and prints as it does."""
+    state = random.getstate()
     with needs("cdlib", "communities", f"The community algorithm {algorithm!r}"), redirect_stdout(io.StringIO()):
         from cdlib import algorithms
+    random.setstate(state)  # loading it draws
     linked = [node.index for node in graph.vs if node.degree()]
     part = graph.subgraph(linked)
     part.vs["name"] = linked  # texts would come in the order of their hashes
