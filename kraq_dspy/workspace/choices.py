@@ -76,10 +76,6 @@ class ProgramChoice:
         part = self.inner or self.retriever
         return [(PREPARATIONS[name], self.options) for name in own] + (part.prepared if part else [])
 
-    def most_calls(self, program: dspy.Module) -> int:
-        """The most model calls that it makes for one question."""
-        return self.spec.calls(self.options) if self.spec.calls else len(program.predictors())
-
     def seconds(self, prediction: dspy.Prediction) -> Mapping[str, float]:
         """Seconds by stage, and "wall" on the clock."""
         if self.inner is not None and prediction.get("source") == "program":
