@@ -3,17 +3,13 @@
 `Workspace` is imported when it is first used: the declarations alone are read in no time.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from kraq_dspy._internal.lazy import lazy_names
 
 if TYPE_CHECKING:
     from kraq_dspy.workspace.workspace import Workspace
 
 __all__ = ["Workspace"]
 
-
-def __getattr__(name: str) -> Any:
-    if name != "Workspace":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from kraq_dspy.workspace.workspace import Workspace
-
-    return Workspace
+__getattr__, __dir__, _ = lazy_names(__name__, {"kraq_dspy.workspace.workspace": __all__})
