@@ -1,6 +1,5 @@
 """Makes an index what DSPy's own programs take: tools for `dspy.ReAct`, and a retriever that returns passages."""
 
-import dataclasses
 import functools
 import inspect
 import json
@@ -43,7 +42,7 @@ def index_tools(space: Workspace) -> list[dspy.Tool]:
 def _as_json(method: Callable[..., Any]) -> Callable[..., str]:
     @functools.wraps(method)
     def tool(**arguments: Any) -> str:
-        return json.dumps(dataclasses.asdict(method(**arguments)), ensure_ascii=False)
+        return json.dumps(method(**arguments), ensure_ascii=False)
 
     return tool
 

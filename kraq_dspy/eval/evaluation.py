@@ -13,7 +13,7 @@ import dspy
 from kraq_dspy.errors import ConfigError, EvaluationError
 from kraq_dspy.eval.asked import AskedSystem, Asking
 from kraq_dspy.eval.datasets import Example
-from kraq_dspy.eval.judges import JUDGED, NO_EMBEDDED
+from kraq_dspy.eval.judges import JUDGED
 from kraq_dspy.eval.metrics.for_dspy import RANKINGS, Metric, own_metric
 from kraq_dspy.eval.questions import (
     FOUND,
@@ -293,9 +293,9 @@ def _judge(names: Sequence[str], judge: dspy.LM | None, space: Workspace | None)
     lm = judge or (space.models["judge"] if space else dspy.settings.lm)
     if lm is None:
         raise ConfigError(f"{judged[0]} asks a model: give one, evaluate(..., judge=lm), or dspy.configure(lm=lm).")
-    if lm.model == "embedded" and (of_models := [name for name in judged if name in NO_EMBEDDED]):
+    if lm.model == "embedded" and "groundedness" in judged:
         raise ConfigError(
-            f"{of_models[0]} needs a language model for the role judge, which the embedded one is not: --lm MODEL, or "
+            "groundedness needs a language model for the role judge, which the embedded one is not: --lm MODEL, or "
             "the role in kraq.toml."
         )
     return lm

@@ -1,12 +1,11 @@
 """Lets language models judge answers. A reply that is no verdict is a failure with a reason, never a silent 0.
 
-Two judges compare with gold answers. The other metrics, RAGAS's four (Es et al., 2024), need none: groundedness, there
-faithfulness, is the share of the answer's statements that the passages support; context recall the same of a gold
-answer; context precision asks which passages help, and is higher where those stand first.
+Two judges compare with gold answers. Groundedness, the faithfulness of RAGAS (Es et al., 2024), needs none: it is the
+share of the answer's statements that the passages support.
 """
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import dspy
 from dspy.utils.exceptions import AdapterParseError, LMError
@@ -17,28 +16,14 @@ from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.metrics.for_dspy import answer_of, evidence_of, gold_of
 from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.programs.shared.state import SavableModule
-from kraq_dspy.signatures.judging import (
-    GradeAnswer,
-    JudgeAnswer,
-    JudgeListAnswer,
-    JudgePassages,
-    JudgeRelevance,
-    JudgeSupport,
-)
+from kraq_dspy.signatures.judging import GradeAnswer, JudgeAnswer, JudgeListAnswer, JudgeSupport
 
-RIGHT_GRADE, GRADES = 4, 5
-"""Grades from 4 on count as right (QA search paper, section 5); the best is 5."""
+RIGHT_GRADE = 4
+"""Grades from 4 to 5 count as right (QA search paper, section 5)."""
 
 
 class JudgedMetric(SavableModule):
     """A score in [0, 1] that a model gives an answered question."""
-
-    signature: ClassVar[type[dspy.Signature] | None] = None
-
-    def __init__(self) -> None:
-        super().__init__()
-        if self.signature is not None:
-            self.judge = dspy.Predict(self.signature)
 
     def score(self, example: Any, prediction: Any) -> float:
         """Of one answered question. Raises EvaluationError where the judge could not be asked or read."""
@@ -59,12 +44,6 @@ class JudgedMetric(SavableModule):
     def is_defined(example: Any, prediction: Any) -> bool:
         """Whether there is anything to judge."""
         return True
-
-    def _supported(self, question: str, passages: list[str], answer: str) -> float:
-        statements = self.judge(question=question, passages=passages, answer=answer).statements
-        if not statements:
-            raise EvaluationError("the judge found no statement in the answer")
-        return sum(bool(each.supported) for each in statements) / len(statements)
 
 
 class _AgainstGold(JudgedMetric):
@@ -126,59 +105,19 @@ class RubricJudge(_AgainstGold):
 class Groundedness(JudgedMetric):
     """Share of the answer's statements that the retrieved passages support."""
 
-    signature = JudgeSupport
-
-    def judged(self, example: Any, prediction: Any) -> float:
-        answer = str(prediction.answer)
-        return self._supported(example.question, evidence_of(example, prediction), answer) if answer.strip() else 0.0
-
-
-class AnswerRelevance(JudgedMetric):
-    """How well the answer responds to the question: grades 1 to 5, as 0 to 1."""
-
-    signature = JudgeRelevance
+    def __init__(self) -> None:
+        super().__init__()
+        self.judge = dspy.Predict(JudgeSupport)
 
     def judged(self, example: Any, prediction: Any) -> float:
         answer = str(prediction.answer)
         if not answer.strip():
             return 0.0
-        return (int(self.judge(question=example.question, answer=answer).grade) - 1) / (GRADES - 1)
-
-
-class ContextPrecision(JudgedMetric):
-    """Mean precision at the places of the passages that help; 0.0 where none does.
-
-    Helpful to the gold answer where there is one, else to the answer that was given.
-    """
-
-    signature = JudgePassages
-
-    @staticmethod
-    def is_defined(example: Any, prediction: Any) -> bool:
-        return bool(example.answers or prediction.get("answer"))
-
-    def judged(self, example: Any, prediction: Any) -> float:
         passages = evidence_of(example, prediction)
-        answer = " or ".join(example.answers[:3]) or str(prediction.answer)
-        numbered = [f"{place}. {text}" for place, text in enumerate(passages, start=1)]
-        if not passages:
-            return 0.0
-        named = self.judge(question=example.question, answer=answer, passages=numbered).helpful
-        places = sorted({int(place) for place in named if 1 <= int(place) <= len(passages)})
-        return sum(count / place for count, place in enumerate(places, start=1)) / len(places) if places else 0.0
-
-
-class ContextRecall(JudgedMetric):
-    """Share of the gold answer's statements that the retrieved passages support."""
-
-    signature = JudgeSupport
-
-    @staticmethod
-    def is_defined(example: Any, prediction: Any) -> bool:
-        return bool(example.answers)
-
-    def judged(self, example: Any, prediction: Any) -> float:
-        return self._supported(example.question, evidence_of(example, prediction), example.answers[0])
+        statements = self.judge(question=example.question, passages=passages, answer=answer).statements
+        if not statements:
+            raise EvaluationError("the judge found no statement in the answer")
+        return sum(bool(each.supported) for each in statements) / len(statements)
 
 
 JUDGED: Mapping[str, type[JudgedMetric]] = {
@@ -186,11 +125,6 @@ JUDGED: Mapping[str, type[JudgedMetric]] = {
     "rubric": RubricJudge,
     "right": RubricJudge,
     "groundedness": Groundedness,
-    "answer_relevance": AnswerRelevance,
-    "context_precision": ContextPrecision,
-    "context_recall": ContextRecall,
 }
 """ Metrics of the role judge by name. "right" is a rubric's 4 or 5, or, where an answer was prepared, that it is the
 question's own (QA search paper)."""
-NO_EMBEDDED = tuple(JUDGED)[3:]
-"""Those that the embedded model, which is no language model, cannot stand in for."""

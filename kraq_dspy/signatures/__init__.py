@@ -11,8 +11,6 @@ from kraq_dspy.signatures.judging import CheckResponse as CheckResponse
 from kraq_dspy.signatures.judging import GradeAnswer as GradeAnswer
 from kraq_dspy.signatures.judging import JudgeAnswer as JudgeAnswer
 from kraq_dspy.signatures.judging import JudgeListAnswer as JudgeListAnswer
-from kraq_dspy.signatures.judging import JudgePassages as JudgePassages
-from kraq_dspy.signatures.judging import JudgeRelevance as JudgeRelevance
 from kraq_dspy.signatures.judging import JudgeSupport as JudgeSupport
 from kraq_dspy.signatures.k2rag import AskSubQuestion as AskSubQuestion
 from kraq_dspy.signatures.k2rag import ShortenText as ShortenText

@@ -70,7 +70,7 @@ class GradeAnswer(dspy.Signature):
     grade: Literal[1, 2, 3, 4, 5] = dspy.OutputField()
 
 
-# Asks what of an answer the passages support: groundedness and context recall (RAGAS: Es et al., 2024).
+# Asks what of an answer the passages support: groundedness (RAGAS's faithfulness: Es et al., 2024).
 class JudgeSupport(dspy.Signature):
     """Split the answer into the statements it makes, and decide of each whether the passages support it.
 
@@ -82,30 +82,3 @@ class JudgeSupport(dspy.Signature):
     passages: list[str] = dspy.InputField()
     answer: str = dspy.InputField()
     statements: list[JudgedStatement] = dspy.OutputField(desc="at least one, unless the answer says nothing")
-
-
-# Asks whether an answer responds to its question (RAGAS: answer relevance).
-class JudgeRelevance(dspy.Signature):
-    """Grade how well the answer responds to the question, whether or not it is true.
-
-    5 answers just what was asked; 3 answers a part of it, or buries the answer among other things; 1 is about something
-    else, or does not answer.
-    """
-
-    question: str = dspy.InputField()
-    answer: str = dspy.InputField()
-    grade: Literal[1, 2, 3, 4, 5] = dspy.OutputField()
-
-
-# Asks which passages help (RAGAS: context precision).
-class JudgePassages(dspy.Signature):
-    """Name the passages that help to arrive at the answer to the question.
-
-    A passage helps if it states the answer or a fact on the way to it. One on the same subject without such a fact does
-    not.
-    """
-
-    question: str = dspy.InputField()
-    answer: str = dspy.InputField()
-    passages: list[str] = dspy.InputField(desc="numbered from 1")
-    helpful: list[int] = dspy.OutputField(desc="numbers of passages; empty if none helps")

@@ -3,8 +3,7 @@
 import asyncio
 import threading
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Annotated, Any, TypeVar
 
@@ -23,143 +22,9 @@ from kraq_dspy.workspace.registry import PROGRAMS, RETRIEVERS
 from kraq_dspy.workspace.workspace import Workspace
 
 T = TypeVar("T")
+Json = dict[str, Any]
 SNIPPET = 700
 """Characters of a passage, a summary or a description; `read_document` gives all of a text."""
-
-
-@dataclass(frozen=True)
-class Passage:
-    """`text` is cut where `is_cut`: read_document(chunk_id) goes on from its beginning."""
-
-    chunk_id: str
-    document_id: str
-    title: str
-    text: str
-    is_cut: bool
-    score: float
-    why: str
-    query: str
-
-    @classmethod
-    def of(cls, hit: Hit) -> "Passage":
-        chunk = hit.chunk
-        text = shortened(chunk.text)
-        cut = text != chunk.text
-        return cls(chunk.id, chunk.document_id, chunk.title, text, cut, round(hit.score, 4), hit.why, hit.query)
-
-
-@dataclass(frozen=True)
-class AskResult:
-    """`n_passages` were found for the answer; `evidence` has the first of them. The documents answer
-    `next_questions`, too."""
-
-    answer: str
-    program: str
-    model: str
-    evidence: list[Passage]
-    n_passages: int
-    next_questions: list[str]
-    seconds: float
-
-
-@dataclass(frozen=True)
-class SearchResult:
-    """`total` counts what was found, not what there is."""
-
-    passages: list[Passage]
-    total: int
-    next_offset: int | None
-
-
-@dataclass(frozen=True)
-class StoredQuestion:
-    """`similarity` to the topic is a cosine; None where there was no topic."""
-
-    question_id: str
-    text: str
-    level: int
-    community_id: str | None
-    n_documents: int
-    similarity: float | None
-
-    @classmethod
-    def of(cls, question: Question, similarity: float | None = None) -> "StoredQuestion":
-        rounded = None if similarity is None else round(similarity, 3)
-        n_documents = len(question.document_ids)
-        return cls(question.id, question.text, question.level, question.community_id, n_documents, rounded)
-
-
-@dataclass(frozen=True)
-class QuestionsResult:
-    questions: list[StoredQuestion]
-    next_offset: int | None
-
-
-@dataclass(frozen=True)
-class Named:
-    """An entity, a community or a passage by its id, with the name or title that a reader knows it by."""
-
-    id: str
-    name: str
-
-
-@dataclass(frozen=True)
-class CommunityResult:
-    """The lists hold the first of the community's `n_children`, `n_entities` and `n_passages`."""
-
-    community_id: str
-    level: int
-    title: str
-    summary: str
-    findings: list[str]
-    questions: list[StoredQuestion]
-    parent: Named | None
-    children: list[Named]
-    entities: list[Named]
-    passages: list[Named]
-    n_children: int
-    n_entities: int
-    n_passages: int
-
-
-@dataclass(frozen=True)
-class Neighbour:
-    """`sentence` reads from the subject to the object, whichever of them the neighbour is."""
-
-    entity_id: str
-    name: str
-    sentence: str
-    description: str
-    weight: float
-    chunk_ids: list[str]
-
-
-@dataclass(frozen=True)
-class NeighboursResult:
-    """`others` have the same name; ask for one of them by its id."""
-
-    entity_id: str
-    name: str
-    type: str
-    description: str
-    community_id: str | None
-    neighbours: list[Neighbour]
-    total: int
-    next_offset: int | None
-    others: list[Named]
-
-
-@dataclass(frozen=True)
-class DocumentResult:
-    """`text` is characters `offset` to `offset + len(text)` of `total_characters`."""
-
-    document_id: str
-    title: str
-    source: str
-    text: str
-    offset: int
-    total_characters: int
-    next_offset: int | None
 
 
 def page(items: Sequence[T], offset: int, limit: int) -> tuple[list[T], int | None]:
@@ -174,6 +39,39 @@ def shortened(text: str, length: int = SNIPPET) -> str:
         return text
     kept = text[: length - 1]
     return f"{kept[: kept.rfind(' ')] if ' ' in kept[length // 2 :] else kept}…"
+
+
+def passage(hit: Hit) -> Json:
+    """`text` is cut where `is_cut`: read_document(chunk_id) goes on from its beginning."""
+    chunk = hit.chunk
+    text = shortened(chunk.text)
+    return {
+        "chunk_id": chunk.id,
+        "document_id": chunk.document_id,
+        "title": chunk.title,
+        "text": text,
+        "is_cut": text != chunk.text,
+        "score": round(hit.score, 4),
+        "why": hit.why,
+        "query": hit.query,
+    }
+
+
+def stored(question: Question, similarity: float | None = None) -> Json:
+    """`similarity` to the topic is a cosine; None where there was no topic."""
+    return {
+        "question_id": question.id,
+        "text": question.text,
+        "level": question.level,
+        "community_id": question.community_id,
+        "n_documents": len(question.document_ids),
+        "similarity": None if similarity is None else round(similarity, 3),
+    }
+
+
+def named(records: Iterable[tuple[str, str]]) -> list[Json]:
+    """Entities, communities or passages by their ids, with the names or titles that a reader knows them by."""
+    return [{"id": id, "name": name} for id, name in records]
 
 
 DEPTH = 50
@@ -198,7 +96,7 @@ Retriever = Annotated[
 class IndexTools:
     """One method a tool: its docstring and its parameters' notes are what an agent reads. Safe for threads.
 
-    `ask` runs the program of `choice` where the agent names none.
+    `ask` runs the program of `choice` where the agent names none. What they return becomes JSON.
     """
 
     def __init__(self, space: Workspace, choice: ProgramChoice) -> None:
@@ -221,21 +119,22 @@ class IndexTools:
     def index(self) -> Index:
         return self.space.index
 
-    async def ask(self, question: AskedQuestion, program: Program = "", evidence: Evidence = 3) -> AskResult:
+    async def ask(self, question: AskedQuestion, program: Program = "", evidence: Evidence = 3) -> Json:
         """Answer a question from the documents, with the passages that the answer rests on. Asks a language model, so
-        it takes seconds or more; `search` and `questions_about` take milliseconds."""
+        it takes seconds or more; `search` and `questions_about` take milliseconds. `n_passages` were found for it, and
+        `evidence` has the first; the documents answer `next_questions`, too."""
         choice, made = await asyncio.to_thread(self._program, program)
         prediction = await self.space.aask(_text(question, "question"), made)
         hits = list(prediction.get("hits") or ())
-        return AskResult(
-            answer=str(prediction.get("answer") or ""),
-            program=choice.spec.name,
-            model=shown_model(self.space.models.name(choice.role)),
-            evidence=[Passage.of(hit) for hit in hits[:evidence]],
-            n_passages=len(hits),
-            next_questions=[each.text for each in prediction.get("next_questions") or ()],
-            seconds=round(choice.seconds(prediction).get("wall", 0.0), 2),
-        )
+        return {
+            "answer": str(prediction.get("answer") or ""),
+            "program": choice.spec.name,
+            "model": shown_model(self.space.models.name(choice.role)),
+            "evidence": [passage(hit) for hit in hits[:evidence]],
+            "n_passages": len(hits),
+            "next_questions": [each.text for each in prediction.get("next_questions") or ()],
+            "seconds": round(choice.seconds(prediction).get("wall", 0.0), 2),
+        }
 
     def search(
         self,
@@ -246,13 +145,14 @@ class IndexTools:
         document_ids: Annotated[
             list[str] | None, Field(max_length=100, description="Only passages of these documents.")
         ] = None,
-    ) -> SearchResult:
-        """Find passages, best first. No language model is asked, unless the retriever named rewrites the query."""
+    ) -> Json:
+        """Find passages, best first. No language model is asked, unless the retriever named rewrites the query.
+        `total` counts what was found, not what there is."""
         filters = {"document_id": document_ids} if document_ids else None
         retrieve = self.space.retriever(retriever or None)
         hits = retrieve(_text(query, "query"), DEPTH, filters=filters)
         shown, next_offset = page(hits, offset, limit)
-        return SearchResult([Passage.of(hit) for hit in shown], len(hits), next_offset)
+        return {"passages": [passage(hit) for hit in shown], "total": len(hits), "next_offset": next_offset}
 
     def questions_about(
         self,
@@ -264,7 +164,7 @@ class IndexTools:
         level: Annotated[
             int | None, Field(ge=0, description="Only questions of this level; 0 is the broadest.")
         ] = None,
-    ) -> QuestionsResult:
+    ) -> Json:
         """List the questions that the documents answer: their table of contents. Each belongs to a community of
         entities, which `community` describes. No language model is asked."""
         if not self.index.count(Question):
@@ -275,82 +175,83 @@ class IndexTools:
         if not topic.strip():
             listed = sorted(self.index.questions(level, source="kraq"), key=lambda question: question.level)
             shown, next_offset = page(listed, offset, limit)
-            return QuestionsResult([StoredQuestion.of(question) for question in shown], next_offset)
+            return {"questions": [stored(question) for question in shown], "next_offset": next_offset}
         filters: dict[str, Any] = {"source": "kraq"} | ({} if level is None else {"level": level})
         nearest = NearestQuestions(self.index, self.index.question_vectors, self.space.embedder, filters=filters)
         hits, next_offset = page(nearest(topic, offset + limit + 1), offset, limit)
-        return QuestionsResult([StoredQuestion.of(hit.question, hit.similarity) for hit in hits], next_offset)
+        return {"questions": [stored(hit.question, hit.similarity) for hit in hits], "next_offset": next_offset}
 
-    def starters(
-        self, count: Annotated[int, Field(ge=1, le=50, description="Questions to return.")] = 12
-    ) -> QuestionsResult:
+    def starters(self, count: Annotated[int, Field(ge=1, le=50, description="Questions to return.")] = 12) -> Json:
         """Get to know the documents: a dozen questions that they answer, and that cover most of them. No language
         model is asked."""
-        chosen = self.space.starters(count)
-        return QuestionsResult([StoredQuestion.of(each.question) for each in chosen], None)
+        return {"questions": [stored(each.question) for each in self.space.starters(count)]}
 
     def community(
         self,
         community_id: Annotated[str, Field(description="From a question, a neighbour or another community.")],
         limit: Annotated[int, Field(ge=1, le=100, description="Children, entities and passages to return.")] = 20,
-    ) -> CommunityResult:
+    ) -> Json:
         """Describe a community: what its entities have to do with each other, its question, narrower and broader
-        communities, and the passages that it comes from."""
+        communities, and the passages that it comes from: the first of `n_children`, `n_entities` and `n_passages`."""
         community = self._record(Community, community_id, "Ids come with `questions_about` and `neighbours_of`.")
         summary = self._summaries([community_id]).get(community_id)
         parent_id = community.parent_id
         questions = self.index.all(Question, community_id=community_id)
-        return CommunityResult(
-            community_id=community_id,
-            level=community.level,
-            title=summary.title if summary else "",
-            summary=shortened(summary.text, 2 * SNIPPET) if summary else "",
-            findings=[
-                shortened(f"{each.summary}: {each.explanation}", 300) for each in (summary.findings if summary else ())
-            ],
-            questions=[StoredQuestion.of(question) for question in questions if question.duplicate_of is None],
-            parent=self._named([parent_id])[0] if parent_id else None,
-            children=self._named(community.child_ids[:limit]),
-            entities=[Named(entity.id, entity.name) for entity in self.index.get(Entity, community.entity_ids[:limit])],
-            passages=[Named(chunk.id, chunk.title) for chunk in self.index.chunks_by_id(community.chunk_ids[:limit])],
-            n_children=len(community.child_ids),
-            n_entities=len(community.entity_ids),
-            n_passages=len(community.chunk_ids),
-        )
+        entities = self.index.get(Entity, community.entity_ids[:limit])
+        chunks = self.index.chunks_by_id(community.chunk_ids[:limit])
+        findings = summary.findings if summary else ()
+        return {
+            "community_id": community_id,
+            "level": community.level,
+            "title": summary.title if summary else "",
+            "summary": shortened(summary.text, 2 * SNIPPET) if summary else "",
+            "findings": [shortened(f"{each.summary}: {each.explanation}", 300) for each in findings],
+            "questions": [stored(question) for question in questions if question.duplicate_of is None],
+            "parent": self._named([parent_id])[0] if parent_id else None,
+            "children": self._named(community.child_ids[:limit]),
+            "entities": named((entity.id, entity.name) for entity in entities),
+            "passages": named((chunk.id, chunk.title) for chunk in chunks),
+            "n_children": len(community.child_ids),
+            "n_entities": len(community.entity_ids),
+            "n_passages": len(community.chunk_ids),
+        }
 
     def neighbours_of(
         self,
         entity: Annotated[str, Field(min_length=1, description="The name of an entity, or its id.")],
         limit: Annotated[int, Field(ge=1, le=50, description="Neighbours to return.")] = 10,
         offset: Offset = 0,
-    ) -> NeighboursResult:
-        """Walk the graph: what an entity is linked to, how, and in which passages; most often stated first."""
+    ) -> Json:
+        """Walk the graph: what an entity is linked to, how, and in which passages; most often stated first.
+
+        A `sentence` reads from the subject to the object, whichever of them the neighbour is. `others` have the same
+        name; ask for one of them by its id."""
         centre, *others = self._entities(entity)
         links = self.space.graph.links([centre.id])
         shown, next_offset = page(sorted(links, key=lambda link: (-link.weight, link.id)), offset, limit)
         other_ids = [link.target_id if link.source_id == centre.id else link.source_id for link in shown]
         neighbours = self.index.get(Entity, other_ids)
-        return NeighboursResult(
-            entity_id=centre.id,
-            name=centre.name,
-            type=centre.type,
-            description=shortened(centre.description),
-            community_id=self.space.graph.community_of(centre.id, self.index.deepest_level()),
-            neighbours=[
-                Neighbour(
-                    entity_id=neighbour.id,
-                    name=neighbour.name,
-                    sentence=_sentence(link, centre, neighbour),
-                    description=shortened(link.description, 300),
-                    weight=link.weight,
-                    chunk_ids=list(link.chunk_ids[:5]),
-                )
+        return {
+            "entity_id": centre.id,
+            "name": centre.name,
+            "type": centre.type,
+            "description": shortened(centre.description),
+            "community_id": self.space.graph.community_of(centre.id, self.index.deepest_level()),
+            "neighbours": [
+                {
+                    "entity_id": neighbour.id,
+                    "name": neighbour.name,
+                    "sentence": _sentence(link, centre, neighbour),
+                    "description": shortened(link.description, 300),
+                    "weight": link.weight,
+                    "chunk_ids": list(link.chunk_ids[:5]),
+                }
                 for link, neighbour in zip(shown, neighbours, strict=True)
             ],
-            total=len(links),
-            next_offset=next_offset,
-            others=[Named(other.id, other.name) for other in others[:10]],
-        )
+            "total": len(links),
+            "next_offset": next_offset,
+            "others": named((other.id, other.name) for other in others[:10]),
+        }
 
     def read_document(
         self,
@@ -359,8 +260,8 @@ class IndexTools:
         ],
         offset: Annotated[int, Field(ge=0, description="Characters to leave out; `next_offset` goes on.")] = 0,
         length: Annotated[int, Field(ge=1, le=20_000, description="Characters to return.")] = 4000,
-    ) -> DocumentResult:
-        """Read a document, or go on reading where a passage begins."""
+    ) -> Json:
+        """Read a document, or go on reading where a passage begins: `text` is its characters from `offset` on."""
         start, document_id = offset, id
         try:
             (chunk,) = self.index.get(Chunk, [id])
@@ -371,15 +272,15 @@ class IndexTools:
         document = self._record(Document, document_id, "Ids come with passages: see `search`.")
         text = document.text[start : start + length]
         end = start + len(text)
-        return DocumentResult(
-            document_id=document.id,
-            title=document.title,
-            source=document.source,
-            text=text,
-            offset=start,
-            total_characters=len(document.text),
-            next_offset=end - (start - offset) if end < len(document.text) else None,
-        )
+        return {
+            "document_id": document.id,
+            "title": document.title,
+            "source": document.source,
+            "text": text,
+            "offset": start,
+            "total_characters": len(document.text),
+            "next_offset": end - (start - offset) if end < len(document.text) else None,
+        }
 
     def _program(self, name: str) -> tuple[ProgramChoice, dspy.Module]:
         """The choice and what it makes, made once. Raises ConfigError for a name that is none."""
@@ -403,9 +304,9 @@ class IndexTools:
         summaries = self.index.get(Summary, [id for id in community_ids if id in present])
         return {each.community_id: each for each in summaries}
 
-    def _named(self, community_ids: Sequence[str]) -> list[Named]:
+    def _named(self, community_ids: Sequence[str]) -> list[Json]:
         summaries = self._summaries(community_ids)
-        return [Named(id, summaries[id].title if id in summaries else "") for id in community_ids]
+        return named((id, summaries[id].title if id in summaries else "") for id in community_ids)
 
     def _entities(self, entity: str) -> list[Entity]:
         """Those of a name, most linked first, or the one with that id."""

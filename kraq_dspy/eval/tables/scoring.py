@@ -25,9 +25,7 @@ FACTS = {
 let the answer pass."""
 
 NAMES = (*METRICS, SIMILARITY, *JUDGED, *RANKINGS, DOCUMENTS, *FACTS)
-OF_RETRIEVAL = frozenset(
-    (*RANKINGS, "recall_of_support", "answer_found", DOCUMENTS, "context_precision", "context_recall")
-)
+OF_RETRIEVAL = frozenset((*RANKINGS, "recall_of_support", "answer_found", DOCUMENTS))
 """What can be said of a retriever, which answers nothing."""
 
 

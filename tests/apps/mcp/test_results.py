@@ -1,4 +1,4 @@
-from kraq_dspy.apps.mcp.tools import Passage, page, shortened
+from kraq_dspy.apps.mcp.tools import page, passage, shortened
 from kraq_dspy.records import Chunk, Hit
 
 
@@ -15,5 +15,5 @@ def test_text_is_cut_between_words_and_says_so() -> None:
     assert shortened("one two three", 10) == "one two…"
     assert shortened("0123456789abc", 10) == "012345678…"
     long = Chunk("c", "d", 0, 0, 900, "word " * 180, 180)
-    assert Passage.of(Hit(long, 1.0, "q")).is_cut
-    assert len(Passage.of(Hit(long, 1.0, "q")).text) <= 700
+    assert passage(Hit(long, 1.0, "q"))["is_cut"]
+    assert len(passage(Hit(long, 1.0, "q"))["text"]) <= 700

@@ -232,11 +232,6 @@ def _supported(task: Task, similar: Similar) -> list[dict[str, Any]]:
     ]
 
 
-def _helpful(task: Task, similar: Similar) -> list[int]:
-    passages = enumerate(task.texts("passages"), start=1)
-    return [number for number, passage in passages if judge.support(task.text("answer"), passage) >= 0.6]
-
-
 STEPS: dict[type[dspy.Signature], Step] = {
     signatures.AnswerQuestion: lambda task, similar: answer(task.text("question"), task.evidence(), similar),
     signatures.AnswerAndExplain: _with_reason,
@@ -265,8 +260,6 @@ STEPS: dict[type[dspy.Signature], Step] = {
     signatures.GradeAnswer: _grade,
     signatures.JudgeAnswer: lambda task, similar: _agrees(task, similar) >= 0.6,
     signatures.JudgeListAnswer: _covers,
-    signatures.JudgePassages: _helpful,
-    signatures.JudgeRelevance: lambda task, similar: 5 if content_words(task.text("answer")) else 1,
     signatures.JudgeSupport: _supported,
     signatures.MergeDescriptions: lambda task, similar: summarize.merged_description(
         task.text("name"), task.texts("descriptions")
