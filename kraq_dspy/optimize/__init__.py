@@ -3,7 +3,7 @@
 from kraq_dspy.eval.metrics.for_dspy import own_metric
 from kraq_dspy.optimize.compiling import Compiled, Resources, compile_program
 from kraq_dspy.optimize.optimizers import OPTIMIZERS, Method, Sizes
-from kraq_dspy.optimize.rows import DevSet, RowKind
+from kraq_dspy.optimize.rows import RowKind
 from kraq_dspy.optimize.targets import STEPS, Target, make_target
 from kraq_dspy.programs.shared.state import apply_state, load_state, read_state, save_state, state_of
 
@@ -11,7 +11,6 @@ __all__ = [
     "OPTIMIZERS",
     "STEPS",
     "Compiled",
-    "DevSet",
     "Method",
     "Resources",
     "RowKind",

@@ -22,7 +22,7 @@ from kraq_dspy.models.lms.roles import LanguageModels, ModelsLike, as_models
 from kraq_dspy.optimize.compile_run import CompileRun, Learned, learned_by
 from kraq_dspy.optimize.kept_answers import KeptAnswers, Spending
 from kraq_dspy.optimize.optimizers import Method, Optimizer, find_optimizer
-from kraq_dspy.optimize.rows import DevSet, Rows
+from kraq_dspy.optimize.rows import Rows, split_rows
 from kraq_dspy.optimize.targets import Target, make_target
 from kraq_dspy.ports import Progress, SilentProgress
 from kraq_dspy.programs.shared.state import ProgramState, load_state, save_state, state_of
@@ -96,8 +96,9 @@ class Compiled:
 
 def compile_program(
     target: str | Target,
-    dev: Rows | DevSet,
+    dev: Rows,
     *,
+    train: Rows | None = None,
     method: str | Method = "bootstrap",
     metric: str | Metric | Callable[..., Any] | None = None,
     resources: Resources | None = None,
@@ -111,10 +112,10 @@ def compile_program(
     >>> compiled.learned[0].diff, compiled.comparison.difference  # doctest: +SKIP
 
     The rows of `dev` are split by the method's seed: the optimizer learns from one half, and before and after are
-    measured on the other; a `DevSet` says it otherwise. `method` is the name of an optimizer, or a `Method` with its
-    sizes and budget. `metric` is a name of the target's, a Metric, or a function `metric(example, prediction)` in
-    [0, 1], whose answers at 1 are good enough to be shown as demonstrations (`own_metric` takes another threshold).
-    `resources` are the index, the models and the encoder.
+    measured on the other; with `train` it learns from those, and all of `dev` are measured on. `method` is the name of
+    an optimizer, or a `Method` with its sizes and budget. `metric` is a name of the target's, a Metric, or a function
+    `metric(example, prediction)` in [0, 1], whose answers at 1 are good enough to be shown as demonstrations
+    (`own_metric` takes another threshold). `resources` are the index, the models and the encoder.
 
     With `out`, every answer that was paid for is kept beside it in `OUT.calls.jsonl`: after an interruption, a spent
     budget or a refusal, the same call goes on from there. Delete that file once you are content.
@@ -125,7 +126,6 @@ def compile_program(
     """
     started = monotonic()
     method = Method(method) if isinstance(method, str) else method
-    dev = dev if isinstance(dev, DevSet) else DevSet(dev)
     resources = resources or Resources()
     optimizer = find_optimizer(method.optimizer)
     path = None if out is None else Path(out)
@@ -150,7 +150,7 @@ def compile_program(
         if method.start is not None:
             load_state(chosen.program, Path(method.start))
         _check(optimizer, chosen)
-        split = dev.split(chosen.rows, method.seed)
+        split = split_rows(dev, chosen.rows, train=train, seed=method.seed)
         spending = Spending(method.budget_calls, progress or SilentProgress())
         answers = stack.enter_context(KeptAnswers(None if path is None else path.with_suffix(".calls.jsonl")))
         run = CompileRun(chosen, scored, split, method, models, answers, spending)

@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING
 
 from kraq_dspy._internal.lazy import lazy_names
 
-if TYPE_CHECKING:
-    from kraq_dspy.workspace.workspace import Workspace
+if TYPE_CHECKING:  # `lazy_names` reads this block
+    from kraq_dspy.workspace.workspace import Workspace as Workspace
 
-__all__ = ["Workspace"]
-
-__getattr__, __dir__, _ = lazy_names(__name__, {"kraq_dspy.workspace.workspace": __all__})
+__getattr__, __dir__, __all__ = lazy_names(__name__, __file__)

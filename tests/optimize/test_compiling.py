@@ -8,9 +8,9 @@ import pytest
 
 from kraq_dspy import build_index
 from kraq_dspy.errors import ConfigError, WorseProgramError
-from kraq_dspy.optimize import DevSet, Method, Resources, RowKind, Sizes, Target, compile_program, own_metric
+from kraq_dspy.optimize import Method, Resources, RowKind, Sizes, Target, compile_program, own_metric
 from kraq_dspy.optimize.compile_run import Learned
-from kraq_dspy.optimize.rows import Row
+from kraq_dspy.optimize.rows import Row, split_rows
 from kraq_dspy.optimize.targets import make_target
 from kraq_dspy.programs.shared.state import read_state
 from kraq_dspy.records import Document
@@ -33,7 +33,7 @@ def test_before_and_after_are_measured_on_rows_that_were_not_learned_from(
         metric="token_f1",
     )
     assert compiled.n_train == len(compiled.before) == 10
-    split = DevSet(answering(20)).split(make_target("answering").rows, seed=0)
+    split = split_rows(answering(20), make_target("answering").rows)
     learned = {example.id for example in split.train}
     assert not learned & {example.id for example in split.dev}
     questions = {demo.question for demo in compiled.program.predictors()[0].demos}

@@ -71,7 +71,7 @@ def optimize(
     os.environ.setdefault("TQDM_DISABLE", "1")  # tqdm's own switch; there is a bar here
     import dspy
 
-    from kraq_dspy.optimize import DevSet, Method, Resources, Sizes, compile_program
+    from kraq_dspy.optimize import Method, Resources, Sizes, compile_program
 
     if not logging.getLogger("kraq_dspy").isEnabledFor(logging.INFO):  # with --verbose, optimizers speak
         dspy.disable_logging()
@@ -83,7 +83,8 @@ def optimize(
     with contextlib.redirect_stdout(io.StringIO()), Bars(settings, quiet=json) as bars:
         compiled = compile_program(
             target,
-            DevSet(dev, train),
+            dev,
+            train=train,
             method=Method(
                 optimizer,
                 Sizes(demos, candidates, rounds, settings.run.concurrency),
