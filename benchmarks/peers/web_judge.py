@@ -93,7 +93,7 @@ def told_apart(rows: Sequence[dict[str, Any]]) -> float:
     yes, no = ([row["words"] for row in rows if row["covered"] is covered] for covered in (True, False))
     if not yes or not no:
         return float("nan")
-    return statistics.mean((one > other) + 0.5 * (one == other) for one in yes for other in no)
+    return float(statistics.mean((one > other) + 0.5 * (one == other) for one in yes for other in no))
 
 
 def main() -> None:
