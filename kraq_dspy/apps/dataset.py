@@ -12,7 +12,7 @@ from kraq_dspy.asset.store.catalogue import question_key
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.build.catalogue.sources import opened_catalogue
 from kraq_dspy.errors import IndexStateError
-from kraq_dspy.records import CatalogueEntry, Chunk, Document, Question
+from kraq_dspy.records import CatalogueEntry, Chunk, Document
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +64,7 @@ def _rows(
     """KRAQ questions first, then what the catalogue has besides."""
     answers = {question_key(entry.question): entry for entry in entries if entry.answer}
     deepest = index.deepest_level()
+    difficulty = {deepest: "easy", 0: "hard"}
     for question in index.questions(source="kraq"):
         entry = answers.pop(question_key(question.text), None)
         if entry is None and not unanswered:
@@ -79,7 +80,8 @@ def _rows(
                 "evidence": list(map(_passage, index.chunks_by_id(question.chunk_ids[:passages]))),
                 "community_id": question.community_id,
                 "level": question.level,
-                "difficulty": _difficulty(question, deepest),
+                # Read off the level, not measured: the evidence of the broadest lies far apart.
+                "difficulty": "medium" if deepest <= 0 else difficulty.get(question.level, "medium"),
                 "origin": "kraq",
                 "model": question.model,
             }
@@ -107,10 +109,3 @@ def _rows(
 
 def _passage(chunk: Chunk) -> dict[str, str]:
     return {"id": chunk.id, "document_id": chunk.document_id, "title": chunk.title, "text": chunk.text}
-
-
-def _difficulty(question: Question, deepest: int) -> str:
-    """Read off the level, not measured: the evidence of the broadest lies far apart."""
-    if deepest <= 0:
-        return "medium"
-    return "hard" if question.level == 0 else "easy" if question.level == deepest else "medium"

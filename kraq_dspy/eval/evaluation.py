@@ -140,10 +140,11 @@ def evaluate(
     title = Path(devset).name.partition(".")[0] if isinstance(devset, str | Path) else "questions"
     with ExitStack() as stack:
         named = dict(systems) if isinstance(systems, Mapping) else {"": systems}
-        opened = [
-            (name, stack.enter_context(Workspace.open(asked)) if _is_index(asked) else asked)  # type: ignore[arg-type]
-            for name, asked in named.items()
-        ]
+        opened: list[tuple[str, Asked]] = []
+        for name, asked in named.items():
+            if isinstance(asked, str | Path) and (Path(asked).is_dir() or str(asked).endswith(".kraq")):
+                asked = stack.enter_context(Workspace.open(asked))
+            opened.append((name, asked))
         space = space or next((asked for _, asked in opened if isinstance(asked, Workspace)), None)
         made = [_system(name, asked, space) for name, asked in opened]
         return evaluate_systems(
@@ -251,10 +252,6 @@ def place_of(
     """A folder that the same evaluation finds again, and another one does not."""
     parts = json.dumps([[each.name, dict(each.about)] for each in systems]), json.dumps(metrics), _checksum(examples)
     return folder / f"{title}-{content_id('place', *parts)[:8]}"
-
-
-def _is_index(asked: Any) -> bool:
-    return isinstance(asked, str | Path) and (Path(asked).is_dir() or str(asked).endswith(".kraq"))
 
 
 def _system(name: str, asked: Asked, space: Workspace | None) -> AskedSystem:

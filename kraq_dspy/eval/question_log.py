@@ -267,7 +267,13 @@ def _auc(examples: Sequence[Example], scores: Sequence[float], seed: int) -> Int
     """None where the log does not tell questions with an answer from those without."""
     from scipy import stats  # half a second
 
-    labels = np.array([_is_unanswerable(example) for example in examples])
+    labels = np.array(
+        [
+            example.type.casefold() in UNANSWERABLE
+            or str(example.metadata.get("answerable", "")).strip().casefold() in ("false", "no", "0")
+            for example in examples
+        ]
+    )
     if labels.all() or not labels.any():
         return None
     without, answered = np.asarray(scores)[labels], np.asarray(scores)[~labels]
@@ -281,11 +287,6 @@ def _auc(examples: Sequence[Example], scores: Sequence[float], seed: int) -> Int
     ).confidence_interval
     estimate = float(auc(without, answered))
     return Interval(estimate, float(low), float(high), 0.95, len(scores), RESAMPLES, seed, "percentile bootstrap")
-
-
-def _is_unanswerable(example: Example) -> bool:
-    label = str(example.metadata.get("answerable", "")).strip().casefold()
-    return example.type.casefold() in UNANSWERABLE or label in ("false", "no", "0")
 
 
 def _shown(interval: Interval | None) -> str:

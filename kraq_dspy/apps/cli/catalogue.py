@@ -17,7 +17,6 @@ from kraq_dspy.errors import CatalogueError, ConfigError
 if TYPE_CHECKING:
     from kraq_dspy.asset.store.catalogue import Catalogue
     from kraq_dspy.asset.store.index import Index
-    from kraq_dspy.build.catalogue.files import ImportReport
     from kraq_dspy.records import CatalogueEntry
     from kraq_dspy.workspace import Workspace
 
@@ -25,11 +24,7 @@ if TYPE_CHECKING:
 Numbers = Annotated[list[int], typer.Argument(metavar="NUMBERS", help="Numbers of entries.")]
 Pending = Annotated[bool, typer.Option("--pending", help="Not served before somebody approves it.")]
 Approve = Annotated[bool, typer.Option("--approve", help="Serve the answers at once, without review.")]
-
-
 Status = Literal["pending", "approved", "stale"]
-
-
 Critics = Literal["ratings", "roundtrip"]
 
 
@@ -135,27 +130,20 @@ def import_(
     if json:
         print_json(report)
     else:
-        _show(report)
+        show_counts("Imported", report.entries, refused=len(report.refused))
+        if report.entries.conflicts:
+            rows = [
+                (each.number, *(short(text, 120) for text in (each.question, each.kept, each.refused)))
+                for each in report.entries.conflicts[:50]
+            ]
+            title = "another answer is there; --replace takes the file's"
+            output.print(grid(title, ("entry", "question", "kept", "left"), rows, right=["entry"]))
+        for reason in report.refused[:20]:
+            note(short(reason, 300), label="left out: ")
+        if report.stale:
+            note(" went stale: their documents are not those of the file.", label=counted(len(report.stale), "entry"))
     if not report.complete:
         raise typer.Exit(1)
-
-
-def _show(report: "ImportReport") -> None:
-    done = report.entries
-    show_counts("Imported", done, refused=len(report.refused))
-    if done.conflicts:
-        rows = [
-            (conflict.number, *(short(text, 120) for text in (conflict.question, conflict.kept, conflict.refused)))
-            for conflict in done.conflicts[:50]
-        ]
-        title = "another answer is there; --replace takes the file's"
-        output.print(grid(title, ("entry", "question", "kept", "left"), rows, right=["entry"]))
-    for reason in report.refused[:20]:
-        note(short(reason, 300), label="left out: ")
-    if len(report.refused) > 20:
-        note(f"and {len(report.refused) - 20} more", label="")
-    if report.stale:
-        note(" went stale: their documents are not those of the file.", label=counted(len(report.stale), "entry"))
 
 
 def export(
@@ -259,15 +247,9 @@ def synthesize(
         raise ConfigError("--audience and --keep are for --critics ratings; roundtrip rates nothing.")
     plan = SyntheticPlan(audience, keep, ChunkSettings(chunk_tokens, overlap), limit, critics)
     with opened_with_models(index_dir, calls, limits, write=True, json=json) as (space, entries, bars):
+        find = space.retriever("dense")
         report = make_synthetic_pairs(
-            space.index,
-            entries,
-            space.models,
-            plan,
-            by=user(),
-            approve=approve,
-            retriever=space.retriever("dense"),
-            progress=bars,
+            space.index, entries, space.models, plan, by=user(), approve=approve, retriever=find, progress=bars
         )
     if json:
         print_json(report)
@@ -284,7 +266,6 @@ def opened_catalogue(index_dir: Path, *, make: bool = True) -> "Iterator[tuple[I
     """The index's records and its catalogue to change; a new one where there is none, unless `make` is false."""
     from kraq_dspy.asset.store.catalogue import CATALOGUE, Catalogue
     from kraq_dspy.asset.store.index import Index
-    from kraq_dspy.errors import CatalogueError
 
     with Index.open(index_dir) as index:
         path = index.path / CATALOGUE

@@ -87,8 +87,10 @@ def index(
     """
     import random
 
+    from kraq_dspy.eval.asked import AskedSystem
     from kraq_dspy.eval.evaluation import evaluate_systems, place_of
     from kraq_dspy.eval.questions import QuestionColumns, learned_note, read_questions
+    from kraq_dspy.eval.tables.systems import about_retriever
     from kraq_dspy.eval.tables.terminal import print_run
 
     examples = read_questions(questions, QuestionColumns(question_column, answer_column, documents_column))
@@ -101,7 +103,10 @@ def index(
     with opened(index_dir, calls, limits) as space:
         settings = space.models.settings
         if retrieval_only:
-            systems = [_retriever(space, name, k) for name in retriever or [space.default_retriever]]
+            systems = [
+                AskedSystem(name, space.retriever(name), False, about_retriever(name, space.embedder.name, [k]))
+                for name in retriever or [space.default_retriever]
+            ]
         else:
             systems = [
                 _program(space, name, over, program_state)
@@ -125,13 +130,6 @@ def index(
         say(learned_note(result.left_out))
     say(f"Report: {', '.join(map(str, files))}")
     say(f"Beside another run: {command('report', folder, 'OTHER')}")
-
-
-def _retriever(space: "Workspace", name: str, k: int) -> "AskedSystem":
-    from kraq_dspy.eval.asked import AskedSystem
-    from kraq_dspy.eval.tables.systems import about_retriever
-
-    return AskedSystem(name, space.retriever(name), False, about_retriever(name, space.embedder.name, [k]))
 
 
 def _program(space: "Workspace", name: str | None, retriever: str | None, state: Path | None) -> "AskedSystem":

@@ -17,7 +17,7 @@ from kraq_dspy.errors import ConfigError, UntrustedError
 if TYPE_CHECKING:
     from kraq_dspy.consent import Named
     from kraq_dspy.models.lms.meter import Limits as MeterLimits
-    from kraq_dspy.settings import RoleSettings, Settings
+    from kraq_dspy.settings import Settings
     from kraq_dspy.workspace import Workspace
     from kraq_dspy.workspace.choices import ProgramChoice
 
@@ -138,15 +138,13 @@ class Models(Config):
             raise ConfigError(f"--lm {self.lm} is a file of weights; to run it in this process: --lm gguf/{self.lm}")
         from kraq_dspy.settings import RoleSettings
 
-        role = RoleSettings() if self.lm == "embedded" else self._role(settings.role("default"))
+        if self.lm == "embedded":
+            return dataclasses.replace(settings, roles={"default": RoleSettings()})
+        before = settings.role("default")
+        is_same = (before.api_base, before.model.partition("/")[0]) == (self.api_base, self.lm.partition("/")[0])
+        key = before.api_key_env if is_same else None  # which goes to the server that it was named for
+        role = dataclasses.replace(before, model=self.lm, api_base=self.api_base, api_key_env=key)
         return dataclasses.replace(settings, roles={"default": role})
-
-    def _role(self, before: "RoleSettings") -> "RoleSettings":
-        """The role with the command line's model. The key that was named goes to the server that it was named for."""
-        model = str(self.lm)
-        is_same = (before.api_base, before.model.partition("/")[0]) == (self.api_base, model.partition("/")[0])
-        key = before.api_key_env if is_same else None
-        return dataclasses.replace(before, model=model, api_base=self.api_base, api_key_env=key)
 
 
 @dataclass(frozen=True)

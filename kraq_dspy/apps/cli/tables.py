@@ -16,7 +16,6 @@ from kraq_dspy.errors import ConfigError
 
 if TYPE_CHECKING:
     from kraq_dspy.eval.tables.table import EvalTable
-    from kraq_dspy.settings import Settings
 
 DEFINITIONS = Path(__file__).resolve().parents[2] / "eval" / "tables" / "definitions"
 TABLES = tuple(sorted(file.stem for file in DEFINITIONS.glob("*.toml")))
@@ -91,7 +90,9 @@ def table(
     samples: dict[str, int | None] = {}
     if paper:
         definition = definition.as_in_paper()
-        settings, tokens = _with(settings, definition), definition.paper.tokens
+        of_paper = definition.as_paper.settings if definition.as_paper else {}
+        sections = {name: dataclasses.replace(getattr(settings, name), **values) for name, values in of_paper.items()}
+        settings, tokens = dataclasses.replace(settings, **sections), definition.paper.tokens
         samples = {name: definition.paper.sample(name) for name in names}
     options = RunOptions(
         data=data,
@@ -141,15 +142,6 @@ def with_metrics(table: "EvalTable", judge: str | None, more: list[str] | tuple[
         metrics = [metric for metric in metrics if metric not in ("judge", "rubric")]
         metrics += {"none": [], "binary": ["judge"], "rubric": ["rubric"]}[judge]
     return dataclasses.replace(table, metrics=tuple(dict.fromkeys((*metrics, *more))))
-
-
-def _with(settings: "Settings", table: "EvalTable") -> "Settings":
-    """The settings with the sections that the paper set."""
-    sections = {
-        name: dataclasses.replace(getattr(settings, name), **values)
-        for name, values in (table.as_paper.settings if table.as_paper else {}).items()
-    }
-    return dataclasses.replace(settings, **sections)
 
 
 def list_(

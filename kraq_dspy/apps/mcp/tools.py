@@ -15,7 +15,7 @@ from kraq_dspy._internal.display import shown_model
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import ConfigError, IndexStateError, UnknownRecordError
 from kraq_dspy.programs.retrievers import NearestQuestions
-from kraq_dspy.records import Chunk, Community, Document, Entity, Hit, Question, Relationship, Summary
+from kraq_dspy.records import Chunk, Community, Document, Entity, Hit, Question, Summary
 from kraq_dspy.workspace.choices import ProgramChoice, choose_program
 from kraq_dspy.workspace.newest_state import NewestState
 from kraq_dspy.workspace.registry import PROGRAMS, RETRIEVERS
@@ -230,24 +230,26 @@ class IndexTools:
         links = self.space.graph.links([centre.id])
         shown, next_offset = page(sorted(links, key=lambda link: (-link.weight, link.id)), offset, limit)
         other_ids = [link.target_id if link.source_id == centre.id else link.source_id for link in shown]
-        neighbours = self.index.get(Entity, other_ids)
+        neighbours = []
+        for link, other in zip(shown, self.index.get(Entity, other_ids), strict=True):
+            subject, object = (centre, other) if link.source_id == centre.id else (other, centre)
+            neighbours.append(
+                {
+                    "entity_id": other.id,
+                    "name": other.name,
+                    "sentence": f"{subject.name} {link.predicate} {object.name}",
+                    "description": shortened(link.description, 300),
+                    "weight": link.weight,
+                    "chunk_ids": list(link.chunk_ids[:5]),
+                }
+            )
         return {
             "entity_id": centre.id,
             "name": centre.name,
             "type": centre.type,
             "description": shortened(centre.description),
             "community_id": self.space.graph.community_of(centre.id, self.index.deepest_level()),
-            "neighbours": [
-                {
-                    "entity_id": neighbour.id,
-                    "name": neighbour.name,
-                    "sentence": _sentence(link, centre, neighbour),
-                    "description": shortened(link.description, 300),
-                    "weight": link.weight,
-                    "chunk_ids": list(link.chunk_ids[:5]),
-                }
-                for link, neighbour in zip(shown, neighbours, strict=True)
-            ],
+            "neighbours": neighbours,
             "total": len(links),
             "next_offset": next_offset,
             "others": named((other.id, other.name) for other in others[:10]),
@@ -331,11 +333,6 @@ class IndexTools:
         near = process.extract(entity.strip().casefold(), self._ids_by_name.keys(), limit=count, score_cutoff=75)
         ids = dict.fromkeys(self._ids_by_name[name][0] for name, _, _ in near)
         return [record.name for record in self.index.get(Entity, list(ids))]
-
-
-def _sentence(link: Relationship, centre: Entity, neighbour: Entity) -> str:
-    subject, object = (centre, neighbour) if link.source_id == centre.id else (neighbour, centre)
-    return f"{subject.name} {link.predicate} {object.name}"
 
 
 def _text(value: str, what: str) -> str:

@@ -116,7 +116,9 @@ class Guard:
         self._check_names(headers)
         token, path = self.settings.token, scope["path"]
         is_open = path in OPEN or path.startswith(OPEN_FOLDER)
-        if token and not is_open and not _bears(headers.get("authorization", ""), token):
+        scheme, _, borne = headers.get("authorization", "").partition(" ")
+        has_token = scheme.lower() == "bearer" and hmac.compare_digest(borne.strip().encode(), (token or "").encode())
+        if token and not is_open and not has_token:
             challenge = {"WWW-Authenticate": 'Bearer realm="kraq"'}
             raise RequestError(401, "unauthorized", "Send the token: Authorization: Bearer TOKEN", challenge)
         has_body = scope["method"] in ("POST", "PUT", "PATCH")
@@ -145,12 +147,6 @@ def _split(address: str) -> tuple[str, str]:
         return parts.netloc.lower(), parts.hostname or ""
     except ValueError:
         return "", ""
-
-
-def _bears(authorization: str, token: str) -> bool:
-    scheme, _, borne = authorization.partition(" ")
-    right = hmac.compare_digest(borne.strip().encode(), token.encode())
-    return scheme.lower() == "bearer" and right
 
 
 def _limited(receive: Receive) -> Receive:

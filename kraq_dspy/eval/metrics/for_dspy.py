@@ -78,7 +78,10 @@ class Metric:
 
     def is_defined(self, example: Any) -> bool:
         """Whether the example has what the metric needs."""
-        return getattr(example, "type", "") not in self.not_of and all(_has(example, field) for field in self.needs)
+        has = {name for name in ("answers", "answer_items", "supporting_ids") if getattr(example, name, None)}
+        if getattr(example, "answer", None):
+            has.add("answers")
+        return getattr(example, "type", "") not in self.not_of and has.issuperset(self.needs)
 
     def with_feedback(self) -> Callable[..., ScoredFeedback]:
         """The same metric for GEPA, which learns from the text; other optimizers may take it too."""
@@ -295,12 +298,6 @@ def _explain_match(example: Any, prediction: Any, score: float) -> str:
     named = answers.items_found(items, answer_of(prediction))
     missing = ", ".join(item[0] for item, is_found in zip(items, named, strict=True) if not is_found)
     return f"{sum(named)} of {len(items)} items are named." + (f" Missing: {missing}." if missing else "")
-
-
-def _has(example: Any, field: str) -> bool:
-    if field == "answers":
-        return bool(getattr(example, "answers", None) or getattr(example, "answer", None))
-    return bool(getattr(example, field, None))
 
 
 def gold_of(example: Any) -> Sequence[str]:

@@ -140,6 +140,16 @@ class Run:
     def _described(self, default_retriever: str) -> dict[str, Any]:
         """What the report needs to know of the table."""
         table, dataset = self.table, self.questions.dataset.name
+
+        def about(system: System) -> dict[str, Any]:
+            if table.kind == "retrievers":
+                return {"about": systems.about_retriever(system.use, self.embedder.name, table.budgets)}
+            if table.kind != "answers":
+                return {}
+            choice = systems.program_of(system, seed=self.options.seed, paper=table.of_papers)
+            settings = systems.settings_of(system, self.settings)
+            return {"about": systems.about_choice(choice, settings, self.embedder.name, default_retriever)}
+
         return {
             "title": table.title,
             "kind": table.kind,
@@ -149,20 +159,10 @@ class Run:
             **({"setup": table.paper.setup} if table.paper.setup else {}),
             **({"papers": list(table.papers)} if table.papers else {}),
             "systems": {
-                system.name: {"use": system.use, **system.options, **self._about(system, default_retriever)}
+                system.name: {"use": system.use, **system.options, **about(system)}
                 for system in table.systems_for(dataset)
             },
         }
-
-    def _about(self, system: System, default_retriever: str) -> dict[str, Any]:
-        """Program, retriever, model, encoder and budget, where the table compares these."""
-        if self.table.kind == "retrievers":
-            return {"about": systems.about_retriever(system.use, self.embedder.name, self.table.budgets)}
-        if self.table.kind != "answers":
-            return {}
-        choice = systems.program_of(system, seed=self.options.seed, paper=self.table.of_papers)
-        settings = systems.settings_of(system, self.settings)
-        return {"about": systems.about_choice(choice, settings, self.embedder.name, default_retriever)}
 
     def ask_all(
         self,

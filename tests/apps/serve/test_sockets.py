@@ -55,9 +55,9 @@ class Slow(dspy.Module):
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_a_client_that_left_frees_the_only_place(stream: bool, poets: Path) -> None:
+def test_a_client_that_left_frees_the_only_place(stream: bool, poets: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with open_all(poets) as indexes:
-        indexes["poets"].space.make_program = lambda choice: Slow(20)  # type: ignore[method-assign]
+        monkeypatch.setattr(indexes["poets"].space, "make_program", lambda choice: Slow(20))
         app: Any = make_app(indexes, ServeSettings(at_once=1))
         with running(app) as address:
             client = connected(address)
