@@ -119,7 +119,6 @@ def gain(task: str, optimizer: str, options: argparse.Namespace, lm: dspy.BaseLM
         "difference": [comparison.difference.estimate, comparison.difference.low, comparison.difference.high],
         "p": comparison.test.p_value,
         "calls": compiled.usage.calls,
-        "estimated": compiled.estimated,
         "seconds": compiled.seconds,
     }
 
@@ -145,7 +144,7 @@ def main() -> None:
     before = options.out.read_text("utf-8").splitlines() if options.out and options.out.exists() else []
     done = {(row["task"], row["optimizer"]): row for row in map(json.loads, before)}
     print(f"{machine()}; {options.lm}; {options.rows} rows, half of them to learn from; 95 %; seed 0")
-    print("| step | optimizer | before | after | difference | p | calls | estimate | s |")
+    print("| step | optimizer | before | after | difference | p | calls | s |")
     print("|---|---|---|---|---|---|---|---|---|")
     for task in options.tasks or TASKS:
         for optimizer in options.only:
@@ -157,7 +156,7 @@ def main() -> None:
                         file.write(json.dumps(row) + "\n")
             print(
                 "| {task} | {optimizer} | {before:.3f} | {after:.3f} | {0:+.3f} [{1:+.3f}, {2:+.3f}] | {p:.4f} | "
-                "{calls:,} | {estimated:,} | {seconds:.0f} |".format(*row["difference"], **row),
+                "{calls:,} | {seconds:.0f} |".format(*row["difference"], **row),
                 flush=True,
             )
 

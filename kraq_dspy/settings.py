@@ -106,7 +106,7 @@ class ExtractSettings:
     types: str = ""
     """The types of entities that are extracted, as "person, protein"; any where it is empty."""
     persona: str = ""
-    """Who reads the passages, as "A geneticist who works with yeast."; `kraq domain` proposes both."""
+    """Who reads the passages, as "A geneticist who works with yeast"."""
 
 
 @checked("resolve")
@@ -125,12 +125,16 @@ class ResolveSettings:
     """Merge those of one relationship so too, as GraphRAG does; without it, they are joined whatever their length."""
 
 
+OF_CDLIB = ("greedy_modularity", "walktrap")
+
+
 @checked("communities")
 class CommunitySettings:
     """How communities are found, level by level."""
 
-    algorithm: Annotated[str, OneOf(("leiden", "louvain", "infomap", "label_propagation"))] = "leiden"
-    """"leiden" (the papers') or another one of igraph."""
+    algorithm: Annotated[str, OneOf(("leiden", "louvain", "infomap", "label_propagation", *OF_CDLIB))] = "leiden"
+    """"leiden" (the papers'), another one of igraph, or one of cdlib (extra "communities"):
+    "greedy_modularity", "walktrap"."""
     max_size: Positive = 10
     """A community of more entities is split. A wish: one in which no parts are found stays whole."""
     max_depth: Positive = 6

@@ -1,20 +1,16 @@
 """Optimizes steps and programs against dev sets, with DSPy's optimizers."""
 
 from kraq_dspy.eval.metrics.for_dspy import own_metric
-from kraq_dspy.optimize.compiling import Compiled, Resources, compile_program, estimate_calls
-from kraq_dspy.optimize.domain import Domain, describe_domain
-from kraq_dspy.optimize.optimizers import OPTIMIZERS, Budget, Method, Sizes
-from kraq_dspy.optimize.rows import DevSet, RowKind
+from kraq_dspy.optimize.compiling import Compiled, Resources, compile_program
+from kraq_dspy.optimize.optimizers import OPTIMIZERS, Method, Sizes
+from kraq_dspy.optimize.rows import RowKind
 from kraq_dspy.optimize.targets import STEPS, Target, make_target
 from kraq_dspy.programs.shared.state import apply_state, load_state, read_state, save_state, state_of
 
 __all__ = [
     "OPTIMIZERS",
     "STEPS",
-    "Budget",
     "Compiled",
-    "DevSet",
-    "Domain",
     "Method",
     "Resources",
     "RowKind",
@@ -22,8 +18,6 @@ __all__ = [
     "Target",
     "apply_state",
     "compile_program",
-    "describe_domain",
-    "estimate_calls",
     "load_state",
     "make_target",
     "own_metric",

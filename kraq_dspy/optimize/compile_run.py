@@ -64,7 +64,7 @@ class CompileRun:
         lms = {name: lm_in_program(predictor) for name, predictor in self.student.named_predictors()}
         self.models = {name: kept_model(lm, answers, spending) for name, lm in lms.items() if lm is not None}
 
-    def compiled(self, estimate: int) -> tuple[dspy.Module, list[float], list[float]]:
+    def compiled(self) -> tuple[dspy.Module, list[float], list[float]]:
         """What became of the student, and the scores before and after on the rows measured on."""
         asking = dspy.context(
             lm=self.lm,
@@ -75,7 +75,7 @@ class CompileRun:
         )
         with asking, same_chance(self.method.seed):
             before = self._measured("measure before", self._with_models(self.student))
-            self.spending.begin("optimize", estimate - 2 * len(self.split.dev) * self.target.calls)
+            self.spending.begin("optimize")
             best = self._optimized()
             self.spending.progress.finish("optimize")
             after = self._measured("measure after", self._with_models(best))
@@ -126,7 +126,7 @@ class CompileRun:
 
     def _measured(self, stage: str, program: dspy.Module) -> list[float]:
         """The score of each row measured on; a row that cannot be answered scores 0. Raises ModelError if none can."""
-        self.spending.begin(stage, len(self.split.dev) * self.target.calls)
+        self.spending.begin(stage)
         failures: list[str] = []
 
         def score(example: dspy.Example) -> float:

@@ -13,7 +13,7 @@ from typing import Any
 import dspy
 
 from kraq_dspy._internal.dspy_internals import thawed
-from kraq_dspy.errors import BudgetExceededError, ConfigError, WorseProgramError
+from kraq_dspy.errors import ConfigError, WorseProgramError
 from kraq_dspy.eval.metrics.for_dspy import Metric, own_metric
 from kraq_dspy.eval.metrics.generation import BertScorer
 from kraq_dspy.eval.statistics import Comparison, compare
@@ -21,8 +21,8 @@ from kraq_dspy.models.embedders.text_encoder import EmbedderLike, as_embedder
 from kraq_dspy.models.lms.roles import LanguageModels, ModelsLike, as_models
 from kraq_dspy.optimize.compile_run import CompileRun, Learned, learned_by
 from kraq_dspy.optimize.kept_answers import KeptAnswers, Spending
-from kraq_dspy.optimize.optimizers import Method, Optimizer, Sizes, find_optimizer
-from kraq_dspy.optimize.rows import DevSet, Rows, Split
+from kraq_dspy.optimize.optimizers import Method, Optimizer, find_optimizer
+from kraq_dspy.optimize.rows import Rows, split_rows
 from kraq_dspy.optimize.targets import Target, make_target
 from kraq_dspy.ports import Progress, SilentProgress
 from kraq_dspy.programs.shared.state import ProgramState, load_state, save_state, state_of
@@ -74,8 +74,7 @@ class Compiled:
     `comparison` has the means after ("system") and before ("baseline") on the rows measured on, and their paired
     difference with interval and test; `before` and `after` are the scores of the rows. `learned` has the instructions
     and demonstrations of the predictors that changed. `usage` was paid in this run, `replayed` answers came from an
-    earlier run, `estimated` is the most that it was expected to ask. `path` is the state's file, None where none was
-    wanted.
+    earlier run. `path` is the state's file, None where none was wanted.
     """
 
     program: dspy.Module
@@ -89,7 +88,6 @@ class Compiled:
     n_train: int
     usage: Usage
     replayed: int
-    estimated: int
     seconds: float
     problems: tuple[str, ...] = ()
     path: Path | None = None
@@ -98,8 +96,9 @@ class Compiled:
 
 def compile_program(
     target: str | Target,
-    dev: Rows | DevSet,
+    dev: Rows,
     *,
+    train: Rows | None = None,
     method: str | Method = "bootstrap",
     metric: str | Metric | Callable[..., Any] | None = None,
     resources: Resources | None = None,
@@ -113,21 +112,20 @@ def compile_program(
     >>> compiled.learned[0].diff, compiled.comparison.difference  # doctest: +SKIP
 
     The rows of `dev` are split by the method's seed: the optimizer learns from one half, and before and after are
-    measured on the other; a `DevSet` says it otherwise. `method` is the name of an optimizer, or a `Method` with its
-    sizes and budget. `metric` is a name of the target's, a Metric, or a function `metric(example, prediction)` in
-    [0, 1], whose answers at 1 are good enough to be shown as demonstrations (`own_metric` takes another threshold).
-    `resources` are the index, the models and the encoder.
+    measured on the other; with `train` it learns from those, and all of `dev` are measured on. `method` is the name of
+    an optimizer, or a `Method` with its sizes and budget. `metric` is a name of the target's, a Metric, or a function
+    `metric(example, prediction)` in [0, 1], whose answers at 1 are good enough to be shown as demonstrations
+    (`own_metric` takes another threshold). `resources` are the index, the models and the encoder.
 
     With `out`, every answer that was paid for is kept beside it in `OUT.calls.jsonl`: after an interruption, a spent
     budget or a refusal, the same call goes on from there. Delete that file once you are content.
 
     Raises ConfigError and MissingExtraError for what cannot be done, EvaluationError for unusable rows,
-    BudgetExceededError when the estimate or the calls exceed the budget, ModelError when a model cannot answer, and
+    BudgetExceededError when the calls would exceed the budget, ModelError when a model cannot answer, and
     WorseProgramError, without saving, when the result is worse than what it started from and not `force`.
     """
     started = monotonic()
     method = Method(method) if isinstance(method, str) else method
-    dev = dev if isinstance(dev, DevSet) else DevSet(dev)
     resources = resources or Resources()
     optimizer = find_optimizer(method.optimizer)
     path = None if out is None else Path(out)
@@ -152,20 +150,11 @@ def compile_program(
         if method.start is not None:
             load_state(chosen.program, Path(method.start))
         _check(optimizer, chosen)
-        split = dev.split(chosen.rows, method.seed)
-        spending = Spending(method.budget.calls, progress or SilentProgress())
+        split = split_rows(dev, chosen.rows, train=train, seed=method.seed)
+        spending = Spending(method.budget_calls, progress or SilentProgress())
         answers = stack.enter_context(KeptAnswers(None if path is None else path.with_suffix(".calls.jsonl")))
         run = CompileRun(chosen, scored, split, method, models, answers, spending)
-        estimate = estimate_calls(optimizer, chosen, split, method.sizes)
-        if spending.budget is not None and estimate > spending.budget + len(answers):
-            raise BudgetExceededError(
-                f"{optimizer.name} on {chosen.name} may take up to {estimate} model calls ({len(split.train)} rows to "
-                f"learn from, {len(split.dev)} to measure on twice); --budget-calls is {spending.budget}. Nothing was "
-                "asked. Allow more, give fewer rows, or lower --candidates, --rounds or --demos."
-            )
-        if method.budget.announce is not None:
-            method.budget.announce(estimate, split)
-        best, before, after = run.compiled(estimate)
+        best, before, after = run.compiled()
         comparison = compare(after, before, seed=method.seed)
         state = state_of(best, _provenance(run, comparison))
         if comparison.difference.estimate < 0 and not force:
@@ -189,19 +178,11 @@ def compile_program(
         n_train=len(split.train),
         usage=spending.meter.total(),
         replayed=spending.meter.replays,
-        estimated=estimate,
         seconds=monotonic() - started,
         problems=(*split.problems, *run.problems),
         path=path,
         learned=learned_by(chosen.program, state),
     )
-
-
-def estimate_calls(optimizer: Optimizer, target: Target, split: Split, sizes: Sizes) -> int:
-    """The most model calls of a compile: what the optimizer may ask, and the two measurements."""
-    predictors = len(target.program.predictors())
-    learning = optimizer.calls(len(split.train), target.calls, predictors, sizes, target.labelled)
-    return learning + 2 * len(split.dev) * target.calls
 
 
 def _check(optimizer: Optimizer, target: Target) -> None:

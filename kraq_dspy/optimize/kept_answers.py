@@ -59,9 +59,6 @@ class KeptAnswers:
             self.close()
             raise
 
-    def __len__(self) -> int:
-        return len(self._answers)
-
     def __enter__(self) -> "KeptAnswers":
         return self
 
@@ -91,15 +88,14 @@ class Spending(SharedByCopies):
     """
 
     def __init__(self, budget: int | None, progress: Progress) -> None:
-        self.budget = budget
         self.fault: KraqError | None = None
         self.stage = STAGE
         self.progress = progress
         self.meter = Meter(Limits(max_calls=budget, calls_option="--budget-calls"))
 
-    def begin(self, stage: str, calls: int) -> None:
+    def begin(self, stage: str) -> None:
         self.stage = stage
-        self.progress.start(stage, calls)
+        self.progress.start(stage, None)
 
     def check(self) -> None:
         if self.fault is not None:

@@ -1,4 +1,4 @@
-"""Declares DSPy's optimizers by name: what each needs, how many model calls it may make, and how it is run.
+"""Declares DSPy's optimizers by name: what each needs, and how it is run.
 
 A `Method` names one with its sizes and its budget. All get the same three sizes (`Sizes`) instead of a dozen options of
 their own, and the same two halves of the training rows where they choose between candidates: what a candidate's
@@ -18,7 +18,6 @@ from kraq_dspy._internal.options import Bounds, Positive, checked
 from kraq_dspy.errors import ConfigError, MissingExtraError
 from kraq_dspy.eval.metrics.for_dspy import Metric
 from kraq_dspy.optimize.kept_answers import Spending
-from kraq_dspy.optimize.rows import Split
 
 NO_LIMIT = 10**9  # of errors: those that must end a compile are kept by Spending, a wrong answer is a wrong answer
 
@@ -44,18 +43,10 @@ class Sizes:
 
 
 @dataclass(frozen=True)
-class Budget:
-    """The most model `calls` of a compile. `announce` is told the estimate and the split before the first call."""
-
-    calls: int | None = None
-    announce: Callable[[int, Split], None] | None = None
-
-
-@dataclass(frozen=True)
 class Method:
-    """How to optimize: one of DSPy's optimizers by name, its sizes, and the state to begin with.
+    """How to optimize: one of DSPy's optimizers by name, its sizes, the state to begin with, and the most model calls.
 
-    >>> Method("mipro", Sizes(demos=2, candidates=4), budget=Budget(calls=500)).sizes.candidates
+    >>> Method("mipro", Sizes(demos=2, candidates=4), budget_calls=500).sizes.candidates
     4
     """
 
@@ -63,7 +54,7 @@ class Method:
     sizes: Sizes = field(default_factory=Sizes)
     seed: int = 0
     start: str | Path | None = None
-    budget: Budget = field(default_factory=Budget)
+    budget_calls: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +83,9 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Optimizer:
-    """One of DSPy's optimizers.
-
-    `calls(n_train, calls_per_row, n_predictors, sizes, labelled)` is the most that it asks of models.
-    """
+    """One of DSPy's optimizers."""
 
     name: str
-    calls: Callable[[int, int, int, Sizes, bool], int]
     run: Callable[[Job], dspy.Module]
     package: str = ""
     writes_instructions: bool = False
@@ -167,7 +154,8 @@ def _gepa(job: Job) -> dspy.Module:
     make_from, choose_by = job.halves
     optimizer = dspy.GEPA(
         metric=job.spending.guard(job.metric.with_feedback()),
-        max_metric_calls=_metric_calls(len(job.train), job.sizes),
+        # each candidate is reflected on with two small batches, then measured on the second half
+        max_metric_calls=len(choose_by) + job.sizes.candidates * (len(choose_by) + 6),
         reflection_lm=job.teacher,
         num_threads=job.sizes.threads,
         seed=job.seed,
@@ -176,36 +164,13 @@ def _gepa(job: Job) -> dspy.Module:
     return optimizer.compile(job.student, trainset=make_from, valset=choose_by)
 
 
-def _metric_calls(n_train: int, sizes: Sizes) -> int:
-    """For GEPA: each candidate is reflected on with two small batches, then measured on the second half."""
-    n_choose = n_train - n_train // 2
-    return n_choose + sizes.candidates * (n_choose + 6)
-
-
-def _random_search_calls(n: int, calls: int, predictors: int, sizes: Sizes, labelled: bool) -> int:
-    make_from, choose_by = n // 2, n - n // 2
-    return calls * ((sizes.candidates + 1) * make_from + (sizes.candidates + 2 + labelled) * choose_by)
-
-
-def _mipro_calls(n: int, calls: int, predictors: int, sizes: Sizes, labelled: bool) -> int:
-    make_from, choose_by = n // 2, n - n // 2
-    writing = 10 + predictors * (3 * sizes.candidates + 1) + 1  # looks at the data and at the program, then writes
-    return calls * (sizes.candidates * make_from + (sizes.trials + 1) * choose_by) + writing
-
-
-def _gepa_calls(n: int, calls: int, predictors: int, sizes: Sizes, labelled: bool) -> int:
-    scored = _metric_calls(n, sizes)
-    # It looks at its limit between steps: the last one may go over it. Each proposal has two batches of three.
-    return calls * (scored + n - n // 2 + 6) + 2 * (scored // 3 + 1)
-
-
 OPTIMIZERS: Mapping[str, Optimizer] = {
     optimizer.name: optimizer
     for optimizer in (
-        Optimizer("bootstrap", lambda n, calls, *_: n * calls, _bootstrap),
-        Optimizer("random-search", _random_search_calls, _random_search),
-        Optimizer("mipro", _mipro_calls, _mipro, package="optuna", writes_instructions=True),
-        Optimizer("gepa", _gepa_calls, _gepa, package="gepa", writes_instructions=True),
-        Optimizer("labeled", lambda *_: 0, _labeled, needs_labels=True),
+        Optimizer("bootstrap", _bootstrap),
+        Optimizer("random-search", _random_search),
+        Optimizer("mipro", _mipro, package="optuna", writes_instructions=True),
+        Optimizer("gepa", _gepa, package="gepa", writes_instructions=True),
+        Optimizer("labeled", _labeled, needs_labels=True),
     )
 }

@@ -47,24 +47,6 @@ class Split:
 Rows = str | Path | Sequence[Row]
 
 
-@dataclass(frozen=True)
-class DevSet:
-    """Rows to learn from and to measure on: the halves of `rows`, or `train` and all of `rows`.
-
-    >>> DevSet("dev.jsonl", train="train.jsonl").train
-    'train.jsonl'
-    """
-
-    rows: Rows
-    train: Rows | None = None
-
-    def split(self, kind: RowKind, seed: int) -> Split:
-        rows, train = (
-            read_rows(Path(each)) if isinstance(each, str | Path) else each for each in (self.rows, self.train)
-        )
-        return split_rows(rows or (), kind, train=train, seed=seed)
-
-
 def read_rows(path: Path) -> list[Row]:
     """JSON lines, gzipped or not, one object each. Raises EvaluationError naming the line."""
     rows: list[Row] = [row for _, row in json_objects(path, EvaluationError, "the dev set")]
@@ -73,13 +55,15 @@ def read_rows(path: Path) -> list[Row]:
     return rows
 
 
-def split_rows(rows: Sequence[Row], kind: RowKind, *, train: Sequence[Row] | None = None, seed: int = 0) -> Split:
+def split_rows(rows: Rows, kind: RowKind, *, train: Rows | None = None, seed: int = 0) -> Split:
     """Half of the rows to learn from, the rest to measure on; or all of `rows` to measure on, given `train`.
 
     Rows with the same inputs count as one: the later ones are dropped, from `train` where it repeats `rows`. Classes,
     where there are some, are split evenly. Raises EvaluationError for rows that cannot be used, too few of them, or of
     one class only.
     """
+    rows = read_rows(Path(rows)) if isinstance(rows, str | Path) else rows
+    train = read_rows(Path(train)) if isinstance(train, str | Path) else train
     problems: list[str] = []
     earlier: dict[str, str] = {}
     measured = _distinct(rows, kind, "dev", earlier, problems)

@@ -32,9 +32,9 @@ QUESTION_FIELDS = frozenset(
 class Target:
     """A program to optimize, how to read its rows, and how to score it.
 
-    `role` is whose model it asks. `calls` is the most model calls that it makes for one row. `metrics` are those that
-    can be named, the default first. `labelled` says that an example carries all outputs of the program's one predictor,
-    so that it can be shown as a demonstration without asking a model.
+    `role` is whose model it asks. `metrics` are those that can be named, the default first. `labelled` says that an
+    example carries all outputs of the program's one predictor, so that it can be shown as a demonstration without
+    asking a model.
     """
 
     name: str
@@ -42,7 +42,6 @@ class Target:
     rows: RowKind
     metrics: Mapping[str, Metric]
     role: str = "default"
-    calls: int = 1
     labelled: bool = False
 
     def metric(self, name: str | None) -> Metric:
@@ -95,7 +94,7 @@ def make_target(
     choice = choose_program(name, retriever, arguments or {}, measured=True)
     program = space.make_program(choice)
     rows = RowKind(QUESTION_FIELDS, lambda row: _example(row, {"question": _text(row, "question")}, _answers(row)))
-    return Target(name, program, rows, METRICS, choice.role, calls=choice.most_calls(program))
+    return Target(name, program, rows, METRICS, choice.role)
 
 
 def _extraction(settings: Settings) -> Target:
@@ -103,10 +102,9 @@ def _extraction(settings: Settings) -> Target:
         triples = [tuple(triple) for triple in row["triples"]]
         return _example(row, {"passage": _text(row, "passage")}, {"triples": _checked(triples)})
 
-    program = extractor(settings)
     named = {metric.name: metric for metric in (TRIPLE_F1, LINK_F1)}
     rows = RowKind({"id", "passage", "triples"}, example)
-    return Target("extraction", program, rows, named, "extractor", calls=program.most_calls)
+    return Target("extraction", extractor(settings), rows, named, "extractor")
 
 
 def _generation(scorer: BertScorer | None) -> Target:

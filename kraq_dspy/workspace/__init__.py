@@ -3,17 +3,11 @@
 `Workspace` is imported when it is first used: the declarations alone are read in no time.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from kraq_dspy.workspace.workspace import Workspace
+from kraq_dspy._internal.lazy import lazy_names
 
-__all__ = ["Workspace"]
+if TYPE_CHECKING:  # `lazy_names` reads this block
+    from kraq_dspy.workspace.workspace import Workspace as Workspace
 
-
-def __getattr__(name: str) -> Any:
-    if name != "Workspace":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from kraq_dspy.workspace.workspace import Workspace
-
-    return Workspace
+__getattr__, __dir__, __all__ = lazy_names(__name__, __file__)

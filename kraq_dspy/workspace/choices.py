@@ -47,8 +47,13 @@ class ProgramChoice:
     inner: "ProgramChoice | None" = None
 
     @property
+    def answering(self) -> "ProgramChoice":
+        """What answers: the program inside, where there is one."""
+        return self.inner.answering if self.inner else self
+
+    @property
     def takes_retriever(self) -> bool:
-        return self.inner.takes_retriever if self.inner else self.spec.takes == "retriever"
+        return self.answering.spec.takes == "retriever"
 
     @property
     def settings(self) -> tuple[str, ...]:
@@ -58,16 +63,16 @@ class ProgramChoice:
     @property
     def role(self) -> str:
         """Whose model answers."""
-        return self.inner.role if self.inner else self.spec.role
+        return self.answering.spec.role
 
     @property
     def budget(self) -> int:
         """How many passages it retrieves for a question."""
-        return self.inner.budget if self.inner else self.spec.budget(self.options)
+        return self.answering.spec.budget(self.answering.options)
 
     @property
     def calls_at_once(self) -> int:
-        return self.inner.calls_at_once if self.inner else self.spec.calls_at_once(self.options)
+        return self.answering.spec.calls_at_once(self.answering.options)
 
     @property
     def prepared(self) -> list[tuple[Preparation, Any]]:
@@ -75,10 +80,6 @@ class ProgramChoice:
         own = self.spec.prepared if self.spec.needs_prepared(self.options) else ()
         part = self.inner or self.retriever
         return [(PREPARATIONS[name], self.options) for name in own] + (part.prepared if part else [])
-
-    def most_calls(self, program: dspy.Module) -> int:
-        """The most model calls that it makes for one question."""
-        return self.spec.calls(self.options) if self.spec.calls else len(program.predictors())
 
     def seconds(self, prediction: dspy.Prediction) -> Mapping[str, float]:
         """Seconds by stage, and "wall" on the clock."""

@@ -37,7 +37,15 @@ class NewestState:
         if self.version != self._read_at:
             with self._renewing:
                 if (version := self.version) != self._read_at:
-                    self._renew()
+                    try:
+                        newer = self._space.newest()
+                    except KraqError as error:
+                        logger.error("The index cannot be read after a change; the state before is used: %s", error)
+                    else:
+                        if self._former is not self._space:
+                            self._former.close()
+                        self._former, self._space = self._space, newer
+                        self._begin(newer)
                     self._read_at = version
         return self._space
 
@@ -52,14 +60,3 @@ class NewestState:
     def close(self) -> None:
         for space in (self._former, self._space):
             space.close()
-
-    def _renew(self) -> None:
-        try:
-            newer = self._space.newest()
-        except KraqError as error:
-            logger.error("The index has changed and cannot be read; what it held before is used: %s", error)
-            return
-        if self._former is not self._space:
-            self._former.close()
-        self._former, self._space = self._space, newer
-        self._begin(newer)

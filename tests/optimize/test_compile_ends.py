@@ -8,7 +8,7 @@ import pytest
 from dspy.lm15 import Request, Response
 
 from kraq_dspy.errors import BudgetExceededError, EvaluationError, ModelError, ServerDownError
-from kraq_dspy.optimize import Budget, Method, Resources, Sizes, Target, compile_program
+from kraq_dspy.optimize import Method, Resources, Sizes, Target, compile_program
 from kraq_dspy.optimize.rows import Row
 from kraq_dspy.optimize.targets import make_target
 from kraq_dspy.signatures import AnswerQuestion, DraftAnswer
@@ -18,20 +18,10 @@ from tests.optimize.learner import Learner
 TOY = Sizes(demos=2, candidates=3, rounds=2, threads=2)
 
 
-def test_a_budget_below_the_estimate_stops_it_before_the_first_call(
-    models: dict[str, dspy.LM], engine: Learner, answering: Callable[[int], list[Row]]
-) -> None:
-    with pytest.raises(BudgetExceededError, match=r"up to 24 model calls.*--budget-calls is 23. Nothing was asked"):
-        compile_program(
-            "answering", answering(16), method=Method(sizes=TOY, budget=Budget(23)), resources=Resources(models=models)
-        )
-    assert engine.calls == 0
-
-
-def test_a_budget_that_the_estimate_hid_stops_it_in_the_middle(
+def test_a_budget_stops_it_in_the_middle_and_the_next_run_goes_on(
     models: dict[str, dspy.LM], engine: Learner, answering: Callable[[int], list[Row]], tmp_path: Path
 ) -> None:
-    class Twice(dspy.Module):  # makes more calls than its target says
+    class Twice(dspy.Module):
         def __init__(self) -> None:
             super().__init__()
             self.first, self.second = dspy.Predict(AnswerQuestion), dspy.Predict(DraftAnswer)
@@ -41,13 +31,13 @@ def test_a_budget_that_the_estimate_hid_stops_it_in_the_middle(
             return dspy.Prediction(answer=self.second(question=question, passages=passages).response)
 
     answers = make_target("answering")
-    target = Target("twice", Twice(), answers.rows, answers.metrics, calls=1)
+    target = Target("twice", Twice(), answers.rows, answers.metrics)
     out = tmp_path / "twice.json"
     with pytest.raises(BudgetExceededError, match=r"Stopped after 2[34] calls.*--budget-calls = 24.*to go on"):
         compile_program(
             target,
             answering(16),
-            method=Method(sizes=TOY, budget=Budget(24)),
+            method=Method(sizes=TOY, budget_calls=24),
             resources=Resources(models=models),
             out=out,
         )
@@ -55,7 +45,7 @@ def test_a_budget_that_the_estimate_hid_stops_it_in_the_middle(
     done = compile_program(
         target,
         answering(16),
-        method=Method(sizes=TOY, budget=Budget(24)),
+        method=Method(sizes=TOY, budget_calls=24),
         resources=Resources(models=models),
         out=out,
         force=True,

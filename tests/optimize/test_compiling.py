@@ -8,9 +8,9 @@ import pytest
 
 from kraq_dspy import build_index
 from kraq_dspy.errors import ConfigError, WorseProgramError
-from kraq_dspy.optimize import Budget, Method, Resources, RowKind, Sizes, Target, compile_program, own_metric
+from kraq_dspy.optimize import Method, Resources, RowKind, Sizes, Target, compile_program, own_metric
 from kraq_dspy.optimize.compile_run import Learned
-from kraq_dspy.optimize.rows import Row
+from kraq_dspy.optimize.rows import Row, split_rows
 from kraq_dspy.optimize.targets import make_target
 from kraq_dspy.programs.shared.state import read_state
 from kraq_dspy.records import Document
@@ -25,25 +25,17 @@ TOY = Sizes(demos=2, candidates=3, rounds=2, threads=2)
 def test_before_and_after_are_measured_on_rows_that_were_not_learned_from(
     models: dict[str, dspy.LM], answering: Callable[[int], list[Row]]
 ) -> None:
-    announced: list[tuple[int, set[str], set[str]]] = []
     compiled = compile_program(
         "answering",
         answering(20),
-        method=Method(
-            sizes=TOY,
-            budget=Budget(
-                announce=lambda calls, split: announced.append(
-                    (calls, {e.id for e in split.train}, {e.id for e in split.dev})
-                )
-            ),
-        ),
+        method=Method(sizes=TOY),
         resources=Resources(models=models),
         metric="token_f1",
     )
-    [(calls, learned, measured)] = announced
-    assert len(learned) == len(measured) == 10
-    assert not learned & measured
-    assert calls == compiled.estimated == 10 + 2 * 10
+    assert compiled.n_train == len(compiled.before) == 10
+    split = split_rows(answering(20), make_target("answering").rows)
+    learned = {example.id for example in split.train}
+    assert not learned & {example.id for example in split.dev}
     questions = {demo.question for demo in compiled.program.predictors()[0].demos}
     assert questions <= {row["question"] for row in answering(20) if row["id"] in learned}
     difference = compiled.comparison.difference
@@ -159,7 +151,7 @@ def two_models() -> tuple[Target, Any, Any]:
     drafter, verifier = learner.Learner(), learner.Learner()
     program = DraftAndVerify(learner.learner_model(drafter, "drafter"), learner.learner_model(verifier, "verifier"))
     answering = make_target("answering")
-    return Target("two", program, answering.rows, answering.metrics, calls=2), drafter, verifier
+    return Target("two", program, answering.rows, answering.metrics), drafter, verifier
 
 
 @pytest.mark.parametrize("optimizer", ["bootstrap", "random-search", "mipro", "gepa"])

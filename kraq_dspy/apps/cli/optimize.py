@@ -1,4 +1,4 @@
-"""Optimizes a step or a program on a dev set (`kraq optimize`), and tells extraction of a corpus (`kraq domain`)."""
+"""Optimizes a step or a program on a dev set (`kraq optimize`)."""
 
 import contextlib
 import io
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kraq_dspy.apps.cli.evaluate import interval, named_scorer
-from kraq_dspy.apps.cli.options import Calls, Columns, Json, Models, missing, require_writable_file
+from kraq_dspy.apps.cli.options import Calls, Json, missing, require_writable_file
 from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.terminal import note, output, print_json, say, short, two_columns
 
@@ -20,7 +20,6 @@ _SHOWN = 4  # demonstrations
 if TYPE_CHECKING:
     from kraq_dspy.optimize import Compiled
     from kraq_dspy.optimize.compile_run import Learned
-    from kraq_dspy.optimize.rows import Split
 
 
 def optimize(
@@ -72,7 +71,7 @@ def optimize(
     os.environ.setdefault("TQDM_DISABLE", "1")  # tqdm's own switch; there is a bar here
     import dspy
 
-    from kraq_dspy.optimize import Budget, DevSet, Method, Resources, Sizes, compile_program
+    from kraq_dspy.optimize import Method, Resources, Sizes, compile_program
 
     if not logging.getLogger("kraq_dspy").isEnabledFor(logging.INFO):  # with --verbose, optimizers speak
         dspy.disable_logging()
@@ -80,28 +79,18 @@ def optimize(
     require_writable_file(out)
     scorer = named_scorer(bertscore)
 
-    def announce(estimate: int, split: "Split") -> None:
-        if json:
-            return
-        for problem in split.problems:
-            note(short(problem, 300))
-        note(
-            f"{optimizer} on {target}: {len(split.train)} rows to learn from, {len(split.dev)} to measure on; "
-            f"up to {estimate:,} model calls",
-            label="",
-        )
-
     # Optimizers print; standard output is for the report alone.
     with contextlib.redirect_stdout(io.StringIO()), Bars(settings, quiet=json) as bars:
         compiled = compile_program(
             target,
-            DevSet(dev, train),
+            dev,
+            train=train,
             method=Method(
                 optimizer,
                 Sizes(demos, candidates, rounds, settings.run.concurrency),
                 seed,
                 start,
-                Budget(budget_calls, announce),
+                budget_calls,
             ),
             metric=metric,
             resources=Resources(index, settings, retriever=retriever, scorer=scorer),
@@ -116,23 +105,6 @@ def optimize(
         _show(compiled)
 
 
-def domain(
-    corpus: Annotated[Path, typer.Argument(help="A file or folder of txt, md, html, pdf, jsonl, csv or parquet.")],
-    models: Models,
-    columns: Columns,
-    passages: Annotated[int, typer.Option(min=1, help="How many are drawn and shown to the model.")] = 15,
-    seed: Annotated[int, typer.Option(help="Of the draw.")] = 0,
-) -> None:
-    """Ask a model what CORPUS is about: a persona and types of entities, as lines for kraq.toml."""
-    from kraq_dspy.optimize import describe_domain
-    from kraq_dspy.settings import EMBEDDED
-
-    settings = columns.over(models.settings())
-    if settings.role("extractor").model == EMBEDDED:
-        note("the embedded model only guesses: name a model with --lm.")
-    typer.echo(describe_domain(corpus, settings, passages=passages, seed=seed).to_toml())
-
-
 def _show(compiled: "Compiled") -> None:
     comparison = compiled.comparison
     rows = {
@@ -140,8 +112,7 @@ def _show(compiled: "Compiled") -> None:
         "after": interval(comparison.system),
         "difference": f"{interval(comparison.difference, sign='+')}, p = {comparison.test.p_value:.3f}",
         "rows": f"{compiled.n_train} learned from, {comparison.difference.n} measured on",
-        "model calls": f"{compiled.usage.calls:,} paid, {compiled.replayed:,} known already "
-        f"(expected at most {compiled.estimated:,})",
+        "model calls": f"{compiled.usage.calls:,} paid, {compiled.replayed:,} known already",
         "state": str(compiled.path),
     }
     output.print(two_columns(f"{compiled.target}, {compiled.optimizer}: {compiled.metric}", rows))

@@ -6,9 +6,13 @@ not repeated on deeper levels, so that no question is made twice; `communities_a
 entities is wanted.
 """
 
+import io
 import logging
+import random
 from collections.abc import Iterable, Sequence
+from contextlib import redirect_stdout
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +25,7 @@ from kraq_dspy.asset.graph.numbered_graph import (
     igraph_random,
     rows_by_group,
 )
+from kraq_dspy.errors import needs
 from kraq_dspy.records import Community, Entity, Relationship
 from kraq_dspy.settings import CommunitySettings
 
@@ -229,6 +234,23 @@ def _membership(part: Part, weights: NDArray[np.float64], settings: CommunitySet
             found = graph.community_multilevel(weights=each)
         elif settings.algorithm == "infomap":
             found = graph.community_infomap(edge_weights=each)
-        else:
+        elif settings.algorithm == "label_propagation":
             found = graph.community_label_propagation(weights=each)
+        else:
+            return _by_cdlib(settings.algorithm, graph)
     return np.unique(found.membership, return_inverse=True)[1].astype(np.int64)
+
+
+def _by_cdlib(algorithm: str, graph: Any) -> Ints:
+    """As `_membership`, of links without weights. cdlib takes seconds and 400 MB to load, and prints as it does."""
+    state = random.getstate()
+    with needs("cdlib", "communities", f"The community algorithm {algorithm!r}"), redirect_stdout(io.StringIO()):
+        from cdlib import algorithms
+    random.setstate(state)  # loading it draws
+    linked = [node.index for node in graph.vs if node.degree()]
+    part = graph.subgraph(linked)
+    part.vs["name"] = linked  # texts would come in the order of their hashes
+    membership = np.arange(graph.vcount())  # whoever has no link stays alone
+    for nodes in sorted(map(sorted, getattr(algorithms, algorithm)(part).communities)):
+        membership[nodes] = nodes[0]
+    return np.unique(membership, return_inverse=True)[1].astype(np.int64)

@@ -223,7 +223,9 @@ def served_name(folder: Path | str) -> str:
 def with_adapter(settings: RoleSettings) -> RoleSettings:
     """The role with its adapter in the model's name, and no `adapter` left; the path of a GGUF file alone ("m.gguf")
     becomes "gguf/m.gguf". Raises ModelError."""
-    if _is_file(settings.model):
+    is_path = "/" not in settings.model or settings.model[0] in "./~" or Path(settings.model).is_file()
+    if settings.model.endswith(".gguf") and is_path and not settings.model.startswith(IN_PROCESS):
+        # models of a server may end in .gguf too
         settings = dataclasses.replace(settings, model=GGUF + settings.model)
     if settings.adapter is None:
         if settings.model.startswith(IN_PROCESS) and "#" in settings.model:
@@ -242,13 +244,6 @@ def with_adapter(settings: RoleSettings) -> RoleSettings:
             f'"transformers/FOLDER", "{GGUF}FILE" and "{SERVED}NAME".'
         )
     return dataclasses.replace(settings, model=name, adapter=None)
-
-
-def _is_file(model: str) -> bool:
-    """Models of a server may end in .gguf too: "hosted_vllm/m.gguf" is no path unless such a file is here."""
-    if not model.endswith(".gguf") or model.startswith(IN_PROCESS):
-        return False
-    return "/" not in model or model[0] in "./~" or Path(model).is_file()
 
 
 @functools.lru_cache(maxsize=256)

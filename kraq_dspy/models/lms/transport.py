@@ -36,7 +36,7 @@ def route_of(settings: RoleSettings) -> Route:
     if len(settings.addresses) < 2:
         return route(settings)
     ways = [route(dataclasses.replace(settings, api_base=address)) for address in settings.addresses]
-    return " and ".join(where for where, _ in ways), SeveralServers(ServerChoice(ways))
+    return " and ".join(where for where, _ in ways), SeveralServers(ways)
 
 
 def route(settings: RoleSettings) -> Route:
@@ -187,8 +187,8 @@ class Server:
         return not self.rest_s or (now >= self.rests_until and not self.in_flight)
 
 
-class ServerChoice:
-    """Which server is asked next. Safe for threads.
+class SeveralServers:
+    """The client of a role with several addresses: the least busy server is asked. Safe for threads.
 
     One that gives no answer rests a second, and twice as long each time that it gives none again, up to half a minute.
     """
@@ -229,13 +229,6 @@ class ServerChoice:
             server.rests_until = now + server.rest_s
         logger.log(level, "%s does not answer; the others go on, and it is tried again now and then.", server.where)
 
-
-class SeveralServers:
-    """The client of a role with several addresses."""
-
-    def __init__(self, choice: ServerChoice) -> None:
-        self.choice = choice
-
     async def complete(self, request: Request) -> Response:
         [response] = [part async for part in self._parts(request, streamed=False)]
         return response
@@ -245,16 +238,16 @@ class SeveralServers:
             yield event
 
     async def aclose(self) -> None:
-        await asyncio.gather(*(server.inner.aclose() for server in self.choice.servers))
+        await asyncio.gather(*(server.inner.aclose() for server in self.servers))
 
     async def _parts(self, request: Request, *, streamed: bool) -> AsyncIterator[Any]:
         """The response as the only part, or the events of a stream, from the first server that answers.
 
         Raises the error of the last one where none does, and at once what is an answer: a refusal, a full queue.
         """
-        untried = list(self.choice.servers)
+        untried = list(self.servers)
         while untried:
-            with self.choice.least_busy(untried) as server:
+            with self.least_busy(untried) as server:
                 begun = False
                 try:
                     if streamed:
@@ -266,11 +259,11 @@ class SeveralServers:
                         yield await server.inner.complete(request)
                 except LM15Error as error:
                     if not unreachable(error):
-                        self.choice.answered(server)
+                        self.answered(server)
                         raise
-                    self.choice.failed(server)
+                    self.failed(server)
                     if begun or not untried:
                         raise
                 else:
-                    self.choice.answered(server)
+                    self.answered(server)
                     return

@@ -93,7 +93,7 @@ class ProgramSpec:
     - `takes` says what `part` is: a retriever, another program (whose name is in the option `over`; options that the
       outer program does not have go to the inner one), or nothing.
     - `budget` and `calls_at_once` read from the options how many passages a question gets, and how many model calls it
-      has in flight; `calls` is the most that it makes, where that is not one for each predictor.
+      has in flight.
     - `role` is whose model its steps ask; `roles` has the exceptions, by the attribute that holds the step.
     - `prepared` names what `kraq precompute` makes; `needs_prepared` says whether that is needed with these options.
     - `settings` are the sections of kraq.toml that it reads besides its roles.
@@ -116,7 +116,6 @@ class ProgramSpec:
     roles: Mapping[str, str] = field(default_factory=dict)
     budget: Callable[[Any], int] = attrgetter("k")
     calls_at_once: Callable[[Any], int] = lambda options: 1
-    calls: Callable[[Any], int] | None = None
     settings: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
     seconds: Callable[[dspy.Prediction], Mapping[str, float]] = lambda prediction: dict(prediction.get("timings") or {})

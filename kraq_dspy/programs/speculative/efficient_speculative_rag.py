@@ -24,7 +24,6 @@ from kraq_dspy.programs.speculative.speculative_rag import (
     SeenPassages,
     SpeculativeRAG,
     stage_seconds,
-    twice_the_drafts,
 )
 from kraq_dspy.records import Hit, QuestionHit
 
@@ -146,7 +145,6 @@ EFFICIENT = ProgramSpec(
     roles={"scorer": "verifier"},
     budget=attrgetter("sizes.n"),
     calls_at_once=attrgetter("sizes.m"),
-    calls=twice_the_drafts,
     settings=("instructed",),
     keys=(*DRAFTED, "proxy", "proxy_similarity", "proxy_used", "n_looked_up", "n_embedded"),
     seconds=stage_seconds,

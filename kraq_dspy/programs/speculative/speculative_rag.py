@@ -266,10 +266,6 @@ def make_speculative(space: Space, retrieve: Retriever, options: SpeculativeOpti
     )
 
 
-def twice_the_drafts(options: SpeculativeOptions) -> int:
-    return 2 * options.sizes.m
-
-
 def stage_seconds(prediction: dspy.Prediction) -> dict[str, float]:
     return asdict(prediction.timings)
 
@@ -289,7 +285,6 @@ SPECULATIVE = ProgramSpec(
     roles={"scorer": "verifier"},
     budget=attrgetter("sizes.n"),
     calls_at_once=attrgetter("sizes.m"),
-    calls=twice_the_drafts,
     settings=("instructed",),
     keys=DRAFTED,
     seconds=stage_seconds,

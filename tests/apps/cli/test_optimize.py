@@ -61,7 +61,6 @@ def test_a_program_is_optimized_saved_and_used(kraq: WarmShell, folder: Path) ->
     words = ("optimize", "combined", "--index", "people.kraq", "--dev", "dev.jsonl", "--out", "combined.json")
     done = kraq(*words, cwd=folder)
     assert done.returncode == 0, done.stderr
-    assert "up to 18 model calls" in done.stderr
     assert "6 learned from, 6 measured on" in done.stdout
     again = kraq(*words, "--json", cwd=folder)
     assert again.stderr == ""
@@ -106,19 +105,19 @@ def test_all_that_is_missing_is_named_at_once(within: Run, words: tuple[str, ...
     assert message in err
 
 
-def test_a_budget_is_held_before_the_first_call(within: Run) -> None:
-    words = ("--index", "people.kraq", "--dev", "dev.jsonl", "--out", "cheap.json", "--budget-calls", "17")
+def test_a_budget_ends_it_and_the_message_says_how_to_go_on(within: Run) -> None:
+    words = ("--index", "people.kraq", "--dev", "dev.jsonl", "--out", "cheap.json", "--budget-calls", "3")
     code, _, err = within("optimize", "combined", *words)
     assert code == 1
-    assert "up to 18 model calls" in err
-    assert "Nothing was asked" in err
+    assert "Stopped after" in err  # how many were answered then depends on the threads
+    assert "--budget-calls = 3" in err
 
 
 def test_a_state_that_does_not_fit_is_refused_by_ask(within: Run, folder: Path) -> None:
     state = state_of(dspy.Predict(AnswerQuestion), {})
     save_state(state, folder / "older.json")
     body = json.loads((folder / "older.json").read_text())
-    body["predictors"]["self"]["signature"]["outputs"] = {"reply": "str"}
+    body["predictors"]["self"]["signature"]["outputs"] = {"older": "str"}
     (folder / "older.json").write_text(json.dumps(body))
     code, _, err = within("ask", "people.kraq", "Where?", "--program-state", "older.json")
     assert code == 1

@@ -16,7 +16,7 @@ from kraq_dspy.models.lms.from_threads import FromThreads
 from kraq_dspy.models.lms.kraq_lm import KraqLM
 from kraq_dspy.models.lms.retry import Backoff
 from kraq_dspy.models.lms.roles import make_lm
-from kraq_dspy.models.lms.transport import ServerChoice, SeveralServers
+from kraq_dspy.models.lms.transport import SeveralServers
 from kraq_dspy.settings import RoleSettings, read_settings
 from kraq_dspy.steps.direct import bounded_map
 from tests.models.lms.conftest import Reply, ScriptedServer, serving
@@ -104,7 +104,7 @@ class Clock:
 
 def test_a_server_rests_longer_each_time_and_is_then_asked_by_one_call_to_see(caplog: pytest.LogCaptureFixture) -> None:
     clock = Clock()
-    choice = ServerChoice([("a", None), ("b", None)], clock)
+    choice = SeveralServers([("a", None), ("b", None)], clock)
 
     def asked() -> str:
         with choice.least_busy(list(choice.servers)) as server:
@@ -132,7 +132,7 @@ def test_a_server_rests_longer_each_time_and_is_then_asked_by_one_call_to_see(ca
 
 
 def test_servers_that_rest_are_asked_where_there_is_no_other() -> None:
-    choice = ServerChoice([("a", None), ("b", None)])
+    choice = SeveralServers([("a", None), ("b", None)])
     untried = list(choice.servers)
     for server in choice.servers:
         choice.failed(server)
@@ -171,7 +171,7 @@ class Writing:
 
 
 def streamed(*writing: tuple[str, ...], breaks: bool = False, is_async: bool = False) -> list[str]:
-    servers = SeveralServers(ServerChoice([(str(p), Writing(*p, breaks=breaks)) for p in writing]))
+    servers = SeveralServers([(str(p), Writing(*p, breaks=breaks)) for p in writing])
     if not is_async:
         return list(FromThreads(servers).stream(None))  # type: ignore[arg-type]
 

@@ -146,7 +146,9 @@ class _JournallingEngine(SharedByCopies):
         with self.ledger.paying(entry, request) as call:
             written = StreamAccumulator(request)
             async for event in self._asked(request, streamed=True):
-                written.push(event := _named(event, request))
+                if event.type == "start":  # a server may have a name of its own for the model
+                    event = dataclasses.replace(event, model=request.model)
+                written.push(event)
                 if event.type == "end":
                     self.ledger.settle(entry, call, request, written.response())
                 yield event
@@ -294,11 +296,6 @@ def engines(
         pace = Pace()
     ledger = CallLedger(settings, where, meter or Meter(), backoff, pace)
     return Engine(inner, ledger), AsyncEngine(awaited, ledger)
-
-
-def _named(event: Any, request: Request) -> Any:
-    """A server may have a name of its own for the model; the answer keeps the one that was asked for."""
-    return dataclasses.replace(event, model=request.model) if event.type == "start" else event
 
 
 def _estimated_tokens(request: Request) -> int:

@@ -132,18 +132,14 @@ class SchemaMask:
             if written and not matcher.try_consume_tokens([int(input_ids[row, -1])]):
                 self.matchers[row] = None  # padding: the row was left before its schema ended
                 continue
-            allowed = self._allowed(matcher, scores.shape[1])
+            allowed = np.zeros(scores.shape[1], dtype=bool)
+            if matcher.is_stopped():
+                allowed[self.ends] = True
+            else:
+                bits = np.unpackbits(np.frombuffer(matcher.compute_bitmask(), dtype=np.uint8), bitorder="little")
+                allowed[: len(bits)] = bits[: len(allowed)]  # a model may have rows for tokens its tokenizer lacks
             scores[row, ~self.torch.from_numpy(allowed).to(scores.device)] = -self.torch.inf
         return scores
-
-    def _allowed(self, matcher: Any, vocabulary: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        allowed = np.zeros(vocabulary, dtype=bool)
-        if matcher.is_stopped():
-            allowed[self.ends] = True
-            return allowed
-        bits = np.unpackbits(np.frombuffer(matcher.compute_bitmask(), dtype=np.uint8), bitorder="little")
-        allowed[: len(bits)] = bits[:vocabulary]  # a model may have rows for tokens that its tokenizer lacks
-        return allowed
 
 
 def end_tokens(tokenizer: Any, model: Any) -> list[int]:

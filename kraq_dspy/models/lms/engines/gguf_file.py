@@ -159,14 +159,11 @@ def _convert(folder: Path, base: GGUFHeader, target: Path) -> None:
                 module.rpartition(".")[2]
             )
             if heads:
-                weights = _turned(weights, base.number(heads))
+                rows, columns = weights.shape
+                pairs = weights.reshape(base.number(heads), 2, -1, columns)
+                weights = pairs.swapaxes(1, 2).reshape(rows, columns)
         writer.add_tensor(f"{known}.weight.lora_{side}", weights.astype("float32"))
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
-
-
-def _turned(weights: Any, heads: int) -> Any:
-    rows, columns = weights.shape
-    return weights.reshape(heads, 2, rows // heads // 2, columns).swapaxes(1, 2).reshape(rows, columns)
