@@ -106,7 +106,7 @@ class ExtractSettings:
     types: str = ""
     """The types of entities that are extracted, as "person, protein"; any where it is empty."""
     persona: str = ""
-    """Who reads the passages, as "A geneticist who works with yeast"."""
+    """Who reads the passages, as "A geneticist who works with yeast."; `kraq domain` proposes both."""
 
 
 @checked("resolve")

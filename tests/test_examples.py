@@ -35,6 +35,7 @@ MODULES = (
     "kraq_dspy.models.lms.retry",
     "kraq_dspy.models.lms.roles",
     "kraq_dspy.optimize.compile_run",
+    "kraq_dspy.optimize.domain",
     "kraq_dspy.programs.combined",
     "kraq_dspy.programs.graph.graph_global_search",
     "kraq_dspy.programs.graph.graph_local_search",

@@ -18,6 +18,7 @@ from kraq_dspy.signatures.k2rag import TellFromGraph as TellFromGraph
 from kraq_dspy.signatures.learning import SummarizeEvidence as SummarizeEvidence
 from kraq_dspy.signatures.pipeline import AskAboutPassages as AskAboutPassages
 from kraq_dspy.signatures.pipeline import ConfirmSameEntity as ConfirmSameEntity
+from kraq_dspy.signatures.pipeline import DescribeDomain as DescribeDomain
 from kraq_dspy.signatures.pipeline import ExtractElements as ExtractElements
 from kraq_dspy.signatures.pipeline import FindMissedElements as FindMissedElements
 from kraq_dspy.signatures.pipeline import GenerateQuestion as GenerateQuestion

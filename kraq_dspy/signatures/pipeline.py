@@ -38,6 +38,21 @@ class FindMissedElements(dspy.Signature):
     claims: list[ExtractedClaim] = dspy.OutputField()
 
 
+# Says what a corpus is about from a sample of it, before it is extracted (GraphRAG's prompt tuning).
+class DescribeDomain(dspy.Signature):
+    """Say from these passages, drawn from a large corpus, what the whole corpus is about.
+
+    The domain is a field of knowledge, in a few words. The persona is one sentence about somebody who knows that field
+    well. Entity types are the kinds of things that the passages name and relate: nouns of one or two words such as
+    person or organisation, the commonest first, at most eight.
+    """
+
+    passages: list[str] = dspy.InputField()
+    domain: str = dspy.OutputField()
+    persona: str = dspy.OutputField()
+    entity_types: list[str] = dspy.OutputField()
+
+
 # Names and links without describing: small models copy descriptions from one name to the next (KRAQ, stage 1).
 class NameElements(dspy.Signature):
     """List the names of people, places, organisations, works and events in the passage, and how they are related.

@@ -24,7 +24,7 @@ def test_the_worked_example_runs(tmp_path: Path) -> None:
 
 def test_every_option_that_is_named_exists(kraq: WarmShell) -> None:
     documented = {}
-    for command in ("optimize", "index", "ask"):
+    for command in ("domain", "optimize", "index", "ask"):
         documented[command] = kraq(command, "--help").stdout
     for option in re.findall(r"`(--[a-z-]+)", PAGE):
         assert option in documented["optimize"]

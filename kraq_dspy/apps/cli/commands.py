@@ -29,7 +29,7 @@ from kraq_dspy.apps.cli.exchange import export
 from kraq_dspy.apps.cli.index import estimate, index, questions
 from kraq_dspy.apps.cli.lm import get
 from kraq_dspy.apps.cli.mcp import mcp
-from kraq_dspy.apps.cli.optimize import optimize
+from kraq_dspy.apps.cli.optimize import domain, optimize
 from kraq_dspy.apps.cli.precompute import precompute
 from kraq_dspy.apps.cli.serving import explore, serve
 from kraq_dspy.apps.cli.status import status
@@ -99,7 +99,7 @@ COMMANDS: dict[str, Sequence[Command | Group]] = {
     ),
     "Research": (
         Group("eval", EVAL, (eval_index, asked, list_tables, table), TableGroup), report,
-        Group("data", "The public data sets of the tables.", (list_data, fetch)), optimize, pairs,
+        Group("data", "The public data sets of the tables.", (list_data, fetch)), domain, optimize, pairs,
         Group("finetune", "Train a small model for a step (LoRA).", (generator, drafter)),
         Group("lm", "Small models that run in this process.", (get,)),
     ),

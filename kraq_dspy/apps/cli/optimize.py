@@ -1,4 +1,4 @@
-"""Optimizes a step or a program on a dev set (`kraq optimize`)."""
+"""Optimizes a step or a program on a dev set (`kraq optimize`), and tells extraction of a corpus (`kraq domain`)."""
 
 import contextlib
 import io
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kraq_dspy.apps.cli.evaluate import interval, named_scorer
-from kraq_dspy.apps.cli.options import Calls, Json, missing, require_writable_file
+from kraq_dspy.apps.cli.options import Calls, Columns, Json, Models, missing, require_writable_file
 from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.terminal import note, output, print_json, say, short, two_columns
 
@@ -103,6 +103,23 @@ def optimize(
         print_json({name: getattr(compiled, name) for name in names})
     else:
         _show(compiled)
+
+
+def domain(
+    corpus: Annotated[Path, typer.Argument(help="A file or folder of txt, md, html, pdf, jsonl, csv or parquet.")],
+    models: Models,
+    columns: Columns,
+    passages: Annotated[int, typer.Option(min=1, help="How many are drawn and shown to the model.")] = 15,
+    seed: Annotated[int, typer.Option(help="Of the draw.")] = 0,
+) -> None:
+    """Ask a model what CORPUS is about: a persona and types of entities, as lines for kraq.toml."""
+    from kraq_dspy.optimize import describe_domain
+    from kraq_dspy.settings import EMBEDDED
+
+    settings = columns.over(models.settings())
+    if settings.role("extractor").model == EMBEDDED:
+        note("the embedded model only guesses: name a model with --lm.")
+    typer.echo(describe_domain(corpus, settings, passages=passages, seed=seed).to_toml())
 
 
 def _show(compiled: "Compiled") -> None:

@@ -1,0 +1,67 @@
+"""Asks what a corpus is about, so that extraction can be told: GraphRAG's prompt tuning, which needs no labels."""
+
+import json
+import random
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from kraq_dspy._internal.step import FittingPredict
+from kraq_dspy.asset.corpus.chunk import chunk_document
+from kraq_dspy.build.index.opening import documents_of
+from kraq_dspy.errors import CorpusError
+from kraq_dspy.models.lms.roles import ModelsLike, as_models, fill_in
+from kraq_dspy.records import Document
+from kraq_dspy.settings import Settings
+from kraq_dspy.signatures import DescribeDomain
+
+MOST_TYPES = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """What a model made of some passages: their field, who knows it, and the types of entities that matter there."""
+
+    domain: str
+    persona: str
+    types: tuple[str, ...]
+
+    def to_toml(self) -> str:
+        """A section for kraq.toml.
+
+        >>> print(Domain("yeast genetics", "A geneticist who works with yeast.", ("gene", "protein")).to_toml())
+        # yeast genetics
+        [extract]
+        persona = "A geneticist who works with yeast."
+        types = "gene, protein"
+        """
+        persona, types = (json.dumps(text, ensure_ascii=False) for text in (self.persona, ", ".join(self.types)))
+        return f"# {self.domain}\n[extract]\npersona = {persona}\ntypes = {types}"
+
+
+def describe_domain(
+    corpus: str | Path | Iterable[Document | str],
+    settings: Settings | None = None,
+    *,
+    models: ModelsLike | None = None,
+    passages: int = 15,
+    seed: int = 0,
+) -> Domain:
+    """Asks the model of the role "extractor", once, about so many `passages` drawn at random.
+
+        print(kraq.optimize.describe_domain("docs/", models=dspy.LM("openai/gpt-4o-mini")).to_toml())
+
+    Of passages that are too many for the model, the first half is shown. Raises CorpusError where there is no text.
+    """
+    settings = settings or Settings()
+    documents = [item for item in documents_of(corpus, settings) if isinstance(item, Document)]
+    chunks = [chunk for document in documents for chunk in chunk_document(document, settings.chunks)]
+    if not chunks:
+        raise CorpusError("There is no text in the corpus: every document is empty or was refused.")
+    drawn = random.Random(seed).sample(chunks, min(passages, len(chunks)))
+    step = FittingPredict(DescribeDomain, shorten="passages")
+    fill_in(step, as_models(models, settings), "extractor")
+    reply = step(passages=[chunk.passage for chunk in drawn])
+    types = dict.fromkeys(" ".join(name.replace(",", " ").split()).lower() for name in reply.entity_types)
+    domain, persona = (" ".join(str(text).split()) for text in (reply.domain, reply.persona))
+    return Domain(domain, persona, tuple(filter(None, types))[:MOST_TYPES])
