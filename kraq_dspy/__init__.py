@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 
 from kraq_dspy._internal.lazy import lazy_names
 
-if TYPE_CHECKING:  # `lazy_names` reads this block
+if TYPE_CHECKING:  # for type checkers and editors; the names that are there are those below
     from kraq_dspy import errors as errors
     from kraq_dspy import eval as eval
     from kraq_dspy import extend as extend
@@ -62,4 +62,42 @@ os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 __version__ = version("kraq-dspy")
-__getattr__, __dir__, __all__ = lazy_names(__name__, __file__)
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__,
+    {
+        "kraq_dspy._internal.display": ("show",),
+        "kraq_dspy.asset.corpus.load": ("bundled_example",),
+        "kraq_dspy.asset.store.index": ("Index",),
+        "kraq_dspy.build.index.build": ("build_index",),
+        "kraq_dspy.build.index.change": (
+            "add_documents",
+            "remove_documents",
+            "resume_index",
+            "update_index",
+        ),
+        "kraq_dspy.build.index.exchange": ("export_index",),
+        "kraq_dspy.errors": ("KraqError",),
+        "kraq_dspy.eval.evaluation": ("evaluate",),
+        "kraq_dspy.models.lms.meter": ("Limits",),
+        "kraq_dspy.models.lms.roles": ("make_lm",),
+        "kraq_dspy.programs.retrievers.in_memory": ("Corpus",),
+        "kraq_dspy.records": ("Document",),
+        "kraq_dspy.settings": (
+            "Settings",
+            "read_settings",
+        ),
+        "kraq_dspy.workspace": ("Workspace",),
+    },
+    {
+        "errors": "kraq_dspy.errors",
+        "eval": "kraq_dspy.eval",
+        "extend": "kraq_dspy.extend",
+        "finetune": "kraq_dspy.finetune",
+        "optimize": "kraq_dspy.optimize",
+        "programs": "kraq_dspy.programs",
+        "retrievers": "kraq_dspy.retrievers",
+        "settings": "kraq_dspy.settings",
+        "signatures": "kraq_dspy.signatures",
+        "testing": "kraq_dspy.testing",
+    },
+)

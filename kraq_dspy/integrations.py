@@ -10,10 +10,20 @@ from typing import TYPE_CHECKING
 
 from kraq_dspy._internal.lazy import lazy_names
 
-if TYPE_CHECKING:  # `lazy_names` reads this block
+if TYPE_CHECKING:  # for type checkers and editors; the names that are there are those below
     from kraq_dspy.apps.dspy_tools import PassageRetriever as PassageRetriever
     from kraq_dspy.apps.dspy_tools import index_tools as index_tools
     from kraq_dspy.apps.langchain import LangChainRetriever as LangChainRetriever
     from kraq_dspy.apps.llama_index import LlamaIndexRetriever as LlamaIndexRetriever
 
-__getattr__, __dir__, __all__ = lazy_names(__name__, __file__)
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__,
+    {
+        "kraq_dspy.apps.dspy_tools": (
+            "PassageRetriever",
+            "index_tools",
+        ),
+        "kraq_dspy.apps.langchain": ("LangChainRetriever",),
+        "kraq_dspy.apps.llama_index": ("LlamaIndexRetriever",),
+    },
+)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kraq_dspy._internal.lazy import lazy_names
 
-if TYPE_CHECKING:  # `lazy_names` reads this block
+if TYPE_CHECKING:  # for type checkers and editors; the names that are there are those below
     from kraq_dspy.build.index.build import abuild_index as abuild_index
     from kraq_dspy.build.index.build import build_index as build_index
     from kraq_dspy.build.index.change import add_documents as add_documents
@@ -19,4 +19,24 @@ if TYPE_CHECKING:  # `lazy_names` reads this block
     from kraq_dspy.build.index.report import BuildReport as BuildReport
     from kraq_dspy.build.index.report import DocumentChanges as DocumentChanges
 
-__getattr__, __dir__, __all__ = lazy_names(__name__, __file__)
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__,
+    {
+        "kraq_dspy.build.index.build": (
+            "abuild_index",
+            "build_index",
+        ),
+        "kraq_dspy.build.index.change": (
+            "add_documents",
+            "remove_documents",
+            "resume_index",
+            "update_index",
+        ),
+        "kraq_dspy.build.index.exchange": ("export_index",),
+        "kraq_dspy.build.index.report": (
+            "BuildOptions",
+            "BuildReport",
+            "DocumentChanges",
+        ),
+    },
+)

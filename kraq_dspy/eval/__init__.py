@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from kraq_dspy._internal.lazy import lazy_names
 
-if TYPE_CHECKING:  # `lazy_names` reads this block
+if TYPE_CHECKING:  # for type checkers and editors; the names that are there are those below
     from kraq_dspy.eval.datasets import Dataset as Dataset
     from kraq_dspy.eval.datasets import Example as Example
     from kraq_dspy.eval.datasets import fetch_dataset as fetch_dataset
@@ -61,4 +61,68 @@ if TYPE_CHECKING:  # `lazy_names` reads this block
     from kraq_dspy.eval.statistics import permutation_test as permutation_test
     from kraq_dspy.eval.tables.summary import RunSummary as RunSummary
 
-__getattr__, __dir__, __all__ = lazy_names(__name__, __file__)
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__,
+    {
+        "kraq_dspy.eval.datasets": (
+            "Dataset",
+            "Example",
+            "fetch_dataset",
+            "load_dataset",
+        ),
+        "kraq_dspy.eval.evaluation": (
+            "Evaluation",
+            "evaluate",
+        ),
+        "kraq_dspy.eval.judges": (
+            "BinaryJudge",
+            "Groundedness",
+            "RubricJudge",
+        ),
+        "kraq_dspy.eval.metrics.for_dspy": (
+            "Metric",
+            "answer_found",
+            "bleu_1",
+            "bleu_4",
+            "contains",
+            "contains_items",
+            "exact_match",
+            "grounded",
+            "label_accuracy",
+            "meteor",
+            "named_metric",
+            "own_metric",
+            "paper_match",
+            "recall_of_support",
+            "rouge_l",
+            "similarity_metric",
+            "token_f1",
+            "token_precision",
+            "token_recall",
+        ),
+        "kraq_dspy.eval.metrics.retrieval": (
+            "all_supporting_at_k",
+            "average_precision",
+            "hits_at_k",
+            "mrr",
+            "ndcg_at_k",
+            "precision_at_k",
+            "recall_at_k",
+        ),
+        "kraq_dspy.eval.question_log": (
+            "QuestionLog",
+            "against_log",
+        ),
+        "kraq_dspy.eval.questions": (
+            "QuestionColumns",
+            "read_questions",
+        ),
+        "kraq_dspy.eval.statistics": (
+            "bootstrap_difference",
+            "bootstrap_mean",
+            "compare",
+            "permutation_test",
+        ),
+        "kraq_dspy.eval.tables.summary": ("RunSummary",),
+    },
+)

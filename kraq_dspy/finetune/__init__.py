@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from kraq_dspy._internal.lazy import lazy_names
 
-if TYPE_CHECKING:  # `lazy_names` reads this block
+if TYPE_CHECKING:  # for type checkers and editors; the names that are there are those below
     from kraq_dspy.finetune.pairs import Pair as Pair
     from kraq_dspy.finetune.pairs import chats_of as chats_of
     from kraq_dspy.finetune.pairs import read_pairs as read_pairs
@@ -21,4 +21,24 @@ if TYPE_CHECKING:  # `lazy_names` reads this block
     from kraq_dspy.finetune.training import Trained as Trained
     from kraq_dspy.finetune.training import train_adapter as train_adapter
 
-__getattr__, __dir__, __all__ = lazy_names(__name__, __file__)
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__,
+    {
+        "kraq_dspy.finetune.pairs": (
+            "Pair",
+            "chats_of",
+            "read_pairs",
+        ),
+        "kraq_dspy.finetune.provider": (
+            "LocalLoRA",
+            "finetunable_lm",
+        ),
+        "kraq_dspy.finetune.teacher": ("pairs_from_dataset",),
+        "kraq_dspy.finetune.token_rows": ("TrainSettings",),
+        "kraq_dspy.finetune.training": (
+            "LossPoint",
+            "Trained",
+            "train_adapter",
+        ),
+    },
+)

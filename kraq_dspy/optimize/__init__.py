@@ -2,6 +2,7 @@
 
 from kraq_dspy.eval.metrics.for_dspy import own_metric
 from kraq_dspy.optimize.compiling import Compiled, Resources, compile_program
+from kraq_dspy.optimize.domain import Domain, describe_domain
 from kraq_dspy.optimize.optimizers import OPTIMIZERS, Method, Sizes
 from kraq_dspy.optimize.rows import RowKind
 from kraq_dspy.optimize.targets import STEPS, Target, make_target
@@ -11,6 +12,7 @@ __all__ = [
     "OPTIMIZERS",
     "STEPS",
     "Compiled",
+    "Domain",
     "Method",
     "Resources",
     "RowKind",
@@ -18,6 +20,7 @@ __all__ = [
     "Target",
     "apply_state",
     "compile_program",
+    "describe_domain",
     "load_state",
     "make_target",
     "own_metric",

@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING
 
 from kraq_dspy._internal.lazy import lazy_names
 
-if TYPE_CHECKING:  # `lazy_names` reads this block
+if TYPE_CHECKING:  # for type checkers and editors; the names that are there are those below
     from kraq_dspy.workspace.workspace import Workspace as Workspace
 
-__getattr__, __dir__, __all__ = lazy_names(__name__, __file__)
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__,
+    {
+        "kraq_dspy.workspace.workspace": ("Workspace",),
+    },
+)
