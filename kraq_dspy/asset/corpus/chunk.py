@@ -84,7 +84,7 @@ def _pages(ends: Sequence[int], start: int, end: int) -> Metadata:
 
 def _spans(text: str, settings: ChunkSettings) -> Iterator[tuple[int, int]]:
     """(start, end) in characters. A window ends anywhere, so its last chunk is not used: the next starts with it."""
-    text = text.encode("utf-8", "replace").decode("utf-8")  # lone surrogates, which Rust refuses, as question marks
+    text = _SURROGATE.sub("\ufffd", text)  # Rust refuses lone ones; tokens are counted of this character, too
     splitter = _splitter(settings.tokens, settings.overlap)
     width = WINDOW * max(settings.tokens, 50)
     begin = 0
@@ -119,6 +119,7 @@ ABBREVIATIONS = frozenset(
     "mr mrs ms dr prof st sr jr vs no vol fig gen col lt sgt capt rev hon gov sen rep pres dept univ approx "  # noqa: SIM905
     "ca cf eg ie al jan feb mar apr jun jul aug sep sept oct nov dec u.s u.k u.n d.c e.g i.e a.m p.m ph.d".split()
 )
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _SENTENCE_END = re.compile(r"(?<=[.!?…])[\"”’')\]]*\s+|(?<=[。！？؟।])[」』”\"]*\s*|\n+")
 _CLOSING = "\"”’')]"
 
