@@ -135,9 +135,25 @@ def streaming(events: AsyncGenerator[ServerSentEvent, None]) -> EventSourceRespo
 
 
 async def sent(events: AsyncGenerator[tuple[str, dict[str, Any]], None]) -> AsyncGenerator[ServerSentEvent, None]:
-    async with aclosing(events):
-        async for event, data in events:
-            yield ServerSentEvent(json.dumps(data), event=event, sep="\n")
+    """The events, made in a task of their own: DSPy's streams open cancel scopes, which one task has to close."""
+    queue: asyncio.Queue[tuple[str, dict[str, Any]] | None] = asyncio.Queue()
+
+    async def make() -> None:
+        try:
+            async with aclosing(events):
+                async for event in events:
+                    queue.put_nowait(event)
+        finally:
+            queue.put_nowait(None)
+
+    task = asyncio.create_task(make())
+    try:
+        while (made := await queue.get()) is not None:
+            name, data = made
+            yield ServerSentEvent(json.dumps(data), event=name, sep="\n")
+        await task
+    finally:
+        task.cancel()
 
 
 async def while_connected(request: Request, work: Coroutine[Any, Any, Any]) -> Any:
