@@ -1,4 +1,4 @@
-"""What a corpus is about, as a real model said it (tests/recorded) and as extraction is told it."""
+"""Tests that a real model's words about a corpus (tests/recorded) become a section that extraction is told."""
 
 import json
 from pathlib import Path
