@@ -51,7 +51,6 @@ MODULES = (
     "kraq_dspy.programs.retrievers.rerank",
     "kraq_dspy.programs.retrievers.sentence_window",
     "kraq_dspy.programs.retrievers.words_and_meaning",
-    "kraq_dspy.programs.shared.steps",
     "kraq_dspy.programs.speculative.speculative_rag",
     "kraq_dspy.programs.traditional",
     "kraq_dspy.records",

@@ -9,9 +9,9 @@ from dspy.utils import DummyLM
 
 from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.programs.combined import CombinedRetrieveRAG
-from kraq_dspy.programs.retrievers.in_memory import Corpus, as_question_finder
 from kraq_dspy.programs.traditional import TraditionalRAG
 from kraq_dspy.records import Chunk, Hit
+from kraq_dspy.retrievers import Corpus, as_question_finder
 from kraq_dspy.settings import RoleSettings
 from kraq_dspy.testing import BrokenContractError, check_engine, check_program, check_retriever
 from tests.conftest import KeywordEmbedder

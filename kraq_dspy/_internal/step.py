@@ -1,5 +1,5 @@
-"""Defines the steps of programs: predictors with a model to fall back on, or that shorten their inputs; and tells calls
-that failed by themselves from those that end a run."""
+"""Defines the steps of programs: predictors that fall back on the model of a role, take a signature of one's own, or
+shorten their inputs; and tells calls that failed by themselves from those that end a run."""
 
 import logging
 import re
@@ -12,7 +12,9 @@ from dspy import ContextWindowExceededError
 from dspy.utils.exceptions import DSPyError
 
 from kraq_dspy._internal.both_ways import blocking, is_blocking
-from kraq_dspy.errors import BudgetExceededError, ModelError, ServerDownError
+from kraq_dspy.errors import BudgetExceededError, ConfigError, ModelError, ServerDownError
+
+logger = logging.getLogger(__name__)
 
 
 class Fallback(Protocol):
@@ -50,7 +52,48 @@ class Step(dspy.Predict):
         return self.by_role.filled_in(has_model=self.lm is not None or inputs.get("lm") is not None)
 
 
-logger = logging.getLogger(__name__)
+SignatureLike = type[dspy.Signature] | str | None
+"""A signature of one's own, instructions that replace those of the step's signature, or None for the step's own."""
+
+
+def signature_for(default: type[dspy.Signature], own: SignatureLike) -> type[dspy.Signature]:
+    """`own`, where one is given; a string is instructions, or a signature in DSPy's short form.
+
+    Raises ConfigError for a signature that lacks an output of `default`, all of which the program reads, or needs an
+    input that `default` does not have, since nobody would fill it.
+
+    >>> signature_for(dspy.Signature("question -> answer"), "Answer in one word.").instructions
+    'Answer in one word.'
+    """
+    if own is None:
+        return default
+    if isinstance(own, str):
+        is_short_form = re.fullmatch(r"[\w\s:,.\[\]]+->[\w\s:,.\[\]]+", own)
+        own = dspy.Signature(own) if is_short_form else default.with_instructions(own)
+    if not (isinstance(own, type) and issubclass(own, dspy.Signature)):
+        raise ConfigError(f"signature is {own!r:.80}; expected a dspy.Signature, or a string of instructions.")
+    if missing := [name for name in default.output_fields if name not in own.output_fields]:
+        raise ConfigError(
+            f"The signature {own.__name__} returns no {_quoted(missing)}, which the program reads; it has "
+            f"{_quoted(own.output_fields)}. Add the output field."
+        )
+    needed = [name for name, field in own.input_fields.items() if field.is_required()]
+    if unfilled := [name for name in needed if name not in default.input_fields]:
+        raise ConfigError(
+            f"The signature {own.__name__} needs the input {_quoted(unfilled)}, which nobody fills; filled are "
+            f"{_quoted(default.input_fields)}. Leave it out, or give it a default."
+        )
+    return own
+
+
+def prediction(reply: Any, **own: Any) -> dspy.Prediction:
+    """A program's prediction: the fields of its last reply, those of a signature of one's own among them, and `own`."""
+    return dspy.Prediction(**{**dict(reply.items()), **own})
+
+
+def _quoted(names: Any) -> str:
+    return ", ".join(repr(name) for name in names)
+
 
 BREAKS = (r"\n\s*\n", r"\n", r"(?<=[.!?。！？])\s*", r"\s+", r"")  # paragraph, line, sentence, word, anywhere
 

@@ -8,13 +8,14 @@ import dspy
 from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.clock import Clock
 from kraq_dspy._internal.options import require_counts
+from kraq_dspy._internal.step import FittingPredict, SignatureLike, prediction, signature_for
 from kraq_dspy.ports import QuestionFinder, Retriever, RetrieverLike
 from kraq_dspy.programs.retrievers.combined import CombinedRetriever, SharingOptions
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest
 from kraq_dspy.programs.shared.spec import ProgramSpec, Space, option
 from kraq_dspy.programs.shared.state import SavableModule
-from kraq_dspy.programs.shared.steps import EXPLAIN, SignatureLike, make_reader, prediction
 from kraq_dspy.records import Question
+from kraq_dspy.signatures import AnswerAndExplain, AnswerQuestion
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class CombinedOptions(SharingOptions):
     """How many passages are retrieved, and how they are shared between the question and its nearest stored ones."""
 
     k: int = option(15, "Passages in all (the papers' M).", least=1, counts="passages")
-    explain: bool = option(False, EXPLAIN)
+    explain: bool = option(False, "Also say what in the passages supports the answer.")
 
 
 class CombinedRetrieveRAG(SavableModule):
@@ -59,7 +60,9 @@ class CombinedRetrieveRAG(SavableModule):
         require_counts("passages", k=k)
         self.retrieve = CombinedRetriever(retrieve, questions, n=n, alpha=alpha, strict=strict)
         self.k = k
-        self.answer = make_reader(explain, signature)
+        self.answer = FittingPredict(
+            signature_for(AnswerAndExplain if explain else AnswerQuestion, signature), shorten="passages"
+        )
 
     async def aforward(self, question: str) -> dspy.Prediction:
         clock = Clock()

@@ -10,15 +10,22 @@ import dspy
 from kraq_dspy._internal.both_ways import at_once, blocking, call
 from kraq_dspy._internal.clock import Clock
 from kraq_dspy._internal.options import require_counts
-from kraq_dspy._internal.step import CALL_ERRORS, FittingPredict, Step, log_failure
+from kraq_dspy._internal.step import (
+    CALL_ERRORS,
+    FittingPredict,
+    SignatureLike,
+    Step,
+    log_failure,
+    prediction,
+    signature_for,
+)
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.ports import Retriever, RetrieverLike
 from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.shared.spec import ProgramSpec, Space, option
 from kraq_dspy.programs.shared.state import SavableModule
-from kraq_dspy.programs.shared.steps import SignatureLike, make_reader, prediction, signature_for
 from kraq_dspy.records import QAPair
-from kraq_dspy.signatures import AnswerFromPairs, CheckResponse, DecomposeQuestion, WriteQAPairs
+from kraq_dspy.signatures import AnswerFromPairs, AnswerQuestion, CheckResponse, DecomposeQuestion, WriteQAPairs
 
 logger = logging.getLogger(__name__)
 VARIANTS = ("v", "type1", "type2")
@@ -98,7 +105,7 @@ class QARAG(SavableModule):
         self.k = k
         self.variant = variant
         if variant == "v":
-            self.answer = make_reader(signature=signature)
+            self.answer = FittingPredict(signature_for(AnswerQuestion, signature), shorten="passages")
             return
         self.decompose = Step(DecomposeQuestion)
         self.write_pairs = WritePairs()

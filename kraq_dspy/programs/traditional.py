@@ -7,17 +7,18 @@ import dspy
 from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.clock import Clock
 from kraq_dspy._internal.options import require_counts
+from kraq_dspy._internal.step import FittingPredict, SignatureLike, prediction, signature_for
 from kraq_dspy.ports import Retriever, RetrieverLike
 from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.shared.spec import ProgramSpec, Space, option
 from kraq_dspy.programs.shared.state import SavableModule
-from kraq_dspy.programs.shared.steps import EXPLAIN, SignatureLike, make_reader, prediction
+from kraq_dspy.signatures import AnswerAndExplain, AnswerQuestion
 
 
 @dataclass(frozen=True)
 class TraditionalOptions:
     k: int = option(15, "Passages.", least=1, counts="passages")
-    explain: bool = option(False, EXPLAIN)
+    explain: bool = option(False, "Also say what in the passages supports the answer.")
 
 
 class TraditionalRAG(SavableModule):
@@ -45,7 +46,9 @@ class TraditionalRAG(SavableModule):
         require_counts("passages", k=k)
         self.retrieve = as_retriever(retrieve)
         self.k = k
-        self.answer = make_reader(explain, signature)
+        self.answer = FittingPredict(
+            signature_for(AnswerAndExplain if explain else AnswerQuestion, signature), shorten="passages"
+        )
 
     async def aforward(self, question: str) -> dspy.Prediction:
         clock = Clock()

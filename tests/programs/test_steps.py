@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from dspy.utils import DummyLM
 
+from kraq_dspy._internal.step import signature_for
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.eval.judges import BinaryJudge, RubricJudge
 from kraq_dspy.programs import (
@@ -37,7 +38,6 @@ from kraq_dspy.programs import (
     WriteSyntheticPair,
 )
 from kraq_dspy.programs.graph.graph_local_search import LocalContext
-from kraq_dspy.programs.shared.steps import signature_for
 from kraq_dspy.records import CatalogueEntry
 from kraq_dspy.signatures import AnswerQuestion
 

@@ -11,13 +11,12 @@ from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.clock import Clock
 from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy._internal.options import require_counts
-from kraq_dspy._internal.step import FittingPredict
+from kraq_dspy._internal.step import FittingPredict, SignatureLike, prediction, signature_for
 from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.ports import GraphSource, NearestTexts
 from kraq_dspy.programs.retrievers.reports import EntityReportRetriever
 from kraq_dspy.programs.shared.spec import ProgramSpec, Space, option
 from kraq_dspy.programs.shared.state import SavableModule
-from kraq_dspy.programs.shared.steps import SignatureLike, prediction, signature_for
 from kraq_dspy.records import Chunk, Entity, Hit, Relationship
 from kraq_dspy.signatures import AnswerFromGraph
 

@@ -6,12 +6,11 @@ import dspy
 
 from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.clock import Clock
-from kraq_dspy._internal.step import FittingPredict
+from kraq_dspy._internal.step import FittingPredict, SignatureLike, prediction, signature_for
 from kraq_dspy.programs.graph.graph_local_search import GraphContextOptions, KnowledgeGraph
 from kraq_dspy.programs.shared.spec import ProgramSpec, Space, option
 from kraq_dspy.programs.shared.state import SavableModule
-from kraq_dspy.programs.shared.steps import SignatureLike, make_reader, prediction
-from kraq_dspy.signatures import TellFromGraph
+from kraq_dspy.signatures import AnswerQuestion, TellFromGraph
 
 
 class NaiveGraphRAG(SavableModule):
@@ -26,7 +25,7 @@ class NaiveGraphRAG(SavableModule):
         self.knowledge = knowledge
         self.k = knowledge.k
         self.tell = FittingPredict(TellFromGraph, shorten="passages")
-        self.answer = make_reader(signature=signature)
+        self.answer = FittingPredict(signature_for(AnswerQuestion, signature), shorten="passages")
 
     async def aforward(self, question: str) -> dspy.Prediction:
         clock = Clock()

@@ -11,7 +11,7 @@ import dspy
 from kraq_dspy._internal.both_ways import at_once, blocking, call
 from kraq_dspy._internal.clock import Clock
 from kraq_dspy._internal.options import require_counts
-from kraq_dspy._internal.step import CALL_ERRORS, FittingPredict, log_failure
+from kraq_dspy._internal.step import CALL_ERRORS, FittingPredict, SignatureLike, log_failure, prediction, signature_for
 from kraq_dspy.errors import counted
 from kraq_dspy.ports import RetrieverLike
 from kraq_dspy.programs.graph.graph_local_search import KnowledgeGraph, LocalContext
@@ -20,7 +20,6 @@ from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.retrievers.words_and_meaning import HybridRetriever
 from kraq_dspy.programs.shared.spec import ProgramSpec, Space, option
 from kraq_dspy.programs.shared.state import SavableModule
-from kraq_dspy.programs.shared.steps import SignatureLike, make_reader, prediction
 from kraq_dspy.records import Hit
 from kraq_dspy.signatures import AnswerQuestion, AskSubQuestion, TellFromGraph
 
@@ -84,7 +83,7 @@ class K2RAG(SavableModule):
         self.ask = FittingPredict(AskSubQuestion, shorten="information")
         self.sub_answer = FittingPredict(AnswerQuestion, shorten="passages")
         self.shorten = shorten
-        self.answer = make_reader(signature=signature)
+        self.answer = FittingPredict(signature_for(AnswerQuestion, signature), shorten="passages")
 
     async def aforward(self, question: str) -> dspy.Prediction:
         clock = Clock()

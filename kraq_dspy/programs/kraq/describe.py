@@ -8,10 +8,9 @@ from dspy import ContextWindowExceededError
 from dspy.utils.exceptions import AdapterParseError
 
 from kraq_dspy._internal.both_ways import blocking, call
-from kraq_dspy._internal.step import AGAIN, FittingPredict, Step, attempts
+from kraq_dspy._internal.step import AGAIN, FittingPredict, Step, attempts, prediction
 from kraq_dspy.programs.kraq.question_text import MARKS, PLAIN, plainness, question_in, repeats, stands_alone
 from kraq_dspy.programs.shared.state import SavableModule
-from kraq_dspy.programs.shared.steps import prediction
 from kraq_dspy.records import Finding
 from kraq_dspy.signatures import (
     AskAboutPassages,

@@ -3,12 +3,17 @@
 from kraq_dspy.asset.graph.passage_graph import PassageGraph, passage_graph
 from kraq_dspy.programs.retrievers.adapted import AdaptedRetriever, as_retriever
 from kraq_dspy.programs.retrievers.adaptive import AdaptiveRetriever
-from kraq_dspy.programs.retrievers.combined import CombinedHits, CombinedRetriever, share_budget
+from kraq_dspy.programs.retrievers.combined import (
+    CombinedHits,
+    CombinedRetriever,
+    NearestQuestions,
+    as_question_finder,
+    share_budget,
+)
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving
-from kraq_dspy.programs.retrievers.in_memory import Corpus, as_question_finder
+from kraq_dspy.programs.retrievers.in_memory import Corpus
 from kraq_dspy.programs.retrievers.metadata_filter import KnownMetadata, MetadataFilterRetriever
 from kraq_dspy.programs.retrievers.pagerank import PageRankRetriever
-from kraq_dspy.programs.retrievers.questions import NearestQuestions
 from kraq_dspy.programs.retrievers.raptor import RaptorRetriever, SummaryTree, TreeNode
 from kraq_dspy.programs.retrievers.reports import EntityReportRetriever, ReportRetriever
 from kraq_dspy.programs.retrievers.rerank import QuestionSimilarityReranker, RerankingRetriever, questions_by_chunk

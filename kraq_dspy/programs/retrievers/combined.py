@@ -1,17 +1,22 @@
-"""Retrieves with part of the budget for the question, the rest for the stored questions nearest to it."""
+"""Finds the stored questions nearest to a question, and retrieves with them: Algorithm 1 of the KRAQ paper."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
+import dspy
+import numpy as np
+
+from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy._internal.options import require_between, require_counts
-from kraq_dspy.ports import QuestionFinder, RetrieverLike
+from kraq_dspy.errors import IndexStateError
+from kraq_dspy.ports import Embedder, Filters, QuestionFinder, QuestionSource, RetrieverLike, Vectors, VectorSearch
 from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving
-from kraq_dspy.programs.retrievers.in_memory import as_question_finder
+from kraq_dspy.programs.retrievers.in_memory import RecordsInMemory, encoder_of
 from kraq_dspy.programs.shared.spec import RetrieverSpec, Space, option
-from kraq_dspy.records import Hit, QuestionHit
+from kraq_dspy.records import Hit, Question, QuestionHit, content_id
 
 
 def share_budget(k: int, n: int, alpha: float, *, strict: bool = False) -> tuple[int, int]:
@@ -115,6 +120,79 @@ class CombinedRetriever(Retrieving):
     def _main(self, request: RetrievalRequest, k: int) -> list[Hit]:
         """`k` may be 0 here: with alpha=0 all goes to the auxiliary questions."""
         return replace(request, k=k).send_to(self.retrieve) if k else []
+
+
+class NearestQuestions(SharedByCopies):
+    """Searches `vectors`, which holds the questions under their ids, made by `embedder`.
+
+    Questions marked as duplicates are passed over. `filters` narrows the search to some of them by what the store
+    knows of them (a level, a source). Raises IndexStateError when the store holds no question at all.
+    """
+
+    def __init__(
+        self, questions: QuestionSource, vectors: VectorSearch, embedder: Embedder, *, filters: Filters | None = None
+    ) -> None:
+        self.questions = questions
+        self.stored = vectors
+        self.embedder = embedder
+        self.filters = filters
+
+    def __call__(self, text: str, n: int, *, vector: Vectors | None = None) -> list[QuestionHit]:
+        vector = RetrievalRequest(text, n, vector=vector).embedded_by(self.embedder)
+        hits: list[QuestionHit] = []
+        passed: set[str] = set()
+        size = 2 * n
+        while True:
+            (scored,) = self.stored.search(vector[None, :], size, exclude=passed, filters=self.filters)
+            questions = self.questions.questions_by_id([question_id for question_id, _ in scored])
+            for question, (_, similarity) in zip(questions, scored, strict=True):
+                if question.duplicate_of is None:
+                    hits.append(QuestionHit(question, similarity))
+            if len(hits) >= n or len(scored) < size:
+                break
+            passed.update(question_id for question_id, _ in scored)
+            size *= 2
+        if not hits and not passed and self.stored.count() == 0:
+            raise IndexStateError(
+                "The index holds no questions, and combined retrieval needs them. Make them with `kraq index` (the "
+                "whole pipeline), list them with `kraq questions`, or go without them (alpha=1)."
+            )
+        return hits[:n]
+
+    def encode(self, text: str) -> Vectors:
+        """The embedding of `text` among the questions', float32 `[dimension]`, L2-normalised."""
+        vector: Vectors = self.embedder.encode_queries([text])[0]
+        return vector
+
+    def vectors(self, question_ids: Sequence[str]) -> Vectors:
+        return self.stored.vectors(question_ids)
+
+
+def as_question_finder(questions: Any, embedder: Embedder | dspy.Embedder | None = None) -> QuestionFinder:
+    """A `QuestionFinder` over plain questions; what is one already is returned as it is.
+
+    `embedder` is by default the packaged encoder. Raises TypeError for anything else.
+
+    >>> [hit.question.text for hit in as_question_finder(["Who is Ada?", "Where is Rome?"])("Who was Ada?", 1)]
+    ['Who is Ada?']
+    """
+    if callable(questions):
+        finder: QuestionFinder = questions
+        return finder
+    if isinstance(questions, str) or not isinstance(questions, Sequence):
+        raise TypeError(f"questions is {questions!r:.60}; expected a list of questions, or a question finder.")
+    records = []
+    for each in questions:
+        if not isinstance(each, str | Question):
+            raise TypeError(f"questions holds {each!r:.60}, a {type(each).__name__}; expected texts or questions.")
+        if isinstance(each, str):
+            id = content_id("question", each)
+            each = Question(id, each, "given", community_id=None, level=-1, chunk_ids=(), document_ids=())
+        records.append(each)
+    encoder, texts = encoder_of(embedder), [record.text for record in records]
+    vectors = encoder.encode_queries(texts) if texts else np.zeros((0, encoder.dimension), np.float32)
+    stored = RecordsInMemory(records, vectors)
+    return NearestQuestions(stored, stored, encoder)
 
 
 def make_combined(space: Space, options: CombinedRetrieverOptions) -> CombinedRetriever:

@@ -1,4 +1,4 @@
-"""Holds a few texts and their embeddings in memory: retrieval and questions without an index."""
+"""Holds a few texts and their embeddings in memory: retrieval without an index."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -10,9 +10,8 @@ from kraq_dspy.asset.corpus.chunk import chunk_document
 from kraq_dspy.errors import UnknownRecordError
 from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.models.embedders.text_encoder import EmbedderLike, as_embedder
-from kraq_dspy.ports import Embedder, Filters, QuestionFinder, Vectors
+from kraq_dspy.ports import Embedder, Filters, Vectors
 from kraq_dspy.programs.retrievers.hits import best_first, matches
-from kraq_dspy.programs.retrievers.questions import NearestQuestions
 from kraq_dspy.programs.retrievers.words_and_meaning import DenseRetriever
 from kraq_dspy.records import Chunk, Document, Question, content_id
 from kraq_dspy.settings import ChunkSettings, EncoderSettings
@@ -72,7 +71,8 @@ class Corpus(SharedByCopies):
         self.embedder = embedder
         self.chunks = [chunk for document in documents for chunk in chunk_document(document, settings)]
         passages = [chunk.passage for chunk in self.chunks]
-        records = RecordsInMemory(self.chunks, _embedded(embedder.encode_passages, passages, embedder))
+        vectors = embedder.encode_passages(passages) if passages else np.zeros((0, embedder.dimension), np.float32)
+        records = RecordsInMemory(self.chunks, vectors)
         self.retriever = DenseRetriever(records, records, embedder)
 
     @classmethod
@@ -95,42 +95,9 @@ class Corpus(SharedByCopies):
             if not isinstance(text, str | Document):
                 raise TypeError(f"texts holds {text!r:.60}, a {type(text).__name__}; expected texts or documents.")
             documents.append(text if isinstance(text, Document) else Document(content_id("document", text), "", text))
-        return cls(documents, _encoder(embedder), settings or ChunkSettings())
+        return cls(documents, encoder_of(embedder), settings or ChunkSettings())
 
 
-def as_question_finder(questions: Any, embedder: EmbedderLike | None = None) -> QuestionFinder:
-    """A `QuestionFinder` over plain questions; what is one already is returned as it is.
-
-    `embedder` is by default the packaged encoder. Raises TypeError for anything else.
-    """
-    if callable(questions):
-        finder: QuestionFinder = questions
-        return finder
-    if isinstance(questions, str) or not isinstance(questions, Sequence):
-        raise TypeError(f"questions is {questions!r:.60}; expected a list of questions, or a question finder.")
-    records = [_question(question) for question in questions]
-    encoder = _encoder(embedder)
-    texts = [record.text for record in records]
-    stored = RecordsInMemory(records, _embedded(encoder.encode_queries, texts, encoder))
-    return NearestQuestions(stored, stored, encoder)
-
-
-def _encoder(embedder: EmbedderLike | None) -> Embedder:
+def encoder_of(embedder: EmbedderLike | None) -> Embedder:
+    """The packaged encoder where none is given."""
     return load_embedder(EncoderSettings()) if embedder is None else as_embedder(embedder)
-
-
-def _embedded(encode: Any, texts: list[str], embedder: Embedder) -> Vectors:
-    if not texts:
-        return np.zeros((0, embedder.dimension), np.float32)
-    vectors: Vectors = encode(texts)
-    return vectors
-
-
-def _question(question: str | Question) -> Question:
-    if isinstance(question, Question):
-        return question
-    if not isinstance(question, str):
-        raise TypeError(f"questions holds {question!r:.60}, a {type(question).__name__}; expected texts or questions.")
-    return Question(
-        content_id("question", question), question, "given", community_id=None, level=-1, chunk_ids=(), document_ids=()
-    )

@@ -8,12 +8,11 @@ from typing import Any, ClassVar
 import dspy
 
 from kraq_dspy._internal.both_ways import blocking, call
-from kraq_dspy._internal.step import FittingPredict
+from kraq_dspy._internal.step import FittingPredict, prediction
 from kraq_dspy.ports import ChunkSource, Embedder, NearestTexts, VectorStore
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, best_first
 from kraq_dspy.programs.shared.spec import NoOptions, RetrieverSpec, Space
 from kraq_dspy.programs.shared.state import SavableModule
-from kraq_dspy.programs.shared.steps import prediction
 from kraq_dspy.records import Chunk, Hit
 from kraq_dspy.signatures import SummarizePassages
 

@@ -15,7 +15,7 @@ from kraq_dspy.ports import (
     SentenceVectors,
     Vectors,
 )
-from kraq_dspy.programs.retrievers.in_memory import as_question_finder
+from kraq_dspy.programs.retrievers.combined import as_question_finder
 from kraq_dspy.programs.shared.spec import ProgramSpec, Space
 from kraq_dspy.programs.speculative.scoring import SCORERS
 from kraq_dspy.programs.speculative.speculative_rag import (

@@ -11,13 +11,12 @@ import dspy
 from kraq_dspy._internal.both_ways import at_once, blocking, call
 from kraq_dspy._internal.clock import announce
 from kraq_dspy._internal.options import require_counts
-from kraq_dspy._internal.step import FittingPredict
+from kraq_dspy._internal.step import FittingPredict, SignatureLike, prediction, signature_for
 from kraq_dspy.errors import ConfigError, ModelError
 from kraq_dspy.ports import InstructedEmbedder, Retriever, RetrieverLike, Vectors
 from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.shared.spec import ProgramSpec, Space, option
 from kraq_dspy.programs.shared.state import SavableModule
-from kraq_dspy.programs.shared.steps import SignatureLike, prediction, signature_for
 from kraq_dspy.programs.speculative.drafts import Draft, FailedDraft, write_draft
 from kraq_dspy.programs.speculative.scoring import SCORERS, FailedScore, KraqScore, Score, Scorer, best
 from kraq_dspy.programs.speculative.subsets import cluster, draw_subsets
