@@ -124,7 +124,9 @@ class _Bert:
         visible = mask.bool()[:, None, None, :]
         for layer in (f"encoder.layer.{number}" for number in range(self._layers)):
             query, key, value = (
-                self._linear(hidden, f"{layer}.attention.self.{part}").unflatten(2, (self._heads, -1)).transpose(1, 2)
+                self._linear(hidden, f"{layer}.attention.self.{part}")
+                .view(*hidden.shape[:2], self._heads, -1)
+                .transpose(1, 2)
                 for part in ("query", "key", "value")
             )
             mixed = scaled_dot_product_attention(query, key, value, attn_mask=visible).transpose(1, 2).flatten(2)
