@@ -23,41 +23,35 @@ RIGHT_GRADE = 4
 
 
 class JudgedMetric(SavableModule):
-    """A score in [0, 1] that a model gives an answered question."""
+    """A score in [0, 1] that a model gives an answered question.
+
+    Called as a metric of DSPy is, it returns a prediction with `score`. With `needs_gold` it compares with gold ones.
+    """
+
+    needs_gold = True
 
     def score(self, example: Any, prediction: Any) -> float:
-        """Of one answered question. Raises EvaluationError where the judge could not be asked or read."""
+        """Of one answered question, 0.0 where the answer is blank.
+
+        Raises EvaluationError where the judge could not be asked or read.
+        """
+        if not answer_of(prediction).strip():
+            return 0.0
         try:
             with dspy.context(adapter=KraqAdapter()):
-                return self.judged(example, prediction)
+                return float(self(example, prediction).score)
         except AdapterParseError as error:
             text = str(getattr(error, "lm_response", "") or error)
             raise EvaluationError(f"the judge's reply is no verdict: {text[:200]!r}") from error
         except LMError as error:
             raise EvaluationError(f"the judge could not be asked: {error}") from error
 
-    def judged(self, example: Any, prediction: Any) -> float:
-        """The score, with DSPy's own errors."""
-        raise NotImplementedError
-
-    @staticmethod
-    def is_defined(example: Any, prediction: Any) -> bool:
+    def is_defined(self, example: Any) -> bool:
         """Whether there is anything to judge."""
-        return True
+        return bool(example.answers) or not self.needs_gold
 
 
-class _AgainstGold(JudgedMetric):
-    """Compares with gold answers: called as a metric of DSPy is, it returns a prediction with `score`."""
-
-    @staticmethod
-    def is_defined(example: Any, prediction: Any) -> bool:
-        return bool(example.answers)
-
-    def judged(self, example: Any, prediction: Any) -> float:
-        return float(self(example, prediction).score) if answer_of(prediction).strip() else 0.0
-
-
-class BinaryJudge(_AgainstGold):
+class BinaryJudge(JudgedMetric):
     """1.0 if the answer means the same as a gold one (or, for a list, covers most items), else 0.0.
 
     >>> with dspy.context(lm=lm):  # doctest: +SKIP
@@ -81,7 +75,7 @@ class BinaryJudge(_AgainstGold):
     forward = blocking(aforward)
 
 
-class RubricJudge(_AgainstGold):
+class RubricJudge(JudgedMetric):
     """Grades 1 to 5; the score is 1.0 from grade 4 on, else 0.0. The prediction has `grade` and `feedback`, too.
 
     >>> with dspy.context(lm=lm):  # doctest: +SKIP
@@ -103,21 +97,28 @@ class RubricJudge(_AgainstGold):
 
 
 class Groundedness(JudgedMetric):
-    """Share of the answer's statements that the retrieved passages support."""
+    """Share of the answer's statements that the retrieved passages support.
+
+    >>> example = dspy.Example(question="Which city?", passages=["Oslo is in Norway."])
+    >>> with dspy.context(lm=lm):  # doctest: +SKIP
+    ...     Groundedness()(example, dspy.Prediction(answer="Oslo, in Norway.")).score
+    1.0
+    """
+
+    needs_gold = False
 
     def __init__(self) -> None:
         super().__init__()
-        self.judge = dspy.Predict(JudgeSupport)
+        self.judge = Step(JudgeSupport)
 
-    def judged(self, example: Any, prediction: Any) -> float:
-        answer = str(prediction.answer)
-        if not answer.strip():
-            return 0.0
-        passages = evidence_of(example, prediction)
-        statements = self.judge(question=example.question, passages=passages, answer=answer).statements
-        if not statements:
+    async def aforward(self, example: Any, prediction: Any) -> dspy.Prediction:
+        passages, answer = evidence_of(example, prediction), answer_of(prediction)
+        reply = await call(self.judge, question=example.question, passages=passages, answer=answer)
+        if not reply.statements:
             raise EvaluationError("the judge found no statement in the answer")
-        return sum(bool(each.supported) for each in statements) / len(statements)
+        return dspy.Prediction(score=sum(bool(each.supported) for each in reply.statements) / len(reply.statements))
+
+    forward = blocking(aforward)
 
 
 JUDGED: Mapping[str, type[JudgedMetric]] = {

@@ -12,27 +12,35 @@ An example has `answer` or `answers` (for lists `answer_items`, for retrieval `s
 raises EvaluationError that names the question.
 """
 
+import functools
 import importlib
-import importlib.util
 import math
-import sys
+import runpy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import dspy
 
 from kraq_dspy.errors import ConfigError, EvaluationError, did_you_mean
 from kraq_dspy.eval.metrics import answers, generation, retrieval
-from kraq_dspy.eval.metrics.answers import PUBHEALTH_LABELS, answer_words, content_words, parse_label
+from kraq_dspy.eval.metrics.answers import answer_words, content_words
 from kraq_dspy.models.embedders.text_encoder import EmbedderLike, as_embedder
 from kraq_dspy.records import Hit
 
 NO_HITS = "the prediction has no `hits`; programs return the chunks that they retrieved"
 ScoreFunction = Callable[[Any, Any], float]
 Explainer = Callable[[Any, Any, float], str]
+"""What an optimizer that learns from texts (GEPA) is told of an example, a prediction and its score."""
+
+
+def explain_answer(example: Any, prediction: Any, score: float) -> str:
+    """The answer beside the gold ones: for metrics that have nothing more to say."""
+    if score >= 1:
+        return f"{answer_of(prediction)!r} is right."
+    items = getattr(example, "answer_items", None)
+    gold = ", ".join(repr(item[0]) for item in items) if items else " or ".join(map(repr, gold_of(example)[:3]))
+    return f"{answer_of(prediction)!r} scores {score:.2f}; expected {gold}."
 
 
 class ScoredFeedback(dspy.Prediction):
@@ -61,7 +69,7 @@ class Metric:
 
     name: str
     score: ScoreFunction
-    explain: Explainer
+    explain: Explainer = explain_answer
     threshold: float = 1.0
     needs: tuple[str, ...] = ("answers",)
     not_of: tuple[str, ...] = ()
@@ -129,13 +137,14 @@ def named_metric(name: str, *, k: int | None = None) -> Metric:
     )
 
 
+@functools.cache
 def own_function(name: str) -> Callable[..., Any]:
     """ "package.module:function" or "file.py:function". Raises ConfigError where there is none."""
     place, _, attribute = name.rpartition(":")
     try:
-        module = _module_of(Path(place)) if place.endswith(".py") else importlib.import_module(place)
-        function: Callable[..., Any] = getattr(module, attribute)
-    except (ImportError, AttributeError, OSError, SyntaxError) as error:
+        names = runpy.run_path(place) if place.endswith(".py") else vars(importlib.import_module(place))
+        function: Callable[..., Any] = names[attribute]
+    except (ImportError, KeyError, OSError, SyntaxError) as error:
         raise ConfigError(f"{name!r} cannot be loaded: {type(error).__name__}: {error}.") from error
     if not callable(function):
         raise ConfigError(f"{name!r} is {function!r:.80}; expected a function.")
@@ -175,24 +184,8 @@ def similarity_metric(embedder: EmbedderLike, *, threshold: float = 0.8) -> Metr
     return Metric(
         f"answer_similarity({encoder.name})",
         lambda example, prediction: answers.answer_similarity(gold_of(example), answer_of(prediction), encoder),
-        _explain_answer,
-        threshold,
+        threshold=threshold,
     )
-
-
-def _module_of(file: Path) -> ModuleType:
-    """A file imported as a module, once."""
-    called = f"kraq_own_{abs(hash(str(file.resolve())))}"
-    if called not in sys.modules:
-        if not file.is_file():
-            raise ImportError(f"there is no file {str(file)!r}")
-        spec = importlib.util.spec_from_file_location(called, file)
-        assert spec is not None, "a .py file has a loader"
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        sys.modules[called] = module
-    return sys.modules[called]
 
 
 def _ranking(name: str, function: Callable[..., float], k: int | None) -> Metric:
@@ -217,14 +210,6 @@ def _label_accuracy(example: Any, prediction: Any) -> float:
     return answers.label_accuracy(gold_of(example)[0], answer_of(prediction))
 
 
-def _explain_label(example: Any, prediction: Any, score: float) -> str:
-    if score:
-        return "The label is right."
-    named = parse_label(answer_of(prediction))
-    outcome = f"The answer names the label {named!r}" if named else "The answer names no label, or more than one"
-    return f"{outcome}; the right one is {gold_of(example)[0]!r}. Begin with one of: {', '.join(PUBHEALTH_LABELS)}."
-
-
 def _paper_match(example: Any, prediction: Any) -> float:
     """Right or wrong as the KRAQ papers count it: items of a list and yes or no (BioASQ), a claim's label (PubHealth),
     else whether the answer contains a gold one."""
@@ -240,10 +225,6 @@ def _paper_match(example: Any, prediction: Any) -> float:
 
 def _answer_found(example: Any, prediction: Any) -> float:
     return max((answers.contains(gold_of(example), text) for text in evidence_of(example, prediction)), default=0.0)
-
-
-def _explain_found(example: Any, prediction: Any, score: float) -> str:
-    return f"{'A' if score else 'No'} retrieved passage has {_named(example)}."
 
 
 def _grounded(example: Any, prediction: Any) -> float:
@@ -268,36 +249,6 @@ def _explain_grounded(example: Any, prediction: Any, score: float) -> str:
     if not words:
         return "Every word of the answer stands in a retrieved passage."
     return f"No retrieved passage has these words of the answer: {', '.join(words)}. Say only what a passage says."
-
-
-def _named(example: Any) -> str:
-    return " or ".join(repr(reference) for reference in gold_of(example)[:3])
-
-
-def _explain_answer(example: Any, prediction: Any, score: float) -> str:
-    """For metrics to which every word beside the reference's is one too many."""
-    gold, answer = _named(example), answer_of(prediction)
-    if score >= 1:
-        return f"{answer!r} is right."
-    if not answer.strip():
-        return f"There is no answer; expected {gold}."
-    return f"{answer!r} scores {score:.2f}; expected {gold}. Say just that, in the reference's words."
-
-
-def _explain_contains(example: Any, prediction: Any, score: float) -> str:
-    gold, answer = _named(example), answer_of(prediction)
-    if score >= 1:
-        return f"{answer!r} contains {gold}."
-    return f"{answer!r} scores {score:.2f}; it should contain {gold}, in these words."
-
-
-def _explain_match(example: Any, prediction: Any, score: float) -> str:
-    if not getattr(example, "answer_items", None):
-        return _explain_contains(example, prediction, score)
-    items = _items(example)
-    named = answers.items_found(items, answer_of(prediction))
-    missing = ", ".join(item[0] for item, is_found in zip(items, named, strict=True) if not is_found)
-    return f"{sum(named)} of {len(items)} items are named." + (f" Missing: {missing}." if missing else "")
 
 
 def gold_of(example: Any) -> Sequence[str]:
@@ -353,33 +304,25 @@ def _documents(prediction: Any) -> list[str]:
     return list(dict.fromkeys(hit.chunk.document_id for hit in hits))
 
 
-def _answer_metric(
-    name: str,
-    function: Callable[[Sequence[str], str], float],
-    threshold: float = 1.0,
-    explain: Explainer = _explain_answer,
-) -> Metric:
+def _answer_metric(name: str, function: Callable[[Sequence[str], str], float], threshold: float = 1.0) -> Metric:
     return Metric(
-        name, lambda example, prediction: function(gold_of(example), answer_of(prediction)), explain, threshold
+        name, lambda example, prediction: function(gold_of(example), answer_of(prediction)), threshold=threshold
     )
 
 
 token_f1 = _answer_metric("token_f1", answers.token_f1, 0.8)
 exact_match = _answer_metric("exact_match", answers.exact_match)
-contains = _answer_metric("contains", answers.contains, 1.0, _explain_contains)
+contains = _answer_metric("contains", answers.contains)
 token_precision = _answer_metric("token_precision", lambda gold, predicted: answers.token_overlap(gold, predicted)[0])
-token_recall = _answer_metric(
-    "token_recall", lambda gold, predicted: answers.token_overlap(gold, predicted)[1], 1.0, _explain_contains
-)
+token_recall = _answer_metric("token_recall", lambda gold, predicted: answers.token_overlap(gold, predicted)[1])
 contains_items = Metric(
     "contains_items",
     lambda example, prediction: answers.contains_items(_items(example), answer_of(prediction)),
-    _explain_match,
     needs=("answer_items",),
 )
-label_accuracy = Metric("label_accuracy", _label_accuracy, _explain_label)
+label_accuracy = Metric("label_accuracy", _label_accuracy)
 """Is the label that the answer names the first of `answers`?"""
-paper_match = Metric("paper_match", _paper_match, _explain_match, not_of=("summary",))
+paper_match = Metric("paper_match", _paper_match, not_of=("summary",))
 """Undefined for BioASQ's summary questions: the papers match exact answers, and these have none."""
 rouge_l = _answer_metric("rouge_l", generation.rouge_l, 0.5)
 bleu_1 = _answer_metric("bleu_1", lambda gold, predicted: generation.bleu(gold, predicted, order=1), 0.5)
@@ -391,7 +334,11 @@ grounded = Metric("grounded", _grounded, _explain_grounded, 0.8, needs=())
 """Share of the answer's content words that stand in the hits; 0.0 without any. Asks no model: a passage that has the
 words need not say so."""
 
-answer_found = Metric("answer_found", _answer_found, _explain_found)
+answer_found = Metric(
+    "answer_found",
+    _answer_found,
+    lambda example, prediction, score: f"{'A' if score else 'No'} retrieved passage has {gold_of(example)[0]!r}.",
+)
 """1.0 if a retrieved passage contains a gold answer: retrieval without known documents."""
 
 METRICS: Mapping[str, Metric] = {

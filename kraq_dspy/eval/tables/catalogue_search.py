@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import dspy
+import numpy as np
 
 from kraq_dspy._internal.both_ways import blocking
 from kraq_dspy.asset.store.catalogue import Catalogue, NewEntry
@@ -23,7 +24,7 @@ from kraq_dspy.build.catalogue.synthesize import SyntheticPlan, critics_of, make
 from kraq_dspy.errors import ConfigError, EvaluationError
 from kraq_dspy.eval.asked import measured
 from kraq_dspy.eval.datasets import Example
-from kraq_dspy.eval.rows import ResultRow, RowWriter
+from kraq_dspy.eval.rows import ResultRow
 from kraq_dspy.eval.tables import systems
 from kraq_dspy.eval.tables.asking import prepared_space, work_of
 from kraq_dspy.eval.tables.data import kept_replies
@@ -35,7 +36,6 @@ from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Progress, SilentProgress
 from kraq_dspy.programs.kraq.question_text import MARKS
 from kraq_dspy.programs.qa_search.program import QASearch
-from kraq_dspy.settings import Settings
 from kraq_dspy.signatures import RephraseQuestion
 from kraq_dspy.workspace import Workspace
 
@@ -69,12 +69,15 @@ def measure(run: Run, folder: Path) -> None:
             continue
         phrased = phrasings.of(pairs, system.options.get("phrasing", ORIGINAL), system.options.get("variants", 3))
         if system.use == "program":
-            _ask_program(run, system, settings, phrased, writer)
+            program = _program(system)
+            answering = replace(run, table=replace(run.table, kind="answers", systems=(program,)))
+            with prepared_space(answering, settings, [program]) as (_, space):
+                work, at_once = work_of(answering, space, program)
+                run.ask_all(system.name, work, writer, at_once=at_once, examples=phrased)
         else:
+            own = models if settings == run.settings else run.models(settings)
             with _catalogue(run, pool, system) as answers:
-                look = _WordingLookup(
-                    run, system, answers, run.models(settings) if settings != run.settings else models
-                )
+                look = _WordingLookup(run, system, answers, own)
                 run.ask_all(system.name, look, writer, at_once=run.concurrency, examples=phrased)
     for system, _ in kept:
         if system.use == "first of two":
@@ -104,11 +107,8 @@ def joined(system: System, rows: Sequence[ResultRow]) -> Iterator[ResultRow]:
 
 
 def _seconds(row: ResultRow, other: ResultRow | None) -> dict[str, float]:
-    def total(of: ResultRow | None) -> float:
-        seconds = 0.0 if of is None else of.timings.get("total", 0.0)
-        return seconds if isinstance(seconds, int | float) else sum(seconds)
-
-    return {"first": total(row), "then": total(other), "total": total(row) + total(other)}
+    first, then = (float(np.sum(each.timings.get("total", 0.0))) if each else 0.0 for each in (row, other))
+    return {"first": first, "then": then, "total": first + then}
 
 
 def _check(system: System, names: Sequence[str]) -> None:
@@ -128,14 +128,6 @@ def _check(system: System, names: Sequence[str]) -> None:
 def _program(system: System) -> System:
     options = {name: value for name, value in system.options.items() if name not in ("phrasing", "variants", "program")}
     return System(system.name, system.options.get("program", "traditional"), options)
-
-
-def _ask_program(run: Run, system: System, settings: Settings, examples: Sequence[Example], writer: RowWriter) -> None:
-    program = _program(system)
-    answering = replace(run, table=replace(run.table, kind="answers", systems=(program,)))
-    with prepared_space(answering, settings, [program]) as (_, space):
-        work, at_once = work_of(answering, space, program)
-        run.ask_all(system.name, work, writer, at_once=at_once, examples=examples)
 
 
 def _pairs(run: Run, folder: Path, index: Path | None, models: LanguageModels) -> tuple[list[Example], list[NewEntry]]:
@@ -197,10 +189,8 @@ def _catalogue(run: Run, pool: Sequence[NewEntry], system: System) -> Iterator[S
 
 
 class _WithoutExactMatches(ServedAnswers):
-    """Lets the model look even for a question that is there word for word, as the paper does."""
-
     def exact(self, question: str) -> None:
-        return None
+        """None: the model looks even for a question that is there word for word, as the paper does."""
 
 
 class _UnknowingProgram(dspy.Module):

@@ -1,6 +1,6 @@
 """Scores one answered question, by the names that a table uses."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import dspy
@@ -14,15 +14,16 @@ from kraq_dspy.eval.metrics.retrieval import distinct_documents
 from kraq_dspy.ports import Embedder
 
 SIMILARITY, RIGHT, DOCUMENTS = "answer_similarity", "right", "distinct_documents"
-FACTS = {
-    "proxy_used": lambda prediction: float(prediction.proxy_used),
-    "looked_up": lambda prediction: float(
-        prediction.n_looked_up / max(1, prediction.n_looked_up + prediction.n_embedded)
+FACTS: Mapping[str, tuple[str, Callable[[dspy.Prediction], float]]] = {
+    "proxy_used": ("proxy_used", lambda answer: answer.proxy_used),
+    "looked_up": (
+        "n_looked_up",
+        lambda answer: answer.n_looked_up / max(1, answer.n_looked_up + answer.n_embedded),
     ),
-    "accepted": lambda prediction: float(prediction.valid),
+    "accepted": ("valid", lambda answer: answer.valid),
 }
-"""What only some programs say of themselves: the share of vectors that were stored, or that the program's own validator
-let the answer pass."""
+"""What only some programs say of themselves, by the field that such a prediction has: the share of vectors that were
+stored, or that the program's own validator let the answer pass."""
 
 NAMES = (*METRICS, SIMILARITY, *JUDGED, *RANKINGS, DOCUMENTS, *FACTS)
 OF_RETRIEVAL = frozenset((*RANKINGS, "recall_of_support", "answer_found", DOCUMENTS))
@@ -80,41 +81,36 @@ class RowScorer:
         scores = Scores()
         shown = example.to_dspy()
         for name in self.names:
-            if not self._is_defined(name, shown, prediction):
-                scores.undefined.append(name)
-                continue
             try:
-                scores.values[name] = self._score(name, shown, prediction, budget)
+                value = self._score(name, shown, prediction, budget)
             except EvaluationError as error:
                 scores.failed[name] = str(error)
+                continue
+            if value is None:
+                scores.undefined.append(name)
+            else:
+                scores.values[name] = value
         return scores
 
-    def _score(self, name: str, example: dspy.Example, prediction: dspy.Prediction, budget: int | None) -> float:
-        if name in self._own:
-            return float(self._own[name](example, prediction))
-        if name in self.judges:
-            return self.judges[name].score(example, prediction)
-        if name == DOCUMENTS:
-            return float(distinct_documents(prediction.hits))
-        if name in FACTS:
-            return float(FACTS[name](prediction))
-        if name == SIMILARITY:
-            assert self._embedder is not None, "a metric of meaning comes with an embedder"
-            return float(similarity_metric(self._embedder)(example, prediction))
-        return float(named_metric(name, k=budget)(example, prediction))
-
-    def _is_defined(self, name: str, example: dspy.Example, prediction: dspy.Prediction) -> bool:
+    def _score(self, name: str, example: dspy.Example, prediction: dspy.Prediction, budget: int | None) -> float | None:
+        """None where it is undefined."""
         kind = name.partition("@")[0]
         if name in self._own:
-            return self._own[name].is_defined(example)
-        if prediction.get("answer") is None and kind not in OF_RETRIEVAL:  # a retriever
-            return ":" in name
-        if kind in FACTS:
-            return (prediction.get("valid") is not None) if kind == "accepted" else "proxy_used" in prediction
+            metric = self._own[name]
+            return float(metric(example, prediction)) if metric.is_defined(example) else None
+        if prediction.get("answer") is None and kind not in OF_RETRIEVAL and ":" not in name:  # a retriever
+            return None
         if kind == DOCUMENTS:
-            return len(prediction.hits) > 1
+            return float(distinct_documents(prediction.hits)) if len(prediction.hits) > 1 else None
+        if kind in FACTS:
+            field, fact = FACTS[kind]
+            return None if prediction.get(field) is None else float(fact(prediction))
         if name in self.judges:
-            return self.judges[name].is_defined(example, prediction)
+            judge = self.judges[name]
+            return judge.score(example, prediction) if judge.is_defined(example) else None
         if kind == SIMILARITY:
-            return bool(example.answers)
-        return named_metric(name).is_defined(example)
+            assert self._embedder is not None, "a metric of meaning comes with an embedder"
+            metric = similarity_metric(self._embedder)
+        else:
+            metric = named_metric(name, k=budget)
+        return float(metric(example, prediction)) if metric.is_defined(example) else None

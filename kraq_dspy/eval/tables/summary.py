@@ -184,24 +184,14 @@ def compare_runs(first: Path, second: Path, *, seed: int = 0) -> list[RunSummary
     return compared
 
 
-def scores_of(rows: Iterable[ResultRow], metric: str) -> dict[str, float]:
-    """By question id, of those that have a score.
-
-    Raises EvaluationError for a row that has neither a score nor a reason why not, or a question that occurs twice.
-    """
-    scores: dict[str, float] = {}
-    seen: set[str] = set()
+def scores_of(rows: Sequence[ResultRow], metric: str) -> dict[str, float]:
+    """By question id, of those that have one. Raises EvaluationError for a row with neither a score nor a reason."""
     for row in rows:
-        if row.question_id in seen:
-            raise EvaluationError(f"Question {row.question_id!r} occurs twice; give the rows of one system at a time.")
-        seen.add(row.question_id)
-        if metric in row.metrics:
-            scores[row.question_id] = row.metrics[metric]
-        elif row.failure is None and metric not in (*row.failed_metrics, *row.extra.get("undefined", ())):
+        if row.failure is None and metric not in {*row.metrics, *row.failed_metrics, *row.extra.get("undefined", ())}:
             raise EvaluationError(
                 f"Question {row.question_id!r} has no {metric!r}; it has {', '.join(row.metrics) or 'no metrics'}."
             )
-    return scores
+    return {row.question_id: row.metrics[metric] for row in rows if metric in row.metrics}
 
 
 def _column(by_system: Mapping[str, list[ResultRow]], metric: str, baseline: str, seed: int) -> dict[str, Cell]:

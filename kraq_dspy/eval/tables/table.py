@@ -77,10 +77,10 @@ class EvalTable:
     name: str
     title: str
     kind: str
-    datasets: tuple[str, ...]
     baseline: str
-    metrics: tuple[str, ...]
     systems: tuple[System, ...]
+    datasets: tuple[str, ...] = ()
+    metrics: tuple[str, ...] = ()
     budgets: tuple[int, ...] = ()
     precompute: int = 100
     concurrency: int | None = None
@@ -141,27 +141,23 @@ class EvalTable:
         """The same with a file of `kraq optimize` in the systems' programs: in all of them, or, as "NAME=FILE", in
         system NAME and what varies it. A source of questions has it in the pipeline that makes them.
 
-        Raises ConfigError where no system is a program, or for a system that has a state already.
+        Raises ConfigError where no system is a program, and for a name that is no system.
         """
         if self.kind not in ("answers", "questions"):
             raise ConfigError(
                 f"A program's state goes into a table of answers or questions; {self.name!r} is one of {self.kind}."
             )
-        chosen, separator, path = str(file).partition("=")
-        named = [system.name for system in self.systems if not system.varied]
-        if not separator or chosen not in named:
-            if separator and not file.exists():
-                raise ConfigError(f"{str(file)!r} is no file, and {chosen!r} no system; there are: {', '.join(named)}.")
-            chosen, path = "", str(file)
-        systems = []
-        for system in self.systems:
-            if chosen in ("", system.name, system.varied):
-                if "state" in system.options:
-                    state = system.options["state"]
-                    raise ConfigError(f"The system {system.name!r} has the state {state!r}; it takes one.")
-                system = replace(system, options={**system.options, "state": path})
-            systems.append(system)
-        return replace(self, systems=tuple(systems))
+        chosen, separator, path = str(file).rpartition("=")
+        names = [system.name for system in self.systems if not system.varied]
+        if separator and chosen not in names:
+            raise ConfigError(f"{chosen!r} is no system; there are: {', '.join(names)}.")
+        systems = tuple(
+            replace(system, options={**system.options, "state": path})
+            if chosen in ("", system.name, system.varied)
+            else system
+            for system in self.systems
+        )
+        return replace(self, systems=systems)
 
 
 def read_table(path: Path) -> EvalTable:
@@ -182,11 +178,10 @@ def table_from_dict(name: str, content: Mapping[str, Any]) -> EvalTable:
         raise ConfigError(f"{where}: unknown key {unknown[0]!r}; known: {', '.join(sorted(_KNOWN))}.")
     if missing := [key for key in _REQUIRED if key not in content]:
         raise ConfigError(f"{where} lacks {missing[0]!r}.")
-    chosen = {"kind": content["kind"], "references": "gold", "catalogue": "gold", **content}
-    choices = (("kind", tuple(KINDS)), ("references", ("gold", "model")), ("catalogue", ("gold", "synthetic")))
-    for key, known in choices:
-        if chosen[key] not in known:
-            raise ConfigError(f"{where}: {key} is {chosen[key]!r}; expected one of {', '.join(known)}.")
+    choices = {"kind": tuple(KINDS), "references": ("gold", "model"), "catalogue": ("gold", "synthetic")}
+    for key, known in choices.items():
+        if content.get(key, known[0]) not in known:
+            raise ConfigError(f"{where}: {key} is {content[key]!r}; expected one of {', '.join(known)}.")
     kind = content["kind"]
     systems = [_system(entry, KINDS[kind], where) for declared in content["systems"] for entry in _product(declared)]
     for entry in content.get("ablations", ()):
@@ -194,31 +189,20 @@ def table_from_dict(name: str, content: Mapping[str, Any]) -> EvalTable:
     names = [system.name for system in systems]
     if twice := next((each for each in names if names.count(each) > 1), None):
         raise ConfigError(f"{where}: two systems are named {twice!r}.")
-    budgets = tuple(content.get("budgets", (5, 10, 15) if kind == "retrievers" else ()))
-    metrics = tuple(content.get("metrics", ()))
+    plain = {key: value for key, value in content.items() if key not in ("systems", "ablations", "options", "paper")}
+    lists = {key: tuple(value) for key, value in plain.items() if isinstance(value, list)}
     if kind == "retrievers":
-        rankings = metrics or ("recall", "all_supporting")
-        metrics = tuple(f"{metric}@{budget}" for metric in rankings for budget in budgets)
+        budgets = lists.setdefault("budgets", (5, 10, 15))
+        rankings = lists.get("metrics") or ("recall", "all_supporting")
+        lists["metrics"] = tuple(f"{metric}@{budget}" for metric in rankings for budget in budgets)
     try:
         paper = AsInPaper(**content.get("paper", {}))
     except TypeError as error:
         raise ConfigError(f"{where}: the section paper holds what it cannot: {error}.") from error
-    return EvalTable(
-        name=name,
-        title=content["title"],
-        kind=kind,
-        datasets=tuple(content.get("datasets", ())),
-        baseline=content["baseline"],
-        metrics=metrics,
-        systems=tuple(systems),
-        budgets=budgets,
-        precompute=content.get("precompute", 100),
-        concurrency=content.get("concurrency"),
-        options_of=content.get("options", {}),
-        references=chosen["references"],
-        catalogue=chosen["catalogue"],
-        paper=paper,
-    ).against(content["baseline"])
+    table = EvalTable(
+        name, systems=tuple(systems), options_of=content.get("options", {}), paper=paper, **{**plain, **lists}
+    )
+    return table.against(content["baseline"])
 
 
 def _system(entry: Any, use: str, where: str) -> System:

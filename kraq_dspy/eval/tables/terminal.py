@@ -1,8 +1,7 @@
 """Shows the summary as tables in the terminal, and the same as one HTML page."""
 
 import io
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from rich.console import Console
@@ -17,24 +16,6 @@ FAILED, FAILED_ON_PAGE = 5, 100
 """Questions that failed, of each data set."""
 PAGE_WIDTH = 160  # characters
 
-# Whatever a document's text tries, the page loads nothing and runs nothing.
-PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>Report of kraq eval</title>
-<style>
-body {{ margin: 2rem; color: {foreground}; background: {background}; }}
-{stylesheet}
-</style>
-</head>
-<body>
-<pre>{code}</pre>
-</body>
-</html>
-"""
-
 
 def write_report(summary: TableSummary, folder: Path) -> list[Path]:
     """`report.html` in the folder."""
@@ -42,11 +23,12 @@ def write_report(summary: TableSummary, folder: Path) -> list[Path]:
 
 
 def write_page(show: Callable[[Console], None], file: Path) -> Path:
-    """What `show` prints, as HTML: no script, no network, every text of documents and models escaped."""
+    """What `show` prints, as one HTML page."""
+    # Rich escapes every text, and its page has no script and loads nothing.
     console = Console(file=io.StringIO(), record=True, width=PAGE_WIDTH, highlight=False)
     show(console)
     with replaced(file) as draft:
-        draft.write_text(console.export_html(code_format=PAGE), "utf-8")
+        draft.write_text(console.export_html(), "utf-8")
     return file
 
 
@@ -85,47 +67,19 @@ def _print_lines(lines: Mapping[str, str], console: Console) -> None:
 
 
 def print_grid(grid: Grid, console: Console) -> None:
-    for part in _parts(grid, console.width):
-        console.print(_table(part))
-    if grid.note:
-        console.print(Text(grid.note, style="dim"))
-
-
-def _parts(grid: Grid, width: int) -> Iterator[Grid]:
-    """The grid, cut into groups of columns where the terminal is too narrow for all of them."""
-    lengths = [max(map(len, column)) + 3 for column in zip(grid.headings, *grid.rows, strict=True)]
-    if WORDS & set(grid.headings):
-        yield grid
-        return
-    start = 1
-    while start < len(lengths):
-        end, taken = start + 1, lengths[0] + lengths[start] + 1
-        while end < len(lengths) and taken + lengths[end] <= width:
-            taken += lengths[end]
-            end += 1
-        columns = (0, *range(start, end))
-        yield replace(
-            grid,
-            title=grid.title if start == 1 else "",
-            headings=tuple(grid.headings[column] for column in columns),
-            rows=tuple(tuple(row[column] for column in columns) for row in grid.rows),
-            strong=frozenset((row, columns.index(column)) for row, column in grid.strong if column in columns),
-        )
-        start = end
-
-
-def _table(grid: Grid) -> Table:
     table = Table(title=grid.title or None, title_justify="left", title_style="bold")
     for column, heading in enumerate(grid.headings):
         words = column == 0 or heading in WORDS or heading in ABOUT
-        table.add_column(heading, justify="left" if words else "right", no_wrap=heading not in WORDS)
+        table.add_column(heading, justify="left" if words else "right", overflow="fold")
     for place, row in enumerate(grid.rows):
         cells = [
             Text(_plain(cell), style="bold" if (place, column) in grid.strong else "")
             for column, cell in enumerate(row)
         ]
         table.add_row(*cells)
-    return table
+    console.print(table)
+    if grid.note:
+        console.print(Text(grid.note, style="dim"))
 
 
 def _shortened(text: str, most: int) -> str:

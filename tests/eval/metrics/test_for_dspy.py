@@ -17,7 +17,6 @@ from kraq_dspy.eval.metrics.for_dspy import (
     contains_items,
     exact_match,
     grounded,
-    label_accuracy,
     named_metric,
     paper_match,
     rouge_l,
@@ -31,31 +30,31 @@ def example(answers: Sequence[str] = ("Oslo",), **more: Any) -> dspy.Example:
     return Example("q1", "Which city?", tuple(answers), **more).to_dspy()
 
 
-def said(answer: object, **more: Any) -> dspy.Prediction:
+def predicted(answer: object, **more: Any) -> dspy.Prediction:
     return dspy.Prediction(answer=answer, **more)
 
 
 @pytest.mark.parametrize("metric", [exact_match, contains, token_f1, rouge_l, bleu_1, bleu_4, paper_match])
 def test_the_right_answer_scores_one_and_a_wrong_one_zero(metric: Callable[..., float]) -> None:
-    assert metric(example(), said("Oslo")) == pytest.approx(1.0)
-    assert metric(example(), said("Rome")) == 0.0
+    assert metric(example(), predicted("Oslo")) == pytest.approx(1.0)
+    assert metric(example(), predicted("Rome")) == 0.0
 
 
 def test_with_a_trace_the_score_becomes_yes_or_no_so_that_a_partial_score_is_no_success() -> None:
-    partly = said("Oslo or Rome or Paris")
+    partly = predicted("Oslo or Rome or Paris")
     assert 0 < token_f1(example(), partly) < 0.8
     assert token_f1(example(), partly, trace=[]) is False
-    assert token_f1(example(), said("Oslo"), trace=[]) is True
+    assert token_f1(example(), predicted("Oslo"), trace=[]) is True
 
 
 def test_feedback_carries_the_score_and_is_false_below_the_threshold() -> None:
     metric = exact_match.with_feedback()
-    wrong = metric(example(), said("Rome"), None, "answer", None)
+    wrong = metric(example(), predicted("Rome"), None, "answer", None)
     assert bool(dspy.Prediction(score=0.0)) is True  # the trap
     assert not wrong
     assert (wrong.score, float(wrong)) == (0.0, 0.0)
     assert "expected 'Oslo'" in wrong.feedback
-    right = metric(example(), said("Oslo."))
+    right = metric(example(), predicted("Oslo."))
     assert right
     assert right.score == 1.0
 
@@ -65,23 +64,20 @@ COPIED = "Oslo is the capital and the largest city of Norway. It lies at the end
 
 def test_a_copied_passage_wins_containment_and_not_the_metric_that_answers_are_optimized_by() -> None:
     default = next(iter(METRICS.values()))
-    assert contains(example(), said(COPIED)) == 1.0
-    assert contains.with_feedback()(example(), said(COPIED)).feedback.endswith("contains 'Oslo'.")
+    assert contains(example(), predicted(COPIED)) == 1.0
     assert default is token_f1
-    feedback = default.with_feedback()(example(), said(COPIED))
-    assert feedback.score < 0.2
-    assert "Say just that" in feedback.feedback
+    assert default(example(), predicted(COPIED)) < 0.2
 
 
 def test_exact_match_is_squads_and_a_negation_contains_the_gold_answer() -> None:
-    wrong = said("It is not Oslo but Rome.")
+    wrong = predicted("It is not Oslo but Rome.")
     assert (exact_match(example(), wrong), contains(example(), wrong)) == (0.0, 1.0)
-    assert exact_match(example(), said("The Oslo!")) == 1.0
+    assert exact_match(example(), predicted("The Oslo!")) == 1.0
 
 
 @pytest.mark.parametrize("gold", [{"answer": "Oslo"}, {"answers": ["Oslo"]}, {"answer": ["Oslo", "Christiania"]}])
 def test_gold_answers_stand_under_answer_or_answers(gold: dict[str, Any]) -> None:
-    assert token_f1(dspy.Example(question="Which city?", **gold), said("Oslo")) == 1.0
+    assert token_f1(dspy.Example(question="Which city?", **gold), predicted("Oslo")) == 1.0
 
 
 def test_gold_answers_and_a_text_are_compared_without_an_example() -> None:
@@ -97,8 +93,8 @@ def test_every_metric_is_found_by_its_name_and_a_function_of_ones_own_by_its_pla
         "def short(example, prediction, trace=None):\n    return len(prediction.answer) < 5\n"
     )
     short = named_metric(f"{tmp_path / 'mine.py'}:short")
-    assert (short(example(), said("Oslo")), short(example(), said("It is Oslo."))) == (1.0, 0.0)
-    assert named_metric("operator:is_not")(example(), said("Oslo")) == 1.0
+    assert (short(example(), predicted("Oslo")), short(example(), predicted("It is Oslo."))) == (1.0, 0.0)
+    assert named_metric("operator:is_not")(example(), predicted("Oslo")) == 1.0
 
 
 @pytest.mark.parametrize(
@@ -106,7 +102,7 @@ def test_every_metric_is_found_by_its_name_and_a_function_of_ones_own_by_its_pla
     [
         ("tokenf1", "did you mean 'token_f1'"),
         ("recall@x", "no metric"),
-        ("none.py:f", "no file"),
+        ("none.py:f", "No such file"),
         ("math:nope", "nope"),
     ],
 )
@@ -117,40 +113,27 @@ def test_a_name_that_there_is_not_is_refused(name: str, says: str) -> None:
 
 def test_words_of_the_answer_are_looked_for_in_the_hits_or_in_the_passages_that_were_given() -> None:
     given = dspy.Example(question="Which city?", passages=["Oslo is in Norway."])
-    assert grounded(given, said("Oslo")) == 1.0
-    assert grounded(given, said("Rome")) == 0.0
-    assert answer_found(dspy.Example(answer="Oslo", passages=["Oslo is in Norway."]), said("?")) == 1.0
-
-
-def test_feedback_on_a_list_names_the_missing_items() -> None:
-    drugs = example(answer_items=(("Humira", "adalimumab"), ("infliximab",), ("vedolizumab",)))
-    result = contains_items.with_feedback()(drugs, said("adalimumab"))
-    assert (result.score, result.feedback) == (0.0, "1 of 3 items are named. Missing: infliximab, vedolizumab.")
-
-
-def test_feedback_on_a_label_says_what_was_read() -> None:
-    claim = example(["false"])
-    feedback = label_accuracy.with_feedback()
-    assert "names the label 'true'; the right one is 'false'" in feedback(claim, said("It is correct.")).feedback
-    assert "names no label" in feedback(claim, said("Hm.")).feedback
+    assert grounded(given, predicted("Oslo")) == 1.0
+    assert grounded(given, predicted("Rome")) == 0.0
+    assert answer_found(dspy.Example(answer="Oslo", passages=["Oslo is in Norway."]), predicted("?")) == 1.0
 
 
 def test_the_papers_match_follows_the_kind_of_question() -> None:
-    assert paper_match(example(["a", "b"], answer_items=(("rome",), ("oslo",))), said("rome")) == 1.0
-    assert paper_match(example(["false"], type="veracity"), said("That is untrue.")) == 1.0
-    assert paper_match(example(["false"]), said("That is untrue.")) == 0.0
-    assert paper_match(example(["yes"], type="yesno"), said("Yes, it is.")) == 1.0
-    assert paper_match(example(["no"], type="yesno"), said("Yes, although no trial showed it.")) == 0.0
+    assert paper_match(example(["a", "b"], answer_items=(("rome",), ("oslo",))), predicted("rome")) == 1.0
+    assert paper_match(example(["false"], type="veracity"), predicted("That is untrue.")) == 1.0
+    assert paper_match(example(["false"]), predicted("That is untrue.")) == 0.0
+    assert paper_match(example(["yes"], type="yesno"), predicted("Yes, it is.")) == 1.0
+    assert paper_match(example(["no"], type="yesno"), predicted("Yes, although no trial showed it.")) == 0.0
     assert not paper_match.is_defined(example(["A long account."], type="summary"))
 
 
 def test_what_cannot_be_scored_names_the_question() -> None:
     with pytest.raises(EvaluationError, match="exact_match, question 'q1': the example has no `answers`"):
-        exact_match(example([]), said("Oslo"))
+        exact_match(example([]), predicted("Oslo"))
     with pytest.raises(EvaluationError, match="question 'q1': the prediction's `answer` is None"):
-        exact_match(example(), said(None))
+        exact_match(example(), predicted(None))
     with pytest.raises(EvaluationError, match="no `answer_items`"):
-        contains_items(example(), said("Oslo"))
+        contains_items(example(), predicted("Oslo"))
 
 
 def hits(*document_ids: str) -> list[Hit]:
@@ -161,19 +144,19 @@ def test_ranking_metrics_see_each_document_once_and_name_the_missing_ones() -> N
     metric = named_metric("recall@2")
     gold = example(supporting_ids=("a", "b"))
     assert metric.name == "recall@2"
-    assert metric(gold, said("", hits=hits("a", "a", "b"))) == 1.0
-    assert metric(gold, said("", hits=hits("a", "x", "b"))) == 0.5
-    assert metric.with_feedback()(gold, said("", hits=hits("a", "x", "b"))).feedback.endswith("the first 2: b.")
+    assert metric(gold, predicted("", hits=hits("a", "a", "b"))) == 1.0
+    assert metric(gold, predicted("", hits=hits("a", "x", "b"))) == 0.5
+    assert metric.with_feedback()(gold, predicted("", hits=hits("a", "x", "b"))).feedback.endswith("the first 2: b.")
     with pytest.raises(EvaluationError, match="no `supporting_ids`"):
-        metric(example(), said("", hits=[]))
+        metric(example(), predicted("", hits=[]))
     with pytest.raises(EvaluationError, match="no `hits`"):
-        metric(gold, said("Oslo"))
+        metric(gold, predicted("Oslo"))
 
 
 def test_a_similarity_metric_names_its_encoder(keyword_embedder: Callable[..., Any]) -> None:
     metric = similarity_metric(keyword_embedder("oslo"))
     assert metric.name == "answer_similarity(keywords(oslo))"
-    assert metric(example(), said("oslo")) == pytest.approx(1.0)
+    assert metric(example(), predicted("oslo")) == pytest.approx(1.0)
 
 
 class Echo(dspy.Module):

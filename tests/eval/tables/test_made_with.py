@@ -1,4 +1,4 @@
-"""What a run says of its data and of the machine."""
+"""A run tells its data by a checksum, and describes the machine."""
 
 import sys
 from types import ModuleType

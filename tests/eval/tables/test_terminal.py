@@ -22,17 +22,10 @@ def shown(width: int) -> str:
     return out.getvalue()
 
 
-def test_a_wide_terminal_shows_one_table() -> None:
-    text = shown(120)
-    assert text.count("system") == 1
-    assert text.count("one") == 1
-
-
-def test_a_narrow_terminal_shows_every_figure_whole_in_several_tables() -> None:
+def test_a_narrow_terminal_shows_every_figure_folded() -> None:
     text = shown(60)
-    assert text.count("system") == 2
-    for figure in GRID.rows[0][1:]:
-        assert figure in text
+    words = text.replace("│", " ").split()
+    assert {word for figure in GRID.rows[0][1:] for word in figure.split()} <= set(words)
     assert text.count("A note.") == 1
     assert max(map(len, text.splitlines())) <= 60
 
