@@ -16,7 +16,6 @@ FLOORS = (
     "ports",
     "_internal",
     "settings",
-    "consent",
     "asset",
     "signatures",
     "models",
@@ -31,7 +30,6 @@ FLOORS = (
     "optimize",
     "finetune",
     "apps",
-    "integrations",
 )
 """A package may import itself and every package named before it."""
 

@@ -43,6 +43,7 @@ MODULES = (
     "kraq_dspy.programs.kraq.extract_graph",
     "kraq_dspy.programs.kraq.question_text",
     "kraq_dspy.programs.qa_rag",
+    "kraq_dspy.programs.qa_search.near_miss",
     "kraq_dspy.programs.qa_search.program",
     "kraq_dspy.programs.retrievers.adaptive",
     "kraq_dspy.programs.retrievers.combined",

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from kraq_dspy import consent
+import kraq_dspy
+from kraq_dspy.asset import consent
 from kraq_dspy.build.index.build import build_index
 from kraq_dspy.build.index.change import add_documents, resume_index, update_index
 from kraq_dspy.build.index.estimate import estimate_index
@@ -409,7 +410,7 @@ def test_damaged_consents_agree_to_nothing(server: Recorder, account: Path) -> N
 
 def test_settings_of_a_manifest_are_used_through_consent_alone() -> None:
     """Only single sections that name no address are read past `Index.usable_settings`."""
-    package = Path(consent.__file__).parent
+    package = Path(kraq_dspy.__file__).parent
     allowed = {"asset/store/index.py", "asset/store/manifest.py", "apps/cli/options.py"}
     past = []
     for path in package.rglob("*.py"):

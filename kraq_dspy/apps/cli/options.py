@@ -15,7 +15,7 @@ from kraq_dspy.apps.cli.terminal import note, say
 from kraq_dspy.errors import ConfigError, UntrustedError
 
 if TYPE_CHECKING:
-    from kraq_dspy.consent import Named
+    from kraq_dspy.asset.consent import Named
     from kraq_dspy.models.lms.meter import Limits as MeterLimits
     from kraq_dspy.settings import Settings
     from kraq_dspy.workspace import Workspace
@@ -56,7 +56,7 @@ class Config:
         settings = self.written(file)
         if self.config is not None:
             return settings
-        from kraq_dspy.consent import destinations, settings_file
+        from kraq_dspy.asset.consent import destinations, settings_file
 
         settings = self._agreed(settings_file(file), settings)
         if places := destinations(settings):
@@ -90,7 +90,7 @@ class Config:
 
     def _agreed(self, source: "Named", settings: "Settings") -> "Settings":
         """The settings that `source` names, once the user agreed to their servers; on a terminal, we ask."""
-        from kraq_dspy.consent import open_questions, require_consent, without_models
+        from kraq_dspy.asset.consent import open_questions, require_consent, without_models
 
         if self.brings_models and open_questions(source, settings):
             settings = without_models(settings)

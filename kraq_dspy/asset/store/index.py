@@ -19,6 +19,18 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from kraq_dspy._internal.concurrency import SharedByCopies
+from kraq_dspy.asset.consent import (
+    Named,
+    bare_address,
+    destinations,
+    index_at,
+    open_questions,
+    remember,
+    require_consent,
+    without_encoder,
+    without_models,
+)
+from kraq_dspy.asset.consent import own_key as key_for
 from kraq_dspy.asset.graph.networkx_view import to_networkx
 from kraq_dspy.asset.graph.passage_graph import PassageGraph, passage_graph
 from kraq_dspy.asset.store import manifest as manifests
@@ -33,18 +45,6 @@ from kraq_dspy.asset.store.sync import batches
 from kraq_dspy.asset.store.tables import TABLES, Record, table_of
 from kraq_dspy.asset.store.vectors import LocalVectorStore, QdrantVectorStore
 from kraq_dspy.asset.store.vectors.local import FRESH
-from kraq_dspy.consent import (
-    Named,
-    bare_address,
-    destinations,
-    index_at,
-    open_questions,
-    remember,
-    require_consent,
-    without_encoder,
-    without_models,
-)
-from kraq_dspy.consent import own_key as key_for
 from kraq_dspy.errors import EncoderMismatchError, IndexStateError, UnknownRecordError
 from kraq_dspy.ports import Embedder, VectorStore
 from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Extraction, Question, Relationship, content_id

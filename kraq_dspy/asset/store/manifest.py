@@ -9,8 +9,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, get_origin, get_type_hints
 
+from kraq_dspy.asset.consent import bare_address
 from kraq_dspy.asset.store.own_files import damage_text, without_sum, write_summed
-from kraq_dspy.consent import bare_address
 from kraq_dspy.errors import ConfigError, IndexStateError
 from kraq_dspy.settings import Settings, settings_from_dict
 

@@ -3,7 +3,7 @@
 import dataclasses
 import importlib.util
 
-from kraq_dspy.consent import own_key
+from kraq_dspy.asset.consent import own_key
 from kraq_dspy.errors import MissingExtraError
 from kraq_dspy.models.embedders.sentence import SentenceEmbedder
 from kraq_dspy.models.machine import precision_of

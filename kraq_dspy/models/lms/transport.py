@@ -17,7 +17,7 @@ from typing import Any
 from dspy.lm15 import LM15Error, Request, Response, RouterConfig
 
 from kraq_dspy._internal.dspy_internals import AsyncLiteLLMEngine, AsyncLM15Engine, lookup
-from kraq_dspy.consent import own_variables
+from kraq_dspy.asset.consent import own_variables
 from kraq_dspy.errors import MissingExtraError, ModelError, did_you_mean
 from kraq_dspy.models.lms.bounded import BoundedEngine, BoundedTransport, ReplyLimits
 from kraq_dspy.models.lms.retry import unreachable

@@ -1,6 +1,6 @@
 """Holds an index in the shape of other frameworks: DSPy's agents and retrievers, LangChain, LlamaIndex.
 
-from kraq_dspy.integrations import index_tools
+from kraq_dspy.apps.integrations import index_tools
 
 with kraq.Workspace.open("docs.kraq") as space:
     agent = dspy.ReAct("question -> answer", tools=index_tools(space))
