@@ -1,4 +1,4 @@
-"""Trains a LoRA adapter on chats: QLoRA on a GPU, plain LoRA elsewhere, resumable; and writes its card."""
+"""Trains a LoRA adapter on chats: QLoRA on a GPU, plain LoRA elsewhere, resumable; and keeps what it was made of."""
 
 import gc
 import hashlib
@@ -181,10 +181,10 @@ def _curve(history: Sequence[dict[str, Any]]) -> tuple[LossPoint, ...]:
 PACKAGES = ("kraq-dspy", "torch", "transformers", "peft", "dspy")
 
 
-def write_card(trained: Trained, kind: str, data: Path) -> dict[str, Any]:
-    """Writes README.md and training.json into the adapter's folder; returns the JSON.
+def write_facts(trained: Trained, kind: str, data: Path) -> dict[str, Any]:
+    """Writes training.json into the adapter's folder: hashes of data and weights, settings, losses; returns it.
 
-    Beside them stands learned.json, the fingerprints of the questions in `data`: `kraq eval` leaves these out.
+    Beside it stands learned.json, the fingerprints of the questions in `data`: `kraq eval` leaves these out.
     """
     facts = {
         "step": kind,
@@ -211,37 +211,6 @@ def write_card(trained: Trained, kind: str, data: Path) -> dict[str, Any]:
         "versions": {package: version(package) for package in PACKAGES},
     }
     (trained.folder / "training.json").write_text(json.dumps(facts, indent=2, ensure_ascii=False) + "\n", "utf-8")
-    (trained.folder / "README.md").write_text(_card(trained, kind, facts), "utf-8")
     pairs = read_pairs(data, kind)
     write_learned(trained.folder, [str({**pair.inputs, **pair.outputs}["question"]) for pair in pairs])
     return facts
-
-
-def _card(trained: Trained, kind: str, facts: dict[str, Any]) -> str:
-    rows = "\n".join(
-        f"| {point.step} | {'' if math.isnan(point.train) else f'{point.train:.4f}'} | {point.held_out:.4f} "
-        f"| {point.values:.4f} |"
-        for point in trained.curve
-    )
-    return f"""---
-base_model: {trained.base}
-library_name: peft
-pipeline_tag: text-generation
----
-
-# {kind}, a LoRA adapter for {Path(trained.base).name}
-
-Trained by `kraq finetune {kind}` on the prompts that the step is asked with; the loss is on the reply. Settings, hashes
-of data and weights, and versions are in `training.json`.
-
-    [roles.{kind}]
-    model = "{trained.served}"
-    adapter = "{trained.folder}"
-
-{trained.rows[0]} rows of {facts["data"]["file"]} were trained on, {trained.rows[1]} held out, {trained.left_out} left
-out as too long. Losses in nats a token, on replies; "values" leaves the field markers out.
-
-| step | trained on | held out | held out, values |
-|---|---|---|---|
-{rows}
-"""
