@@ -73,6 +73,10 @@ class AskedQuestion:
 class QuestionLog:
     """What came of holding an index against a log.
 
+    >>> log = against_log(Workspace.open("ada.kraq"), [{"question": "Where did Ada live?"}, {"question": "Why?"}])
+    >>> log.asked[0].title
+    'Ada'
+
     `unanticipated` are kinds of asked questions that the corpus is about and no stored question is near to;
     `unanswered` kinds that it is not about: each kind its questions, the most typical first, the largest kind first.
     """
@@ -153,12 +157,10 @@ def against_log(
     passages where `kraq index --random-questions` made them, and as the ceiling other people's: one half of the log
     (as many as the index has questions, drawn by the seed) against the other.
 
+    >>> against_log(space, "asked.csv").write("report")  # doctest: +SKIP
+
     Raises EvaluationError for a log that cannot be read or has fewer than two questions, and an index without
     questions or passages.
-
-    >>> log = against_log(space, "asked.csv")  # doctest: +SKIP
-    >>> log.sets[0].relevance.estimate, len(log.unanticipated)  # doctest: +SKIP
-    (0.579, 41)
     """
     progress = progress or SilentProgress()
     examples = read_questions(questions, columns)
