@@ -21,7 +21,6 @@ from kraq_dspy._internal.options import require_counts
 from kraq_dspy._internal.step import CALL_ERRORS, Step, log_failure, raise_if_final
 from kraq_dspy._internal.step import prediction as prediction_of
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.programs.qa_search.failures import failure_of
 from kraq_dspy.programs.qa_search.near_miss import contradiction
 from kraq_dspy.programs.shared.spec import ProgramSpec, Space, option
 from kraq_dspy.programs.shared.state import SavableModule
@@ -35,6 +34,10 @@ BY_EMBEDDING = ("narrow", "nearest")
 CHECKS = ("model", "rules", "none")
 NO_MATCH = -1
 UNKNOWN = re.compile(r"\W*(?:i (?:do not|don['’]t) know|unknown|no answer)\b", re.IGNORECASE)
+
+
+BROKE_OFF, NOTHING_FOUND, NO_ANSWER, REJECTED = FAILURES = ("broke off", "nothing found", "no answer", "rejected")
+"""A call failed; no passage was found; it had passages and gave no answer; it judged its own answer wrong."""
 
 
 class PreparedAnswers(Protocol):
@@ -51,7 +54,7 @@ class PreparedAnswers(Protocol):
         is at least that."""
 
     def collect(self, question: str, answer: str, evidence: Sequence[AnswerEvidence], failure: str = "") -> None:
-        """Note that a program failed at the question, and in which way (`catalogue.failures`)."""
+        """Note that a program failed at the question, and in which way (`failure_of`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,6 +273,15 @@ def is_answered(prediction: dspy.Prediction) -> bool:
     """Whether it has an answer that is neither "I do not know" nor judged wrong by the program itself."""
     answer = str(prediction.get("answer") or "").strip()
     return bool(answer) and not UNKNOWN.match(answer) and prediction.get("valid") is not False
+
+
+def failure_of(prediction: Any) -> str:
+    """How a program ended that did not answer; None stands for one that broke off."""
+    if prediction is None:
+        return BROKE_OFF
+    if prediction.get("valid") is False:
+        return REJECTED
+    return NO_ANSWER if prediction.get("hits") else NOTHING_FOUND
 
 
 def _named(

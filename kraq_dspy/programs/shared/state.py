@@ -75,15 +75,8 @@ class SavableModule(dspy.Module):
         save_state(state_of(self, {"library_version": version("kraq-dspy")}), Path(path))
 
     def load(self, path: str | Path, *arguments: Any, **options: Any) -> None:
-        """A state of this program or of one of its steps, else a file of DSPy's own `save`, with its options.
-
-        Raises StateError when it does not fit.
-        """
-        if is_state(Path(path)) or not Path(path).is_file():
-            load_state(self, Path(path))
-            return
-        with thawed(self):
-            super().load(path, *arguments, **options)
+        """A state of this program or of one of its steps. Raises StateError when it does not fit."""
+        load_state(self, Path(path))
 
     def load_state(self, state: dict[str, Any], *, allow_unsafe_lm_state: bool = False) -> None:
         """As DSPy does, but models stay as they are: those that the state names are left out, with their servers,
@@ -134,14 +127,6 @@ def save_state(state: ProgramState, path: Path) -> None:
         draft.write_text(json.dumps(body, ensure_ascii=False, indent=1) + "\n", "utf-8")
 
 
-def is_state(path: Path) -> bool:
-    """Whether it is a file of `save_state`, rather than of DSPy's own `save`."""
-    if not path.is_file():
-        return False
-    with path.open(encoding="utf-8", errors="replace") as file:
-        return f'"{FORMAT}"' in file.read(200)
-
-
 def read_state(path: Path) -> ProgramState:
     """The state of a file of `save_state`.
 
@@ -160,7 +145,7 @@ def read_state(path: Path) -> ProgramState:
     if not isinstance(body, dict) or body.get("format") != FORMAT:
         raise StateError(
             f"{str(path)!r} is no program state of this library; `kraq optimize --out FILE` writes one. "
-            "A file of DSPy's own save() is loaded with the program's load()."
+            "A file of DSPy's own save() is loaded by dspy.Module.load(program, path)."
         )
     if body.get("format_version") != FORMAT_VERSION:
         raise StateError(

@@ -11,7 +11,7 @@ from kraq_dspy._internal.both_ways import at_once, blocking, call
 from kraq_dspy._internal.step import CALL_ERRORS, Step, in_one_line, raise_if_final
 from kraq_dspy.models.lms.logprobs import field_logprobs, mean_logprob, take_logprobs
 from kraq_dspy.programs.shared.state import SavableModule
-from kraq_dspy.programs.speculative.drafts import Draft
+from kraq_dspy.programs.speculative.drafts import Draft, FailedDraft
 from kraq_dspy.signatures import VerifyDraft
 
 
@@ -24,18 +24,10 @@ class Score:
     seconds: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class FailedScore:
-    """A draft that the verifier could not judge, and why."""
-
-    reason: str
-    seconds: float
-
-
 class Scorer(SavableModule):
     """Scores drafts of one question. A module, so that its predictors take models, demos and saved states.
 
-    `aforward(question, drafts)` (or `forward`) gives one Score or FailedScore for each draft, in their order.
+    `aforward(question, drafts)` (or `forward`) gives one Score or FailedDraft for each draft, in their order.
     """
 
     name: str
@@ -57,9 +49,13 @@ class KraqScore(Scorer):
         self.verify = Step(VerifyDraft)
         self.in_flight = in_flight
 
-    async def aforward(self, question: str, drafts: Sequence[Draft]) -> list[Score | FailedScore]:
-        async def verify(draft: Draft) -> Score | FailedScore:
+    async def aforward(self, question: str, drafts: Sequence[Draft]) -> list[Score | FailedDraft]:
+        async def verify(draft: Draft) -> Score | FailedDraft:
             started = perf_counter()
+
+            def failed(reason: str) -> FailedDraft:
+                return FailedDraft(draft.number, draft.passages, reason, perf_counter() - started)
+
             try:
                 verdict = await call(
                     self.verify,
@@ -70,12 +66,12 @@ class KraqScore(Scorer):
                 )
             except CALL_ERRORS as error:
                 raise_if_final(error)
-                return FailedScore(in_one_line(error), perf_counter() - started)
+                return failed(in_one_line(error))
             seconds = perf_counter() - started
             logprobs = take_logprobs(verdict, role="verifier", wanted_by=self.name)
             tokens = field_logprobs(logprobs, {"verdict": verdict.verdict}).get("verdict")
             if not tokens:
-                return FailedScore("The verdict's log-probabilities could not be told apart in its answer.", seconds)
+                return failed("The verdict's log-probabilities could not be told apart in its answer.")
             return kraq_score(draft, supported=verdict.verdict == "Yes", verdict=tokens, seconds=seconds)
 
         return await at_once(verify, drafts, limit=self.in_flight)
@@ -90,7 +86,7 @@ class VoteScore(Scorer):
     name = "vote"
     needs_logprobs = False
 
-    async def aforward(self, question: str, drafts: Sequence[Draft]) -> list[Score | FailedScore]:
+    async def aforward(self, question: str, drafts: Sequence[Draft]) -> list[Score | FailedDraft]:
         plain = (draft.response.casefold() for draft in drafts)
         responses = [" ".join(re.findall(r"\w+", response)) or response.strip() for response in plain]
         votes = Counter(responses)
