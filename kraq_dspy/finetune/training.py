@@ -42,7 +42,12 @@ class LossPoint:
 @dataclass(frozen=True, slots=True)
 class Trained:
     """An adapter that was trained. `served` is the base's name for a role ("transformers/FOLDER", "gguf/NAME"), `model`
-    the adapter's: "transformers/FOLDER#ADAPTER@HASH"."""
+    the adapter's: "transformers/FOLDER#ADAPTER@HASH".
+
+    >>> trained = train_adapter(chats, "models/small", Path("adapters/mine"))  # doctest: +SKIP
+    >>> trained.curve[-1].held_out, trained.model  # doctest: +SKIP
+    (0.93, 'transformers/models/small#adapters/mine@1a2b3c4d')
+    """
 
     folder: Path
     base: str
@@ -69,6 +74,9 @@ def train_adapter(
     progress: Progress | None = None,
 ) -> Trained:
     """Trains an adapter for `base` on the replies of `chats`, and writes it to the folder `out`.
+
+    >>> chats = chats_of(read_pairs(Path("pairs.jsonl")), "generator")  # doctest: +SKIP
+    >>> train_adapter(chats, "models/small", Path("adapters/mine"), TrainSettings(epochs=1))  # doctest: +SKIP
 
     `base` is a folder, a hub name, "gguf/NAME" (its weights become torch's), or one of them with "#ADAPTER": then it
     goes on from that adapter. Interrupted, the same call goes on from the last checkpoint; with other rows or

@@ -35,6 +35,10 @@ class Target:
     `role` is whose model it asks. `metrics` are those that can be named, the default first. `labelled` says that an
     example carries all outputs of the program's one predictor, so that it can be shown as a demonstration without
     asking a model.
+
+    >>> rows = RowKind({"question", "answer"}, lambda row: dspy.Example(**row).with_inputs("question"))
+    >>> Target("mine", dspy.Predict("question -> answer"), rows, METRICS).metric(None).name
+    'token_f1'
     """
 
     name: str
@@ -78,6 +82,9 @@ def make_target(
     arguments: Mapping[str, Any] | None = None,
 ) -> Target:
     """The step or the program of that name. Programs need `space`; `retriever` and `arguments` go to them.
+
+    >>> make_target("extraction").metric("link_f1").threshold
+    0.5
 
     `scorer` measures the relevance of questions, by default with the packaged model; `settings` choose the program that
     extracts. Raises ConfigError for a name that is neither, or a program without an index.

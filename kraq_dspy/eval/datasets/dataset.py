@@ -63,6 +63,11 @@ class PassageTriples:
 class Dataset:
     """A corpus and questions about it. Ids are unique, and every id that a question names is in the corpus.
 
+    >>> oslo = Document("oslo", "Oslo", "Oslo is the capital of Norway.")
+    >>> question = Example("q1", "What is Norway's capital?", ("Oslo",), ("oslo",))
+    >>> len(Dataset("mine", (oslo,), (question,)).examples)
+    1
+
     Raises EvaluationError, naming the row, where that is not so.
     """
 

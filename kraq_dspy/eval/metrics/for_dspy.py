@@ -179,7 +179,12 @@ def own_metric(function: Callable[..., Any], threshold: float = 1.0, *, name: st
 
 
 def similarity_metric(embedder: EmbedderLike, *, threshold: float = 0.8) -> Metric:
-    """`answers.answer_similarity` by this embedder; its name is part of the metric's."""
+    """`answers.answer_similarity` by this embedder; its name is part of the metric's.
+
+    >>> metric = similarity_metric(dspy.Embedder(lambda texts: [[1.0, 0.0]] * len(texts)))
+    >>> metric(["Oslo"], "the city of Oslo")
+    1.0
+    """
     encoder = as_embedder(embedder)
     return Metric(
         f"answer_similarity({encoder.name})",

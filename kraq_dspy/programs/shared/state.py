@@ -99,6 +99,9 @@ def state_of(program: dspy.Module, provenance: Mapping[str, Any]) -> ProgramStat
 
     Of a demonstration only the signature's fields are kept: no log-probabilities, and nothing else that an optimizer or
     a data set hung on it. Models are not kept. File paths in `provenance` are cut down to their last part.
+
+    >>> list(state_of(dspy.Predict("question -> answer"), {}).predictors)
+    ['self']
     """
     with thawed(program):
         predictors = {name: _predictor_state(predictor) for name, predictor in program.named_predictors()}
@@ -106,7 +109,12 @@ def state_of(program: dspy.Module, provenance: Mapping[str, Any]) -> ProgramStat
 
 
 def save_state(state: ProgramState, path: Path) -> None:
-    """Written whole or not at all."""
+    """Written whole or not at all.
+
+    >>> save_state(state_of(dspy.Predict("question -> answer"), {}), Path("state.json"))
+    >>> read_state(Path("state.json")).program
+    'Predict'
+    """
     body = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -120,7 +128,10 @@ def save_state(state: ProgramState, path: Path) -> None:
 
 
 def read_state(path: Path) -> ProgramState:
-    """Raises StateError for a file that is missing, too large, damaged, or no state of this library."""
+    """The state of a file of `save_state`.
+
+    Raises StateError for a file that is missing, too large, damaged, or no state of this library.
+    """
     try:
         if path.exists() and not path.is_file():
             raise StateError(f"{str(path)!r} is no file; `kraq optimize --out FILE` writes a program state.")
@@ -153,7 +164,11 @@ def read_state(path: Path) -> ProgramState:
 
 
 def load_state(program: dspy.Module, path: Path) -> ProgramState:
-    """Put the state of a file into the program. Raises StateError when it does not fit; nothing is changed then."""
+    """Put the state of a file into the program. Raises StateError when it does not fit; nothing is changed then.
+
+    >>> load_state(program, Path("answering.json")).provenance["optimizer"]  # doctest: +SKIP
+    'mipro'
+    """
     state = read_state(path)
     apply_state(program, state, source=path.name)
     return state
@@ -161,6 +176,12 @@ def load_state(program: dspy.Module, path: Path) -> ProgramState:
 
 def apply_state(program: dspy.Module, state: ProgramState, *, source: str = "The state") -> None:
     """Every saved predictor goes to those of its name and signature in the program, else to all of its signature.
+
+    >>> tuned, fresh = dspy.Predict("question -> answer"), dspy.Predict("question -> answer")
+    >>> tuned.demos = [dspy.Example(question="Which city?", answer="Oslo")]
+    >>> apply_state(fresh, state_of(tuned, {}))
+    >>> fresh.demos[0]["answer"]
+    'Oslo'
 
     Raises StateError when one has no place, or was made for another version of its signature. Models stay as they are.
     """
