@@ -41,7 +41,12 @@ BROKE_OFF, NOTHING_FOUND, NO_ANSWER, REJECTED = FAILURES = ("broke off", "nothin
 
 
 class PreparedAnswers(Protocol):
-    """What is served of a catalogue. Safe for threads."""
+    """What is served of a catalogue. Safe for threads.
+
+    >>> from kraq_dspy import Workspace
+    >>> Workspace.open("ada.kraq").answers.exact("Where did Ada live?") is None  # nothing was prepared
+    True
+    """
 
     def exact(self, question: str) -> CatalogueEntry | None:
         """The entry of the same question, case, spaces and final punctuation apart."""
