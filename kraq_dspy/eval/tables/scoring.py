@@ -15,7 +15,6 @@ from kraq_dspy.ports import Embedder
 
 SIMILARITY, RIGHT, DOCUMENTS = "answer_similarity", "right", "distinct_documents"
 FACTS: Mapping[str, tuple[str, Callable[[dspy.Prediction], float]]] = {
-    "proxy_used": ("proxy_used", lambda answer: answer.proxy_used),
     "looked_up": (
         "n_looked_up",
         lambda answer: answer.n_looked_up / max(1, answer.n_looked_up + answer.n_embedded),
