@@ -25,8 +25,9 @@ from kraq_dspy.eval.questions import (
     without_learned,
 )
 from kraq_dspy.eval.rows import ResultRow, RowWriter, RunHeader, write_rows
+from kraq_dspy.eval.tables.data import checksum_of
 from kraq_dspy.eval.tables.scoring import OF_RETRIEVAL, SIMILARITY, RowScorer, require_metric
-from kraq_dspy.eval.tables.summary import RunSummary, TableSummary, summarise_run
+from kraq_dspy.eval.tables.summary import RunSummary, TableSummary, failed_rows, summarise_run
 from kraq_dspy.eval.tables.systems import about_system
 from kraq_dspy.eval.tables.terminal import print_run, write_report
 from kraq_dspy.models.embedders import load_embedder
@@ -74,9 +75,7 @@ class Evaluation:
 
     def failed(self, metric: str | None = None, *, below: float = 1.0) -> list[ResultRow]:
         """The rows without an answer, or whose `metric` (the first one by default) is `below`, the worst first."""
-        chosen = metric or next(iter(self.summary.metrics), "")
-        rows = [row for row in self.rows if row.failure is not None or row.metrics.get(chosen, below) < below]
-        return sorted(rows, key=lambda row: -1.0 if row.failure is not None else row.metrics.get(chosen, 0.0))
+        return failed_rows(self.rows, metric or next(iter(self.summary.metrics), ""), below)
 
     def write_report(self, folder: str | Path) -> list[Path]:
         """`report.html` with the figures, and the questions that failed with their evidence."""
@@ -217,7 +216,7 @@ def evaluate_systems(
             "asked": len(examples),
             "in_flight": concurrency,
             "notes": [learned_note(left_out)] if left_out else [],
-            "data": _checksum(examples),
+            "data": checksum_of(examples),
         },
     )
     folder = None if out is None else Path(out)
@@ -255,7 +254,7 @@ def place_of(
     folder: Path,
 ) -> Path:
     """A folder that the same evaluation finds again, and another one does not."""
-    parts = json.dumps([[each.name, dict(each.about)] for each in systems]), json.dumps(metrics), _checksum(examples)
+    parts = json.dumps([[each.name, dict(each.about)] for each in systems]), json.dumps(metrics), checksum_of(examples)
     return folder / f"{title}-{content_id('place', *parts)[:8]}"
 
 
@@ -301,8 +300,3 @@ def _judge(names: Sequence[str], judge: dspy.LM | None, space: Workspace | None)
             "the role in kraq.toml."
         )
     return lm
-
-
-def _checksum(examples: Sequence[Example]) -> str:
-    content = [(each.id, each.question, each.answers, each.supporting_ids) for each in examples]
-    return content_id("questions", json.dumps(content))
