@@ -69,7 +69,8 @@ class RowScorer:
         for name in names:
             if name not in self._own:
                 require_metric(name)
-        self.names = tuple(names)
+        self.names = list(names)
+        self.judge_lm = judge_lm
         self._embedder = embedder
         self.judges = {name: JUDGED[name]() for name in names if name in JUDGED}
         for judge in self.judges.values():

@@ -7,13 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kraq_dspy.errors import EvaluationError
-from kraq_dspy.eval.metrics.answers import (
-    answer_similarity,
-    contains,
-    contains_items,
-    exact_match,
-    token_f1,
-)
+from kraq_dspy.eval.metrics.answers import answer_similarity, contains, contains_items, exact_match, token_f1
 
 Matcher = Callable[[Sequence[str], str], float]
 MATCHERS: list[Matcher] = [contains, exact_match, token_f1]
