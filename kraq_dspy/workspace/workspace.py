@@ -61,6 +61,10 @@ class Workspace:
     """`Workspace.open("docs.kraq")` is what most code needs: programs and retrievers over that index.
 
     The index stays open until `close` or the end of a `with` block. Safe for threads.
+
+    >>> with Workspace.open("ada.kraq") as space:
+    ...     space.ask("Where did Ada live?").answer
+    'London. Ada lived in London.'
     """
 
     def __init__(self, index: Index, embedder: Embedder, models: LanguageModels) -> None:

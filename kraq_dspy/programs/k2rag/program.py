@@ -61,6 +61,13 @@ class K2RAG(SavableModule):
     The prediction has `answer`, `hits` (best of each sub-question in turn, each passage once), `account`,
     `account_summary`, `sub_questions`, `sub_answers` (SubAnswer), `context` (what the answer was made from), `n_failed`
     and `timings`: seconds for "graph" (A, B), "sub_questions" (C), "sub_answers" (D), "answer" (E) and "wall".
+
+    >>> from kraq_dspy import Workspace
+    >>> space = Workspace.open("ada.kraq")
+    >>> knowledge = KnowledgeGraph(space.entity_vectors, space.graph)
+    >>> program = K2RAG(knowledge, space.retriever("hybrid"), Shorten(share=K2RAG.SHARE), k=2)
+    >>> space.ask("Where did Ada live?", program).answer
+    'London. Ada lived in London.'
     """
 
     SHARE: ClassVar[float] = 0.5
@@ -183,6 +190,12 @@ class NaiveGraphRAG(SavableModule):
 
     The prediction has `answer`, `hits` (the passages of the graph's entities), `account` and `timings`: seconds for
     "retrieve", "tell", "answer" and "wall".
+
+    >>> from kraq_dspy import Workspace
+    >>> space = Workspace.open("ada.kraq")
+    >>> program = NaiveGraphRAG(KnowledgeGraph(space.entity_vectors, space.graph))
+    >>> space.ask("Where did Ada live?", program).hits[0].chunk.title
+    'Ada'
     """
 
     def __init__(self, knowledge: KnowledgeGraph, signature: SignatureLike = None) -> None:

@@ -41,7 +41,12 @@ BROKE_OFF, NOTHING_FOUND, NO_ANSWER, REJECTED = FAILURES = ("broke off", "nothin
 
 
 class PreparedAnswers(Protocol):
-    """What is served of a catalogue. Safe for threads."""
+    """What is served of a catalogue. Safe for threads.
+
+    >>> from kraq_dspy import Workspace
+    >>> Workspace.open("ada.kraq").answers.exact("Where did Ada live?") is None  # nothing was prepared
+    True
+    """
 
     def exact(self, question: str) -> CatalogueEntry | None:
         """The entry of the same question, case, spaces and final punctuation apart."""
@@ -104,19 +109,14 @@ class QASearch(SavableModule):
     """Looks the question up in a catalogue, and asks `program` where it is not there.
 
     A question that is there word for word costs no call. Otherwise the model sees (number, question) lines and says
-    which one means the same, or -1. `scan` says which lines: "full" shows it the whole catalogue, `block` questions at
-    a time and until one is found, as the paper does; "exhaustive" goes on to the last block, and the first that named
-    an entry counts (the paper's way with models whose replies are not a number alone); "narrow" shows it the `block`
-    nearest by embedding alone, one call however long the catalogue is. "nearest" shows it nothing: the one nearest
-    entry is what was found, for models that lose their way in a list. "narrow" and "nearest" leave out entries whose
-    cosine similarity to the question is below `similarity`, in [0, 1]; 0 leaves out none.
+    which one means the same, or -1. `scan` says which lines: the `block` nearest by embedding ("narrow"), or the whole
+    catalogue, `block` at a time, until one is found ("full", the paper's) or to the end ("exhaustive"; the first
+    counts). "nearest" takes the one nearest entry unasked. "narrow" and "nearest" leave out what is less similar than
+    `similarity`, a cosine in [0, 1].
 
-    What was found is looked at again (`check`), since an answer to the opposite question is worse than none: by "rules"
-    that see contradictions (a negation, another number, name or time), by the rules and the "model", or not ("none").
-    What does not pass is taken out, and the rest of its block asked once more.
-
-    With `collect`, a question that the program cannot answer ("I do not know", nothing, an answer that it judged wrong
-    itself, an exception) is noted in the catalogue with what it said and saw, for review.
+    The entry is looked at again (`check`): by "rules" that see contradictions, by the rules and the "model", or not
+    ("none"). What does not pass is taken out, and the rest of its block asked once more. With `collect`, a question
+    that the program cannot answer is noted in the catalogue, for review (docs/guide/qa_search.md).
 
     The prediction is the program's, or, for a hit, `answer` and no `hits`; with `source` ("catalogue" or "program"),
     `entry` (None for a miss) and `search` (a `CatalogueSearch`).

@@ -34,6 +34,11 @@ class KnownMetadata:
     An entity or title of more than `most_documents` documents says too little, and is left out. Texts of over eight
     words are no names. An ISO date ("2023-09-28T12:00", "2023-09") is named by its year, its month ("2023-09",
     "September 2023") and its day ("2023-09-28", "28 September 2023", "September 28, 2023").
+
+    >>> from kraq_dspy import Workspace
+    >>> space = Workspace.open("ada.kraq")
+    >>> [(condition.key, condition.phrase) for condition in space.known_metadata.conditions("Where did Ada live?")]
+    [('document_id', 'Ada')]
     """
 
     def __init__(self, chunks: Iterable[Chunk], entities: Iterable[Entity] = (), *, most_documents: int = 50) -> None:

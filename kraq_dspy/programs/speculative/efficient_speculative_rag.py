@@ -41,6 +41,14 @@ class EfficientSpeculativeRAG(SpeculativeRAG):
 
     The prediction has, besides what SpeculativeRAG gives, `proxy` (QuestionHit or None), `proxy_similarity` (or None),
     `proxy_used`, `n_looked_up` and `n_embedded` (passages).
+
+    >>> from kraq_dspy import Workspace
+    >>> space = Workspace.open("ada.kraq")
+    >>> prepared = space.precomputed(), space.instructed_embedder  # of `kraq precompute DIR`
+    >>> rag = EfficientSpeculativeRAG(space.retriever("dense"), space.questions(), *prepared, n=2, k=1, m=2)
+    >>> prediction = space.ask("Where did Ada live?", rag)
+    >>> prediction.answer, prediction.n_looked_up
+    ('London', 2)
     """
 
     def __init__(

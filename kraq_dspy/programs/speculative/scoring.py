@@ -28,6 +28,14 @@ class Scorer(SavableModule):
     """Scores drafts of one question. A module, so that its predictors take models, demos and saved states.
 
     `aforward(question, drafts)` (or `forward`) gives one Score or FailedDraft for each draft, in their order.
+
+    >>> class Shortest(Scorer):
+    ...     name, needs_logprobs = "shortest", False
+    ...     async def aforward(self, question, drafts):
+    ...         return [Score(-len(draft.response), {}) for draft in drafts]
+    ...     forward = blocking(aforward)
+    >>> Shortest()(question="Where?", drafts=[Draft(0, (0,), "It says so.", "London", seconds=0.1)])[0].total
+    -6
     """
 
     name: str
@@ -39,6 +47,13 @@ class KraqScore(Scorer):
 
     rho_self_reflect is P_conf of the verdict if it is Yes, and 1 - P_conf if it is No. The verifier sees the question
     and the draft, no passages; all drafts are verified at once.
+
+    >>> from kraq_dspy import Workspace
+    >>> space = Workspace.open("ada.kraq")
+    >>> draft = Draft(0, (0,), "Ada lived there.", "London", 0.1, rationale_logprobs=(-0.1,), response_logprobs=(-0.2,))
+    >>> with space:  # whose embedded model makes log-probabilities up
+    ...     sorted(KraqScore()(question="Where did Ada live?", drafts=[draft])[0].parts)
+    ['draft', 'self_contain', 'self_reflect']
     """
 
     name = "kraq"
@@ -81,7 +96,12 @@ class KraqScore(Scorer):
 
 class VoteScore(Scorer):
     """The response that most drafts give; letter case and punctuation do not count. For models without
-    log-probabilities."""
+    log-probabilities.
+
+    >>> drafts = [Draft(0, (0,), "", answer, seconds=0.1) for answer in ("London", "Rome", "london.")]
+    >>> [round(score.total, 1) for score in VoteScore()(question="Where did Ada live?", drafts=drafts)]
+    [0.7, 0.0, 0.7]
+    """
 
     name = "vote"
     needs_logprobs = False

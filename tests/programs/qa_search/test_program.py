@@ -176,11 +176,11 @@ def test_a_near_miss_is_turned_down_by_a_rule_without_a_call_and_the_rest_is_ask
     answers: ServedAnswers,
 ) -> None:
     search = QASearch(Program(), answers)
-    prediction, prompts = ask(search, "Which rate was not charged in 2018?", [named(RATE), named(FEE), SAME])
-    assert prediction.answer == "1 %."
+    prediction, prompts = ask(search, "How can I close an account of mine?", [named(OPEN), named(CLOSE), SAME])
+    assert prediction.answer == "Write to us."
     [rejected] = prediction.search.rejected
-    assert (rejected.entry.number, rejected.reason) == (RATE, "another number: 2018, 2019")
-    assert "6: What was the rate" not in prompts[1]
+    assert (rejected.entry.number, rejected.reason) == (OPEN, "opposites: close, open")
+    assert "1: How do I open" not in prompts[1]
     assert (prediction.search.blocks, prediction.search.calls) == (1, 3)
 
 
