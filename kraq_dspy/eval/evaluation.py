@@ -110,7 +110,7 @@ class Evaluation:
 
 
 def evaluate(
-    systems: Asked | Mapping[str, Asked] | Sequence[AskedSystem],
+    systems: Asked | Mapping[str, Any],
     devset: QuestionSource,
     metrics: Sequence[str | Metric | Callable[..., Any]] | None = None,
     *,
@@ -219,24 +219,20 @@ def place_of(
 
 
 def _opened(
-    systems: Asked | Mapping[str, Asked] | Sequence[AskedSystem], space: Workspace | None, stack: ExitStack
+    systems: Asked | Mapping[str, Any], space: Workspace | None, stack: ExitStack
 ) -> tuple[list[AskedSystem], Workspace | None]:
-    """The systems made, and the first index that they work over; what is opened for it is closed with the stack."""
-    if isinstance(systems, Sequence) and not isinstance(systems, str):
-        made = list(systems)
-    else:
-        named = dict(systems) if isinstance(systems, Mapping) else {"": systems}
-        for name, asked in named.items():
-            if isinstance(asked, str | Path) and (Path(asked).is_dir() or str(asked).endswith(".kraq")):
-                named[name] = stack.enter_context(Workspace.open(asked))
-        space = space or next((asked for asked in named.values() if isinstance(asked, Workspace)), None)
-        made = [_system(name, asked, space) for name, asked in named.items()]
-    if twice := {each.name for each in made if [other.name for other in made].count(each.name) > 1}:
-        raise ConfigError(f"Two systems are named {min(twice)!r}; give them by name: {{'a': ..., 'b': ...}}.")
-    return made, space
+    """The systems, and the first index that they work over; what is opened for it is closed with the stack."""
+    named = dict(systems) if isinstance(systems, Mapping) else {"": systems}
+    for name, asked in named.items():
+        if isinstance(asked, str | Path) and (Path(asked).is_dir() or str(asked).endswith(".kraq")):
+            named[name] = stack.enter_context(Workspace.open(asked))
+    space = space or next((asked for asked in named.values() if isinstance(asked, Workspace)), None)
+    return [_system(name, asked, space) for name, asked in named.items()], space
 
 
-def _system(name: str, asked: Asked, space: Workspace | None) -> AskedSystem:
+def _system(name: str, asked: Asked | AskedSystem, space: Workspace | None) -> AskedSystem:
+    if isinstance(asked, AskedSystem):
+        return asked
     if isinstance(asked, Workspace):
         asked = asked.program()
     elif isinstance(asked, str | Path):

@@ -116,9 +116,10 @@ def index(
         title = f"{index_dir.resolve().stem}-{questions.name.partition('.')[0]}"
         folder = out or place_of(title, systems, metric, examples, Path("runs"))
         require_writable(folder)
+        named = {system.name: system for system in systems}
         with Bars(settings, quiet=json) as bars:
             result = evaluate(
-                systems, examples, metric, space=space, title=title, k=k, out=folder,
+                named, examples, metric, space=space, title=title, k=k, out=folder,
                 concurrency=settings.run.concurrency, seed=seed, progress=bars,
             )  # fmt: skip
     files = result.write_report(folder)
