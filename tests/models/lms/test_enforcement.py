@@ -10,7 +10,7 @@ import pytest
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.models.lms import enforcement
 from kraq_dspy.models.lms.adapter import KraqAdapter, UnreadableReplyError
-from kraq_dspy.models.lms.enforcement import known_enforcement, verdict_on
+from kraq_dspy.models.lms.enforcement import known_enforcement
 from kraq_dspy.models.lms.kraq_lm import KraqLM
 from kraq_dspy.models.lms.retry import Backoff
 from kraq_dspy.models.lms.roles import make_lm
