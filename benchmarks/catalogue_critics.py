@@ -38,7 +38,7 @@ from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder
-from kraq_dspy.programs.qa_search.critics import BEST, FIRST, RereadSyntheticPair, rating
+from kraq_dspy.programs.qa_search.critics import BEST, FIRST, RereadSyntheticPair
 from kraq_dspy.settings import EncoderSettings, RoleSettings, RunSettings, Settings
 from kraq_dspy.signatures import RateGroundedness, RateStandAlone
 
@@ -133,7 +133,7 @@ def rated(case: Case, settings: Settings) -> Rated:
         try:
             with dspy.context(adapter=KraqAdapter()):
                 prediction = step(**inputs)
-            return not prediction.rejected_by if case.critic == "rereading" else rating(prediction[case.critic]) == BEST
+            return not prediction.rejected_by if case.critic == "rereading" else prediction[case.critic] == BEST
         except CALL_ERRORS:
             return None
 

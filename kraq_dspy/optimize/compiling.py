@@ -71,6 +71,10 @@ class Resources:
 class Compiled:
     """What a compile gave.
 
+    >>> compiled = compile_program("answering", "dev.jsonl", out="answering.json")  # doctest: +SKIP
+    >>> compiled.comparison.difference.low, compiled.problems  # doctest: +SKIP
+    (0.02, ())
+
     `comparison` has the means after ("system") and before ("baseline") on the rows measured on, and their paired
     difference with interval and test; `before` and `after` are the scores of the rows. `learned` has the instructions
     and demonstrations of the predictors that changed. `usage` was paid in this run, `replayed` answers came from an
@@ -152,7 +156,8 @@ def compile_program(
         _check(optimizer, chosen)
         split = split_rows(dev, chosen.rows, train=train, seed=method.seed)
         spending = Spending(method.budget_calls, progress or SilentProgress())
-        answers = stack.enter_context(KeptAnswers(None if path is None else path.with_suffix(".calls.jsonl")))
+        answers = KeptAnswers(None if path is None else path.with_suffix(".calls.jsonl"))
+        stack.callback(answers.close)
         run = CompileRun(chosen, scored, split, method, models, answers, spending)
         best, before, after = run.compiled()
         comparison = compare(after, before, seed=method.seed)

@@ -125,8 +125,8 @@ def import_(
     then it ends with 1."""
     from kraq_dspy.build.catalogue.files import import_answers
 
-    with opened_catalogue(index_dir) as (index, entries), Bars(quiet=json) as bars:
-        report = import_answers(index, entries, file, by=user(), replace=replace, pending=pending, progress=bars)
+    with opened_catalogue(index_dir) as (index, entries):
+        report = import_answers(index, entries, file, by=user(), replace=replace, pending=pending)
     if json:
         print_json(report)
     else:

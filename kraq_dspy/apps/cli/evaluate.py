@@ -88,7 +88,7 @@ def index(
     import random
 
     from kraq_dspy.eval.asked import AskedSystem
-    from kraq_dspy.eval.evaluation import evaluate_systems, place_of
+    from kraq_dspy.eval.evaluation import evaluate, place_of
     from kraq_dspy.eval.questions import QuestionColumns, learned_note, read_questions
     from kraq_dspy.eval.tables.systems import about_retriever
     from kraq_dspy.eval.tables.terminal import print_run
@@ -116,9 +116,10 @@ def index(
         title = f"{index_dir.resolve().stem}-{questions.name.partition('.')[0]}"
         folder = out or place_of(title, systems, metric, examples, Path("runs"))
         require_writable(folder)
+        named = {system.name: system for system in systems}
         with Bars(settings, quiet=json) as bars:
-            result = evaluate_systems(
-                systems, examples, metric, space=space, title=title, k=k, out=folder,
+            result = evaluate(
+                named, examples, metric, space=space, title=title, k=k, out=folder,
                 concurrency=settings.run.concurrency, seed=seed, progress=bars,
             )  # fmt: skip
     files = result.write_report(folder)

@@ -98,14 +98,14 @@ def drafter(pairs: Pairs, base: Base, out: Out, training: Training, json: Json =
 def _train(kind: Kind, pairs: Path, base: str, out: Path, training: Training, *, json: bool) -> None:
     from kraq_dspy.finetune.pairs import chats_of, read_pairs
     from kraq_dspy.finetune.token_rows import TrainSettings
-    from kraq_dspy.finetune.training import train_adapter, write_card
+    from kraq_dspy.finetune.training import train_adapter, write_facts
 
     settings = TrainSettings(**dataclasses.asdict(training))
     require_writable(out)
     chats = chats_of(read_pairs(pairs, kind), kind)
     with Bars(quiet=json) as bars:
         trained = train_adapter(chats, base, out, settings, progress=bars)
-    facts = write_card(trained, kind, pairs)
+    facts = write_facts(trained, kind, pairs)
     if json:
         print_json({"folder": str(out), **facts})
     else:
@@ -124,7 +124,7 @@ def _show(facts: dict[str, Any], kind: Kind, out: Path) -> None:
         "4 bits": facts["quantized"],
         "weights": facts["weights_hash"],
         "model": facts["model"],
-        "card": str(out / "README.md"),
+        "facts": str(out / "training.json"),
     }
     output.print(two_columns(f"{kind} in {out}", rows))
     say(f'\n[roles.{kind}]\nmodel = "{facts["served"]}"\nadapter = "{out}"')

@@ -14,7 +14,7 @@ from kraq_dspy.asset.store.own_files import damage_text, without_sum, write_summ
 from kraq_dspy.errors import ConfigError, IndexStateError
 from kraq_dspy.settings import Settings, settings_from_dict
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 MANIFEST = "manifest.json"
 
 

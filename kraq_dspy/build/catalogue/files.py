@@ -12,13 +12,12 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from kraq_dspy.asset.corpus.formats import find_reader
-from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row
+from kraq_dspy.asset.corpus.formats.rows import ReadSettings, Row
 from kraq_dspy.asset.store.catalogue import STATUSES, AddReport, Catalogue, NewEntry, question_key
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.build.catalogue.sources import document_hashes, flag_stale
 from kraq_dspy.errors import CatalogueError
-from kraq_dspy.ports import Progress, SilentProgress
-from kraq_dspy.programs.qa_search.failures import FAILURES
+from kraq_dspy.programs.qa_search.program import FAILURES
 from kraq_dspy.records import AnswerSource, CatalogueEntry
 
 FORMATS = ("csv", "jsonl")
@@ -30,16 +29,9 @@ ENDINGS = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".jsonl.gz")
 _READ = ReadSettings(text_column="question", title_column="", id_column="", way_out="Rename the one that holds them.")
 
 
-@dataclass(frozen=True, slots=True)
-class ReadEntry:
-    """An entry, and where in its file it stands: "Line 3", or "Row 3" below the names of the columns."""
-
-    entry: NewEntry
-    where: str
-
-
-def read_entries(path: Path) -> Iterator[ReadEntry | BadRow]:
-    """The rows of a file, by its ending; those that are no entry with the reason, which says where they stand.
+def read_entries(path: Path) -> Iterator[NewEntry | str]:
+    """The rows of a file, by its ending; for one that is no entry the reason, which says where it stands: "Line 3", or
+    "Row 3" below the names of the columns.
 
     Needs the column "question"; knows "answer", "status", "sources" (document ids: a JSON list, or separated by
     semicolons) and what an export has besides, apart from the number, which the catalogue gives. Other columns are left
@@ -55,7 +47,7 @@ def read_entries(path: Path) -> Iterator[ReadEntry | BadRow]:
             if isinstance(row, Row):
                 yield _entry(row, f"{place} {row.key}")
             elif row.key:
-                yield row
+                yield row.reason
             else:
                 raise CatalogueError(f"{str(path)!r}: {row.reason}")
     except OSError as error:
@@ -82,10 +74,7 @@ def _cell(value: Any) -> Any:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, tuple) and value else value or ""
 
 
-_NEW_ENTRY = TypeAdapter(NewEntry)
-
-
-def _entry(row: Row, where: str) -> ReadEntry | BadRow:
+def _entry(row: Row, where: str) -> NewEntry | str:
     """Of the columns that are not empty; sources are document ids, or objects with an id and a hash."""
     values = {name: row.metadata[name] for name in COLUMNS[2:] if row.metadata.get(name) not in (None, "")}
     fields: dict[str, Any] = {"status": "approved", "origin": "import", **values, "question": row.text}
@@ -98,13 +87,12 @@ def _entry(row: Row, where: str) -> ReadEntry | BadRow:
         for name in ("sources", "evidence"):
             fields[name] = _listed(str(values.get(name, "")), name)
         fields["sources"] = [{"document_id": one} if isinstance(one, str) else one for one in fields["sources"]]
-        return ReadEntry(_NEW_ENTRY.validate_python(fields), where)
+        return TypeAdapter(NewEntry).validate_python(fields)
     except ValidationError as error:
         fault = error.errors()[0]
-        reason = f"{fault['loc'][0]} is {values.get(str(fault['loc'][0]))!r:.80}: {fault['msg']}"
+        return f"{where}: {fault['loc'][0]} is {values.get(str(fault['loc'][0]))!r:.80}: {fault['msg']}."
     except ValueError as error:
-        reason = str(error)
-    return BadRow(f"{where}: {reason}.", row.key)
+        return f"{where}: {error}."
 
 
 def _listed(text: str, what: str) -> list[Any]:
@@ -142,39 +130,25 @@ def import_answers(
     by: str,
     replace: bool = False,
     pending: bool = False,
-    progress: Progress | None = None,
 ) -> ImportReport:
     """The good rows in one transaction; the others are reported and left. With `pending` nothing is approved.
 
     A source without a hash is a document as the index has it now, which must exist. Raises CatalogueError for a file
     that cannot be read.
     """
-    progress = progress or SilentProgress()
-    progress.start("import", None)
-    refused: list[str] = []
-    read: list[ReadEntry] = []
-    for row in read_entries(path):
-        progress.advance("import")
-        if isinstance(row, BadRow):
-            refused.append(row.reason)
-        else:
-            read.append(row)
-    hashes = document_hashes(index, {source.document_id for row in read for source in row.entry.sources})
+    rows = list(read_entries(path))
+    refused = [row for row in rows if isinstance(row, str)]
+    read = [row for row in rows if isinstance(row, NewEntry)]
+    hashes = document_hashes(index, {source.document_id for entry in read for source in entry.sources})
     entries = []
-    for row in read:
-        unknown = [
-            one.document_id for one in row.entry.sources if not one.content_hash and one.document_id not in hashes
+    for entry in read:
+        current = [
+            AnswerSource(one.document_id, one.content_hash or hashes.get(one.document_id, "")) for one in entry.sources
         ]
-        if unknown:
-            refused.append(f"{row.where}: the index has no document {unknown[0]!r}.")
-        else:
-            entries.append(_prepared(row.entry, hashes, pending))
+        if unknown := [source.document_id for source in current if not source.content_hash]:
+            refused.append(f"{entry.question!r}: the index has no document {unknown[0]!r}.")
+            continue
+        status = "pending" if pending else entry.status
+        entries.append(dataclasses.replace(entry, sources=tuple(current), status=status))
     report = catalogue.add_all(entries, by=by, replace=replace)
-    stale = flag_stale(index)
-    progress.finish("import")
-    return ImportReport(report, tuple(refused), tuple(stale))
-
-
-def _prepared(entry: NewEntry, hashes: dict[str, str], pending: bool) -> NewEntry:
-    sources = tuple(AnswerSource(one.document_id, one.content_hash or hashes[one.document_id]) for one in entry.sources)
-    return dataclasses.replace(entry, sources=sources, status="pending" if pending else entry.status)
+    return ImportReport(report, tuple(refused), tuple(flag_stale(index)))

@@ -91,20 +91,10 @@ def make_synthetic_pairs(
     `retriever` is what "roundtrip" looks questions up with; without one it only reads again.
     Raises IndexStateError for an index without text, ValueError for `least` and `audience` out of range.
     """
-    plan = plan or SyntheticPlan()
-    rates = critics_of(plan, models.settings.role("judge").model) == "ratings"
+    status = "approved" if approve else "pending"
     return run_coroutine(
         _synthesize(
-            index,
-            catalogue,
-            models,
-            plan,
-            RateSyntheticPair(plan.audience or AUDIENCE, plan.least or BEST) if rates else RereadSyntheticPair(),
-            CRITICS if rates else (RETRIEVAL, REREADING),
-            None if rates else retriever,
-            by,
-            "approved" if approve else "pending",
-            progress or SilentProgress(),
+            index, catalogue, models, plan or SyntheticPlan(), by, status, retriever, progress or SilentProgress()
         )
     )
 
@@ -122,13 +112,17 @@ async def _synthesize(
     catalogue: Catalogue,
     models: LanguageModels,
     plan: SyntheticPlan,
-    judge: RateSyntheticPair | RereadSyntheticPair,
-    critics: tuple[str, ...],
-    retriever: Retriever | None,
     by: str,
     status: str,
+    retriever: Retriever | None,
     progress: Progress,
 ) -> SyntheticReport:
+    judge: RateSyntheticPair | RereadSyntheticPair
+    critics: tuple[str, ...]
+    if critics_of(plan, models.settings.role("judge").model) == "ratings":
+        judge, critics, retriever = RateSyntheticPair(plan.audience or AUDIENCE, plan.least or BEST), CRITICS, None
+    else:
+        judge, critics = RereadSyntheticPair(), (RETRIEVAL, REREADING)
     started, calls = perf_counter(), index.results.calls(WRITE, RATE)
     steps = StoredSteps(index.results, models, progress)
     sources: dict[str, AnswerSource] = {}
@@ -163,26 +157,21 @@ async def _synthesize(
                 continue
             yield Item(done.id, {"question": pair.question, "answer": pair.answer, "passage": chunk.passage})
 
-    def keep(chunk_id: str) -> None:
-        pair = pairs[chunk_id]
-        if catalogue.find(pair.question) is None and question_key(pair.question) in known:  # somebody took it out
-            counts["known"] += 1
-            return
-        source = sources[chunks[chunk_id].document_id]
-        entry = NewEntry(pair.question, pair.answer, status, (source,), "synthetic")
-        report = catalogue.add_all([entry], by=by)
-        counts["added"] += len(report.added + report.answered)
-        counts["conflicts"] += len(report.conflicts)
-        counts["known"] += len(report.unchanged + report.replaced)
-
     rated = 0
     try:
         async for done in steps.map(RATE, "judge", judge, written(), total=total):
             rated += 1
+            pair, source = pairs[done.id], sources[chunks[done.id].document_id]
             if done.prediction.rejected_by:
                 counts[done.prediction.rejected_by] += 1
+            elif catalogue.find(pair.question) is None and question_key(pair.question) in known:
+                counts["known"] += 1  # somebody took it out
             else:
-                keep(done.id)
+                entry = NewEntry(pair.question, pair.answer, status, (source,), "synthetic")
+                report = catalogue.add_all([entry], by=by)
+                counts["added"] += len(report.added + report.answered)
+                counts["conflicts"] += len(report.conflicts)
+                counts["known"] += len(report.unchanged + report.replaced)
     finally:
         await models.aclose()
     for stage in (WRITE, RATE):

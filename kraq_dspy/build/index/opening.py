@@ -144,24 +144,16 @@ def read_to_the_first(documents: Iterable[Document | Failure]) -> Iterator[Docum
 
 
 def require_documents(index: Index, documents: Iterable[Document]) -> None:
-    """Raises RemovedDocumentsError, which says what would change, when the index has documents that are not there."""
-    removed = dict.fromkeys(index.ids(Document))
-    added = changed = 0
-    for document in documents:
-        if document.id in removed:
-            del removed[document.id]
-            [stored] = index.get(Document, [document.id])
-            changed += stored != document
-        else:
-            added += 1
-    if removed:
-        names = ", ".join(map(repr, list(removed)[:3])) + (", ..." if len(removed) > 3 else "")
+    """Raises RemovedDocumentsError when the index has documents that are not there."""
+    here = {document.id for document in documents}
+    if removed := [id for id in index.ids(Document) if id not in here]:
+        names = ", ".join(map(repr, removed[:3])) + (", ..." if len(removed) > 3 else "")
         source = f" of {index.manifest.origin['path']!r}" if "path" in index.manifest.origin else ""
         raise RemovedDocumentsError(
-            f"{str(index.path)!r} holds {counted(index.count(Document), 'document')}{source}. This corpus would add "
-            f"{added}, change {changed} and remove {len(removed)} ({names}), with all that was made from them. Choose "
-            f"another folder, add to the index (kraq add {index.path} CORPUS), or let the corpus take its place: "
-            "--replace (replace=True)."
+            f"{str(index.path)!r} holds {counted(index.count(Document), 'document')}{source}. This corpus lacks "
+            f"{len(removed)} of them ({names}), which would go with all that was made from them. Choose another "
+            f"folder, add to the index (kraq add {index.path} CORPUS), or let the corpus take its place: --replace "
+            "(replace=True)."
         )
 
 

@@ -8,7 +8,7 @@ from typing import TypeVar
 import dspy
 
 from kraq_dspy._internal.concurrency import run_coroutine
-from kraq_dspy.asset.corpus.tokens import count_tokens, truncate_tokens
+from kraq_dspy.asset.corpus.tokens import exceeds_tokens, truncate_tokens
 from kraq_dspy.asset.graph.build import Graph, ResolvedMentions, apply_descriptions
 from kraq_dspy.asset.graph.candidates import NameCount, grouped, propose_merges
 from kraq_dspy.asset.graph.communities import find_communities
@@ -44,6 +44,12 @@ class KRAQ(SavableModule):
     The small programs are attributes (`extract`, `confirm`, `describe`, `summarize`, `ask`, `ask_random`): optimize,
     replace or save each alone. Every stage takes `steps`, which decides how a program is mapped over items: at once in
     memory (`DirectSteps`), or kept on disk and resumed (`steps.kept`). `load` takes what `kraq optimize` saved.
+
+    >>> from kraq_dspy import Corpus, Workspace
+    >>> chunks = Corpus.from_texts(["Ada Lovelace met Charles Babbage in London."]).chunks
+    >>> with Workspace.open("ada.kraq"):  # whose embedded model is asked
+    ...     sorted(entity.name for entity in KRAQ()(chunks=chunks).graph.entities)
+    ['Ada Lovelace', 'Charles Babbage', 'London']
     """
 
     def __init__(self, settings: Settings | None = None, embedder: Embedder | None = None) -> None:
@@ -130,7 +136,7 @@ class KRAQ(SavableModule):
         long = [
             Item(id, {"name": name, "descriptions": graph.descriptions[id]})
             for id, name, text in described
-            if id in graph.descriptions and count_tokens(text) > settings.description_tokens
+            if id in graph.descriptions and exceeds_tokens(text, settings.description_tokens)
         ]
         merged = {
             done.id: done.prediction.description
@@ -141,7 +147,7 @@ class KRAQ(SavableModule):
     async def _resolution(self, mentions: Mentions, steps: Steps) -> Resolution:
         settings, names = self.settings.resolve, mentions.names()
         groups = grouped(names)
-        candidates = propose_merges(groups, mentions.introduced_acronyms(), slips=settings.slips)
+        candidates = propose_merges(groups, mentions.introduced_acronyms())
         accepted = [candidate for candidate in candidates if candidate.certain]
         uncertain = [candidate for candidate in candidates if not candidate.certain]
         asks = settings.acronyms and steps.model("summarizer", self.confirm) not in ("", EMBEDDED)

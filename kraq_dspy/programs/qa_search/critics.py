@@ -30,6 +30,11 @@ class WriteSyntheticPair(SavableModule):
 
     Both are "" where the model found none, or wrote what is no pair: a sentence of the passage in place of a question,
     a question about "the text", an answer that the question tells ("What is the name of Exxon?").
+
+    >>> from dspy.utils import DummyLM
+    >>> with dspy.context(lm=DummyLM([{"question": "Where did Ada live?", "answer": "London"}])):
+    ...     WriteSyntheticPair()(passage="Ada lived in London.").answer
+    'London'
     """
 
     outputs: ClassVar[dict[str, Any]] = {"question": str, "answer": str}
@@ -54,9 +59,14 @@ class RateSyntheticPair(SavableModule):
     """Three critics, one after the other, until one gives less than `least` of 5.
 
     The prediction has `ratings` by critic, of those that were asked, and `rejected_by`, the critic that did not let it
-    pass, or "". A rating that is no whole number from 1 to 5 raises ValueError: it must not pass for praise.
+    pass, or "".
 
     Raises ValueError for a `least` that is no such number, or an empty audience.
+
+    >>> from dspy.utils import DummyLM
+    >>> with dspy.context(lm=DummyLM([{"evaluation": "It does not say.", "groundedness": "2"}])):
+    ...     RateSyntheticPair("readers")(question="When was she born?", answer="1815", passage="Ada.").rejected_by
+    'groundedness'
     """
 
     outputs: ClassVar[dict[str, Any]] = {"ratings": dict[str, int], "rejected_by": str}
@@ -82,19 +92,12 @@ class RateSyntheticPair(SavableModule):
         )
         for name, step, inputs in critics:
             reply = await call(step, **inputs)
-            ratings[name] = rating(reply[name])
+            ratings[name] = reply[name]
             if ratings[name] < self.least:
                 return dspy.Prediction(ratings=ratings, rejected_by=name)
         return dspy.Prediction(ratings=ratings, rejected_by="")
 
     forward = blocking(aforward)
-
-
-def rating(value: Any) -> int:
-    """Raises ValueError for anything but a whole number from 1 to 5."""
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= BEST:
-        raise ValueError(f"A critic rated {value!r}; expected a whole number from 1 to {BEST}.")
-    return value
 
 
 def tells(question: str, answer: str) -> bool:
@@ -114,6 +117,11 @@ class RereadSyntheticPair(SavableModule):
     """Answers the question from the passage again; `rejected_by` is "rereading" unless that gives the pair's answer.
 
     `again` is what the model said.
+
+    >>> from dspy.utils import DummyLM
+    >>> with dspy.context(lm=DummyLM([{"answer": "In London."}])):
+    ...     RereadSyntheticPair()(question="Where did Ada live?", answer="London", passage="Ada lived in London.").again
+    'In London.'
     """
 
     outputs: ClassVar[dict[str, Any]] = {"again": str, "rejected_by": str}
@@ -146,7 +154,7 @@ def same_answer(question: str, answer: str, again: str) -> bool:
     Articles do not count. An answer whose words all stand in the question must be alike: a sentence that restates the
     question would hold it.
     """
-    told, said, asked = (set(words(text)) - _ARTICLES for text in (answer, again, question))
-    if not told or not said:
+    gold, given, asked = (set(words(text)) - _ARTICLES for text in (answer, again, question))
+    if not gold or not given:
         return False
-    return (told <= said and not told <= asked) or 2 * len(told & said) >= ALIKE * (len(told) + len(said))
+    return (gold <= given and not gold <= asked) or 2 * len(gold & given) >= ALIKE * (len(gold) + len(given))

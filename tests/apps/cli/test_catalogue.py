@@ -119,7 +119,7 @@ def test_an_import_keeps_what_is_good_and_says_what_is_not(
     assert report["entries"]["added"] == [2]
     [conflict] = report["entries"]["conflicts"]
     assert (conflict["number"], conflict["kept"], conflict["refused"]) == (1, "Lord Byron.", "Keats.")
-    assert [reason.split(":")[0] for reason in report["refused"]] == ["Line 4", "Line 3"]
+    assert [reason.split(":")[0] for reason in report["refused"]] == ["Line 4", "'Why?'"]
     shown = kraq(capsys, "catalogue", "import", index, file, code=1)
     assert "Keats." in shown
     file.write_text(json.dumps(rows[0]))

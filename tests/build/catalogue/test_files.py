@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from kraq_dspy.asset.corpus.formats.rows import BadRow
 from kraq_dspy.asset.store.catalogue import NewEntry
-from kraq_dspy.build.catalogue.files import ReadEntry, entries_text, read_entries
+from kraq_dspy.build.catalogue.files import entries_text, read_entries
 from kraq_dspy.errors import CatalogueError
 from kraq_dspy.records import AnswerEvidence, AnswerSource, CatalogueEntry
 
@@ -23,18 +22,14 @@ def test_what_was_written_is_read_again(form: str, tmp_path: Path) -> None:
     path = tmp_path / f"entries.{form}"
     path.write_text(entries_text(ENTRIES, form), "utf-8")
     assert list(read_entries(path)) == [
-        ReadEntry(
-            NewEntry(e.question, e.answer, e.status, e.sources, e.origin, e.given, e.evidence, e.asked),
-            f"{'Line' if form == 'jsonl' else 'Row'} {number}",
-        )
-        for number, e in enumerate(ENTRIES, start=1)
+        NewEntry(e.question, e.answer, e.status, e.sources, e.origin, e.given, e.evidence, e.asked) for e in ENTRIES
     ]
 
 
 def test_a_plain_table_of_questions_and_answers_is_enough(tmp_path: Path) -> None:
     path = tmp_path / "faq.csv"
     path.write_text('question;answer;sources;team\nWhy?;So.;;x\nWhen?;Now.;"a.txt; b.txt";\n', "utf-8")
-    assert [row.entry for row in read_entries(path) if isinstance(row, ReadEntry)] == [
+    assert list(read_entries(path)) == [
         NewEntry("Why?", "So.", origin="import"),
         NewEntry("When?", "Now.", sources=(AnswerSource("a.txt"), AnswerSource("b.txt")), origin="import"),
     ]
@@ -59,10 +54,9 @@ def test_a_broken_line_is_named_and_does_not_stop_the_rest(line: str, reason: st
     path = tmp_path / "entries.jsonl"
     path.write_text(f'{{"question": "A?", "answer": "a"}}\n{line}\n{{"question": "B?"}}\n')
     first, broken, last = read_entries(path)
-    assert isinstance(first, ReadEntry)
-    assert isinstance(last, ReadEntry)
-    assert isinstance(broken, BadRow)
-    assert broken.reason.startswith(reason)
+    assert (first, last) == (NewEntry("A?", "a", origin="import"), NewEntry("B?", origin="import"))
+    assert isinstance(broken, str)
+    assert broken.startswith(reason)
 
 
 def test_a_file_that_cannot_be_read_is_one_error(tmp_path: Path) -> None:

@@ -15,7 +15,6 @@ from kraq_dspy.programs.qa_search.critics import (
     RereadSyntheticPair,
     WriteSyntheticPair,
     leads_back,
-    rating,
     same_answer,
 )
 from kraq_dspy.records import Chunk, Hit
@@ -74,13 +73,6 @@ def test_a_rating_that_is_none_is_a_failure_and_no_praise(reply: str) -> None:
     lm = DummyLM([{"evaluation": "So.", "groundedness": reply}] * 2)
     with dspy.context(lm=lm, adapter=KraqAdapter()), pytest.raises(Exception, match="groundedness"):
         RateSyntheticPair("poets")(**PAIR, passage="Lord Byron wrote Don Juan.")
-
-
-@pytest.mark.parametrize("value", [6, 0, -1, True, 5.0, "5", None])
-def test_only_whole_numbers_from_1_to_5_are_ratings(value: object) -> None:
-    assert [rating(number) for number in range(1, 6)] == [1, 2, 3, 4, 5]
-    with pytest.raises(ValueError, match="whole number from 1 to 5"):
-        rating(value)
 
 
 def test_a_bar_that_nothing_can_reach_and_an_audience_of_nobody_are_refused() -> None:
