@@ -208,11 +208,11 @@ def learned_by(program: dspy.Module, state: ProgramState) -> tuple[Learned, ...]
     """What the state has beyond the program that was optimized, by predictor; the unchanged ones are left out."""
     with thawed(program):
         before = {name: predictor.signature.instructions for name, predictor in program.named_predictors()}
-    found = [
+    every = (
         Learned(name, before[name], saved["instructions"], tuple(saved["demos"]))
         for name, saved in state.predictors.items()
-    ]
-    return tuple(learned for learned in found if learned.demos or learned.before != learned.after)
+    )
+    return tuple(learned for learned in every if learned.demos or learned.before != learned.after)
 
 
 def keeping_models(program: dspy.Module) -> dspy.Module:

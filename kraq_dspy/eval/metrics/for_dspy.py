@@ -172,8 +172,7 @@ def own_metric(function: Callable[..., Any], threshold: float = 1.0, *, name: st
         raise EvaluationError(f"the metric {called!r} returned {value!r}; expected a finite number, or one as `score`")
 
     def explain(example: Any, prediction: Any, score: float) -> str:
-        feedback = getattr(function(example, prediction), "feedback", None)
-        return str(feedback) if feedback else f"This scores {score:.2f}."
+        return str(getattr(function(example, prediction), "feedback", None) or f"This scores {score:.2f}.")
 
     return Metric(called, score, explain, threshold, needs=())
 
