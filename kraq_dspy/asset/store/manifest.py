@@ -39,7 +39,6 @@ class Manifest:
     library_version: str
     origin: dict[str, str] = field(default_factory=dict)
     state: str = ""
-    schemas: dict[str, str] = field(default_factory=dict)
 
 
 def new_manifest(settings: Settings, encoder_name: str, encoder_dimension: int) -> Manifest:
