@@ -61,8 +61,8 @@ def precompute(
     if json:
         print_json(report)
         return
-    show_counts(index_dir, report, "n_bytes", size=filesize.decimal(report.n_bytes))
-    for question_id, reason in getattr(report, "failures", ())[:10]:
+    show_counts(index_dir, report, "n_bytes", size=filesize.decimal(report["n_bytes"]))
+    for question_id, reason in report.get("failures", ())[:10]:
         note(short(reason, 300), label=f"{question_id}: ")
 
 

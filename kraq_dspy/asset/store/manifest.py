@@ -14,7 +14,7 @@ from kraq_dspy.asset.store.own_files import damage_text, without_sum, write_summ
 from kraq_dspy.errors import ConfigError, IndexStateError
 from kraq_dspy.settings import Settings, settings_from_dict
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 MANIFEST = "manifest.json"
 
 
@@ -39,7 +39,6 @@ class Manifest:
     library_version: str
     origin: dict[str, str] = field(default_factory=dict)
     state: str = ""
-    schemas: dict[str, str] = field(default_factory=dict)
 
 
 def new_manifest(settings: Settings, encoder_name: str, encoder_dimension: int) -> Manifest:

@@ -24,7 +24,7 @@ SECTIONS = "[[ ## same ## ]]\nTrue\n\n[[ ## completed ## ]]"
 
 @pytest.fixture(autouse=True)
 def _nothing_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(enforcement, "_verdicts", {})
+    monkeypatch.setattr(enforcement, "_keeps", {})
 
 
 @pytest.fixture
