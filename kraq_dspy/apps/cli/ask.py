@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +14,7 @@ from rich.panel import Panel
 from rich.text import Text
 
 from kraq_dspy.apps.cli.logs import tell_what_is_cut_off
-from kraq_dspy.apps.cli.options import ChosenProgram, IndexDir, Json, Models, opened
+from kraq_dspy.apps.cli.options import ChosenProgram, IndexDir, Json, Models
 from kraq_dspy.apps.cli.terminal import counted, note, output, print_json, printable, say, short
 from kraq_dspy.apps.lines import prediction_lines
 from kraq_dspy.errors import ConfigError
@@ -36,40 +37,42 @@ State = Annotated[
 Evidence = Annotated[int, typer.Option("--evidence", "-e", min=0, help="Passages to show.")]
 
 Stream = Annotated[
-    bool, typer.Option("--stream/--no-stream", help="Show the answer in a terminal while the model writes it.")
+    bool,
+    typer.Option("--stream/--no-stream", metavar="", help="Show the answer in a terminal while the model writes it."),
 ]
 
 
-def ask(
-    index_dir: IndexDir,
-    question: Annotated[str, typer.Argument(metavar="QUESTION", help="What you want to know.")],
-    chosen: ChosenProgram,
-    models: Models,
-    evidence: Evidence = EVIDENCE,
-    program_state: State = None,
-    stream: Stream = True,
-    json: Json = False,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Ask(ChosenProgram, Models):
     """Answer QUESTION from the index, and show what the answer rests on."""
-    from kraq_dspy.asset.corpus.normalise import is_blank, normalised  # with numpy, for which help need not wait
 
-    question = normalised(question)
-    if is_blank(question):
-        raise ConfigError("The question is empty.")
-    choice = chosen.choice()
-    tell_what_is_cut_off()
-    with opened(index_dir, models) as space:
-        answer = space.prepared(question) if chosen.is_default and program_state is None else None
-        if answer is None:
-            program = space.make_program(choice, state=program_state)
-            answer = asked(space, program, question, stream=stream and not json)
-        model = space.models[choice.role].model
-    if json:
-        print_json(answer_fields(question, choice.spec.name, model, answer))
-    else:
-        show_answer(question, choice, model, answer, evidence)
-    if chosen.k is not None and choice.budget > len(answer.hits) > 0:
-        note(f"--k asks for {counted(choice.budget, 'passage')}; there were {len(answer.hits):,} to be found.")
+    index_dir: IndexDir
+    question: Annotated[str, typer.Argument(metavar="QUESTION", help="What you want to know.")]
+    evidence: Evidence = EVIDENCE
+    program_state: State = None
+    stream: Stream = True
+    json: Json = False
+
+    def run(self) -> None:
+        from kraq_dspy.asset.corpus.normalise import is_blank, normalised  # with numpy, for which help need not wait
+
+        question = normalised(self.question)
+        if is_blank(question):
+            raise ConfigError("The question is empty.")
+        choice = self.choice()
+        tell_what_is_cut_off()
+        with self.opened(self.index_dir) as space:
+            answer = space.prepared(question) if self.is_default and self.program_state is None else None
+            if answer is None:
+                program = space.make_program(choice, state=self.program_state)
+                answer = asked(space, program, question, stream=self.stream and not self.json)
+            model = space.models[choice.role].model
+        if self.json:
+            print_json(answer_fields(question, choice.spec.name, model, answer))
+        else:
+            show_answer(question, choice, model, answer, self.evidence)
+        if self.k is not None and choice.budget > len(answer.hits) > 0:
+            note(f"--k asks for {counted(choice.budget, 'passage')}; there were {len(answer.hits):,} to be found.")
 
 
 def asked(space: "Workspace", program: "dspy.Module", question: str, *, stream: bool) -> "dspy.Prediction":

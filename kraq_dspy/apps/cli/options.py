@@ -1,4 +1,7 @@
-"""Declares the options that several commands share, opens an index with them, and checks what they name."""
+"""Declares the options that several commands share, opens an index with them, and checks what they name.
+
+A command is a dataclass whose fields are its options; those that others have, too, it inherits from here.
+"""
 
 import dataclasses
 import sys
@@ -7,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -23,23 +26,37 @@ if TYPE_CHECKING:
 
 
 IndexDir = Annotated[Path, typer.Argument(metavar="DIR", help="The index folder, as made by `kraq index`.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else on standard output.")]
+MODELS = "Models and settings"
+COLUMNS = "Columns of csv, jsonl and parquet"
+LIMITS = "Limits of this run"
+"""What help puts above the options of these classes."""
+
+Json = Annotated[bool, typer.Option("--json", metavar="", help="Print JSON and nothing else on standard output.")]
 Seed = Annotated[int, typer.Option("--seed", help="Of the sample, the clusters and the bootstrap.")]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Config:
-    """The settings of a run: a file and, in the groups below, the command line's words over it."""
-
-    PANEL: ClassVar[str] = "Models and settings"
+    """The settings of a run: a file and, in the classes below, the command line's words over it."""
 
     config: Annotated[
         Path | None,
-        typer.Option("--config", "-c", metavar="FILE", help="Settings; kraq.toml of this folder if it is there."),
+        typer.Option(
+            "--config",
+            "-c",
+            metavar="FILE",
+            rich_help_panel=MODELS,
+            help="Settings; kraq.toml of this folder if it is there.",
+        ),
     ] = None
     trust: Annotated[
         bool,
-        typer.Option(help="Use, from now on, the servers and keys that the index, or a kraq.toml here, names."),
+        typer.Option(
+            "--trust",
+            metavar="",
+            rich_help_panel=MODELS,
+            help="Use, from now on, the servers and keys that the index, or a kraq.toml here, names.",
+        ),
     ] = False
 
     @property
@@ -88,6 +105,24 @@ class Config:
             settings = self._agreed(made_by, settings)
         return self.settings(settings)
 
+    def limits(self, settings: "Settings") -> "MeterLimits | None":
+        """With the prices that the settings give; None where nothing is limited."""
+        return None
+
+    @contextmanager
+    def opened(self, index_dir: Path, *, write: bool = False) -> "Iterator[Workspace]":
+        """The index with the settings, the models and the limits of this command."""
+        from kraq_dspy.models.embedders import load_embedder
+        from kraq_dspy.models.lms.meter import Meter
+        from kraq_dspy.models.lms.roles import LanguageModels
+        from kraq_dspy.workspace import Workspace
+
+        settings = self.settings_of(index_dir)
+        embedder = load_embedder(settings.encoder)
+        models = LanguageModels(settings, embedder=embedder, meter=Meter(self.limits(settings)))
+        with Workspace.open(index_dir, settings=settings, embedder=embedder, models=models, write=write) as space:
+            yield space
+
     def _agreed(self, source: "Named", settings: "Settings") -> "Settings":
         """The settings that `source` names, once the user agreed to their servers; on a terminal, we ask."""
         from kraq_dspy.asset.consent import open_questions, require_consent, without_models
@@ -110,16 +145,21 @@ def _is_terminal() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Models(Config):
     lm: Annotated[
         str | None,
-        typer.Option(metavar="MODEL", help="Model of every role: embedded, hosted_vllm/NAME, openai/NAME, ..."),
+        typer.Option(
+            metavar="MODEL",
+            rich_help_panel=MODELS,
+            help="Model of every role: embedded, hosted_vllm/NAME, openai/NAME, ...",
+        ),
     ] = None
     api_base: Annotated[
         str | None,
         typer.Option(
             metavar="URL",
+            rich_help_panel=MODELS,
             help="Where the model is served, e.g. http://localhost:8000/v1; several servers with commas between",
         ),
     ] = None
@@ -147,9 +187,11 @@ class Models(Config):
         return dataclasses.replace(settings, roles={"default": role})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Calls(Models):
-    concurrency: Annotated[int | None, typer.Option(min=1, help="Model calls in flight at once.")] = None
+    concurrency: Annotated[
+        int | None, typer.Option(min=1, rich_help_panel=MODELS, help="Model calls in flight at once.")
+    ] = None
 
     def settings(self, base: "Settings | None" = None) -> "Settings":
         settings = super().settings(base)
@@ -158,13 +200,18 @@ class Calls(Models):
         return dataclasses.replace(settings, run=dataclasses.replace(settings.run, concurrency=self.concurrency))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Builds(Calls):
     encoder: Annotated[
-        str | None, typer.Option(help="Sentence encoder: minilm, bge-small, e5-small, ..., or a model's name or path.")
+        str | None,
+        typer.Option(
+            rich_help_panel=MODELS,
+            help="Sentence encoder: minilm, bge-small, e5-small, ..., or a model's name or path.",
+        ),
     ] = None
     encoder_api_base: Annotated[
-        str | None, typer.Option(metavar="URL", help="Where an OpenAI-compatible encoder is served.")
+        str | None,
+        typer.Option(metavar="URL", rich_help_panel=MODELS, help="Where an OpenAI-compatible encoder is served."),
     ] = None
 
     def settings(self, base: "Settings | None" = None) -> "Settings":
@@ -179,13 +226,22 @@ class Builds(Calls):
         return dataclasses.replace(settings, encoder=encoder)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CorpusBuilds(Builds):
     runner: Annotated[
-        str | None, typer.Option(help="Where models are asked: local, or ray (a cluster; kraq.toml, section run).")
+        str | None,
+        typer.Option(
+            rich_help_panel=MODELS, help="Where models are asked: local, or ray (a cluster; kraq.toml, section run)."
+        ),
     ] = None
     redact: Annotated[
-        bool, typer.Option(help="Strike e-mail addresses, phone and card numbers out (kraq.toml, section redact).")
+        bool,
+        typer.Option(
+            "--redact",
+            metavar="",
+            rich_help_panel=MODELS,
+            help="Strike e-mail addresses, phone and card numbers out (kraq.toml, section redact).",
+        ),
     ] = False
 
     def settings(self, base: "Settings | None" = None) -> "Settings":
@@ -199,40 +255,52 @@ class CorpusBuilds(Builds):
         return settings
 
 
-@dataclass(frozen=True)
-class Columns:
-    """Which columns of a table are what."""
+@dataclass(frozen=True, kw_only=True)
+class Columns(Config):
+    """Which columns of a table are what (kraq.toml, section corpus, names them too)."""
 
-    PANEL: ClassVar[str] = "Columns of csv, jsonl and parquet"
+    text_column: Annotated[
+        str | None, typer.Option(rich_help_panel=COLUMNS, help="The text of a document. Default: text")
+    ] = None
+    title_column: Annotated[str | None, typer.Option(rich_help_panel=COLUMNS, help="Its title. Default: title")] = None
+    id_column: Annotated[str | None, typer.Option(rich_help_panel=COLUMNS, help="Its id. Default: id")] = None
+    encoding: Annotated[
+        str | None,
+        typer.Option(rich_help_panel=COLUMNS, help="Of files that are not UTF-8, as cp1252, cp932, gb18030."),
+    ] = None
 
-    text_column: Annotated[str | None, typer.Option(help="The text of a document. Default: text")] = None
-    title_column: Annotated[str | None, typer.Option(help="Its title. Default: title")] = None
-    id_column: Annotated[str | None, typer.Option(help="Its id. Default: id")] = None
-    encoding: Annotated[str | None, typer.Option(help="Of files that are not UTF-8, as cp1252, cp932, gb18030.")] = None
-
-    def over(self, settings: "Settings") -> "Settings":
-        """`settings` with the columns that are named here (kraq.toml, section corpus, names them too)."""
-        named = {name: column for name, column in dataclasses.asdict(self).items() if column is not None}
+    def settings(self, base: "Settings | None" = None) -> "Settings":
+        settings = super().settings(base)
+        columns = {each.name: getattr(self, each.name) for each in dataclasses.fields(Columns)}
+        named = {
+            name: columns[name] for name in ("text_column", "title_column", "id_column", "encoding") if columns[name]
+        }
         return dataclasses.replace(settings, corpus=dataclasses.replace(settings.corpus, **named))
 
 
-@dataclass(frozen=True)
-class Limits:
-    PANEL: ClassVar[str] = "Limits of this run"
-
-    max_calls: Annotated[int | None, typer.Option(min=0, help="Stop before models are asked more often.")] = None
-    max_tokens: Annotated[int | None, typer.Option(min=0, help="Stop before so many tokens are exceeded.")] = None
+@dataclass(frozen=True, kw_only=True)
+class Limits(Config):
+    max_calls: Annotated[
+        int | None, typer.Option(min=0, rich_help_panel=LIMITS, help="Stop before models are asked more often.")
+    ] = None
+    max_tokens: Annotated[
+        int | None, typer.Option(min=0, rich_help_panel=LIMITS, help="Stop before so many tokens are exceeded.")
+    ] = None
     max_cost: Annotated[
         float | None,
-        typer.Option(min=0, metavar="MONEY", help="The same for money; prices stand in kraq.toml, by role."),
+        typer.Option(
+            min=0,
+            metavar="MONEY",
+            rich_help_panel=LIMITS,
+            help="The same for money; prices stand in kraq.toml, by role.",
+        ),
     ] = None
 
-    def of(self, settings: "Settings") -> "MeterLimits | None":
-        """With the prices that the settings give; None where nothing is limited."""
+    def limits(self, settings: "Settings") -> "MeterLimits | None":
         from kraq_dspy.models.lms.meter import Limits as MeterLimits
         from kraq_dspy.models.lms.meter import prices_of
 
-        if self == Limits():
+        if self.max_calls is self.max_tokens is self.max_cost is None:
             return None
         return MeterLimits(self.max_calls, self.max_tokens, self.max_cost, prices_of(settings))
 
@@ -256,7 +324,7 @@ def _list_programs(is_wanted: bool) -> None:
     raise typer.Exit
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ChosenProgram:
     """A program over a retriever, by name."""
 
@@ -283,6 +351,7 @@ class ChosenProgram:
         bool,
         typer.Option(
             "--programs",
+            metavar="",
             callback=_list_programs,
             is_eager=True,
             help="List programs, retrievers and their options, and exit.",
@@ -292,7 +361,8 @@ class ChosenProgram:
     @property
     def is_default(self) -> bool:
         """Whether nobody chose anything, so that an answer that was prepared will do."""
-        return not any(dataclasses.astuple(self))
+        chosen = (self.program, self.retriever, self.k, self.program_option, self.retriever_option)
+        return not any(chosen)
 
     def choice(self) -> "ProgramChoice":
         """Raises ConfigError before anything is opened."""
@@ -305,23 +375,6 @@ class ChosenProgram:
             options[passages_option(name, options)] = self.k
         found_by = words_of("--retriever-option", self.retriever_option or ())
         return choose_program(name, self.retriever, options, retriever_options=found_by)
-
-
-@contextmanager
-def opened(
-    index_dir: Path, options: Config, limits: Limits | None = None, *, write: bool = False
-) -> "Iterator[Workspace]":
-    from kraq_dspy.models.embedders import load_embedder
-    from kraq_dspy.models.lms.meter import Meter
-    from kraq_dspy.models.lms.roles import LanguageModels
-    from kraq_dspy.workspace import Workspace
-
-    settings = options.settings_of(index_dir)
-    embedder = load_embedder(settings.encoder)
-    meter = Meter(limits.of(settings) if limits else None)
-    models = LanguageModels(settings, embedder=embedder, meter=meter)
-    with Workspace.open(index_dir, settings=settings, embedder=embedder, models=models, write=write) as space:
-        yield space
 
 
 def require_writable(*folders: Path) -> None:

@@ -134,7 +134,7 @@ def run_build(
 ) -> "BuildReport":
     """What makes or changes an index, run under bars and limits; its report is shown and returned."""
     with Bars(settings, quiet=json) as bars:
-        report = build(settings=settings, limits=limits.of(settings), progress=bars)
+        report = build(settings=settings, limits=limits.limits(settings), progress=bars)
     show_report(report, json=json)
     return report
 
