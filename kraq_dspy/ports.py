@@ -218,7 +218,12 @@ class SilentProgress:
 
 
 class NearestTexts(Protocol):
-    """Finds records by the embeddings of their texts."""
+    """Finds records by the embeddings of their texts.
+
+    >>> from kraq_dspy import Workspace
+    >>> len(Workspace.open("ada.kraq").entity_vectors("Where did Ada live?", 2))
+    2
+    """
 
     def __call__(
         self,
@@ -233,7 +238,12 @@ class NearestTexts(Protocol):
 
 
 class GraphSource(ChunkSource, Protocol):
-    """The graph of an index, by id."""
+    """The graph of an index, by id.
+
+    >>> from kraq_dspy import Workspace
+    >>> len(Workspace.open("ada.kraq").graph.report_ids_at(0))
+    1
+    """
 
     def entities(self, ids: Sequence[str]) -> list[Entity]:
         """In the order of `ids`. Raises UnknownRecordError."""

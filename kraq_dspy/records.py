@@ -350,7 +350,7 @@ class CatalogueEntry:
     `status` is "approved" (served), "pending" (waits for an answer, or for approval of the one it has) or "stale" (a
     source document has changed). `origin`: "person", "import", "failed", "answered", "kraq" or "synthetic". Of a
     question that a program failed at, `given` is what it said, `evidence` what it saw, `asked` how often it failed, and
-    `failure` the class of the last failure (`programs.qa_search.failures`).
+    `failure` the class of the last failure (`programs.qa_search.program`).
     """
 
     number: int

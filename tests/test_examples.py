@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from kraq_dspy import Document, build_index
+from kraq_dspy import Document, Workspace, build_index
+from kraq_dspy.build.prepare.preparations import PREPARATIONS
+from kraq_dspy.ports import SilentProgress
 
 MODULES = (
     "kraq_dspy._internal.lazy",
@@ -25,7 +27,19 @@ MODULES = (
     "kraq_dspy.build.index.change",
     "kraq_dspy.build.index.estimate",
     "kraq_dspy.build.index.exchange",
+    "kraq_dspy.eval.datasets.dataset",
+    "kraq_dspy.eval.evaluation",
+    "kraq_dspy.eval.judges",
+    "kraq_dspy.eval.latency",
+    "kraq_dspy.eval.metrics.answers",
+    "kraq_dspy.eval.metrics.for_dspy",
+    "kraq_dspy.eval.metrics.retrieval",
+    "kraq_dspy.eval.question_log",
+    "kraq_dspy.eval.questions",
+    "kraq_dspy.eval.statistics",
+    "kraq_dspy.eval.tables.summary",
     "kraq_dspy.finetune.pairs",
+    "kraq_dspy.finetune.provider",
     "kraq_dspy.finetune.token_rows",
     "kraq_dspy.models.embedders",
     "kraq_dspy.models.embedders.sentence",
@@ -35,29 +49,49 @@ MODULES = (
     "kraq_dspy.models.lms.retry",
     "kraq_dspy.models.lms.roles",
     "kraq_dspy.optimize.compile_run",
+    "kraq_dspy.optimize.compiling",
     "kraq_dspy.optimize.domain",
+    "kraq_dspy.optimize.optimizers",
+    "kraq_dspy.optimize.rows",
+    "kraq_dspy.optimize.targets",
+    "kraq_dspy.ports",
     "kraq_dspy.programs.combined",
     "kraq_dspy.programs.graph.graph_global_search",
     "kraq_dspy.programs.graph.graph_local_search",
+    "kraq_dspy.programs.k2rag.program",
+    "kraq_dspy.programs.k2rag.shorten",
+    "kraq_dspy.programs.kraq.describe",
     "kraq_dspy.programs.kraq.element_list",
     "kraq_dspy.programs.kraq.extract_graph",
+    "kraq_dspy.programs.kraq.pipeline",
     "kraq_dspy.programs.kraq.question_text",
     "kraq_dspy.programs.qa_rag",
+    "kraq_dspy.programs.qa_search.critics",
     "kraq_dspy.programs.qa_search.near_miss",
     "kraq_dspy.programs.qa_search.program",
+    "kraq_dspy.programs.retrievers.adapted",
     "kraq_dspy.programs.retrievers.adaptive",
     "kraq_dspy.programs.retrievers.combined",
+    "kraq_dspy.programs.retrievers.hits",
+    "kraq_dspy.programs.retrievers.in_memory",
     "kraq_dspy.programs.retrievers.metadata_filter",
     "kraq_dspy.programs.retrievers.pagerank",
+    "kraq_dspy.programs.retrievers.raptor",
+    "kraq_dspy.programs.retrievers.reports",
     "kraq_dspy.programs.retrievers.rerank",
+    "kraq_dspy.programs.retrievers.rewritten",
     "kraq_dspy.programs.retrievers.sentence_window",
     "kraq_dspy.programs.retrievers.words_and_meaning",
+    "kraq_dspy.programs.shared.state",
+    "kraq_dspy.programs.speculative.efficient_speculative_rag",
+    "kraq_dspy.programs.speculative.scoring",
     "kraq_dspy.programs.speculative.speculative_rag",
     "kraq_dspy.programs.traditional",
     "kraq_dspy.records",
     "kraq_dspy.settings",
     "kraq_dspy.steps.direct",
     "kraq_dspy.testing",
+    "kraq_dspy.workspace.workspace",
 )
 
 
@@ -66,6 +100,9 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     documents = [Document("london", "London", "London is in England."), Document("ada", "Ada", "Ada lived in London.")]
     path = tmp_path_factory.mktemp("examples") / "ada.kraq"
     build_index(documents, path)
+    with Workspace.open(path, write=True) as space:
+        for name in ("instructed", "raptor"):
+            PREPARATIONS[name].make(space, PREPARATIONS[name].options(), SilentProgress())
     return path
 
 

@@ -22,21 +22,9 @@ if TYPE_CHECKING:  # for type checkers and editors; the names that are there are
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
-        "kraq_dspy.build.index.build": (
-            "abuild_index",
-            "build_index",
-        ),
-        "kraq_dspy.build.index.change": (
-            "add_documents",
-            "remove_documents",
-            "resume_index",
-            "update_index",
-        ),
+        "kraq_dspy.build.index.build": ("abuild_index", "build_index"),
+        "kraq_dspy.build.index.change": ("add_documents", "remove_documents", "resume_index", "update_index"),
         "kraq_dspy.build.index.exchange": ("export_index",),
-        "kraq_dspy.build.index.report": (
-            "BuildOptions",
-            "BuildReport",
-            "DocumentChanges",
-        ),
+        "kraq_dspy.build.index.report": ("BuildOptions", "BuildReport", "DocumentChanges"),
     },
 )

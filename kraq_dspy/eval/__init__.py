@@ -30,15 +30,12 @@ if TYPE_CHECKING:  # for type checkers and editors; the names that are there are
     from kraq_dspy.eval.metrics.for_dspy import bleu_1 as bleu_1
     from kraq_dspy.eval.metrics.for_dspy import bleu_4 as bleu_4
     from kraq_dspy.eval.metrics.for_dspy import contains as contains
-    from kraq_dspy.eval.metrics.for_dspy import contains_items as contains_items
     from kraq_dspy.eval.metrics.for_dspy import exact_match as exact_match
     from kraq_dspy.eval.metrics.for_dspy import grounded as grounded
-    from kraq_dspy.eval.metrics.for_dspy import label_accuracy as label_accuracy
     from kraq_dspy.eval.metrics.for_dspy import meteor as meteor
     from kraq_dspy.eval.metrics.for_dspy import named_metric as named_metric
     from kraq_dspy.eval.metrics.for_dspy import own_metric as own_metric
     from kraq_dspy.eval.metrics.for_dspy import paper_match as paper_match
-    from kraq_dspy.eval.metrics.for_dspy import recall_of_support as recall_of_support
     from kraq_dspy.eval.metrics.for_dspy import rouge_l as rouge_l
     from kraq_dspy.eval.metrics.for_dspy import similarity_metric as similarity_metric
     from kraq_dspy.eval.metrics.for_dspy import token_f1 as token_f1
@@ -64,36 +61,21 @@ if TYPE_CHECKING:  # for type checkers and editors; the names that are there are
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
-        "kraq_dspy.eval.datasets": (
-            "Dataset",
-            "Example",
-            "fetch_dataset",
-            "load_dataset",
-        ),
-        "kraq_dspy.eval.evaluation": (
-            "Evaluation",
-            "evaluate",
-        ),
-        "kraq_dspy.eval.judges": (
-            "BinaryJudge",
-            "Groundedness",
-            "RubricJudge",
-        ),
+        "kraq_dspy.eval.datasets": ("Dataset", "Example", "fetch_dataset", "load_dataset"),
+        "kraq_dspy.eval.evaluation": ("Evaluation", "evaluate"),
+        "kraq_dspy.eval.judges": ("BinaryJudge", "Groundedness", "RubricJudge"),
         "kraq_dspy.eval.metrics.for_dspy": (
             "Metric",
             "answer_found",
             "bleu_1",
             "bleu_4",
             "contains",
-            "contains_items",
             "exact_match",
             "grounded",
-            "label_accuracy",
             "meteor",
             "named_metric",
             "own_metric",
             "paper_match",
-            "recall_of_support",
             "rouge_l",
             "similarity_metric",
             "token_f1",
@@ -109,20 +91,9 @@ __getattr__, __dir__, __all__ = lazy_names(
             "precision_at_k",
             "recall_at_k",
         ),
-        "kraq_dspy.eval.question_log": (
-            "QuestionLog",
-            "against_log",
-        ),
-        "kraq_dspy.eval.questions": (
-            "QuestionColumns",
-            "read_questions",
-        ),
-        "kraq_dspy.eval.statistics": (
-            "bootstrap_difference",
-            "bootstrap_mean",
-            "compare",
-            "permutation_test",
-        ),
+        "kraq_dspy.eval.question_log": ("QuestionLog", "against_log"),
+        "kraq_dspy.eval.questions": ("QuestionColumns", "read_questions"),
+        "kraq_dspy.eval.statistics": ("bootstrap_difference", "bootstrap_mean", "compare", "permutation_test"),
         "kraq_dspy.eval.tables.summary": ("RunSummary",),
     },
 )

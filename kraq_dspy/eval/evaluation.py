@@ -46,6 +46,11 @@ Asked: TypeAlias = Workspace | dspy.Module | Retriever | Callable[..., Any] | st
 class Evaluation:
     """What came of it: printed, it is a table. `summary` has every figure with its interval, and the rows.
 
+    >>> asked = [{"question": "Where did Ada live?", "answer": "London"}]
+    >>> result = evaluate("ada.kraq", asked, ["answer_found"])
+    >>> result.mean("answer_found"), result.failed()
+    (1.0, [])
+
     `folder` has the rows on disk, where they were written; `left_out` counts questions that a model had learned from.
     """
 

@@ -34,6 +34,8 @@ WORDS = 0.25
 """Weight of the words against the cosine: of 0, .25, .5 and 1 the best on clapnq; on lihua_world .13 better than 0."""
 KINDS, ALIKE = 20, 5000
 """Kinds of questions that are shown, and questions among which kinds are looked for."""
+UNANSWERABLE = ("unanswerable", "null", "impossible")
+"""What a column `type` calls a question that the corpus does not answer; `answerable` false says so too."""
 RESAMPLES = 2000
 _BATCH = 256
 
@@ -73,8 +75,14 @@ class AskedQuestion:
 class QuestionLog:
     """What came of holding an index against a log.
 
+    >>> log = against_log(Workspace.open("ada.kraq"), [{"question": "Where did Ada live?"}, {"question": "Why?"}])
+    >>> log.asked[0].title
+    'Ada'
+
     `unanticipated` are kinds of asked questions that the corpus is about and no stored question is near to;
     `unanswered` kinds that it is not about: each kind its questions, the most typical first, the largest kind first.
+    `auc` is the chance that `unanswered` of a question without an answer is above that of one with an answer, where the
+    log says which have one.
     """
 
     index: str
@@ -85,6 +93,7 @@ class QuestionLog:
     asked: tuple[AskedQuestion, ...]
     unanticipated: tuple[tuple[AskedQuestion, ...], ...]
     unanswered: tuple[tuple[AskedQuestion, ...], ...]
+    auc: Interval | None
 
     def to_dict(self) -> dict[str, Any]:
         """The figures and the kinds as JSON values; `write` has every question."""
@@ -101,6 +110,7 @@ class QuestionLog:
     def grids(self) -> list[Grid]:
         """The figures, the kinds, and the questions that the corpus answers least."""
         n, about = len(self.asked), self._n_about
+        auc = "" if self.auc is None else f" Told from the answered ones with an AUC of {_shown(self.auc)}."
         least = sorted(self.asked, key=lambda each: -each.unanswered)[:KINDS]
         return [
             Grid(
@@ -117,8 +127,8 @@ class QuestionLog:
                 "Asked, and answered least here",
                 ("score", "question", "nearest passage"),
                 tuple((f"{each.unanswered:.2f}", each.text, each.title) for each in least),
-                note="The score is 1 less the cosine of the nearest passage and a quarter of the share of the words, "
-                "over 1.25. Every question: asked.jsonl.",
+                note=f"The score is 1 less the cosine of the nearest passage and a quarter of the share of the words, "
+                f"over 1.25.{auc} Every question: asked.jsonl.",
             ),
         ]
 
@@ -153,12 +163,10 @@ def against_log(
     passages where `kraq index --random-questions` made them, and as the ceiling other people's: one half of the log
     (as many as the index has questions, drawn by the seed) against the other.
 
+    >>> against_log(space, "asked.csv").write("report")  # doctest: +SKIP
+
     Raises EvaluationError for a log that cannot be read or has fewer than two questions, and an index without
     questions or passages.
-
-    >>> log = against_log(space, "asked.csv")  # doctest: +SKIP
-    >>> log.sets[0].relevance.estimate, len(log.unanticipated)  # doctest: +SKIP
-    (0.579, 41)
     """
     progress = progress or SilentProgress()
     examples = read_questions(questions, columns)
@@ -202,6 +210,7 @@ def against_log(
         space.index.path.name, space.embedder.name, near, about, tuple(sets), tuple(asked),
         _alike(asked, vectors, order[(is_about & ~is_covered)[order]], near),
         _alike(asked, vectors, order[~is_about[order]], near),
+        _auc(examples, [each.unanswered for each in asked], seed),
     )  # fmt: skip
 
 
@@ -254,6 +263,32 @@ def _alike(
         kinds.append(tuple(asked[places[member]] for member in members))
         is_near[members], is_near[:, members] = False, False
     return tuple(kinds)
+
+
+def _auc(examples: Sequence[Example], scores: Sequence[float], seed: int) -> Interval | None:
+    """None where the log does not tell questions with an answer from those without."""
+    from scipy import stats  # half a second
+
+    labels = np.array(
+        [
+            example.type.casefold() in UNANSWERABLE
+            or str(example.metadata.get("answerable", "")).strip().casefold() in ("false", "no", "0")
+            for example in examples
+        ]
+    )
+    if labels.all() or not labels.any():
+        return None
+    without, answered = np.asarray(scores)[labels], np.asarray(scores)[~labels]
+
+    def auc(high: NDArray[Any], low: NDArray[Any], axis: int = -1) -> Any:
+        above = stats.mannwhitneyu(high, low, axis=axis, method="asymptotic").statistic
+        return above / (len(without) * len(answered))
+
+    low, high = stats.bootstrap(
+        (without, answered), auc, n_resamples=RESAMPLES, method="percentile", rng=np.random.default_rng(seed)
+    ).confidence_interval
+    estimate = float(auc(without, answered))
+    return Interval(estimate, float(low), float(high), 0.95, len(scores), RESAMPLES, seed, "percentile bootstrap")
 
 
 def _shown(interval: Interval | None) -> str:

@@ -24,21 +24,10 @@ if TYPE_CHECKING:  # for type checkers and editors; the names that are there are
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
-        "kraq_dspy.finetune.pairs": (
-            "Pair",
-            "chats_of",
-            "read_pairs",
-        ),
-        "kraq_dspy.finetune.provider": (
-            "LocalLoRA",
-            "finetunable_lm",
-        ),
+        "kraq_dspy.finetune.pairs": ("Pair", "chats_of", "read_pairs"),
+        "kraq_dspy.finetune.provider": ("LocalLoRA", "finetunable_lm"),
         "kraq_dspy.finetune.teacher": ("pairs_from_dataset",),
         "kraq_dspy.finetune.token_rows": ("TrainSettings",),
-        "kraq_dspy.finetune.training": (
-            "LossPoint",
-            "Trained",
-            "train_adapter",
-        ),
+        "kraq_dspy.finetune.training": ("LossPoint", "Trained", "train_adapter"),
     },
 )

@@ -26,6 +26,9 @@ SIGNATURES: Mapping[str, Any] = {"generator": GenerateQuestion, "drafter": Draft
 class Pair:
     """Inputs and outputs of a step, by field name.
 
+    >>> Pair.generator("Ada wrote notes.", "What did Ada write?", source="notes", example_id="1").outputs
+    {'question': 'What did Ada write?'}
+
     `source` names the data set or the index, `example_id` the question there, `document_ids` the evidence, `model` who
     wrote what was not given, or "".
     """
@@ -59,7 +62,12 @@ class Pair:
 
 
 def read_pairs(path: Path, kind: str = "generator") -> list[Pair]:
-    """Raises TrainingError for a file that is absent or empty, and names the line that lacks a field."""
+    """The pairs of a file. Raises TrainingError where it is absent or empty, and names the line that lacks a field.
+
+    >>> _ = Path("pairs.jsonl").write_text('{"summary": "Ada wrote notes.", "question": "What did Ada write?"}')
+    >>> read_pairs(Path("pairs.jsonl"))[0].inputs
+    {'summary': 'Ada wrote notes.'}
+    """
     signature = SIGNATURES[kind]
     pairs = []
     for number, (where, row) in enumerate(json_objects(path, TrainingError, "the pairs (of `kraq pairs`)"), start=1):

@@ -36,6 +36,8 @@ class LocalLoRA(Provider):
     """Trains an adapter in this process, in a folder of its own under `out`; the tuned model shares the base's weights.
 
     `settings` hold what DSPy's `train_kwargs` do not say. A model that has an adapter already is trained on from there.
+
+    >>> lm = dspy.LM("transformers/models/small", provider=LocalLoRA(Path("adapters"), TrainSettings(epochs=1)))
     """
 
     def __init__(self, out: Path, settings: TrainSettings | None = None, *, progress: Progress | None = None) -> None:
@@ -84,7 +86,11 @@ class LocalLoRA(Provider):
 
 
 def finetunable_lm(settings: RoleSettings, out: Path, train: TrainSettings | None = None) -> KraqLM:
-    """A role's model that DSPy's fine-tuning optimizers can train. Raises ConfigError and what `make_lm` does."""
+    """A role's model that DSPy's fine-tuning optimizers can train. Raises ConfigError and what `make_lm` does.
+
+    >>> lm = finetunable_lm(RoleSettings(model="transformers/models/small"), Path("adapters"))  # doctest: +SKIP
+    >>> tuned = dspy.BootstrapFinetune(metric=metric).compile(program, rows, teacher)  # doctest: +SKIP
+    """
     _require_local(settings.model)
     lm = make_lm(settings)
     lm.provider = LocalLoRA(out, train)

@@ -3,7 +3,6 @@
 import json
 from collections import Counter
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import dspy
 from dspy.utils.exceptions import AdapterParseError
 
 from kraq_dspy._internal.concurrency import run_coroutine
-from kraq_dspy._internal.files import append_line
+from kraq_dspy._internal.files import append_line, json_objects
 from kraq_dspy.errors import ConfigError, TrainingError
 from kraq_dspy.eval.datasets import Dataset
 from kraq_dspy.eval.datasets.dataset import Example
@@ -51,8 +50,8 @@ class PairWriter:
         self.pairs = self.known = 0
         self.reasons: Counter[str] = Counter()
         self._decided: set[str] = set()
-        for file in (path, self.rejects):
-            for row in _rows(file):
+        for file in filter(Path.exists, (path, self.rejects)):
+            for _, row in json_objects(file, ConfigError, "the pairs of an earlier run"):
                 if row.get("model", model) != model:
                     raise ConfigError(
                         f"{str(file)!r} holds pairs of the teacher {row['model']!r}, and this one is {model!r}. Give "
@@ -169,17 +168,3 @@ def _blank(kind: str, source: str, example: Example, **about: Any) -> Pair:
     if kind == "generator":
         return Pair.generator("", example.question, **about)
     return Pair.drafter(example.question, (), "", "", **about)
-
-
-def _rows(file: Path) -> list[dict[str, Any]]:
-    rows = []
-    with suppress(FileNotFoundError):
-        for number, line in enumerate(file.read_bytes().splitlines(), start=1):
-            try:
-                row = json.loads(line)
-                rows.append({**row, "id": row["id"]})
-            except (ValueError, KeyError, TypeError):
-                raise ConfigError(
-                    f"{str(file)!r}, line {number}: no pair. Give another --out, or mend the line."
-                ) from None
-    return rows

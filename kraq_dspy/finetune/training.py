@@ -1,4 +1,4 @@
-"""Trains a LoRA adapter on chats: QLoRA on a GPU, plain LoRA elsewhere, resumable; and writes its card."""
+"""Trains a LoRA adapter on chats: QLoRA on a GPU, plain LoRA elsewhere, resumable; and keeps what it was made of."""
 
 import gc
 import hashlib
@@ -42,7 +42,12 @@ class LossPoint:
 @dataclass(frozen=True, slots=True)
 class Trained:
     """An adapter that was trained. `served` is the base's name for a role ("transformers/FOLDER", "gguf/NAME"), `model`
-    the adapter's: "transformers/FOLDER#ADAPTER@HASH"."""
+    the adapter's: "transformers/FOLDER#ADAPTER@HASH".
+
+    >>> trained = train_adapter(chats, "models/small", Path("adapters/mine"))  # doctest: +SKIP
+    >>> trained.curve[-1].held_out, trained.model  # doctest: +SKIP
+    (0.93, 'transformers/models/small#adapters/mine@1a2b3c4d')
+    """
 
     folder: Path
     base: str
@@ -69,6 +74,9 @@ def train_adapter(
     progress: Progress | None = None,
 ) -> Trained:
     """Trains an adapter for `base` on the replies of `chats`, and writes it to the folder `out`.
+
+    >>> chats = chats_of(read_pairs(Path("pairs.jsonl")), "generator")  # doctest: +SKIP
+    >>> train_adapter(chats, "models/small", Path("adapters/mine"), TrainSettings(epochs=1))  # doctest: +SKIP
 
     `base` is a folder, a hub name, "gguf/NAME" (its weights become torch's), or one of them with "#ADAPTER": then it
     goes on from that adapter. Interrupted, the same call goes on from the last checkpoint; with other rows or
@@ -181,10 +189,10 @@ def _curve(history: Sequence[dict[str, Any]]) -> tuple[LossPoint, ...]:
 PACKAGES = ("kraq-dspy", "torch", "transformers", "peft", "dspy")
 
 
-def write_card(trained: Trained, kind: str, data: Path) -> dict[str, Any]:
-    """Writes README.md and training.json into the adapter's folder; returns the JSON.
+def write_facts(trained: Trained, kind: str, data: Path) -> dict[str, Any]:
+    """Writes training.json into the adapter's folder: hashes of data and weights, settings, losses; returns it.
 
-    Beside them stands learned.json, the fingerprints of the questions in `data`: `kraq eval` leaves these out.
+    Beside it stands learned.json, the fingerprints of the questions in `data`: `kraq eval` leaves these out.
     """
     facts = {
         "step": kind,
@@ -211,37 +219,6 @@ def write_card(trained: Trained, kind: str, data: Path) -> dict[str, Any]:
         "versions": {package: version(package) for package in PACKAGES},
     }
     (trained.folder / "training.json").write_text(json.dumps(facts, indent=2, ensure_ascii=False) + "\n", "utf-8")
-    (trained.folder / "README.md").write_text(_card(trained, kind, facts), "utf-8")
     pairs = read_pairs(data, kind)
     write_learned(trained.folder, [str({**pair.inputs, **pair.outputs}["question"]) for pair in pairs])
     return facts
-
-
-def _card(trained: Trained, kind: str, facts: dict[str, Any]) -> str:
-    rows = "\n".join(
-        f"| {point.step} | {'' if math.isnan(point.train) else f'{point.train:.4f}'} | {point.held_out:.4f} "
-        f"| {point.values:.4f} |"
-        for point in trained.curve
-    )
-    return f"""---
-base_model: {trained.base}
-library_name: peft
-pipeline_tag: text-generation
----
-
-# {kind}, a LoRA adapter for {Path(trained.base).name}
-
-Trained by `kraq finetune {kind}` on the prompts that the step is asked with; the loss is on the reply. Settings, hashes
-of data and weights, and versions are in `training.json`.
-
-    [roles.{kind}]
-    model = "{trained.served}"
-    adapter = "{trained.folder}"
-
-{trained.rows[0]} rows of {facts["data"]["file"]} were trained on, {trained.rows[1]} held out, {trained.left_out} left
-out as too long. Losses in nats a token, on replies; "values" leaves the field markers out.
-
-| step | trained on | held out | held out, values |
-|---|---|---|---|
-{rows}
-"""

@@ -71,6 +71,10 @@ class Resources:
 class Compiled:
     """What a compile gave.
 
+    >>> compiled = compile_program("answering", "dev.jsonl", out="answering.json")  # doctest: +SKIP
+    >>> compiled.comparison.difference.low, compiled.problems  # doctest: +SKIP
+    (0.02, ())
+
     `comparison` has the means after ("system") and before ("baseline") on the rows measured on, and their paired
     difference with interval and test; `before` and `after` are the scores of the rows. `learned` has the instructions
     and demonstrations of the predictors that changed. `usage` was paid in this run, `replayed` answers came from an

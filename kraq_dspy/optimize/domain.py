@@ -20,7 +20,11 @@ MOST_TYPES = 12
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """What a model made of some passages: their field, who knows it, and the types of entities that matter there."""
+    """What a model made of some passages: their field, who knows it, and the types of entities that matter there.
+
+    >>> Domain("yeast genetics", "A geneticist who works with yeast.", ("gene", "protein")).types
+    ('gene', 'protein')
+    """
 
     domain: str
     persona: str

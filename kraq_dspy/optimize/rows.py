@@ -25,12 +25,15 @@ class RowKind:
     """What the rows of a target look like.
 
     `example` makes one for DSPy, and raises EvaluationError, KeyError, TypeError or ValueError for a row that it cannot
-    use. `fields` are all that a row may have; `label` is the class of a row where a target has classes.
+    use. `fields` are all that a row may have.
+
+    >>> kind = RowKind({"question", "answers"}, lambda row: dspy.Example(**row).with_inputs("question"))
+    >>> kind.example({"question": "Which city?", "answers": ["Oslo"]}).answers
+    ['Oslo']
     """
 
     fields: Collection[str]
     example: Callable[[Row], dspy.Example]
-    label: Callable[[dspy.Example], str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,30 +61,27 @@ def read_rows(path: Path) -> list[Row]:
 def split_rows(rows: Rows, kind: RowKind, *, train: Rows | None = None, seed: int = 0) -> Split:
     """Half of the rows to learn from, the rest to measure on; or all of `rows` to measure on, given `train`.
 
-    Rows with the same inputs count as one: the later ones are dropped, from `train` where it repeats `rows`. Classes,
-    where there are some, are split evenly. Raises EvaluationError for rows that cannot be used, too few of them, or of
-    one class only.
+    Rows with the same inputs count as one: the later ones are dropped, from `train` where it repeats `rows`. Raises
+    EvaluationError for rows that cannot be used, or too few of them.
     """
     rows = read_rows(Path(rows)) if isinstance(rows, str | Path) else rows
     train = read_rows(Path(train)) if isinstance(train, str | Path) else train
     problems: list[str] = []
     earlier: dict[str, str] = {}
     measured = _distinct(rows, kind, "dev", earlier, problems)
+    draw = random.Random(seed)
     if train is not None:
         learned = _distinct(train, kind, "train", earlier, problems)
-        random.Random(seed).shuffle(learned)
+        draw.shuffle(learned)
     else:
-        learned, measured = _halves(measured, kind, seed)
+        draw.shuffle(measured)
+        half = round(len(measured) / 2)
+        learned, measured = measured[:half], measured[half:]
     for part, what in ((learned, "to learn from"), (measured, "to measure on")):
         if len(part) < MIN_ROWS:
             raise EvaluationError(
                 f"There are {len(part)} rows {what} ({len(learned)} and {len(measured)} after the split); expected "
                 f"{MIN_ROWS} or more. Give more rows."
-            )
-        if kind.label is not None and len(labels := {kind.label(example) for example in part}) == 1:
-            raise EvaluationError(
-                f"All {len(part)} rows {what} have the label {labels.pop()!r}: whoever always says that is right, so "
-                "there is nothing to learn. Give rows of both classes."
             )
     body = json.dumps([list(rows), list(train or ())], sort_keys=True, ensure_ascii=False, default=str)
     digest = hashlib.blake2b(body.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
@@ -123,21 +123,3 @@ def _distinct(
             f"{len(repeats)} {where} row(s) have the inputs of an earlier row and were left out: {repeats[0]}{more}."
         )
     return examples
-
-
-def _halves(examples: list[dspy.Example], kind: RowKind, seed: int) -> tuple[list[dspy.Example], list[dspy.Example]]:
-    draw = random.Random(seed)
-    by_label: dict[str, list[dspy.Example]] = {}
-    for example in examples:
-        by_label.setdefault(kind.label(example) if kind.label else "", []).append(example)
-    learned: list[dspy.Example] = []
-    measured: list[dspy.Example] = []
-    for label in sorted(by_label):
-        part = by_label[label]
-        draw.shuffle(part)
-        cut = round(len(part) / 2)
-        learned += part[:cut]
-        measured += part[cut:]
-    draw.shuffle(learned)
-    draw.shuffle(measured)
-    return learned, measured

@@ -35,6 +35,10 @@ class Target:
     `role` is whose model it asks. `metrics` are those that can be named, the default first. `labelled` says that an
     example carries all outputs of the program's one predictor, so that it can be shown as a demonstration without
     asking a model.
+
+    >>> rows = RowKind({"question", "answer"}, lambda row: dspy.Example(**row).with_inputs("question"))
+    >>> Target("mine", dspy.Predict("question -> answer"), rows, METRICS).metric(None).name
+    'token_f1'
     """
 
     name: str
@@ -79,6 +83,9 @@ def make_target(
 ) -> Target:
     """The step or the program of that name. Programs need `space`; `retriever` and `arguments` go to them.
 
+    >>> make_target("extraction").metric("link_f1").threshold
+    0.5
+
     `scorer` measures the relevance of questions, by default with the packaged model; `settings` choose the program that
     extracts. Raises ConfigError for a name that is neither, or a program without an index.
     """
@@ -102,9 +109,10 @@ def _extraction(settings: Settings) -> Target:
         triples = [tuple(triple) for triple in row["triples"]]
         return _example(row, {"passage": _text(row, "passage")}, {"triples": _checked(triples)})
 
-    named = {metric.name: metric for metric in (TRIPLE_F1, LINK_F1)}
     rows = RowKind({"id", "passage", "triples"}, example)
-    return Target("extraction", extractor(settings), rows, named, "extractor")
+    return Target(
+        "extraction", extractor(settings), rows, {metric.name: metric for metric in (TRIPLE_F1, LINK_F1)}, "extractor"
+    )
 
 
 def _generation(scorer: BertScorer | None) -> Target:
@@ -137,7 +145,7 @@ def _judging() -> Target:
             raise EvaluationError(f"right is {row['right']!r}; expected true or false")
         return _example(row, inputs, {"correct": row["right"]})
 
-    rows = RowKind({*QUESTION_FIELDS, "right"}, example, lambda example: str(example.correct))
+    rows = RowKind({*QUESTION_FIELDS, "right"}, example)
     return Target("judging", SingleStep(JudgeAnswer), rows, {"agreement": AGREEMENT}, "judge", labelled=True)
 
 
@@ -189,20 +197,16 @@ def triple_f1(gold: Sequence[Triple], predicted: Sequence[Triple]) -> float:
     their predicates, since no two readers choose the same verb. Each triple counts once, with its best partner first.
     No prediction scores 0.0. Raises EvaluationError when `gold` is empty or has a blank part.
     """
-    return _f1(gold, predicted, lambda wanted, other: token_f1([wanted[1]], other[1]))
-
-
-def link_f1(gold: Sequence[Triple], predicted: Sequence[Triple]) -> float:
-    """As `triple_f1`, without regard to the predicates."""
-    return _f1(gold, predicted, lambda wanted, other: 1.0)
-
-
-def _f1(gold: Sequence[Triple], predicted: Sequence[Triple], credit: Callable[[Triple, Triple], float]) -> float:
     credits = [
-        [credit(wanted, other) if _ends(wanted) == _ends(other) else 0.0 for other in predicted]
+        [token_f1([wanted[1]], other[1]) if _ends(wanted) == _ends(other) else 0.0 for other in predicted]
         for wanted in _checked(gold)
     ]
     return 2 * best_pairs(credits) / (len(credits) + len(predicted))
+
+
+def link_f1(gold: Sequence[Triple], predicted: Sequence[Triple]) -> float:
+    """As `triple_f1`, without regard to the predicates, which models below two billion parameters do not write."""
+    return triple_f1(*([(subject, "links", object_) for subject, _, object_ in each] for each in (gold, predicted)))
 
 
 def best_pairs(credit: Sequence[Sequence[float]]) -> float:
@@ -235,23 +239,19 @@ def _checked(gold: Sequence[Triple]) -> Sequence[Triple]:
     return gold
 
 
-def extraction_metric(name: str, function: Callable[[Sequence[Triple], Sequence[Triple]], float]) -> Metric:
-    """`triple_f1` or `link_f1` over the example's `triples` and the prediction's relationships."""
+def _extraction_metric(function: Callable[[Sequence[Triple], Sequence[Triple]], float]) -> Metric:
+    def score(example: Any, prediction: Any) -> float:
+        return function(example.triples, _triples(prediction))
 
     def explain(example: Any, prediction: Any, score: float) -> str:
-        predicted = {(normalise_answer(s), normalise_answer(o)) for s, _, o in _triples(prediction)}
-        missing = [t for t in example.triples if (normalise_answer(t[0]), normalise_answer(t[2])) not in predicted]
-        listed = "; ".join(" | ".join(triple) for triple in missing[:5])
-        extra = len(_triples(prediction)) - (len(example.triples) - len(missing))
-        return (f"Missing: {listed}. " if missing else "No link is missing. ") + (
-            f"{extra} links are not wanted; name things as the wanted triples do." if extra > 0 else ""
-        )
+        links = set(map(_ends, _triples(prediction)))
+        missing = [" | ".join(triple) for triple in example.triples if _ends(triple) not in links]
+        return f"Of {len(example.triples)} triples these are missing: {'; '.join(missing[:5]) or 'none'}."
 
-    return Metric(name, lambda example, prediction: function(example.triples, _triples(prediction)), explain, 0.5)
+    return Metric(function.__name__, score, explain, threshold=0.5)
 
 
-TRIPLE_F1 = extraction_metric("triple_f1", triple_f1)
-LINK_F1 = extraction_metric("link_f1", link_f1)
+TRIPLE_F1, LINK_F1 = map(_extraction_metric, (triple_f1, link_f1))
 
 
 def relevance_metric(scorer: BertScorer, threshold: float = 0.7) -> Metric:
@@ -273,15 +273,10 @@ def relevance_metric(scorer: BertScorer, threshold: float = 0.7) -> Metric:
     return Metric(f"relevance({scorer.name})", relevance, explain, threshold)
 
 
-def _explain_agreement(example: Any, prediction: Any, score: float) -> str:
-    verdict = getattr(prediction, "correct", None)
-    return f"{verdict} is right." if score else f"{verdict} is wrong; people said {example.correct}."
-
-
 AGREEMENT = Metric(
     "agreement",
     lambda example, prediction: float(getattr(prediction, "correct", None) == example.correct),
-    _explain_agreement,
+    lambda example, prediction, score: f"People said {example.correct}.",
 )
 """Whether the judge's verdict is that of people."""
 

@@ -33,14 +33,26 @@ UNKNOWN = "I do not know"
 
 
 class QAPairSource(Protocol):
-    """Looks up the pairs that were made of chunks in advance."""
+    """Looks up the pairs that were made of chunks in advance.
+
+    >>> from kraq_dspy import Workspace
+    >>> Workspace.open("ada.kraq").stored_pairs.pairs_of(["ada"])  # before `kraq precompute DIR --qa-pairs`
+    {}
+    """
 
     def pairs_of(self, chunk_ids: Sequence[str]) -> dict[str, tuple[QAPair, ...]]:
         """By chunk id; a chunk whose pairs were not made is left out."""
 
 
 class WritePairs(SavableModule):
-    """The pairs of one passage, in reading order. Pairs without a question or an answer, and repeats, are dropped."""
+    """The pairs of one passage, in reading order. Pairs without a question or an answer, and repeats, are dropped.
+
+    >>> from dspy.utils import DummyLM
+    >>> reply = {"pairs": '[{"question": "Where did Ada live?", "answer": "London"}]'}
+    >>> with dspy.context(lm=DummyLM([reply])):
+    ...     WritePairs()(passage="Ada lived in London.").pairs
+    (QAPair(question='Where did Ada live?', answer='London'),)
+    """
 
     outputs: ClassVar[dict[str, Any]] = {"pairs": tuple[QAPair, ...]}
 

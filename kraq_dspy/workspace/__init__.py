@@ -10,9 +10,4 @@ from kraq_dspy._internal.lazy import lazy_names
 if TYPE_CHECKING:  # for type checkers and editors; the names that are there are those below
     from kraq_dspy.workspace.workspace import Workspace as Workspace
 
-__getattr__, __dir__, __all__ = lazy_names(
-    __name__,
-    {
-        "kraq_dspy.workspace.workspace": ("Workspace",),
-    },
-)
+__getattr__, __dir__, __all__ = lazy_names(__name__, {"kraq_dspy.workspace.workspace": ("Workspace",)})

@@ -9,8 +9,7 @@ from kraq_dspy.errors import ConfigError, did_you_mean
 from kraq_dspy.programs.combined import COMBINED
 from kraq_dspy.programs.graph.graph_global_search import GRAPH_GLOBAL
 from kraq_dspy.programs.graph.graph_local_search import GRAPH_LOCAL
-from kraq_dspy.programs.k2rag.baselines import NAIVE_GRAPH
-from kraq_dspy.programs.k2rag.program import K2RAG_SPEC
+from kraq_dspy.programs.k2rag.program import K2RAG_SPEC, NAIVE_GRAPH
 from kraq_dspy.programs.qa_rag import QA_RAG
 from kraq_dspy.programs.qa_search.program import QA_SEARCH
 from kraq_dspy.programs.retrievers import (

@@ -61,6 +61,10 @@ class Workspace:
     """`Workspace.open("docs.kraq")` is what most code needs: programs and retrievers over that index.
 
     The index stays open until `close` or the end of a `with` block. Safe for threads.
+
+    >>> with Workspace.open("ada.kraq") as space:
+    ...     space.ask("Where did Ada live?").answer
+    'London. Ada lived in London.'
     """
 
     def __init__(self, index: Index, embedder: Embedder, models: LanguageModels) -> None:
@@ -255,14 +259,14 @@ class Workspace:
         )
 
     def make_retriever(self, choice: RetrieverChoice) -> Retriever:
-        """As it was chosen; what it has of steps asks the model of its role."""
+        """The retriever of a choice, whose steps, if it has any, ask the model of its role."""
         retrieve = choice.spec.make(self, choice.options)
         if isinstance(retrieve, dspy.Module):
             fill_in(retrieve, self.models, choice.spec.role)
         return retrieve
 
     def make_program(self, choice: ProgramChoice, *, state: str | Path | None = None) -> dspy.Module:
-        """As it was chosen, with a state of `kraq optimize`; a retriever that was left open is the index's default."""
+        """The program of a choice, with a state of `kraq optimize`; without a retriever, over the index's default."""
         part: Retriever | dspy.Module | None = None
         if choice.inner is not None:
             part = self.make_program(choice.inner)
@@ -289,18 +293,16 @@ class Workspace:
         The prediction has `flaws`, in words, where a reply behind it was cut off, withheld, or readable in part; and
         `next_questions`, so many at most, which the index answers (`SuggestedQuestion`).
         """
-        program, question = self._asked(question, program)
-        with self._asking(program) as heard:
-            prediction = with_flaws(program(question=question), heard)
+        with self._asking(question, program) as (question, program, flaws):
+            prediction = with_flaws(program(question=question), flaws)
         return self._followed(prediction, question, next_questions)
 
     async def aask(
         self, question: str, program: dspy.Module | str = DEFAULT_PROGRAM, *, next_questions: int = NEXT
     ) -> dspy.Prediction:
         """As `ask`, in an event loop. Cancelled, it cancels the model's calls in flight."""
-        program, question = self._asked(question, program)
-        with self._asking(program) as heard:
-            prediction: dspy.Prediction = with_flaws(await call(program, question=question), heard)
+        with self._asking(question, program) as (question, program, flaws):
+            prediction: dspy.Prediction = with_flaws(await call(program, question=question), flaws)
         return await asyncio.to_thread(self._followed, prediction, question, next_questions)
 
     def stream(
@@ -311,12 +313,11 @@ class Workspace:
 
         Text that is chosen among drafts, or that lay ready, comes with the prediction alone.
         """
-        program, question = self._asked(question, program)
-        streamed = dspy.streamify(program, stream_listeners=answer_listeners(program), async_streaming=False)
-        with self._asking(program) as heard:
+        with self._asking(question, program) as (question, program, flaws):
+            streamed = dspy.streamify(program, stream_listeners=answer_listeners(program), async_streaming=False)
             for value in streamed(question=question):
                 if isinstance(value, dspy.Prediction):
-                    yield self._followed(with_flaws(value, heard), question, next_questions)
+                    yield self._followed(with_flaws(value, flaws), question, next_questions)
                 elif isinstance(value, PARTS):
                     yield value
 
@@ -325,14 +326,13 @@ class Workspace:
     ) -> AsyncGenerator[Any, None]:
         """As `stream`, in an event loop, for one task to listen to. To close it (`contextlib.aclosing`) or to cancel
         the task ends the program, and cancels the model's calls in flight."""
-        program, question = self._asked(question, program)
-        is_async = hasattr(program, "aforward")
-        streamed = dspy.streamify(program, stream_listeners=answer_listeners(program), is_async_program=is_async)
-        with self._asking(program) as heard:
+        with self._asking(question, program) as (question, program, flaws):
+            is_async = hasattr(program, "aforward")
+            streamed = dspy.streamify(program, stream_listeners=answer_listeners(program), is_async_program=is_async)
             async with aclosing(streamed(question=question)) as values:
                 async for value in values:
                     if isinstance(value, dspy.Prediction):
-                        prediction = with_flaws(value, heard)
+                        prediction = with_flaws(value, flaws)
                         yield await asyncio.to_thread(self._followed, prediction, question, next_questions)
                     elif isinstance(value, PARTS):
                         yield value
@@ -372,7 +372,9 @@ class Workspace:
                 prediction.next_questions = ()
         return prediction
 
-    def _asked(self, question: str, program: dspy.Module | str) -> tuple[dspy.Module, str]:
+    @contextmanager
+    def _asking(self, question: str, program: dspy.Module | str) -> Iterator[tuple[str, dspy.Module, list[Flaw]]]:
+        """The question as texts are kept here, the program itself, and the flaws of the replies behind its answer."""
         if not isinstance(question, str) or not isinstance(program, dspy.Module | str):
             raise ConfigError(
                 f"ask takes a question in text, then a program; found {question!r:.80} and {program!r:.80}."
@@ -381,13 +383,8 @@ class Workspace:
             if program not in self._programs:
                 self._programs[program] = self.program(program)
             program = self._programs[program]
-        return program, normalised(question)
-
-    @contextmanager
-    def _asking(self, program: dspy.Module) -> Iterator[list[Flaw]]:
-        """Gives the flaws of the replies behind the answer."""
-        with own_adapter(), answerer_for(program, self.models), flaws_heard() as heard:
-            yield heard
+        with own_adapter(), answerer_for(program, self.models), flaws_heard() as flaws:
+            yield normalised(question), program, flaws
 
 
 def default_of(index: Index) -> str:

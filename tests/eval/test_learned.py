@@ -5,11 +5,12 @@ from pathlib import Path
 import pytest
 
 from kraq_dspy.errors import EvaluationError
-from kraq_dspy.eval.datasets import Dataset, Example, save_local
+from kraq_dspy.eval.datasets import Dataset, Example
 from kraq_dspy.eval.questions import fingerprint_of, learned_by, learned_note, without_learned, write_learned
 from kraq_dspy.eval.tables.data import load
 from kraq_dspy.models.lms.local_models import QUESTIONS
 from kraq_dspy.records import Document
+from tests.eval.saving import save
 
 ASKED = [Example("a", "Who directed The Nun?", ("Corin Hardy",)), Example("b", "Where is Oslo?", ("Norway",))]
 
@@ -23,7 +24,7 @@ def test_a_question_is_told_again_whatever_its_punctuation(tmp_path: Path) -> No
 
 
 def test_a_data_set_is_loaded_without_them_and_says_how_many(tmp_path: Path) -> None:
-    save_local(Dataset("mine", (Document("d", "", "Oslo is in Norway."),), tuple(ASKED)), tmp_path / "mine")
+    save(Dataset("mine", (Document("d", "", "Oslo is in Norway."),), tuple(ASKED)), tmp_path / "mine")
     questions = load(tmp_path, "mine", learned={fingerprint_of(ASKED[0].question)})
     assert [example.id for example in questions.examples] == ["b"]
     assert questions.learned == 1

@@ -19,13 +19,13 @@ SECTIONS = {
     "Choosing degrees Celsius": "In the Aqua App, choose 70 or 80 degrees Celsius. Green Tea wants 80.",
 }
 ASKED: list[dict[str, Any]] = [
-    {"id": "alexa", "question": "How do I connect Amazon Alexa?"},
-    {"id": "70", "question": "Can the kettle boil water to 70 degrees Celsius?"},
+    {"id": "alexa", "question": "How do I connect Amazon Alexa?", "answerable": True},
+    {"id": "70", "question": "Can the kettle boil water to 70 degrees Celsius?", "answerable": "yes"},
     {"id": "lime", "question": "How do I descale the kettle?"},
     {"id": "slow", "question": "How do I descale a slow kettle?"},
-    {"id": "paid", "question": "Can I pay in monthly instalments?"},
-    {"id": "pay", "question": "Can I pay monthly instalments with a credit card?"},
-    {"id": "paris", "question": "Which bus goes to the airport of Paris?"},
+    {"id": "paid", "question": "Can I pay in monthly instalments?", "type": "unanswerable"},
+    {"id": "pay", "question": "Can I pay monthly instalments with a credit card?", "type": "unanswerable"},
+    {"id": "paris", "question": "Which bus goes to the airport of Paris?", "answerable": False},
 ]
 
 
@@ -64,11 +64,14 @@ def test_what_nobody_anticipated_and_what_the_corpus_lacks_is_told_by_kinds(log:
     assert [{each.id for each in kind} for kind in log.unanswered] == [{"paid", "pay"}]
 
 
-def test_questions_without_an_answer_score_above_those_with_one(log: QuestionLog) -> None:
+def test_unanswerable_questions_are_told_apart_where_the_log_has_labels(space: Workspace, log: QuestionLog) -> None:
+    assert log.auc is not None
+    assert log.auc.estimate == 1.0
     scores = {each.id: each.unanswered for each in log.asked}
     assert min(scores[name] for name in ("paid", "pay", "paris")) > max(
         scores[name] for name in ("alexa", "70", "lime")
     )
+    assert against_log(space, [{"question": row["question"]} for row in ASKED]).auc is None
 
 
 def test_a_log_of_one_question_is_refused(space: Workspace) -> None:

@@ -86,14 +86,14 @@ class Training:
     def train(self, kind: Kind) -> None:
         from kraq_dspy.finetune.pairs import chats_of, read_pairs
         from kraq_dspy.finetune.token_rows import TrainSettings
-        from kraq_dspy.finetune.training import train_adapter, write_card
+        from kraq_dspy.finetune.training import train_adapter, write_facts
 
         settings = TrainSettings(**{each.name: getattr(self, each.name) for each in dataclasses.fields(TrainSettings)})
         require_writable(self.out)
         chats = chats_of(read_pairs(self.pairs, kind), kind)
         with Bars(quiet=self.json) as bars:
             trained = train_adapter(chats, self.base, self.out, settings, progress=bars)
-        facts = write_card(trained, kind, self.pairs)
+        facts = write_facts(trained, kind, self.pairs)
         if self.json:
             print_json({"folder": str(self.out), **facts})
         else:
@@ -127,7 +127,7 @@ def _show(facts: dict[str, Any], kind: Kind, out: Path) -> None:
         "4 bits": facts["quantized"],
         "weights": facts["weights_hash"],
         "model": facts["model"],
-        "card": str(out / "README.md"),
+        "facts": str(out / "training.json"),
     }
     output.print(two_columns(f"{kind} in {out}", rows))
     say(f'\n[roles.{kind}]\nmodel = "{facts["served"]}"\nadapter = "{out}"')

@@ -17,7 +17,7 @@ from kraq_dspy.asset.store.catalogue import STATUSES, AddReport, Catalogue, NewE
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.build.catalogue.sources import document_hashes, flag_stale
 from kraq_dspy.errors import CatalogueError
-from kraq_dspy.programs.qa_search.failures import FAILURES
+from kraq_dspy.programs.qa_search.program import FAILURES
 from kraq_dspy.records import AnswerSource, CatalogueEntry
 
 FORMATS = ("csv", "jsonl")

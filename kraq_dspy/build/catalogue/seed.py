@@ -14,8 +14,7 @@ from kraq_dspy.build.catalogue.sources import present_sources
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.models.lms.roles import LanguageModels, fill_in
 from kraq_dspy.ports import Progress, SilentProgress
-from kraq_dspy.programs.qa_search.failures import failure_of
-from kraq_dspy.programs.qa_search.program import is_answered
+from kraq_dspy.programs.qa_search.program import failure_of, is_answered
 from kraq_dspy.records import AnswerEvidence, Failure, Question
 from kraq_dspy.steps.direct import Done, Item
 from kraq_dspy.steps.kept import ProgramRunner

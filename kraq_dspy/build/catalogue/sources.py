@@ -32,12 +32,8 @@ def count_answers(index_dir: Path) -> dict[str, int] | None:
 
 def document_hashes(index: Index, document_ids: Collection[str]) -> dict[str, str]:
     """Hashes of those documents that exist, by id."""
-    known_ids = sorted(set(document_ids))
-    try:
-        documents = index.get(Document, known_ids)
-    except UnknownRecordError:  # seldom, and then all ids are worth reading
-        documents = index.get(Document, sorted(set(index.ids(Document)).intersection(known_ids)))
-    return {document.id: content_hash(document) for document in documents}
+    known_ids = sorted(index.known(Document, set(document_ids)))
+    return {document.id: content_hash(document) for document in index.get(Document, known_ids)}
 
 
 def sources_of(index: Index, document_ids: Iterable[str]) -> tuple[AnswerSource, ...]:

@@ -118,6 +118,7 @@ async def _synthesize(
     progress: Progress,
 ) -> SyntheticReport:
     judge: RateSyntheticPair | RereadSyntheticPair
+    critics: tuple[str, ...]
     if critics_of(plan, models.settings.role("judge").model) == "ratings":
         judge, critics, retriever = RateSyntheticPair(plan.audience or AUDIENCE, plan.least or BEST), CRITICS, None
     else:

@@ -20,7 +20,7 @@ from kraq_dspy.asset.graph.communities import prepare
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.instructed import INSTRUCTED, forget_chunks
 from kraq_dspy.asset.store.states import VECTORS
-from kraq_dspy.asset.store.sync import Point, batches, chunk_point, sync_vectors
+from kraq_dspy.asset.store.sync import batches, chunk_point, sync_vectors
 from kraq_dspy.build.catalogue.sources import flag_stale
 from kraq_dspy.build.index.finishing import BuildParts, Finishing, forget_finished, settle_finished, take_finished
 from kraq_dspy.build.index.following import Following
@@ -48,7 +48,7 @@ from kraq_dspy.models.embedders import load_embedder, resolve_encoder
 from kraq_dspy.models.embedders.text_encoder import EmbedderLike, as_embedder
 from kraq_dspy.models.lms.meter import Limits, Meter, prices_of
 from kraq_dspy.models.lms.roles import LanguageModels, ModelsLike, as_models
-from kraq_dspy.ports import Progress, VectorStore
+from kraq_dspy.ports import Progress
 from kraq_dspy.programs.kraq.pipeline import KRAQ
 from kraq_dspy.programs.shared.state import load_state
 from kraq_dspy.records import Chunk, Document, Extraction, Failure
@@ -185,7 +185,7 @@ class Builder:
         if limits is not None:
             if isinstance(given, LanguageModels):
                 raise ConfigError(
-                    "Give the limits to the models that you bring: LanguageModels(..., meter=Meter(limits))."
+                    "Give the limits to the models that you bring: LanguageModels(..., meter=Meter(...))."
                 )
             limits = dataclasses.replace(limits, prices={**prices_of(settings), **limits.prices})
         models = as_models(with_lm(given, options.get("lm")), settings, embedder=embedder, meter=Meter(limits))
@@ -210,14 +210,7 @@ class Builder:
             await self.models.aclose()
         self.index.close()
 
-    def begin(
-        self,
-        kind: str,
-        corpus: object,
-        documents: Iterable[Document | Failure],
-        *,
-        replace: bool,
-    ) -> None:
+    def begin(self, kind: str, corpus: object, documents: Iterable[Document | Failure], *, replace: bool) -> None:
         """Note what the index is made from. Raises RemovedDocumentsError, before anything is changed, when another
         corpus than the index was made from lacks documents that it has, unless it is to `replace` them."""
         origin = origin_of(kind, corpus)
@@ -334,15 +327,10 @@ class Builder:
         def left_out(chunk_id: str, reason: str) -> None:
             results.fail("embed", chunk_id, f"It has no vector and is found by its words alone: {reason}")
 
-        ids = self.index.ids(Chunk)
-        absent = self._points_beside(store, ids)
-        sync_vectors(store, ids, absent, encode, "embed", self.progress, is_stopped=is_stopped, left_out=left_out)
-
-    def _points_beside(self, store: VectorStore, ids: Sequence[str]) -> Iterator[Point]:
-        """Points of the chunks that the store does not have yet."""
-        stored = store.ids()
-        for some in batches((chunk_id for chunk_id in ids if chunk_id not in stored), _BATCH):
-            yield from map(chunk_point, self.index.get(Chunk, some))
+        ids, stored = self.index.ids(Chunk), store.ids()
+        absent = batches((chunk_id for chunk_id in ids if chunk_id not in stored), _BATCH)
+        points = (chunk_point(chunk) for some in absent for chunk in self.index.get(Chunk, some))
+        sync_vectors(store, ids, points, encode, "embed", self.progress, is_stopped=is_stopped, left_out=left_out)
 
     async def extract(self) -> None:
         """Extract from all chunks, or the new ones where all others were extracted by the same program and model."""
@@ -387,12 +375,9 @@ def forget(index: Index, document_ids: Collection[str], chunk_ids: Collection[st
     """Whatever was made from these documents and chunks alone beside the records: stored answers of every stage, the
     embeddings seen from questions, and the summaries of a tree, with the tree, which is then to be made again."""
     index.results.forget_items({*document_ids, *chunk_ids})
-    if chunk_ids:
-        forget_chunks(index.path / INSTRUCTED, chunk_ids)
-        _forget_tree(index, chunk_ids)
-
-
-def _forget_tree(index: Index, chunk_ids: Collection[str]) -> None:
+    if not chunk_ids:
+        return
+    forget_chunks(index.path / INSTRUCTED, chunk_ids)
     path, lost = index.file(TREE_FILE), set(chunk_ids)
     kept: set[str] = set()
     if path is not None:

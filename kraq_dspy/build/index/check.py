@@ -89,18 +89,19 @@ def repair_index(path: str | Path, **options: Any) -> CheckReport:
     stored answer is left of. Raises IndexStateError for a database that cannot be read: that can only be restored or
     rebuilt.
     """
-    report = check_index(path)
-    if any(problem.repair == "none" for problem in report.problems):
-        worst = next(problem for problem in report.problems if problem.repair == "none")
-        raise IndexStateError(f"{worst.what}. Restore {str(path)!r} from a copy, or index the corpus again.")
-    if any(problem.repair == "flag" for problem in report.problems):
+    problems = {problem.repair: problem for problem in check_index(path).problems}
+    if "none" in problems:
+        what = problems["none"].what
+        raise IndexStateError(f"{what}. Restore {str(path)!r} from a copy, or index the corpus again.")
+    if "flag" in problems:
         with Index.open(Path(path)) as index:
             flag_stale(index)
-    if any(problem.repair == "resume" for problem in report.problems):
+    if "resume" in problems:
         with Index.open(Path(path), write=True, damaged=True) as index:
             index.update_manifest(complete=False)  # until all is made again, readers see what there was
             _drop_damaged(index)
-            _forget_orphans(index)
+            documents = set(index.ids(Document))  # chunks without theirs go: the build would keep them
+            index.delete(Chunk, {chunk.id for chunk in index.all(Chunk) if chunk.document_id not in documents})
             forget_finished(index)
         resume_index(path, **options)
     return check_index(path)
@@ -238,12 +239,6 @@ def _drop_damaged(index: Index) -> None:
             settings, ids = index.manifest.settings.chunks, set(damaged)
             chunks = (chunk for document in index.all(Document) for chunk in chunk_document(document, settings))
             index.add([chunk for chunk in chunks if chunk.id in ids])
-
-
-def _forget_orphans(index: Index) -> None:
-    """Chunks without their document go: the build would keep them."""
-    documents = set(index.ids(Document))
-    index.delete(Chunk, {chunk.id for chunk in index.all(Chunk) if chunk.document_id not in documents})
 
 
 def _problem(what: str, ids: Collection[str | None], repair: str = "resume") -> Iterator[Problem]:

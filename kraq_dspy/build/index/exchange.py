@@ -3,7 +3,6 @@
 import dataclasses
 import json
 from collections.abc import Iterable
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ from kraq_dspy._internal.files import replaced
 from kraq_dspy.asset.graph.networkx_view import write_graphml
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.tables import TABLES
-from kraq_dspy.build.catalogue.sources import open_catalogue
+from kraq_dspy.build.catalogue.sources import opened_catalogue
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.records import CatalogueEntry, Claim, Community, Entity, Extraction, Failure, Relationship
 
@@ -51,8 +50,8 @@ def _jsonl(index: Index, out: Path) -> list[Path]:
         for kind, table in TABLES.items()
         if kind is not Failure
     ]
-    if (catalogue := open_catalogue(index.path)) is not None:
-        with closing(catalogue):
+    with opened_catalogue(index.path) as catalogue:
+        if catalogue is not None:
             written.append(write_jsonl(out / "catalogue.jsonl", CatalogueEntry, catalogue.entries()))
     return written
 

@@ -3,8 +3,7 @@
 import asyncio
 import dataclasses
 import json
-from collections.abc import AsyncIterable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kraq_dspy.asset.graph.build import Graph
@@ -94,7 +93,9 @@ class Finishing:
         index.replace(Relationship, graph.relationships)
         index.replace(Claim, graph.claims)
         index.replace(Merge, graph.merges)
-        former = list(map(_members, index.all(Community))) if self._stable else []
+        former: list[Community] = []
+        if self._stable:  # without the ids of relationships and chunks, most of their memory
+            former = [dataclasses.replace(one, relationship_ids=(), chunk_ids=()) for one in index.all(Community)]
         communities = find_communities(graph.entities, graph.relationships, self._settings.communities, order, former)
         if former:
             lost = drift(communities, graph.entities, graph.relationships, self._settings.communities)
@@ -118,10 +119,12 @@ class Finishing:
         there."""
         summaries: ItemStream[Summary] = ItemStream()
         total = sum(community.id not in (known or ()) for community in self._kraq.worth_a_summary(communities))
-        with _first_of_group():
+        try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._summarize(communities, graph, summaries, known))
                 asking = group.create_task(self._ask(communities, summaries, total, graph.entities))
+        except BaseExceptionGroup as several:
+            raise several.exceptions[0] from None
         return asking.result()
 
     async def _summarize(
@@ -231,17 +234,3 @@ def settle_finished(parts: BuildParts) -> None:
     failed = any(parts.index.results.failures(stage) for stage, _, _ in parts.stages if stage != "extract")
     if not failed and not parts.random_questions:
         parts.steps.settle(_INDEX, *parts.stages, settings=parts.fingerprint)
-
-
-@contextmanager
-def _first_of_group() -> Iterator[None]:
-    """Raises the first exception of a task group as itself."""
-    try:
-        yield
-    except BaseExceptionGroup as group:
-        raise group.exceptions[0] from None
-
-
-def _members(community: Community) -> Community:
-    """All that is needed to follow a former community; the ids of relationships and chunks are most of its memory."""
-    return dataclasses.replace(community, relationship_ids=(), chunk_ids=())

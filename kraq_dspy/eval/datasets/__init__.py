@@ -4,7 +4,7 @@ kraq data fetch hotpot_qa --out data
 load_dataset("hotpot_qa", Path("data"))
 """
 
-from kraq_dspy.eval.datasets.dataset import Dataset, Example, PassageTriples, load_local, sample_to_tokens, save_local
+from kraq_dspy.eval.datasets.dataset import Dataset, Example, PassageTriples, load_local, sample_to_tokens
 from kraq_dspy.eval.datasets.sources import NAMES, fetch_dataset, load_dataset
 
 __all__ = [
@@ -16,5 +16,4 @@ __all__ = [
     "load_dataset",
     "load_local",
     "sample_to_tokens",
-    "save_local",
 ]

@@ -1,7 +1,5 @@
 """Defines a data set, questions with answers and evidence in one schema for every source, and its files on disk."""
 
-import gzip
-import json
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -64,6 +62,11 @@ class PassageTriples:
 @dataclass(frozen=True, slots=True)
 class Dataset:
     """A corpus and questions about it. Ids are unique, and every id that a question names is in the corpus.
+
+    >>> oslo = Document("oslo", "Oslo", "Oslo is the capital of Norway.")
+    >>> question = Example("q1", "What is Norway's capital?", ("Oslo",), ("oslo",))
+    >>> len(Dataset("mine", (oslo,), (question,)).examples)
+    1
 
     Raises EvaluationError, naming the row, where that is not so.
     """
@@ -163,21 +166,6 @@ def is_dataset(folder: Path) -> bool:
     return _find(folder, "questions") is not None
 
 
-def save_local(dataset: Dataset, folder: Path) -> None:
-    """Writes what `load_local` reads: a sample that was drawn once can be kept."""
-    folder.mkdir(parents=True, exist_ok=True)
-    corpus = [{**each.metadata, "id": each.id, "title": each.title, "text": each.text} for each in dataset.documents]
-    _write(folder / "corpus.jsonl.gz", corpus)
-    _write(folder / "questions.jsonl.gz", map(_question_row, dataset.examples))
-    if dataset.triples:
-        found = [
-            {"passage_id": each.document_id, "extractor": each.extractor, "entities": each.entities,
-             "triples": each.triples}
-            for each in dataset.triples
-        ]  # fmt: skip
-        _write(folder / "triples.jsonl.gz", found)
-
-
 def _document(row: dict[str, Any], where: str) -> Document:
     _require(row, ("id", "text"), where)
     metadata = {
@@ -204,22 +192,6 @@ def _example(row: dict[str, Any], where: str) -> Example:
     )
 
 
-def _question_row(example: Example) -> dict[str, Any]:
-    row: dict[str, Any] = {
-        **example.metadata,
-        "id": example.id,
-        "question": example.question,
-        "answers": example.answers,
-        "supporting_ids": example.supporting_ids,
-        "type": example.type,
-    }
-    if example.answer_items:
-        row["exact_answer"] = example.answer_items
-    if example.context_ids:
-        row["context_ids"] = example.context_ids
-    return row
-
-
 def _triples(row: dict[str, Any], where: str) -> PassageTriples:
     _require(row, ("passage_id", "triples"), where)
     for triple in row["triples"]:
@@ -241,10 +213,3 @@ def _require(row: Mapping[str, Any], columns: tuple[str, ...], where: str) -> No
     missing = [column for column in columns if row.get(column) is None]
     if missing:
         raise EvaluationError(f"{where} lacks {', '.join(missing)}; it has {', '.join(row)}.")
-
-
-def _write(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    # Without time and name in the gzip header, the same data make the same file.
-    with path.open("wb") as raw, gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as packed:
-        for row in rows:
-            packed.write((json.dumps(row, ensure_ascii=False) + "\n").encode())

@@ -353,6 +353,9 @@ NAMES = tuple(sorted(SOURCES))
 def load_dataset(name: str, folder: Path) -> Dataset:
     """The data set `name` from `folder / name`: files in the uniform schema, or what `fetch_dataset` left there.
 
+    >>> len(load_dataset("hotpot_qa", Path("data")).examples)  # doctest: +SKIP
+    7405
+
     No network is used. Raises EvaluationError, with the command that gets it, when it is absent.
     """
     place = folder / name
@@ -372,6 +375,8 @@ def load_dataset(name: str, folder: Path) -> Dataset:
 
 def fetch_dataset(name: str, folder: Path, *, files: Sequence[Path] = ()) -> None:
     """Downloads a data set from the hub into `folder / name`. BioASQ is not on the hub: its `files` are copied.
+
+    >>> fetch_dataset("hotpot_qa", Path("data"))  # doctest: +SKIP
 
     Raises EvaluationError when it cannot be had.
     """

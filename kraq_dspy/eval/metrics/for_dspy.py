@@ -58,7 +58,7 @@ class ScoredFeedback(dspy.Prediction):
 class Metric:
     """A scorer in [0, 1] with what DSPy needs around it. From `threshold` on, an answer is good enough for a demo.
 
-    `needs` names the fields of an example without which it is undefined: "answers", "answer_items", "supporting_ids";
+    `needs` names the fields of an example without which it is undefined: "answers", "supporting_ids";
     `not_of` the types of questions for which it is.
 
     >>> exact_match(dspy.Example(answer="Oslo"), dspy.Prediction(answer="oslo"))
@@ -86,7 +86,7 @@ class Metric:
 
     def is_defined(self, example: Any) -> bool:
         """Whether the example has what the metric needs."""
-        has = {name for name in ("answers", "answer_items", "supporting_ids") if getattr(example, name, None)}
+        has = {name for name in ("answers", "supporting_ids") if getattr(example, name, None)}
         if getattr(example, "answer", None):
             has.add("answers")
         return getattr(example, "type", "") not in self.not_of and has.issuperset(self.needs)
@@ -179,7 +179,12 @@ def own_metric(function: Callable[..., Any], threshold: float = 1.0, *, name: st
 
 
 def similarity_metric(embedder: EmbedderLike, *, threshold: float = 0.8) -> Metric:
-    """`answers.answer_similarity` by this embedder; its name is part of the metric's."""
+    """`answers.answer_similarity` by this embedder; its name is part of the metric's.
+
+    >>> metric = similarity_metric(dspy.Embedder(lambda texts: [[1.0, 0.0]] * len(texts)))
+    >>> metric(["Oslo"], "the city of Oslo")
+    1.0
+    """
     encoder = as_embedder(embedder)
     return Metric(
         f"answer_similarity({encoder.name})",
@@ -206,21 +211,18 @@ def _ranking(name: str, function: Callable[..., float], k: int | None) -> Metric
     )
 
 
-def _label_accuracy(example: Any, prediction: Any) -> float:
-    return answers.label_accuracy(gold_of(example)[0], answer_of(prediction))
-
-
 def _paper_match(example: Any, prediction: Any) -> float:
     """Right or wrong as the KRAQ papers count it: items of a list and yes or no (BioASQ), a claim's label (PubHealth),
     else whether the answer contains a gold one."""
-    if getattr(example, "answer_items", None):
-        return answers.contains_items(_items(example), answer_of(prediction))
+    gold, answer = gold_of(example), answer_of(prediction)
     kind = getattr(example, "type", "")
+    if items := getattr(example, "answer_items", None):
+        return answers.contains_items([list(synonyms) for synonyms in items], answer)
     if kind == "veracity":
-        return _label_accuracy(example, prediction)
+        return answers.label_accuracy(gold[0], answer)
     if kind == "yesno":
-        return answers.label_accuracy(gold_of(example)[0].lower(), answer_of(prediction), answers.YES_NO)
-    return answers.contains(gold_of(example), answer_of(prediction))
+        return answers.label_accuracy(gold[0].lower(), answer, answers.YES_NO)
+    return answers.contains(gold, answer)
 
 
 def _answer_found(example: Any, prediction: Any) -> float:
@@ -256,13 +258,6 @@ def gold_of(example: Any) -> Sequence[str]:
     if not gold:
         raise EvaluationError("the example has no `answers`; leave unanswerable questions out")
     return [gold] if isinstance(gold, str) else list(gold)
-
-
-def _items(example: Any) -> Sequence[Sequence[str]]:
-    items = getattr(example, "answer_items", None)
-    if not items:
-        raise EvaluationError("the example has no `answer_items`; they are for questions whose answer is a list")
-    return [list(synonyms) for synonyms in items]
 
 
 def _supporting(example: Any) -> frozenset[str]:
@@ -315,21 +310,12 @@ exact_match = _answer_metric("exact_match", answers.exact_match)
 contains = _answer_metric("contains", answers.contains)
 token_precision = _answer_metric("token_precision", lambda gold, predicted: answers.token_overlap(gold, predicted)[0])
 token_recall = _answer_metric("token_recall", lambda gold, predicted: answers.token_overlap(gold, predicted)[1])
-contains_items = Metric(
-    "contains_items",
-    lambda example, prediction: answers.contains_items(_items(example), answer_of(prediction)),
-    needs=("answer_items",),
-)
-label_accuracy = Metric("label_accuracy", _label_accuracy)
-"""Is the label that the answer names the first of `answers`?"""
 paper_match = Metric("paper_match", _paper_match, not_of=("summary",))
 """Undefined for BioASQ's summary questions: the papers match exact answers, and these have none."""
 rouge_l = _answer_metric("rouge_l", generation.rouge_l, 0.5)
 bleu_1 = _answer_metric("bleu_1", lambda gold, predicted: generation.bleu(gold, predicted, order=1), 0.5)
 bleu_4 = _answer_metric("bleu_4", lambda gold, predicted: generation.bleu(gold, predicted, order=4), 0.5)
 meteor = _answer_metric("meteor", generation.meteor, 0.5)
-recall_of_support = _ranking("recall_of_support", retrieval.recall_at_k, None)
-"""Share of the documents with the evidence (`supporting_ids`) among those of the hits."""
 grounded = Metric("grounded", _grounded, _explain_grounded, 0.8, needs=())
 """Share of the answer's content words that stand in the hits; 0.0 without any. Asks no model: a passage that has the
 words need not say so."""
@@ -344,8 +330,8 @@ answer_found = Metric(
 METRICS: Mapping[str, Metric] = {
     metric.name: metric
     for metric in (
-        token_f1, exact_match, contains, token_precision, token_recall, contains_items, label_accuracy, paper_match,
-        rouge_l, meteor, bleu_1, bleu_4, grounded, recall_of_support, answer_found,
+        token_f1, exact_match, contains, token_precision, token_recall, paper_match,
+        rouge_l, meteor, bleu_1, bleu_4, grounded, answer_found,
     )
 }  # fmt: skip
 """Those that need no model, by name. The first is what answers are optimized by: no copied passage wins it."""

@@ -26,7 +26,7 @@ FACTS: Mapping[str, tuple[str, Callable[[dspy.Prediction], float]]] = {
 stored, or that the program's own validator let the answer pass."""
 
 NAMES = (*METRICS, SIMILARITY, *JUDGED, *RANKINGS, DOCUMENTS, *FACTS)
-OF_RETRIEVAL = frozenset((*RANKINGS, "recall_of_support", "answer_found", DOCUMENTS))
+OF_RETRIEVAL = frozenset((*RANKINGS, "answer_found", DOCUMENTS))
 """What can be said of a retriever, which answers nothing."""
 
 

@@ -59,7 +59,12 @@ class SystemSummary:
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """One table on one data set. `missing` counts the questions that a system was not asked yet (an unfinished run)."""
+    """One table on one data set. `missing` counts the questions that a system was not asked yet (an unfinished run).
+
+    >>> rows = [ResultRow("q1", "rag", metrics={"right": 1.0}), ResultRow("q2", "rag", metrics={"right": 0.0})]
+    >>> summarise_run(RunHeader("mine", "questions", {}, {}, {}), rows).systems[0].cells["right"].interval.estimate
+    0.5
+    """
 
     header: RunHeader
     baseline: str

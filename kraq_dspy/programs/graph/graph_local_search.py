@@ -35,7 +35,14 @@ class GraphContextOptions:
 
 @dataclass(frozen=True, slots=True)
 class LocalContext:
-    """What fitted, each part most important first. `hits` are passages; `n_tokens` counts what the model is shown."""
+    """What fitted, each part most important first. `hits` are passages; `n_tokens` counts what the model is shown.
+
+    >>> from kraq_dspy import Workspace
+    >>> space = Workspace.open("ada.kraq")
+    >>> context = KnowledgeGraph(space.entity_vectors, space.graph)("Where did Ada live?")
+    >>> [entity.name for entity in context.entities][:2], context.hits[0].chunk.text
+    (['Ada', 'London'], 'Ada lived in London.')
+    """
 
     entities: tuple[Entity, ...]
     relationships: tuple[Relationship, ...]
@@ -49,6 +56,11 @@ class LocalContext:
 class KnowledgeGraph(SharedByCopies):
     """The `n_entities` nearest to the question, their relationships, the reports of their communities at `level` or
     broader, and their passages, at most `k`, all in `tokens` tokens: 15 % reports, 35 % graph, the rest passages.
+
+    >>> from kraq_dspy import Workspace
+    >>> space = Workspace.open("ada.kraq")
+    >>> KnowledgeGraph(space.entity_vectors, space.graph)("Where did Ada live?").shown["entities"][0]
+    'Ada (concept): Ada lived in London.'
     """
 
     nearest: NearestTexts

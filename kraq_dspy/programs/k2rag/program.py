@@ -1,8 +1,8 @@
-"""Asks a summarised corpus as K2RAG does (Markondapatnaikuni et al., 2025, section 3.1.3 and algorithm 2)."""
+"""Asks a summarised corpus as K2RAG does, or a graph alone (Markondapatnaikuni et al., 2025, 3.1.3, algorithm 2)."""
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import zip_longest
 from typing import ClassVar
 
@@ -14,7 +14,7 @@ from kraq_dspy._internal.options import require_counts
 from kraq_dspy._internal.step import CALL_ERRORS, FittingPredict, SignatureLike, log_failure, prediction, signature_for
 from kraq_dspy.errors import counted
 from kraq_dspy.ports import RetrieverLike
-from kraq_dspy.programs.graph.graph_local_search import KnowledgeGraph, LocalContext
+from kraq_dspy.programs.graph.graph_local_search import GraphContextOptions, KnowledgeGraph, LocalContext
 from kraq_dspy.programs.k2rag.shorten import Shorten, split
 from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.retrievers.words_and_meaning import HybridRetriever
@@ -61,6 +61,13 @@ class K2RAG(SavableModule):
     The prediction has `answer`, `hits` (best of each sub-question in turn, each passage once), `account`,
     `account_summary`, `sub_questions`, `sub_answers` (SubAnswer), `context` (what the answer was made from), `n_failed`
     and `timings`: seconds for "graph" (A, B), "sub_questions" (C), "sub_answers" (D), "answer" (E) and "wall".
+
+    >>> from kraq_dspy import Workspace
+    >>> space = Workspace.open("ada.kraq")
+    >>> knowledge = KnowledgeGraph(space.entity_vectors, space.graph)
+    >>> program = K2RAG(knowledge, space.retriever("hybrid"), Shorten(share=K2RAG.SHARE), k=2)
+    >>> space.ask("Where did Ada live?", program).answer
+    'London. Ada lived in London.'
     """
 
     SHARE: ClassVar[float] = 0.5
@@ -175,4 +182,59 @@ K2RAG_SPEC = ProgramSpec(
     settings=("k2rag",),
     keys=("account", "account_summary", "sub_questions", "sub_answers", "context", "n_failed"),
     source="K2RAG paper, Algorithm 2",
+)
+
+
+class NaiveGraphRAG(SavableModule):
+    """K2RAG's baseline over a graph: the graph's account of the question, and the answer from nothing else.
+
+    The prediction has `answer`, `hits` (the passages of the graph's entities), `account` and `timings`: seconds for
+    "retrieve", "tell", "answer" and "wall".
+
+    >>> from kraq_dspy import Workspace
+    >>> space = Workspace.open("ada.kraq")
+    >>> program = NaiveGraphRAG(KnowledgeGraph(space.entity_vectors, space.graph))
+    >>> space.ask("Where did Ada live?", program).hits[0].chunk.title
+    'Ada'
+    """
+
+    def __init__(self, knowledge: KnowledgeGraph, signature: SignatureLike = None) -> None:
+        super().__init__()
+        self.knowledge = knowledge
+        self.k = knowledge.k
+        self.tell = FittingPredict(TellFromGraph, shorten="passages")
+        self.answer = FittingPredict(signature_for(AnswerQuestion, signature), shorten="passages")
+
+    async def aforward(self, question: str) -> dspy.Prediction:
+        clock = Clock()
+        await clock.begin("retrieve", "searching the graph")
+        context = await call(self.knowledge, question)
+        await clock.begin("tell")
+        account = (await call(self.tell, question=question, **context.shown)).account.strip()
+        await clock.begin("answer", "answering")
+        reply = await call(self.answer, question=question, passages=[account] if account else [])
+        return prediction(reply, hits=list(context.hits), account=account, timings=clock.timings())
+
+    forward = blocking(aforward)
+
+
+@dataclass(frozen=True)
+class NaiveGraphOptions(GraphContextOptions):
+    k: int = option(10, "Passages at most.", least=1, counts="passages")
+
+
+def make_naive_graph(space: Space, part: None, options: NaiveGraphOptions) -> NaiveGraphRAG:
+    return NaiveGraphRAG(KnowledgeGraph(space.entity_vectors, space.graph, **asdict(options)))
+
+
+NAIVE_GRAPH = ProgramSpec(
+    "naive-graph",
+    "Once, from the whole corpus's graph.",
+    make_naive_graph,
+    "NaiveGraphRAG",
+    NaiveGraphOptions,
+    takes="nothing",
+    prepared=("graph",),
+    keys=("account",),
+    source="K2RAG paper, baseline",
 )

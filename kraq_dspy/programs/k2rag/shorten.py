@@ -25,6 +25,11 @@ class Shorten(SavableModule):
     ValueError; one that is longer than the text is not taken. A long text is shortened piece by piece.
 
     The paper leaves the length to its Longformer, which came to 11 % of a document.
+
+    >>> from dspy.utils import DummyLM
+    >>> with dspy.context(lm=DummyLM([{"shortened": "Ada lived in London."}])):
+    ...     Shorten(share=0.5, least_tokens=5)(text="Ada lived in London, which is a city in England.").shortened
+    'Ada lived in London.'
     """
 
     outputs: ClassVar[dict[str, Any]] = {"shortened": str}

@@ -27,7 +27,14 @@ def shown_summary(title: str, text: str) -> str:
 
 
 class DescribeCommunity(SavableModule):
-    """Title, summary and findings of a community whose elements come most important first."""
+    """Title, summary and findings of a community whose elements come most important first.
+
+    >>> from dspy.utils import DummyLM
+    >>> reply = {"title": "Ada", "summary": " Ada lived in London.", "findings": "[]"}
+    >>> with dspy.context(lm=DummyLM([reply])):
+    ...     DescribeCommunity()(elements=["Ada | lived in | London"]).summary
+    'Ada lived in London.'
+    """
 
     outputs: ClassVar[dict[str, Any]] = {"title": str, "summary": str, "findings": tuple[Finding, ...]}
 
@@ -50,6 +57,11 @@ class AskQuestion(SavableModule):
     Small models repeat their instruction, ask about "the summary" or of "their differences", and name nobody; then they
     are asked again (`attempts`). They also mix up what several sentences tell: of up to `candidates` questions the one
     that a single sentence tells most plainly is taken (`plainness`), the first that leaves nothing to be desired.
+
+    >>> from dspy.utils import DummyLM
+    >>> with dspy.context(lm=DummyLM([{"question": "1. Where did Ada live?"}])):
+    ...     AskQuestion()(summary="Ada lived in London.").question
+    'Where did Ada live?'
     """
 
     outputs: ClassVar[dict[str, Any]] = {"question": str}
@@ -69,7 +81,13 @@ class AskQuestion(SavableModule):
 
 class AskRandomQuestion(SavableModule):
     """The papers' Random baseline: a question on a theme that some passages share, of as many `candidates` as the
-    questions that it is compared with."""
+    questions that it is compared with.
+
+    >>> from dspy.utils import DummyLM
+    >>> with dspy.context(lm=DummyLM([{"question": "Who lived in London?"}])):
+    ...     AskRandomQuestion()(passages=["Ada lived in London.", "Byron lived in London."]).question
+    'Who lived in London?'
+    """
 
     outputs: ClassVar[dict[str, Any]] = {"question": str}
     candidates = 1
@@ -120,7 +138,13 @@ async def _asked(step: dspy.Module, text: str, candidates: int, **inputs: Any) -
 
 
 class ConfirmSame(SavableModule):
-    """Whether two similar names mean one thing. `first` and `second` are names, each with its description."""
+    """Whether two similar names mean one thing. `first` and `second` are names, each with its description.
+
+    >>> from dspy.utils import DummyLM
+    >>> with dspy.context(lm=DummyLM([{"same": "True"}])):
+    ...     ConfirmSame()(first="EU: a union of states", second="European Union: a union").same
+    True
+    """
 
     outputs: ClassVar[dict[str, Any]] = {"same": bool}
 
@@ -135,7 +159,13 @@ class ConfirmSame(SavableModule):
 
 
 class DescribeEntity(SavableModule):
-    """One description out of many, each fact said once. More than the model takes are merged by halves."""
+    """One description out of many, each fact said once. More than the model takes are merged by halves.
+
+    >>> from dspy.utils import DummyLM
+    >>> with dspy.context(lm=DummyLM([{"description": "Ada wrote notes and lived in London."}])):
+    ...     DescribeEntity()(name="Ada", descriptions=["Ada wrote notes.", "Ada lived in London."]).description
+    'Ada wrote notes and lived in London.'
+    """
 
     outputs: ClassVar[dict[str, Any]] = {"description": str}
 

@@ -42,6 +42,11 @@ class ExtractGraph(SavableModule):
 
     The prediction has `entities`, `relationships` and `claims`: tuples of records without repeats, in the order found;
     and `ungrounded`, how many were dropped.
+
+    >>> from kraq_dspy import Workspace
+    >>> with Workspace.open("ada.kraq"):  # whose embedded model reads
+    ...     [entity.name for entity in ExtractGraph()(passage="Ada Lovelace met Charles Babbage.").entities]
+    ['Ada Lovelace', 'Charles Babbage']
     """
 
     outputs: ClassVar[dict[str, Any]] = {
@@ -91,6 +96,11 @@ class ExtractNames(SavableModule):
 
     Where every name of an answer was invented ("John Doe" in an essay about ethics), the model is asked again
     (`attempts`).
+
+    >>> from kraq_dspy import Workspace
+    >>> with Workspace.open("ada.kraq"):
+    ...     ExtractNames()(passage="Ada Lovelace met Charles Babbage.").entities[0].description
+    'Ada Lovelace met Charles Babbage.'
     """
 
     outputs = ExtractGraph.outputs

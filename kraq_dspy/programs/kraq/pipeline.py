@@ -44,6 +44,12 @@ class KRAQ(SavableModule):
     The small programs are attributes (`extract`, `confirm`, `describe`, `summarize`, `ask`, `ask_random`): optimize,
     replace or save each alone. Every stage takes `steps`, which decides how a program is mapped over items: at once in
     memory (`DirectSteps`), or kept on disk and resumed (`steps.kept`). `load` takes what `kraq optimize` saved.
+
+    >>> from kraq_dspy import Corpus, Workspace
+    >>> chunks = Corpus.from_texts(["Ada Lovelace met Charles Babbage in London."]).chunks
+    >>> with Workspace.open("ada.kraq"):  # whose embedded model is asked
+    ...     sorted(entity.name for entity in KRAQ()(chunks=chunks).graph.entities)
+    ['Ada Lovelace', 'Charles Babbage', 'London']
     """
 
     def __init__(self, settings: Settings | None = None, embedder: Embedder | None = None) -> None:

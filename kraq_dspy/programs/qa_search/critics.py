@@ -30,6 +30,11 @@ class WriteSyntheticPair(SavableModule):
 
     Both are "" where the model found none, or wrote what is no pair: a sentence of the passage in place of a question,
     a question about "the text", an answer that the question tells ("What is the name of Exxon?").
+
+    >>> from dspy.utils import DummyLM
+    >>> with dspy.context(lm=DummyLM([{"question": "Where did Ada live?", "answer": "London"}])):
+    ...     WriteSyntheticPair()(passage="Ada lived in London.").answer
+    'London'
     """
 
     outputs: ClassVar[dict[str, Any]] = {"question": str, "answer": str}
@@ -57,6 +62,11 @@ class RateSyntheticPair(SavableModule):
     pass, or "".
 
     Raises ValueError for a `least` that is no such number, or an empty audience.
+
+    >>> from dspy.utils import DummyLM
+    >>> with dspy.context(lm=DummyLM([{"evaluation": "It does not say.", "groundedness": "2"}])):
+    ...     RateSyntheticPair("readers")(question="When was she born?", answer="1815", passage="Ada.").rejected_by
+    'groundedness'
     """
 
     outputs: ClassVar[dict[str, Any]] = {"ratings": dict[str, int], "rejected_by": str}
@@ -107,6 +117,11 @@ class RereadSyntheticPair(SavableModule):
     """Answers the question from the passage again; `rejected_by` is "rereading" unless that gives the pair's answer.
 
     `again` is what the model said.
+
+    >>> from dspy.utils import DummyLM
+    >>> with dspy.context(lm=DummyLM([{"answer": "In London."}])):
+    ...     RereadSyntheticPair()(question="Where did Ada live?", answer="London", passage="Ada lived in London.").again
+    'In London.'
     """
 
     outputs: ClassVar[dict[str, Any]] = {"again": str, "rejected_by": str}

@@ -21,7 +21,6 @@ from kraq_dspy._internal.options import require_counts
 from kraq_dspy._internal.step import CALL_ERRORS, Step, log_failure, raise_if_final
 from kraq_dspy._internal.step import prediction as prediction_of
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.programs.qa_search.failures import failure_of
 from kraq_dspy.programs.qa_search.near_miss import contradiction
 from kraq_dspy.programs.shared.spec import ProgramSpec, Space, option
 from kraq_dspy.programs.shared.state import SavableModule
@@ -37,8 +36,17 @@ NO_MATCH = -1
 UNKNOWN = re.compile(r"\W*(?:i (?:do not|don['’]t) know|unknown|no answer)\b", re.IGNORECASE)
 
 
+BROKE_OFF, NOTHING_FOUND, NO_ANSWER, REJECTED = FAILURES = ("broke off", "nothing found", "no answer", "rejected")
+"""A call failed; no passage was found; it had passages and gave no answer; it judged its own answer wrong."""
+
+
 class PreparedAnswers(Protocol):
-    """What is served of a catalogue. Safe for threads."""
+    """What is served of a catalogue. Safe for threads.
+
+    >>> from kraq_dspy import Workspace
+    >>> Workspace.open("ada.kraq").answers.exact("Where did Ada live?") is None  # nothing was prepared
+    True
+    """
 
     def exact(self, question: str) -> CatalogueEntry | None:
         """The entry of the same question, case, spaces and final punctuation apart."""
@@ -51,7 +59,7 @@ class PreparedAnswers(Protocol):
         is at least that."""
 
     def collect(self, question: str, answer: str, evidence: Sequence[AnswerEvidence], failure: str = "") -> None:
-        """Note that a program failed at the question, and in which way (`catalogue.failures`)."""
+        """Note that a program failed at the question, and in which way (`failure_of`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,19 +109,14 @@ class QASearch(SavableModule):
     """Looks the question up in a catalogue, and asks `program` where it is not there.
 
     A question that is there word for word costs no call. Otherwise the model sees (number, question) lines and says
-    which one means the same, or -1. `scan` says which lines: "full" shows it the whole catalogue, `block` questions at
-    a time and until one is found, as the paper does; "exhaustive" goes on to the last block, and the first that named
-    an entry counts (the paper's way with models whose replies are not a number alone); "narrow" shows it the `block`
-    nearest by embedding alone, one call however long the catalogue is. "nearest" shows it nothing: the one nearest
-    entry is what was found, for models that lose their way in a list. "narrow" and "nearest" leave out entries whose
-    cosine similarity to the question is below `similarity`, in [0, 1]; 0 leaves out none.
+    which one means the same, or -1. `scan` says which lines: the `block` nearest by embedding ("narrow"), or the whole
+    catalogue, `block` at a time, until one is found ("full", the paper's) or to the end ("exhaustive"; the first
+    counts). "nearest" takes the one nearest entry unasked. "narrow" and "nearest" leave out what is less similar than
+    `similarity`, a cosine in [0, 1].
 
-    What was found is looked at again (`check`), since an answer to the opposite question is worse than none: by "rules"
-    that see contradictions (a negation, another number, name or time), by the rules and the "model", or not ("none").
-    What does not pass is taken out, and the rest of its block asked once more.
-
-    With `collect`, a question that the program cannot answer ("I do not know", nothing, an answer that it judged wrong
-    itself, an exception) is noted in the catalogue with what it said and saw, for review.
+    The entry is looked at again (`check`): by "rules" that see contradictions, by the rules and the "model", or not
+    ("none"). What does not pass is taken out, and the rest of its block asked once more. With `collect`, a question
+    that the program cannot answer is noted in the catalogue, for review (docs/guide/qa_search.md).
 
     The prediction is the program's, or, for a hit, `answer` and no `hits`; with `source` ("catalogue" or "program"),
     `entry` (None for a miss) and `search` (a `CatalogueSearch`).
@@ -270,6 +273,15 @@ def is_answered(prediction: dspy.Prediction) -> bool:
     """Whether it has an answer that is neither "I do not know" nor judged wrong by the program itself."""
     answer = str(prediction.get("answer") or "").strip()
     return bool(answer) and not UNKNOWN.match(answer) and prediction.get("valid") is not False
+
+
+def failure_of(prediction: Any) -> str:
+    """How a program ended that did not answer; None stands for one that broke off."""
+    if prediction is None:
+        return BROKE_OFF
+    if prediction.get("valid") is False:
+        return REJECTED
+    return NO_ANSWER if prediction.get("hits") else NOTHING_FOUND
 
 
 def _named(

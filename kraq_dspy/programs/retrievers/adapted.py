@@ -22,6 +22,9 @@ def as_retriever(source: Any) -> Retriever:
     """`source` itself where it is a retriever of this library, else an `AdaptedRetriever` around it.
 
     Raises TypeError for what cannot be called with a question.
+
+    >>> as_retriever(lambda question: ["Ada lived in London."])("Where did Ada live?", 1)[0].chunk.text
+    'Ada lived in London.'
     """
     if getattr(source, "keeps_contract", False):
         return cast(Retriever, source)
@@ -38,6 +41,10 @@ class AdaptedRetriever(RetrievingModule):
     A `dspy.Module` is part of the program: its predictors are optimized and saved with it.
 
     Raises TypeError, when it is asked, for a reply that is none of these.
+
+    >>> search = AdaptedRetriever(lambda question, k: ["The Rhine", "The Danube", "The Elbe"][:k])
+    >>> [(hit.chunk.text, hit.score) for hit in search("Which rivers are there?", 2)]
+    [('The Rhine', 1.0), ('The Danube', 0.5)]
     """
 
     def __init__(self, source: Callable[..., Any]) -> None:

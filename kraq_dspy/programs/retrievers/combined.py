@@ -25,6 +25,9 @@ def share_budget(k: int, n: int, alpha: float, *, strict: bool = False) -> tuple
     The floors can lose up to n - 1 passages of the budget: of 10, with alpha=.5 and n=3, the paper retrieves 8.
     `strict` does so too; otherwise what is lost goes to the question. `alpha` is taken as the decimal it is written as:
     .29 of 100 is 29, although 0.29 * 100 is less in binary.
+
+    >>> share_budget(10, n=3, alpha=0.5), share_budget(10, n=3, alpha=0.5, strict=True)
+    ((7, 1), (5, 1))
     """
     main = int(Fraction(repr(float(alpha))) * k)
     each = (k - main) // n
@@ -33,7 +36,14 @@ def share_budget(k: int, n: int, alpha: float, *, strict: bool = False) -> tuple
 
 @dataclass(frozen=True, slots=True)
 class CombinedHits:
-    """What combined retrieval found, and the auxiliary questions that it asked, nearest first."""
+    """What combined retrieval found, and the auxiliary questions that it asked, nearest first.
+
+    >>> from kraq_dspy import Workspace
+    >>> space = Workspace.open("ada.kraq")
+    >>> combined = CombinedRetriever(space.retriever("dense"), ["Who lived in London?"], n=1)
+    >>> combined.search(RetrievalRequest("Where did Ada live?", 2)).auxiliary_questions[0].question.text
+    'Who lived in London?'
+    """
 
     hits: list[Hit]
     auxiliary_questions: list[QuestionHit]
@@ -127,6 +137,12 @@ class NearestQuestions(SharedByCopies):
 
     Questions marked as duplicates are passed over. `filters` narrows the search to some of them by what the store
     knows of them (a level, a source). Raises IndexStateError when the store holds no question at all.
+
+    >>> from kraq_dspy import Workspace
+    >>> space = Workspace.open("ada.kraq")
+    >>> nearest = NearestQuestions(space.index, space.index.question_vectors, space.embedder)
+    >>> [hit.question.text for hit in nearest("Where did Ada live?", 1)]
+    ['What is said about London?']
     """
 
     def __init__(

@@ -22,6 +22,11 @@ class RetrievalRequest:
 
     Raises TypeError for a question that is no text or a `k` that is no number, ValueError for an empty question or a
     `k` below 1.
+
+    >>> from kraq_dspy import Workspace
+    >>> space = Workspace.open("ada.kraq")
+    >>> RetrievalRequest("Where did Ada live?", k=1).send_to(space.retriever("dense"))[0].chunk.title
+    'Ada'
     """
 
     question: str
@@ -52,7 +57,16 @@ class RetrievalRequest:
 
 
 class Retrieving(SharedByCopies):
-    """Makes a `ports.Retriever` of `find`, in both forms."""
+    """Makes a `ports.Retriever` of `find`, in both forms.
+
+    >>> from kraq_dspy import Corpus
+    >>> class Rivers(Retrieving):
+    ...     search = Corpus.from_texts(["The Rhine is a river."]).retriever
+    ...     def find(self, request: RetrievalRequest) -> list[Hit]:
+    ...         return request.send_to(self.search)
+    >>> Rivers()("Which rivers are there?", 1)[0].chunk.text
+    'The Rhine is a river.'
+    """
 
     keeps_contract: ClassVar[bool] = True
 

@@ -63,8 +63,9 @@ class RecordsInMemory(SharedByCopies):
 class Corpus(SharedByCopies):
     """Texts to retrieve from, in memory.
 
-    corpus = kraq_dspy.Corpus.from_texts(["The Rhine is a river.", ...])
-    program = kraq_dspy.programs.CombinedRetrieveRAG(corpus.retriever, ["Which rivers are there?", ...])
+    >>> corpus = Corpus.from_texts(["The Rhine is a river.", "The Alps are mountains."])
+    >>> corpus.retriever("Which rivers are there?", 1)[0].chunk.text
+    'The Rhine is a river.'
     """
 
     def __init__(self, documents: Sequence[Document], embedder: Embedder, settings: ChunkSettings) -> None:

@@ -16,7 +16,7 @@ DOCUMENT = "document_id"
 
 _WORD = re.compile(r"\w+")
 _LONGEST = 8  # words of a name
-_DATE = re.compile(r"(\d{4})(?:-(\d{2}))?(?:-(\d{2}))?(?=$|[T ])")
+_DATE = re.compile(r"(\d{4})(?:-(?P<month>\d{2}))?(?:-(\d{2}))?(?=$|[T ])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +33,12 @@ class KnownMetadata:
 
     An entity or title of more than `most_documents` documents says too little, and is left out. Texts of over eight
     words are no names. An ISO date ("2023-09-28T12:00", "2023-09") is named by its year, its month ("2023-09",
-    "September 2023") and its day ("2023-09-28", "28 September 2023", "September 28, 2023"), a whole number from 1000 to
-    2999 under a key with "year" or "date" in it as it is.
+    "September 2023") and its day ("2023-09-28", "28 September 2023", "September 28, 2023").
+
+    >>> from kraq_dspy import Workspace
+    >>> space = Workspace.open("ada.kraq")
+    >>> [(condition.key, condition.phrase) for condition in space.known_metadata.conditions("Where did Ada live?")]
+    [('document_id', 'Ada')]
     """
 
     def __init__(self, chunks: Iterable[Chunk], entities: Iterable[Entity] = (), *, most_documents: int = 50) -> None:
@@ -45,7 +49,7 @@ class KnownMetadata:
             document_of[chunk.id] = chunk.document_id
             names.setdefault(_words(chunk.title), set()).add(chunk.document_id)
             for key, value in chunk.metadata.items():
-                for words in _names_of(key, value):
+                for words in _names_of(value):
                     self._add(words, key, [value])
         for entity in entities:
             documents = {document_of[chunk_id] for chunk_id in entity.chunk_ids if chunk_id in document_of}
@@ -137,23 +141,20 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(word.casefold() for word in _WORD.findall(text))
 
 
-def _names_of(key: str, value: Any) -> list[tuple[str, ...]]:
+def _names_of(value: Any) -> list[tuple[str, ...]]:
     """How a question may name the value of a document's metadata, in words."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return [(str(value),)] if 1000 <= value < 3000 and re.search("year|date", key, re.I) else []
     if not isinstance(value, str):
         return []
     date = _DATE.match(value)
-    if date is None:
+    if date is None or not 1 <= int(date["month"] or 1) <= 12:
         return [_words(value)]
     year, month, day = date.groups()
     names: list[tuple[str, ...]] = [(year,)]
-    if month and 1 <= int(month) <= 12:
+    if month:
         name = calendar.month_name[int(month)].casefold()
         names += [(year, month), (name, year)]
         if day:
-            short = str(int(day))
-            names += [(year, month, day), (short, name, year), (name, short, year)]
+            names += [(year, month, day), (str(int(day)), name, year), (name, str(int(day)), year)]
     return names
 
 

@@ -19,7 +19,11 @@ from kraq_dspy.signatures import SummarizePassages
 
 @dataclass(frozen=True, slots=True)
 class TreeNode:
-    """A summary of its `child_ids`: chunks at `level` 1, summaries of the level below above that."""
+    """A summary of its `child_ids`: chunks at `level` 1, summaries of the level below above that.
+
+    >>> TreeNode("s", level=1, child_ids=("a", "b"), text="Both are rivers.", n_tokens=4).level
+    1
+    """
 
     id: str
     level: int
@@ -29,7 +33,12 @@ class TreeNode:
 
 
 class SummaryTree:
-    """The summaries by id, and who stands under whom. A child may have several parents: clusters are soft."""
+    """The summaries by id, and who stands under whom. A child may have several parents: clusters are soft.
+
+    >>> tree = SummaryTree(["a", "b"], [TreeNode("s", 1, ("a", "b"), "Both are rivers.", 4)])
+    >>> sorted(tree.leaves["s"])
+    ['a', 'b']
+    """
 
     def __init__(self, chunk_ids: Sequence[str], nodes: Sequence[TreeNode]) -> None:
         self.chunk_ids = frozenset(chunk_ids)
@@ -54,6 +63,13 @@ class RaptorRetriever(Retrieving):
     A summary's hit has a chunk of its own: its id, no document, its `level` as metadata. So `filters` find passages
     alone, and a summary is left out when it, or every passage under it, is in `exclude`. The paper's other search, down
     from the top of the tree, found less (docs/results/retrieval.md).
+
+    >>> from kraq_dspy import Workspace
+    >>> space = Workspace.open("ada.kraq")
+    >>> tree, summaries = space.summary_tree  # of `kraq precompute DIR --raptor`
+    >>> raptor = RaptorRetriever(space.index, space.index.chunk_vectors, space.embedder, tree, summaries)
+    >>> [hit.why for hit in raptor("Where did Ada live?", 1)]
+    ['leaf']
     """
 
     chunks: ChunkSource
@@ -101,7 +117,13 @@ RAPTOR = RetrieverSpec(
 
 
 class SummarizeCluster(SavableModule):
-    """Raises ValueError for an empty summary: it would stand for its passages and be found by nothing."""
+    """Raises ValueError for an empty summary: it would stand for its passages and be found by nothing.
+
+    >>> from dspy.utils import DummyLM
+    >>> with dspy.context(lm=DummyLM([{"summary": "Ada and Byron lived in London."}])):
+    ...     SummarizeCluster()(passages=["Ada lived in London.", "Byron lived in London."]).summary
+    'Ada and Byron lived in London.'
+    """
 
     outputs: ClassVar[dict[str, Any]] = {"summary": str}
 

@@ -56,6 +56,11 @@ class ReportRetriever(Retrieving):
     A hit's chunk is a report: its id and `document_id` are the community's, so `exclude` and `filters` speak of
     communities (`{"level": 0}`). With `level`, only the partition at that level is searched, so that no two reports
     tell of the same entities; without it, all levels.
+
+    >>> from kraq_dspy import Workspace
+    >>> space = Workspace.open("ada.kraq")
+    >>> [hit.why for hit in ReportRetriever(space.report_vectors, space.graph, level=0)("Where did Ada live?", 1)]
+    ['report']
     """
 
     def __init__(self, nearest: NearestTexts, graph: GraphSource, *, level: int | None = None) -> None:
@@ -88,6 +93,11 @@ class EntityReportRetriever(Retrieving):
     The `n_entities` nearest to the question are looked up, and the narrowest reported community of each, at `level` or
     broader. `score` is the sum of their entities' cosines. `exclude` and `filters` as in ReportRetriever. There may be
     fewer than `k`.
+
+    >>> from kraq_dspy import Workspace
+    >>> space = Workspace.open("ada.kraq")
+    >>> [hit.why for hit in EntityReportRetriever(space.entity_vectors, space.graph)("Where did Ada live?", 1)]
+    ['entity']
     """
 
     def __init__(self, nearest: NearestTexts, graph: GraphSource, *, n_entities: int = 30, level: int = 2) -> None:

@@ -51,6 +51,10 @@ def questions_by_chunk(chunk_ids: Mapping[str, Sequence[str]], questions: Iterab
     """The ids of the questions that stand for each chunk's communities, by chunk id.
 
     `chunk_ids` are those of each community. A question that is marked as a duplicate is stood for by its original.
+
+    >>> question = Question("q", "Who was Ada?", "kraq", community_id="c", level=0, chunk_ids=("ada",), document_ids=())
+    >>> questions_by_chunk({"c": ["ada", "london"]}, [question])
+    {'ada': {'q'}, 'london': {'q'}}
     """
     by_chunk: dict[str, set[str]] = {}
     for question in questions:
@@ -65,6 +69,12 @@ class QuestionSimilarityReranker:
     What a community is about was put into its question offline, so this costs a look-up and some dot products: no model
     reads the passages. A passage whose communities have no question gets no cosine (0). A hit's score below 0 counts as
     0. `asked_of` is what `questions_by_chunk` gives, and `question_vectors` holds the questions, under `embedder`.
+
+    >>> from kraq_dspy import Workspace
+    >>> space = Workspace.open("ada.kraq")
+    >>> rerank = QuestionSimilarityReranker(space.asked_of, space.index.question_vectors, space.embedder, balance=1)
+    >>> [round(score, 1) for score in rerank("Where did Ada live?", space.retriever("dense")("Where did Ada live?", 1))]
+    [1.0]
     """
 
     def __init__(

@@ -30,6 +30,12 @@ class RewrittenRetriever(RetrievingModule):
     Each search gives its `pool` (or `k`, if that is more) best; a chunk scores the sum of `1 / (constant + rank)`.
     Where the model fails, or has nothing to change, the question is searched with alone. A spent budget or a server
     that is down raises its error.
+
+    >>> from kraq_dspy import Workspace
+    >>> space = Workspace.open("ada.kraq")
+    >>> with space:  # whose model is asked
+    ...     [hit.why for hit in RewrittenRetriever(space.retriever("dense"))("Where did Ada live?", 1)]
+    ['rewritten']
     """
 
     def __init__(self, retrieve: Retriever, *, pool: int = 30, constant: float = 60.0) -> None:

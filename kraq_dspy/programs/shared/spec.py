@@ -11,7 +11,7 @@ declarations and nothing else. Another package adds its own by an entry point in
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, TypeAlias
 
 import dspy
 
@@ -20,40 +20,10 @@ from kraq_dspy._internal.options import Word as Word
 from kraq_dspy._internal.options import option as option
 from kraq_dspy._internal.options import options_of as options_of
 from kraq_dspy.errors import ConfigError, did_you_mean
-from kraq_dspy.ports import Embedder, PrecomputedVectors, QuestionFinder, Retriever, SentenceVectors
+from kraq_dspy.ports import Retriever
 
-
-class Space(Protocol):
-    """What a declaration makes its program or retriever of: an opened index, as `Workspace` is one.
-
-    `index` is the `Index` itself: a `ChunkSource` with `chunk_vectors` and `question_vectors`. The others are parts
-    that are read or opened when they are first asked for.
-    """
-
-    index: Any
-    embedder: Embedder
-    asked_of: Any
-    passage_graph: Any
-    graph: Any
-    entity_vectors: Any
-    report_vectors: Any
-    sentence_vectors: Any
-    known_metadata: Any
-    summary_tree: Any
-    summarised: Any
-    stored_pairs: Any
-    answers: Any
-    instructed_embedder: Any
-
-    def precomputed(self) -> PrecomputedVectors | SentenceVectors: ...
-
-    def shortener(self, share: float) -> Any: ...
-
-    def cross_encoder(self, model: str) -> Any: ...
-
-    def questions(self, source: str = "kraq") -> QuestionFinder: ...
-
-    def retriever(self, name: str | None = None, **options: Any) -> Retriever: ...
+Space: TypeAlias = Any
+"""What a declaration makes its program or retriever of: an opened index, a `Workspace`."""
 
 
 @dataclass(frozen=True)

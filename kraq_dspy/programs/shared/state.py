@@ -75,15 +75,8 @@ class SavableModule(dspy.Module):
         save_state(state_of(self, {"library_version": version("kraq-dspy")}), Path(path))
 
     def load(self, path: str | Path, *arguments: Any, **options: Any) -> None:
-        """A state of this program or of one of its steps, else a file of DSPy's own `save`, with its options.
-
-        Raises StateError when it does not fit.
-        """
-        if is_state(Path(path)) or not Path(path).is_file():
-            load_state(self, Path(path))
-            return
-        with thawed(self):
-            super().load(path, *arguments, **options)
+        """A state of this program or of one of its steps. Raises StateError when it does not fit."""
+        load_state(self, Path(path))
 
     def load_state(self, state: dict[str, Any], *, allow_unsafe_lm_state: bool = False) -> None:
         """As DSPy does, but models stay as they are: those that the state names are left out, with their servers,
@@ -106,6 +99,9 @@ def state_of(program: dspy.Module, provenance: Mapping[str, Any]) -> ProgramStat
 
     Of a demonstration only the signature's fields are kept: no log-probabilities, and nothing else that an optimizer or
     a data set hung on it. Models are not kept. File paths in `provenance` are cut down to their last part.
+
+    >>> list(state_of(dspy.Predict("question -> answer"), {}).predictors)
+    ['self']
     """
     with thawed(program):
         predictors = {name: _predictor_state(predictor) for name, predictor in program.named_predictors()}
@@ -113,7 +109,12 @@ def state_of(program: dspy.Module, provenance: Mapping[str, Any]) -> ProgramStat
 
 
 def save_state(state: ProgramState, path: Path) -> None:
-    """Written whole or not at all."""
+    """Written whole or not at all.
+
+    >>> save_state(state_of(dspy.Predict("question -> answer"), {}), Path("state.json"))
+    >>> read_state(Path("state.json")).program
+    'Predict'
+    """
     body = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -126,16 +127,11 @@ def save_state(state: ProgramState, path: Path) -> None:
         draft.write_text(json.dumps(body, ensure_ascii=False, indent=1) + "\n", "utf-8")
 
 
-def is_state(path: Path) -> bool:
-    """Whether it is a file of `save_state`, rather than of DSPy's own `save`."""
-    if not path.is_file():
-        return False
-    with path.open(encoding="utf-8", errors="replace") as file:
-        return f'"{FORMAT}"' in file.read(200)
-
-
 def read_state(path: Path) -> ProgramState:
-    """Raises StateError for a file that is missing, too large, damaged, or no state of this library."""
+    """The state of a file of `save_state`.
+
+    Raises StateError for a file that is missing, too large, damaged, or no state of this library.
+    """
     try:
         if path.exists() and not path.is_file():
             raise StateError(f"{str(path)!r} is no file; `kraq optimize --out FILE` writes a program state.")
@@ -149,7 +145,7 @@ def read_state(path: Path) -> ProgramState:
     if not isinstance(body, dict) or body.get("format") != FORMAT:
         raise StateError(
             f"{str(path)!r} is no program state of this library; `kraq optimize --out FILE` writes one. "
-            "A file of DSPy's own save() is loaded with the program's load()."
+            "A file of DSPy's own save() is loaded by dspy.Module.load(program, path)."
         )
     if body.get("format_version") != FORMAT_VERSION:
         raise StateError(
@@ -168,7 +164,11 @@ def read_state(path: Path) -> ProgramState:
 
 
 def load_state(program: dspy.Module, path: Path) -> ProgramState:
-    """Put the state of a file into the program. Raises StateError when it does not fit; nothing is changed then."""
+    """Put the state of a file into the program. Raises StateError when it does not fit; nothing is changed then.
+
+    >>> load_state(program, Path("answering.json")).provenance["optimizer"]  # doctest: +SKIP
+    'mipro'
+    """
     state = read_state(path)
     apply_state(program, state, source=path.name)
     return state
@@ -176,6 +176,12 @@ def load_state(program: dspy.Module, path: Path) -> ProgramState:
 
 def apply_state(program: dspy.Module, state: ProgramState, *, source: str = "The state") -> None:
     """Every saved predictor goes to those of its name and signature in the program, else to all of its signature.
+
+    >>> tuned, fresh = dspy.Predict("question -> answer"), dspy.Predict("question -> answer")
+    >>> tuned.demos = [dspy.Example(question="Which city?", answer="Oslo")]
+    >>> apply_state(fresh, state_of(tuned, {}))
+    >>> fresh.demos[0]["answer"]
+    'Oslo'
 
     Raises StateError when one has no place, or was made for another version of its signature. Models stay as they are.
     """

@@ -41,6 +41,14 @@ class EfficientSpeculativeRAG(SpeculativeRAG):
 
     The prediction has, besides what SpeculativeRAG gives, `proxy` (QuestionHit or None), `proxy_similarity` (or None),
     `proxy_used`, `n_looked_up` and `n_embedded` (passages).
+
+    >>> from kraq_dspy import Workspace
+    >>> space = Workspace.open("ada.kraq")
+    >>> prepared = space.precomputed(), space.instructed_embedder  # of `kraq precompute DIR`
+    >>> rag = EfficientSpeculativeRAG(space.retriever("dense"), space.questions(), *prepared, n=2, k=1, m=2)
+    >>> prediction = space.ask("Where did Ada live?", rag)
+    >>> prediction.answer, prediction.n_looked_up
+    ('London', 2)
     """
 
     def __init__(
@@ -72,34 +80,20 @@ class EfficientSpeculativeRAG(SpeculativeRAG):
             facts = _facts(None, used=False, n_looked_up=n_stored, n_embedded=len(hits) - n_stored)
             return SeenPassages(vectors, {"lookup": perf_counter() - started}, facts)
         started = perf_counter()
-        nearest = self.find_questions(question, 1, vector=vector)
+        proxy = next(iter(self.find_questions(question, 1, vector=vector)), None)
         seconds = {"proxy": perf_counter() - started}
-        if not nearest:
-            return self._online(question, hits, vector, seconds, None)
-        [proxy] = nearest
-        if proxy.similarity < self.min_similarity:
-            return self._online(question, hits, vector, seconds, proxy)
-        started = perf_counter()
-        vectors, stored = self.precomputed.lookup(proxy.question.id, [hit.chunk.id for hit in hits])
-        seconds["lookup"] = perf_counter() - started
-        if not stored.any():
-            return self._online(question, hits, vector, seconds, proxy)
-        missing = [hit.chunk.passage for hit, is_stored in zip(hits, stored, strict=True) if not is_stored]
-        if missing:
+        if proxy is not None and proxy.similarity >= self.min_similarity:
             started = perf_counter()
-            vectors[~stored] = self.embedder.encode(proxy.question.text, missing)
-            seconds["embed"] = perf_counter() - started
-        facts = _facts(proxy, used=True, n_looked_up=int(stored.sum()), n_embedded=len(missing))
-        return SeenPassages(vectors, seconds, facts)
-
-    def _online(
-        self,
-        question: str,
-        hits: Sequence[Hit],
-        vector: Vectors | None,
-        seconds: dict[str, float],
-        proxy: QuestionHit | None,
-    ) -> SeenPassages:
+            vectors, stored = self.precomputed.lookup(proxy.question.id, [hit.chunk.id for hit in hits])
+            seconds["lookup"] = perf_counter() - started
+            missing = [hit.chunk.passage for hit, is_stored in zip(hits, stored, strict=True) if not is_stored]
+            if stored.any():
+                if missing:
+                    started = perf_counter()
+                    vectors[~stored] = self.embedder.encode(proxy.question.text, missing)
+                    seconds["embed"] = perf_counter() - started
+                facts = _facts(proxy, used=True, n_looked_up=int(stored.sum()), n_embedded=len(missing))
+                return SeenPassages(vectors, seconds, facts)
         passages = super().see(question, hits, vector)
         facts = _facts(proxy, used=False, n_looked_up=0, n_embedded=len(hits))
         return SeenPassages(passages.vectors, {**seconds, **passages.seconds}, facts)

@@ -11,7 +11,7 @@ from kraq_dspy._internal.both_ways import at_once, blocking, call
 from kraq_dspy._internal.step import CALL_ERRORS, Step, in_one_line, raise_if_final
 from kraq_dspy.models.lms.logprobs import field_logprobs, mean_logprob, take_logprobs
 from kraq_dspy.programs.shared.state import SavableModule
-from kraq_dspy.programs.speculative.drafts import Draft
+from kraq_dspy.programs.speculative.drafts import Draft, FailedDraft
 from kraq_dspy.signatures import VerifyDraft
 
 
@@ -24,18 +24,18 @@ class Score:
     seconds: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class FailedScore:
-    """A draft that the verifier could not judge, and why."""
-
-    reason: str
-    seconds: float
-
-
 class Scorer(SavableModule):
     """Scores drafts of one question. A module, so that its predictors take models, demos and saved states.
 
-    `aforward(question, drafts)` (or `forward`) gives one Score or FailedScore for each draft, in their order.
+    `aforward(question, drafts)` (or `forward`) gives one Score or FailedDraft for each draft, in their order.
+
+    >>> class Shortest(Scorer):
+    ...     name, needs_logprobs = "shortest", False
+    ...     async def aforward(self, question, drafts):
+    ...         return [Score(-len(draft.response), {}) for draft in drafts]
+    ...     forward = blocking(aforward)
+    >>> Shortest()(question="Where?", drafts=[Draft(0, (0,), "It says so.", "London", seconds=0.1)])[0].total
+    -6
     """
 
     name: str
@@ -47,6 +47,13 @@ class KraqScore(Scorer):
 
     rho_self_reflect is P_conf of the verdict if it is Yes, and 1 - P_conf if it is No. The verifier sees the question
     and the draft, no passages; all drafts are verified at once.
+
+    >>> from kraq_dspy import Workspace
+    >>> space = Workspace.open("ada.kraq")
+    >>> draft = Draft(0, (0,), "Ada lived there.", "London", 0.1, rationale_logprobs=(-0.1,), response_logprobs=(-0.2,))
+    >>> with space:  # whose embedded model makes log-probabilities up
+    ...     sorted(KraqScore()(question="Where did Ada live?", drafts=[draft])[0].parts)
+    ['draft', 'self_contain', 'self_reflect']
     """
 
     name = "kraq"
@@ -57,9 +64,13 @@ class KraqScore(Scorer):
         self.verify = Step(VerifyDraft)
         self.in_flight = in_flight
 
-    async def aforward(self, question: str, drafts: Sequence[Draft]) -> list[Score | FailedScore]:
-        async def verify(draft: Draft) -> Score | FailedScore:
+    async def aforward(self, question: str, drafts: Sequence[Draft]) -> list[Score | FailedDraft]:
+        async def verify(draft: Draft) -> Score | FailedDraft:
             started = perf_counter()
+
+            def failed(reason: str) -> FailedDraft:
+                return FailedDraft(draft.number, draft.passages, reason, perf_counter() - started)
+
             try:
                 verdict = await call(
                     self.verify,
@@ -70,12 +81,12 @@ class KraqScore(Scorer):
                 )
             except CALL_ERRORS as error:
                 raise_if_final(error)
-                return FailedScore(in_one_line(error), perf_counter() - started)
+                return failed(in_one_line(error))
             seconds = perf_counter() - started
             logprobs = take_logprobs(verdict, role="verifier", wanted_by=self.name)
             tokens = field_logprobs(logprobs, {"verdict": verdict.verdict}).get("verdict")
             if not tokens:
-                return FailedScore("The verdict's log-probabilities could not be told apart in its answer.", seconds)
+                return failed("The verdict's log-probabilities could not be told apart in its answer.")
             return kraq_score(draft, supported=verdict.verdict == "Yes", verdict=tokens, seconds=seconds)
 
         return await at_once(verify, drafts, limit=self.in_flight)
@@ -85,12 +96,17 @@ class KraqScore(Scorer):
 
 class VoteScore(Scorer):
     """The response that most drafts give; letter case and punctuation do not count. For models without
-    log-probabilities."""
+    log-probabilities.
+
+    >>> drafts = [Draft(0, (0,), "", answer, seconds=0.1) for answer in ("London", "Rome", "london.")]
+    >>> [round(score.total, 1) for score in VoteScore()(question="Where did Ada live?", drafts=drafts)]
+    [0.7, 0.0, 0.7]
+    """
 
     name = "vote"
     needs_logprobs = False
 
-    async def aforward(self, question: str, drafts: Sequence[Draft]) -> list[Score | FailedScore]:
+    async def aforward(self, question: str, drafts: Sequence[Draft]) -> list[Score | FailedDraft]:
         plain = (draft.response.casefold() for draft in drafts)
         responses = [" ".join(re.findall(r"\w+", response)) or response.strip() for response in plain]
         votes = Counter(responses)

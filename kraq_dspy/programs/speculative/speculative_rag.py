@@ -18,7 +18,7 @@ from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.shared.spec import ProgramSpec, Space, option
 from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.programs.speculative.drafts import Draft, FailedDraft, write_draft
-from kraq_dspy.programs.speculative.scoring import SCORERS, FailedScore, KraqScore, Score, Scorer, best
+from kraq_dspy.programs.speculative.scoring import SCORERS, KraqScore, Score, Scorer, best
 from kraq_dspy.programs.speculative.subsets import cluster, draw_subsets
 from kraq_dspy.records import Hit
 from kraq_dspy.settings import EMBEDDED
@@ -210,21 +210,16 @@ class SpeculativeRAG(SavableModule):
         evidence: _Evidence,
         outcomes: Sequence[Draft | FailedDraft],
         drafts: Sequence[Draft],
-        judged: Sequence[Score | FailedScore],
+        judged: Sequence[Score | FailedDraft],
         started: float,
     ) -> dspy.Prediction:
         selecting = perf_counter()
-        failures = [outcome for outcome in outcomes if isinstance(outcome, FailedDraft)]
-        scored = []
-        for draft, score in zip(drafts, judged, strict=True):
-            if isinstance(score, Score):
-                scored.append((draft, score))
-            else:
-                failures.append(FailedDraft(draft.number, draft.passages, score.reason, score.seconds))
+        failures = [outcome for outcome in (*outcomes, *judged) if isinstance(outcome, FailedDraft)]
+        scored = [(draft, score) for draft, score in zip(drafts, judged, strict=True) if isinstance(score, Score)]
         if not scored:
             reasons = "; ".join(f"draft {failure.number}: {failure.reason}" for failure in failures)
             raise ModelError(f"None of {len(outcomes)} drafts could be used. {reasons}")
-        chosen, score = scored[best([draft for draft, _ in scored], [score for _, score in scored])]
+        chosen, _ = scored[best([draft for draft, _ in scored], [score for _, score in scored])]
         models = (predictor.lm or dspy.settings.lm for predictor in (self.draft, *self.scorer.predictors()))
         invented = self.scorer.needs_logprobs and any(getattr(lm, "model", "") == EMBEDDED for lm in models)
         ended = perf_counter()

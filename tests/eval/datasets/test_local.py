@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kraq_dspy.errors import EvaluationError
-from kraq_dspy.eval.datasets import Dataset, Example, PassageTriples, load_dataset, load_local, save_local
+from kraq_dspy.eval.datasets import Dataset, Example, PassageTriples, load_dataset, load_local
 from kraq_dspy.records import Document
 
 SMALL = Dataset(
@@ -25,18 +25,23 @@ def write(folder: Path, name: str, *rows: Any) -> None:
     (folder / name).write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
 
 
-def test_what_was_saved_reads_back_the_same(tmp_path: Path) -> None:
-    save_local(SMALL, tmp_path / "small")
-    assert load_local(tmp_path / "small") == SMALL
-
-
-def test_saving_twice_gives_the_same_bytes(tmp_path: Path) -> None:
-    save_local(SMALL, tmp_path / "one")
-    save_local(SMALL, tmp_path / "two")
-    for name in ("corpus", "questions", "triples"):
-        assert (tmp_path / "one" / f"{name}.jsonl.gz").read_bytes() == (
-            tmp_path / "two" / f"{name}.jsonl.gz"
-        ).read_bytes()
+def test_every_column_is_read(tmp_path: Path) -> None:
+    folder = tmp_path / "small"
+    folder.mkdir()
+    oslo = {"id": "d1", "title": "Oslo", "text": "Oslo is in Norway.", "year": 1048}
+    write(folder, "corpus.jsonl", oslo, {"id": "d2", "text": "罗马"})
+    oslo_question = {"id": "q1", "question": "Where is Oslo?", "answers": ["Norway"], "supporting_ids": ["d1"]}
+    list_question = {"id": "q2", "question": "Which?", "answers": ["a", "b", "c"], "exact_answer": [["a", "b"], ["c"]]}
+    write(
+        folder,
+        "questions.jsonl",
+        {**oslo_question, "type": "extractive", "context_ids": ["d2", "d1"]},
+        {**list_question, "type": "list", "hops": [1]},
+        {"id": "q3", "question": "Unanswerable?", "answers": []},
+    )
+    triples = {"entities": ["Oslo", "Norway"], "triples": [["Oslo", "is in", "Norway"]], "extractor": "by hand"}
+    write(folder, "triples.jsonl", {"passage_id": "d1", **triples})
+    assert load_local(folder) == SMALL
 
 
 def test_plain_and_compressed_files_are_read_and_other_columns_are_kept(tmp_path: Path) -> None:

@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from kraq_dspy.errors import EvaluationError
-from kraq_dspy.eval.datasets import Dataset, Example, save_local
+from kraq_dspy.eval.datasets import Dataset, Example
 from kraq_dspy.eval.tables.data import dataset_names, load
 from kraq_dspy.records import Document
+from tests.eval.saving import save
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "hotpotqa-mini"
 
@@ -45,13 +46,11 @@ def test_an_absent_data_set_names_the_command_that_gets_it(tmp_path: Path) -> No
 
 
 def test_questions_without_a_corpus_are_refused(tmp_path: Path) -> None:
-    save_local(Dataset("bare", (), (Example("q", "Who?", ("x",)),)), tmp_path / "bare")
+    save(Dataset("bare", (), (Example("q", "Who?", ("x",)),)), tmp_path / "bare")
     with pytest.raises(EvaluationError, match="no corpus"):
         load(tmp_path, "bare")
 
 
 def test_a_set_of_the_uniform_schema_works_under_any_name(tmp_path: Path) -> None:
-    save_local(
-        Dataset("mine", (Document("d", "", "text"),), (Example("q", "Who?", ("x",), ("d",)),)), tmp_path / "mine"
-    )
+    save(Dataset("mine", (Document("d", "", "text"),), (Example("q", "Who?", ("x",), ("d",)),)), tmp_path / "mine")
     assert load(tmp_path, "mine").dataset.name == "mine"

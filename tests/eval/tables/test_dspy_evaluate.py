@@ -20,7 +20,7 @@ EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "hotpotqa-mini"
 
 def test_dspy_evaluate_and_the_benchmark_agree(toy: Toy) -> None:
     systems = (System("combined", "combined", {"k": 4}),)
-    table = EvalTable("t", "T", "answers", (), "combined", ("exact_match", "recall"), systems)
+    table = EvalTable("t", "T", "answers", "combined", systems, metrics=("exact_match", "recall"))
     run = toy.run(table)
     _, rows = read_run(run)
     devset = [example.to_dspy() for example in load(EXAMPLE, "hotpotqa-mini", tokens=2500).examples]

@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 from kraq_dspy.errors import ConfigError, EvaluationError, ModelError
-from kraq_dspy.eval.datasets import Dataset, Example, save_local
+from kraq_dspy.eval.datasets import Dataset, Example
 from kraq_dspy.eval.papers import paper_table
 from kraq_dspy.eval.rows import ResultRow, RowWriter, RunHeader, forget_failed, read_rows, read_run
 from kraq_dspy.eval.tables.table import EvalTable, System
 from kraq_dspy.ports import SilentProgress
 from kraq_dspy.records import Document
+from tests.eval.saving import save
 from tests.eval.tables.conftest import Scripted, Toy
 
 CONCISE = "[[ ## answer ## ]]\nyes\n\n[[ ## completed ## ]]"
@@ -24,7 +25,7 @@ def answers_table(*, metrics: tuple[str, ...] = ("exact_match", "recall"), k: in
         System("traditional", "traditional", {"k": k}),
         System("combined", "combined", {"k": k, "n": 2, "alpha": 0.5}),
     )
-    return EvalTable("small", "Two programs", "answers", (), "traditional", metrics, systems)
+    return EvalTable("small", "Two programs", "answers", "traditional", systems, metrics=metrics)
 
 
 @pytest.mark.parametrize("name", ["questions", "combined", "retrievers", "speculative"])
@@ -177,7 +178,7 @@ def test_a_system_that_only_fails_ends_the_run_and_keeps_its_rows(toy: Toy, tmp_
     data = tmp_path / "many"
     documents = tuple(Document(name, name, f"{name} lives in Oslo with Ada Lovelace.") for name in ("Kim", "Bo"))
     examples = tuple(Example(str(number), f"Where does Kim live ({number})?", ("Oslo",)) for number in range(30))
-    save_local(Dataset("many", documents, examples), data)
+    save(Dataset("many", documents, examples), data)
     with pytest.raises(ModelError, match="no such model"):
         toy.run(answers_table(), out=tmp_path, data=data, models=models, tokens=None)
     _, rows = read_run(tmp_path / "many")
@@ -215,7 +216,7 @@ def test_time_is_kept_by_stage(toy: Toy) -> None:
     ],
 )
 def test_a_system_that_cannot_be_made_ends_the_run(toy: Toy, system: System, says: str) -> None:
-    table = EvalTable("bad", "Bad", "answers", (), "x", ("exact_match",), (system,))
+    table = EvalTable("bad", "Bad", "answers", "x", (system,), metrics=("exact_match",))
     with pytest.raises(ConfigError, match=says):
         toy.run(table)
 

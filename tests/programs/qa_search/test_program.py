@@ -16,7 +16,7 @@ from kraq_dspy.asset.store.served_answers import ServedAnswers
 from kraq_dspy.asset.store.vectors import LocalVectorStore
 from kraq_dspy.errors import ConfigError, ServerDownError
 from kraq_dspy.models.lms.adapter import KraqAdapter
-from kraq_dspy.programs.qa_search.program import QASearch, number_in
+from kraq_dspy.programs.qa_search.program import QASearch, failure_of, number_in
 from kraq_dspy.records import Chunk, Hit
 from tests.conftest import KeywordEmbedder
 
@@ -176,11 +176,11 @@ def test_a_near_miss_is_turned_down_by_a_rule_without_a_call_and_the_rest_is_ask
     answers: ServedAnswers,
 ) -> None:
     search = QASearch(Program(), answers)
-    prediction, prompts = ask(search, "Which rate was not charged in 2018?", [named(RATE), named(FEE), SAME])
-    assert prediction.answer == "1 %."
+    prediction, prompts = ask(search, "How can I close an account of mine?", [named(OPEN), named(CLOSE), SAME])
+    assert prediction.answer == "Write to us."
     [rejected] = prediction.search.rejected
-    assert (rejected.entry.number, rejected.reason) == (RATE, "another number: 2018, 2019")
-    assert "6: What was the rate" not in prompts[1]
+    assert (rejected.entry.number, rejected.reason) == (OPEN, "opposites: close, open")
+    assert "1: How do I open" not in prompts[1]
     assert (prediction.search.blocks, prediction.search.calls) == (1, 3)
 
 
@@ -310,3 +310,16 @@ def test_wrong_settings_are_refused(answers: ServedAnswers) -> None:
 )
 def test_a_number_is_taken_from_prose_where_there_is_just_one_of_the_block(text: str, number: int | None) -> None:
     assert number_in(text, [3, 4, -1]) == number
+
+
+@pytest.mark.parametrize(
+    ("prediction", "failure"),
+    [
+        (None, "broke off"),
+        (dspy.Prediction(answer="", hits=[]), "nothing found"),
+        (dspy.Prediction(answer="I do not know", hits=["a hit"]), "no answer"),
+        (dspy.Prediction(answer="I do not know", hits=["a hit"], valid=False), "rejected"),
+    ],
+)
+def test_how_a_program_ended_is_told_at_once(prediction: dspy.Prediction | None, failure: str) -> None:
+    assert failure_of(prediction) == failure

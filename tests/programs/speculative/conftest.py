@@ -12,8 +12,8 @@ from dspy.lm15 import Message, Request, Response, TextPart, TokenLogprob, Usage
 
 from kraq_dspy._internal.both_ways import blocking
 from kraq_dspy.models.lms.logprobs import mean_logprob
-from kraq_dspy.programs.speculative.drafts import Draft
-from kraq_dspy.programs.speculative.scoring import FailedScore, Score, Scorer
+from kraq_dspy.programs.speculative.drafts import Draft, FailedDraft
+from kraq_dspy.programs.speculative.scoring import Score, Scorer
 
 Tokens = Sequence[tuple[str, float]]
 Script = Callable[[str], Tokens]
@@ -101,7 +101,7 @@ class DrafterScore(Scorer):
     name = "drafter"
     needs_logprobs = True
 
-    async def aforward(self, question: str, drafts: Sequence[Draft]) -> list[Score | FailedScore]:
+    async def aforward(self, question: str, drafts: Sequence[Draft]) -> list[Score | FailedDraft]:
         return [Score(mean_logprob(draft.response_logprobs), {}) for draft in drafts]
 
     forward = blocking(aforward)

@@ -9,8 +9,8 @@ import pytest
 
 from kraq_dspy.errors import MissingLogprobsError
 from kraq_dspy.models.lms.adapter import KraqAdapter
-from kraq_dspy.programs.speculative.drafts import Draft
-from kraq_dspy.programs.speculative.scoring import FailedScore, KraqScore, Score, Scorer, VoteScore, best, kraq_score
+from kraq_dspy.programs.speculative.drafts import Draft, FailedDraft
+from kraq_dspy.programs.speculative.scoring import KraqScore, Score, Scorer, VoteScore, best, kraq_score
 from tests.programs.speculative.conftest import ScriptedLM
 
 HALF, QUARTER, EIGHTH = math.log(1 / 2), math.log(1 / 4), math.log(1 / 8)
@@ -82,7 +82,7 @@ def test_the_verifier_is_asked_about_all_drafts_at_once_and_what_it_does_not_jud
     assert engine.most_in_flight >= 3
     assert scores[0].parts["self_reflect"] == pytest.approx(HALF)
     assert scores[1].parts["self_reflect"] == pytest.approx(math.log(1 - 1 / 2))
-    assert isinstance(scores[2], FailedScore)
+    assert isinstance(scores[2], FailedDraft)
     assert "Well, that depends" in scores[2].reason
     assert all("passages" not in prompt for prompt in engine.prompts)
 
