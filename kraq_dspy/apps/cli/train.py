@@ -46,7 +46,7 @@ class MakePairs(Calls, Limits):
         require_writable_file(self.out)
         questions = load_dataset(self.dataset, self.data)
         settings = self.settings()
-        models = LanguageModels(settings, embedder=load_embedder(settings.encoder), meter=Meter(self.of(settings)))
+        models = LanguageModels(settings, embedder=load_embedder(settings.encoder), meter=Meter(self.limits(settings)))
         step = dspy.Predict(TEACHING[self.kind])
         if self.program_state is not None:
             load_state(step, self.program_state)

@@ -6,7 +6,7 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Mapping
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, fields, is_dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
 from sse_starlette import EventSourceResponse, ServerSentEvent
@@ -22,6 +22,7 @@ from kraq_dspy.workspace.choices import ProgramChoice
 if TYPE_CHECKING:
     import dspy
 
+T = TypeVar("T")
 STAGE = "serve"
 SILENCE_S = 15
 """After so long without news a stream says that it is alive, so that nobody between here and the client ends it."""
@@ -131,12 +132,14 @@ async def stream(call: ProgramCall) -> AsyncGenerator[tuple[str, dict[str, Any]]
 def streaming(events: AsyncGenerator[ServerSentEvent, None]) -> EventSourceResponse:
     """The events as they come; ends their task when the client goes away."""
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return EventSourceResponse(events, headers=headers, ping=SILENCE_S, sep="\n", send_timeout=PATIENCE_S)
+    return EventSourceResponse(
+        in_one_task(events), headers=headers, ping=SILENCE_S, sep="\n", send_timeout=PATIENCE_S
+    )
 
 
-async def sent(events: AsyncGenerator[tuple[str, dict[str, Any]], None]) -> AsyncGenerator[ServerSentEvent, None]:
+async def in_one_task(events: AsyncGenerator[T, None]) -> AsyncGenerator[T, None]:
     """The events, made in a task of their own: DSPy's streams open cancel scopes, which one task has to close."""
-    queue: asyncio.Queue[tuple[str, dict[str, Any]] | None] = asyncio.Queue()
+    queue: asyncio.Queue[T | None] = asyncio.Queue()
 
     async def make() -> None:
         try:
@@ -148,12 +151,17 @@ async def sent(events: AsyncGenerator[tuple[str, dict[str, Any]], None]) -> Asyn
 
     task = asyncio.create_task(make())
     try:
-        while (made := await queue.get()) is not None:
-            name, data = made
-            yield ServerSentEvent(json.dumps(data), event=name, sep="\n")
+        while (event := await queue.get()) is not None:
+            yield event
         await task
     finally:
         task.cancel()
+
+
+async def sent(events: AsyncGenerator[tuple[str, dict[str, Any]], None]) -> AsyncGenerator[ServerSentEvent, None]:
+    async with aclosing(events):
+        async for name, data in events:
+            yield ServerSentEvent(json.dumps(data), event=name, sep="\n")
 
 
 async def while_connected(request: Request, work: Coroutine[Any, Any, Any]) -> Any:

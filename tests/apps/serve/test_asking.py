@@ -6,11 +6,12 @@ import logging
 import re
 import resource
 import time
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import AsyncGenerator, Callable, Iterator, MutableMapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
+import anyio
 import pytest
 from dspy import BaseLM
 from dspy.utils import DummyLM
@@ -20,7 +21,7 @@ from starlette.types import ASGIApp
 
 from kraq_dspy.apps.serve import atlas
 from kraq_dspy.apps.serve.app import make_app
-from kraq_dspy.apps.serve.asking import AnswerSlots
+from kraq_dspy.apps.serve.asking import AnswerSlots, in_one_task
 from kraq_dspy.apps.serve.guard import ServeSettings
 from kraq_dspy.apps.serve.refusals import RequestError
 from kraq_dspy.apps.serve.served import served
@@ -267,6 +268,23 @@ def test_openais_stream_has_each_piece_once_and_ends_as_theirs_does(written: Tes
     assert "".join(pieces).strip() == whole
     assert [chunk["choices"][0]["finish_reason"] for chunk in chunks] == [None] * (len(chunks) - 1) + ["stop"]
     assert (usage["choices"], usage["usage"]["completion_tokens"] > 0) == ([], True)
+
+
+def test_a_stream_that_two_tasks_read_opens_and_closes_its_cancel_scopes_in_one() -> None:
+    async def events() -> AsyncGenerator[str, None]:
+        with anyio.CancelScope():  # as DSPy's streams do
+            yield "stage"
+            yield "error"
+
+    async def read() -> list[str]:
+        stream = in_one_task(events())
+
+        async def first() -> str:
+            return await anext(stream)
+
+        return [await asyncio.create_task(first()), *[event async for event in stream]]
+
+    assert asyncio.run(read()) == ["stage", "error"]
 
 
 def api_of(app: ASGIApp) -> Any:
