@@ -1,6 +1,5 @@
 """Answers a question, and shows the answer with what it rests on: `kraq ask`."""
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from rich.panel import Panel
 from rich.text import Text
 
 from kraq_dspy.apps.cli.logs import tell_what_is_cut_off
-from kraq_dspy.apps.cli.options import ChosenProgram, IndexDir, Json, Models
+from kraq_dspy.apps.cli.options import ChosenProgram, Flag, IndexDir, Json, Models
 from kraq_dspy.apps.cli.terminal import counted, note, output, print_json, printable, say, short
 from kraq_dspy.apps.lines import prediction_lines
 from kraq_dspy.errors import ConfigError
@@ -38,7 +37,7 @@ Evidence = Annotated[int, typer.Option("--evidence", "-e", min=0, help="Passages
 
 Stream = Annotated[
     bool,
-    typer.Option("--stream/--no-stream", metavar="", help="Show the answer in a terminal while the model writes it."),
+    Flag("--stream/--no-stream", help="Show the answer in a terminal while the model writes it."),
 ]
 
 
@@ -113,7 +112,7 @@ def show_answer(
     for flaw in answer.get("flaws", ()):
         note(flaw)
     for line in prediction_lines(choice, answer):
-        output.print(_hanging(line))
+        output.print(line)
     shown = _in_turn(answer.hits, evidence)
     for place, hit in enumerate(shown, start=1):
         _show_hit(place, hit)
@@ -129,16 +128,7 @@ def show_suggested(suggested: "Sequence[SuggestedQuestion]", title: str) -> None
         say(title, style="dim")
     for place, each in enumerate(suggested, start=1):
         name = f"  ({short(each.passage.title or each.passage.document_id, 60)})"
-        output.print(_hanging(Text.assemble((f"{place:3} ", "cyan"), short(each.text, 300), (name, "dim"))))
-
-
-def _hanging(line: Text) -> Text:
-    """The line, which goes on below its words where it is too long: not below its mark, as "  + 0.75 "."""
-    mark = re.match(r"\s+\S+ (-?[\d.]+ )?", line.plain)
-    if mark is None or len(line) <= output.width:
-        return line
-    head, rest = line.divide([mark.end()])
-    return head + Text(f"\n{' ' * mark.end()}").join(rest.wrap(output, max(20, output.width - mark.end())))
+        output.print(Text.assemble((f"{place:3} ", "cyan"), short(each.text, 300), (name, "dim")))
 
 
 def _show_hit(place: int, hit: "Hit") -> None:

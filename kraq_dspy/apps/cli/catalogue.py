@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from kraq_dspy.apps.cli.options import Calls, IndexDir, Json, Limits
+from kraq_dspy.apps.cli.options import Calls, Flag, IndexDir, Json, Limits
 from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.terminal import command, counted, grid, note, output, print_json, say, short, show_counts
 from kraq_dspy.errors import CatalogueError, ConfigError
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 
 Numbers = Annotated[list[int], typer.Argument(metavar="NUMBERS", help="Numbers of entries.")]
-Pending = Annotated[bool, typer.Option("--pending", metavar="", help="Not served before somebody approves it.")]
-Approve = Annotated[bool, typer.Option("--approve", metavar="", help="Serve the answers at once, without review.")]
+Pending = Annotated[bool, Flag("--pending", help="Not served before somebody approves it.")]
+Approve = Annotated[bool, Flag("--approve", help="Serve the answers at once, without review.")]
 Status = Literal["pending", "approved", "stale"]
 Critics = Literal["ratings", "roundtrip"]
 
@@ -40,9 +40,7 @@ class AddEntry:
         list[str] | None, typer.Option(metavar="DOCUMENT_ID", help="What the answer rests on; may be repeated.")
     ] = None
     pending: Pending = False
-    replace: Annotated[
-        bool, typer.Option("--replace", metavar="", help="Also where there is another answer already.")
-    ] = False
+    replace: Annotated[bool, Flag("--replace", help="Also where there is another answer already.")] = False
     json: Json = False
 
     def run(self) -> None:
@@ -139,13 +137,10 @@ class ImportEntries:
 
     index_dir: IndexDir
     file: Annotated[
-        Path,
-        typer.Argument(help="csv, tsv, jsonl or json: columns question, answer, and if need be sources, status."),
+        Path, typer.Argument(help="csv, tsv, jsonl or json: columns question, answer, and if need be sources, status.")
     ]
     pending: Pending = False
-    replace: Annotated[
-        bool, typer.Option("--replace", metavar="", help="Answers of the file go before those that are there.")
-    ] = False
+    replace: Annotated[bool, Flag("--replace", help="Answers of the file go before those that are there.")] = False
     json: Json = False
 
     def run(self) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from kraq_dspy.apps.cli.options import Calls, Columns, IndexDir, Json, Limits, Models
+from kraq_dspy.apps.cli.options import Calls, Columns, Flag, IndexDir, Json, Limits, Models
 from kraq_dspy.apps.cli.progress import Bars, run_build
 from kraq_dspy.apps.cli.terminal import command, note, print_json, say, short
 
@@ -52,10 +52,7 @@ class Update(Calls, Limits, Columns):
     index_dir: IndexDir
     corpus: Annotated[Path, typer.Argument(help="The corpus as it is now: a file or a folder.")]
     recluster: Annotated[
-        bool,
-        typer.Option(
-            "--recluster", metavar="", help="Find the communities anew, at the price of about half their questions."
-        ),
+        bool, Flag("--recluster", help="Find the communities anew, at the price of about half their questions.")
     ] = False
     json: Json = False
 
@@ -90,9 +87,7 @@ class Check(Models):
     """
 
     index_dir: IndexDir
-    repair: Annotated[
-        bool, typer.Option("--repair", metavar="", help="Mend what can be mended; models may be asked.")
-    ] = False
+    repair: Annotated[bool, Flag("--repair", help="Mend what can be mended; models may be asked.")] = False
     json: Json = False
 
     def run(self) -> None:

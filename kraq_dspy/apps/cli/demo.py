@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from kraq_dspy.apps.cli.options import Json, Models
+from kraq_dspy.apps.cli.options import Flag, Json, Models
 from kraq_dspy.apps.cli.progress import Bars, show_report
 from kraq_dspy.apps.cli.terminal import command, counted, grid, output, print_json, say, short
 
@@ -25,8 +25,7 @@ class Demo(Models):
     """Index bundled passages, show their questions, answer, and measure."""
 
     quick: Annotated[
-        bool,
-        typer.Option("--quick", metavar="", help=f"A first taste: {FEW} questions and the passages shown with them."),
+        bool, Flag("--quick", help=f"A first taste: {FEW} questions and the passages shown with them.")
     ] = False
     first: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Only N questions and their passages: for slow models.")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kraq_dspy.apps.cli.options import Calls, IndexDir, Json, Limits, Seed, require_writable
+from kraq_dspy.apps.cli.options import Calls, Flag, IndexDir, Json, Limits, Seed, require_writable
 from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.terminal import command, counted, output, print_json, say
 from kraq_dspy.errors import ConfigError
@@ -62,7 +62,7 @@ class EvalIndex(Calls, Limits):
         typer.Option("--retriever", "-r", help="Each program over each of these. Default: that of kraq ask."),
     ] = None
     retrieval_only: Annotated[
-        bool, typer.Option("--retrieval-only", metavar="", help="Score what the retrievers find; nothing is answered.")
+        bool, Flag("--retrieval-only", help="Score what the retrievers find; nothing is answered.")
     ] = False
     metric: Annotated[
         list[str] | None,

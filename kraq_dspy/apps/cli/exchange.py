@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from kraq_dspy.apps.cli.options import IndexDir, Json, require_writable, require_writable_file
+from kraq_dspy.apps.cli.options import Flag, IndexDir, Json, require_writable, require_writable_file
 from kraq_dspy.apps.cli.terminal import print_json, say, show_counts
 from kraq_dspy.errors import ConfigError
 
@@ -24,12 +24,8 @@ class Export:
         Format,
         typer.Option("--format", "-f", help="parquet has GraphRAG's tables, dataset the questions with answers."),
     ] = "parquet"
-    pending: Annotated[
-        bool, typer.Option("--pending", metavar="", help="For dataset: also answers that nobody has approved yet.")
-    ] = False
-    unanswered: Annotated[
-        bool, typer.Option("--unanswered", metavar="", help="For dataset: also questions without an answer.")
-    ] = False
+    pending: Annotated[bool, Flag("--pending", help="For dataset: also answers that nobody has approved yet.")] = False
+    unanswered: Annotated[bool, Flag("--unanswered", help="For dataset: also questions without an answer.")] = False
     json: Json = False
 
     def run(self) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from rich.text import Text
 
-from kraq_dspy.apps.cli.options import Columns, CorpusBuilds, IndexDir, Json, Limits, Models
+from kraq_dspy.apps.cli.options import Columns, CorpusBuilds, Flag, IndexDir, Json, Limits, Models
 from kraq_dspy.apps.cli.progress import label, run_build
 from kraq_dspy.apps.cli.terminal import command, compact, counted, grid, note, output, print_json, say, short
 from kraq_dspy.errors import ConfigError, RemovedDocumentsError
@@ -37,17 +37,13 @@ class BuildIndex(CorpusBuilds, Limits, Columns):
         typer.Option("--out", "-o", metavar="DIR", help="The index folder to write. Default: CORPUS's name + .kraq"),
     ] = None
     random_questions: Annotated[
-        bool,
-        typer.Option(
-            "--random-questions", metavar="", help="Also make the papers' baseline: questions from random chunks."
-        ),
+        bool, Flag("--random-questions", help="Also make the papers' baseline: questions from random chunks.")
     ] = False
     program_state: Annotated[
         list[Path] | None, typer.Option(metavar="FILE", help="What `kraq optimize` made of a step; may be repeated.")
     ] = None
     replace: Annotated[
-        bool,
-        typer.Option("--replace", metavar="", help="Let this corpus take the place of documents in DIR that it lacks."),
+        bool, Flag("--replace", help="Let this corpus take the place of documents in DIR that it lacks.")
     ] = False
     json: Json = False
 
@@ -170,15 +166,13 @@ class ListQuestions:
     source: Annotated[Literal["kraq", "random"], typer.Option(help="kraq, or random for the baseline's questions.")] = (
         "kraq"
     )
-    duplicates: Annotated[bool, typer.Option("--duplicates", metavar="", help="Also those marked as duplicates.")] = (
-        False
-    )
+    duplicates: Annotated[bool, Flag("--duplicates", help="Also those marked as duplicates.")] = False
     starters: Annotated[
         int | None, typer.Option(min=1, help="Only N to begin with: answerable, and together about most of it.")
     ] = None
-    personal: Annotated[
-        bool, typer.Option("--personal", metavar="", help="Only those with e-mail addresses, phone or card numbers.")
-    ] = False
+    personal: Annotated[bool, Flag("--personal", help="Only those with e-mail addresses, phone or card numbers.")] = (
+        False
+    )
     json: Json = False
 
     def run(self) -> None:

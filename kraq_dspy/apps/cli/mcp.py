@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from kraq_dspy.apps.cli.options import ChosenProgram, IndexDir, Models
+from kraq_dspy.apps.cli.options import ChosenProgram, Flag, IndexDir, Models
 from kraq_dspy.apps.cli.serving import at_once_at_the_end
 from kraq_dspy.apps.cli.terminal import note
 from kraq_dspy.errors import needs
@@ -26,9 +26,7 @@ class Mcp(ChosenProgram, Models):
     """
 
     index_dir: IndexDir
-    http: Annotated[
-        bool, typer.Option("--http", metavar="", help="Over HTTP instead of standard input and output.")
-    ] = False
+    http: Annotated[bool, Flag("--http", help="Over HTTP instead of standard input and output.")] = False
     host: Annotated[str, typer.Option(help="Where to listen; all but this machine needs a token.")] = "127.0.0.1"
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8765
 

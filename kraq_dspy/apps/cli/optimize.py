@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kraq_dspy.apps.cli.evaluate import interval, named_scorer
-from kraq_dspy.apps.cli.options import Calls, Columns, Json, Models, missing, require_writable_file
+from kraq_dspy.apps.cli.options import Calls, Columns, Flag, Json, Models, missing, require_writable_file
 from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.terminal import note, output, print_json, say, short, two_columns
 
@@ -59,7 +59,7 @@ class Optimize(Calls):
     start: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Begin with this state instead of the plain program.")
     ] = None
-    force: Annotated[bool, typer.Option("--force", metavar="", help="Save the result even if it is worse.")] = False
+    force: Annotated[bool, Flag("--force", help="Save the result even if it is worse.")] = False
     retriever: Annotated[str | None, typer.Option(help="What finds a program's passages.")] = None
     bertscore: Annotated[
         str, typer.Option(metavar="MODEL", help="For question-generation: minilm, roberta-large, FOLDER:LAYER.")

@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -26,12 +27,12 @@ if TYPE_CHECKING:
 
 
 IndexDir = Annotated[Path, typer.Argument(metavar="DIR", help="The index folder, as made by `kraq index`.")]
-MODELS = "Models and settings"
-COLUMNS = "Columns of csv, jsonl and parquet"
-LIMITS = "Limits of this run"
-"""What help puts above the options of these classes."""
+Flag = partial(typer.Option, metavar="")
+ModelOption = partial(typer.Option, rich_help_panel="Models and settings")
+ColumnOption = partial(typer.Option, rich_help_panel="Columns of csv, jsonl and parquet")
+LimitOption = partial(typer.Option, rich_help_panel="Limits of this run")
 
-Json = Annotated[bool, typer.Option("--json", metavar="", help="Print JSON and nothing else on standard output.")]
+Json = Annotated[bool, Flag("--json", help="Print JSON and nothing else on standard output.")]
 Seed = Annotated[int, typer.Option("--seed", help="Of the sample, the clusters and the bootstrap.")]
 
 
@@ -41,20 +42,13 @@ class Config:
 
     config: Annotated[
         Path | None,
-        typer.Option(
-            "--config",
-            "-c",
-            metavar="FILE",
-            rich_help_panel=MODELS,
-            help="Settings; kraq.toml of this folder if it is there.",
-        ),
+        ModelOption("--config", "-c", metavar="FILE", help="Settings; kraq.toml of this folder if it is there."),
     ] = None
     trust: Annotated[
         bool,
-        typer.Option(
+        ModelOption(
             "--trust",
             metavar="",
-            rich_help_panel=MODELS,
             help="Use, from now on, the servers and keys that the index, or a kraq.toml here, names.",
         ),
     ] = False
@@ -149,17 +143,12 @@ def _is_terminal() -> bool:
 class Models(Config):
     lm: Annotated[
         str | None,
-        typer.Option(
-            metavar="MODEL",
-            rich_help_panel=MODELS,
-            help="Model of every role: embedded, hosted_vllm/NAME, openai/NAME, ...",
-        ),
+        ModelOption(metavar="MODEL", help="Model of every role: embedded, hosted_vllm/NAME, openai/NAME, ..."),
     ] = None
     api_base: Annotated[
         str | None,
-        typer.Option(
+        ModelOption(
             metavar="URL",
-            rich_help_panel=MODELS,
             help="Where the model is served, e.g. http://localhost:8000/v1; several servers with commas between",
         ),
     ] = None
@@ -189,9 +178,7 @@ class Models(Config):
 
 @dataclass(frozen=True, kw_only=True)
 class Calls(Models):
-    concurrency: Annotated[
-        int | None, typer.Option(min=1, rich_help_panel=MODELS, help="Model calls in flight at once.")
-    ] = None
+    concurrency: Annotated[int | None, ModelOption(min=1, help="Model calls in flight at once.")] = None
 
     def settings(self, base: "Settings | None" = None) -> "Settings":
         settings = super().settings(base)
@@ -203,15 +190,10 @@ class Calls(Models):
 @dataclass(frozen=True, kw_only=True)
 class Builds(Calls):
     encoder: Annotated[
-        str | None,
-        typer.Option(
-            rich_help_panel=MODELS,
-            help="Sentence encoder: minilm, bge-small, e5-small, ..., or a model's name or path.",
-        ),
+        str | None, ModelOption(help="Sentence encoder: minilm, bge-small, e5-small, ..., or a model's name or path.")
     ] = None
     encoder_api_base: Annotated[
-        str | None,
-        typer.Option(metavar="URL", rich_help_panel=MODELS, help="Where an OpenAI-compatible encoder is served."),
+        str | None, ModelOption(metavar="URL", help="Where an OpenAI-compatible encoder is served.")
     ] = None
 
     def settings(self, base: "Settings | None" = None) -> "Settings":
@@ -229,17 +211,13 @@ class Builds(Calls):
 @dataclass(frozen=True, kw_only=True)
 class CorpusBuilds(Builds):
     runner: Annotated[
-        str | None,
-        typer.Option(
-            rich_help_panel=MODELS, help="Where models are asked: local, or ray (a cluster; kraq.toml, section run)."
-        ),
+        str | None, ModelOption(help="Where models are asked: local, or ray (a cluster; kraq.toml, section run).")
     ] = None
     redact: Annotated[
         bool,
-        typer.Option(
+        ModelOption(
             "--redact",
             metavar="",
-            rich_help_panel=MODELS,
             help="Strike e-mail addresses, phone and card numbers out (kraq.toml, section redact).",
         ),
     ] = False
@@ -259,15 +237,10 @@ class CorpusBuilds(Builds):
 class Columns(Config):
     """Which columns of a table are what (kraq.toml, section corpus, names them too)."""
 
-    text_column: Annotated[
-        str | None, typer.Option(rich_help_panel=COLUMNS, help="The text of a document. Default: text")
-    ] = None
-    title_column: Annotated[str | None, typer.Option(rich_help_panel=COLUMNS, help="Its title. Default: title")] = None
-    id_column: Annotated[str | None, typer.Option(rich_help_panel=COLUMNS, help="Its id. Default: id")] = None
-    encoding: Annotated[
-        str | None,
-        typer.Option(rich_help_panel=COLUMNS, help="Of files that are not UTF-8, as cp1252, cp932, gb18030."),
-    ] = None
+    text_column: Annotated[str | None, ColumnOption(help="The text of a document. Default: text")] = None
+    title_column: Annotated[str | None, ColumnOption(help="Its title. Default: title")] = None
+    id_column: Annotated[str | None, ColumnOption(help="Its id. Default: id")] = None
+    encoding: Annotated[str | None, ColumnOption(help="Of files that are not UTF-8, as cp1252, cp932, gb18030.")] = None
 
     def settings(self, base: "Settings | None" = None) -> "Settings":
         settings = super().settings(base)
@@ -280,20 +253,11 @@ class Columns(Config):
 
 @dataclass(frozen=True, kw_only=True)
 class Limits(Config):
-    max_calls: Annotated[
-        int | None, typer.Option(min=0, rich_help_panel=LIMITS, help="Stop before models are asked more often.")
-    ] = None
-    max_tokens: Annotated[
-        int | None, typer.Option(min=0, rich_help_panel=LIMITS, help="Stop before so many tokens are exceeded.")
-    ] = None
+    max_calls: Annotated[int | None, LimitOption(min=0, help="Stop before models are asked more often.")] = None
+    max_tokens: Annotated[int | None, LimitOption(min=0, help="Stop before so many tokens are exceeded.")] = None
     max_cost: Annotated[
         float | None,
-        typer.Option(
-            min=0,
-            metavar="MONEY",
-            rich_help_panel=LIMITS,
-            help="The same for money; prices stand in kraq.toml, by role.",
-        ),
+        LimitOption(min=0, metavar="MONEY", help="The same for money; prices stand in kraq.toml, by role."),
     ] = None
 
     def limits(self, settings: "Settings") -> "MeterLimits | None":
@@ -328,10 +292,7 @@ def _list_programs(is_wanted: bool) -> None:
 class ChosenProgram:
     """A program over a retriever, by name."""
 
-    program: Annotated[
-        str | None,
-        typer.Option("--program", "-p", help="What answers; --programs lists them."),
-    ] = None
+    program: Annotated[str | None, typer.Option("--program", "-p", help="What answers; --programs lists them.")] = None
     retriever: Annotated[
         str | None,
         typer.Option(
@@ -349,9 +310,8 @@ class ChosenProgram:
     ] = None
     programs: Annotated[
         bool,
-        typer.Option(
+        Flag(
             "--programs",
-            metavar="",
             callback=_list_programs,
             is_eager=True,
             help="List programs, retrievers and their options, and exit.",

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import typer
 from rich import filesize
 
-from kraq_dspy.apps.cli.options import Calls, IndexDir, Json, Limits
+from kraq_dspy.apps.cli.options import Calls, Flag, IndexDir, Json, Limits
 from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.terminal import note, print_json, short, show_counts
 from kraq_dspy.errors import ConfigError
@@ -32,23 +32,14 @@ class Precompute(Calls, Limits):
         typer.Option(help="Questions to do it for: kraq, random (the papers' baseline) or all.", show_default="kraq"),
     ] = None
     qa_pairs: Annotated[
-        bool,
-        typer.Option("--qa-pairs", metavar="", help="Instead: every passage as question-answer pairs, for qa-rag."),
+        bool, Flag("--qa-pairs", help="Instead: every passage as question-answer pairs, for qa-rag.")
     ] = False
     graph: Annotated[
-        bool,
-        typer.Option(
-            "--graph", metavar="", help="Instead: embeddings of entities and reports, for GraphRAG's searches."
-        ),
+        bool, Flag("--graph", help="Instead: embeddings of entities and reports, for GraphRAG's searches.")
     ] = False
-    raptor: Annotated[
-        bool, typer.Option("--raptor", metavar="", help="Instead: a tree of summaries, for the retriever raptor.")
-    ] = False
+    raptor: Annotated[bool, Flag("--raptor", help="Instead: a tree of summaries, for the retriever raptor.")] = False
     k2rag: Annotated[
-        bool,
-        typer.Option(
-            "--k2rag", metavar="", help="Instead: every document summarised, and indexed so, for the program k2rag."
-        ),
+        bool, Flag("--k2rag", help="Instead: every document summarised, and indexed so, for the program k2rag.")
     ] = False
     json: Json = False
 

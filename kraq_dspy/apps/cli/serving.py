@@ -14,7 +14,7 @@ import typer
 
 from kraq_dspy.apps.cli import INTERRUPTED
 from kraq_dspy.apps.cli.logs import tell_what_is_cut_off
-from kraq_dspy.apps.cli.options import Config, IndexDir, Limits, Models
+from kraq_dspy.apps.cli.options import Config, Flag, IndexDir, Limits, Models
 from kraq_dspy.apps.cli.terminal import command, counted, note, say
 from kraq_dspy.errors import needs
 
@@ -28,7 +28,7 @@ PORT = 8377
 
 @dataclass(frozen=True, kw_only=True)
 class Serve(Models, Limits):
-    """Serve one or more indexes: a page, a JSON API, and OpenAI's chat completions with programs as models."""
+    """Serve one or more indexes: a page and a JSON API."""
 
     index_dirs: Annotated[list[Path], typer.Argument(metavar="DIR ...", help="Index folders, made by `kraq index`.")]
     host: Annotated[
@@ -44,7 +44,7 @@ class Serve(Models, Limits):
             help="What requests must bear (Authorization: Bearer TEXT). Better in the variable KRAQ_TOKEN.",
         ),
     ] = None
-    edit: Annotated[bool, typer.Option("--edit", metavar="", help="Let the catalogue be reviewed.")] = False
+    edit: Annotated[bool, Flag("--edit", help="Let the catalogue be reviewed.")] = False
     at_once: Annotated[int, typer.Option(min=1, help="Questions answered at the same time.")] = 8
     waiting: Annotated[int, typer.Option(min=0, help="Questions that may wait; the next one is refused (503).")] = 64
     allow_host: Annotated[
@@ -64,11 +64,9 @@ class Explore(Models, Limits):
     """Open the index in the browser: its questions from broad to narrow, what stands behind them, and answers."""
 
     index_dir: IndexDir
-    edit: Annotated[
-        bool, typer.Option("--edit", metavar="", help="Let the catalogue be reviewed: approve, edit, reject.")
-    ] = False
+    edit: Annotated[bool, Flag("--edit", help="Let the catalogue be reviewed: approve, edit, reject.")] = False
     port: Annotated[int, typer.Option(help="Port of this machine; where it is in use, a free one.")] = PORT
-    no_browser: Annotated[bool, typer.Option("--no-browser", metavar="", help="Only say the address.")] = False
+    no_browser: Annotated[bool, Flag("--no-browser", help="Only say the address.")] = False
 
     def run(self) -> None:
         def show(address: str) -> None:

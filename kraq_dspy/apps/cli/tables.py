@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from kraq_dspy.apps.cli.evaluate import Baseline, RunOut, make_report, named_scorer
-from kraq_dspy.apps.cli.options import Builds, Json, Seed, require_writable
+from kraq_dspy.apps.cli.options import Builds, Flag, Json, Seed, require_writable
 from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.terminal import output, print_json, say
 from kraq_dspy.errors import ConfigError
@@ -52,9 +52,7 @@ class RunTable(Builds):
     tokens: Annotated[
         int | None, typer.Option(min=1, help="The papers' sample: questions until their evidence has so many tokens.")
     ] = None
-    paper: Annotated[
-        bool, typer.Option("--paper", metavar="", help="The paper's own settings, options and numbers of questions.")
-    ] = False
+    paper: Annotated[bool, Flag("--paper", help="The paper's own settings, options and numbers of questions.")] = False
     judge: Annotated[
         str | None, typer.Option(help="Who judges answers: none, binary, or rubric (4 and 5 of 5 are right).")
     ] = None
@@ -72,9 +70,7 @@ class RunTable(Builds):
             help="What `kraq optimize` made, into the program of a system, or of all; may be repeated.",
         ),
     ] = None
-    retry_failed: Annotated[bool, typer.Option("--retry-failed", metavar="", help="Ask again where a row failed.")] = (
-        False
-    )
+    retry_failed: Annotated[bool, Flag("--retry-failed", help="Ask again where a row failed.")] = False
     json: Json = False
 
     def run(self) -> None:

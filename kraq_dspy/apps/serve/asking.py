@@ -6,7 +6,7 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Mapping
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, fields, is_dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from sse_starlette import EventSourceResponse, ServerSentEvent
@@ -22,7 +22,6 @@ from kraq_dspy.workspace.choices import ProgramChoice
 if TYPE_CHECKING:
     import dspy
 
-T = TypeVar("T")
 STAGE = "serve"
 SILENCE_S = 15
 """After so long without news a stream says that it is alive, so that nobody between here and the client ends it."""
@@ -132,14 +131,12 @@ async def stream(call: ProgramCall) -> AsyncGenerator[tuple[str, dict[str, Any]]
 def streaming(events: AsyncGenerator[ServerSentEvent, None]) -> EventSourceResponse:
     """The events as they come; ends their task when the client goes away."""
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return EventSourceResponse(
-        in_one_task(events), headers=headers, ping=SILENCE_S, sep="\n", send_timeout=PATIENCE_S
-    )
+    return EventSourceResponse(events, headers=headers, ping=SILENCE_S, sep="\n", send_timeout=PATIENCE_S)
 
 
-async def in_one_task(events: AsyncGenerator[T, None]) -> AsyncGenerator[T, None]:
+async def sent(events: AsyncGenerator[tuple[str, dict[str, Any]], None]) -> AsyncGenerator[ServerSentEvent, None]:
     """The events, made in a task of their own: DSPy's streams open cancel scopes, which one task has to close."""
-    queue: asyncio.Queue[T | None] = asyncio.Queue()
+    queue: asyncio.Queue[tuple[str, dict[str, Any]] | None] = asyncio.Queue()
 
     async def make() -> None:
         try:
@@ -152,16 +149,11 @@ async def in_one_task(events: AsyncGenerator[T, None]) -> AsyncGenerator[T, None
     task = asyncio.create_task(make())
     try:
         while (event := await queue.get()) is not None:
-            yield event
+            name, data = event
+            yield ServerSentEvent(json.dumps(data), event=name, sep="\n")
         await task
     finally:
         task.cancel()
-
-
-async def sent(events: AsyncGenerator[tuple[str, dict[str, Any]], None]) -> AsyncGenerator[ServerSentEvent, None]:
-    async with aclosing(events):
-        async for name, data in events:
-            yield ServerSentEvent(json.dumps(data), event=name, sep="\n")
 
 
 async def while_connected(request: Request, work: Coroutine[Any, Any, Any]) -> Any:
