@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from rich.text import Text
 
-from kraq_dspy.apps.cli.options import Columns, CorpusBuilds, Flag, IndexDir, Json, Limits, Models
+from kraq_dspy.apps.cli.options import Builds, Columns, Flag, IndexDir, Json, Limits, ModelOption
 from kraq_dspy.apps.cli.progress import label, run_build
 from kraq_dspy.apps.cli.terminal import command, compact, counted, grid, note, output, print_json, say, short
 from kraq_dspy.errors import ConfigError, RemovedDocumentsError
@@ -25,7 +25,7 @@ BROADEST = 40
 
 
 @dataclass(frozen=True, kw_only=True)
-class BuildIndex(CorpusBuilds, Limits, Columns):
+class BuildIndex(Builds, Limits, Columns):
     """Index CORPUS: graph, communities, summaries, and a question for each community.
 
     Run it again to go on after an interruption, to retry what failed, or to bring the index up to date with the corpus.
@@ -45,14 +45,35 @@ class BuildIndex(CorpusBuilds, Limits, Columns):
     replace: Annotated[
         bool, Flag("--replace", help="Let this corpus take the place of documents in DIR that it lacks.")
     ] = False
+    runner: Annotated[
+        str | None, ModelOption(help="Where models are asked: local, or ray (a cluster; kraq.toml, section run).")
+    ] = None
+    redact: Annotated[
+        bool,
+        ModelOption(
+            "--redact",
+            metavar="",
+            help="Strike e-mail addresses, phone and card numbers out (kraq.toml, section redact).",
+        ),
+    ] = False
     json: Json = False
+
+    def settings(self, base: "Settings | None" = None) -> "Settings":
+        settings = super().settings(base)
+        if self.runner is not None:
+            settings = dataclasses.replace(settings, run=dataclasses.replace(settings.run, runner=self.runner))
+        if self.redact:
+            from kraq_dspy.settings import RedactSettings
+
+            settings = dataclasses.replace(settings, redact=RedactSettings(emails=True, phones=True, cards=True))
+        return settings
 
     def run(self) -> None:
         from kraq_dspy.build.index.build import build_index
 
-        settings, told = self.settings(), ""
-        if not self.brings_models:
-            settings, told = with_generator(settings)
+        settings, hint = self.settings(), ""
+        if self.lm is None:
+            settings, hint = with_generator(settings)
         out = self.out or index_beside(self.corpus)
         build = partial(
             build_index,
@@ -73,8 +94,8 @@ class BuildIndex(CorpusBuilds, Limits, Columns):
         if not self.json:
             listed = [(command("questions", out), "bold"), " or "] if report.counts.get("questions") else []
             say("Try: ", *listed, (command("ask", out, "YOUR QUESTION"), "bold"))
-            if told and report.counts.get("questions"):
-                say(told)
+            if hint and report.counts.get("questions"):
+                say(hint)
 
 
 def with_generator(settings: "Settings") -> "tuple[Settings, str]":
@@ -91,8 +112,8 @@ def with_generator(settings: "Settings") -> "tuple[Settings, str]":
     questions = dataclasses.replace(settings.questions, broadest=BROADEST)
     small = RoleSettings(QUESTIONS_BASE, adapter=QUESTIONS, max_tokens=60, temperature=0.0)
     roles = {**settings.roles, "generator": small}
-    told = f"{QUESTIONS_BASE} asked about the {BROADEST} broadest communities; --lm embedded does without."
-    return dataclasses.replace(settings, questions=questions, roles=roles), told
+    hint = f"{QUESTIONS_BASE} asked about the {BROADEST} broadest communities; --lm embedded does without."
+    return dataclasses.replace(settings, questions=questions, roles=roles), hint
 
 
 def index_beside(corpus: Path) -> Path:
@@ -116,7 +137,7 @@ def index_beside(corpus: Path) -> Path:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Estimate(Models, Columns):
+class Estimate(Columns):
     """Calls, tokens and money of an index, stage by stage, without asking a model."""
 
     corpus: Annotated[Path, typer.Argument(help="A corpus, or the folder of an index that is under way.")]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kraq_dspy.apps.cli.evaluate import interval, named_scorer
-from kraq_dspy.apps.cli.options import Calls, Columns, Flag, Json, Models, missing, require_writable_file
+from kraq_dspy.apps.cli.options import Calls, Columns, Flag, Json, missing, require_writable_file
 from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.terminal import note, output, print_json, say, short, two_columns
 
@@ -108,7 +108,7 @@ class Optimize(Calls):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Domain(Models, Columns):
+class Domain(Columns):
     """Ask a model what CORPUS is about: a persona and types of entities, as lines for kraq.toml."""
 
     corpus: Annotated[Path, typer.Argument(help="A file or folder of txt, md, html, pdf, jsonl, csv or parquet.")]

@@ -37,8 +37,8 @@ Seed = Annotated[int, typer.Option("--seed", help="Of the sample, the clusters a
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config:
-    """The settings of a run: a file and, in the classes below, the command line's words over it."""
+class Models:
+    """The settings of a run: a file, and the command line's words over it."""
 
     config: Annotated[
         Path | None,
@@ -53,19 +53,52 @@ class Config:
         ),
     ] = False
 
-    @property
-    def brings_models(self) -> bool:
-        """Whether the command line names the model of every role."""
-        return False
+    lm: Annotated[
+        str | None,
+        ModelOption(metavar="MODEL", help="Model of every role: embedded, hosted_vllm/NAME, openai/NAME, ..."),
+    ] = None
+    api_base: Annotated[
+        str | None,
+        ModelOption(
+            metavar="URL",
+            help="Where the model is served, e.g. http://localhost:8000/v1; several servers with commas between",
+        ),
+    ] = None
 
     def settings(self, base: "Settings | None" = None) -> "Settings":
-        """Those of the file, or of a kraq.toml here; without either `base`. Raises ConfigError, and UntrustedError for
-        a kraq.toml here that names servers or keys which nobody agreed to."""
-        file = self.file(base)
-        if file is None:
-            return self.written() if base is None else base
-        settings = self.written(file)
-        if self.config is not None:
+        """Those of the file, or of a kraq.toml here; without either `base`; and the command line's words over them.
+
+        Raises ConfigError, and UntrustedError for a kraq.toml here that names servers or keys which nobody agreed to.
+        """
+        settings = self._settings_of_file(base)
+        if self.lm is None:
+            if self.api_base is not None:
+                raise ConfigError("--api-base says where a model is served; name the model too, with --lm.")
+            return settings
+        if self.lm.endswith(".gguf") and (self.lm.startswith((".", "/")) or "/" not in self.lm):
+            raise ConfigError(f"--lm {self.lm} is a file of weights; to run it in this process: --lm gguf/{self.lm}")
+        from kraq_dspy.settings import RoleSettings
+
+        if self.lm == "embedded":
+            return dataclasses.replace(settings, roles={"default": RoleSettings()})
+        before = settings.role("default")
+        is_same = (before.api_base, before.model.partition("/")[0]) == (self.api_base, self.lm.partition("/")[0])
+        key = before.api_key_env if is_same else None  # which goes to the server that it was named for
+        role = dataclasses.replace(before, model=self.lm, api_base=self.api_base, api_key_env=key)
+        return dataclasses.replace(settings, roles={"default": role})
+
+    def _settings_of_file(self, base: "Settings | None") -> "Settings":
+        from kraq_dspy.settings import read_settings  # some hundred milliseconds, which help need not wait for
+
+        here = Path("kraq.toml")
+        file = self.config or (here if base is None and here.is_file() else None)
+        if file is None and base is not None:
+            return base
+        try:
+            settings = read_settings(file)
+        except OSError as error:
+            raise ConfigError(f"The settings file {str(file)!r} cannot be read: {error.strerror}.") from error
+        if file is None or self.config is not None:
             return settings
         from kraq_dspy.asset.consent import destinations, settings_file
 
@@ -73,20 +106,6 @@ class Config:
         if places := destinations(settings):
             note("; ".join(map(str, places)), label=f"{file} of this folder: ")
         return settings
-
-    def file(self, base: "Settings | None" = None) -> Path | None:
-        """The file that was named, else a kraq.toml here; None where there is neither, or `base` goes before it."""
-        here = Path("kraq.toml")
-        return self.config or (here if base is None and here.is_file() else None)
-
-    def written(self, file: Path | None = None) -> "Settings":
-        """What the file says, to be read and not to be acted on. Raises ConfigError."""
-        from kraq_dspy.settings import read_settings  # some hundred milliseconds, which help need not wait for
-
-        try:
-            return read_settings(file)
-        except OSError as error:
-            raise ConfigError(f"The settings file {str(file)!r} cannot be read: {error.strerror}.") from error
 
     def settings_of(self, index_dir: Path) -> "Settings":
         """The settings with which the index was made, and the command line's words over them. Raises UntrustedError
@@ -121,7 +140,7 @@ class Config:
         """The settings that `source` names, once the user agreed to their servers; on a terminal, we ask."""
         from kraq_dspy.asset.consent import open_questions, require_consent, without_models
 
-        if self.brings_models and open_questions(source, settings):
+        if self.lm is not None and open_questions(source, settings):
             settings = without_models(settings)
         try:
             require_consent(source, settings, trust=self.trust)
@@ -137,43 +156,6 @@ class Config:
 
 def _is_terminal() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Models(Config):
-    lm: Annotated[
-        str | None,
-        ModelOption(metavar="MODEL", help="Model of every role: embedded, hosted_vllm/NAME, openai/NAME, ..."),
-    ] = None
-    api_base: Annotated[
-        str | None,
-        ModelOption(
-            metavar="URL",
-            help="Where the model is served, e.g. http://localhost:8000/v1; several servers with commas between",
-        ),
-    ] = None
-
-    @property
-    def brings_models(self) -> bool:
-        return self.lm is not None
-
-    def settings(self, base: "Settings | None" = None) -> "Settings":
-        settings = super().settings(base)
-        if self.lm is None:
-            if self.api_base is not None:
-                raise ConfigError("--api-base says where a model is served; name the model too, with --lm.")
-            return settings
-        if self.lm.endswith(".gguf") and (self.lm.startswith((".", "/")) or "/" not in self.lm):
-            raise ConfigError(f"--lm {self.lm} is a file of weights; to run it in this process: --lm gguf/{self.lm}")
-        from kraq_dspy.settings import RoleSettings
-
-        if self.lm == "embedded":
-            return dataclasses.replace(settings, roles={"default": RoleSettings()})
-        before = settings.role("default")
-        is_same = (before.api_base, before.model.partition("/")[0]) == (self.api_base, self.lm.partition("/")[0])
-        key = before.api_key_env if is_same else None  # which goes to the server that it was named for
-        role = dataclasses.replace(before, model=self.lm, api_base=self.api_base, api_key_env=key)
-        return dataclasses.replace(settings, roles={"default": role})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -209,32 +191,7 @@ class Builds(Calls):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CorpusBuilds(Builds):
-    runner: Annotated[
-        str | None, ModelOption(help="Where models are asked: local, or ray (a cluster; kraq.toml, section run).")
-    ] = None
-    redact: Annotated[
-        bool,
-        ModelOption(
-            "--redact",
-            metavar="",
-            help="Strike e-mail addresses, phone and card numbers out (kraq.toml, section redact).",
-        ),
-    ] = False
-
-    def settings(self, base: "Settings | None" = None) -> "Settings":
-        settings = super().settings(base)
-        if self.runner is not None:
-            settings = dataclasses.replace(settings, run=dataclasses.replace(settings.run, runner=self.runner))
-        if self.redact:
-            from kraq_dspy.settings import RedactSettings
-
-            settings = dataclasses.replace(settings, redact=RedactSettings(emails=True, phones=True, cards=True))
-        return settings
-
-
-@dataclass(frozen=True, kw_only=True)
-class Columns(Config):
+class Columns(Models):
     """Which columns of a table are what (kraq.toml, section corpus, names them too)."""
 
     text_column: Annotated[str | None, ColumnOption(help="The text of a document. Default: text")] = None
@@ -252,7 +209,7 @@ class Columns(Config):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limits(Config):
+class Limits(Models):
     max_calls: Annotated[int | None, LimitOption(min=0, help="Stop before models are asked more often.")] = None
     max_tokens: Annotated[int | None, LimitOption(min=0, help="Stop before so many tokens are exceeded.")] = None
     max_cost: Annotated[

@@ -14,7 +14,7 @@ import typer
 
 from kraq_dspy.apps.cli import INTERRUPTED
 from kraq_dspy.apps.cli.logs import tell_what_is_cut_off
-from kraq_dspy.apps.cli.options import Config, Flag, IndexDir, Limits, Models
+from kraq_dspy.apps.cli.options import Flag, IndexDir, Limits, Models
 from kraq_dspy.apps.cli.terminal import command, counted, note, say
 from kraq_dspy.errors import needs
 
@@ -27,7 +27,7 @@ PORT = 8377
 
 
 @dataclass(frozen=True, kw_only=True)
-class Serve(Models, Limits):
+class Serve(Limits):
     """Serve one or more indexes: a page and a JSON API."""
 
     index_dirs: Annotated[list[Path], typer.Argument(metavar="DIR ...", help="Index folders, made by `kraq index`.")]
@@ -60,7 +60,7 @@ class Serve(Models, Limits):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Explore(Models, Limits):
+class Explore(Limits):
     """Open the index in the browser: its questions from broad to narrow, what stands behind them, and answers."""
 
     index_dir: IndexDir
@@ -79,7 +79,7 @@ class Explore(Models, Limits):
 
 
 def _run(
-    command: Config,
+    command: Models,
     index_dirs: Sequence[Path],
     settings: "ServeSettings",
     *,

@@ -194,9 +194,9 @@ class Api:
     ) -> ProgramCall:
         if not question.strip():
             raise RequestError(422, "invalid_request", "The question is empty.")
-        choice, made = await run_in_threadpool(served.program, program, retriever, options)
+        choice, answering = await run_in_threadpool(served.program, program, retriever, options)
         self.slots.require_free()
-        return ProgramCall(served, choice, made, question.strip(), self.slots)
+        return ProgramCall(served, choice, answering, question.strip(), self.slots)
 
     async def _answered(self, request: Request, call: ProgramCall) -> Any:
         answer = await while_connected(request, ask(call))
