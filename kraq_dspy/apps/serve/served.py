@@ -106,14 +106,14 @@ class ServedIndex:
             self.catalogue.close()
 
     def kept(self, key: Any, make: Callable[[], Any]) -> Any:
-        """What `make` makes, kept; kept twice where two ask for it at the same time."""
+        """What `make` makes, kept; made twice where two ask for it at the same time."""
         kept = self._made
         if key not in kept:
             value = make()
             with self._making:
                 kept[key] = value
                 if len(kept) > KEPT:
-                    kept.pop(next(iter(made)))
+                    kept.pop(next(iter(kept)))
             return value
         return kept[key]
 
