@@ -265,7 +265,7 @@ def test_a_stream_that_two_tasks_read_opens_and_closes_its_cancel_scopes_in_one(
     async def read() -> list[str | None]:
         stream = sent(events())
 
-        async def first() -> str | None:
+        async def first() -> Any:
             return (await anext(stream)).event
 
         return [await asyncio.create_task(first()), *[event.event async for event in stream]]
