@@ -93,8 +93,8 @@ def main() -> None:
                     alike[way].append(agreement(own, clusters))
             seen.store.close()
             store.close()
-    n_bytes = {"by the encoder": 0, "stored sentences": sentences.n_bytes, "as seen from q*": pairs.n_bytes}
-    made = {"by the encoder": 0.0, "stored sentences": sentences.seconds, "as seen from q*": pairs.seconds}
+    n_bytes = {"by the encoder": 0, "stored sentences": sentences["n_bytes"], "as seen from q*": pairs["n_bytes"]}
+    made = {"by the encoder": 0.0, "stored sentences": sentences["seconds"], "as seen from q*": pairs["seconds"]}
     print(f"{len(questions)} questions")
     print("| E(d\\|Q) | made in, s | MB | ms a question | agreement |\n|---|---|---|---|---|")
     for way in ways:

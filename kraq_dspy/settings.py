@@ -113,8 +113,6 @@ class ExtractSettings:
 class ResolveSettings:
     """Which names are one entity."""
 
-    slips: bool = True
-    """Merge long proper names that differ by one letter inside a word ("van Deursen", "van Deusen")."""
     acronyms: bool = True
     """Ask the model whether an acronym and a name that it fits are one ("UBA", "Universidad de Buenos Aires"). The
     embedded one is not asked. What a text itself introduces, "Universidad de Buenos Aires (UBA)", is merged unasked."""

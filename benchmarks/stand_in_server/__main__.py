@@ -8,9 +8,9 @@ the same answer, and the same faults: they depend on the seed, the text and the 
 
     cd benchmarks && python -m stand_in_server --port 8199 --latency-ms 200
 
-Endpoints: POST /v1/chat/completions, POST /v1/embeddings, GET /v1/models, GET /stats, POST /reset, GET /log?n=5,
-POST /config {"latency_ms": 200, "rate_429": 0.05}. Every option below is a knob of /config too. `usage` counts a token
-for four letters; /stats counts exactly with tiktoken where it is installed.
+Endpoints: POST /v1/chat/completions, POST /v1/embeddings, GET /v1/models, GET /stats, POST /reset, POST /config
+{"latency_ms": 200, "rate_429": 0.05}. Every option below is a knob of /config too. `usage` counts a token for four
+letters; /stats counts exactly with tiktoken where it is installed.
 """
 
 import argparse
@@ -18,9 +18,8 @@ import asyncio
 import contextlib
 import json
 import os
-import re
 import traceback
-from dataclasses import asdict, fields
+from dataclasses import fields
 from http import HTTPStatus
 from typing import Any
 
@@ -76,13 +75,13 @@ class HttpServer:
         """What becomes JSON, or the bytes of an event stream."""
         place = path.split("?")[0].rstrip("/")
         if method == "GET":
-            return self._page(place, path)
+            return self._page(place)
         try:
             body = json.loads(raw) if raw else {}
         except ValueError:
             raise RefusalError(400, "bad json", "invalid_request_error") from None
         if place == "/reset":
-            self.service.reset()
+            self.service.stats.reset()
             return {"ok": True}
         if place == "/config":
             return self.service.configure(body)
@@ -94,15 +93,12 @@ class HttpServer:
             return await self.service.embeddings(body)
         raise _no_path(place)
 
-    def _page(self, place: str, path: str) -> Any:
+    def _page(self, place: str) -> Any:
         if place == "/stats":
-            return self.service.stats.report(asdict(self.service.knobs))
+            return self.service.stats.report()
         if place.endswith("/models"):
             models = [{"id": name, "object": "model", "owned_by": "local"} for name in ("fake-chat", "fake-embed")]
             return {"object": "list", "data": models}
-        if place == "/log":
-            last = re.search(r"n=(\d+)", path)
-            return self.service.stats.log[-int(last[1] if last else 5) :]
         if place in ("", "/health"):
             return {"ok": True}
         raise _no_path(place)

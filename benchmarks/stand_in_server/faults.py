@@ -7,32 +7,24 @@ from typing import Any
 
 from stand_in_server.passage import hash_64, hash_unit
 
-FAULTS = ("429", "500", "503", "timeout", "malformed", "empty")
+FAULTS = ("429", "500", "timeout", "malformed", "empty")
 
 
 @dataclass
 class Knobs:
     latency_ms: float = 0.0  # fixed delay of each chat call
-    per_token_ms: float = 0.0  # more delay for each token of the reply
-    per_ktok_in_ms: float = 0.0  # and for 1,000 tokens of the prompt
-    jitter: float = 0.0  # 0 to 1: the delay varies by this share, the same way for the same request
     embed_latency_ms: float = 0.0  # fixed delay of each embedding call
     slots: int = 0  # chat calls served at once; 0 is without limit
     rate_429: float = 0.0  # chances of a fault at each attempt
     rate_500: float = 0.0
-    rate_503: float = 0.0
     rate_timeout: float = 0.0
     rate_malformed: float = 0.0
     rate_empty: float = 0.0
     context_tokens: int = 0  # longer prompts (letters / 4) get the 400 that vLLM gives; 0 is off
     timeout_s: float = 30.0  # how long a timeout hangs before the socket is closed
     retry_after: float = 1.0  # seconds in the header of a 429
-    rpm: float = 0.0  # requests a minute, above which there are real 429s; 0 is off
     seed: int = 0
     dim: int = 384  # of embeddings
-    fault_kinds: str = ""  # kinds of prompt that have faults, parted by commas; empty is all
-    keep_mb: int = 256  # prompts and replies that are kept to count their tokens later
-    verbose: int = 0  # keeps 400 requests for GET /log
 
     def set(self, name: str, value: Any) -> None:
         """Takes a value as JSON or the command line has it. Raises KeyError for a name that is none of these."""
@@ -42,12 +34,10 @@ class Knobs:
         setattr(self, name, kind(value))
 
 
-def next_fault(request: str, kind: str, attempts: Counter[str], knobs: Knobs) -> str | None:
+def next_fault(request: str, attempts: Counter[str], knobs: Knobs) -> str | None:
     """The fault of this attempt at a request, if any; counts the attempt."""
     attempt = attempts[request]
     attempts[request] += 1
-    if knobs.fault_kinds and not kind.startswith(tuple(knobs.fault_kinds.split(","))):
-        return None
     place, total = hash_unit(knobs.seed, request, attempt), 0.0
     for fault in FAULTS:
         total += getattr(knobs, f"rate_{fault}")
@@ -56,11 +46,11 @@ def next_fault(request: str, kind: str, attempts: Counter[str], knobs: Knobs) ->
     return None
 
 
-def mangled(text: str, request: str, attempts: int) -> tuple[str, str]:
-    """How a reply is spoilt, and the spoilt reply: cut off, wrapped in talk, or talk alone."""
-    mode = ("truncate", "fence", "prose")[hash_64("mangle", request, attempts) % 3]
-    if mode == "truncate":
-        return mode, text[: int(len(text) * 0.6)]
-    if mode == "fence":
-        return mode, f"Sure! Here is the result:\n```json\n{text}\n```\nLet me know if you need more."
-    return mode, "I could not find anything that matches the requested format in this passage."
+def mangled(text: str, request: str, attempts: int) -> str:
+    """The reply, spoilt: cut off, wrapped in talk, or talk alone."""
+    mode = hash_64("mangle", request, attempts) % 3
+    if mode == 0:
+        return text[: int(len(text) * 0.6)]
+    if mode == 1:
+        return f"Sure! Here is the result:\n```json\n{text}\n```\nLet me know if you need more."
+    return "I could not find anything that matches the requested format in this passage."

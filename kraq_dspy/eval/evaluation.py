@@ -25,8 +25,9 @@ from kraq_dspy.eval.questions import (
     without_learned,
 )
 from kraq_dspy.eval.rows import ResultRow, RowWriter, RunHeader, write_rows
+from kraq_dspy.eval.tables.data import checksum_of
 from kraq_dspy.eval.tables.scoring import OF_RETRIEVAL, SIMILARITY, RowScorer, require_metric
-from kraq_dspy.eval.tables.summary import RunSummary, TableSummary, summarise_run
+from kraq_dspy.eval.tables.summary import RunSummary, TableSummary, failed_rows, summarise_run
 from kraq_dspy.eval.tables.systems import about_system
 from kraq_dspy.eval.tables.terminal import print_run, write_report
 from kraq_dspy.models.embedders import load_embedder
@@ -74,9 +75,7 @@ class Evaluation:
 
     def failed(self, metric: str | None = None, *, below: float = 1.0) -> list[ResultRow]:
         """The rows without an answer, or whose `metric` (the first one by default) is `below`, the worst first."""
-        chosen = metric or next(iter(self.summary.metrics), "")
-        rows = [row for row in self.rows if row.failure is not None or row.metrics.get(chosen, below) < below]
-        return sorted(rows, key=lambda row: -1.0 if row.failure is not None else row.metrics.get(chosen, 0.0))
+        return failed_rows(self.rows, metric or next(iter(self.summary.metrics), ""), below)
 
     def write_report(self, folder: str | Path) -> list[Path]:
         """`report.html` with the figures, and the questions that failed with their evidence."""
@@ -111,7 +110,7 @@ class Evaluation:
 
 
 def evaluate(
-    systems: Asked | Mapping[str, Asked],
+    systems: Asked | Mapping[str, Any],
     devset: QuestionSource,
     metrics: Sequence[str | Metric | Callable[..., Any]] | None = None,
     *,
@@ -122,6 +121,7 @@ def evaluate(
     out: str | Path | None = None,
     concurrency: int = 8,
     seed: int = 0,
+    title: str = "",
     progress: Progress | None = None,
 ) -> Evaluation:
     """Ask each system every question and score it.
@@ -131,7 +131,8 @@ def evaluate(
     `read_questions` takes: a csv, jsonl or parquet file, dictionaries, `dspy.Example`s. `metrics` are names
     (`named_metric`; "judge", "groundedness" and others ask the model for the role judge), Metrics or functions; without
     any, those that the questions have gold data for. `space` is the index that a program of your own works over: its
-    models answer where the program names none. A retriever is asked for `k` passages.
+    models answer where the program names none. A retriever is asked for `k` passages. Questions that an adapter of the
+    index or of its models was trained on are left out, and counted.
 
     With `out`, rows are written to that folder as they come: the same call goes on where it was interrupted.
 
@@ -141,95 +142,53 @@ def evaluate(
     >>> evaluate("docs.kraq", "questions.csv", ["token_f1", "recall@5"])  # doctest: +SKIP
     Evaluation(40 rows; token_f1 0.512, recall@5 0.881)
     """
+    title = title or (Path(devset).name.partition(".")[0] if isinstance(devset, str | Path) else "questions")
     examples = read_questions(devset, columns)
-    title = Path(devset).name.partition(".")[0] if isinstance(devset, str | Path) else "questions"
-    with ExitStack() as stack:
-        named = dict(systems) if isinstance(systems, Mapping) else {"": systems}
-        opened: list[tuple[str, Asked]] = []
-        for name, asked in named.items():
-            if isinstance(asked, str | Path) and (Path(asked).is_dir() or str(asked).endswith(".kraq")):
-                asked = stack.enter_context(Workspace.open(asked))
-            opened.append((name, asked))
-        space = space or next((asked for _, asked in opened if isinstance(asked, Workspace)), None)
-        made = [_system(name, asked, space) for name, asked in opened]
-        return evaluate_systems(
-            made, examples, metrics, space=space, title=title, k=k, judge=judge, out=out, concurrency=concurrency,
-            seed=seed, progress=progress,
-        )  # fmt: skip
-
-
-def evaluate_systems(
-    systems: Sequence[AskedSystem],
-    examples: Sequence[Example],
-    metrics: Sequence[str | Metric | Callable[..., Any]] | None = None,
-    *,
-    space: Workspace | None = None,
-    title: str = "questions",
-    k: int = K,
-    judge: dspy.LM | None = None,
-    out: str | Path | None = None,
-    concurrency: int = 8,
-    seed: int = 0,
-    progress: Progress | None = None,
-) -> Evaluation:
-    """As `evaluate`, of systems that are made and questions that are read.
-
-    Questions that an adapter of the index or of its models was trained on are left out, and counted.
-    """
     n_read = len(examples)
-    if space is not None:
-        models = {*space.index.manifest.models.values(), *space.models.names().values()}
-        examples = without_learned(examples, learned_by(models))
-    left_out = n_read - len(examples)
-    if not examples:
-        raise EvaluationError(f"{learned_note(left_out)} None remains.")
-    if twice := {each.name for each in systems if [other.name for other in systems].count(each.name) > 1}:
-        raise ConfigError(f"Two systems are named {min(twice)!r}; give them by name: {{'a': ..., 'b': ...}}.")
-    chosen = list(metrics) if metrics is not None else default_metrics(systems, examples, k)
-    own = {each.name: each for each in (own_metric(each) for each in chosen if not isinstance(each, str))}
-    names = [each if isinstance(each, str) else own_metric(each).name for each in chosen]
-    _check(names, own, systems)
-    judge_lm = _judge(names, judge, space)
-    embedder = space.embedder if space else None
-    if embedder is None and SIMILARITY in names:
-        embedder = load_embedder(EncoderSettings())
-    scorer = RowScorer(names, embedder, judge_lm, own)
-    models_by_role = {
-        "answerer": ", ".join(dict.fromkeys(each.about["model"] for each in systems if each.about.get("model"))),
-        "judge": str(judge_lm.model) if judge_lm else "",
-        "encoder": space.embedder.name if space else "",
-    }
-    header = RunHeader(
-        name="evaluation",
-        dataset=title,
-        settings={},
-        seeds={"seed": seed},
-        models={role: name for role, name in models_by_role.items() if name},
-        index_fingerprint=str(space.index.path.name) if space else "",
-        extra={
-            "table": {
-                "title": f"Evaluation on {title}",
-                "kind": "answers" if any(system.answers for system in systems) else "retrievers",
-                "baseline": systems[0].name,
-                "metrics": names,
-                "systems": {system.name: {"about": dict(system.about)} for system in systems},
+    with ExitStack() as stack:
+        asked, space = _opened(systems, space, stack)
+        if space is not None:
+            models = {*space.index.manifest.models.values(), *space.models.names().values()}
+            examples = without_learned(examples, learned_by(models))
+        left_out = n_read - len(examples)
+        if not examples:
+            raise EvaluationError(f"{learned_note(left_out)} None remains.")
+        scorer = _scorer(asked, default_metrics(asked, examples, k) if metrics is None else metrics, space, judge)
+        models_by_role = {
+            "answerer": ", ".join(dict.fromkeys(each.about["model"] for each in asked if each.about.get("model"))),
+            "judge": str(scorer.judge_lm.model) if scorer.judge_lm else "",
+            "encoder": space.embedder.name if space else "",
+        }
+        header = RunHeader(
+            name="evaluation",
+            dataset=title,
+            settings={},
+            seeds={"seed": seed},
+            models={role: name for role, name in models_by_role.items() if name},
+            index_fingerprint=str(space.index.path.name) if space else "",
+            extra={
+                "table": {
+                    "title": f"Evaluation on {title}",
+                    "kind": "answers" if any(system.answers for system in asked) else "retrievers",
+                    "baseline": asked[0].name,
+                    "metrics": scorer.names,
+                    "systems": {system.name: {"about": dict(system.about)} for system in asked},
+                },
+                "asked": len(examples),
+                "in_flight": concurrency,
+                "notes": [learned_note(left_out)] if left_out else [],
+                "data": checksum_of(examples),
             },
-            "asked": len(examples),
-            "in_flight": concurrency,
-            "notes": [learned_note(left_out)] if left_out else [],
-            "data": _checksum(examples),
-        },
-    )
-    folder = None if out is None else Path(out)
-    writer = RowWriter(folder, header)
-    named_k = [
-        int(places) for kind, _, places in (name.partition("@") for name in names) if kind in RANKINGS and places
-    ]
-    prices = prices_of(space.models.settings) if space else {}
-    for system in systems:
-        at_once = max(1, concurrency // (system.choice.calls_at_once if system.choice else 1))
-        work = Asking(system, scorer, prices, space, max([k, *named_k]))
-        write_rows(system.name, work, examples, writer, at_once=at_once, progress=progress or SilentProgress())
+        )
+        folder = None if out is None else Path(out)
+        writer = RowWriter(folder, header)
+        rankings = (name.partition("@") for name in scorer.names)
+        most = max([k, *(int(places) for kind, _, places in rankings if kind in RANKINGS and places)])
+        prices = prices_of(space.models.settings) if space else {}
+        for system in asked:
+            at_once = max(1, concurrency // (system.choice.calls_at_once if system.choice else 1))
+            work = Asking(system, scorer, prices, space, most)
+            write_rows(system.name, work, examples, writer, at_once=at_once, progress=progress or SilentProgress())
     return Evaluation(summarise_run(header, writer.rows(), seed=seed), folder, left_out)
 
 
@@ -255,11 +214,25 @@ def place_of(
     folder: Path,
 ) -> Path:
     """A folder that the same evaluation finds again, and another one does not."""
-    parts = json.dumps([[each.name, dict(each.about)] for each in systems]), json.dumps(metrics), _checksum(examples)
+    parts = json.dumps([[each.name, dict(each.about)] for each in systems]), json.dumps(metrics), checksum_of(examples)
     return folder / f"{title}-{content_id('place', *parts)[:8]}"
 
 
-def _system(name: str, asked: Asked, space: Workspace | None) -> AskedSystem:
+def _opened(
+    systems: Asked | Mapping[str, Any], space: Workspace | None, stack: ExitStack
+) -> tuple[list[AskedSystem], Workspace | None]:
+    """The systems, and the first index that they work over; what is opened for it is closed with the stack."""
+    named = dict(systems) if isinstance(systems, Mapping) else {"": systems}
+    for name, asked in named.items():
+        if isinstance(asked, str | Path) and (Path(asked).is_dir() or str(asked).endswith(".kraq")):
+            named[name] = stack.enter_context(Workspace.open(asked))
+    space = space or next((asked for asked in named.values() if isinstance(asked, Workspace)), None)
+    return [_system(name, asked, space) for name, asked in named.items()], space
+
+
+def _system(name: str, asked: Asked | AskedSystem, space: Workspace | None) -> AskedSystem:
+    if isinstance(asked, AskedSystem):
+        return asked
     if isinstance(asked, Workspace):
         asked = asked.program()
     elif isinstance(asked, str | Path):
@@ -267,15 +240,24 @@ def _system(name: str, asked: Asked, space: Workspace | None) -> AskedSystem:
             raise ConfigError(f"{str(asked)!r} is no index; the name of a program needs one: evaluate(..., space=...).")
         asked = space.program(str(asked))
     is_retriever = getattr(asked, "keeps_contract", False) or not isinstance(asked, dspy.Module)
-    made: Any = as_retriever(asked) if is_retriever else asked
-    about = about_system(made, space)
-    return AskedSystem(name or about.get("program") or about["retriever"], made, not is_retriever, about)
+    system: Any = as_retriever(asked) if is_retriever else asked
+    about = about_system(system, space)
+    return AskedSystem(name or about.get("program") or about["retriever"], system, not is_retriever, about)
 
 
-def _check(names: Sequence[str], own: Mapping[str, Metric], systems: Sequence[AskedSystem]) -> None:
+def _scorer(
+    systems: Sequence[AskedSystem],
+    metrics: Sequence[str | Metric | Callable[..., Any]],
+    space: Workspace | None,
+    judge: dspy.LM | None,
+) -> RowScorer:
+    """Raises ConfigError for metrics that these systems cannot be scored by, or that nobody can judge."""
+    chosen = [each if isinstance(each, str) else own_metric(each) for each in metrics]
+    own = {each.name: each for each in chosen if isinstance(each, Metric)}
+    names = [each if isinstance(each, str) else each.name for each in chosen]
     if not names:
         raise ConfigError("No metric was named.")
-    if twice := {name for name in names if list(names).count(name) > 1}:
+    if twice := {name for name in names if names.count(name) > 1}:
         raise ConfigError(f"The metric {min(twice)!r} is named twice.")
     for name in names:
         if name not in own:
@@ -286,23 +268,15 @@ def _check(names: Sequence[str], own: Mapping[str, Metric], systems: Sequence[As
             f"{of_answers[0]} scores answers, and a retriever gives none; for retrievers there are: "
             f"{', '.join(sorted(OF_RETRIEVAL))}."
         )
-
-
-def _judge(names: Sequence[str], judge: dspy.LM | None, space: Workspace | None) -> dspy.LM | None:
-    judged = [name for name in names if name in JUDGED]
-    if not judged:
-        return None
-    lm = judge or (space.models["judge"] if space else dspy.settings.lm)
-    if lm is None:
-        raise ConfigError(f"{judged[0]} asks a model: give one, evaluate(..., judge=lm), or dspy.configure(lm=lm).")
-    if lm.model == "embedded" and "groundedness" in judged:
-        raise ConfigError(
-            "groundedness needs a language model for the role judge, which the embedded one is not: --lm MODEL, or "
-            "the role in kraq.toml."
-        )
-    return lm
-
-
-def _checksum(examples: Sequence[Example]) -> str:
-    content = [(each.id, each.question, each.answers, each.supporting_ids) for each in examples]
-    return content_id("questions", json.dumps(content))
+    lm = None
+    if judged := [name for name in names if name in JUDGED]:
+        lm = judge or (space.models["judge"] if space else dspy.settings.lm)
+        if lm is None:
+            raise ConfigError(f"{judged[0]} asks a model: give one, evaluate(..., judge=lm), or dspy.configure(lm=lm).")
+        if lm.model == "embedded" and "groundedness" in judged:
+            raise ConfigError(
+                "groundedness needs a language model for the role judge, which the embedded one is not: --lm MODEL, or "
+                "the role in kraq.toml."
+            )
+    embedder = space.embedder if space else load_embedder(EncoderSettings()) if SIMILARITY in names else None
+    return RowScorer(names, embedder, lm, own)

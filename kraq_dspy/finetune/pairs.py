@@ -46,15 +46,6 @@ class Pair:
         key = content_id("generator", source, example_id)
         return cls(key, {"summary": summary}, {"question": question}, source, example_id, **about)
 
-    @classmethod
-    def drafter(
-        cls, question: str, passages: Sequence[str], rationale: str, response: str, *, source: str, example_id: str,
-        **about: Any,
-    ) -> "Pair":  # fmt: skip
-        key = content_id("drafter", source, example_id)
-        outputs = {"rationale": rationale, "response": response}
-        return cls(key, {"question": question, "passages": list(passages)}, outputs, source, example_id, **about)
-
     def row(self) -> dict[str, Any]:
         """One line of the file: the fields beside their provenance."""
         about = asdict(self)

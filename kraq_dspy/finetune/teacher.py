@@ -20,6 +20,7 @@ from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Progress, SilentProgress
 from kraq_dspy.programs.kraq.describe import shown_summary
+from kraq_dspy.records import content_id
 from kraq_dspy.signatures.learning import SummarizeEvidence
 from kraq_dspy.signatures.speculative import ExplainResponse
 from kraq_dspy.steps.direct import bounded_map
@@ -28,6 +29,8 @@ STAGE = "pairs"
 TRIES = 2
 TEACHING = {"generator": SummarizeEvidence, "drafter": ExplainResponse}
 """What the teacher is asked, by who shall learn from it."""
+Written = tuple[dict[str, Any], dict[str, Any], str | None]
+"""Inputs and outputs of a pair, and why it is left out, if it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,17 +113,21 @@ def pairs_from_dataset(
     write = _summarised if kind == "generator" else _explained
     step = step or dspy.Predict(TEACHING[kind])
 
+    def id_of(example: Example) -> str:
+        return content_id(kind, dataset.name, example.id)
+
     async def work(example: Example) -> tuple[Pair, str | None]:
         passages = [texts[document_id] for document_id in example.supporting_ids]
-        about = {"source": dataset.name, "example_id": example.id, "document_ids": example.supporting_ids}
         try:
-            return await write(step, example, passages, {**about, "model": writer.model})
+            inputs, outputs, reason = await write(step, example, passages)
         except AdapterParseError as error:
+            inputs, outputs = {"question": example.question}, {}
             reason = f"a reply that cannot be read: {str(error)[:200]}"
-            return _blank(kind, dataset.name, example, model=writer.model), reason
+        pair = Pair(id_of(example), inputs, outputs, dataset.name, example.id, example.supporting_ids, writer.model)
+        return pair, reason
 
     async def run() -> None:
-        left = [example for example in usable if writer.is_new(_blank(kind, dataset.name, example).id)]
+        left = [example for example in usable if writer.is_new(id_of(example))]
         progress.start(STAGE, len(usable))
         progress.advance(STAGE, len(usable) - len(left))
         try:
@@ -136,9 +143,7 @@ def pairs_from_dataset(
     return TeachingReport(out, writer.pairs, dict(writer.reasons), writer.known)
 
 
-async def _summarised(
-    step: dspy.Predict, example: Example, passages: list[str], about: dict[str, Any]
-) -> tuple[Pair, str | None]:
+async def _summarised(step: dspy.Predict, example: Example, passages: list[str]) -> Written:
     summary, reason = "", None
     for turn in range(TRIES):
         # Another rollout is another sample: the same request would get the same summary.
@@ -149,22 +154,10 @@ async def _summarised(
         reason = leak(summary, example.question) if text else "an empty summary"
         if reason is None:
             break
-    return Pair.generator(summary, example.question, **about), reason
+    return {"summary": summary}, {"question": example.question}, reason
 
 
-async def _explained(
-    step: dspy.Predict, example: Example, passages: list[str], about: dict[str, Any]
-) -> tuple[Pair, str | None]:
-    response = example.answers[0]
-    prediction = await step.acall(question=example.question, passages=passages, response=response)
-    rationale = str(prediction.rationale).strip()
-    pair = Pair.drafter(example.question, passages, rationale, response, **about)
-    return pair, None if rationale else "an empty rationale"
-
-
-def _blank(kind: str, source: str, example: Example, **about: Any) -> Pair:
-    """The pair before anything was written: its id is the same."""
-    about |= {"source": source, "example_id": example.id, "document_ids": example.supporting_ids}
-    if kind == "generator":
-        return Pair.generator("", example.question, **about)
-    return Pair.drafter(example.question, (), "", "", **about)
+async def _explained(step: dspy.Predict, example: Example, passages: list[str]) -> Written:
+    inputs, response = {"question": example.question, "passages": passages}, example.answers[0]
+    rationale = str((await step.acall(**inputs, response=response)).rationale).strip()
+    return inputs, {"rationale": rationale, "response": response}, None if rationale else "an empty rationale"

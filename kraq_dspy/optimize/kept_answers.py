@@ -59,12 +59,6 @@ class KeptAnswers:
             self.close()
             raise
 
-    def __enter__(self) -> "KeptAnswers":
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        self.close()
-
     def find(self, key: str) -> Any | None:
         return self._answers.get(key)
 

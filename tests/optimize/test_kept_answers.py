@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +95,7 @@ def test_equal_requests_are_paid_once_and_resamples_one_by_one(tmp_path: Path, p
 
     def answers(count: int, temperature: float | None) -> tuple[list[str], int]:
         engine = learner.Learner()
-        with KeptAnswers(path) as kept:
+        with closing(KeptAnswers(path)) as kept:
             lm = kept_model(learner.learner_model(engine), kept, Spending(None, progress))
             with dspy.context(lm=lm.copy(temperature=temperature) if temperature else lm):
                 ask = dspy.Predict(AnswerQuestion)
@@ -136,11 +137,11 @@ def test_a_kept_model_is_held_to_schemas_as_the_model_itself(progress: SilentPro
 
 def test_a_line_that_was_cut_off_is_dropped_and_the_rest_is_kept(tmp_path: Path) -> None:
     path = tmp_path / "calls.jsonl"
-    with KeptAnswers(path) as kept:
+    with closing(KeptAnswers(path)) as kept:
         kept.keep("a", {"text": "first"})
         kept.keep("b", {"text": "second"})
     path.write_bytes(path.read_bytes()[:-8])
-    with KeptAnswers(path) as kept:
+    with closing(KeptAnswers(path)) as kept:
         assert kept.find("a") == {"text": "first"}
         assert kept.find("b") is None
         kept.keep("b", {"text": "again"})
@@ -150,11 +151,12 @@ def test_a_line_that_was_cut_off_is_dropped_and_the_rest_is_kept(tmp_path: Path)
 
 
 def test_a_second_process_is_told_to_wait(tmp_path: Path) -> None:
-    with KeptAnswers(tmp_path / "calls.jsonl"), pytest.raises(IndexLockedError, match="Another process is optimizing"):
-        KeptAnswers(tmp_path / "calls.jsonl")
+    path = tmp_path / "calls.jsonl"
+    with closing(KeptAnswers(path)), pytest.raises(IndexLockedError, match="Another process is optimizing"):
+        KeptAnswers(path)
 
 
 def test_the_file_is_readable_by_its_owner_alone(tmp_path: Path) -> None:
     path = tmp_path / "calls.jsonl"
-    with KeptAnswers(path):
+    with closing(KeptAnswers(path)):
         assert path.stat().st_mode & 0o077 == 0

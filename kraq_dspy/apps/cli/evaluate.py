@@ -91,7 +91,7 @@ class EvalIndex(Calls, Limits):
         import random
 
         from kraq_dspy.eval.asked import AskedSystem
-        from kraq_dspy.eval.evaluation import evaluate_systems, place_of
+        from kraq_dspy.eval.evaluation import evaluate, place_of
         from kraq_dspy.eval.questions import QuestionColumns, learned_note, read_questions
         from kraq_dspy.eval.tables.systems import about_retriever
         from kraq_dspy.eval.tables.terminal import print_run
@@ -123,9 +123,10 @@ class EvalIndex(Calls, Limits):
             title = f"{self.index_dir.resolve().stem}-{self.questions.name.partition('.')[0]}"
             folder = self.out or place_of(title, systems, self.metric, examples, Path("runs"))
             require_writable(folder)
+            named = {system.name: system for system in systems}
             with Bars(settings, quiet=self.json) as bars:
-                result = evaluate_systems(
-                    systems, examples, self.metric, space=space, title=title, k=self.k, out=folder,
+                result = evaluate(
+                    named, examples, self.metric, space=space, title=title, k=self.k, out=folder,
                     concurrency=settings.run.concurrency, seed=self.seed, progress=bars,
                 )  # fmt: skip
         files = result.write_report(folder)

@@ -63,8 +63,8 @@ class Precompute(Calls, Limits):
         if self.json:
             print_json(report)
             return
-        show_counts(self.index_dir, report, "n_bytes", size=filesize.decimal(report.n_bytes))
-        for question_id, reason in getattr(report, "failures", ())[:10]:
+        show_counts(self.index_dir, report, "n_bytes", size=filesize.decimal(report["n_bytes"]))
+        for question_id, reason in report.get("failures", ())[:10]:
             note(short(reason, 300), label=f"{question_id}: ")
 
     def _make(self, kinds: Sequence[str]) -> None:

@@ -29,6 +29,11 @@ def count_tokens(text: str) -> int:
     return len(encoding().encode_ordinary(text))
 
 
+def exceeds_tokens(text: str, limit: int) -> bool:
+    """Whether the text has more tokens; a short one is not counted, since no token is less than a byte."""
+    return len(text.encode("utf-8", "replace")) > limit and count_tokens(text) > limit
+
+
 def truncate_tokens(text: str, limit: int) -> str:
     """The longest beginning of `text` that cuts between its tokens and counts at most `limit` of them.
 

@@ -3,8 +3,8 @@
 Names with one normalised string are one. Beyond that, a wrong merge costs more than a missed one: it puts two things
 into one node, and no later step can take them apart. Similarity alone is no proof ("Prussian", "Russian"; "Las Vegas",
 "Last Vegas"). So two names merge unasked only where what differs does not tell things apart: `names.skeletons`
-(accents, spaces, hyphens), `names.differ_by_a_slip` (one letter in a long proper name), and acronyms that a text
-introduces ("Universidad de Buenos Aires (UBA)"). Other acronyms are doubtful: only a model merges them.
+(accents, spaces, hyphens), and acronyms that a text introduces ("Universidad de Buenos Aires (UBA)"). Other acronyms
+are doubtful: only a model merges them.
 """
 
 import itertools
@@ -15,15 +15,7 @@ from dataclasses import dataclass
 
 from rapidfuzz import fuzz
 
-from kraq_dspy.asset.graph.names import (
-    differ_by_a_slip,
-    distinguishing_marks,
-    initials,
-    is_capitalised,
-    looks_like_acronym,
-    normalise_name,
-    skeletons,
-)
+from kraq_dspy.asset.graph.names import initials, is_capitalised, looks_like_acronym, normalise_name, skeletons
 
 logger = logging.getLogger(__name__)
 
@@ -66,19 +58,16 @@ Names = Iterable[NameCount] | Mapping[str, NameGroup]
 """Names as they were counted, or as `grouped` has put them together."""
 
 
-def propose_merges(
-    names: Names, introduced: Collection[tuple[str, str]] = (), *, slips: bool = True
-) -> list[MergeCandidate]:
+def propose_merges(names: Names, introduced: Collection[tuple[str, str]] = ()) -> list[MergeCandidate]:
     """Pairs of names that may be one thing, beyond those with one normalised string; certain ones first.
 
-    `introduced` are acronyms with their names, as `names.introduced_acronyms` gives them; without `slips`, names that
-    differ by one are not proposed. The order of `names` does not matter.
+    `introduced` are acronyms with their names, as `names.introduced_acronyms` gives them. The order of `names` does not
+    matter.
     """
     groups = grouped(names)
     candidates: dict[tuple[str, str], MergeCandidate] = {}
     keys = sorted(groups)
-    differing = _slips(keys, groups) if slips else ()
-    for candidate in itertools.chain(_alike(keys, groups), differing, _acronyms(keys, groups, introduced)):
+    for candidate in itertools.chain(_alike(keys, groups), _acronyms(keys, groups, introduced)):
         candidates.setdefault((candidate.first, candidate.second), candidate)
     logger.info("%d names, %d pairs that may be one thing", len(keys), len(candidates))
     return sorted(candidates.values(), key=lambda c: (not c.certain, -c.similarity, c.first, c.second))
@@ -124,21 +113,6 @@ def _alike(keys: Sequence[str], groups: Mapping[str, NameGroup]) -> Iterator[Mer
     for text, others in alike.items():
         for a, b in itertools.pairwise([first[text], *others]):
             yield _candidate(groups, a, b, "lexical", 1.0, certain=True)
-
-
-def _slips(keys: Sequence[str], groups: Mapping[str, NameGroup]) -> Iterator[MergeCandidate]:
-    """Capitalised names that differ by a slip: compared are those alike but for the middle of one word."""
-    near: dict[tuple[str, ...], list[str]] = defaultdict(list)
-    for key in keys:
-        words = key.split()
-        for place in range(1, len(words)) if len(words) > 2 else ():
-            if len(words[place]) > 4:
-                near[(*words[:place], f"{words[place][:3]} {words[place][-2:]}", *words[place + 1 :])].append(key)
-    for some in near.values():
-        for a, b in itertools.combinations(some, 2):
-            alike = differ_by_a_slip(a, b) and distinguishing_marks(a) == distinguishing_marks(b)
-            if alike and is_capitalised(groups[a].name) and is_capitalised(groups[b].name):
-                yield _candidate(groups, a, b, "lexical", fuzz.ratio(a, b) / 100, certain=True)
 
 
 def _acronyms(

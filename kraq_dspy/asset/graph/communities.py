@@ -7,7 +7,6 @@ entities is wanted.
 """
 
 import io
-import logging
 import random
 from collections.abc import Iterable, Sequence
 from contextlib import redirect_stdout
@@ -28,8 +27,6 @@ from kraq_dspy.asset.graph.numbered_graph import (
 from kraq_dspy.errors import needs
 from kraq_dspy.records import Community, Entity, Relationship
 from kraq_dspy.settings import CommunitySettings
-
-logger = logging.getLogger(__name__)
 
 _ITERATIONS = 2  # more gave the same modularity to three digits on 100,000 entities
 
@@ -79,7 +76,6 @@ def find_communities(
                 waiting.extend((child, level + 1, community.id) for child in children)
         communities.append(community)
     communities.sort(key=lambda c: (c.level, -len(c.entity_ids), c.id))
-    _report(communities, settings)
     return communities
 
 
@@ -115,25 +111,6 @@ def communities_at(communities: Iterable[Community], level: int) -> list[Communi
     if level < 0:
         raise ValueError(f"level is {level}; it must be 0 or more.")
     return [c for c in communities if c.level == level or (c.is_leaf and c.level < level)]
-
-
-def oversize_leaves(communities: Iterable[Community], settings: CommunitySettings) -> list[Community]:
-    """Communities larger than `max_size` that were not split: they have no parts, or `max_depth` was reached."""
-    return [c for c in communities if c.is_leaf and len(c.entity_ids) > settings.max_size]
-
-
-def _report(communities: Sequence[Community], settings: CommunitySettings) -> None:
-    large = oversize_leaves(communities, settings)
-    if large:
-        logger.warning(
-            "%d of %d communities have more than %d entities (the largest %d) and were not split further: no parts "
-            "are found in them, or communities.max_depth (%d) is reached.",
-            len(large),
-            len(communities),
-            settings.max_size,
-            max(len(c.entity_ids) for c in large),
-            settings.max_depth,
-        )
 
 
 class Followed:

@@ -6,8 +6,6 @@ import unicodedata
 from collections.abc import Iterable
 from functools import cache, lru_cache
 
-from rapidfuzz.distance import Levenshtein
-
 _TRADE_MARKS = str.maketrans("", "", "™®©℠")  # NFKC would turn them into letters
 _ARTICLE = re.compile(r"(?:the|an?)\s+(?=[^\W\d_])")
 _ARTICLES = frozenset(("the", "a", "an"))
@@ -26,17 +24,6 @@ _LONGEST_NAME = 12  # words
 _TURNABLE = frozenset(("battle", "treaty", "siege"))  # not "university": Washington has one of each order
 _COUNTRY = re.compile(r"\b(?:U\.\s?S\.|US)(?=\s+\w)|\b(?:U\.\s?K\.|UK)(?=\s+\w)")
 _FUNCTION_WORDS = frozenset(("of", "the", "in", "at", "for", "de", "del", "du", "des", "la", "le", "von"))
-_ROMAN = re.compile(r"m{0,3}(?:cm|cd|d?c{0,3})(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})")
-_DISTINGUISHING = """
-    first second third fourth fifth sixth seventh eighth ninth tenth one two three four five six seven eight nine
-    ten north south east west northern southern eastern western northeast northwest southeast southwest central
-    upper lower new old great greater lesser major minor senior junior sr jr elder younger mr mrs ms miss lady lord
-    king queen prince princess duke duchess sir dame men women boys girls male female man woman father mother son
-    daughter brother sister pre post anti non pro summer winter spring autumn january february march april may june
-    july august september october november december monday tuesday wednesday thursday friday saturday sunday early
-    late former future under over not no
-"""
-_WORDS_THAT_DISTINGUISH = frozenset(_DISTINGUISHING.split())
 
 
 @lru_cache(maxsize=2**16)  # asked for the same names in every step of resolution
@@ -162,24 +149,6 @@ def _without_accents(token: str) -> str:
     return unicodedata.normalize("NFC", "".join(kept))
 
 
-@lru_cache(maxsize=1 << 17)
-def distinguishing_marks(key: str) -> tuple[str, ...]:
-    """The parts of a key in which different things differ: numbers, roman numerals, initials, "north", "junior", ...
-
-    Names whose marks differ are never the same. Sorted; roman numerals as written.
-    """
-    return tuple(
-        sorted(
-            token
-            for token in key.split()
-            if any(sign.isdigit() for sign in token)
-            or token in _WORDS_THAT_DISTINGUISH
-            or (len(token) == 1 and token.isalpha())
-            or _ROMAN.fullmatch(token)
-        )
-    )
-
-
 def initials(key: str) -> frozenset[str]:
     """The acronyms that a name of two words or more may go by: with and without its function words."""
     tokens = key.split()
@@ -203,27 +172,6 @@ def introduced_acronyms(texts: Iterable[str]) -> frozenset[tuple[str, str]]:
                 if short in initials(name):
                     introduced.add((short, name))
     return frozenset(introduced)
-
-
-def differ_by_a_slip(first: str, second: str) -> bool:
-    """Whether two keys of three words or more are alike but for one letter inside one long word: "Deursen", "Deusen".
-
-    The slip is one letter more, less or other, behind the first three and before the last two of a word of six letters
-    or more. At the ends of words such a difference means something ("Korea", "Korean"; "Henry", "McHenry"). The word is
-    neither the first nor behind an "of": there it is the one that names the thing ("Colton" and "Colyton Grammar
-    School" are two), and two of the other words have four letters or more.
-    """
-    a, b = first.split(), second.split()
-    differing = [place for place, (x, y) in enumerate(zip(a, b, strict=False)) if x != y]
-    if len(a) != len(b) or len(differing) != 1:
-        return False
-    (place,) = differing
-    others = [word for word in a[:place] + a[place + 1 :] if len(word) > 3 and word not in _FUNCTION_WORDS]
-    if place == 0 or a[place - 1] in _FUNCTION_WORDS or len(others) < 2:
-        return False
-    x, y = a[place], b[place]
-    long_words = len(x) >= 5 and len(y) >= 5 and max(len(x), len(y)) >= 6 and (x + y).isalpha()
-    return long_words and x[:3] == y[:3] and x[-2:] == y[-2:] and Levenshtein.distance(x, y, score_cutoff=1) == 1
 
 
 def is_capitalised(name: str) -> bool:

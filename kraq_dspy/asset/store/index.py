@@ -35,7 +35,7 @@ from kraq_dspy.asset.graph.networkx_view import to_networkx
 from kraq_dspy.asset.graph.passage_graph import PassageGraph, passage_graph
 from kraq_dspy.asset.store import manifest as manifests
 from kraq_dspy.asset.store import states, tables
-from kraq_dspy.asset.store.codec import restored, storable
+from kraq_dspy.asset.store.codec import dumps, restored, storable
 from kraq_dspy.asset.store.database import Database
 from kraq_dspy.asset.store.manifest import Manifest
 from kraq_dspy.asset.store.own_files import FileLock, damaged_files, require_own
@@ -247,6 +247,21 @@ class Index(SharedByCopies):
         """Remove records and put others in (`tables.change`), in one transaction."""
         with self._database.writing() as connection:
             tables.change(connection, table_of(kind), gone, records)
+
+    def differing(self, kind: type[R], records: Iterable[R]) -> tuple[list[R], list[R]]:
+        """Those of the records that are not there as they are, and those that are there and no more so.
+
+        Compared is what is written, so that what stayed, as most does, need not be read back into records.
+        """
+        table, former = table_of(kind), []
+        new = {storable(table.id_of(record)): record for record in records}
+        with self._database.reading() as connection:
+            for key, data, stored_sum in connection.execute(f"SELECT id, data, sum FROM {table.name}"):
+                if key in new and storable(dumps(new[key])) == data:
+                    del new[key]
+                else:
+                    former.append(tables.record_of(kind, key, data, stored_sum))
+        return list(new.values()), former
 
     def delete(self, kind: type[Record], ids: Collection[str]) -> None:
         """Remove records, in one transaction; ids that are not there do not matter."""

@@ -2,8 +2,7 @@
 
 E(d|q) is what an encoder makes of question and passage together (KRAQ paper, equation E_pre): a row for each question
 has the vectors of its passages. What a question's weights make of a passage's sentences needs no question stored: a row
-for each passage has the vectors of its sentences. A look-up reads one row, and of a long row only the vectors that are
-asked for.
+for each passage has the vectors of its sentences. A look-up reads one row.
 """
 
 import sqlite3
@@ -26,19 +25,19 @@ from kraq_dspy.records import content_id
 
 INSTRUCTED = "instructed.db"
 
-_SCHEMA_VERSION = 3
+_SCHEMA_VERSION = 4
 _PAGE_BYTES = 16384  # A vector of 1024 dimensions fills an eighth of it; small pages make long chains.
 _KEY_BYTES = 16
 _SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE rows (
-    number INTEGER PRIMARY KEY,
-    owner BLOB NOT NULL UNIQUE,
+    owner BLOB PRIMARY KEY,
     parts BLOB NOT NULL,   -- 16 bytes each
-    sums BLOB NOT NULL,    -- CRC-32 of each vector with its keys, 4 bytes each
+    sum INTEGER NOT NULL,  -- CRC-32 of all others
     vectors BLOB NOT NULL  -- float16; last, so that the others are read without it
 );
 """
+_PUT = "INSERT OR REPLACE INTO rows (owner, parts, sum, vectors) VALUES (?, ?, ?, ?)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,59 +127,52 @@ class InstructedStore(SharedByCopies):
 
         A part that was not found has a row of zeros; of an owner that is not there none is found.
         """
+        keys, stored = self._row(owner_id) or ([], np.zeros((0, self.dimension), np.float32))
+        place_of = {key: place for place, key in enumerate(keys)}
+        places = np.array([place_of.get(_key(part_id), -1) for part_id in part_ids], dtype=np.int64)
+        present = places >= 0
         vectors = np.zeros((len(part_ids), self.dimension), dtype=np.float32)
-        present = np.zeros(len(part_ids), dtype=np.bool_)
-        key, width = _key(owner_id), 2 * self.dimension
-        with self._database.snapshot() as connection:  # both statements see one version of a row
-            row = connection.execute("SELECT number, parts, sums FROM rows WHERE owner = ?", (key,)).fetchone()
-            if row is None:
-                return vectors, present
-            number, stored, sums = row
-            places = [_place(stored, _key(part_id)) for part_id in part_ids]
-            with connection.blobopen("rows", "vectors", number, readonly=True) as blob:
-                for place, i in sorted((place, i) for i, place in enumerate(places) if place is not None):
-                    blob.seek(place * width)
-                    vectors[i] = self._sound(blob.read(width), key, stored, sums, place)
-                    present[i] = True
+        vectors[present] = stored[places[present]]
         return _unit(vectors), present
 
     def whole(self, owner_id: str) -> Vectors | None:
         """All vectors of an owner, float32 `[n_parts, dimension]`, rows L2-normalised; None where it has no row."""
-        key, width = _key(owner_id), 2 * self.dimension
-        with self._database.reading() as connection:
-            row = connection.execute("SELECT parts, sums, vectors FROM rows WHERE owner = ?", (key,)).fetchone()
-        if row is None:
-            return None
-        stored, sums, content = row
-        places = range(len(stored) // _KEY_BYTES)
-        rows = (content[place * width : (place + 1) * width] for place in places)
-        sound = [self._sound(part, key, stored, sums, place) for place, part in zip(places, rows, strict=True)]
-        return _unit(np.array(sound, np.float32).reshape(-1, self.dimension))
+        row = self._row(owner_id)
+        return None if row is None else _unit(row[1])
 
-    def _sound(self, content: bytes, owner: bytes, parts: bytes, sums: bytes, place: int) -> Vectors:
-        if _sum(owner, parts, place, content) != sums[4 * place : 4 * place + 4]:
+    def _row(self, owner_id: str) -> tuple[list[bytes], Vectors] | None:
+        """The keys of an owner's parts, and their vectors as they are kept; None where it has no row."""
+        with self._database.reading() as connection:
+            row = connection.execute(
+                "SELECT owner, parts, sum, vectors FROM rows WHERE owner = ?", (_key(owner_id),)
+            ).fetchone()
+        return None if row is None else self._read(*row)
+
+    def _read(self, owner: bytes, parts: bytes, stored_sum: int, vectors: bytes) -> tuple[list[bytes], Vectors]:
+        keys = _keys(parts)
+        if checksum(owner, parts, vectors) != stored_sum or len(vectors) != 2 * self.dimension * len(keys):
             raise IndexStateError(
-                f"{str(self.path)!r} is damaged: an embedding in it is not what was written. Delete the file and run: "
-                f"kraq precompute {self.path.parent}"
+                f"{str(self.path)!r} is damaged: the embeddings of {owner.hex()} are not what was written. Delete the "
+                f"file and run: kraq precompute {self.path.parent}"
             )
-        return np.frombuffer(content, dtype=np.float16).astype(np.float32)
+        return keys, np.frombuffer(vectors, dtype=np.float16).astype(np.float32).reshape(len(keys), self.dimension)
 
     def holds(self, owner_id: str, part_ids: Sequence[str]) -> NDArray[np.bool_]:
         """Which of the parts are stored for the owner; reads no vectors."""
         with self._database.reading() as connection:
             row = connection.execute("SELECT parts FROM rows WHERE owner = ?", (_key(owner_id),)).fetchone()
-        stored = row[0] if row else b""
-        return np.array([_place(stored, _key(part_id)) is not None for part_id in part_ids], dtype=np.bool_)
+        stored = set(_keys(row[0])) if row else set()
+        return np.array([_key(part_id) in stored for part_id in part_ids], dtype=np.bool_)
 
     def add(self, rows: Iterable[InstructedRow]) -> None:
         """Write rows in one transaction; an owner that is there is replaced."""
-        records = [self._record(row) for row in rows]
+        records = []
+        for row in rows:
+            if row.vectors.shape != (expected := (len(row.part_ids), self.dimension)):
+                raise ValueError(f"The vectors of {row.owner_id!r} are {row.vectors.shape}; expected {expected}.")
+            records.append(_record(_key(row.owner_id), map(_key, row.part_ids), row.vectors))
         with self._database.writing() as connection:
-            connection.executemany(
-                "INSERT INTO rows (owner, parts, sums, vectors) VALUES (?, ?, ?, ?) ON CONFLICT (owner) DO UPDATE "
-                "SET parts = excluded.parts, sums = excluded.sums, vectors = excluded.vectors",
-                records,
-            )
+            connection.executemany(_PUT, records)
 
     def prune(self, keep: Collection[str]) -> int:
         """Delete the rows of all owners but `keep`; how many there were."""
@@ -196,19 +188,12 @@ class InstructedStore(SharedByCopies):
         gone = {_key(chunk_id) for chunk_id in chunk_ids}
         with self._database.writing() as connection:
             connection.executemany("DELETE FROM rows WHERE owner = ?", [(key,) for key in gone])
-            rows = connection.execute("SELECT owner, parts FROM rows").fetchall()
-            for owner, parts in rows:
-                keys = [parts[at : at + _KEY_BYTES] for at in range(0, len(parts), _KEY_BYTES)]
+            owners = connection.execute("SELECT owner, parts FROM rows").fetchall()
+            for owner in (owner for owner, parts in owners if not gone.isdisjoint(_keys(parts))):
+                row = connection.execute("SELECT owner, parts, sum, vectors FROM rows WHERE owner = ?", (owner,))
+                keys, vectors = self._read(*row.fetchone())
                 kept = [place for place, key in enumerate(keys) if key not in gone]
-                if len(kept) == len(keys):
-                    continue
-                contents = connection.execute(
-                    "SELECT parts, sums, vectors FROM rows WHERE owner = ?", (owner,)
-                ).fetchone()
-                picked = [_picked(content, len(keys), kept) for content in contents]
-                connection.execute(
-                    "INSERT OR REPLACE INTO rows (owner, parts, sums, vectors) VALUES (?, ?, ?, ?)", (owner, *picked)
-                )
+                connection.execute(_PUT, _record(owner, (keys[place] for place in kept), vectors[kept]))
 
     def close(self) -> None:
         self._database.close()
@@ -217,23 +202,13 @@ class InstructedStore(SharedByCopies):
         """What is wrong with the file, read in full; nothing when it is sound."""
         if faults := self._database.damage():
             return faults
-        width = 2 * self.dimension
         with self._database.reading() as connection:
-            for key, stored, sums, vectors in connection.execute("SELECT owner, parts, sums, vectors FROM rows"):
-                rows = range(len(stored) // _KEY_BYTES)
-                made = (_sum(key, stored, row, vectors[row * width : (row + 1) * width]) for row in rows)
-                if len(vectors) != width * len(rows) or b"".join(made) != sums:
-                    faults.append(f"the vectors of {key.hex()} are not what was written")
+            for row in connection.execute("SELECT owner, parts, sum, vectors FROM rows"):
+                try:
+                    self._read(*row)
+                except IndexStateError as error:
+                    faults.append(str(error))
         return faults
-
-    def _record(self, row: InstructedRow) -> tuple[bytes, bytes, bytes, bytes]:
-        expected = (len(row.part_ids), self.dimension)
-        if row.vectors.shape != expected:
-            raise ValueError(f"The vectors of {row.owner_id!r} are {row.vectors.shape}; expected {expected}.")
-        key, keys = _key(row.owner_id), b"".join(map(_key, row.part_ids))
-        contents = [vector.tobytes() for vector in row.vectors.astype(np.float16)]
-        sums = (_sum(key, keys, place, content) for place, content in enumerate(contents))
-        return key, keys, b"".join(sums), b"".join(contents)
 
 
 @contextmanager
@@ -277,9 +252,13 @@ def _key(record_id: str) -> bytes:
     return key if len(key) == _KEY_BYTES else bytes.fromhex(content_id(record_id))
 
 
-def _sum(owner: bytes, parts: bytes, place: int, vector: bytes) -> bytes:
-    """The checksum of one vector of a row, with what it belongs to."""
-    return checksum(owner, parts[place * _KEY_BYTES : (place + 1) * _KEY_BYTES], vector).to_bytes(4, "little")
+def _keys(parts: bytes) -> list[bytes]:
+    return [parts[start : start + _KEY_BYTES] for start in range(0, len(parts), _KEY_BYTES)]
+
+
+def _record(owner: bytes, keys: Iterable[bytes], vectors: Vectors) -> tuple[bytes, bytes, int, bytes]:
+    parts, content = b"".join(keys), vectors.astype(np.float16).tobytes()
+    return owner, parts, checksum(owner, parts, content), content
 
 
 def _unit(vectors: Vectors) -> Vectors:
@@ -287,17 +266,3 @@ def _unit(vectors: Vectors) -> Vectors:
     norms[norms == 0] = 1
     unit: Vectors = vectors / norms
     return unit
-
-
-def _picked(content: bytes, n_parts: int, places: Sequence[int]) -> bytes:
-    """Some of the parts that the content consists of, which are of one length."""
-    width = len(content) // max(1, n_parts)
-    return b"".join(content[place * width : (place + 1) * width] for place in places)
-
-
-def _place(stored: bytes, key: bytes) -> int | None:
-    """Which of the 16-byte keys it is."""
-    at = stored.find(key)
-    while at >= 0 and at % _KEY_BYTES:
-        at = stored.find(key, at + 1)
-    return at // _KEY_BYTES if at >= 0 else None

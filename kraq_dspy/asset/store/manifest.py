@@ -14,7 +14,7 @@ from kraq_dspy.asset.store.own_files import damage_text, without_sum, write_summ
 from kraq_dspy.errors import ConfigError, IndexStateError
 from kraq_dspy.settings import Settings, settings_from_dict
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 MANIFEST = "manifest.json"
 
 
@@ -24,8 +24,7 @@ class Manifest:
 
     Times are ISO 8601, UTC. `origin` is where the documents came
     from: {"kind": "corpus", "path": ...}, or {"kind": "documents"} for those given in Python
-    and for an index that documents were added to or removed from. `schemas` says by model what its replies told:
-    whether it was asked under JSON schemas, and why. `state` names the folder of the last complete state
+    and for an index that documents were added to or removed from. `state` names the folder of the last complete state
     (`store/states.py`); empty while there is none.
     """
 
@@ -40,7 +39,6 @@ class Manifest:
     library_version: str
     origin: dict[str, str] = field(default_factory=dict)
     state: str = ""
-    schemas: dict[str, str] = field(default_factory=dict)
 
 
 def new_manifest(settings: Settings, encoder_name: str, encoder_dimension: int) -> Manifest:

@@ -41,9 +41,9 @@ class Following(Finishing):
     async def follow(self, graph: Graph) -> bool:
         """Whether the change is small enough to be followed, which was done; else nothing was."""
         index = self._index
-        entities, former_entities = self._differing(Entity, graph.entities)
-        links, former_links = self._differing(Relationship, graph.relationships)
-        claims, former_claims = self._differing(Claim, graph.claims)
+        entities, former_entities = index.differing(Entity, graph.entities)
+        links, former_links = index.differing(Relationship, graph.relationships)
+        claims, former_claims = index.differing(Claim, graph.claims)
         changes: defaultdict[str, float] = defaultdict(float)
         for link in links:
             changes[link.id] += link.weight
@@ -78,16 +78,6 @@ class Following(Finishing):
         self._kept = self._untouched(communities, touched)
         await self._keep_asked(await self._summarize_and_ask(communities, part, self._kept))
         return True
-
-    def _differing(self, kind: type[R], records: Iterable[R]) -> tuple[list[R], list[R]]:
-        """Those of the records that the index does not have as they are, and those of the index that are no more so."""
-        new, former = {record.id: record for record in records}, []
-        for record in self._index.all(kind):
-            if new.get(record.id) == record:
-                del new[record.id]
-            else:
-                former.append(record)
-        return list(new.values()), former
 
     def _keep(self, kind: type[R], records: Sequence[R], former: Iterable[R]) -> None:
         gone = {record.id for record in former}.difference(record.id for record in records)

@@ -1,7 +1,6 @@
 """Gives the searches what an index holds: its graph by id, and embeddings of sentences, entities and reports."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from time import perf_counter
 
@@ -14,16 +13,6 @@ from kraq_dspy.ports import Embedder, Progress
 from kraq_dspy.programs.retrievers.reports import report_text
 from kraq_dspy.programs.retrievers.sentence_window import sentence_id
 from kraq_dspy.records import Chunk, Community, Entity, Relationship, Summary
-
-
-@dataclass(frozen=True, slots=True)
-class GraphReport:
-    """How many entities and reports there are, and how many texts were embedded now."""
-
-    entities: int
-    reports: int
-    embedded: int
-    seconds: float
 
 
 class IndexGraph(SharedByCopies):
@@ -130,16 +119,17 @@ def report_vectors(index: Index, embedder: Embedder, progress: Progress | None =
     return vectors
 
 
-def embed_graph(index: Index, embedder: Embedder, progress: Progress | None = None) -> GraphReport:
+def embed_graph(index: Index, embedder: Embedder, progress: Progress | None = None) -> dict[str, float]:
     """Embeds entities and reports, as `kraq precompute DIR --graph` does; searches do it themselves where it was not
-    done."""
+    done. Counts `entities`, `reports` and what was `embedded` now, in `seconds`."""
     started = perf_counter()
     stores = index.vectors_named("entities"), index.vectors_named("reports")
     before = [store.ids() for store in stores]
     entity_vectors(index, embedder, progress)
     report_vectors(index, embedder, progress)
     embedded = sum(len(store.ids() - ids) for store, ids in zip(stores, before, strict=True))
-    return GraphReport(index.count(Entity), index.count(Summary), embedded, perf_counter() - started)
+    seconds = perf_counter() - started
+    return {"entities": index.count(Entity), "reports": index.count(Summary), "embedded": embedded, "seconds": seconds}
 
 
 def _without(index: Index, what: str) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,33 +44,9 @@ class InstructedOptions:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class SentencesReport:
-    """How many passages have their sentences stored, and of how many they were read now."""
-
-    passages: int
-    embedded: int
-    removed: int
-    seconds: float
-    n_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class PrecomputeReport:
-    """What a run did, in pairs of a question and a passage. `failures` are (question id, reason)."""
-
-    questions: int
-    pairs_embedded: int
-    pairs_kept: int
-    questions_removed: int
-    seconds: float
-    n_bytes: int
-    failures: tuple[tuple[str, str], ...] = ()
-
-
 def precompute(
     index: Index, embedder: InstructedEmbedder, options: InstructedOptions, progress: Progress | None = None
-) -> SentencesReport | PrecomputeReport:
+) -> dict[str, Any]:
     """What `kraq precompute` runs; the index must be open for writing.
 
     It may be killed and run again: what is stored is kept. Raises IndexStateError for an index without passages, or
@@ -84,8 +60,11 @@ def precompute(
     return precompute_pairs(index, embedder, top_n=options.top_n, source=source, progress=progress)
 
 
-def store_sentences(index: Index, embedder: WeightedSentences, progress: Progress | None = None) -> SentencesReport:
-    """The vectors of all passages' sentences; those of new passages are added, of passages that are gone removed."""
+def store_sentences(index: Index, embedder: WeightedSentences, progress: Progress | None = None) -> dict[str, Any]:
+    """The vectors of all passages' sentences; those of new passages are added, of passages that are gone removed.
+
+    Counts `passages`, those `embedded` now and `removed`, and the store's `n_bytes`, in `seconds`.
+    """
     progress = progress or SilentProgress()
     started = perf_counter()
     ids = index.ids(Chunk)
@@ -103,7 +82,8 @@ def store_sentences(index: Index, embedder: WeightedSentences, progress: Progres
             )
             progress.advance(STAGE, len(some))
         progress.finish(STAGE)
-        return SentencesReport(len(ids), len(missing), removed, perf_counter() - started, store.n_bytes)
+        counts = {"passages": len(ids), "embedded": len(missing), "removed": removed, "n_bytes": store.n_bytes}
+        return {**counts, "seconds": perf_counter() - started}
 
 
 def precompute_pairs(
@@ -113,12 +93,14 @@ def precompute_pairs(
     top_n: int | None = 100,
     source: str | None = None,
     progress: Progress | None = None,
-) -> PrecomputeReport:
+) -> dict[str, Any]:
     """E(d|q) of the questions of a `source` ("kraq", "random", None for both), each with its `top_n` nearest passages
     (None: all); those about the most passages come first.
 
     Questions and passages that came since are added; a passage that left a question's top N goes when its row is
-    written next, a question that left the index at once. A question that the encoder refuses is counted and left out.
+    written next, a question that left the index at once. A question that the encoder refuses is left out, and is among
+    the `failures`, (id, reason). Counts `questions`, their pairs `embedded` now and `kept`, questions `removed`, and
+    the store's `n_bytes`, in `seconds`.
     """
     progress = progress or SilentProgress()
     started = perf_counter()
@@ -154,8 +136,8 @@ def precompute_pairs(
         finally:  # an interrupted run keeps what it paid for
             store.add(rows)
         progress.finish(STAGE)
-        seconds, n_bytes = perf_counter() - started, store.n_bytes
-        return PrecomputeReport(done, embedded, kept, removed, seconds, n_bytes, tuple(failures))
+        counts = {"questions": done, "embedded": embedded, "kept": kept, "removed": removed, "n_bytes": store.n_bytes}
+        return {**counts, "seconds": perf_counter() - started, "failures": tuple(failures)}
 
 
 def _store(index: Index, encoder_name: str, dimension: int) -> InstructedStore:

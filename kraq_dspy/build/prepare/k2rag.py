@@ -7,7 +7,6 @@ import asyncio
 import dataclasses
 import json
 from collections.abc import AsyncIterator, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from time import perf_counter
 from typing import Any
@@ -24,7 +23,7 @@ from kraq_dspy.errors import EncoderMismatchError, IndexStateError
 from kraq_dspy.models.lms.engines.seq2seq import Seq2SeqSummariser
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Progress, SilentProgress, VectorStore
-from kraq_dspy.programs.k2rag import Shorten
+from kraq_dspy.programs.k2rag.shorten import Shorten
 from kraq_dspy.programs.kraq.pipeline import KRAQ
 from kraq_dspy.records import Chunk, Document, Entity, Question, content_id
 from kraq_dspy.settings import ChunkSettings, K2RAGSettings
@@ -36,22 +35,6 @@ FOLDER, FILE, PASSAGES = "k2rag.kraq", "k2rag.json", "passages"
 
 FOR_VECTORS = ChunkSettings(tokens=256, overlap=20)  # section 3.1.2
 FOR_GRAPH = ChunkSettings(tokens=300, overlap=100)
-
-
-@dataclass(frozen=True, slots=True)
-class SummarisedReport:
-    """Tokens are those of all documents, before and after. `calls` counts what models were asked now, for summaries and
-    graph; `failures` are documents that stand there in full since they could not be summarised."""
-
-    documents: int
-    tokens_before: int
-    tokens_after: int
-    reduction: float
-    passages: int
-    entities: int
-    calls: int
-    failures: int
-    seconds: float
 
 
 class SummarisedCorpus(SharedByCopies):
@@ -91,12 +74,14 @@ def build_summarised(
     *,
     shorten: Shorten | None = None,
     progress: Progress | None = None,
-) -> SummarisedReport:
+) -> dict[str, float]:
     """Make the summarised corpus, as `kraq precompute DIR --k2rag` does. The index must be open for writing.
 
     An interrupted run goes on: summaries and the graph's answers are found again, and another run of the same command
     asks nothing. A document that cannot be summarised stands in full, is noted, and is tried again by the next run.
-    Raises IndexStateError for an index without documents.
+    Counts `documents`, their tokens before and after (`reduction` is the share that went), `passages`, `entities`,
+    `calls` that were made now for summaries and graph, and `failures`, in `seconds`. Raises IndexStateError for an
+    index without documents.
     """
     if index.count(Document) == 0:
         raise IndexStateError(
@@ -141,7 +126,7 @@ def open_summarised(index: Index, embedder: Embedder) -> SummarisedCorpus:
 
 async def _build(
     index: Index, embedder: Embedder, models: LanguageModels, shorten: Shorten, progress: Progress
-) -> SummarisedReport:
+) -> dict[str, float]:
     started = perf_counter()
     path = index.path / FOLDER
     (index.path / FILE).unlink(missing_ok=True)  # until all of it is there, it is not to be used
@@ -161,25 +146,23 @@ async def _build(
         entities = summarised.count(Entity)
         if entities:
             await asyncio.to_thread(entity_vectors, summarised, embedder, progress)
-    report_made = SummarisedReport(
-        documents=index.count(Document),
-        tokens_before=(tokens := _tokens(index, {})),
-        tokens_after=(left := _tokens(index, summaries)),
-        reduction=round(1 - left / max(1, tokens), 4),
-        passages=len(points),
-        entities=entities,
-        calls=calls + sum(usage.calls for usage in report.usage.values()),
-        failures=index.count(Document) - len(summaries),
-        seconds=perf_counter() - started,
-    )
-    made_with = {
-        "made_from": _corpus_id(index),
-        "summariser": shorten.summariser_name or models.name("summarizer"),
-        "share": shorten.share,
-        "least_tokens": shorten.least_tokens,
+    tokens = sum(count_tokens(document.text) for document in index.all(Document))
+    left = sum(count_tokens(document.text) for document in _summarised(index, summaries))
+    counts: dict[str, float] = {
+        "documents": index.count(Document),
+        "tokens_before": tokens,
+        "tokens_after": left,
+        "reduction": round(1 - left / max(1, tokens), 4),
+        "passages": len(points),
+        "entities": entities,
+        "calls": calls + sum(usage.calls for usage in report.usage.values()),
+        "failures": index.count(Document) - len(summaries),
+        "seconds": perf_counter() - started,
     }
-    write_summed(index.path / FILE, {**dataclasses.asdict(report_made), **made_with})
-    return report_made
+    summariser = shorten.summariser_name or models.name("summarizer")
+    made_with = {"summariser": summariser, "share": shorten.share, "least_tokens": shorten.least_tokens}
+    write_summed(index.path / FILE, {**counts, **made_with, "made_from": _corpus_id(index)})
+    return counts
 
 
 async def _summaries(index: Index, models: LanguageModels, shorten: Shorten, progress: Progress) -> dict[str, str]:
@@ -197,10 +180,6 @@ async def _summaries(index: Index, models: LanguageModels, shorten: Shorten, pro
 def _summarised(index: Index, summaries: dict[str, str]) -> Iterator[Document]:
     for document in index.all(Document):
         yield dataclasses.replace(document, text=summaries.get(document.id, document.text))
-
-
-def _tokens(index: Index, summaries: dict[str, str]) -> int:
-    return sum(count_tokens(document.text) for document in _summarised(index, summaries))
 
 
 def _passages(summarised: Index) -> Iterator[Chunk]:

@@ -1,7 +1,6 @@
 """Makes question-answer pairs of all chunks once, in the index's results (QA-RAG leaves that to query time)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from time import perf_counter
 
 from pydantic import TypeAdapter
@@ -22,17 +21,6 @@ STAGE = "qa pairs"
 _PAIRS: TypeAdapter[tuple[QAPair, ...]] = TypeAdapter(tuple[QAPair, ...])
 
 
-@dataclass(frozen=True, slots=True)
-class PairsReport:
-    """`calls` counts what was asked of the model now; the rest was there. `failures` are chunks without pairs."""
-
-    chunks: int
-    pairs: int
-    calls: int
-    failures: int
-    seconds: float
-
-
 class StoredPairs(SharedByCopies):
     """A `QAPairSource` over an index's results, whatever model made them."""
 
@@ -46,16 +34,17 @@ class StoredPairs(SharedByCopies):
 
 def make_qa_pairs(
     index: Index, models: LanguageModels, *, program: WritePairs | None = None, progress: Progress | None = None
-) -> PairsReport:
+) -> dict[str, float]:
     """The pairs of every chunk, by the model of the role "extractor". The index must be open for writing.
 
     What an earlier run made from the same chunk with the same model and instructions is kept; a chunk that fails is
-    noted in the index's failures, and tried again next time. Raises IndexStateError for an index without chunks.
+    noted in the index's failures, and tried again next time. Counts `chunks` with pairs, their `pairs`, `calls` that
+    were made now, and `failures`, in `seconds`. Raises IndexStateError for an index without chunks.
     """
     return run_coroutine(_make(index, models, program or WritePairs(), progress or SilentProgress()))
 
 
-async def _make(index: Index, models: LanguageModels, program: WritePairs, progress: Progress) -> PairsReport:
+async def _make(index: Index, models: LanguageModels, program: WritePairs, progress: Progress) -> dict[str, float]:
     started = perf_counter()
     chunks = list(index.all(Chunk))
     if not chunks:
@@ -70,5 +59,10 @@ async def _make(index: Index, models: LanguageModels, program: WritePairs, progr
         paired += 1
         pairs += len(done.prediction.pairs)
     progress.finish(STAGE)
-    calls, failures = index.results.calls(STAGE) - before, len(chunks) - paired
-    return PairsReport(paired, pairs, calls, failures, perf_counter() - started)
+    return {
+        "chunks": paired,
+        "pairs": pairs,
+        "calls": index.results.calls(STAGE) - before,
+        "failures": len(chunks) - paired,
+        "seconds": perf_counter() - started,
+    }

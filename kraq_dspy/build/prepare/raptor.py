@@ -39,18 +39,6 @@ class TreeSettings:
     seed: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class TreeReport:
-    """`calls` counts what was asked of the model now; `failures` are clusters without a summary."""
-
-    passages: int
-    summaries: int
-    levels: int
-    calls: int
-    failures: int
-    seconds: float
-
-
 def build_tree(
     index: Index,
     embedder: Embedder,
@@ -58,11 +46,13 @@ def build_tree(
     settings: TreeSettings | None = None,
     *,
     progress: Progress | None = None,
-) -> TreeReport:
+) -> dict[str, float]:
     """The tree of the index's passages, by the model of the role "summarizer". The index must be open for writing.
 
     An interrupted run goes on: the same clusters come out, and their summaries are found. A cluster that fails is left
-    out, so that its members stand at the top; the next run tries it again. Raises IndexStateError without passages.
+    out, so that its members stand at the top; the next run tries it again. Counts `passages`, `summaries`, `levels`,
+    `calls` that were made now, and clusters without a summary as `failures`, in `seconds`. Raises IndexStateError
+    without passages.
     """
     if index.count(Chunk) == 0:
         raise IndexStateError(f"{str(index.path)!r} has no passages. Build it again: kraq index CORPUS --out DIR")
@@ -95,7 +85,7 @@ def node_vectors(index: Index, embedder: Embedder, nodes: Sequence[TreeNode]) ->
 
 async def _build(
     index: Index, embedder: Embedder, models: LanguageModels, settings: TreeSettings, progress: Progress
-) -> TreeReport:
+) -> dict[str, float]:
     started = perf_counter()
     before = index.results.calls(STAGE)
     program, steps = SummarizeCluster(), StoredSteps(index.results, models, progress)
@@ -143,14 +133,14 @@ async def _build(
     }
     with replaced(index.home / FILE) as draft:  # a killed run leaves the tree that was there
         draft.write_text(json.dumps(content), "utf-8")
-    return TreeReport(
-        passages=len(chunks),
-        summaries=len(nodes),
-        levels=max((node.level for node in nodes), default=0),
-        calls=index.results.calls(STAGE) - before,
-        failures=len(cluster_ids) - len(nodes),
-        seconds=perf_counter() - started,
-    )
+    return {
+        "passages": len(chunks),
+        "summaries": len(nodes),
+        "levels": max((node.level for node in nodes), default=0),
+        "calls": index.results.calls(STAGE) - before,
+        "failures": len(cluster_ids) - len(nodes),
+        "seconds": perf_counter() - started,
+    }
 
 
 DIMENSIONS = 10  # RAPTOR's; it reduces by UMAP, we by principal components: no further package, and the same each time

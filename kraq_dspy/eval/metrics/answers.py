@@ -55,23 +55,17 @@ def contains_items(gold: Sequence[Sequence[str]], predicted: str) -> float:
 
     An item is a sequence of synonyms; any of them counts, and an item counts once.
     """
-    named = items_found(gold, predicted)
-    return float(sum(named) >= len(named) / 2)
-
-
-def items_found(gold: Sequence[Sequence[str]], predicted: str) -> list[bool]:
-    """For each gold item, whether one of its synonyms occurs in the predicted answer."""
     if isinstance(gold, str) or not gold:
         raise EvaluationError(
             f"The gold items are {gold!r}; expected a sequence with one sequence of synonyms per item."
         )
-    named = []
+    named = 0.0
     for position, synonyms in enumerate(gold):
         try:
-            named.append(bool(contains(synonyms, predicted)))
+            named += contains(synonyms, predicted)
         except EvaluationError as error:
             raise EvaluationError(f"Item {position}: {error}") from error
-    return named
+    return float(named >= len(gold) / 2)
 
 
 def answer_similarity(gold: Sequence[str], predicted: str, embedder: Embedder) -> float:

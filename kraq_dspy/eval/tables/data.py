@@ -30,7 +30,7 @@ from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Progress, SilentProgress
 from kraq_dspy.programs.kraq.pipeline import KRAQ
 from kraq_dspy.programs.shared.state import read_state
-from kraq_dspy.records import ExtractedEntity, ExtractedRelationship, Extraction, content_id
+from kraq_dspy.records import Document, ExtractedEntity, ExtractedRelationship, Extraction, content_id
 from kraq_dspy.settings import RoleSettings, Settings
 from kraq_dspy.signatures import AnswerQuestion
 
@@ -98,13 +98,11 @@ def load(
     return ExampleSet(dataset, tuple(kept), len(examples) - len(kept), len(dataset.examples) - len(usable))
 
 
-def checksum_of(dataset: Dataset) -> str:
-    """32 hexadecimal digits that depend on the corpus and the questions, not on their files."""
-    corpus = [(document.id, document.title, document.text) for document in dataset.documents]
-    content = [
-        (each.id, each.question, each.answers, each.answer_items, each.supporting_ids) for each in dataset.examples
-    ]
-    return content_id("data", json.dumps(corpus), json.dumps(content))
+def checksum_of(examples: Sequence[Example], documents: Sequence[Document] = ()) -> str:
+    """32 hexadecimal digits that depend on the questions and the corpus, not on their files."""
+    corpus = [(each.id, each.title, each.text) for each in documents]
+    asked = [(each.id, each.question, each.answers, each.answer_items, each.supporting_ids) for each in examples]
+    return content_id("data", json.dumps(corpus), json.dumps(asked))
 
 
 STAGE = "references"

@@ -7,7 +7,7 @@ from kraq_dspy.eval.latency import PAPER_STAGES, TOTAL, parallel_seconds
 from kraq_dspy.eval.papers.listing import figures_of
 from kraq_dspy.eval.rows import ResultRow
 from kraq_dspy.eval.statistics import Interval
-from kraq_dspy.eval.tables.summary import Cell, RunSummary, TableSummary
+from kraq_dspy.eval.tables.summary import Cell, RunSummary, TableSummary, failed_rows
 
 SIGNIFICANT = 0.05
 CHANGED = 5  # questions shown that fell, and as many that rose
@@ -55,18 +55,13 @@ def failed_questions(run: RunSummary, most: int) -> Grid | None:
     None where every question is right, or none was answered.
     """
     metric = next(iter(run.metrics), "")
-    failed = [
-        (row.metrics.get(metric, -1.0), row)
-        for row in run.rows
-        if row.failure is not None or row.metrics.get(metric, 1.0) < 1.0
-    ]
-    if not any(row.answer or row.failure or row.extra.get("evidence") for _, row in failed):
+    failed = failed_rows(run.rows, metric)
+    if not any(row.answer or row.failure or row.extra.get("evidence") for row in failed):
         return None
-    failed.sort(key=lambda pair: (pair[0], pair[1].question_id, pair[1].system))
     rows = tuple(
-        (row.system, "failed" if score < 0 else number(score), *_asked(row), row.failure or row.answer,
-         " | ".join(row.extra.get("evidence", ())))
-        for score, row in failed[:most]
+        (row.system, number(row.metrics[metric]) if metric in row.metrics else "failed", *_asked(row),
+         row.failure or row.answer, " | ".join(row.extra.get("evidence", ())))
+        for row in failed[:most]
     )  # fmt: skip
     headings = ("system", metric, "question", "gold", "answer", "evidence")
     note = f"{len(failed)} of {len(run.rows)} rows are below 1 in {metric}; shown are the worst, {len(rows)}."

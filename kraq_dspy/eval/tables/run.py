@@ -110,7 +110,7 @@ class Run:
                 "table": self._described(default_retriever),
                 "asked": len(self.questions.examples),
                 "not_asked": self.questions.left_out,
-                "data": checksum_of(dataset),
+                "data": checksum_of(dataset.examples, dataset.documents),
                 "documents": len(dataset.documents),
                 "sample_tokens": self.options.tokens,
                 "in_flight": self.concurrency,

@@ -15,7 +15,6 @@ from kraq_dspy.ports import Embedder
 
 SIMILARITY, RIGHT, DOCUMENTS = "answer_similarity", "right", "distinct_documents"
 FACTS: Mapping[str, tuple[str, Callable[[dspy.Prediction], float]]] = {
-    "proxy_used": ("proxy_used", lambda answer: answer.proxy_used),
     "looked_up": (
         "n_looked_up",
         lambda answer: answer.n_looked_up / max(1, answer.n_looked_up + answer.n_embedded),
@@ -70,7 +69,8 @@ class RowScorer:
         for name in names:
             if name not in self._own:
                 require_metric(name)
-        self.names = tuple(names)
+        self.names = list(names)
+        self.judge_lm = judge_lm
         self._embedder = embedder
         self.judges = {name: JUDGED[name]() for name in names if name in JUDGED}
         for judge in self.judges.values():

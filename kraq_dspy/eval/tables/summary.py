@@ -48,7 +48,6 @@ class SystemSummary:
     """
 
     name: str
-    settings: Mapping[str, Any]
     n: int
     n_failed: int
     reasons: Mapping[str, int]
@@ -143,9 +142,7 @@ def summarise_run(
     for metric in metrics:
         for name, cell in _column({name: by_system[name] for name in order}, metric, chosen, seed).items():
             cells[name][metric] = cell
-    systems = tuple(
-        _system(name, described.get("systems", {}).get(name, {}), by_system[name], cells[name]) for name in order
-    )
+    systems = tuple(_system(name, by_system[name], cells[name]) for name in order)
     n_asked = header.extra.get("asked") or 0
     missing = {name: n_asked - len(by_system[name]) for name in order if n_asked > len(by_system[name])}
     return RunSummary(header, chosen, systems, missing, tuple(rows))
@@ -189,6 +186,12 @@ def compare_runs(first: Path, second: Path, *, seed: int = 0) -> list[RunSummary
     return compared
 
 
+def failed_rows(rows: Iterable[ResultRow], metric: str, below: float = 1.0) -> list[ResultRow]:
+    """Those without an answer, or whose metric is `below`: the worst first."""
+    failed = [row for row in rows if row.failure is not None or row.metrics.get(metric, below) < below]
+    return sorted(failed, key=lambda row: (row.metrics.get(metric, -1.0), row.question_id, row.system))
+
+
 def scores_of(rows: Sequence[ResultRow], metric: str) -> dict[str, float]:
     """By question id, of those that have one. Raises EvaluationError for a row with neither a score nor a reason."""
     for row in rows:
@@ -222,14 +225,12 @@ def _column(by_system: Mapping[str, list[ResultRow]], metric: str, baseline: str
     return cells
 
 
-def _system(
-    name: str, settings: Mapping[str, Any], rows: Sequence[ResultRow], cells: Mapping[str, Cell]
-) -> SystemSummary:
+def _system(name: str, rows: Sequence[ResultRow], cells: Mapping[str, Cell]) -> SystemSummary:
     reasons = Counter(
         reason for row in rows for reason in (row.failure, *row.failed_metrics.values()) if reason is not None
     )
     return SystemSummary(
-        name, settings, len(rows), sum(row.failure is not None for row in rows), dict(reasons.most_common()), cells,
+        name, len(rows), sum(row.failure is not None for row in rows), dict(reasons.most_common()), cells,
         stage_times([row.timings for row in rows if row.timings]),
         _resources([row.extra["usage"] for row in rows if "usage" in row.extra]),
     )  # fmt: skip

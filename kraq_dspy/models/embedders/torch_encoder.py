@@ -5,18 +5,29 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from safetensors.torch import load_file
 from torch import Tensor
-from torch.nn.functional import normalize
+from torch.nn.functional import gelu, layer_norm, linear, normalize, scaled_dot_product_attention
 
 from kraq_dspy.errors import needs
-from kraq_dspy.models.embedders.model_folder import ModelFolder, clear_errors, quiet_transformers
+from kraq_dspy.models.embedders.model_folder import (
+    WEIGHTS,
+    ModelFolder,
+    Tokenize,
+    clear_errors,
+    fast_tokenizer,
+    is_plain_bert,
+    quiet_transformers,
+)
 from kraq_dspy.ports import Vectors
 
 _STEP = 16  # tokens; texts are padded to a multiple of it
+_TOKENS = 4096  # of a batch, which are in memory in every width of a layer
 _SLICE = 2048  # texts whose tokens are in memory at once
 
 Encode = Callable[[Sequence[str], str], Vectors]
@@ -39,26 +50,23 @@ class _PlainEncoder:
     def __init__(
         self, folder: ModelFolder, max_tokens: int | None, precision: str, batch_size: int, device: str
     ) -> None:
-        with clear_errors(folder.path), quiet_transformers():
-            from transformers import AutoModel, AutoTokenizer  # 2.5 s
-
-            own: Any = {"local_files_only": True, "trust_remote_code": False}
-            self._tokenizer = AutoTokenizer.from_pretrained(str(folder.path), **own)
-            loaded = AutoModel.from_pretrained(str(folder.path), use_safetensors=True, dtype=torch.float32, **own)
-            self._model = loaded.to(device).eval()
-        self._folder, self._max_tokens, self._batch_size = folder, max_tokens, batch_size
-        self._padding = self._tokenizer.pad_token_id or 0
+        with clear_errors(folder.path):
+            if is_plain_bert(folder.path, folder.config):
+                self._forward: Any = _Bert(folder, torch.bfloat16 if precision == "bf16" else torch.float32, device)
+                self._tokenize, self._padding = fast_tokenizer(folder.path, max_tokens), 0
+            else:
+                self._forward, self._tokenize, self._padding = _through_transformers(folder.path, max_tokens, device)
+        self._folder, self._max_tokens, self._batch_size, self._device = folder, max_tokens, batch_size, device
         self._autocast = torch.autocast(device, torch.bfloat16, enabled=precision == "bf16")
         self._lock = threading.Lock()
 
     def __call__(self, texts: Sequence[str], prefix: str) -> Vectors:
-        cut = {"truncation": True, "max_length": self._max_tokens} if self._max_tokens else {}
         rows = []
         for start in range(0, len(texts), _SLICE):
             some = self._folder.prepared(texts[start : start + _SLICE], prefix)
             with self._lock:
-                ids = self._tokenizer(some, return_attention_mask=False, **cut)["input_ids"]
-            rows.append(self._encode_ids([tokens or [self._padding] for tokens in ids]))
+                ids = [tokens or [self._padding] for tokens in self._tokenize(some)]
+            rows.append(self._encode_ids(ids))
             if len(some) > self._batch_size:
                 _give_back_memory()
         return np.concatenate(rows)
@@ -69,26 +77,88 @@ class _PlainEncoder:
         for row, tokens in enumerate(ids):
             length = -(-len(tokens) // _STEP) * _STEP
             by_length.setdefault(min(length, self._max_tokens or length), []).append(row)
-        vectors = np.empty((len(ids), self._model.config.hidden_size), np.float32)
+        vectors = np.empty((len(ids), self._folder.config["hidden_size"]), np.float32)
         for length in sorted(by_length, reverse=True):
             members = by_length[length]
-            for start in range(0, len(members), self._batch_size):
-                batch = members[start : start + self._batch_size]
+            size = max(1, min(self._batch_size, _TOKENS // length))
+            for start in range(0, len(members), size):
+                batch = members[start : start + size]
                 with self._lock, torch.inference_mode():
                     vectors[batch] = self._pooled([ids[row] for row in batch], length).numpy()
         return vectors
 
     def _pooled(self, batch: list[list[int]], length: int) -> Tensor:
         rows = [tokens + [self._padding] * (length - len(tokens)) for tokens in batch]
-        mask = torch.tensor([[1] * len(row) + [0] * (length - len(row)) for row in batch], device=self._model.device)
+        mask = torch.tensor([[1] * len(row) + [0] * (length - len(row)) for row in batch], device=self._device)
         with self._autocast:
-            output = self._model(input_ids=torch.tensor(rows, device=self._model.device), attention_mask=mask)
-        hidden = output.last_hidden_state.float()
+            hidden = self._forward(torch.tensor(rows, device=self._device), mask).float()
         if self._folder.pooling == "cls":
             pooled = hidden[:, 0]
         else:
             pooled = (hidden * mask.unsqueeze(2)).sum(1) / mask.sum(1, keepdim=True)
         return normalize(pooled, dim=1).cpu()
+
+
+class _Bert:
+    """BERT (Devlin et al., 2019) in plain torch: transformers' own takes 150 MB and 2 s for its import.
+
+    With `dtype` bfloat16 the matrix products are made in it; sums, norms and the result stay in float32.
+    """
+
+    def __init__(self, folder: ModelFolder, dtype: torch.dtype, device: str) -> None:
+        self._heads: int = folder.config["num_attention_heads"]
+        self._layers: int = folder.config["num_hidden_layers"]
+        self._epsilon: float = folder.config.get("layer_norm_eps", 1e-12)
+        self._weights = {
+            name.removeprefix("bert."): tensor.to(dtype if tensor.ndim == 2 and ".layer." in name else torch.float32)
+            for name, tensor in load_file(folder.path / WEIGHTS, device=device).items()
+            if tensor.is_floating_point()
+        }
+
+    def __call__(self, ids: Tensor, mask: Tensor) -> Tensor:
+        """float32 `[batch, length, width]` from int64 ids and a mask (1 for tokens), both `[batch, length]`."""
+        words, positions, kinds = (
+            self._weights[f"embeddings.{kind}_embeddings.weight"] for kind in ("word", "position", "token_type")
+        )
+        hidden = self._norm(words[ids] + positions[: ids.shape[1]] + kinds[0], "embeddings.LayerNorm")
+        visible = mask.bool()[:, None, None, :]
+        for layer in (f"encoder.layer.{number}" for number in range(self._layers)):
+            query, key, value = (
+                self._linear(hidden, f"{layer}.attention.self.{part}")
+                .view(*hidden.shape[:2], self._heads, -1)
+                .transpose(1, 2)
+                for part in ("query", "key", "value")
+            )
+            mixed = scaled_dot_product_attention(query, key, value, attn_mask=visible).transpose(1, 2).flatten(2)
+            attended = self._linear(mixed, f"{layer}.attention.output.dense")
+            hidden = self._norm(hidden + attended, f"{layer}.attention.output.LayerNorm")
+            inner = gelu(self._linear(hidden, f"{layer}.intermediate.dense"))
+            hidden = self._norm(hidden + self._linear(inner, f"{layer}.output.dense"), f"{layer}.output.LayerNorm")
+        return hidden
+
+    def _linear(self, hidden: Tensor, name: str) -> Tensor:
+        return linear(hidden, self._weights[f"{name}.weight"], self._weights[f"{name}.bias"])
+
+    def _norm(self, hidden: Tensor, name: str) -> Tensor:
+        weight, bias = self._weights[f"{name}.weight"], self._weights[f"{name}.bias"]
+        return layer_norm(hidden, weight.shape, weight, bias, self._epsilon)
+
+
+def _through_transformers(path: Path, max_tokens: int | None, device: str) -> tuple[Any, Tokenize, int]:
+    """The forward pass, the tokenizer and the id of its padding, of a transformer of any kind."""
+    from transformers import AutoModel, AutoTokenizer  # 2.5 s
+
+    own: Any = {"local_files_only": True, "trust_remote_code": False}
+    with quiet_transformers():
+        tokenizer = AutoTokenizer.from_pretrained(str(path), **own)
+        loaded: Any = AutoModel.from_pretrained(str(path), use_safetensors=True, dtype=torch.float32, **own)
+    model = loaded.to(device).eval()
+    cut = {"truncation": True, "max_length": max_tokens} if max_tokens else {}
+    return (
+        lambda ids, mask: model(input_ids=ids, attention_mask=mask).last_hidden_state,
+        lambda texts: tokenizer(texts, return_attention_mask=False, **cut)["input_ids"],
+        tokenizer.pad_token_id or 0,
+    )
 
 
 def _give_back_memory() -> None:

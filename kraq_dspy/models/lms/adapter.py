@@ -46,7 +46,6 @@ TURN = re.compile(
 )
 """Where models' own templates begin or end a turn (ChatML, Llama, Mistral, Gemma, DeepSeek, ...). Servers read such
 marks inside a message too."""
-SHOWN_REPLY = 1500  # characters of a faulty reply that the second call shows
 Question = tuple[Any, list[Any], dict[str, Any]]
 """What an adapter is asked for: a signature, demonstrations and inputs."""
 
@@ -97,17 +96,15 @@ class KraqAdapter(dspy.ChatAdapter):
     - A reply is repaired before another is paid for (`kraq_dspy.models.lms.repair`).
     - What a reply's envelope says is heard (`kraq_dspy.models.lms.envelope`): of a list that was cut off the complete
       items are kept, a model that refused or whose reply was withheld is not asked again, and the flaw is told.
-    - With `second_try` (the default), an unreadable reply is followed by one more call; then UnreadableReplyError,
-      unless some lists are readable: the others are empty then, which is told as a flaw. What was unreadable under a
-      schema is asked for without one, typed fields under their markers as a JSON object, one text whose marker came
-      alone without markers; else the model is shown its reply and what was wrong with it. What was streamed is not
-      asked for again: chatter is then taken as it stands.
+    - With `second_try` (the default), an unreadable reply is followed by one more call in another form; then
+      UnreadableReplyError, unless some lists are readable: the others are empty then, which is told as a flaw. What was
+      unreadable under a schema is asked for without one, a single text without markers, other fields under their
+      markers as a JSON object. What was streamed is not asked for again: chatter is then taken as it stands.
     """
 
     def __init__(self, callbacks: list[Any] | None = None, second_try: bool = True, **kwargs: Any) -> None:
         super().__init__(callbacks=callbacks, use_json_adapter_fallback=second_try, **kwargs)
         self._form: Form = SECTIONS
-        self._fault: AdapterParseError | None = None
         self._is_second = False
 
     def __deepcopy__(self, memo: object) -> "KraqAdapter":
@@ -125,7 +122,7 @@ class KraqAdapter(dspy.ChatAdapter):
                 return [_as_it_stands(signature, reply.error)]
             if reply.error is None or reply.is_final or not self.use_json_adapter_fallback:
                 return reply.values_or_error(signature)
-            second = first._for_second_call(signature, reply.error)
+            second = first._for_second_call(signature)
             return (await second._ask(lm, dict(lm_kwargs), question)).after(reply, signature)
 
     __call__ = blocking(acall)
@@ -167,31 +164,21 @@ class KraqAdapter(dspy.ChatAdapter):
                 return self._with(JSON_OBJECT), {**lm_kwargs, "response_format": form}
         return self, lm_kwargs
 
-    def _for_second_call(self, signature: Any, error: Any) -> "KraqAdapter":
-        """How it is asked again: in a fresh prompt of another form where there is one, else with the faulty reply
-        shown, which may quote a document."""
-        if getattr(error, "is_blank", False):
-            second = self._with(PLAIN)
-        elif self._form is SECTIONS and is_typed(_outputs(signature)):
-            second = self._with(JSON_OBJECT)
-        else:
-            second = self._with(SECTIONS, error if self._form is SECTIONS else None)
+    def _for_second_call(self, signature: Any) -> "KraqAdapter":
+        """How it is asked again: in a fresh prompt of another form; the faulty reply may quote a document."""
+        form: Form = JSON_OBJECT
+        if self._form is JSON_OBJECT:
+            form = SECTIONS
+        elif len(signature.output_fields) == 1 and not is_typed(_outputs(signature)):
+            form = PLAIN
+        second = self._with(form)
         second._is_second = True
         return second
 
-    def _with(self, form: Form, fault: AdapterParseError | None = None) -> "KraqAdapter":
+    def _with(self, form: Form) -> "KraqAdapter":
         other = copy.copy(self)
-        other._form, other._fault = form, fault
+        other._form = form
         return other
-
-    def format(self, signature: Any, demos: list[dict[str, Any]], inputs: dict[str, Any]) -> list[dict[str, Any]]:
-        messages: list[dict[str, Any]] = super().format(signature, demos, inputs)
-        if self._fault is None:
-            return messages
-        form = f"{self._form.layout(_outputs(signature))}\n\n{self._form.request(_outputs(signature))}"
-        reply = harmless_reply(self._fault.lm_response)[:SHOWN_REPLY].rstrip()
-        again = f"That cannot be read: {_faults(self._fault)}. Write it again, with nothing before or after:\n\n{form}"
-        return [*messages, {"role": "assistant", "content": reply}, {"role": "user", "content": again}]
 
     def format_system_message(self, signature: Any) -> str:
         fields = [*signature.input_fields.values(), *signature.output_fields.values()]
@@ -372,12 +359,7 @@ _REQUEST = re.compile(r"(Respond)(?=\s+with\s+the\s+corresponding\s+output\s+fie
 
 def harmless(text: str) -> str:
     """The text with nothing in it that DSPy or a model would take for a marker, turn, attachment or request."""
-    return harmless_reply(MARKER_START.sub("(", text))
-
-
-def harmless_reply(text: str) -> str:
-    """A model's own words with their markers: shown broken ones, it writes broken ones again."""
-    text = whole_text(text)  # no server takes a half of a character, which older replies may hold
+    text = MARKER_START.sub("(", whole_text(text))  # no server takes a half of a character, which texts may hold
     text = TURN.sub(lambda mark: f"{mark[0]} ", text)
     text = _REQUEST.sub(r"\1,", text)
     return text.replace(CUSTOM_TYPE_START_IDENTIFIER, CUSTOM_TYPE_START_IDENTIFIER.replace("<<", "< <"))

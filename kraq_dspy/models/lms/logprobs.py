@@ -111,23 +111,10 @@ def _keyed_span(text: str, name: str) -> Span | None:
 
 
 def _only_occurrence(text: str, value: str) -> Span | None:
-    """Bytes that are no character count on neither side: some servers leave them out of the tokens."""
-    kept = [i for i, letter in enumerate(text) if not _is_broken(letter)]
-    plain = "".join(text[i] for i in kept)
-    whole = "".join(letter for letter in value if not _is_broken(letter))
-    start = plain.find(whole)
-    if not whole or start < 0 or plain.find(whole, start + 1) >= 0:
+    start = text.find(value)
+    if not value or start < 0 or text.find(value, start + 1) >= 0:
         return None
-    first, end = kept[start], kept[start + len(whole) - 1] + 1
-    while first and _is_broken(value[0]) and _is_broken(text[first - 1]):
-        first -= 1
-    while end < len(text) and _is_broken(value[-1]) and _is_broken(text[end]):
-        end += 1
-    return first, end
-
-
-def _is_broken(letter: str) -> bool:
-    return letter == "\ufffd" or "\udc80" <= letter <= "\udcff"
+    return start, start + len(value)
 
 
 def _within(text: str, span: Span | None, value: str) -> Span | None:

@@ -9,9 +9,9 @@ import logging
 import os
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import aclosing, contextmanager
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import aclosing
 from typing import Any
 
 from dspy.lm15 import LM15Error, Request, Response, RouterConfig
@@ -169,65 +169,21 @@ class PooledAsync:
 
 logger = logging.getLogger(__name__)
 
-_REST_S, _LONGEST_REST_S = 1.0, 30.0
-
-
-@dataclass
-class Server:
-    """One of several: `inner` makes an attempt at a request and raises lm15 errors."""
-
-    where: str
-    inner: Any
-    in_flight: int = 0
-    rest_s: float = 0.0  # 0 where the last call was answered
-    rests_until: float = 0.0
-
-    def is_awake(self, now: float) -> bool:
-        """Whether it answers, as far as is known. After a rest one call is let through to see."""
-        return not self.rest_s or (now >= self.rests_until and not self.in_flight)
+REST_S = 10.0
 
 
 class SeveralServers:
-    """The client of a role with several addresses: the least busy server is asked. Safe for threads.
+    """The client of a role with several addresses: the server with the fewest calls in flight is asked.
 
-    One that gives no answer rests a second, and twice as long each time that it gives none again, up to half a minute.
+    One that gives no answer rests for ten seconds, and is then let through to by one call to see. Safe for threads.
     """
 
-    def __init__(self, servers: Sequence[tuple[str, Any]], clock: Callable[[], float] = time.monotonic) -> None:
-        """Each with its address."""
-        self.servers = [Server(where, inner) for where, inner in servers]
+    def __init__(self, servers: Sequence[Route], clock: Callable[[], float] = time.monotonic) -> None:
+        self.clients = dict(servers)
         self._clock = clock
+        self._in_flight: Counter[str] = Counter()
+        self._rests_until: dict[str, float] = {}
         self._lock = threading.Lock()
-
-    @contextmanager
-    def least_busy(self, untried: list[Server]) -> Iterator[Server]:
-        """The one with the fewest calls in flight, taken out of `untried`; those that rest come last."""
-        with self._lock:
-            now = self._clock()
-            server = min(untried, key=lambda server: (not server.is_awake(now), server.in_flight))
-            untried.remove(server)
-            server.in_flight += 1
-        try:
-            yield server
-        finally:
-            with self._lock:
-                server.in_flight -= 1
-
-    def answered(self, server: Server) -> None:
-        if server.rest_s:
-            logger.warning("%s answers again.", server.where)
-        server.rest_s = 0.0
-
-    def failed(self, server: Server) -> None:
-        """Calls that fail together count as one."""
-        with self._lock:
-            now = self._clock()
-            if server.rest_s and now < server.rests_until:
-                return
-            level = logging.INFO if server.rest_s else logging.WARNING
-            server.rest_s = min(2 * server.rest_s or _REST_S, _LONGEST_REST_S)
-            server.rests_until = now + server.rest_s
-        logger.log(level, "%s does not answer; the others go on, and it is tried again now and then.", server.where)
 
     async def complete(self, request: Request) -> Response:
         [response] = [part async for part in self._parts(request, streamed=False)]
@@ -238,32 +194,47 @@ class SeveralServers:
             yield event
 
     async def aclose(self) -> None:
-        await asyncio.gather(*(server.inner.aclose() for server in self.servers))
+        await asyncio.gather(*(client.aclose() for client in self.clients.values()))
 
     async def _parts(self, request: Request, *, streamed: bool) -> AsyncIterator[Any]:
         """The response as the only part, or the events of a stream, from the first server that answers.
 
         Raises the error of the last one where none does, and at once what is an answer: a refusal, a full queue.
         """
-        untried = list(self.servers)
+        untried = list(self.clients)
         while untried:
-            with self.least_busy(untried) as server:
-                begun = False
-                try:
-                    if streamed:
-                        async with aclosing(server.inner.stream(request)) as events:
-                            async for event in events:
-                                begun = True
-                                yield event
-                    else:
-                        yield await server.inner.complete(request)
-                except LM15Error as error:
-                    if not unreachable(error):
-                        self.answered(server)
-                        raise
-                    self.failed(server)
-                    if begun or not untried:
-                        raise
+            where = self._least_busy(untried)
+            untried.remove(where)
+            begun = False
+            try:
+                if streamed:
+                    async with aclosing(self.clients[where].stream(request)) as events:
+                        async for event in events:
+                            begun = True
+                            yield event
                 else:
-                    self.answered(server)
-                    return
+                    yield await self.clients[where].complete(request)
+                self._rests_until.pop(where, None)
+                return
+            except LM15Error as error:
+                if not unreachable(error):
+                    self._rests_until.pop(where, None)
+                    raise
+                if where not in self._rests_until:
+                    logger.warning("%s does not answer; the others go on, and it is tried now and then.", where)
+                self._rests_until[where] = self._clock() + REST_S
+                if begun or not untried:
+                    raise
+            finally:
+                with self._lock:
+                    self._in_flight[where] -= 1
+
+    def _least_busy(self, untried: Sequence[str]) -> str:
+        """Servers that rest come last; whoever is sent to one after its rest, prolongs it until the answer comes."""
+        with self._lock:
+            now = self._clock()
+            where = min(untried, key=lambda where: (self._rests_until.get(where, now) > now, self._in_flight[where]))
+            self._in_flight[where] += 1
+            if where in self._rests_until:
+                self._rests_until[where] = now + REST_S
+            return where

@@ -8,7 +8,7 @@ from typing import TypeVar
 import dspy
 
 from kraq_dspy._internal.concurrency import run_coroutine
-from kraq_dspy.asset.corpus.tokens import count_tokens, truncate_tokens
+from kraq_dspy.asset.corpus.tokens import exceeds_tokens, truncate_tokens
 from kraq_dspy.asset.graph.build import Graph, ResolvedMentions, apply_descriptions
 from kraq_dspy.asset.graph.candidates import NameCount, grouped, propose_merges
 from kraq_dspy.asset.graph.communities import find_communities
@@ -136,7 +136,7 @@ class KRAQ(SavableModule):
         long = [
             Item(id, {"name": name, "descriptions": graph.descriptions[id]})
             for id, name, text in described
-            if id in graph.descriptions and count_tokens(text) > settings.description_tokens
+            if id in graph.descriptions and exceeds_tokens(text, settings.description_tokens)
         ]
         merged = {
             done.id: done.prediction.description
@@ -147,7 +147,7 @@ class KRAQ(SavableModule):
     async def _resolution(self, mentions: Mentions, steps: Steps) -> Resolution:
         settings, names = self.settings.resolve, mentions.names()
         groups = grouped(names)
-        candidates = propose_merges(groups, mentions.introduced_acronyms(), slips=settings.slips)
+        candidates = propose_merges(groups, mentions.introduced_acronyms())
         accepted = [candidate for candidate in candidates if candidate.certain]
         uncertain = [candidate for candidate in candidates if not candidate.certain]
         asks = settings.acronyms and steps.model("summarizer", self.confirm) not in ("", EMBEDDED)

@@ -290,32 +290,18 @@ def _named(
     """The entry of the block that the reply names, None where it names none; counts what is no reply."""
     by_number = {entry.number: entry for entry in block}
     if isinstance(reply, AdapterParseError):
-        number = number_in(str(reply.lm_response or ""), [*by_number, NO_MATCH])
-        if number is None:
-            search.invalid += 1
-            return None
-    elif isinstance(reply, Exception):
+        search.invalid += 1
+        return None
+    if isinstance(reply, Exception):
         search.failed += 1
         return None
-    else:
-        number = reply.number
-    if number == NO_MATCH:
-        return None
-    if number not in by_number:
-        search.invalid += 1
-    return by_number.get(number)
+    search.invalid += reply.number not in (NO_MATCH, *by_number)
+    return by_number.get(reply.number)
 
 
 def numbered(number: int, question: str) -> str:
     """How the model sees a catalogue's question: on one line, after its number."""
     return f"{number}: {' '.join(question.split())}"
-
-
-def number_in(text: str, known: Sequence[int]) -> int | None:
-    """The one number of `known` that prose speaks of; None where there is none, or more than one."""
-    numbers = {int(number) for number in re.findall(r"(?<![\w.])-?\d{1,9}(?![\w]|\.\d)", text)}
-    of_block = numbers.intersection(known)
-    return of_block.pop() if len(of_block) == 1 else None
 
 
 async def _reply(step: dspy.Module, **inputs: Any) -> "dspy.Prediction | Exception":

@@ -1,5 +1,4 @@
 import itertools
-import logging
 import os
 import random
 import subprocess
@@ -13,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kraq_dspy.asset.graph.communities import communities_at, find_communities, oversize_leaves
+from kraq_dspy.asset.graph.communities import communities_at, find_communities
 from kraq_dspy.records import Community, Entity, Relationship, content_id
 from kraq_dspy.settings import OF_CDLIB, CommunitySettings
 
@@ -86,7 +85,6 @@ def test_a_community_above_the_size_is_split_and_none_is_repeated_deeper() -> No
             assert tuple(below) == community.entity_ids
             assert len(community.entity_ids) > 6
             assert {id for child in children for id in child.relationship_ids} <= set(community.relationship_ids)
-    assert oversize_leaves(communities, sizes) == []
 
 
 def test_max_depth_bounds_the_levels() -> None:
@@ -95,14 +93,11 @@ def test_max_depth_bounds_the_levels() -> None:
     assert {community.level for community in communities} == {0}
 
 
-def test_what_leiden_does_not_split_stays_whole_and_is_reported(caplog: pytest.LogCaptureFixture) -> None:
+def test_what_leiden_does_not_split_stays_whole() -> None:
     entities, links = ring_of_cliques(1, 12)
     clique = [each for each in links if each.source_id != each.target_id]
-    with caplog.at_level(logging.WARNING):
-        communities = find_communities(entities, clique, CommunitySettings(max_size=10))
+    communities = find_communities(entities, clique, CommunitySettings(max_size=10))
     assert [len(community.entity_ids) for community in communities] == [12]
-    assert oversize_leaves(communities, CommunitySettings(max_size=10)) == communities
-    assert "1 of 1 communities have more than 10 entities" in caplog.text
 
 
 def test_a_graph_without_relationships_is_communities_of_one_and_an_empty_one_has_none() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kraq_dspy.asset.graph.candidates import MergeCandidate, NameCount, propose_merges
-from kraq_dspy.asset.graph.names import distinguishing_marks, introduced_acronyms, normalise_name
+from kraq_dspy.asset.graph.names import introduced_acronyms, normalise_name
 from kraq_dspy.asset.graph.resolve import Resolution, entity_id_of, resolve_entities
 
 
@@ -88,13 +88,6 @@ def test_an_acronym_accepted_for_two_names_is_merged_with_neither() -> None:
     assert resolve_entities(names, accepted).merges == ()
 
 
-def test_a_slip_in_a_long_proper_name_is_merged_unless_the_settings_forbid_it() -> None:
-    names = counted(Abraham_Pietersen_van_Deursen=4, Abraham_Pietersen_van_Deusen=1)
-    (merge,) = resolved(names).merges
-    assert (merge.kept_name, merge.method, merge.similarity) == ("Abraham Pietersen van Deursen", "lexical", 0.9825)
-    assert propose_merges(names, slips=False) == []
-
-
 def test_blank_names_are_left_out() -> None:
     assert resolve_entities([NameCount(" ", "", 1), NameCount("", "", 3)]) == Resolution()
 
@@ -142,9 +135,6 @@ def test_every_name_belongs_to_exactly_one_entity(counts: dict[str, int]) -> Non
     assert {resolution.key_of(name) for name in alone}.isdisjoint(resolution.names)
 
 
-NEARLY_ALIKE = ["Deursen", "Deusen", "Deurssen", "Family", "Families", "Museum", "Musaeum", "Royal", "of", "NA", "II"]
-
-
 def test_of_the_names_that_a_model_extracted_from_wikipedia_those_that_merge_mean_one_thing(shared_data: Path) -> None:
     counts: Counter[str] = Counter()
     with gzip.open(shared_data / "musique" / "triples.jsonl.gz", "rt", encoding="utf-8") as lines:
@@ -154,10 +144,7 @@ def test_of_the_names_that_a_model_extracted_from_wikipedia_those_that_merge_mea
     names = [NameCount(name, "", count) for name, count in counts.items()]
     resolution = resolved(names)
     merged = {(merge.kept_name, merge.merged_name) for merge in resolution.merges if merge.method == "lexical"}
-    assert ("Bharatiya Janta Party", "Bharatiya Janata Party") in merged  # the corpus has the slip more often
     assert ("Versailles Treaty", "Treaty of Versailles") in merged
-    for kept, other in merged:
-        assert distinguishing_marks(normalise_name(kept)) == distinguishing_marks(normalise_name(other)), (kept, other)
     assert resolution.key_of("Indian") != resolution.key_of("Indiana")
     assert resolution.key_of("Kent County") != resolution.key_of("Kent")
     assert 200 < len(resolution.merges) < 500

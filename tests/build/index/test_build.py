@@ -120,7 +120,7 @@ def test_another_corpus_does_not_take_the_place_of_documents_without_a_word(
     build_index(DOCUMENTS, path, settings=small(), embedder=embedder)
     before = contents(path)
     other = Document("new", "New", "Zaphod visited Magrathea.")
-    with pytest.raises(RemovedDocumentsError, match=r"would add 1, change 0 and remove \d+ .*kraq add .*--replace"):
+    with pytest.raises(RemovedDocumentsError, match=r"lacks \d+ of them .*kraq add .*--replace"):
         build_index([other], path, settings=small(), embedder=embedder)
     assert contents(path) == before
     with Index.open(path) as index:
@@ -186,15 +186,6 @@ def test_items_that_fail_are_listed_and_done_in_the_next_run(tmp_path: Path) -> 
         whole = build_index(DOCUMENTS, tmp_path / "whole.kraq", settings=served(server.url))
         assert whole.failures == ()
     assert contents(tmp_path / "i.kraq") == contents(tmp_path / "whole.kraq")
-
-
-def test_what_a_reply_told_of_a_server_is_kept_with_its_reason(tmp_path: Path) -> None:
-    with stand_in() as server:
-        at = served(server.url)
-        auto = dataclasses.replace(at, roles={"default": dataclasses.replace(at.roles["default"], structured="auto")})
-        build_index(DOCUMENTS, tmp_path / "i.kraq", settings=auto)
-    with Index.open(tmp_path / "i.kraq") as index:
-        assert index.manifest.schemas == {"hosted_vllm/stand-in": "under JSON schemas: it kept to one"}
 
 
 def test_a_failure_in_a_file_of_many_rows_names_the_row(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from kraq_dspy.build.prepare.k2rag import FOR_VECTORS, STAGE, build_summarised, 
 from kraq_dspy.errors import ConfigError, EncoderMismatchError, IndexStateError
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import SilentProgress
-from kraq_dspy.programs.k2rag import K2RAG, Shorten
+from kraq_dspy.programs import K2RAG, Shorten
 from kraq_dspy.records import Chunk, Document, Question, content_id
 from kraq_dspy.settings import K2RAGSettings, Settings
 from kraq_dspy.workspace import Workspace
@@ -61,11 +61,11 @@ def test_every_document_is_there_in_fewer_words_and_a_second_run_asks_nothing(
     index: Index, embedder: KeywordEmbedder, models: LanguageModels
 ) -> None:
     report = build_summarised(index, embedder, models)
-    assert (report.documents, report.failures) == (5, 0)
-    assert report.tokens_before == sum(count_tokens(document(name).text) for name in TOPICS)
-    assert report.tokens_after < 0.3 * report.tokens_before
-    assert report.reduction == pytest.approx(1 - report.tokens_after / report.tokens_before, abs=1e-4)
-    assert report.calls > 5  # summaries, extraction, reports
+    assert (report["documents"], report["failures"]) == (5, 0)
+    assert report["tokens_before"] == sum(count_tokens(document(name).text) for name in TOPICS)
+    assert report["tokens_after"] < 0.3 * report["tokens_before"]
+    assert report["reduction"] == pytest.approx(1 - report["tokens_after"] / report["tokens_before"], abs=1e-4)
+    assert report["calls"] > 5  # summaries, extraction, reports
     corpus = open_summarised(index, embedder)
     texts = {summarised.id: summarised for summarised in corpus.index.all(Document)}
     assert texts.keys() == TOPICS.keys()
@@ -77,7 +77,7 @@ def test_every_document_is_there_in_fewer_words_and_a_second_run_asks_nothing(
     assert corpus.index.count(Question) == 0
     corpus.close()
     again = build_summarised(index, embedder, models)
-    assert (again.calls, again.tokens_after) == (0, report.tokens_after)
+    assert (again["calls"], again["tokens_after"]) == (0, report["tokens_after"])
 
 
 def test_where_it_was_not_made_the_error_names_the_command(index: Index, embedder: KeywordEmbedder) -> None:
@@ -120,7 +120,7 @@ def test_an_interrupted_run_is_not_used_and_goes_on(
         build_summarised(index, embedder, models, progress=Stops("embed passages"))
     with pytest.raises(IndexStateError, match="--k2rag"):
         open_summarised(index, embedder)
-    assert build_summarised(index, embedder, models).calls == 0
+    assert build_summarised(index, embedder, models)["calls"] == 0
     open_summarised(index, embedder).close()
 
 
@@ -140,13 +140,15 @@ def test_a_document_that_cannot_be_summarised_stands_in_full_and_is_tried_again(
     index: Index, embedder: KeywordEmbedder, models: LanguageModels
 ) -> None:
     report = build_summarised(index, embedder, models, shorten=Shorten(Fixed("A river.", "Keep"), least_tokens=20))
-    assert report.failures == 1
+    assert report["failures"] == 1
     assert [failure.item_id for failure in index.results.failures(STAGE)] == ["Keep"]
     corpus = open_summarised(index, embedder)
     texts = {summarised.id: summarised.text for summarised in corpus.index.all(Document)}
     corpus.close()
     assert texts == dict.fromkeys(TOPICS, "A river.") | {"Keep": document("Keep").text}
-    assert build_summarised(index, embedder, models, shorten=Shorten(Fixed("A river."), least_tokens=20)).failures == 0
+    assert (
+        build_summarised(index, embedder, models, shorten=Shorten(Fixed("A river."), least_tokens=20))["failures"] == 0
+    )
     assert index.results.failures(STAGE) == []
 
 
@@ -221,7 +223,7 @@ def test_a_corpus_without_names_has_no_graph_and_is_answered_all_the_same(
     out = tmp_path / "plain.kraq"
     build_index([Document(str(n), "", text) for n, text in enumerate(texts)], out, settings=SETTINGS, embedder=embedder)
     with Index.open(out, write=True) as index:
-        assert build_summarised(index, embedder, models).entities == 0
+        assert build_summarised(index, embedder, models)["entities"] == 0
     with Workspace.open(out, embedder=embedder) as space:
         program = space.program("k2rag", k=1)
         assert isinstance(program, K2RAG)

@@ -38,7 +38,7 @@ def scripted(**changes: Any) -> DummyLM:
 def test_every_chunk_gets_its_pairs_and_a_second_run_asks_nothing(index: Index) -> None:
     lm = scripted()
     report = make_qa_pairs(index, Models(lm))
-    assert (report.chunks, report.pairs, report.failures) == (3, 3, 0)
+    assert (report["chunks"], report["pairs"], report["failures"]) == (3, 3, 0)
     assert len(lm.history) == 0  # builds keep no history
     stored = StoredPairs(index.results)
     ids = [chunk(text).id for text in TEXTS]
@@ -46,21 +46,21 @@ def test_every_chunk_gets_its_pairs_and_a_second_run_asks_nothing(index: Index) 
         id: (QAPair(f"{text[:3]}?", text),) for id, text in zip(ids, TEXTS, strict=True)
     }
     again = make_qa_pairs(index, Models(DummyLM([])))
-    assert (again.chunks, again.pairs, again.calls) == (3, 3, 0)
+    assert (again["chunks"], again["pairs"], again["calls"]) == (3, 3, 0)
 
 
 def test_a_chunk_that_fails_is_noted_and_tried_again(index: Index) -> None:
     report = make_qa_pairs(index, Models(scripted(**{TEXTS[2]: {"nothing": "of use"}})))
-    assert (report.chunks, report.failures) == (2, 1)
+    assert (report["chunks"], report["failures"]) == (2, 1)
     assert [failure.item_id for failure in index.results.failures(STAGE)] == [chunk(TEXTS[2]).id]
-    assert make_qa_pairs(index, Models(scripted())).failures == 0
+    assert make_qa_pairs(index, Models(scripted()))["failures"] == 0
     assert index.results.failures(STAGE) == []
 
 
 def test_pairs_of_chunks_that_left_the_index_go(index: Index) -> None:
     make_qa_pairs(index, Models(scripted()))
     index.delete(Chunk, [chunk(TEXTS[0]).id])
-    assert make_qa_pairs(index, Models(scripted())).chunks == 2
+    assert make_qa_pairs(index, Models(scripted()))["chunks"] == 2
     assert StoredPairs(index.results).pairs_of([chunk(TEXTS[0]).id]) == {}
 
 

@@ -50,8 +50,8 @@ def test_passages_that_are_alike_get_a_summary_and_summaries_one_above_them(
     report = build_tree(index, embedder, Models(told()), SMALL)
     tree, vectors = open_tree(index, embedder)
     first = [node for node in tree.nodes.values() if node.level == 1]
-    assert (report.passages, report.failures, report.summaries) == (12, 0, len(tree.nodes))
-    assert report.levels == max(node.level for node in tree.nodes.values()) >= 2
+    assert (report["passages"], report["failures"], report["summaries"]) == (12, 0, len(tree.nodes))
+    assert report["levels"] == max(node.level for node in tree.nodes.values()) >= 2
     for node in first:
         about = set(node.child_ids)
         rivers = {chunk(text).id for text in TEXTS[:6]}
@@ -66,7 +66,7 @@ def test_a_second_run_asks_nothing_and_makes_the_same_tree(index: Index, embedde
     build_tree(index, embedder, Models(told()), SMALL)
     written = (index.home / FILE).read_text()
     again = build_tree(index, embedder, Models(DummyLM([])), SMALL)
-    assert (again.calls, again.failures) == (0, 0)
+    assert (again["calls"], again["failures"]) == (0, 0)
     assert json.loads((index.home / FILE).read_text())["nodes"] == json.loads(written)["nodes"]
 
 
@@ -77,12 +77,12 @@ def test_a_cluster_that_fails_is_left_out_and_tried_again(index: Index, embedder
     )
     report = build_tree(index, embedder, Models(partly), SMALL)
     tree, _ = open_tree(index, embedder)
-    assert report.failures >= 1
-    assert len(index.results.failures(STAGE)) == report.failures
+    assert report["failures"] >= 1
+    assert len(index.results.failures(STAGE)) == report["failures"]
     assert not {chunk(text).id for text in TEXTS[:6]} & {
         child for node in tree.nodes.values() for child in node.child_ids
     }
-    assert build_tree(index, embedder, Models(told()), SMALL).failures == 0
+    assert build_tree(index, embedder, Models(told()), SMALL)["failures"] == 0
     assert index.results.failures(STAGE) == []
 
 
@@ -108,7 +108,7 @@ def test_an_index_without_passages_says_what_to_do(index: Index, embedder: Keywo
 
 def test_few_passages_make_a_tree_without_summaries(index: Index, embedder: KeywordEmbedder) -> None:
     report = build_tree(index, embedder, Models(DummyLM([])), TreeSettings(min_nodes=13))
-    assert (report.summaries, report.levels) == (0, 0)
+    assert (report["summaries"], report["levels"]) == (0, 0)
     tree, vectors = open_tree(index, embedder)
     hits = RaptorRetriever(index, index.chunk_vectors, embedder, tree, vectors)("castle", 6)
     assert [hit.why for hit in hits] == ["leaf"] * 6

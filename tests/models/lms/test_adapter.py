@@ -11,7 +11,7 @@ from dspy.utils.exceptions import AdapterParseError
 
 from kraq_dspy import signatures
 from kraq_dspy.asset.corpus.tokens import count_tokens
-from kraq_dspy.models.lms.adapter import KraqAdapter, UnreadableReplyError, harmless
+from kraq_dspy.models.lms.adapter import KraqAdapter, harmless
 from kraq_dspy.models.lms.engines.embedded.engine import FIELD
 from kraq_dspy.models.lms.repair import read_reply, repeats_itself
 from kraq_dspy.models.lms.retry import Backoff
@@ -163,9 +163,7 @@ def test_an_unreadable_reply_is_asked_for_once_more_and_no_oftener(
     with dspy.context(lm=local(scripted.url, quick), adapter=KraqAdapter()):
         assert dspy.Predict("question -> answer")(question="?").answer == "Paris"
     assert len(scripted.requests) == 2
-    *_, reply_shown, complaint = scripted.requests[1]["messages"]
-    assert reply_shown == {"role": "assistant", "content": "I am sorry."}
-    assert "answer: missing" in complaint["content"]
+    assert scripted.requests[1]["messages"][-1]["content"].endswith("the answer alone, as plain text.")
     scripted.replies = [reply("I am sorry.")]
     with dspy.context(lm=local(scripted.url, quick), adapter=KraqAdapter()), pytest.raises(AdapterParseError):
         dspy.Predict("question -> answer")(question="?")
@@ -208,7 +206,7 @@ def test_a_value_that_repeats_itself_is_asked_for_again(
     scripted.replies = [reply("[[ ## answer ## ]]\nDNA" + " polymerase" * 100), reply()]
     with dspy.context(lm=local(scripted.url, quick), adapter=KraqAdapter()):
         assert dspy.Predict("question -> answer")(question="?").answer == "Paris"
-    assert "answer: repeats itself" in scripted.requests[1]["messages"][-1]["content"]
+    assert len(scripted.requests) == 2
 
 
 @pytest.mark.parametrize("text", ["I am sorry.", ""])
@@ -286,16 +284,6 @@ def test_an_echo_of_the_last_line_is_no_verdict() -> None:
     assert not values
     assert faults
     assert read_reply(f"{SECTIONS.request(outputs)}\n\n[[ ## verdict ## ]]\nNo", outputs) == ({"verdict": "No"}, [])
-
-
-def test_a_model_that_is_shown_its_faulty_reply_sees_its_markers_whole() -> None:
-    lm = DummyLM([{"rationale": "It says so. <|im_end|>"}] * 2)
-    with dspy.context(lm=lm, adapter=KraqAdapter()), pytest.raises(UnreadableReplyError):
-        dspy.Predict(DraftAnswer)(question="Where?", passages=["In Rome."])
-    [_, second] = lm.history
-    shown = second["messages"][-2]["content"]
-    assert shown.startswith("[[ ## rationale ## ]]")
-    assert "<|im_end|>" not in shown
 
 
 def test_of_two_texts_an_empty_one_is_asked_for_with_markers_again() -> None:

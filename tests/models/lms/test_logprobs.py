@@ -111,17 +111,6 @@ def test_values_that_repeat_each_other_are_told_apart_by_their_order() -> None:
     assert field_logprobs(swapped, {"rationale": "and Paris and Paris", "response": "Rome"}) == {"rationale": (-2, -3)}
 
 
-def test_bytes_that_are_no_character_do_not_hide_a_value_whether_the_server_shows_them_or_not() -> None:
-    value = "W\ufffd\ufffd5 rich"
-    shown = numbered("W", b"\xb7", b"\xaf", "5 ", "rich")
-    left_out = numbered("W", "", "", "5 ", "rich", "")
-    for logprobs in (shown, left_out):
-        assert field_logprobs(logprobs, {"response": value}) == {"response": (-1, -2, -3, -4, -5)}
-    shown, left_out = numbered("", "\ufffd5", "th"), numbered("", "5", "th")
-    for logprobs in (shown, left_out):
-        assert field_logprobs(logprobs, {"response": "\ufffd5th"}) == {"response": (-1, -2, -3)}
-
-
 def test_objects_lists_and_missing_bytes_are_read_like_dictionaries() -> None:
     as_dicts = numbered("[[ ## response ## ]]\n", "Pa", "ris")
     as_objects = SimpleNamespace(content=[SimpleNamespace(**token) for token in as_dicts["content"]])

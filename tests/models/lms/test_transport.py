@@ -16,7 +16,7 @@ from kraq_dspy.models.lms.from_threads import FromThreads
 from kraq_dspy.models.lms.kraq_lm import KraqLM
 from kraq_dspy.models.lms.retry import Backoff
 from kraq_dspy.models.lms.roles import make_lm
-from kraq_dspy.models.lms.transport import SeveralServers
+from kraq_dspy.models.lms.transport import REST_S, SeveralServers
 from kraq_dspy.settings import RoleSettings, read_settings
 from kraq_dspy.steps.direct import bounded_map
 from tests.models.lms.conftest import Reply, ScriptedServer, serving
@@ -102,42 +102,54 @@ class Clock:
         return self.now
 
 
-def test_a_server_rests_longer_each_time_and_is_then_asked_by_one_call_to_see(caplog: pytest.LogCaptureFixture) -> None:
+class Answering:
+    """Answers with its name where it is up."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.is_up, self.n_asked = name, True, 0
+
+    async def complete(self, request: Any) -> str:
+        self.n_asked += 1
+        if not self.is_up:
+            raise TransportError("refused")
+        return self.name
+
+
+def test_a_server_that_does_not_answer_rests_and_is_then_asked_again(caplog: pytest.LogCaptureFixture) -> None:
+    clock, first, second = Clock(), Answering("a"), Answering("b")
+    servers = SeveralServers([("a", first), ("b", second)], clock)
+
+    def asked() -> Any:
+        return asyncio.run(servers.complete(None))  # type: ignore[arg-type]
+
+    assert asked() == "a"
+    first.is_up = False
+    assert [asked(), asked()] == ["b", "b"]
+    assert first.n_asked == 2
+    clock.now += REST_S
+    assert asked() == "b"
+    assert first.n_asked == 3
+    first.is_up = True
+    clock.now += REST_S
+    assert [asked(), asked()] == ["a", "a"]
+    assert [record.getMessage().split(";")[0] for record in caplog.records] == ["a does not answer"]
+
+
+def test_after_a_rest_one_call_is_let_through_to_see() -> None:
     clock = Clock()
-    choice = SeveralServers([("a", None), ("b", None)], clock)
-
-    def asked() -> str:
-        with choice.least_busy(list(choice.servers)) as server:
-            return server.where
-
-    first = choice.servers[0]
-    assert asked() == "a"
-    for rest in (1, 2, 4, 8, 16, 30, 30):
-        choice.failed(first)
-        choice.failed(first)  # a second call of the same moment
-        clock.now += rest - 0.1
-        assert asked() == "b"
-        clock.now += 0.1
-        assert asked() == "a"
-    other = choice.servers[1:]
-    with choice.least_busy([*other]), choice.least_busy([*other]), choice.least_busy([*choice.servers]) as trial:
-        assert (trial.where, asked()) == ("a", "b")  # one at a time, though the other has more to do
-        choice.answered(trial)
-    assert asked() == "a"
-    warnings = [record.getMessage().split(";")[0] for record in caplog.records if record.levelname == "WARNING"]
-    assert warnings == ["a does not answer", "a answers again."]
-    choice.failed(first)
-    clock.now += 1
-    assert asked() == "a"  # after an answer a rest is short again
+    servers = SeveralServers([("a", None), ("b", None)], clock)
+    servers._rests_until["a"] = clock.now
+    assert [servers._least_busy(["a", "b"]) for _ in range(3)] == ["a", "b", "b"]
 
 
 def test_servers_that_rest_are_asked_where_there_is_no_other() -> None:
-    choice = SeveralServers([("a", None), ("b", None)])
-    untried = list(choice.servers)
-    for server in choice.servers:
-        choice.failed(server)
-    with choice.least_busy(untried) as first, choice.least_busy(untried) as second:
-        assert {first.where, second.where} == {"a", "b"}
+    first, second = Answering("a"), Answering("b")
+    servers = SeveralServers([("a", first), ("b", second)])
+    first.is_up = second.is_up = False
+    for _ in range(2):
+        with pytest.raises(TransportError):
+            asyncio.run(servers.complete(None))  # type: ignore[arg-type]
+    assert (first.n_asked, second.n_asked) == (2, 2)
 
 
 def test_settings_take_one_address_or_several_with_commas_between(tmp_path: Path) -> None:

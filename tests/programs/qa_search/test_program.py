@@ -16,7 +16,7 @@ from kraq_dspy.asset.store.served_answers import ServedAnswers
 from kraq_dspy.asset.store.vectors import LocalVectorStore
 from kraq_dspy.errors import ConfigError, ServerDownError
 from kraq_dspy.models.lms.adapter import KraqAdapter
-from kraq_dspy.programs.qa_search.program import QASearch, failure_of, number_in
+from kraq_dspy.programs.qa_search.program import QASearch, failure_of
 from kraq_dspy.records import Chunk, Hit
 from tests.conftest import KeywordEmbedder
 
@@ -302,14 +302,6 @@ def test_wrong_settings_are_refused(answers: ServedAnswers) -> None:
         QASearch(QASearch(Program(), answers), answers)
     with pytest.raises(ValueError, match="empty"):
         QASearch(Program(), answers)(question=" ")
-
-
-@pytest.mark.parametrize(
-    ("text", "number"),
-    [("Number 3.", 3), ("-1", -1), ("3 of 20", 3), ("3 or 4", None), ("none", None), ("2.3", None), ("entry_3x", None)],
-)
-def test_a_number_is_taken_from_prose_where_there_is_just_one_of_the_block(text: str, number: int | None) -> None:
-    assert number_in(text, [3, 4, -1]) == number
 
 
 @pytest.mark.parametrize(
