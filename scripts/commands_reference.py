@@ -8,7 +8,7 @@ from typing import Any
 import typer
 from typer.main import get_command
 
-from kraq_dspy.apps.cli.commands import COMMANDS, Group
+from kraq_dspy.apps.cli.commands import COMMANDS
 from kraq_dspy.apps.cli.program import make_app
 
 FILE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "commands.md"
