@@ -13,6 +13,8 @@ from kraq_dspy.build.prepare.preparations import PREPARATIONS
 from kraq_dspy.ports import SilentProgress
 
 MODULES = (
+    "kraq_dspy._internal.both_ways",
+    "kraq_dspy._internal.clock",
     "kraq_dspy._internal.lazy",
     "kraq_dspy._internal.options",
     "kraq_dspy._internal.step",
