@@ -18,6 +18,8 @@ MODULES = (
     "kraq_dspy._internal.lazy",
     "kraq_dspy._internal.options",
     "kraq_dspy._internal.step",
+    "kraq_dspy.apps.dataset",
+    "kraq_dspy.apps.dspy_tools",
     "kraq_dspy.asset.corpus.load",
     "kraq_dspy.asset.corpus.normalise",
     "kraq_dspy.asset.graph.networkx_view",
