@@ -17,10 +17,9 @@ from kraq_dspy.programs.graph.graph_global_search import GraphGlobalSearch as Gr
 from kraq_dspy.programs.graph.graph_local_search import GraphLocalSearch as GraphLocalSearch
 from kraq_dspy.programs.graph.graph_local_search import KnowledgeGraph as KnowledgeGraph
 from kraq_dspy.programs.graph.graph_local_search import LocalContext as LocalContext
-from kraq_dspy.programs.k2rag import K2RAG as K2RAG
-from kraq_dspy.programs.k2rag import NaiveGraphRAG as NaiveGraphRAG
-from kraq_dspy.programs.k2rag import Shorten as Shorten
-from kraq_dspy.programs.kraq import KRAQ as KRAQ
+from kraq_dspy.programs.k2rag.program import K2RAG as K2RAG
+from kraq_dspy.programs.k2rag.program import NaiveGraphRAG as NaiveGraphRAG
+from kraq_dspy.programs.k2rag.shorten import Shorten as Shorten
 from kraq_dspy.programs.kraq.describe import AskQuestion as AskQuestion
 from kraq_dspy.programs.kraq.describe import AskRandomQuestion as AskRandomQuestion
 from kraq_dspy.programs.kraq.describe import ConfirmSame as ConfirmSame
@@ -28,6 +27,7 @@ from kraq_dspy.programs.kraq.describe import DescribeCommunity as DescribeCommun
 from kraq_dspy.programs.kraq.describe import DescribeEntity as DescribeEntity
 from kraq_dspy.programs.kraq.extract_graph import ExtractGraph as ExtractGraph
 from kraq_dspy.programs.kraq.extract_graph import ExtractNames as ExtractNames
+from kraq_dspy.programs.kraq.pipeline import KRAQ as KRAQ
 from kraq_dspy.programs.qa_rag import QARAG as QARAG
 from kraq_dspy.programs.qa_rag import QAPairSource as QAPairSource
 from kraq_dspy.programs.qa_rag import WritePairs as WritePairs

@@ -140,11 +140,11 @@ class QARAG(SavableModule):
         if self.stored is not None:
             pairs_of = dict(await call(self.stored.pairs_of, [hit.chunk.id for hit in hits]))
         missing = [hit for hit in hits if hit.chunk.id not in pairs_of]
-        parts, *made = await at_once(
+        parts, *replies = await at_once(
             lambda passage: self._plug_in(question, passage), [None, *(hit.chunk.passage for hit in missing)]
         )
-        n_looked_up, n_made = len(pairs_of), sum(each is not None for each in made)
-        pairs_of |= {hit.chunk.id: each.pairs if each else () for hit, each in zip(missing, made, strict=True)}
+        n_looked_up, n_made = len(pairs_of), sum(each is not None for each in replies)
+        pairs_of |= {hit.chunk.id: each.pairs if each else () for hit, each in zip(missing, replies, strict=True)}
         sub_questions = [] if parts is None else [part.strip() for part in parts.sub_questions or () if part.strip()]
         sub_questions = list(dict.fromkeys(sub_questions)) or [question]
         context: list[str] = []
@@ -165,7 +165,7 @@ class QARAG(SavableModule):
             pairs=[pair for hit in hits for pair in pairs_of[hit.chunk.id]],
             n_looked_up=n_looked_up,
             n_made=n_made,
-            n_failed=len(made) - n_made,
+            n_failed=len(replies) - n_made,
             response=reply.answer,
             valid=valid,
             timings=clock.timings(),

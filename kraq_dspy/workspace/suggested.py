@@ -87,14 +87,14 @@ def _answerable(index: Index, questions: Sequence[Question]) -> list[SuggestedQu
     if not questions:
         return []
     vectors = index.question_vectors.vectors([question.id for question in questions])
-    found: list[tuple[Question, str, float]] = []
+    answerable: list[tuple[Question, str, float]] = []
     for question, passages in zip(questions, index.chunk_vectors.search(vectors, FOUND), strict=True):
         own = set(question.chunk_ids)
-        found += [(question, *passage) for passage in passages if passage[0] in own][:1]
-    chunks = index.chunks_by_id([chunk_id for _, chunk_id, _ in found])
+        answerable += [(question, *passage) for passage in passages if passage[0] in own][:1]
+    chunks = index.chunks_by_id([chunk_id for _, chunk_id, _ in answerable])
     return [
         SuggestedQuestion(question, chunk, similarity)
-        for (question, _, similarity), chunk in zip(found, chunks, strict=True)
+        for (question, _, similarity), chunk in zip(answerable, chunks, strict=True)
     ]
 
 

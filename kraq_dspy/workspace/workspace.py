@@ -34,7 +34,7 @@ from kraq_dspy.models.embedders.text_encoder import EmbedderLike, as_embedder
 from kraq_dspy.models.lms.envelope import Flaw, flaws_heard, with_flaws
 from kraq_dspy.models.lms.roles import LanguageModels, ModelsLike, answerer_for, as_models, fill_in, lent, own_adapter
 from kraq_dspy.ports import Embedder, InstructedEmbedder, Retriever
-from kraq_dspy.programs.k2rag import Shorten
+from kraq_dspy.programs.k2rag.shorten import Shorten
 from kraq_dspy.programs.retrievers import KnownMetadata, NearestQuestions, SummaryTree, questions_by_chunk
 from kraq_dspy.programs.shared.state import load_state
 from kraq_dspy.records import Chunk, Community, Entity, Hit, Question

@@ -26,11 +26,10 @@ from kraq_dspy.eval.judges import BinaryJudge, RubricJudge
 from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.optimize.targets import SingleStep
 from kraq_dspy.ports import Vectors
+from kraq_dspy.programs import K2RAG, KRAQ, NaiveGraphRAG, Shorten
 from kraq_dspy.programs.combined import CombinedRetrieveRAG
 from kraq_dspy.programs.graph.graph_global_search import GraphGlobalSearch
 from kraq_dspy.programs.graph.graph_local_search import GraphLocalSearch, LocalContext
-from kraq_dspy.programs.k2rag import K2RAG, NaiveGraphRAG, Shorten
-from kraq_dspy.programs.kraq import KRAQ
 from kraq_dspy.programs.kraq.describe import (
     AskQuestion,
     AskRandomQuestion,

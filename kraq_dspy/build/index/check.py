@@ -191,16 +191,12 @@ def _precomputed(index: Index) -> Iterator[Problem]:
         faults, stored, of_sentences = [str(error)], set(), False
     if faults:
         yield Problem(f"{INSTRUCTED} is damaged: {faults[0]}. Delete it", len(faults), (), repair="precompute")
-        return
-    if of_sentences:
-        chunks = set(index.ids(Chunk))
-        yield from _problem("passages whose sentences were not read", chunks - stored, repair="precompute")
-        yield from _problem("sentences of passages that are gone", stored - chunks, repair="precompute")
-    elif stored:
-        current = {question.id for question in index.questions(source="kraq")}
-        yield from _problem("questions that passages were not seen from", current - stored, repair="precompute")
-        gone = stored - set(index.ids(Question))
-        yield from _problem("embeddings seen from questions that are gone", gone, repair="precompute")
+    elif of_sentences or stored:
+        what = "passages" if of_sentences else "questions"
+        ids = set(index.ids(Chunk)) if of_sentences else {one.id for one in index.questions(source="kraq")}
+        yield from _problem(f"{what} that nothing was precomputed for", ids - stored, repair="precompute")
+        gone = stored - set(index.ids(Chunk if of_sentences else Question))
+        yield from _problem(f"precomputed embeddings of {what} that are gone", gone, repair="precompute")
 
 
 def _summarised(index: Index) -> Iterator[Problem]:

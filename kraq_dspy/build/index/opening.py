@@ -21,9 +21,9 @@ def open_for_build(out: Path, settings: Settings, embedder: Embedder) -> Index:
     """The index at `out`, new or to be brought up to date."""
     if not (out / "manifest.json").exists():
         return Index.create(out, settings, encoder_name=embedder.name, encoder_dimension=embedder.dimension)
-    with Index.open(out, unfinished=True) as found:  # before it is copied to be changed
-        found.require_encoder(embedder)
-        _require_redaction(found, settings)
+    with Index.open(out, unfinished=True) as former:  # before it is copied to be changed
+        former.require_encoder(embedder)
+        _require_redaction(former, settings)
     return Index.open(out, write=True)
 
 
@@ -53,7 +53,10 @@ def documents_of(
     Raises TypeError for what is no corpus.
     """
     own = settings.corpus if isinstance(settings, Settings) else CorpusSettings()  # another kind is refused later
-    known = _left_out(index) if index is not None and own.boilerplate == "drop" else set()
+    known: set[str] = set()
+    if index is not None and own.boilerplate == "drop":
+        with Index.open(index, unfinished=True) as pages:
+            known = {line for document in pages.all(Document) for line in document.left_out}
     if isinstance(corpus, str | Path):
         return load_documents(Path(corpus), known_lines=known, **dataclasses.asdict(own))
     if not isinstance(corpus, Iterable) or isinstance(corpus, Mapping | bytes):
@@ -71,12 +74,6 @@ def documents_of(
     if own.boilerplate == "keep":
         return documents
     return (cleaned_document(each, repeated) if isinstance(each, Document) else each for each in documents)
-
-
-def _left_out(path: str | Path) -> set[str]:
-    """Lines that were left out of the pages that an index has."""
-    with Index.open(path, unfinished=True) as index:
-        return {line for document in index.all(Document) for line in document.left_out}
 
 
 def _document(item: Document | str | Failure) -> Document | Failure:

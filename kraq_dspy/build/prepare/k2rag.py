@@ -23,7 +23,7 @@ from kraq_dspy.errors import EncoderMismatchError, IndexStateError
 from kraq_dspy.models.lms.engines.seq2seq import Seq2SeqSummariser
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Progress, SilentProgress, VectorStore
-from kraq_dspy.programs.k2rag import Shorten
+from kraq_dspy.programs.k2rag.shorten import Shorten
 from kraq_dspy.programs.kraq.pipeline import KRAQ
 from kraq_dspy.records import Chunk, Document, Entity, Question, content_id
 from kraq_dspy.settings import ChunkSettings, K2RAGSettings

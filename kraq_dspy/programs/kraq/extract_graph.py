@@ -24,11 +24,10 @@ def guided(signature: type[dspy.Signature], types: Sequence[str] = (), persona: 
         return signature
     reader = f"You are reading as this person: {persona}" if persona else ""
     only = f"Only entities of these types, nothing else: {', '.join(types)}." if types else ""
-    made: type[dspy.Signature] = signature.with_instructions(
-        "\n\n".join(filter(None, (reader, signature.instructions, only)))
-    )
-    made.__name__ = signature.__name__  # which DSPy drops from a copy
-    return made
+    instructions = "\n\n".join(filter(None, (reader, signature.instructions, only)))
+    with_reader: type[dspy.Signature] = signature.with_instructions(instructions)
+    with_reader.__name__ = signature.__name__  # which DSPy drops from a copy
+    return with_reader
 
 
 class ExtractGraph(SavableModule):

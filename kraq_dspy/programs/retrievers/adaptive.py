@@ -8,7 +8,7 @@ directly: the walk starts from all of them, so that it hardly changes their orde
 """
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, asdict, dataclass, replace
 
 from kraq_dspy._internal.options import require_between, require_counts
 from kraq_dspy.asset.graph.passage_graph import PassageGraph
@@ -116,16 +116,9 @@ def graph_weight(scores: Sequence[float], most: float = 0.6) -> float:
 
 
 def make_adaptive(space: Space, options: AdaptiveOptions) -> AdaptiveRetriever:
-    return AdaptiveRetriever(
-        space.retriever("hybrid", weight=options.weight, okapi=options.okapi),
-        space.passage_graph,
-        space.index,
-        most=options.walk,
-        pool=options.pool,
-        start=options.start,
-        sharpness=options.sharpness,
-        damping=options.damping,
-    )
+    own = asdict(options)
+    retrieve = space.retriever("hybrid", weight=own.pop("weight"), okapi=own.pop("okapi"))
+    return AdaptiveRetriever(retrieve, space.passage_graph, space.index, most=own.pop("walk"), **own)
 
 
 ADAPTIVE = RetrieverSpec(

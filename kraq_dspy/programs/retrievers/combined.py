@@ -1,7 +1,7 @@
 """Finds the stored questions nearest to a question, and retrieves with them: Algorithm 1 of the KRAQ paper."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -212,13 +212,9 @@ def as_question_finder(questions: Any, embedder: Embedder | dspy.Embedder | None
 
 
 def make_combined(space: Space, options: CombinedRetrieverOptions) -> CombinedRetriever:
-    return CombinedRetriever(
-        space.retriever(options.over),
-        space.questions(options.questions),
-        n=options.n,
-        alpha=options.alpha,
-        strict=options.strict,
-    )
+    shares = asdict(options)
+    retrieve, questions = space.retriever(shares.pop("over")), space.questions(shares.pop("questions"))
+    return CombinedRetriever(retrieve, questions, **shares)
 
 
 COMBINED = RetrieverSpec(

@@ -8,7 +8,7 @@ links to the question; we start at passages, so no model is called.
 
 import math
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, asdict, dataclass
 
 import numpy as np
 
@@ -97,14 +97,8 @@ class PageRankRetriever(Retrieving):
 
 
 def make_pagerank(space: Space, options: PageRankOptions) -> PageRankRetriever:
-    return PageRankRetriever(
-        space.retriever(options.over),
-        space.passage_graph,
-        space.index,
-        share=options.share,
-        damping=options.damping,
-        sharpness=options.sharpness,
-    )
+    walk = asdict(options)
+    return PageRankRetriever(space.retriever(walk.pop("over")), space.passage_graph, space.index, **walk)
 
 
 PAGERANK = RetrieverSpec(

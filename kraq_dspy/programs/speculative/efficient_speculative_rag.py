@@ -1,7 +1,6 @@
 """Has E(d|Q) from prepared sentences, or looks E(d|q*) up in its place: efficient Speculative RAG (KRAQ paper, 3.2)."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from operator import attrgetter
 from time import perf_counter
 from typing import Any
@@ -17,7 +16,6 @@ from kraq_dspy.ports import (
 )
 from kraq_dspy.programs.retrievers.combined import as_question_finder
 from kraq_dspy.programs.shared.spec import ProgramSpec, Space
-from kraq_dspy.programs.speculative.scoring import SCORERS
 from kraq_dspy.programs.speculative.speculative_rag import (
     DRAFTED,
     EfficientOptions,
@@ -121,10 +119,7 @@ def make_efficient(space: Space, retrieve: Retriever, options: EfficientOptions)
         space.precomputed(),
         space.instructed_embedder,
         min_similarity=options.min_similarity,
-        **asdict(options.sizes),
-        scorer=SCORERS[options.scorer](options.in_flight),
-        seed=options.seed,
-        in_flight=options.in_flight,
+        **options.settings,
     )
 
 

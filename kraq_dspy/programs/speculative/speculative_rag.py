@@ -60,6 +60,12 @@ class SpeculativeOptions:
             raise ConfigError(f"{self.sizes.n} passages cannot be put into {self.k} clusters: lower the clusters.")
 
     @property
+    def settings(self) -> dict[str, Any]:
+        """What the programs take by these names."""
+        scorer = SCORERS[self.scorer](self.in_flight)
+        return {**asdict(self.sizes), "scorer": scorer, "seed": self.seed, "in_flight": self.in_flight}
+
+    @property
     def sizes(self) -> SpeculativePreset:
         own = {name: size for name in ("n", "k", "m") if (size := getattr(self, name)) is not None}
         return replace(SPECULATIVE_PRESETS[self.preset or "triviaqa"], **own)
@@ -250,14 +256,7 @@ class SpeculativeRAG(SavableModule):
 
 
 def make_speculative(space: Space, retrieve: Retriever, options: SpeculativeOptions) -> SpeculativeRAG:
-    return SpeculativeRAG(
-        retrieve,
-        space.instructed_embedder,
-        **asdict(options.sizes),
-        scorer=SCORERS[options.scorer](options.in_flight),
-        seed=options.seed,
-        in_flight=options.in_flight,
-    )
+    return SpeculativeRAG(retrieve, space.instructed_embedder, **options.settings)
 
 
 def stage_seconds(prediction: dspy.Prediction) -> dict[str, float]:

@@ -14,7 +14,7 @@ from kraq_dspy.build.prepare.k2rag import FOR_VECTORS, STAGE, build_summarised, 
 from kraq_dspy.errors import ConfigError, EncoderMismatchError, IndexStateError
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import SilentProgress
-from kraq_dspy.programs.k2rag import K2RAG, Shorten
+from kraq_dspy.programs import K2RAG, Shorten
 from kraq_dspy.records import Chunk, Document, Question, content_id
 from kraq_dspy.settings import K2RAGSettings, Settings
 from kraq_dspy.workspace import Workspace

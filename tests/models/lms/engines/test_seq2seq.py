@@ -10,7 +10,7 @@ import pytest
 from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.errors import ModelError
 from kraq_dspy.models.lms.engines.seq2seq import Seq2SeqSummariser
-from kraq_dspy.programs.k2rag import Shorten
+from kraq_dspy.programs import Shorten
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")

@@ -18,7 +18,7 @@ from kraq_dspy.models.lms.kraq_lm import KraqLM, adopted
 from kraq_dspy.models.lms.meter import Meter, working_on
 from kraq_dspy.models.lms.retry import Backoff
 from kraq_dspy.ports import Vectors
-from kraq_dspy.programs.k2rag import K2RAG, Shorten
+from kraq_dspy.programs import K2RAG, Shorten
 from kraq_dspy.programs.speculative.scoring import Score, Scorer
 from kraq_dspy.programs.speculative.speculative_rag import SpeculativeRAG
 from kraq_dspy.programs.traditional import TraditionalRAG
