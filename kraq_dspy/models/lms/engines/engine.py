@@ -25,25 +25,31 @@ from kraq_dspy.models.lms.envelope import opened
 from kraq_dspy.models.lms.from_threads import FromThreads
 from kraq_dspy.models.lms.local_models import GGUF, TRANSFORMERS
 from kraq_dspy.models.lms.meter import Call, Item, Meter, current_item
-from kraq_dspy.models.lms.retry import Backoff, ServerHealth, clearer, unreachable
+from kraq_dspy.models.lms.retry import Backoff, Pace, ServerHealth, clearer, unreachable
 from kraq_dspy.models.lms.transport import route_of
 from kraq_dspy.records import Usage
 from kraq_dspy.settings import EMBEDDED, RoleSettings
 
 logger = logging.getLogger(__name__)
 
+LOOK_S = 0.25  # seconds between two looks whether an answer is late
+CALLS = 3  # for one answer, at most
 SUPPORTED_PARAMS = frozenset({"temperature", "max_tokens", "top_p", "stop", "seed", "logprobs", "top_logprobs"})
 
 
 class CallLedger:
     """What the sync and the async engine of one model share: its settings, its server's health and the meter."""
 
-    def __init__(self, settings: RoleSettings, where: str, meter: Meter, backoff: Backoff | None = None) -> None:
+    def __init__(
+        self, settings: RoleSettings, where: str, meter: Meter, backoff: Backoff | None = None, pace: Pace | None = None
+    ) -> None:
+        """With a `pace`, calls that hang are given up by it; a model in this process has none."""
         self.settings = settings
         self.where = where
         self.meter = meter
         self.backoff = backoff or Backoff(retries=settings.retries)
         self.health = ServerHealth(where)
+        self.pace = pace
 
     def open(self, request: Request) -> "_JournalledCall":
         """The request as an entry of the item at work, with the answer if the item's journal has it."""
@@ -179,7 +185,29 @@ class _JournallingEngine(SharedByCopies):
                 async for event in parts_of(self.inner.stream(request)):
                     yield event
             else:
-                yield await result_of(self.inner.complete(request))
+                yield await self._answer(request)
+
+    async def _answer(self, request: Request) -> Response:
+        """The response. Of a task that asks a server, a call that takes far longer than nearly all others do is given
+        up for another one, twice at most."""
+        pace, calls = self.ledger.pace, 0
+        if pace is None or await is_blocking():
+            response: Response = await result_of(self.inner.complete(request))
+            return response
+        while True:
+            started, calls = time.monotonic(), calls + 1
+            call = asyncio.ensure_future(self.inner.complete(request))
+            try:
+                while not call.done() and (calls == CALLS or not pace.is_late(time.monotonic() - started)):
+                    await asyncio.wait([call], timeout=LOOK_S)
+                if call.done():
+                    response = call.result()
+                    pace.took(time.monotonic() - started)
+                    return response
+            finally:
+                call.cancel()
+                await asyncio.gather(call, return_exceptions=True)
+            self.ledger.meter.count_retry()
 
 
 class Engine(_JournallingEngine):
@@ -244,7 +272,7 @@ def engines(
     backoff: Backoff | None = None,
 ) -> tuple[Engine, AsyncEngine]:
     """The pair for a model. Raises ModelError (see `transport.route_of`)."""
-    where = "this process"
+    where, pace = "this process", None
     inner: Any
     awaited: Any
     if settings.model == EMBEDDED:
@@ -265,7 +293,8 @@ def engines(
     else:
         where, awaited = route_of(settings)
         inner = FromThreads(awaited)
-    ledger = CallLedger(settings, where, meter or Meter(), backoff)
+        pace = Pace()
+    ledger = CallLedger(settings, where, meter or Meter(), backoff, pace)
     return Engine(inner, ledger), AsyncEngine(awaited, ledger)
 
 

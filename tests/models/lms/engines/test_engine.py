@@ -138,6 +138,24 @@ def test_a_call_that_waits_to_be_asked_again_leaves_its_place_to_another(
     assert done == ["next", "put off"]
 
 
+def test_a_call_that_hangs_is_given_up_and_asked_anew(
+    scripted: ScriptedServer, reply: type[Reply], quick: Backoff
+) -> None:
+    meter = Meter()
+    lm = model(scripted.url, quick, meter)
+    for _ in range(20):
+        lm.engine.ledger.pace.took(0.001)
+    scripted.replies = [reply("[[ ## answer ## ]]\nParis, late", wait_s=20), reply()]
+
+    async def hurried() -> str:
+        two_places = asyncio.Semaphore(2)
+        with working_on("s", "i", place=lambda: two_places):
+            return await asyncio.wait_for(ask_async(lm), 15)
+
+    assert asyncio.run(hurried()) == "Paris"
+    assert (len(scripted.requests), meter.total().calls, meter.retries) == (2, 1, 1)
+
+
 def test_a_retry_after_beyond_patience_ends_the_call(
     scripted: ScriptedServer, reply: type[Reply], quick: Backoff
 ) -> None:
