@@ -186,29 +186,11 @@ def slope(values: Mapping[int, float]) -> float | None:
     return math.log(high / low) / math.log(large / small) if large > small and low > 0 and high > 0 else None
 
 
-def draw(table: Sequence[tuple[str, str, dict[int, float]]], path: Path) -> None:
-    import matplotlib
-
-    matplotlib.use("svg")
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(1, 2, figsize=(12, 6))
-    for axis, shown, label in zip(axes, ("cpu_s", "peak_mb"), ("seconds of processor", "MB at the peak"), strict=True):
-        for what, unit, values in table:
-            if unit == shown and len(values) > 1 and min(values.values()) > 0:
-                axis.loglog(list(values), list(values.values()), marker="o", label=what)
-        axis.set(xlabel="chunks", ylabel=label)
-        axis.legend(fontsize=6)
-    figure.tight_layout()
-    figure.savefig(path)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", type=int, nargs="+", default=[10_000, 100_000])
     parser.add_argument("--preset", choices=list(PRESETS), help="of the settings of the index; another --out, then")
     parser.add_argument("--out", type=Path, default=Path("runs/scale"))
-    parser.add_argument("--plot", action="store_true", help="also OUT/scale.svg")
     parser.add_argument("--step", help=argparse.SUPPRESS)
     parser.add_argument("--index", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -231,8 +213,6 @@ def main() -> None:
         cells = " | ".join(f"{values[size]:,}" if size in values else "" for size in figures)
         grows = slope(values)
         print(f"| {what}, {unit} | {cells} | {'' if grows is None else f'{grows:.2f}'} |")
-    if options.plot:
-        draw(table, options.out / "scale.svg")
 
 
 if __name__ == "__main__":

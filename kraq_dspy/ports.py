@@ -64,7 +64,10 @@ class SentenceVectors(Protocol):
 
 
 class VectorSearch(Protocol):
-    """Embeddings by id, found by vector. Safe for threads."""
+    """Embeddings by id, found by vector. Safe for threads.
+
+    [scored] = search.search(embedder.encode_queries(["Who wrote Don Juan?"]), k=5)  # [(id, cosine), ...]
+    """
 
     def count(self) -> int: ...
 
@@ -86,6 +89,9 @@ class VectorStore(VectorSearch, Protocol):
     """Points (id, vector, text, payload), found by vector or by words. Ids are `content_id` strings.
 
     Safe for threads. Of an embedded store, one process writes while any number read.
+
+        store.upsert([content_id("a")], embedder.encode_passages(["Byron wrote it."]), ["Byron wrote it."])
+        store.search_text("Byron", k=5)
     """
 
     @property
@@ -118,21 +124,30 @@ class VectorStore(VectorSearch, Protocol):
 
 
 class ChunkSource(Protocol):
-    """Looks chunks up by id; the index is one."""
+    """Looks chunks up by id; the index is one.
+
+    [chunk] = index.chunks_by_id([hits[0].chunk.id])
+    """
 
     def chunks_by_id(self, ids: Sequence[str]) -> list[Chunk]:
         """In the order of `ids`. Raises UnknownRecordError."""
 
 
 class QuestionSource(Protocol):
-    """Looks questions up by id; the index is one."""
+    """Looks questions up by id; the index is one.
+
+    [question] = index.questions_by_id([near.question.id])
+    """
 
     def questions_by_id(self, ids: Sequence[str]) -> list[Question]:
         """In the order of `ids`. Raises UnknownRecordError."""
 
 
 class Summariser(Protocol):
-    """Says a text in fewer words. Safe for threads."""
+    """Says a text in fewer words. Safe for threads.
+
+    summary = summarise("Don Juan is a poem of sixteen cantos ...", words=40)
+    """
 
     @property
     def name(self) -> str: ...
@@ -169,7 +184,11 @@ RetrieverLike: TypeAlias = Retriever | Callable[..., Any]
 
 
 class QuestionFinder(Protocol):
-    """Finds the stored questions nearest to a text."""
+    """Finds the stored questions nearest to a text.
+
+    for near in find("Who wrote Don Juan?", n=3):
+        print(near.similarity, near.question.text)
+    """
 
     def __call__(self, text: str, n: int, *, vector: Vectors | None = None) -> list[QuestionHit]:
         """Up to `n` that are not marked as duplicates, most similar first."""
@@ -195,7 +214,12 @@ class Reranker(Protocol):
 
 
 class Progress(Protocol):
-    """Told how a long run goes. The command line draws bars from it."""
+    """Told how a long run goes. The command line draws bars from it.
+
+    progress.start("extract", total=200)
+    progress.advance("extract")
+    progress.finish("extract")
+    """
 
     def start(self, stage: str, total: int | None) -> None: ...
 

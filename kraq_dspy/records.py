@@ -31,7 +31,11 @@ def _brief(text: str, length: int = 60) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading of a document. Its section begins at `start`, in characters of the text; `level` 1 is the broadest."""
+    """A heading of a document. Its section begins at `start`, in characters of the text; `level` 1 is the broadest.
+
+    >>> Heading(start=0, level=1, text="Life")
+    Heading(start=0, level=1, text='Life')
+    """
 
     start: int
     level: int
@@ -64,6 +68,9 @@ class Document:
 @dataclass(frozen=True, slots=True)
 class Chunk:
     """A span of a document: `text == document.text[start:end]`, in characters.
+
+    >>> Chunk("c1", "ada", 0, 0, 16, "Ada wrote notes.", 4, title="Ada Lovelace").passage
+    'Ada Lovelace\\nAda wrote notes.'
 
     `position` counts the chunks of a document from 0. `title` is the document's title. `headings` are those under which
     the text stands: the path of sections that are open where it begins, then the headings that begin inside it.
@@ -144,6 +151,9 @@ class Entity:
     """A node of the graph: one thing, however many ways the corpus writes it.
 
     `names` holds every spelling that was merged into it, `name` first; `chunk_ids` are in reading order.
+
+    >>> Entity("e1", "Ada Lovelace", "person", "She wrote notes.", ("Ada Lovelace", "Ada"), ("c1",))
+    Entity('Ada Lovelace', 'person', 1 chunks)
     """
 
     id: str
@@ -160,7 +170,11 @@ class Entity:
 
 @dataclass(frozen=True, slots=True)
 class Relationship:
-    """A directed edge between two entities. `weight` is the number of times that the corpus states it."""
+    """A directed edge between two entities. `weight` is the number of times that the corpus states it.
+
+    >>> Relationship("r1", "e1", "e2", "met", "Ada met Charles.", 2.0, ("c1", "c4")).predicate
+    'met'
+    """
 
     id: str
     source_id: str
@@ -173,7 +187,11 @@ class Relationship:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A fact that the corpus asserts of an entity, or of what links it to another one, that of `object_id`."""
+    """A fact that the corpus asserts of an entity, or of what links it to another one, that of `object_id`.
+
+    >>> sorted(Claim("f1", "e1", "Ada met Charles in 1833.", "c1", object_id="e2").pair)
+    ['e1', 'e2']
+    """
 
     id: str
     entity_id: str
@@ -208,6 +226,9 @@ class Community:
 
     `level` 0 is the broadest. `chunk_ids` name the chunks that state its relationships or entities, in reading order.
     A community that Leiden does not split has no children and is not repeated on deeper levels.
+
+    >>> Community("m1", 0, None, (), ("e1", "e2"), ("r1",), ("c1",)).is_leaf
+    True
     """
 
     id: str
@@ -230,7 +251,11 @@ class Community:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A key fact about the community and what supports it."""
+    """A key fact about the community and what supports it.
+
+    >>> Finding("Ada wrote the first program.", "Her notes of 1843 have one.").summary
+    'Ada wrote the first program.'
+    """
 
     summary: str
     explanation: str
@@ -238,7 +263,11 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What a community is about. `model` names the model that wrote it, or the import it came from."""
+    """What a community is about. `model` names the model that wrote it, or the import it came from.
+
+    >>> Summary("m1", "Ada and Charles", "They worked on an engine.")
+    Summary('Ada and Charles', 'They worked on an engine.')
+    """
 
     community_id: str
     title: str
@@ -256,6 +285,9 @@ class Question:
 
     `duplicate_of` is the id of an earlier question that asks the same, or None. `level` is -1 for random questions.
     `names` are the central entities of its community, most central first: what it is searched with beside its text.
+
+    >>> Question("q1", "Who met Ada?", "kraq", "m1", 0, ("c1",), ("ada",), names=("Ada", "Charles")).query
+    'Who met Ada? Charles'
     """
 
     id: str
@@ -284,6 +316,9 @@ class Hit:
 
     `query` is the text that found it: the user's question or an auxiliary one. `why` names the path in one word
     ("dense", "bm25", "auxiliary", ...).
+
+    >>> Hit(Chunk("c1", "ada", 0, 0, 16, "Ada wrote notes.", 4), 0.5, "Who wrote notes?")
+    Hit(0.500, 'ada', 'Ada wrote notes.', 'dense')
     """
 
     chunk: Chunk
@@ -297,7 +332,11 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class QuestionHit:
-    """A stored question near to another. `similarity` is the cosine of their embeddings, in [-1, 1]."""
+    """A stored question near to another. `similarity` is the cosine of their embeddings, in [-1, 1].
+
+    >>> QuestionHit(Question("q1", "Who met Ada?", "kraq", "m1", 0, ("c1",), ("ada",)), 0.9)
+    QuestionHit(0.900, 'Who met Ada?')
+    """
 
     question: Question
     similarity: float
@@ -373,6 +412,9 @@ class Failure:
     """An item that a stage could not do. `item_id` is a file name in the stage "load", else the record's id.
 
     `where` names the item for people, the file and passage or what a community is about, where a report was asked.
+
+    >>> Failure("load", "notes.txt", "The file is empty.").attempts
+    1
     """
 
     stage: str

@@ -13,9 +13,13 @@ from kraq_dspy.build.prepare.preparations import PREPARATIONS
 from kraq_dspy.ports import SilentProgress
 
 MODULES = (
+    "kraq_dspy._internal.both_ways",
+    "kraq_dspy._internal.clock",
     "kraq_dspy._internal.lazy",
     "kraq_dspy._internal.options",
     "kraq_dspy._internal.step",
+    "kraq_dspy.apps.dataset",
+    "kraq_dspy.apps.dspy_tools",
     "kraq_dspy.asset.corpus.load",
     "kraq_dspy.asset.corpus.normalise",
     "kraq_dspy.asset.graph.networkx_view",

@@ -35,7 +35,13 @@ _BLOCKING = object()
 
 
 def blocking(body: Callable[P, Coroutine[Any, Any, Result]]) -> Callable[P, Result]:
-    """The synchronous form of a coroutine function that waits for nothing but `call`, `at_once` and others like it."""
+    """The synchronous form of a coroutine function that waits for nothing but `call`, `at_once` and others like it.
+
+    >>> async def alength(text: str) -> int:
+    ...     return await call(len, text)
+    >>> blocking(alength)("Ada")
+    3
+    """
 
     @wraps(body)
     def forward(*args: P.args, **kwargs: P.kwargs) -> Result:
@@ -80,7 +86,11 @@ def is_blocking() -> Generator[None, object, bool]:
 
 async def call(work: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """`work(...)`: a module by its own asynchronous form where the body is asynchronous, all else then in a thread, so
-    that neither retrieval nor arithmetic holds the loop up."""
+    that neither retrieval nor arithmetic holds the loop up.
+
+    >>> run(call(max, 2, 3))
+    3
+    """
     if await is_blocking():
         return work(*args, **kwargs)
     if hasattr(work, "aforward") and hasattr(work, "acall"):
@@ -111,7 +121,13 @@ async def parts_of(stream: Any) -> AsyncGenerator[Any, None]:
 async def at_once(
     work: Callable[[Item], Coroutine[Any, Any, Result]], items: Sequence[Item], *, limit: int | None = None
 ) -> list[Result]:
-    """`work` of every item, at most `limit` at a time (None: all), in threads or as tasks, in the order of `items`."""
+    """`work` of every item, at most `limit` at a time (None: all), in threads or as tasks, in the order of `items`.
+
+    >>> async def doubled(number: int) -> int:
+    ...     return 2 * number
+    >>> run(at_once(doubled, [1, 2, 3]))
+    [2, 4, 6]
+    """
     if await is_blocking():
 
         def in_thread(item: Item) -> Result:

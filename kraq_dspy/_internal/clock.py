@@ -13,12 +13,13 @@ from kraq_dspy._internal.both_ways import is_blocking
 
 
 class Clock:
-    """Seconds by stage.
+    """Seconds by stage, for a prediction's `timings`.
 
-    clock = Clock()
-    await clock.begin("retrieve", "Looking for passages")
-    ...
-    return dspy.Prediction(answer=answer, timings=clock.timings())
+    >>> from kraq_dspy._internal.both_ways import run
+    >>> clock = Clock()
+    >>> run(clock.begin("retrieve"))
+    >>> list(clock.timings())
+    ['retrieve', 'wall']
     """
 
     def __init__(self) -> None:

@@ -162,7 +162,11 @@ def option(
 ) -> Any:
     """A field of a dataclass of options: `k: int = option(15, "Passages in all.", least=1)`.
 
-    Numbers below `least` or above `most` are refused; `counts` as in `Option`."""
+    Numbers below `least` or above `most` are refused; `counts` as in `Option`.
+
+    >>> option(15, "Passages in all.", least=1).default
+    15
+    """
     facts = {"help": help, "bounds": Bounds(least, most), "counts": counts}
     return dataclasses.field(default=default, metadata=facts)
 

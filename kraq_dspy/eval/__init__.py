@@ -5,10 +5,9 @@
     print(evaluate("docs.kraq", "questions.csv", ["token_f1", "recall@10"]))
     exact_match(example, prediction)  # DSPy's form: dspy.Evaluate(devset=devset, metric=exact_match)
 
-`metrics` holds pure functions of gold and predicted values, one kind a file; `metrics.for_dspy` has them by name, in
-the form that DSPy takes. `evaluation` asks programs and retrievers about questions; `tables` does the papers'
-comparisons. `rows` keeps every question's result, `statistics` compares them, `datasets` supplies questions, `judges`
-ask a language model. Names are imported when they are first used.
+`metrics` holds pure functions of gold and predicted values; `metrics.for_dspy` has them by name, in the form that DSPy
+takes. `evaluation` asks programs and retrievers about questions; `tables` does the papers' comparisons. `rows` keeps
+every question's result, `statistics` compares them. Names are imported when they are first used.
 """
 
 from typing import TYPE_CHECKING

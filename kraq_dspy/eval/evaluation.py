@@ -203,7 +203,7 @@ def default_metrics(systems: Sequence[AskedSystem], examples: Sequence[Example],
         names += [f"recall@{k}", f"mrr@{k}"]
     elif has_answers:
         names.append("answer_found")
-    return names or ["distinct_documents"]
+    return names
 
 
 def place_of(
@@ -256,7 +256,7 @@ def _scorer(
     own = {each.name: each for each in chosen if isinstance(each, Metric)}
     names = [each if isinstance(each, str) else each.name for each in chosen]
     if not names:
-        raise ConfigError("No metric was named.")
+        raise ConfigError("No metric was named, and the questions name no answer and no document to score by.")
     if twice := {name for name in names if names.count(name) > 1}:
         raise ConfigError(f"The metric {min(twice)!r} is named twice.")
     for name in names:

@@ -38,9 +38,8 @@ class Percentiles:
 def stage_times(timings: Sequence[Timings]) -> dict[str, Percentiles]:
     """Percentiles of each stage, in the order in which stages first occur; "total" is one of its own.
 
-    Speculative RAG has the papers' four stages: what a query spent on the parts of one is added up first, since a part
-    that most queries skip (embedding, where vectors are looked up) would else be lost. A stage with branches counts
-    with its slowest branch. Raises EvaluationError naming the row for a stage that a row lacks (a stage that was
+    Speculative RAG has the papers' four stages: what a query spent on the parts of one is added up first. A stage with
+    branches counts with its slowest. Raises EvaluationError naming the row for a stage that a row lacks (one that was
     skipped took 0.0), or a time that is NaN, infinite or negative.
 
     >>> stage_times([{"lookup": 0.5, "embed": 2.0}, {"lookup": 0.5, "embed": 2.0}])["embed and cluster"].p50

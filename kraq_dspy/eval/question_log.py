@@ -227,14 +227,14 @@ def _beside_the_index(
     frequency = Counter(word for chunk in chunks for word in set(words_of(chunk.passage)))
     words = cache(lambda chunk_id: frozenset(words_of(known[chunk_id].passage)))
     asked = []
-    for place, (example, found) in enumerate(
+    for place, (example, passages) in enumerate(
         zip(examples, space.index.chunk_vectors.search(vectors, PASSAGES), strict=True)
     ):
-        if not found:
+        if not passages:
             raise EvaluationError("The index has no passages.")
         weights = {word: math.log(1 + len(chunks) / (1 + frequency[word])) for word in words_of(example.question)}
-        has = max(sum(weights[word] for word in weights.keys() & words(each)) for each, _ in found)
-        chunk_id, cosine = found[0]
+        has = max(sum(weights[word] for word in weights.keys() & words(each)) for each, _ in passages)
+        chunk_id, cosine = passages[0]
         unanswered = min(1.0, 1 - (cosine + WORDS * has / (sum(weights.values()) or 1.0)) / (1 + WORDS))
         asked.append(
             AskedQuestion(

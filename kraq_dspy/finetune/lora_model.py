@@ -1,6 +1,5 @@
 """Loads a base model, gives it a LoRA adapter where that fits into memory, and makes the trainer of it."""
 
-import importlib
 import importlib.util
 import inspect
 import logging
@@ -10,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from kraq_dspy.errors import MissingExtraError, ModelError, needs
+from kraq_dspy.errors import MissingExtraError, ModelError, import_extra
 from kraq_dspy.finetune.token_rows import IGNORED, TokenRow, TrainSettings
 from kraq_dspy.models.embedders.model_folder import quiet_transformers, unpacked
 from kraq_dspy.models.lms.engines.generation import checked_weights
@@ -22,17 +21,9 @@ class TrainPackages:
     """What the extra "train" brings, imported once and quietly."""
 
     def __init__(self) -> None:
-        self.torch, self.transformers = self._import("torch"), self._import("transformers")
-        self.peft = self._import("peft")
-        self._import("accelerate")
-
-    @staticmethod
-    def _import(package: str) -> Any:
-        with needs(package, "train", "Fine-tuning"):
-            return importlib.import_module(package)
-
-    def has(self, package: str) -> bool:
-        return importlib.util.find_spec(package) is not None
+        self.torch, self.transformers, self.peft, _ = (
+            import_extra(package, "train", "Fine-tuning") for package in ("torch", "transformers", "peft", "accelerate")
+        )
 
     @contextmanager
     def quiet(self) -> Iterator[None]:
@@ -45,10 +36,11 @@ class TrainPackages:
 def in_four_bits(packages: TrainPackages, settings: TrainSettings) -> bool:
     """Whether the settings mean 4-bit weights on this machine. Raises MissingExtraError where bitsandbytes is
     missing."""
-    if settings.quantize == "nf4" and not packages.has("bitsandbytes"):
+    has_four_bits = importlib.util.find_spec("bitsandbytes") is not None
+    if settings.quantize == "nf4" and not has_four_bits:
         raise MissingExtraError("bitsandbytes", "train", "Training on 4-bit weights (--quantize nf4)")
     if settings.quantize == "auto":
-        return bool(packages.torch.cuda.is_available()) and packages.has("bitsandbytes")
+        return has_four_bits and bool(packages.torch.cuda.is_available())
     return settings.quantize == "nf4"
 
 
@@ -60,20 +52,6 @@ def read_base(packages: TrainPackages, name: str) -> tuple[Any, Any]:
         return tokenizer, packages.transformers.AutoConfig.from_pretrained(place, **options)
     except (OSError, ValueError) as error:
         raise ModelError(f"The base model {name!r} cannot be loaded: {error} Give the folder of its files.") from error
-
-
-def _lora_config(packages: TrainPackages, settings: TrainSettings) -> Any:
-    named: Any = settings.target_modules or None
-    if named is not None and named != "all-linear":
-        named = [word.strip() for word in named.split(",") if word.strip()]
-    return packages.peft.LoraConfig(
-        r=settings.r,
-        lora_alpha=settings.alpha,
-        lora_dropout=settings.dropout,
-        bias="none",
-        target_modules=named,
-        task_type="CAUSAL_LM",
-    )
 
 
 def make_lora_model(packages: TrainPackages, name: str, start: str, settings: TrainSettings, *, four_bits: bool) -> Any:
@@ -100,7 +78,15 @@ def make_lora_model(packages: TrainPackages, name: str, start: str, settings: Tr
             model = peft.prepare_model_for_kbit_training(model, use_gradient_checkpointing=cuda)
         if start:
             return peft.PeftModel.from_pretrained(model, start, is_trainable=True)
-        return peft.get_peft_model(model, _lora_config(packages, settings))
+        named = [word.strip() for word in settings.target_modules.split(",") if word.strip()]
+        config = peft.LoraConfig(
+            r=settings.r,
+            lora_alpha=settings.alpha,
+            lora_dropout=settings.dropout,
+            target_modules="all-linear" if named == ["all-linear"] else named or None,
+            task_type="CAUSAL_LM",
+        )
+        return peft.get_peft_model(model, config)
     except (OSError, ValueError) as error:
         raise ModelError(f"The model {name!r} cannot be trained: {error}") from error
 

@@ -208,19 +208,18 @@ def learned_by(program: dspy.Module, state: ProgramState) -> tuple[Learned, ...]
     """What the state has beyond the program that was optimized, by predictor; the unchanged ones are left out."""
     with thawed(program):
         before = {name: predictor.signature.instructions for name, predictor in program.named_predictors()}
-    found = [
+    every = (
         Learned(name, before[name], saved["instructions"], tuple(saved["demos"]))
         for name, saved in state.predictors.items()
-    ]
-    return tuple(learned for learned in found if learned.demos or learned.before != learned.after)
+    )
+    return tuple(learned for learned in every if learned.demos or learned.before != learned.after)
 
 
 def keeping_models(program: dspy.Module) -> dspy.Module:
     """The program with predictors that keep their models when an optimizer resets them.
 
-    DSPy's optimizers copy a program and reset the copy's predictors, whose models are gone then; there is no setting
-    against it, and they know a predictor by its identity, so that an object which holds it would not do. So the
-    predictors get a class that is their own but for `reset`. The program is a copy that serves the optimizer alone.
+    DSPy's optimizers copy a program and reset the copy's predictors, whose models are gone then, and they know a
+    predictor by its identity. So the predictors of this copy get a class that is their own but for `reset`.
     """
     for predictor in program.predictors():
         kind: Any = type(predictor)

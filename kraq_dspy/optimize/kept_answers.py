@@ -132,10 +132,9 @@ class Spending(SharedByCopies):
 class KeptEngine(SharedByCopies):
     """A model's engine that gives an answer which is kept, else asks the one that it wraps and keeps that.
 
-    Equal requests have one answer where the model's own temperature is unset or 0, as with DSPy's cache; a request at
-    another temperature is a resample, and its n-th answer is found again as the n-th. `ledger` and `inner` are the
-    wrapped engine's, by which the adapter knows whether replies can be held to a schema: what is learned in one form
-    and asked in another is learned for nothing.
+    Equal requests have one answer where the temperature is unset or 0, as with DSPy's cache; at another temperature a
+    request is a resample, and its n-th answer is found again as the n-th. By `ledger` and `inner` the adapter knows
+    whether replies can be held to a schema.
     """
 
     supports_function_calling = False

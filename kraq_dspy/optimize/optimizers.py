@@ -1,8 +1,7 @@
 """Declares DSPy's optimizers by name: what each needs, and how it is run.
 
-A `Method` names one with its sizes and its budget. All get the same three sizes (`Sizes`) instead of a dozen options of
-their own, and the same two halves of the training rows where they choose between candidates: what a candidate's
-demonstrations come from must not say which one is best.
+A `Method` names one with its sizes and its budget. Those that choose between candidates get two halves of the training
+rows: what a candidate's demonstrations come from must not say which one is best.
 """
 
 import importlib.util

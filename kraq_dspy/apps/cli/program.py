@@ -46,6 +46,7 @@ def make_app() -> typer.Typer:
         name="kraq",
         help="Representative questions from a corpus, and answers that use them.",
         no_args_is_help=True,
+        result_callback=lambda command, **_: command.run(),
         rich_markup_mode="rich",
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},

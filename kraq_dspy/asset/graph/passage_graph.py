@@ -181,6 +181,8 @@ def passage_graph(
     direction, add up; links of an entity to itself and links of weight 0 are left out. Raises ValueError for a chunk
     id that is not in `chunk_ids` and for a negative weight.
     """
+    from scipy.sparse import coo_array  # not for those who open one
+
     passages = sorted({chunk_id.encode() for chunk_id in chunk_ids})
     place = {chunk_id.decode(): number for number, chunk_id in enumerate(passages)}
     entity: dict[str, int] = {}
@@ -203,34 +205,21 @@ def passage_graph(
         targets.append(max(ends))
         weights.append(weight)
     n_vertices = len(passages) + len(entity)
-    keys, which = np.unique(np.asarray(sources) * n_vertices + np.asarray(targets), return_inverse=True)
-    summed = np.bincount(which, np.asarray(weights), len(keys)).astype(np.float64)
-    one, other = np.divmod(keys, max(n_vertices, 1))
-    summed[one < len(passages)] = 1  # mentions, however often they are given
-    degrees = np.bincount(one, summed, n_vertices) + np.bincount(other, summed, n_vertices)
-    divided = (summed / np.sqrt(degrees[one] * degrees[other])).astype(np.float32)
-    del keys, which, summed  # each a hundred megabytes among a million passages
-    after, before = np.bincount(one, minlength=n_vertices), np.bincount(other, minlength=n_vertices)
-    bounds = np.concatenate([[0], np.cumsum(after + before)])
-    neighbours, weights_of = np.empty(2 * len(one), np.int32), np.empty(2 * len(one), np.float32)
-    places = bounds[one] + _ranks(after)
-    neighbours[places], weights_of[places] = other, divided
-    order = np.argsort(other * n_vertices + one)
-    places = bounds[other[order]] + after[other[order]] + _ranks(before)
-    neighbours[places], weights_of[places] = one[order], divided[order]
-    return PassageGraph(np.array(passages, "S"), bounds, neighbours, weights_of, degrees.astype(np.float32))
+    one_way = coo_array((weights, (sources, targets)), (n_vertices, n_vertices), np.float64).tocsr()  # adds up
+    one_way.data[: one_way.indptr[len(passages)]] = 1  # mentions, however often they are given
+    edges = (one_way + one_way.T).tocsr()
+    edges.sort_indices()
+    degrees = edges.sum(axis=1)
+    ends = np.repeat(degrees, np.diff(edges.indptr)) * degrees[edges.indices]
+    divided = (edges.data / np.sqrt(ends)).astype(np.float32)
+    bounds, neighbours = edges.indptr.astype(np.int64), edges.indices.astype(np.int32)
+    return PassageGraph(np.array(passages, "S"), bounds, neighbours, divided, degrees.astype(np.float32))
 
 
 def _rounds() -> Iterator[int]:
     """More than any walk takes over a sound graph (some hundred). Raises ArithmeticError behind the last one."""
     yield from range(_MOST_ROUNDS)
     raise ArithmeticError(f"a walk does not end after {_MOST_ROUNDS} rounds")
-
-
-def _ranks(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The numbers 0, 1, ... for each of so many in a row."""
-    ranks: NDArray[np.int64] = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-    return ranks
 
 
 def find_ids(ids: NDArray[np.bytes_], some: Sequence[str]) -> list[int]:

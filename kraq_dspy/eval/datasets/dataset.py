@@ -56,7 +56,6 @@ class PassageTriples:
     document_id: str
     entities: tuple[str, ...]
     triples: tuple[tuple[str, str, str], ...]
-    extractor: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +200,6 @@ def _triples(row: dict[str, Any], where: str) -> PassageTriples:
         document_id=str(row["passage_id"]),
         entities=tuple(row.get("entities") or ()),
         triples=tuple((subject, predicate, object_) for subject, predicate, object_ in row["triples"]),
-        extractor=row.get("extractor") or "",
     )
 
 

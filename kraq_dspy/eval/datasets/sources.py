@@ -167,13 +167,13 @@ def qasper(tables: Tables, into: Collected) -> None:
         for entry in as_rows(paper["qas"]):
             replies = [reply["answer"] for reply in as_rows(entry["answers"])]
             evidence = [text.strip() for reply in replies for text in reply["evidence"]]
-            told = [_qasper_answer(reply) for reply in replies]
+            kinds_and_texts = [_qasper_answer(reply) for reply in replies]
             into.question(
                 entry["question_id"],
                 entry["question"],
-                [answer for _, answer in told if answer],
+                [answer for _, answer in kinds_and_texts if answer],
                 [place[text] for text in evidence if text in place],
-                next((kind for kind, _ in told if kind != "unanswerable"), "unanswerable"),
+                next((kind for kind, _ in kinds_and_texts if kind != "unanswerable"), "unanswerable"),
             )
 
 

@@ -118,10 +118,9 @@ ENDINGS = ("ations", "ation", "ings", "ing", "ies", "ied", "es", "ed", "s")
 def normalise_answer(text: str) -> str:
     """Lower case, no punctuation nor English articles, single spaces (Rajpurkar et al., 2016; KRAQ thesis 4.2.1).
 
-    On ASCII text this is SQuAD's normalisation. Beyond it: compatibility forms are unified (NFKC: full-width letters,
-    ligatures), all Unicode punctuation counts, and characters of scripts without spaces (Chinese, Japanese, Thai, ...)
-    are set apart, so that each is a word of its own. Unlike SQuAD's, a text that is nothing but an article ("The") or
-    punctuation ("+") is kept, because an empty gold answer would match everything. Blank text gives "".
+    On ASCII text this is SQuAD's. Beyond it: compatibility forms are unified (NFKC), all Unicode punctuation counts,
+    and characters of scripts without spaces (Chinese, Japanese, Thai, ...) are words of their own. Unlike SQuAD's, a
+    text of nothing but an article ("The") or punctuation ("+") is kept: an empty gold answer would match everything.
     """
     lowered = unicodedata.normalize("NFKC", text).lower()
     unpunctuated = "".join(character for character in lowered if not _is_punctuation(character))

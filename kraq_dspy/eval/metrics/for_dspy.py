@@ -3,9 +3,8 @@
     metric = named_metric("token_f1")  # or "recall@10", "my_metrics.py:politeness"
     metric(dspy.Example(question="Which city?", answer="Oslo"), dspy.Prediction(answer="Oslo"))  # 1.0
 
-Each is one core scorer that returns a float, with thin wrappers around it, because DSPy reads a metric's value in three
-ways: Evaluate averages it; bootstrapping optimizers (`trace` is given) take it for yes or no, where 0.3 would be a yes;
-GEPA wants a score and a text in a Prediction, whose truth value is True even at score 0.0.
+DSPy reads a metric's value in three ways: Evaluate averages it; bootstrapping optimizers (`trace` is given) take it for
+yes or no, where 0.3 would be a yes; GEPA wants a score and a text in a Prediction, which is true even at score 0.0.
 
 An example has `answer` or `answers` (for lists `answer_items`, for retrieval `supporting_ids`), as
 `Example.to_dspy()` makes it; a prediction has `answer` (or `response`) and, for retrieval, `hits`. What is missing
@@ -172,8 +171,7 @@ def own_metric(function: Callable[..., Any], threshold: float = 1.0, *, name: st
         raise EvaluationError(f"the metric {called!r} returned {value!r}; expected a finite number, or one as `score`")
 
     def explain(example: Any, prediction: Any, score: float) -> str:
-        feedback = getattr(function(example, prediction), "feedback", None)
-        return str(feedback) if feedback else f"This scores {score:.2f}."
+        return str(getattr(function(example, prediction), "feedback", None) or f"This scores {score:.2f}.")
 
     return Metric(called, score, explain, threshold, needs=())
 

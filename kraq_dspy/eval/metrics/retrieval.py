@@ -12,7 +12,6 @@ import math
 from collections.abc import Collection, Sequence
 
 from kraq_dspy.errors import EvaluationError
-from kraq_dspy.records import Hit
 
 
 def recall_at_k(gold: Collection[str], ranked: Sequence[str], k: int | None) -> float:
@@ -106,8 +105,3 @@ def _places(gold: Collection[str], ranked: Sequence[str], k: int | None) -> list
             missing.remove(id)
             places.append(place)
     return places
-
-
-def distinct_documents(hits: Sequence[Hit]) -> int:
-    """Number of documents that the hits come from."""
-    return len({hit.chunk.document_id for hit in hits})

@@ -111,7 +111,7 @@ class PaperSetup:
                 if text := self.prompts.get(base_signature(predictor)[0]):
                     predictor.signature = predictor.signature.with_instructions(text)
 
-    def told(self, models: Mapping[str, str]) -> dict[str, str]:
+    def described(self, models: Mapping[str, str]) -> dict[str, str]:
         """What a run with these models has of the paper, what stands in for what it has not, and what is otherwise."""
         settings = [
             f"[{section}] {', '.join(f'{name} = {value}' for name, value in values.items())}"

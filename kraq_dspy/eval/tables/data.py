@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import random
-import shutil
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 import dspy
 
 from kraq_dspy._internal.concurrency import as_done, run_coroutine
-from kraq_dspy._internal.files import append_line, drop_torn_line, json_objects, replaced
+from kraq_dspy._internal.files import append_line, drop_torn_line, json_objects
 from kraq_dspy.asset.corpus.chunk import chunks_at
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.build.index.build import Builder, abuild_index
@@ -31,7 +30,7 @@ from kraq_dspy.ports import Embedder, Progress, SilentProgress
 from kraq_dspy.programs.kraq.pipeline import KRAQ
 from kraq_dspy.programs.shared.state import read_state
 from kraq_dspy.records import Document, ExtractedEntity, ExtractedRelationship, Extraction, content_id
-from kraq_dspy.settings import RoleSettings, Settings
+from kraq_dspy.settings import Settings
 from kraq_dspy.signatures import AnswerQuestion
 
 
@@ -202,9 +201,7 @@ def prepare_index(
 ) -> PreparedIndex:
     """The data set's index in `folder`, built where it is not there yet, gone on with where it is unfinished.
 
-    Given triples are taken instead of extracting anew. Where another index differs in the questions' generator alone,
-    the work is done on a copy of it, so that nothing but the questions is asked again. `setup` gives the pipeline the
-    instructions of a paper.
+    Given triples are taken instead of extracting anew. `setup` gives the pipeline the instructions of a paper.
     """
     prompts = dict(setup.prompts) if setup else {}
     mark = fingerprint(dataset, settings, program_states=program_states, prompts=prompts)
@@ -213,8 +210,6 @@ def prepare_index(
     if is_complete and (has_random or not random_questions):
         return PreparedIndex(path, mark, None)
     folder.mkdir(parents=True, exist_ok=True)
-    if not path.exists() and not program_states:
-        _start_from_sibling(path, folder, dataset, settings, prompts)
     options: BuildOptions = {
         "settings": settings,
         "embedder": embedder,
@@ -259,12 +254,11 @@ async def _build(dataset: Dataset, path: Path, options: BuildOptions) -> BuildRe
 def fingerprint(
     dataset: Dataset,
     settings: Settings,
-    generator: RoleSettings | None = None,
     program_states: Sequence[Path] = (),
     prompts: Mapping[str, str] | None = None,
 ) -> str:
-    """32 hexadecimal digits; `generator` instead of the settings' role of that name."""
-    roles = {role: settings.role(role) for role in _BUILDERS} | ({"generator": generator} if generator else {})
+    """32 hexadecimal digits."""
+    roles = {role: settings.role(role) for role in _BUILDERS}
     made_with = {name: value for name, value in settings.to_dict().items() if name not in _NOT_OF_THE_INDEX}
     for changes_only_the_speed in ("batch_size", "threads", "api_key_env"):
         del made_with["encoder"][changes_only_the_speed]
@@ -282,15 +276,3 @@ def _state_of(path: Path) -> tuple[bool, bool]:
         return False, False
     with Index.open(path) as index:
         return index.manifest.complete, bool(index.questions(source="random", duplicates=True))
-
-
-def _start_from_sibling(
-    path: Path, folder: Path, dataset: Dataset, settings: Settings, prompts: Mapping[str, str]
-) -> None:
-    """A copy of the index whose questions the default model or the generator wrote, if there is one."""
-    for generator in (settings.role("default"), settings.role("generator")):
-        sibling = folder / f"{dataset.name}-{fingerprint(dataset, settings, generator, prompts=prompts)[:12]}.kraq"
-        if sibling != path and _state_of(sibling)[0]:
-            with replaced(path) as draft:
-                shutil.copytree(sibling, draft, ignore=shutil.ignore_patterns("lock"))
-            return

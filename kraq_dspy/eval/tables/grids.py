@@ -83,11 +83,11 @@ def changed_questions(run: RunSummary) -> Grid | None:
     changed.sort(key=lambda pair: pair[1].metrics.get(metric, 0.0) - pair[0].metrics.get(metric, 0.0))
     ends = [*changed[:CHANGED], *changed[max(CHANGED, len(changed) - CHANGED) :]]
 
-    def told(row: ResultRow) -> str:
+    def scored(row: ResultRow) -> str:
         score = number(row.metrics[metric]) if metric in row.metrics else "failed"
         return f"{score} {row.failure or row.answer}"
 
-    rows = tuple((*_asked(row), told(row), told(other)) for row, other in ends)
+    rows = tuple((*_asked(row), scored(row), scored(other)) for row, other in ends)
     note = f"{len(changed)} questions have another {metric}; shown are those that fell and rose most."
     return Grid("Questions that changed", ("question", "gold", "before", "after"), rows, note=note)
 
@@ -110,8 +110,8 @@ def setup_lines(summary: TableSummary) -> dict[str, str]:
     """How far the runs of a paper's table are the paper's: what is set as there, what stands in, what is otherwise."""
     if not summary.runs or not summary.runs[0].table.get("setup"):
         return {}
-    told: dict[str, str] | None = summary.runs[0].header.extra.get("paper")
-    return told or {"as in the paper": "its systems alone; settings and prompts are this library's (--paper sets its)"}
+    setup: dict[str, str] | None = summary.runs[0].header.extra.get("paper")
+    return setup or {"as in the paper": "its systems alone; settings and prompts are this library's (--paper sets its)"}
 
 
 def facts(run: RunSummary) -> dict[str, str]:

@@ -55,8 +55,8 @@ def measure(run: Run, folder: Path) -> None:
             scores = scorer.score([pair.reference for pair in block], [pair.generated for pair in block]).tolist()
             for example, pair, f1 in zip(todo[start : start + _BLOCK], block, scores, strict=True):
                 metrics = {metric: f1 if tau is None else float(f1 >= tau) for metric, tau in taus.items()}
-                told = {"question": example.question, "f1": f1, "cosine": pair.cosine, "type": example.type}
-                writer.write(ResultRow(example.id, name, answer=pair.generated, metrics=metrics, extra=told))
+                about = {"question": example.question, "f1": f1, "cosine": pair.cosine, "type": example.type}
+                writer.write(ResultRow(example.id, name, answer=pair.generated, metrics=metrics, extra=about))
                 run.progress.advance(name)
         run.progress.finish(name)
 

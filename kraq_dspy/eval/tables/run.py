@@ -115,7 +115,11 @@ class Run:
                 "sample_tokens": self.options.tokens,
                 "in_flight": self.concurrency,
                 **({"states": states} if states else {}),
-                **({"paper": setup.told({**models, "default": self.settings.role("default").model})} if setup else {}),
+                **(
+                    {"paper": setup.described({**models, "default": self.settings.role("default").model})}
+                    if setup
+                    else {}
+                ),
                 **extra,
                 "notes": [*self.notes, *extra.get("notes", ())],
             },

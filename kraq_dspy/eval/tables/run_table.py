@@ -21,12 +21,6 @@ MEASURES: Mapping[str, Callable[[Run, Path], None]] = {
     "qa_search": catalogue_search.measure,
 }
 """What writes the rows of a table, by its kind."""
-METRIC_CHECKS: Mapping[str, Callable[[str], object]] = {
-    "questions": question_quality.threshold_of,
-    "answers": require_metric,
-    "retrievers": require_metric,
-}
-"""What raises ConfigError for a metric that a kind of table does not have; the other kinds have one each."""
 
 
 def run_table(
@@ -39,8 +33,9 @@ def run_table(
     folder holds another run; ModelError when a system does nothing but fail; what was done is kept.
     """
     progress = progress or SilentProgress()
-    for metric in table.metrics if table.kind in METRIC_CHECKS else ():
-        METRIC_CHECKS[table.kind](metric)
+    check: Callable[[str], object] = question_quality.threshold_of if table.kind == "questions" else require_metric
+    for metric in table.metrics:
+        check(metric)
     if table.kind == "questions":
         options.bertscore().layer  # noqa: B018 (raises where the package is not there)
     if not options.ablations:

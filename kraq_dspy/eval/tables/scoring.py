@@ -10,10 +10,9 @@ from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.judges import JUDGED
 from kraq_dspy.eval.metrics.for_dspy import METRICS, RANKINGS, Metric, named_metric, similarity_metric
 from kraq_dspy.eval.metrics.generation import require_packages
-from kraq_dspy.eval.metrics.retrieval import distinct_documents
 from kraq_dspy.ports import Embedder
 
-SIMILARITY, RIGHT, DOCUMENTS = "answer_similarity", "right", "distinct_documents"
+SIMILARITY, RIGHT = "answer_similarity", "right"
 FACTS: Mapping[str, tuple[str, Callable[[dspy.Prediction], float]]] = {
     "looked_up": (
         "n_looked_up",
@@ -24,8 +23,8 @@ FACTS: Mapping[str, tuple[str, Callable[[dspy.Prediction], float]]] = {
 """What only some programs say of themselves, by the field that such a prediction has: the share of vectors that were
 stored, or that the program's own validator let the answer pass."""
 
-NAMES = (*METRICS, SIMILARITY, *JUDGED, *RANKINGS, DOCUMENTS, *FACTS)
-OF_RETRIEVAL = frozenset((*RANKINGS, "answer_found", DOCUMENTS))
+NAMES = (*METRICS, SIMILARITY, *JUDGED, *RANKINGS, *FACTS)
+OF_RETRIEVAL = frozenset((*RANKINGS, "answer_found"))
 """What can be said of a retriever, which answers nothing."""
 
 
@@ -100,8 +99,6 @@ class RowScorer:
             return float(metric(example, prediction)) if metric.is_defined(example) else None
         if prediction.get("answer") is None and kind not in OF_RETRIEVAL and ":" not in name:  # a retriever
             return None
-        if kind == DOCUMENTS:
-            return float(distinct_documents(prediction.hits)) if len(prediction.hits) > 1 else None
         if kind in FACTS:
             field, fact = FACTS[kind]
             return None if prediction.get(field) is None else float(fact(prediction))

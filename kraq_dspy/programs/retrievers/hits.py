@@ -121,7 +121,11 @@ def to_hits(chunks: ChunkSource, scored: Sequence[tuple[str, float]], query: str
 
 
 def best_first(scores: dict[str, float], k: int) -> Scored:
-    """The `k` highest of `scores`; ties by id, so that the same question always gets the same answer."""
+    """The `k` highest of `scores`; ties by id, so that the same question always gets the same answer.
+
+    >>> best_first({"b": 0.5, "a": 0.5, "c": 0.9}, k=2)
+    [('c', 0.9), ('a', 0.5)]
+    """
     return heapq.nsmallest(k, scores.items(), key=lambda item: (-item[1], item[0]))
 
 

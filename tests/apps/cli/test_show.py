@@ -8,7 +8,6 @@ import dspy
 import pytest
 from dspy.utils.exceptions import LMTransportError
 from rich.console import Console
-from rich.text import Text
 
 from kraq_dspy.apps.cli import ask as asking
 from kraq_dspy.apps.cli import program, terminal
@@ -44,14 +43,6 @@ def test_evidence_is_counted_as_it_is_shown_and_a_score_that_means_nothing_is_no
     assert "  1 d1  adaptive" in lines
     assert "  2 d3  dense 1.00" in lines
     assert "and 1 more: --evidence 3" in lines
-
-
-def test_a_line_that_is_too_long_goes_on_below_its_words(screen: Console) -> None:
-    screen.print(asking._hanging(Text("  + 0.75 " + "word " * 20)))
-    first, *others = shown(screen)
-    assert first.startswith("  + 0.75 word")
-    assert others
-    assert all(line.startswith(" " * 9 + "word") for line in others)
 
 
 def test_a_reply_that_cannot_be_used_is_no_server_that_is_down() -> None:

@@ -17,7 +17,7 @@ SMALL = Dataset(
         Example("q2", "Which?", ("a", "b", "c"), (), "list", answer_items=(("a", "b"), ("c",)), metadata={"hops": [1]}),
         Example("q3", "Unanswerable?", ()),
     ),
-    (PassageTriples("d1", ("Oslo", "Norway"), (("Oslo", "is in", "Norway"),), "by hand"),),
+    (PassageTriples("d1", ("Oslo", "Norway"), (("Oslo", "is in", "Norway"),)),),
 )
 
 
@@ -39,7 +39,7 @@ def test_every_column_is_read(tmp_path: Path) -> None:
         {**list_question, "type": "list", "hops": [1]},
         {"id": "q3", "question": "Unanswerable?", "answers": []},
     )
-    triples = {"entities": ["Oslo", "Norway"], "triples": [["Oslo", "is in", "Norway"]], "extractor": "by hand"}
+    triples = {"entities": ["Oslo", "Norway"], "triples": [["Oslo", "is in", "Norway"]]}
     write(folder, "triples.jsonl", {"passage_id": "d1", **triples})
     assert load_local(folder) == SMALL
 

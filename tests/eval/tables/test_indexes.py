@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from stand_in import stand_in
 
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.eval.datasets import Dataset, Example, PassageTriples
@@ -48,20 +47,6 @@ def test_random_questions_are_added_to_an_index_and_stay(tmp_path: Path, ready: 
     with Index.open(prepared.path) as index:
         counts = [len(index.questions(source=source, duplicates=True)) for source in ("kraq", "random")]
     assert counts[0] == counts[1] > 0
-
-
-def test_another_generator_asks_for_nothing_but_the_questions(tmp_path: Path, ready: tuple[Settings, Embedder]) -> None:
-    settings, embedder = ready
-    base = prepare_index(poets(), tmp_path, settings, embedder)
-    with stand_in(latency_ms=0) as server:
-        tuned = RoleSettings(model="openai/tuned", api_base=server.url)
-        other = dataclasses.replace(settings, roles={"default": RoleSettings(), "generator": tuned})
-        prepared_index = prepare_index(poets(), tmp_path, other, embedder)
-    assert prepared_index.path != base.path
-    assert prepared_index.report is not None
-    assert set(prepared_index.report.usage) == {"ask"}
-    with Index.open(prepared_index.path) as index:
-        assert {question.model for question in index.questions(source="kraq")} == {"openai/tuned"}
 
 
 def test_given_triples_are_not_extracted_anew(tmp_path: Path, ready: tuple[Settings, Embedder]) -> None:

@@ -58,7 +58,7 @@ def test_the_thesis_asks_for_an_explanation_and_the_paper_does_not() -> None:
 
 def test_a_model_of_another_name_stands_in_and_the_papers_own_does_not() -> None:
     models = {"encoder": "hub/nomic-embed-text-v1.5", "answerer": "embedded", "drafter": "embedded"}
-    lines = setups()["kraq"].told(models)
+    lines = setups()["kraq"].described(models)
     assert lines["in place of the paper's"] == "embedded for Llama-3.1-8B-Instruct (answerer, drafter)"
     assert "[questions] names = 0" in lines["as in the paper"]
 
