@@ -8,7 +8,7 @@ from typing import Any
 import typer
 from typer.main import get_command
 
-from kraq_dspy.apps.cli.commands import COMMANDS, Group, name_of
+from kraq_dspy.apps.cli.commands import COMMANDS
 from kraq_dspy.apps.cli.program import make_app
 
 FILE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "commands.md"
@@ -28,8 +28,7 @@ def reference() -> str:
     parts = [HEAD, _overview(root), "## Options of every command", _table(root.params, context)]
     for panel, commands in COMMANDS.items():
         parts.append(f"## {panel}")
-        for command in commands:
-            name = command.name if isinstance(command, Group) else name_of(command)
+        for name in commands:
             parts.extend(_sections(root.commands[name], f"kraq {name}"))
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
@@ -38,8 +37,7 @@ def _overview(root: Any) -> str:
     """Each command with the first sentence of its help, groups in one row with the names of what they hold."""
     rows = ["| command | does |", "|---|---|"]
     for commands in COMMANDS.values():
-        for command in commands:
-            name = command.name if isinstance(command, Group) else name_of(command)
+        for name in commands:
             member = root.commands[name]
             words = " ".join(("kraq", name, "\\|".join(getattr(member, "commands", ())))).strip()
             rows.append(f"| `{words}` | {_text(member.help).splitlines()[0]} |")
@@ -68,7 +66,7 @@ def _text(text: str | None) -> str:
 
 def _table(parameters: Any, context: Any) -> str:
     rows = ["| option | meaning | default |", "|---|---|---|"]
-    for parameter in parameters:
+    for parameter in sorted(parameters, key=lambda each: bool(each.rich_help_panel)):  # its own options first
         if parameter.name in ("install_completion", "show_completion"):
             continue
         if parameter.param_type_name == "argument":

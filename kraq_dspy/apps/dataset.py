@@ -34,6 +34,10 @@ def export_dataset(
     eval INDEX FILE` reads it, and `datasets.load_dataset("json", data_files=FILE)`. Answers are those that are
     approved, with `pending` also those that wait for review; `unanswered` are written with null.
 
+    >>> with Index.open("ada.kraq") as index:
+    ...     export_dataset(index, Path("set.jsonl"), unanswered=True).rows == len(list(index.questions(source="kraq")))
+    True
+
     Raises IndexStateError where no line is left.
     """
     left_out: Counter[str] = Counter()

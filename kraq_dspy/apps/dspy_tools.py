@@ -21,8 +21,10 @@ def index_tools(space: Workspace) -> list[dspy.Tool]:
     """The index as tools of an agent, none of which asks a language model: `search`, `starters`, `questions_about`,
     `community`, `neighbours_of` and `read_document`, those of `kraq mcp`.
 
-        react = dspy.ReAct("question -> answer", tools=index_tools(space))
-        react(question="Who wrote Don Juan?").answer
+    >>> with Workspace.open("ada.kraq") as space:
+    ...     agent = dspy.ReAct("question -> answer", tools=index_tools(space))
+    >>> sorted(agent.tools)[:3]
+    ['community', 'finish', 'neighbours_of']
 
     What a tool found is a line of JSON. An id that is not there raises UnknownRecordError, which `dspy.ReAct` shows
     to its model.
@@ -60,8 +62,10 @@ class PassageRetriever(dspy.Module):
     """A retriever in the shape of `dspy.retrievers.Embeddings`: called with a query, it returns
     `dspy.Prediction(passages=[...])`, best first, with `ids`, `scores` and `hits` beside them.
 
-        search = PassageRetriever(space.retriever(), k=5)
-        search("Who wrote Don Juan?").passages
+    >>> with Workspace.open("ada.kraq") as space:
+    ...     search = PassageRetriever(space.retriever("bm25"), k=1)
+    ...     print(search("Where did Ada live?").passages)
+    ['Ada\\nAda lived in London.']
 
     `retrieve` is a retriever of a `Workspace`, or anything that programs take as one; `filters` are conditions on the
     chunks' metadata. Raises what `retrieve` raises, and ValueError for a `k` below 1.

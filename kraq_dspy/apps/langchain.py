@@ -16,7 +16,13 @@ with needs("langchain-core", "langchain", "A LangChain retriever"):
 
 
 class LangChainRetriever(BaseRetriever):
-    """`LangChainRetriever(retrieve=space.retriever(), k=5)` goes wherever LangChain takes a retriever.
+    """Goes wherever LangChain takes a retriever.
+
+    >>> from kraq_dspy import Corpus
+    >>> rivers = Corpus.from_texts(["The Danube flows into the Black Sea."])
+    >>> retriever = LangChainRetriever(retrieve=rivers.retriever, k=1)
+    >>> [document.page_content for document in retriever.invoke("Where does the Danube end?")]
+    ['The Danube flows into the Black Sea.']
 
     `retrieve` is a retriever of a `Workspace`, or anything that programs take as one; `filters` are conditions on the
     chunks' metadata. A document is a chunk: its id is the chunk's, its text the passage as our programs show it, title

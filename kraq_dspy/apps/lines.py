@@ -57,23 +57,11 @@ def speculation(answer: "dspy.Prediction") -> Iterator[Text]:
     for failure in answer.failures:
         yield Text(f"  draft {failure.number} failed: ", style="yellow") + short(failure.reason, 200)
     if "proxy_used" in answer:
-        yield _proxy(answer)
+        question = answer.proxy.question.text if answer.proxy_used and answer.proxy else "the question itself"
+        counts = f"{answer.n_looked_up} looked up, {answer.n_embedded} embedded online"
+        yield Text(f"passages seen from ({counts}): ") + short(question, 120)
     times = answer.timings
-    stages = ("retrieve", "proxy", "lookup", "embed", "cluster", "draft_max", "verify_max", "select")
-    parts = ", ".join(f"{name} {1000 * getattr(times, name):.1f}" for name in stages if getattr(times, name))
-    yield Text(f"ms: {parts}; wall {1000 * times.wall:.1f}; papers' model {1000 * times.parallel_model:.1f}")
-
-
-def _proxy(answer: "dspy.Prediction") -> Text:
-    if answer.proxy is None:
-        return Text(
-            f"seen from the question itself: {answer.n_looked_up} looked up, {answer.n_embedded} embedded online"
-        )
-    similarity = f"{answer.proxy_similarity:.2f}"
-    if not answer.proxy_used:
-        return Text(f"nearest question at {similarity} not used; passages embedded online")
-    counts = f"{answer.n_looked_up} looked up, {answer.n_embedded} embedded online"
-    return Text(f"seen from ({similarity}, {counts}): ") + short(answer.proxy.question.text, 120)
+    yield Text(f"ms: {1000 * times.wall:.1f}; papers' model {1000 * times.parallel_model:.1f}")
 
 
 def plug_ins(answer: "dspy.Prediction") -> Iterator[Text]:

@@ -18,7 +18,13 @@ SHOWN = "title"
 
 
 class LlamaIndexRetriever(BaseRetriever):
-    """`LlamaIndexRetriever(space.retriever(), k=5)` goes wherever LlamaIndex takes a retriever.
+    """Goes wherever LlamaIndex takes a retriever.
+
+    >>> from kraq_dspy import Corpus
+    >>> rivers = Corpus.from_texts(["The Danube flows into the Black Sea."])
+    >>> retriever = LlamaIndexRetriever(rivers.retriever, k=1)
+    >>> [node.text for node in retriever.retrieve("Where does the Danube end?")]
+    ['The Danube flows into the Black Sea.']
 
     `retrieve` is a retriever of a `Workspace`, or anything that programs take as one; `filters` are conditions on the
     chunks' metadata. A node is a chunk, with its id, its span and its document as source. Raises what `retrieve`

@@ -1,8 +1,8 @@
 """Answers a question, and shows the answer with what it rests on: `kraq ask`."""
 
-import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +13,7 @@ from rich.panel import Panel
 from rich.text import Text
 
 from kraq_dspy.apps.cli.logs import tell_what_is_cut_off
-from kraq_dspy.apps.cli.options import ChosenProgram, IndexDir, Json, Models, opened
+from kraq_dspy.apps.cli.options import ChosenProgram, Flag, IndexDir, Json, Models
 from kraq_dspy.apps.cli.terminal import counted, note, output, print_json, printable, say, short
 from kraq_dspy.apps.lines import prediction_lines
 from kraq_dspy.errors import ConfigError
@@ -36,40 +36,42 @@ State = Annotated[
 Evidence = Annotated[int, typer.Option("--evidence", "-e", min=0, help="Passages to show.")]
 
 Stream = Annotated[
-    bool, typer.Option("--stream/--no-stream", help="Show the answer in a terminal while the model writes it.")
+    bool,
+    Flag("--stream/--no-stream", help="Show the answer in a terminal while the model writes it."),
 ]
 
 
-def ask(
-    index_dir: IndexDir,
-    question: Annotated[str, typer.Argument(metavar="QUESTION", help="What you want to know.")],
-    chosen: ChosenProgram,
-    models: Models,
-    evidence: Evidence = EVIDENCE,
-    program_state: State = None,
-    stream: Stream = True,
-    json: Json = False,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Ask(ChosenProgram, Models):
     """Answer QUESTION from the index, and show what the answer rests on."""
-    from kraq_dspy.asset.corpus.normalise import is_blank, normalised  # with numpy, for which help need not wait
 
-    question = normalised(question)
-    if is_blank(question):
-        raise ConfigError("The question is empty.")
-    choice = chosen.choice()
-    tell_what_is_cut_off()
-    with opened(index_dir, models) as space:
-        answer = space.prepared(question) if chosen.is_default and program_state is None else None
-        if answer is None:
-            program = space.make_program(choice, state=program_state)
-            answer = asked(space, program, question, stream=stream and not json)
-        model = space.models[choice.role].model
-    if json:
-        print_json(answer_fields(question, choice.spec.name, model, answer))
-    else:
-        show_answer(question, choice, model, answer, evidence)
-    if chosen.k is not None and choice.budget > len(answer.hits) > 0:
-        note(f"--k asks for {counted(choice.budget, 'passage')}; there were {len(answer.hits):,} to be found.")
+    index_dir: IndexDir
+    question: Annotated[str, typer.Argument(metavar="QUESTION", help="What you want to know.")]
+    evidence: Evidence = EVIDENCE
+    program_state: State = None
+    stream: Stream = True
+    json: Json = False
+
+    def run(self) -> None:
+        from kraq_dspy.asset.corpus.normalise import is_blank, normalised  # with numpy, for which help need not wait
+
+        question = normalised(self.question)
+        if is_blank(question):
+            raise ConfigError("The question is empty.")
+        choice = self.choice()
+        tell_what_is_cut_off()
+        with self.opened(self.index_dir) as space:
+            answer = space.prepared(question) if self.is_default and self.program_state is None else None
+            if answer is None:
+                program = space.make_program(choice, state=self.program_state)
+                answer = asked(space, program, question, stream=self.stream and not self.json)
+            model = space.models[choice.role].model
+        if self.json:
+            print_json(answer_fields(question, choice.spec.name, model, answer))
+        else:
+            show_answer(question, choice, model, answer, self.evidence)
+        if self.k is not None and choice.budget > len(answer.hits) > 0:
+            note(f"--k asks for {counted(choice.budget, 'passage')}; there were {len(answer.hits):,} to be found.")
 
 
 def asked(space: "Workspace", program: "dspy.Module", question: str, *, stream: bool) -> "dspy.Prediction":
@@ -110,7 +112,7 @@ def show_answer(
     for flaw in answer.get("flaws", ()):
         note(flaw)
     for line in prediction_lines(choice, answer):
-        output.print(_hanging(line))
+        output.print(line)
     shown = _in_turn(answer.hits, evidence)
     for place, hit in enumerate(shown, start=1):
         _show_hit(place, hit)
@@ -126,16 +128,7 @@ def show_suggested(suggested: "Sequence[SuggestedQuestion]", title: str) -> None
         say(title, style="dim")
     for place, each in enumerate(suggested, start=1):
         name = f"  ({short(each.passage.title or each.passage.document_id, 60)})"
-        output.print(_hanging(Text.assemble((f"{place:3} ", "cyan"), short(each.text, 300), (name, "dim"))))
-
-
-def _hanging(line: Text) -> Text:
-    """The line, which goes on below its words where it is too long: not below its mark, as "  + 0.75 "."""
-    mark = re.match(r"\s+\S+ (-?[\d.]+ )?", line.plain)
-    if mark is None or len(line) <= output.width:
-        return line
-    head, rest = line.divide([mark.end()])
-    return head + Text(f"\n{' ' * mark.end()}").join(rest.wrap(output, max(20, output.width - mark.end())))
+        output.print(Text.assemble((f"{place:3} ", "cyan"), short(each.text, 300), (name, "dim")))
 
 
 def _show_hit(place: int, hit: "Hit") -> None:
@@ -149,8 +142,8 @@ def _show_hit(place: int, hit: "Hit") -> None:
         last = hit.chunk.metadata.get("last_page")
         name += f", pages {page}-{last}" if last else f", page {page}"
     head = Text.assemble((f"{place:3} ", "cyan"), short(name, max(20, output.width - 30)))
-    found = f"{hit.why} {hit.score:.2f}" if hit.why == "dense" else hit.why
-    output.print(head + Text(f"  {found}", style="dim"), no_wrap=True, overflow="ellipsis")
+    how = f"{hit.why} {hit.score:.2f}" if hit.why == "dense" else hit.why
+    output.print(head + Text(f"  {how}", style="dim"), no_wrap=True, overflow="ellipsis")
     passage = short(hit.chunk.text, 2 * output.width)
     passage.no_wrap, passage.overflow = True, "ellipsis"
     output.print(Padding(passage, (0, 0, 0, 4)))

@@ -1,49 +1,54 @@
 """Answers one question after another over an index and models that stay open: `kraq chat`."""
 
 import contextlib
+from dataclasses import dataclass
 
 from kraq_dspy.apps.cli.ask import EVIDENCE, Evidence, Stream, asked, show_answer, show_suggested
 from kraq_dspy.apps.cli.logs import tell_what_is_cut_off
-from kraq_dspy.apps.cli.options import ChosenProgram, IndexDir, Models, opened
+from kraq_dspy.apps.cli.options import ChosenProgram, IndexDir, Models
 from kraq_dspy.apps.cli.terminal import errors, note, say
 from kraq_dspy.errors import KraqError
 
 
-def chat(
-    index_dir: IndexDir,
-    chosen: ChosenProgram,
-    models: Models,
-    evidence: Evidence = EVIDENCE,
-    stream: Stream = True,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Chat(ChosenProgram, Models):
     """Ask one question after another, without waiting for models to load again.
 
     Each question stands for itself; the arrow keys bring earlier ones back. The number of a suggested question asks
     it; an empty line ends.
     """
-    from kraq_dspy.asset.corpus.normalise import normalised
 
-    with contextlib.suppress(ImportError):
-        import readline  # noqa: F401 (input uses it)
-    choice = chosen.choice()
-    tell_what_is_cut_off()
-    with opened(index_dir, models) as space:
-        program = space.make_program(choice)
-        suggested = list(space.starters(4))
-        say(f"{index_dir}, {choice.spec.name}. A number asks a suggested question; an empty line ends.", style="dim")
-        show_suggested(suggested, "to begin with:")
-        while line := _line():
-            question = normalised(line)
-            if line.isdecimal() and 0 < int(line) <= len(suggested):
-                question = suggested[int(line) - 1].text
-            try:
-                prepared = space.prepared(question) if chosen.is_default else None
-                answer = prepared or asked(space, program, question, stream=stream)
-            except KraqError as error:  # of this question; the next one may do
-                note(error, label="Error: ")
-                continue
-            suggested = list(answer.get("next_questions") or ())
-            show_answer(question, choice, space.models[choice.role].model, answer, evidence)
+    index_dir: IndexDir
+    evidence: Evidence = EVIDENCE
+    stream: Stream = True
+
+    def run(self) -> None:
+        from kraq_dspy.asset.corpus.normalise import normalised
+
+        with contextlib.suppress(ImportError):
+            import readline  # noqa: F401 (input uses it)
+        choice = self.choice()
+        tell_what_is_cut_off()
+        with self.opened(self.index_dir) as space:
+            program = space.make_program(choice)
+            suggested = list(space.starters(4))
+            say(
+                f"{self.index_dir}, {choice.spec.name}. A number asks a suggested question; an empty line ends.",
+                style="dim",
+            )
+            show_suggested(suggested, "to begin with:")
+            while line := _line():
+                question = normalised(line)
+                if line.isdecimal() and 0 < int(line) <= len(suggested):
+                    question = suggested[int(line) - 1].text
+                try:
+                    prepared = space.prepared(question) if self.is_default else None
+                    answer = prepared or asked(space, program, question, stream=self.stream)
+                except KraqError as error:  # of this question; the next one may do
+                    note(error, label="Error: ")
+                    continue
+                suggested = list(answer.get("next_questions") or ())
+                show_answer(question, choice, space.models[choice.role].model, answer, self.evidence)
 
 
 def _line() -> str:

@@ -3,12 +3,13 @@
 import dataclasses
 import json as json_lines
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from kraq_dspy.apps.cli.options import Json, Models
+from kraq_dspy.apps.cli.options import Flag, Json, Models
 from kraq_dspy.apps.cli.progress import Bars, show_report
 from kraq_dspy.apps.cli.terminal import command, counted, grid, output, print_json, say, short
 
@@ -19,81 +20,85 @@ FEW = 10  # questions of --quick
 BROADEST = 12  # questions listed
 
 
-def demo(
-    models: Models,
+@dataclass(frozen=True, kw_only=True)
+class Demo(Models):
+    """Index bundled passages, show their questions, answer, and measure."""
+
     quick: Annotated[
-        bool, typer.Option(help=f"A first taste: {FEW} questions and the passages shown with them.")
-    ] = False,
+        bool, Flag("--quick", help=f"A first taste: {FEW} questions and the passages shown with them.")
+    ] = False
     first: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Only N questions and their passages: for slow models.")
-    ] = None,
+    ] = None
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", metavar="DIR", help="Where the index goes. Default: demo.kraq, demo-quick.kraq"),
-    ] = None,
-    json: Json = False,
-) -> None:
-    """Index bundled passages, show their questions, answer, and measure."""
-    from kraq_dspy.apps.cli.ask import answer_fields, show_answer
-    from kraq_dspy.asset.corpus.load import bundled_example, load_documents
-    from kraq_dspy.build.index.build import build_index
-    from kraq_dspy.models.embedders import load_embedder, resolve_encoder
-    from kraq_dspy.workspace import Workspace
-    from kraq_dspy.workspace.choices import choose_program
+    ] = None
+    json: Json = False
 
-    example = bundled_example()
-    settings = models.settings()
-    settings = dataclasses.replace(settings, encoder=resolve_encoder(settings.encoder))
-    embedder = load_embedder(settings.encoder)  # a missing package is said before anything else
-    lines = (example / "questions.jsonl").read_text("utf-8").splitlines()
-    questions = [json_lines.loads(line) for line in lines[: first or (FEW if quick else None)]]
-    corpus: Any = example / "corpus.jsonl"
-    if quick or first:
-        shown_with_them = {id for question in questions for id in question["context_ids"]}
-        corpus = [document for document in load_documents(corpus) if getattr(document, "id", None) in shown_with_them]
-    out = out or Path("demo-quick.kraq" if quick else "demo.kraq")
-    if not json:
-        say(("1. Index", "bold"), f" {example.name}: HotpotQA passages from Wikipedia, CC BY-SA 4.0")
-    with Bars(settings, quiet=json) as bars:
-        report = build_index(corpus, out, settings=settings, embedder=embedder, progress=bars)
-    with Workspace.open(out, settings=settings, embedder=embedder) as space:
-        if not json:
-            show_report(report, json=False)
-            say("\n2. Questions that it answers, the broadest first", style="bold")
-            broadest = sorted(space.index.questions(), key=lambda each: (each.level, -len(each.chunk_ids)))[:BROADEST]
-            listed = [(each.level, len(each.chunk_ids), short(each.text, 160)) for each in broadest]
-            output.print(grid("", ("level", "passages", "question"), listed, right=("level", "passages"), box=None))
-        choices = {name: choose_program(name, options={"k": BUDGET}) for name in PROGRAMS}
-        programs = {name: space.make_program(choice) for name, choice in choices.items()}
-        model = space.models["answerer"].model
-        answers: dict[str, list[Any]] = {name: [] for name in PROGRAMS}
-        with Bars(quiet=json) as bars:
-            bars.start("answer", len(questions) * len(PROGRAMS))
-            for question in questions:
-                for name, program in programs.items():
-                    answers[name].append(space.ask(question["question"], program, next_questions=0))
-                    bars.advance("answer")
-        measured = {name: _measured(questions, predictions) for name, predictions in answers.items()}
-        if json:
-            shown = [
-                answer_fields(question["question"], name, model, answers[name][place])
-                for place, question in enumerate(questions[:SHOWN])
-                for name in PROGRAMS
-            ]
-            print_json({"report": report, "answers": shown, "measured": measured})
-            return
-        shown_questions = counted(len(questions[:SHOWN]), "question")
-        say(f"\n3. {shown_questions}, answered by both programs from {BUDGET} passages", style="bold")
-        for place, question in enumerate(questions[:SHOWN]):
-            for name in PROGRAMS:
-                show_answer(question["question"], choices[name], model, answers[name][place], evidence=2)
-            say(f"  gold answer: {', '.join(question['answers'])}\n", style="green")
-    all_of_them = counted(len(questions), "question")
-    say((f"4. All of {all_of_them}", "bold"), f", model {model}, encoder {space.embedder.name}")
-    names = list(measured[PROGRAMS[0]])
-    rows = [(program, *(f"{value:.3f}" for value in values.values())) for program, values in measured.items()]
-    output.print(grid("", ["program", *names], rows, right=names))
-    say(f"The index stays in {out}. Try: {command('ask', out, questions[: SHOWN + 1][-1]['question'])}")
+    def run(self) -> None:
+        from kraq_dspy.apps.cli.ask import answer_fields, show_answer
+        from kraq_dspy.asset.corpus.load import bundled_example, load_documents
+        from kraq_dspy.build.index.build import build_index
+        from kraq_dspy.models.embedders import load_embedder, resolve_encoder
+        from kraq_dspy.workspace import Workspace
+        from kraq_dspy.workspace.choices import choose_program
+
+        example = bundled_example()
+        settings = self.settings()
+        settings = dataclasses.replace(settings, encoder=resolve_encoder(settings.encoder))
+        embedder = load_embedder(settings.encoder)  # a missing package is said before anything else
+        lines = (example / "questions.jsonl").read_text("utf-8").splitlines()
+        questions = [json_lines.loads(line) for line in lines[: self.first or (FEW if self.quick else None)]]
+        corpus: Any = example / "corpus.jsonl"
+        if self.quick or self.first:
+            shown_with_them = {id for question in questions for id in question["context_ids"]}
+            corpus = [each for each in load_documents(corpus) if getattr(each, "id", None) in shown_with_them]
+        out = self.out or Path("demo-quick.kraq" if self.quick else "demo.kraq")
+        if not self.json:
+            say(("1. Index", "bold"), f" {example.name}: HotpotQA passages from Wikipedia, CC BY-SA 4.0")
+        with Bars(settings, quiet=self.json) as bars:
+            report = build_index(corpus, out, settings=settings, embedder=embedder, progress=bars)
+        with Workspace.open(out, settings=settings, embedder=embedder) as space:
+            if not self.json:
+                show_report(report, json=False)
+                say("\n2. Questions that it answers, the broadest first", style="bold")
+                questions_here = sorted(space.index.questions(), key=lambda each: (each.level, -len(each.chunk_ids)))
+                listed = [
+                    (each.level, len(each.chunk_ids), short(each.text, 160)) for each in questions_here[:BROADEST]
+                ]
+                output.print(grid("", ("level", "passages", "question"), listed, right=("level", "passages"), box=None))
+            choices = {name: choose_program(name, options={"k": BUDGET}) for name in PROGRAMS}
+            programs = {name: space.make_program(choice) for name, choice in choices.items()}
+            model = space.models["answerer"].model
+            answers: dict[str, list[Any]] = {name: [] for name in PROGRAMS}
+            with Bars(quiet=self.json) as bars:
+                bars.start("answer", len(questions) * len(PROGRAMS))
+                for question in questions:
+                    for name, program in programs.items():
+                        answers[name].append(space.ask(question["question"], program, next_questions=0))
+                        bars.advance("answer")
+            measured = {name: _measured(questions, predictions) for name, predictions in answers.items()}
+            if self.json:
+                shown = [
+                    answer_fields(question["question"], name, model, answers[name][place])
+                    for place, question in enumerate(questions[:SHOWN])
+                    for name in PROGRAMS
+                ]
+                print_json({"report": report, "answers": shown, "measured": measured})
+                return
+            shown_questions = counted(len(questions[:SHOWN]), "question")
+            say(f"\n3. {shown_questions}, answered by both programs from {BUDGET} passages", style="bold")
+            for place, question in enumerate(questions[:SHOWN]):
+                for name in PROGRAMS:
+                    show_answer(question["question"], choices[name], model, answers[name][place], evidence=2)
+                say(f"  gold answer: {', '.join(question['answers'])}\n", style="green")
+        all_of_them = counted(len(questions), "question")
+        say((f"4. All of {all_of_them}", "bold"), f", model {model}, encoder {space.embedder.name}")
+        names = list(measured[PROGRAMS[0]])
+        rows = [(program, *(f"{value:.3f}" for value in values.values())) for program, values in measured.items()]
+        output.print(grid("", ["program", *names], rows, right=names))
+        say(f"The index stays in {out}. Try: {command('ask', out, questions[: SHOWN + 1][-1]['question'])}")
 
 
 def _measured(questions: Sequence[dict[str, Any]], answers: Sequence[Any]) -> dict[str, float]:

@@ -1,11 +1,12 @@
 """Asks an index questions of your own and says how good its answers are: `kraq eval INDEX QUESTIONS`."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kraq_dspy.apps.cli.options import Calls, IndexDir, Json, Limits, Seed, opened, require_writable
+from kraq_dspy.apps.cli.options import Calls, Flag, IndexDir, Json, Limits, Seed, require_writable
 from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.terminal import command, counted, output, print_json, say
 from kraq_dspy.errors import ConfigError
@@ -39,24 +40,30 @@ def interval(value: "Interval", sign: str = "") -> str:
     return f"{value.estimate:{sign}.3f} [{low}, {high}]"
 
 
-def index(
-    index_dir: IndexDir,
+@dataclass(frozen=True, kw_only=True)
+class EvalIndex(Calls, Limits):
+    """Ask an index, as it is, every question of a file, and score the answers and what was found.
+
+    Without answers in the file, what needs none is scored. `kraq report A B` compares two of these runs.
+    """
+
+    index_dir: IndexDir
     questions: Annotated[
         Path, typer.Argument(metavar="QUESTIONS", help="csv, jsonl or parquet: questions, where known with answers.")
-    ],
-    calls: Calls,
-    limits: Limits,
+    ]
     program: Annotated[
         list[str] | None,
         typer.Option(
             "--program", "-p", help="By its name, as in kraq ask; may be repeated. Default: that of kraq ask."
         ),
-    ] = None,
+    ] = None
     retriever: Annotated[
         list[str] | None,
         typer.Option("--retriever", "-r", help="Each program over each of these. Default: that of kraq ask."),
-    ] = None,
-    retrieval_only: Annotated[bool, typer.Option(help="Score what the retrievers find; nothing is answered.")] = False,
+    ] = None
+    retrieval_only: Annotated[
+        bool, Flag("--retrieval-only", help="Score what the retrievers find; nothing is answered.")
+    ] = False
     metric: Annotated[
         list[str] | None,
         typer.Option(
@@ -65,72 +72,72 @@ def index(
             help="token_f1, recall@10, judge, groundedness, ..., or file.py:function; may be repeated. Default: what "
             "the questions have gold data for.",
         ),
-    ] = None,
-    k: Annotated[int, typer.Option("--k", "-k", min=1, help="Passages that a retriever is asked for.")] = 10,
-    question_column: Annotated[str, typer.Option(help="Default: question, query, ...")] = "",
-    answer_column: Annotated[str, typer.Option(help="Default: answers, answer, ...")] = "",
+    ] = None
+    k: Annotated[int, typer.Option("--k", "-k", min=1, help="Passages that a retriever is asked for.")] = 10
+    question_column: Annotated[str, typer.Option(help="Default: question, query, ...")] = ""
+    answer_column: Annotated[str, typer.Option(help="Default: answers, answer, ...")] = ""
     documents_column: Annotated[
-        str,
-        typer.Option(help="Ids of the documents with the evidence. Default: supporting_ids, ..."),
-    ] = "",
-    limit: Annotated[int | None, typer.Option(min=1, help="Questions, drawn by the seed.")] = None,
-    seed: Seed = 0,
+        str, typer.Option(help="Ids of the documents with the evidence. Default: supporting_ids, ...")
+    ] = ""
+    limit: Annotated[int | None, typer.Option(min=1, help="Questions, drawn by the seed.")] = None
+    seed: Seed = 0
     program_state: Annotated[
         Path | None, typer.Option(metavar="FILE", help="What `kraq optimize` made of the program.")
-    ] = None,
-    out: RunOut = None,
-    json: Json = False,
-) -> None:
-    """Ask an index, as it is, every question of a file, and score the answers and what was found.
+    ] = None
+    out: RunOut = None
+    json: Json = False
 
-    Without answers in the file, what needs none is scored. `kraq report A B` compares two of these runs.
-    """
-    import random
+    def run(self) -> None:
+        import random
 
-    from kraq_dspy.eval.asked import AskedSystem
-    from kraq_dspy.eval.evaluation import evaluate, place_of
-    from kraq_dspy.eval.questions import QuestionColumns, learned_note, read_questions
-    from kraq_dspy.eval.tables.systems import about_retriever
-    from kraq_dspy.eval.tables.terminal import print_run
+        from kraq_dspy.eval.asked import AskedSystem
+        from kraq_dspy.eval.evaluation import evaluate, place_of
+        from kraq_dspy.eval.questions import QuestionColumns, learned_note, read_questions
+        from kraq_dspy.eval.tables.systems import about_retriever
+        from kraq_dspy.eval.tables.terminal import print_run
 
-    examples = read_questions(questions, QuestionColumns(question_column, answer_column, documents_column))
-    if limit is not None:
-        examples = sorted(examples, key=lambda example: example.id)
-        random.Random(seed).shuffle(examples)
-        examples = examples[:limit]
-    if retrieval_only and (program or program_state):
-        raise ConfigError("--retrieval-only asks no program.")
-    with opened(index_dir, calls, limits) as space:
-        settings = space.models.settings
-        if retrieval_only:
-            systems = [
-                AskedSystem(name, space.retriever(name), False, about_retriever(name, space.embedder.name, [k]))
-                for name in retriever or [space.default_retriever]
-            ]
-        else:
-            systems = [
-                _program(space, name, over, program_state)
-                for name in program or [None]  # type: ignore[list-item]
-                for over in retriever or [None]  # type: ignore[list-item]
-            ]
-        title = f"{index_dir.resolve().stem}-{questions.name.partition('.')[0]}"
-        folder = out or place_of(title, systems, metric, examples, Path("runs"))
-        require_writable(folder)
-        named = {system.name: system for system in systems}
-        with Bars(settings, quiet=json) as bars:
-            result = evaluate(
-                named, examples, metric, space=space, title=title, k=k, out=folder,
-                concurrency=settings.run.concurrency, seed=seed, progress=bars,
-            )  # fmt: skip
-    files = result.write_report(folder)
-    if json:
-        print_json({**result.to_dict(), "files": [str(file) for file in files]})
-        return
-    print_run(result.summary, output, brief=True)
-    if result.left_out:
-        say(learned_note(result.left_out))
-    say(f"Report: {', '.join(map(str, files))}")
-    say(f"Beside another run: {command('report', folder, 'OTHER')}")
+        examples = read_questions(
+            self.questions, QuestionColumns(self.question_column, self.answer_column, self.documents_column)
+        )
+        if self.limit is not None:
+            examples = sorted(examples, key=lambda example: example.id)
+            random.Random(self.seed).shuffle(examples)
+            examples = examples[: self.limit]
+        if self.retrieval_only and (self.program or self.program_state):
+            raise ConfigError("--retrieval-only asks no program.")
+        with self.opened(self.index_dir) as space:
+            settings = space.models.settings
+            if self.retrieval_only:
+                systems = [
+                    AskedSystem(
+                        name, space.retriever(name), False, about_retriever(name, space.embedder.name, [self.k])
+                    )
+                    for name in self.retriever or [space.default_retriever]
+                ]
+            else:
+                systems = [
+                    _program(space, name, over, self.program_state)
+                    for name in self.program or [None]  # type: ignore[list-item]
+                    for over in self.retriever or [None]  # type: ignore[list-item]
+                ]
+            title = f"{self.index_dir.resolve().stem}-{self.questions.name.partition('.')[0]}"
+            folder = self.out or place_of(title, systems, self.metric, examples, Path("runs"))
+            require_writable(folder)
+            named = {system.name: system for system in systems}
+            with Bars(settings, quiet=self.json) as bars:
+                result = evaluate(
+                    named, examples, self.metric, space=space, title=title, k=self.k, out=folder,
+                    concurrency=settings.run.concurrency, seed=self.seed, progress=bars,
+                )  # fmt: skip
+        files = result.write_report(folder)
+        if self.json:
+            print_json({**result.to_dict(), "files": [str(file) for file in files]})
+            return
+        print_run(result.summary, output, brief=True)
+        if result.left_out:
+            say(learned_note(result.left_out))
+        say(f"Report: {', '.join(map(str, files))}")
+        say(f"Beside another run: {command('report', folder, 'OTHER')}")
 
 
 def _program(space: "Workspace", name: str | None, retriever: str | None, state: Path | None) -> "AskedSystem":
@@ -145,39 +152,42 @@ def _program(space: "Workspace", name: str | None, retriever: str | None, state:
     return AskedSystem(label, program, True, {**about, **({"state": state.name} if state else {})}, choice)
 
 
-def report(
-    run_dir: Annotated[Path, typer.Argument(metavar="DIR", help="The folder that `kraq eval` wrote.")],
-    other: Annotated[
-        Path | None, typer.Argument(metavar="OTHER", help="Another run on the same questions, to compare it with.")
-    ] = None,
-    baseline: Baseline = None,
-    seed: Seed = 0,
-    json: Json = False,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Report:
     """Make the report of `kraq eval` anew from its rows: terminal and report.html.
 
     With two folders, compare the runs: what the second has more, question by question, with intervals.
     """
-    if other is None:
-        make_report(run_dir, baseline, seed, json=json)
-        return
-    if baseline is not None:
-        raise ConfigError(
-            "--baseline is for the report of one run; of two, the first is what the second is compared with."
-        )
-    from kraq_dspy.eval.tables.grids import changed_questions, grids
-    from kraq_dspy.eval.tables.summary import compare_runs
-    from kraq_dspy.eval.tables.terminal import print_grid
 
-    comparisons = compare_runs(run_dir, other, seed=seed)
-    if json:
-        print_json({"comparisons": [run.to_dict() for run in comparisons]})
-        return
-    for run in comparisons:
-        say((f"\n{run.header.dataset}", "bold"))
-        for grid in (*grids(run, brief=True), changed_questions(run)):
-            if grid is not None:
-                print_grid(grid, output)
+    run_dir: Annotated[Path, typer.Argument(metavar="DIR", help="The folder that `kraq eval` wrote.")]
+    other: Annotated[
+        Path | None, typer.Argument(metavar="OTHER", help="Another run on the same questions, to compare it with.")
+    ] = None
+    baseline: Baseline = None
+    seed: Seed = 0
+    json: Json = False
+
+    def run(self) -> None:
+        if self.other is None:
+            make_report(self.run_dir, self.baseline, self.seed, json=self.json)
+            return
+        if self.baseline is not None:
+            raise ConfigError(
+                "--baseline is for the report of one run; of two, the first is what the second is compared with."
+            )
+        from kraq_dspy.eval.tables.grids import changed_questions, grids
+        from kraq_dspy.eval.tables.summary import compare_runs
+        from kraq_dspy.eval.tables.terminal import print_grid
+
+        comparisons = compare_runs(self.run_dir, self.other, seed=self.seed)
+        if self.json:
+            print_json({"comparisons": [run.to_dict() for run in comparisons]})
+            return
+        for run in comparisons:
+            say((f"\n{run.header.dataset}", "bold"))
+            for grid in (*grids(run, brief=True), changed_questions(run)):
+                if grid is not None:
+                    print_grid(grid, output)
 
 
 def make_report(folder: Path, baseline: str | None, seed: int, *, json: bool) -> None:
@@ -193,34 +203,42 @@ def make_report(folder: Path, baseline: str | None, seed: int, *, json: bool) ->
     say(f"Report: {', '.join(map(str, files))}")
 
 
-def list_(
-    data: Annotated[Path, typer.Option(metavar="DIR", help="Folder in which fetched sets lie.")] = Path("data"),
-    json: Json = False,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class ListData:
     """Name the data sets that can be fetched, and those that are in the folder."""
-    from kraq_dspy.eval.datasets import NAMES
-    from kraq_dspy.eval.datasets.dataset import is_dataset
 
-    here = (
-        sorted(path.name for path in data.iterdir() if is_dataset(path) or path.name in NAMES) if data.is_dir() else []
-    )
-    if json:
-        print_json({"can_be_fetched": list(NAMES), "here": here})
-        return
-    for name in sorted({*NAMES, *here}):
-        say(f"{name:16}", f" in {data}" if name in here else "")
+    data: Annotated[Path, typer.Option(metavar="DIR", help="Folder in which fetched sets lie.")] = Path("data")
+    json: Json = False
+
+    def run(self) -> None:
+        from kraq_dspy.eval.datasets import NAMES
+        from kraq_dspy.eval.datasets.dataset import is_dataset
+
+        folders = self.data.iterdir() if self.data.is_dir() else []
+        here = sorted(path.name for path in folders if is_dataset(path) or path.name in NAMES)
+        if self.json:
+            print_json({"can_be_fetched": list(NAMES), "here": here})
+            return
+        for name in sorted({*NAMES, *here}):
+            say(f"{name:16}", f" in {self.data}" if name in here else "")
 
 
-def fetch(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="One of `kraq data list`.")],
+@dataclass(frozen=True, kw_only=True)
+class FetchData:
+    """Download a data set from the hub, or take BioASQ's files over. What is there already is kept."""
+
+    name: Annotated[str, typer.Argument(metavar="NAME", help="One of `kraq data list`.")]
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for data sets; this one gets a folder in it.")
-    ] = Path("data"),
-    file: Annotated[list[Path] | None, typer.Option(help="BioASQ's golden files; may be repeated.")] = None,
-) -> None:
-    """Download a data set from the hub, or take BioASQ's files over. What is there already is kept."""
-    from kraq_dspy.eval.datasets import fetch_dataset, load_dataset
+    ] = Path("data")
+    file: Annotated[list[Path] | None, typer.Option(help="BioASQ's golden files; may be repeated.")] = None
 
-    fetch_dataset(name, out, files=file or [])
-    dataset = load_dataset(name, out)
-    say(f"{out / name}: {counted(len(dataset.examples), 'question')}, {counted(len(dataset.documents), 'document')}")
+    def run(self) -> None:
+        from kraq_dspy.eval.datasets import fetch_dataset, load_dataset
+
+        fetch_dataset(self.name, self.out, files=self.file or [])
+        dataset = load_dataset(self.name, self.out)
+        say(
+            f"{self.out / self.name}: {counted(len(dataset.examples), 'question')}, "
+            f"{counted(len(dataset.documents), 'document')}"
+        )

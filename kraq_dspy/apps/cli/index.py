@@ -2,6 +2,7 @@
 
 import dataclasses
 import sys
+from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from rich.text import Text
 
-from kraq_dspy.apps.cli.options import Columns, CorpusBuilds, IndexDir, Json, Limits, Models
+from kraq_dspy.apps.cli.options import Builds, Columns, Flag, IndexDir, Json, Limits, ModelOption
 from kraq_dspy.apps.cli.progress import label, run_build
 from kraq_dspy.apps.cli.terminal import command, compact, counted, grid, note, output, print_json, say, short
 from kraq_dspy.errors import ConfigError, RemovedDocumentsError
@@ -23,51 +24,78 @@ BROADEST = 40
 """Communities that the small generator is asked about unless models are configured: about a minute on two cores."""
 
 
-def index(
-    corpus: Annotated[Path, typer.Argument(help="A file or folder of txt, md, html, pdf, jsonl, csv or parquet.")],
-    builds: CorpusBuilds,
-    limits: Limits,
-    columns: Columns,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", metavar="DIR", help="The index folder to write. Default: CORPUS's name + .kraq"),
-    ] = None,
-    random_questions: Annotated[
-        bool, typer.Option(help="Also make the papers' baseline: questions from random chunks.")
-    ] = False,
-    program_state: Annotated[
-        list[Path] | None, typer.Option(metavar="FILE", help="What `kraq optimize` made of a step; may be repeated.")
-    ] = None,
-    replace: Annotated[
-        bool, typer.Option(help="Let this corpus take the place of documents in DIR that it lacks.")
-    ] = False,
-    json: Json = False,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class BuildIndex(Builds, Limits, Columns):
     """Index CORPUS: graph, communities, summaries, and a question for each community.
 
     Run it again to go on after an interruption, to retry what failed, or to bring the index up to date with the corpus.
     """
-    from kraq_dspy.build.index.build import build_index
 
-    settings, told = columns.over(builds.settings()), ""
-    if not builds.brings_models:
-        settings, told = with_generator(settings)
-    out = out or index_beside(corpus)
-    build = partial(build_index, corpus, out, random_questions=random_questions, program_states=program_state or ())
-    try:
-        report = run_build(partial(build, replace=replace), settings, limits, json=json)
-    except RemovedDocumentsError as error:
-        if json or not sys.stdin.isatty():
-            raise
-        typer.echo(str(error), err=True)
-        if not typer.confirm("Remove them?", err=True):
-            raise typer.Exit(1) from None
-        report = run_build(partial(build, replace=True), settings, limits, json=json)
-    if not json:
-        listed = [(command("questions", out), "bold"), " or "] if report.counts.get("questions") else []
-        say("Try: ", *listed, (command("ask", out, "YOUR QUESTION"), "bold"))
-        if told and report.counts.get("questions"):
-            say(told)
+    corpus: Annotated[Path, typer.Argument(help="A file or folder of txt, md, html, pdf, jsonl, csv or parquet.")]
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="DIR", help="The index folder to write. Default: CORPUS's name + .kraq"),
+    ] = None
+    random_questions: Annotated[
+        bool, Flag("--random-questions", help="Also make the papers' baseline: questions from random chunks.")
+    ] = False
+    program_state: Annotated[
+        list[Path] | None, typer.Option(metavar="FILE", help="What `kraq optimize` made of a step; may be repeated.")
+    ] = None
+    replace: Annotated[
+        bool, Flag("--replace", help="Let this corpus take the place of documents in DIR that it lacks.")
+    ] = False
+    runner: Annotated[
+        str | None, ModelOption(help="Where models are asked: local, or ray (a cluster; kraq.toml, section run).")
+    ] = None
+    redact: Annotated[
+        bool,
+        ModelOption(
+            "--redact",
+            metavar="",
+            help="Strike e-mail addresses, phone and card numbers out (kraq.toml, section redact).",
+        ),
+    ] = False
+    json: Json = False
+
+    def settings(self, base: "Settings | None" = None) -> "Settings":
+        settings = super().settings(base)
+        if self.runner is not None:
+            settings = dataclasses.replace(settings, run=dataclasses.replace(settings.run, runner=self.runner))
+        if self.redact:
+            from kraq_dspy.settings import RedactSettings
+
+            settings = dataclasses.replace(settings, redact=RedactSettings(emails=True, phones=True, cards=True))
+        return settings
+
+    def run(self) -> None:
+        from kraq_dspy.build.index.build import build_index
+
+        settings, hint = self.settings(), ""
+        if self.lm is None:
+            settings, hint = with_generator(settings)
+        out = self.out or index_beside(self.corpus)
+        build = partial(
+            build_index,
+            self.corpus,
+            out,
+            random_questions=self.random_questions,
+            program_states=self.program_state or (),
+        )
+        try:
+            report = run_build(partial(build, replace=self.replace), settings, self, json=self.json)
+        except RemovedDocumentsError as error:
+            if self.json or not sys.stdin.isatty():
+                raise
+            typer.echo(str(error), err=True)
+            if not typer.confirm("Remove them?", err=True):
+                raise typer.Exit(1) from None
+            report = run_build(partial(build, replace=True), settings, self, json=self.json)
+        if not self.json:
+            listed = [(command("questions", out), "bold"), " or "] if report.counts.get("questions") else []
+            say("Try: ", *listed, (command("ask", out, "YOUR QUESTION"), "bold"))
+            if hint and report.counts.get("questions"):
+                say(hint)
 
 
 def with_generator(settings: "Settings") -> "tuple[Settings, str]":
@@ -84,8 +112,8 @@ def with_generator(settings: "Settings") -> "tuple[Settings, str]":
     questions = dataclasses.replace(settings.questions, broadest=BROADEST)
     small = RoleSettings(QUESTIONS_BASE, adapter=QUESTIONS, max_tokens=60, temperature=0.0)
     roles = {**settings.roles, "generator": small}
-    told = f"{QUESTIONS_BASE} asked about the {BROADEST} broadest communities; --lm embedded does without."
-    return dataclasses.replace(settings, questions=questions, roles=roles), told
+    hint = f"{QUESTIONS_BASE} asked about the {BROADEST} broadest communities; --lm embedded does without."
+    return dataclasses.replace(settings, questions=questions, roles=roles), hint
 
 
 def index_beside(corpus: Path) -> Path:
@@ -108,40 +136,41 @@ def index_beside(corpus: Path) -> Path:
     return out
 
 
-def estimate(
-    corpus: Annotated[Path, typer.Argument(help="A corpus, or the folder of an index that is under way.")],
-    models: Models,
-    columns: Columns,
-    json: Json = False,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Estimate(Columns):
     """Calls, tokens and money of an index, stage by stage, without asking a model."""
-    from kraq_dspy.build.index.estimate import LEAST, MOST, estimate_corpus, estimate_index
 
-    if (corpus / "manifest.json").is_file():
-        result = estimate_index(corpus, models.settings_of(corpus))
-    else:
-        result = estimate_corpus(corpus, columns.over(models.settings()))
-    if json:
-        print_json({"estimate": result, "expected": result.expected, "cost": result.cost})
-        return
-    documents, passages = counted(result.documents, "document"), counted(result.chunks, "passage")
-    say(f"{corpus}: {documents}, {passages}, {compact(result.corpus_tokens)} tokens")
-    rows = [
-        (label(stage.stage), short(stage.model, 30), *_cells(stage.expected, stage.cost)) for stage in result.stages
-    ]
-    numbers = ("calls", "tokens in", "tokens out", "cost")
-    table = grid("", ("stage", "model", *numbers), rows, right=numbers)
-    table.add_section()
-    table.add_row("together", "", *_cells(result.expected, result.cost), style="bold")
-    output.print(table)
-    first = label(result.stages[0].stage)
-    say(f"Number of calls exact, save for retries: {first}. The rest is a guess: {LEAST} to {MOST} times as many.")
-    if result.cost is None:
-        say("For money, give the roles prompt_price and completion_price in kraq.toml, for a million tokens.")
-    else:
-        say("Money is what kraq.toml says, else US dollars by LiteLLM's list of prices.")
-    for problem in result.problems[:10]:
-        note(short(problem, 240), label="left out: ")
+    corpus: Annotated[Path, typer.Argument(help="A corpus, or the folder of an index that is under way.")]
+    json: Json = False
+
+    def run(self) -> None:
+        from kraq_dspy.build.index.estimate import LEAST, MOST, estimate_corpus, estimate_index
+
+        if (self.corpus / "manifest.json").is_file():
+            result = estimate_index(self.corpus, self.settings_of(self.corpus))
+        else:
+            result = estimate_corpus(self.corpus, self.settings())
+        if self.json:
+            print_json({"estimate": result, "expected": result.expected, "cost": result.cost})
+            return
+        documents, passages = counted(result.documents, "document"), counted(result.chunks, "passage")
+        say(f"{self.corpus}: {documents}, {passages}, {compact(result.corpus_tokens)} tokens")
+        rows = [
+            (label(stage.stage), short(stage.model, 30), *_cells(stage.expected, stage.cost)) for stage in result.stages
+        ]
+        numbers = ("calls", "tokens in", "tokens out", "cost")
+        table = grid("", ("stage", "model", *numbers), rows, right=numbers)
+        table.add_section()
+        table.add_row("together", "", *_cells(result.expected, result.cost), style="bold")
+        output.print(table)
+        first = label(result.stages[0].stage)
+        say(f"Number of calls exact, save for retries: {first}. The rest is a guess: {LEAST} to {MOST} times as many.")
+        if result.cost is None:
+            say("For money, give the roles prompt_price and completion_price in kraq.toml, for a million tokens.")
+        else:
+            say("Money is what kraq.toml says, else US dollars by LiteLLM's list of prices.")
+        for problem in result.problems[:10]:
+            note(short(problem, 240), label="left out: ")
 
 
 def _cells(usage: "Usage", cost: float | None) -> tuple[str, str, str, str]:
@@ -149,50 +178,55 @@ def _cells(usage: "Usage", cost: float | None) -> tuple[str, str, str, str]:
     return f"{usage.calls:,}", compact(usage.prompt_tokens), compact(usage.completion_tokens), money
 
 
-def questions(
-    index_dir: IndexDir,
-    level: Annotated[int | None, typer.Option(min=0, help="Only this level; 0 is the broadest.")] = None,
-    source: Annotated[
-        Literal["kraq", "random"], typer.Option(help="kraq, or random for the baseline's questions.")
-    ] = "kraq",
-    duplicates: Annotated[bool, typer.Option(help="Also those marked as duplicates.")] = False,
+@dataclass(frozen=True, kw_only=True)
+class ListQuestions:
+    """The representative questions, broadest first."""
+
+    index_dir: IndexDir
+    level: Annotated[int | None, typer.Option(min=0, help="Only this level; 0 is the broadest.")] = None
+    source: Annotated[Literal["kraq", "random"], typer.Option(help="kraq, or random for the baseline's questions.")] = (
+        "kraq"
+    )
+    duplicates: Annotated[bool, Flag("--duplicates", help="Also those marked as duplicates.")] = False
     starters: Annotated[
         int | None, typer.Option(min=1, help="Only N to begin with: answerable, and together about most of it.")
-    ] = None,
-    personal: Annotated[bool, typer.Option(help="Only those with e-mail addresses, phone or card numbers.")] = False,
-    json: Json = False,
-) -> None:
-    """The representative questions, broadest first."""
-    from kraq_dspy.asset.corpus.normalise import find_personal
-    from kraq_dspy.asset.store.index import Index
+    ] = None
+    personal: Annotated[bool, Flag("--personal", help="Only those with e-mail addresses, phone or card numbers.")] = (
+        False
+    )
+    json: Json = False
 
-    if starters is not None:
-        _show_starters(index_dir, starters, json=json)
-        return
-    with Index.open(index_dir) as index:
-        listed = list(index.questions(level, source=source, duplicates=duplicates))
-        deepest = max((question.level for question in index.questions(source=source)), default=None)
-    if level is not None and deepest is not None and level > deepest:
-        raise ConfigError(f"--level is {level}; the deepest level with questions here is {deepest}.")
-    if personal:
-        listed = [question for question in listed if find_personal(question.text)]
-    if json:
-        print_json(listed)
-        return
-    if not listed:
-        say("No questions here." if level is None else f"No questions on level {level}.")
-        return
-    rows = [
-        (
-            each.level,
-            len(each.chunk_ids),
-            len(each.document_ids),
-            Text.assemble(short(each.text, 200), style="dim" if each.duplicate_of else ""),
-        )
-        for each in listed
-    ]
-    numbers = ("level", "chunks", "files")
-    output.print(grid("", (*numbers, "question"), rows, right=numbers, box=None, padding=(0, 2, 0, 0)))
+    def run(self) -> None:
+        from kraq_dspy.asset.corpus.normalise import find_personal
+        from kraq_dspy.asset.store.index import Index
+
+        if self.starters is not None:
+            _show_starters(self.index_dir, self.starters, json=self.json)
+            return
+        with Index.open(self.index_dir) as index:
+            listed = list(index.questions(self.level, source=self.source, duplicates=self.duplicates))
+            deepest = max((question.level for question in index.questions(source=self.source)), default=None)
+        if self.level is not None and deepest is not None and self.level > deepest:
+            raise ConfigError(f"--level is {self.level}; the deepest level with questions here is {deepest}.")
+        if self.personal:
+            listed = [question for question in listed if find_personal(question.text)]
+        if self.json:
+            print_json(listed)
+            return
+        if not listed:
+            say("No questions here." if self.level is None else f"No questions on level {self.level}.")
+            return
+        rows = [
+            (
+                each.level,
+                len(each.chunk_ids),
+                len(each.document_ids),
+                Text.assemble(short(each.text, 200), style="dim" if each.duplicate_of else ""),
+            )
+            for each in listed
+        ]
+        numbers = ("level", "chunks", "files")
+        output.print(grid("", (*numbers, "question"), rows, right=numbers, box=None, padding=(0, 2, 0, 0)))
 
 
 def _show_starters(index_dir: Path, count: int, *, json: bool) -> None:

@@ -4,24 +4,19 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
 
-from kraq_dspy.apps.cli.options import ChosenProgram, IndexDir, Models, opened
+from kraq_dspy.apps.cli.options import ChosenProgram, Flag, IndexDir, Models
 from kraq_dspy.apps.cli.serving import at_once_at_the_end
 from kraq_dspy.apps.cli.terminal import note
 from kraq_dspy.errors import needs
 
 
-def mcp(
-    index_dir: IndexDir,
-    chosen: ChosenProgram,
-    models: Models,
-    http: Annotated[bool, typer.Option(help="Over HTTP instead of standard input and output.")] = False,
-    host: Annotated[str, typer.Option(help="Where to listen; all but this machine needs a token.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8765,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Mcp(ChosenProgram, Models):
     """Offer the index to agents by the Model Context Protocol: ask, search, starters, questions_about, community,
     neighbours_of, read_document.
 
@@ -29,31 +24,42 @@ def mcp(
     asks for the token in the variable KRAQ_TOKEN where there is one. The program and the models chosen here are those
     of the tool `ask`.
     """
-    with ExitStack() as stack:
-        with stdout_on_stderr():  # what loading prints would be taken for protocol
-            with needs("mcp", "mcp", "kraq mcp"):
-                import anyio
 
-                from kraq_dspy.apps.mcp.server import PATH, http_app, make_server
-                from kraq_dspy.apps.serve.guard import ServeSettings
-                from kraq_dspy.apps.serve.server import Server, address_of, bound
-            from kraq_dspy.apps.mcp.tools import IndexTools
+    index_dir: IndexDir
+    http: Annotated[bool, Flag("--http", help="Over HTTP instead of standard input and output.")] = False
+    host: Annotated[str, typer.Option(help="Where to listen; all but this machine needs a token.")] = "127.0.0.1"
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8765
 
-            settings = ServeSettings(host, port, os.environ.get("KRAQ_TOKEN") or None) if http else None
-            listening = stack.enter_context(bound(host, port)) if http else None
-            choice = chosen.choice()
-            space = stack.enter_context(opened(index_dir, models))
-            server = make_server(IndexTools(space, choice))
-        if settings is None or listening is None:
-            anyio.run(server.run_stdio_async)  # in which the SDK itself sends everybody else's output to standard error
-            os.dup2(2, 1)  # and what is left in Python's buffer goes there, too
-            return
+    def run(self) -> None:
+        with ExitStack() as stack:
+            with stdout_on_stderr():  # what loading prints would be taken for protocol
+                with needs("mcp", "mcp", "kraq mcp"):
+                    import anyio
 
-        def started() -> None:
-            note(f"{address_of(listening)}{PATH}", ", with a token" if settings.token else "", label="MCP: ")
+                    from kraq_dspy.apps.mcp.server import PATH, http_app, make_server
+                    from kraq_dspy.apps.serve.guard import ServeSettings
+                    from kraq_dspy.apps.serve.server import Server, address_of, bound
+                from kraq_dspy.apps.mcp.tools import IndexTools
 
-        over_http = Server(http_app(server, settings), started)
-        at_once_at_the_end(lambda: over_http.run_on(listening))
+                settings = (
+                    ServeSettings(self.host, self.port, os.environ.get("KRAQ_TOKEN") or None) if self.http else None
+                )
+                listening = stack.enter_context(bound(self.host, self.port)) if self.http else None
+                choice = self.choice()
+                space = stack.enter_context(self.opened(self.index_dir))
+                server = make_server(IndexTools(space, choice))
+            if settings is None or listening is None:
+                anyio.run(
+                    server.run_stdio_async
+                )  # in which the SDK itself sends everybody else's output to standard error
+                os.dup2(2, 1)  # and what is left in Python's buffer goes there, too
+                return
+
+            def started() -> None:
+                note(f"{address_of(listening)}{PATH}", ", with a token" if settings.token else "", label="MCP: ")
+
+            over_http = Server(http_app(server, settings), started)
+            at_once_at_the_end(lambda: over_http.run_on(listening))
 
 
 @contextmanager

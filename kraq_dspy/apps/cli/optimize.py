@@ -4,14 +4,14 @@ import contextlib
 import io
 import logging
 import os
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kraq_dspy.apps.cli.evaluate import interval, named_scorer
-from kraq_dspy.apps.cli.options import Calls, Columns, Json, Models, missing, require_writable_file
+from kraq_dspy.apps.cli.options import Calls, Columns, Flag, Json, missing, require_writable_file
 from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.terminal import note, output, print_json, say, short, two_columns
 
@@ -22,7 +22,13 @@ if TYPE_CHECKING:
     from kraq_dspy.optimize.compile_run import Learned
 
 
-def optimize(
+@dataclass(frozen=True, kw_only=True)
+class Optimize(Calls):
+    """Optimize a step or a program on a dev set, with before and after on rows that were not learned from.
+
+    Interrupted? The same command goes on: what was paid for is kept in OUT.calls.jsonl; delete it when you are content.
+    """
+
     target: Annotated[
         str,
         typer.Argument(
@@ -30,96 +36,93 @@ def optimize(
             help="extraction, question-generation, answering, judging; or a program: traditional, combined, "
             "speculative, efficient, ...",
         ),
-    ],
-    calls: Calls,
+    ]
     dev: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Needed: JSON lines with inputs and what is right; see docs.")
-    ] = None,
+    ] = None
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", metavar="FILE", help="Needed: the state to write (.json), for --program-state."),
-    ] = None,
-    index: Annotated[Path | None, typer.Option(metavar="DIR", help="For programs.")] = None,
-    optimizer: Annotated[
-        str, typer.Option(help="bootstrap, random-search, mipro, gepa or labeled (DSPy's).")
-    ] = "bootstrap",
-    metric: Annotated[str | None, typer.Option(metavar="NAME", help="Default: the one that fits the step.")] = None,
-    train: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Rows to learn from. Default: half of --dev.")
-    ] = None,
-    demos: Annotated[int, typer.Option(min=1, help="Demonstrations in a prompt.")] = 4,
-    candidates: Annotated[int, typer.Option(min=2, help="Programs or instructions to try.")] = 6,
-    rounds: Annotated[int, typer.Option(min=1, help="Of mipro.")] = 3,
-    budget_calls: Annotated[int | None, typer.Option(min=1, help="Stop before more model calls than this.")] = None,
+    ] = None
+    index: Annotated[Path | None, typer.Option(metavar="DIR", help="For programs.")] = None
+    optimizer: Annotated[str, typer.Option(help="bootstrap, random-search, mipro, gepa or labeled (DSPy's).")] = (
+        "bootstrap"
+    )
+    metric: Annotated[str | None, typer.Option(metavar="NAME", help="Default: the one that fits the step.")] = None
+    train: Annotated[Path | None, typer.Option(metavar="FILE", help="Rows to learn from. Default: half of --dev.")] = (
+        None
+    )
+    demos: Annotated[int, typer.Option(min=1, help="Demonstrations in a prompt.")] = 4
+    candidates: Annotated[int, typer.Option(min=2, help="Programs or instructions to try.")] = 6
+    rounds: Annotated[int, typer.Option(min=1, help="Of mipro.")] = 3
+    budget_calls: Annotated[int | None, typer.Option(min=1, help="Stop before more model calls than this.")] = None
     start: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Begin with this state instead of the plain program.")
-    ] = None,
-    force: Annotated[bool, typer.Option(help="Save the result even if it is worse.")] = False,
-    retriever: Annotated[str | None, typer.Option(help="What finds a program's passages.")] = None,
+    ] = None
+    force: Annotated[bool, Flag("--force", help="Save the result even if it is worse.")] = False
+    retriever: Annotated[str | None, typer.Option(help="What finds a program's passages.")] = None
     bertscore: Annotated[
         str, typer.Option(metavar="MODEL", help="For question-generation: minilm, roberta-large, FOLDER:LAYER.")
-    ] = "minilm",
-    seed: Annotated[int, typer.Option(help="Of the split, the optimizer and the bootstrap.")] = 0,
-    json: Json = False,
-) -> None:
-    """Optimize a step or a program on a dev set, with before and after on rows that were not learned from.
+    ] = "minilm"
+    seed: Annotated[int, typer.Option(help="Of the split, the optimizer and the bootstrap.")] = 0
+    json: Json = False
 
-    Interrupted? The same command goes on: what was paid for is kept in OUT.calls.jsonl; delete it when you are content.
-    """
-    if dev is None or out is None:
-        raise missing({"--dev FILE": dev, "--out FILE": out})
-    os.environ.setdefault("TQDM_DISABLE", "1")  # tqdm's own switch; there is a bar here
-    import dspy
+    def run(self) -> None:
+        if self.dev is None or self.out is None:
+            raise missing({"--dev FILE": self.dev, "--out FILE": self.out})
+        os.environ.setdefault("TQDM_DISABLE", "1")  # tqdm's own switch; there is a bar here
+        import dspy
 
-    from kraq_dspy.optimize import Method, Resources, Sizes, compile_program
+        from kraq_dspy.optimize import Method, Resources, Sizes, compile_program
 
-    if not logging.getLogger("kraq_dspy").isEnabledFor(logging.INFO):  # with --verbose, optimizers speak
-        dspy.disable_logging()
-    settings = calls.settings() if index is None else calls.settings_of(index)
-    require_writable_file(out)
-    scorer = named_scorer(bertscore)
+        if not logging.getLogger("kraq_dspy").isEnabledFor(logging.INFO):  # with --verbose, optimizers speak
+            dspy.disable_logging()
+        settings = self.settings() if self.index is None else self.settings_of(self.index)
+        require_writable_file(self.out)
+        scorer = named_scorer(self.bertscore)
 
-    # Optimizers print; standard output is for the report alone.
-    with contextlib.redirect_stdout(io.StringIO()), Bars(settings, quiet=json) as bars:
-        compiled = compile_program(
-            target,
-            dev,
-            train=train,
-            method=Method(
-                optimizer,
-                Sizes(demos, candidates, rounds, settings.run.concurrency),
-                seed,
-                start,
-                budget_calls,
-            ),
-            metric=metric,
-            resources=Resources(index, settings, retriever=retriever, scorer=scorer),
-            out=out,
-            force=force,
-            progress=bars,
-        )
-    if json:
-        names = (field.name for field in fields(compiled) if field.name not in ("program", "state"))
-        print_json({name: getattr(compiled, name) for name in names})
-    else:
-        _show(compiled)
+        # Optimizers print; standard output is for the report alone.
+        with contextlib.redirect_stdout(io.StringIO()), Bars(settings, quiet=self.json) as bars:
+            compiled = compile_program(
+                self.target,
+                self.dev,
+                train=self.train,
+                method=Method(
+                    self.optimizer,
+                    Sizes(self.demos, self.candidates, self.rounds, settings.run.concurrency),
+                    self.seed,
+                    self.start,
+                    self.budget_calls,
+                ),
+                metric=self.metric,
+                resources=Resources(self.index, settings, retriever=self.retriever, scorer=scorer),
+                out=self.out,
+                force=self.force,
+                progress=bars,
+            )
+        if self.json:
+            names = (field.name for field in fields(compiled) if field.name not in ("program", "state"))
+            print_json({name: getattr(compiled, name) for name in names})
+        else:
+            _show(compiled)
 
 
-def domain(
-    corpus: Annotated[Path, typer.Argument(help="A file or folder of txt, md, html, pdf, jsonl, csv or parquet.")],
-    models: Models,
-    columns: Columns,
-    passages: Annotated[int, typer.Option(min=1, help="How many are drawn and shown to the model.")] = 15,
-    seed: Annotated[int, typer.Option(help="Of the draw.")] = 0,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Domain(Columns):
     """Ask a model what CORPUS is about: a persona and types of entities, as lines for kraq.toml."""
-    from kraq_dspy.optimize import describe_domain
-    from kraq_dspy.settings import EMBEDDED
 
-    settings = columns.over(models.settings())
-    if settings.role("extractor").model == EMBEDDED:
-        note("the embedded model only guesses: name a model with --lm.")
-    typer.echo(describe_domain(corpus, settings, passages=passages, seed=seed).to_toml())
+    corpus: Annotated[Path, typer.Argument(help="A file or folder of txt, md, html, pdf, jsonl, csv or parquet.")]
+    passages: Annotated[int, typer.Option(min=1, help="How many are drawn and shown to the model.")] = 15
+    seed: Annotated[int, typer.Option(help="Of the draw.")] = 0
+
+    def run(self) -> None:
+        from kraq_dspy.optimize import describe_domain
+        from kraq_dspy.settings import EMBEDDED
+
+        settings = self.settings()
+        if settings.role("extractor").model == EMBEDDED:
+            note("the embedded model only guesses: name a model with --lm.")
+        typer.echo(describe_domain(self.corpus, settings, passages=self.passages, seed=self.seed).to_toml())
 
 
 def _show(compiled: "Compiled") -> None:

@@ -1,4 +1,7 @@
-"""Declares the options that several commands share, opens an index with them, and checks what they name."""
+"""Declares the options that several commands share, opens an index with them, and checks what they name.
+
+A command is a dataclass whose fields are its options; those that others have, too, it inherits from here.
+"""
 
 import dataclasses
 import sys
@@ -6,8 +9,9 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -23,38 +27,78 @@ if TYPE_CHECKING:
 
 
 IndexDir = Annotated[Path, typer.Argument(metavar="DIR", help="The index folder, as made by `kraq index`.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else on standard output.")]
+Flag = partial(typer.Option, metavar="")
+ModelOption = partial(typer.Option, rich_help_panel="Models and settings")
+ColumnOption = partial(typer.Option, rich_help_panel="Columns of csv, jsonl and parquet")
+LimitOption = partial(typer.Option, rich_help_panel="Limits of this run")
+
+Json = Annotated[bool, Flag("--json", help="Print JSON and nothing else on standard output.")]
 Seed = Annotated[int, typer.Option("--seed", help="Of the sample, the clusters and the bootstrap.")]
 
 
-@dataclass(frozen=True)
-class Config:
-    """The settings of a run: a file and, in the groups below, the command line's words over it."""
-
-    PANEL: ClassVar[str] = "Models and settings"
+@dataclass(frozen=True, kw_only=True)
+class Models:
+    """The settings of a run: a file, and the command line's words over it."""
 
     config: Annotated[
         Path | None,
-        typer.Option("--config", "-c", metavar="FILE", help="Settings; kraq.toml of this folder if it is there."),
+        ModelOption("--config", "-c", metavar="FILE", help="Settings; kraq.toml of this folder if it is there."),
     ] = None
     trust: Annotated[
         bool,
-        typer.Option(help="Use, from now on, the servers and keys that the index, or a kraq.toml here, names."),
+        ModelOption(
+            "--trust",
+            metavar="",
+            help="Use, from now on, the servers and keys that the index, or a kraq.toml here, names.",
+        ),
     ] = False
 
-    @property
-    def brings_models(self) -> bool:
-        """Whether the command line names the model of every role."""
-        return False
+    lm: Annotated[
+        str | None,
+        ModelOption(metavar="MODEL", help="Model of every role: embedded, hosted_vllm/NAME, openai/NAME, ..."),
+    ] = None
+    api_base: Annotated[
+        str | None,
+        ModelOption(
+            metavar="URL",
+            help="Where the model is served, e.g. http://localhost:8000/v1; several servers with commas between",
+        ),
+    ] = None
 
     def settings(self, base: "Settings | None" = None) -> "Settings":
-        """Those of the file, or of a kraq.toml here; without either `base`. Raises ConfigError, and UntrustedError for
-        a kraq.toml here that names servers or keys which nobody agreed to."""
-        file = self.file(base)
-        if file is None:
-            return self.written() if base is None else base
-        settings = self.written(file)
-        if self.config is not None:
+        """Those of the file, or of a kraq.toml here; without either `base`; and the command line's words over them.
+
+        Raises ConfigError, and UntrustedError for a kraq.toml here that names servers or keys which nobody agreed to.
+        """
+        settings = self._settings_of_file(base)
+        if self.lm is None:
+            if self.api_base is not None:
+                raise ConfigError("--api-base says where a model is served; name the model too, with --lm.")
+            return settings
+        if self.lm.endswith(".gguf") and (self.lm.startswith((".", "/")) or "/" not in self.lm):
+            raise ConfigError(f"--lm {self.lm} is a file of weights; to run it in this process: --lm gguf/{self.lm}")
+        from kraq_dspy.settings import RoleSettings
+
+        if self.lm == "embedded":
+            return dataclasses.replace(settings, roles={"default": RoleSettings()})
+        before = settings.role("default")
+        is_same = (before.api_base, before.model.partition("/")[0]) == (self.api_base, self.lm.partition("/")[0])
+        key = before.api_key_env if is_same else None  # which goes to the server that it was named for
+        role = dataclasses.replace(before, model=self.lm, api_base=self.api_base, api_key_env=key)
+        return dataclasses.replace(settings, roles={"default": role})
+
+    def _settings_of_file(self, base: "Settings | None") -> "Settings":
+        from kraq_dspy.settings import read_settings  # some hundred milliseconds, which help need not wait for
+
+        here = Path("kraq.toml")
+        file = self.config or (here if base is None and here.is_file() else None)
+        if file is None and base is not None:
+            return base
+        try:
+            settings = read_settings(file)
+        except OSError as error:
+            raise ConfigError(f"The settings file {str(file)!r} cannot be read: {error.strerror}.") from error
+        if file is None or self.config is not None:
             return settings
         from kraq_dspy.asset.consent import destinations, settings_file
 
@@ -62,20 +106,6 @@ class Config:
         if places := destinations(settings):
             note("; ".join(map(str, places)), label=f"{file} of this folder: ")
         return settings
-
-    def file(self, base: "Settings | None" = None) -> Path | None:
-        """The file that was named, else a kraq.toml here; None where there is neither, or `base` goes before it."""
-        here = Path("kraq.toml")
-        return self.config or (here if base is None and here.is_file() else None)
-
-    def written(self, file: Path | None = None) -> "Settings":
-        """What the file says, to be read and not to be acted on. Raises ConfigError."""
-        from kraq_dspy.settings import read_settings  # some hundred milliseconds, which help need not wait for
-
-        try:
-            return read_settings(file)
-        except OSError as error:
-            raise ConfigError(f"The settings file {str(file)!r} cannot be read: {error.strerror}.") from error
 
     def settings_of(self, index_dir: Path) -> "Settings":
         """The settings with which the index was made, and the command line's words over them. Raises UntrustedError
@@ -88,11 +118,29 @@ class Config:
             settings = self._agreed(made_by, settings)
         return self.settings(settings)
 
+    def limits(self, settings: "Settings") -> "MeterLimits | None":
+        """With the prices that the settings give; None where nothing is limited."""
+        return None
+
+    @contextmanager
+    def opened(self, index_dir: Path, *, write: bool = False) -> "Iterator[Workspace]":
+        """The index with the settings, the models and the limits of this command."""
+        from kraq_dspy.models.embedders import load_embedder
+        from kraq_dspy.models.lms.meter import Meter
+        from kraq_dspy.models.lms.roles import LanguageModels
+        from kraq_dspy.workspace import Workspace
+
+        settings = self.settings_of(index_dir)
+        embedder = load_embedder(settings.encoder)
+        models = LanguageModels(settings, embedder=embedder, meter=Meter(self.limits(settings)))
+        with Workspace.open(index_dir, settings=settings, embedder=embedder, models=models, write=write) as space:
+            yield space
+
     def _agreed(self, source: "Named", settings: "Settings") -> "Settings":
         """The settings that `source` names, once the user agreed to their servers; on a terminal, we ask."""
         from kraq_dspy.asset.consent import open_questions, require_consent, without_models
 
-        if self.brings_models and open_questions(source, settings):
+        if self.lm is not None and open_questions(source, settings):
             settings = without_models(settings)
         try:
             require_consent(source, settings, trust=self.trust)
@@ -110,46 +158,9 @@ def _is_terminal() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-@dataclass(frozen=True)
-class Models(Config):
-    lm: Annotated[
-        str | None,
-        typer.Option(metavar="MODEL", help="Model of every role: embedded, hosted_vllm/NAME, openai/NAME, ..."),
-    ] = None
-    api_base: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            help="Where the model is served, e.g. http://localhost:8000/v1; several servers with commas between",
-        ),
-    ] = None
-
-    @property
-    def brings_models(self) -> bool:
-        return self.lm is not None
-
-    def settings(self, base: "Settings | None" = None) -> "Settings":
-        settings = super().settings(base)
-        if self.lm is None:
-            if self.api_base is not None:
-                raise ConfigError("--api-base says where a model is served; name the model too, with --lm.")
-            return settings
-        if self.lm.endswith(".gguf") and (self.lm.startswith((".", "/")) or "/" not in self.lm):
-            raise ConfigError(f"--lm {self.lm} is a file of weights; to run it in this process: --lm gguf/{self.lm}")
-        from kraq_dspy.settings import RoleSettings
-
-        if self.lm == "embedded":
-            return dataclasses.replace(settings, roles={"default": RoleSettings()})
-        before = settings.role("default")
-        is_same = (before.api_base, before.model.partition("/")[0]) == (self.api_base, self.lm.partition("/")[0])
-        key = before.api_key_env if is_same else None  # which goes to the server that it was named for
-        role = dataclasses.replace(before, model=self.lm, api_base=self.api_base, api_key_env=key)
-        return dataclasses.replace(settings, roles={"default": role})
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Calls(Models):
-    concurrency: Annotated[int | None, typer.Option(min=1, help="Model calls in flight at once.")] = None
+    concurrency: Annotated[int | None, ModelOption(min=1, help="Model calls in flight at once.")] = None
 
     def settings(self, base: "Settings | None" = None) -> "Settings":
         settings = super().settings(base)
@@ -158,13 +169,13 @@ class Calls(Models):
         return dataclasses.replace(settings, run=dataclasses.replace(settings.run, concurrency=self.concurrency))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Builds(Calls):
     encoder: Annotated[
-        str | None, typer.Option(help="Sentence encoder: minilm, bge-small, e5-small, ..., or a model's name or path.")
+        str | None, ModelOption(help="Sentence encoder: minilm, bge-small, e5-small, ..., or a model's name or path.")
     ] = None
     encoder_api_base: Annotated[
-        str | None, typer.Option(metavar="URL", help="Where an OpenAI-compatible encoder is served.")
+        str | None, ModelOption(metavar="URL", help="Where an OpenAI-compatible encoder is served.")
     ] = None
 
     def settings(self, base: "Settings | None" = None) -> "Settings":
@@ -179,60 +190,38 @@ class Builds(Calls):
         return dataclasses.replace(settings, encoder=encoder)
 
 
-@dataclass(frozen=True)
-class CorpusBuilds(Builds):
-    runner: Annotated[
-        str | None, typer.Option(help="Where models are asked: local, or ray (a cluster; kraq.toml, section run).")
-    ] = None
-    redact: Annotated[
-        bool, typer.Option(help="Strike e-mail addresses, phone and card numbers out (kraq.toml, section redact).")
-    ] = False
+@dataclass(frozen=True, kw_only=True)
+class Columns(Models):
+    """Which columns of a table are what (kraq.toml, section corpus, names them too)."""
+
+    text_column: Annotated[str | None, ColumnOption(help="The text of a document. Default: text")] = None
+    title_column: Annotated[str | None, ColumnOption(help="Its title. Default: title")] = None
+    id_column: Annotated[str | None, ColumnOption(help="Its id. Default: id")] = None
+    encoding: Annotated[str | None, ColumnOption(help="Of files that are not UTF-8, as cp1252, cp932, gb18030.")] = None
 
     def settings(self, base: "Settings | None" = None) -> "Settings":
         settings = super().settings(base)
-        if self.runner is not None:
-            settings = dataclasses.replace(settings, run=dataclasses.replace(settings.run, runner=self.runner))
-        if self.redact:
-            from kraq_dspy.settings import RedactSettings
-
-            settings = dataclasses.replace(settings, redact=RedactSettings(emails=True, phones=True, cards=True))
-        return settings
-
-
-@dataclass(frozen=True)
-class Columns:
-    """Which columns of a table are what."""
-
-    PANEL: ClassVar[str] = "Columns of csv, jsonl and parquet"
-
-    text_column: Annotated[str | None, typer.Option(help="The text of a document. Default: text")] = None
-    title_column: Annotated[str | None, typer.Option(help="Its title. Default: title")] = None
-    id_column: Annotated[str | None, typer.Option(help="Its id. Default: id")] = None
-    encoding: Annotated[str | None, typer.Option(help="Of files that are not UTF-8, as cp1252, cp932, gb18030.")] = None
-
-    def over(self, settings: "Settings") -> "Settings":
-        """`settings` with the columns that are named here (kraq.toml, section corpus, names them too)."""
-        named = {name: column for name, column in dataclasses.asdict(self).items() if column is not None}
+        columns = {each.name: getattr(self, each.name) for each in dataclasses.fields(Columns)}
+        named = {
+            name: columns[name] for name in ("text_column", "title_column", "id_column", "encoding") if columns[name]
+        }
         return dataclasses.replace(settings, corpus=dataclasses.replace(settings.corpus, **named))
 
 
-@dataclass(frozen=True)
-class Limits:
-    PANEL: ClassVar[str] = "Limits of this run"
-
-    max_calls: Annotated[int | None, typer.Option(min=0, help="Stop before models are asked more often.")] = None
-    max_tokens: Annotated[int | None, typer.Option(min=0, help="Stop before so many tokens are exceeded.")] = None
+@dataclass(frozen=True, kw_only=True)
+class Limits(Models):
+    max_calls: Annotated[int | None, LimitOption(min=0, help="Stop before models are asked more often.")] = None
+    max_tokens: Annotated[int | None, LimitOption(min=0, help="Stop before so many tokens are exceeded.")] = None
     max_cost: Annotated[
         float | None,
-        typer.Option(min=0, metavar="MONEY", help="The same for money; prices stand in kraq.toml, by role."),
+        LimitOption(min=0, metavar="MONEY", help="The same for money; prices stand in kraq.toml, by role."),
     ] = None
 
-    def of(self, settings: "Settings") -> "MeterLimits | None":
-        """With the prices that the settings give; None where nothing is limited."""
+    def limits(self, settings: "Settings") -> "MeterLimits | None":
         from kraq_dspy.models.lms.meter import Limits as MeterLimits
         from kraq_dspy.models.lms.meter import prices_of
 
-        if self == Limits():
+        if self.max_calls is self.max_tokens is self.max_cost is None:
             return None
         return MeterLimits(self.max_calls, self.max_tokens, self.max_cost, prices_of(settings))
 
@@ -256,14 +245,11 @@ def _list_programs(is_wanted: bool) -> None:
     raise typer.Exit
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ChosenProgram:
     """A program over a retriever, by name."""
 
-    program: Annotated[
-        str | None,
-        typer.Option("--program", "-p", help="What answers; --programs lists them."),
-    ] = None
+    program: Annotated[str | None, typer.Option("--program", "-p", help="What answers; --programs lists them.")] = None
     retriever: Annotated[
         str | None,
         typer.Option(
@@ -281,7 +267,7 @@ class ChosenProgram:
     ] = None
     programs: Annotated[
         bool,
-        typer.Option(
+        Flag(
             "--programs",
             callback=_list_programs,
             is_eager=True,
@@ -292,7 +278,8 @@ class ChosenProgram:
     @property
     def is_default(self) -> bool:
         """Whether nobody chose anything, so that an answer that was prepared will do."""
-        return not any(dataclasses.astuple(self))
+        chosen = (self.program, self.retriever, self.k, self.program_option, self.retriever_option)
+        return not any(chosen)
 
     def choice(self) -> "ProgramChoice":
         """Raises ConfigError before anything is opened."""
@@ -305,23 +292,6 @@ class ChosenProgram:
             options[passages_option(name, options)] = self.k
         found_by = words_of("--retriever-option", self.retriever_option or ())
         return choose_program(name, self.retriever, options, retriever_options=found_by)
-
-
-@contextmanager
-def opened(
-    index_dir: Path, options: Config, limits: Limits | None = None, *, write: bool = False
-) -> "Iterator[Workspace]":
-    from kraq_dspy.models.embedders import load_embedder
-    from kraq_dspy.models.lms.meter import Meter
-    from kraq_dspy.models.lms.roles import LanguageModels
-    from kraq_dspy.workspace import Workspace
-
-    settings = options.settings_of(index_dir)
-    embedder = load_embedder(settings.encoder)
-    meter = Meter(limits.of(settings) if limits else None)
-    models = LanguageModels(settings, embedder=embedder, meter=meter)
-    with Workspace.open(index_dir, settings=settings, embedder=embedder, models=models, write=write) as space:
-        yield space
 
 
 def require_writable(*folders: Path) -> None:

@@ -44,7 +44,7 @@ def has_tokens(models: Iterable[str]) -> bool:
 
 
 class Bars:
-    """`kraq_dspy.ports.Progress` as bars: counts, rate, tokens, time left. Without a terminal a line now and then.
+    """`kraq_dspy.ports.Progress` as bars: counts, tokens, time left. Without a terminal a line now and then.
 
     `kept` is said when the run is interrupted. Tokens are shown where the settings name a language model: those of the
     embedded one cost nothing.
@@ -62,7 +62,6 @@ class Bars:
             TextColumn("{task.description:<14}", markup=False),
             BarColumn(bar_width=12),
             MofNCompleteColumn(),
-            TextColumn("{task.fields[rate]}"),
             TextColumn("{task.fields[tokens]}", style="cyan"),
             TimeElapsedColumn(),
             TimeRemainingColumn(),
@@ -92,12 +91,12 @@ class Bars:
             return
         if stage in self._finished:
             self._finished.remove(stage)
-            self._progress.reset(self._tasks[stage], rate="", tokens="")
+            self._progress.reset(self._tasks[stage], tokens="")
             self._progress.tasks[self._tasks[stage]].total = total  # which `reset` cannot set to None
         else:
-            self._tasks[stage] = self._progress.add_task(label(stage), total=total, rate="", tokens="")
+            self._tasks[stage] = self._progress.add_task(label(stage), total=total, tokens="")
         self._tokens[stage] = [0, 0]
-        logger.info("%s begins", stage, extra={"stage": stage, "total": total})
+        logger.info("%s begins", stage)
 
     def advance(self, stage: str, done: int = 1, *, prompt_tokens: int = 0, completion_tokens: int = 0) -> None:
         if stage not in self._tasks:
@@ -106,11 +105,9 @@ class Bars:
         tokens[0] += prompt_tokens
         tokens[1] += completion_tokens
         task = self._tasks[stage]
-        speed = self._progress.tasks[task].speed
         self._progress.update(
             task,
             advance=done,
-            rate=f"{speed:,.0f}/s" if speed and speed >= 1 else (f"{speed:.2f}/s" if speed else ""),
             tokens=f"{compact(tokens[0])}+{compact(tokens[1])} tokens" if self._shows_tokens and any(tokens) else "",
         )
         if self._writes_lines and monotonic() - self._last_line >= LINE_EVERY:
@@ -124,9 +121,7 @@ class Bars:
             task = self._tasks[stage]
             done = self._progress.tasks[task].completed
             self._progress.update(task, total=done or 1, completed=done or 1)
-            prompt, completion = self._tokens[stage]
-            counts = {"stage": stage, "done": int(done), "prompt_tokens": prompt, "completion_tokens": completion}
-            logger.info("%s is done: %d", stage, done, extra=counts)
+            logger.info("%s is done: %d", stage, done)
 
 
 def run_build(
@@ -134,7 +129,7 @@ def run_build(
 ) -> "BuildReport":
     """What makes or changes an index, run under bars and limits; its report is shown and returned."""
     with Bars(settings, quiet=json) as bars:
-        report = build(settings=settings, limits=limits.of(settings), progress=bars)
+        report = build(settings=settings, limits=limits.limits(settings), progress=bars)
     show_report(report, json=json)
     return report
 

@@ -6,6 +6,7 @@ import threading
 import webbrowser
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,25 +14,27 @@ import typer
 
 from kraq_dspy.apps.cli import INTERRUPTED
 from kraq_dspy.apps.cli.logs import tell_what_is_cut_off
-from kraq_dspy.apps.cli.options import IndexDir, Limits, Models, opened
+from kraq_dspy.apps.cli.options import Flag, IndexDir, Limits, Models
 from kraq_dspy.apps.cli.terminal import command, counted, note, say
 from kraq_dspy.errors import needs
 
 if TYPE_CHECKING:
+    from kraq_dspy.apps.serve.guard import ServeSettings
     from kraq_dspy.apps.serve.served import ServedIndex
     from kraq_dspy.workspace import Workspace
 
 PORT = 8377
 
 
-def serve(
-    index_dirs: Annotated[list[Path], typer.Argument(metavar="DIR ...", help="Index folders, made by `kraq index`.")],
-    models: Models,
-    limits: Limits,
+@dataclass(frozen=True, kw_only=True)
+class Serve(Limits):
+    """Serve one or more indexes: a page and a JSON API."""
+
+    index_dirs: Annotated[list[Path], typer.Argument(metavar="DIR ...", help="Index folders, made by `kraq index`.")]
     host: Annotated[
         str, typer.Option(metavar="ADDRESS", help="Address to listen on; any but this machine's needs a token.")
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one.")] = PORT,
+    ] = "127.0.0.1"
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one.")] = PORT
     token: Annotated[
         str | None,
         typer.Option(
@@ -40,47 +43,49 @@ def serve(
             show_envvar=False,
             help="What requests must bear (Authorization: Bearer TEXT). Better in the variable KRAQ_TOKEN.",
         ),
-    ] = None,
-    edit: Annotated[bool, typer.Option(help="Let the catalogue be reviewed.")] = False,
-    at_once: Annotated[int, typer.Option(min=1, help="Questions answered at the same time.")] = 8,
-    waiting: Annotated[int, typer.Option(min=0, help="Questions that may wait; the next one is refused (503).")] = 64,
+    ] = None
+    edit: Annotated[bool, Flag("--edit", help="Let the catalogue be reviewed.")] = False
+    at_once: Annotated[int, typer.Option(min=1, help="Questions answered at the same time.")] = 8
+    waiting: Annotated[int, typer.Option(min=0, help="Questions that may wait; the next one is refused (503).")] = 64
     allow_host: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="A name by which it may be called; repeatable.")
-    ] = None,
-) -> None:
-    """Serve one or more indexes: a page, a JSON API, and OpenAI's chat completions with programs as models."""
-    _run(
-        index_dirs, models, limits, edit=edit,
-        host=host, port=port, token=token or None, at_once=at_once, waiting=waiting, hosts=tuple(allow_host or ()),
-    )  # fmt: skip
+    ] = None
+
+    def run(self) -> None:
+        from kraq_dspy.apps.serve.guard import ServeSettings
+
+        names = tuple(self.allow_host or ())
+        settings = ServeSettings(self.host, self.port, self.token or None, self.at_once, self.waiting, names)
+        _run(self, self.index_dirs, settings, edit=self.edit)
 
 
-def explore(
-    index_dir: IndexDir,
-    models: Models,
-    limits: Limits,
-    edit: Annotated[bool, typer.Option(help="Let the catalogue be reviewed: approve, edit, reject.")] = False,
-    port: Annotated[int, typer.Option(help="Port of this machine; where it is in use, a free one.")] = PORT,
-    no_browser: Annotated[bool, typer.Option(help="Only say the address.")] = False,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Explore(Limits):
     """Open the index in the browser: its questions from broad to narrow, what stands behind them, and answers."""
 
-    def show(address: str) -> None:
-        if not no_browser:  # in a thread: a browser that is started may not come back before it is closed
-            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+    index_dir: IndexDir
+    edit: Annotated[bool, Flag("--edit", help="Let the catalogue be reviewed: approve, edit, reject.")] = False
+    port: Annotated[int, typer.Option(help="Port of this machine; where it is in use, a free one.")] = PORT
+    no_browser: Annotated[bool, Flag("--no-browser", help="Only say the address.")] = False
 
-    _run([index_dir], models, limits, edit=edit, or_any_port=True, started=show, port=port)
+    def run(self) -> None:
+        def show(address: str) -> None:
+            if not self.no_browser:  # in a thread: a browser that is started may not come back before it is closed
+                threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+
+        from kraq_dspy.apps.serve.guard import ServeSettings
+
+        _run(self, [self.index_dir], ServeSettings(port=self.port), edit=self.edit, or_any_port=True, started=show)
 
 
 def _run(
+    command: Models,
     index_dirs: Sequence[Path],
-    models: Models,
-    limits: Limits,
+    settings: "ServeSettings",
     *,
     edit: bool,
     or_any_port: bool = False,
     started: Callable[[str], None] = lambda address: None,
-    **settings: object,
 ) -> None:
     """Until Ctrl-C; says where it listens on standard output, before the first request."""
     with needs("starlette", "serve", "kraq serve"):
@@ -90,29 +95,27 @@ def _run(
     # which wait for each other busily, made a crowded server four times slower.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from kraq_dspy.apps.serve.app import make_app
-    from kraq_dspy.apps.serve.guard import ServeSettings
     from kraq_dspy.apps.serve.served import served
     from kraq_dspy.apps.serve.server import Server, address_of, bound
 
-    checked = ServeSettings(**settings)  # type: ignore[arg-type]
     tell_what_is_cut_off()
 
     def open_one(path: Path, stack: ExitStack) -> "Workspace":
-        return stack.enter_context(opened(path, models, limits))
+        return stack.enter_context(command.opened(path))
 
     with (
         served(index_dirs, open_one, edit=edit) as indexes,
-        bound(checked.host, checked.port, or_any=or_any_port) as listening,
+        bound(settings.host, settings.port, or_any=or_any_port) as listening,
     ):
 
         def tell() -> None:
             port = listening.getsockname()[1]
-            if checked.port not in (0, port):
-                note(f"the port {checked.port} is in use; this is {port}")
+            if settings.port not in (0, port):
+                note(f"the port {settings.port} is in use; this is {port}")
             say_started(indexes, address_of(listening))
             started(address_of(listening))
 
-        server = Server(make_app(indexes, checked), tell)
+        server = Server(make_app(indexes, settings), tell)
         at_once_at_the_end(lambda: server.run_on(listening))
 
 

@@ -1,6 +1,7 @@
 """Runs a table over data sets: one of the papers, of this library, or of your own: `kraq eval TABLE`."""
 
 import dataclasses
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,7 +10,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from kraq_dspy.apps.cli.evaluate import Baseline, RunOut, make_report, named_scorer
-from kraq_dspy.apps.cli.options import Builds, Json, Seed, require_writable
+from kraq_dspy.apps.cli.options import Builds, Flag, Json, Seed, require_writable
 from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.terminal import output, print_json, say
 from kraq_dspy.errors import ConfigError
@@ -22,94 +23,98 @@ TABLES = tuple(sorted(file.stem for file in DEFINITIONS.glob("*.toml")))
 JUDGES = ("none", "binary", "rubric")
 
 
-def table(
-    table: Annotated[
-        str, typer.Argument(metavar="TABLE", help="An id of `kraq eval list`, a comparison, a TOML file.")
-    ],
-    builds: Builds,
+@dataclass(frozen=True, kw_only=True)
+class RunTable(Builds):
+    """Run a table over data sets: index them, ask every system every question, write rows and a report."""
+
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="An id of `kraq eval list`, a comparison, a TOML file.")]
     data: Annotated[
         Path, typer.Option(metavar="DIR", help="Folder of data sets, or one (questions.jsonl and corpus.jsonl).")
-    ] = Path("data"),
+    ] = Path("data")
     limit: Annotated[
         int | None,
         typer.Option(
             min=1,
             help="Questions of each data set, drawn by the seed; a larger number goes on where a smaller one ended.",
         ),
-    ] = None,
-    seed: Seed = 0,
+    ] = None
+    seed: Seed = 0
     bertscore: Annotated[
         str,
         typer.Option(
             metavar="MODEL", help="roberta-large (the papers'), minilm (packaged), a hub name, or FOLDER:LAYER."
         ),
-    ] = "roberta-large",
+    ] = "roberta-large"
     dataset: Annotated[
         list[str] | None,
         typer.Option("--dataset", "-d", help="Only this data set; may be repeated. Default: the table's."),
-    ] = None,
+    ] = None
     tokens: Annotated[
         int | None, typer.Option(min=1, help="The papers' sample: questions until their evidence has so many tokens.")
-    ] = None,
-    paper: Annotated[bool, typer.Option(help="The paper's own settings, options and numbers of questions.")] = False,
+    ] = None
+    paper: Annotated[bool, Flag("--paper", help="The paper's own settings, options and numbers of questions.")] = False
     judge: Annotated[
         str | None, typer.Option(help="Who judges answers: none, binary, or rubric (4 and 5 of 5 are right).")
-    ] = None,
-    metric: Annotated[list[str] | None, typer.Option(help="A column more; may be repeated.")] = None,
-    out: RunOut = None,
+    ] = None
+    metric: Annotated[list[str] | None, typer.Option(help="A column more; may be repeated.")] = None
+    out: RunOut = None
     indexes: Annotated[
         Path, typer.Option(metavar="DIR", help="Where indexes of data sets are kept and found again.")
-    ] = Path("runs/indexes"),
-    baseline: Baseline = None,
-    ablations: Annotated[bool, typer.Option(help="Also the systems with one setting varied.")] = True,
+    ] = Path("runs/indexes")
+    baseline: Baseline = None
+    ablations: Annotated[bool, typer.Option(metavar="", help="Also the systems with one setting varied.")] = True
     program_state: Annotated[
         list[Path] | None,
         typer.Option(
             metavar="(SYSTEM=)FILE",
             help="What `kraq optimize` made, into the program of a system, or of all; may be repeated.",
         ),
-    ] = None,
-    retry_failed: Annotated[bool, typer.Option(help="Ask again where a row failed.")] = False,
-    json: Json = False,
-) -> None:
-    """Run a table over data sets: index them, ask every system every question, write rows and a report."""
-    from kraq_dspy.eval.tables.data import dataset_names
-    from kraq_dspy.eval.tables.run import RunOptions
-    from kraq_dspy.eval.tables.run_table import run_table
+    ] = None
+    retry_failed: Annotated[bool, Flag("--retry-failed", help="Ask again where a row failed.")] = False
+    json: Json = False
 
-    definition = read(table)
-    if baseline is not None:
-        definition = definition.against(baseline)
-    for state in program_state or ():
-        definition = definition.with_state(state)
-    if builds.concurrency is not None:
-        definition = dataclasses.replace(definition, concurrency=builds.concurrency)
-    definition = with_metrics(definition, judge, metric or ())
-    settings = builds.settings()
-    names = dataset_names(data, dataset or (), definition.datasets)
-    samples: dict[str, int | None] = {}
-    if paper:
-        definition = definition.as_in_paper()
-        of_paper = definition.as_paper.settings if definition.as_paper else {}
-        sections = {name: dataclasses.replace(getattr(settings, name), **values) for name, values in of_paper.items()}
-        settings, tokens = dataclasses.replace(settings, **sections), definition.paper.tokens
-        samples = {name: definition.paper.sample(name) for name in names}
-    options = RunOptions(
-        data=data,
-        out=out or Path("runs") / (table if "/" not in table and not table.endswith(".toml") else definition.name),
-        indexes=indexes,
-        limit=limit,
-        samples=samples,
-        tokens=tokens,
-        seed=seed,
-        ablations=ablations,
-        retry_failed=retry_failed,
-        bertscore=lambda: named_scorer(bertscore),
-    )
-    require_writable(options.out, indexes)
-    with Bars(settings, quiet=json) as bars:
-        run_table(definition, names, settings, options, bars)
-    make_report(options.out, None, seed, json=json)
+    def run(self) -> None:
+        from kraq_dspy.eval.tables.data import dataset_names
+        from kraq_dspy.eval.tables.run import RunOptions
+        from kraq_dspy.eval.tables.run_table import run_table
+
+        definition = read(self.table)
+        if self.baseline is not None:
+            definition = definition.against(self.baseline)
+        for state in self.program_state or ():
+            definition = definition.with_state(state)
+        if self.concurrency is not None:
+            definition = dataclasses.replace(definition, concurrency=self.concurrency)
+        definition = with_metrics(definition, self.judge, self.metric or ())
+        settings = self.settings()
+        names = dataset_names(self.data, self.dataset or (), definition.datasets)
+        samples: dict[str, int | None] = {}
+        tokens = self.tokens
+        if self.paper:
+            definition = definition.as_in_paper()
+            of_paper = definition.as_paper.settings if definition.as_paper else {}
+            sections = {
+                name: dataclasses.replace(getattr(settings, name), **values) for name, values in of_paper.items()
+            }
+            settings, tokens = dataclasses.replace(settings, **sections), definition.paper.tokens
+            samples = {name: definition.paper.sample(name) for name in names}
+        is_file = "/" in self.table or self.table.endswith(".toml")
+        options = RunOptions(
+            data=self.data,
+            out=self.out or Path("runs") / (definition.name if is_file else self.table),
+            indexes=self.indexes,
+            limit=self.limit,
+            samples=samples,
+            tokens=tokens,
+            seed=self.seed,
+            ablations=self.ablations,
+            retry_failed=self.retry_failed,
+            bertscore=lambda: named_scorer(self.bertscore),
+        )
+        require_writable(options.out, self.indexes)
+        with Bars(settings, quiet=self.json) as bars:
+            run_table(definition, names, settings, options, bars)
+        make_report(options.out, None, self.seed, json=self.json)
 
 
 def read(name: str) -> "EvalTable":
@@ -144,29 +149,39 @@ def with_metrics(table: "EvalTable", judge: str | None, more: list[str] | tuple[
     return dataclasses.replace(table, metrics=tuple(dict.fromkeys((*metrics, *more))))
 
 
-def list_(
+@dataclass(frozen=True, kw_only=True)
+class ListTables:
+    """List the papers' tables and figures: what each shows and needs, the command that runs it, and its report."""
+
     paper: Annotated[
         list[str] | None, typer.Option(help="Only of this one: kraq, qa-rag, k2rag, qa-search; may be repeated.")
-    ] = None,
-    runs: Annotated[Path, typer.Option(metavar="DIR", help="Where reports are looked for.")] = Path("runs"),
-    json: Json = False,
-) -> None:
-    """List the papers' tables and figures: what each shows and needs, the command that runs it, and its report."""
-    from kraq_dspy.eval.papers.listing import listed
+    ] = None
+    runs: Annotated[Path, typer.Option(metavar="DIR", help="Where reports are looked for.")] = Path("runs")
+    json: Json = False
 
-    tables = listed(runs, paper or ())
-    if not tables:
-        raise ConfigError(f"No paper is called {', '.join(paper or ())}; there are: kraq, qa-rag, k2rag, qa-search.")
-    if json:
-        names = ("id", "paper", "number", "shows", "needs", "datasets", "command")
-        print_json(
-            [{**{n: getattr(table, n) for n in names}, "report": report and str(report)} for table, report in tables]
-        )
-        return
-    for table, report in tables:
-        say(
-            (f"{table.command}  ", "bold"), f"{table.paper}, {table.number}", (f"  {report}", "green") if report else ""
-        )
-        for line in filter(None, (table.shows, table.needs and f"needs {table.needs}")):
-            output.print(Padding(Text(line, style="dim"), (0, 0, 0, 4)), width=min(output.width, 80))
-    say(f"{sum(report is not None for _, report in tables)} of {len(tables)} have a report under {runs}.")
+    def run(self) -> None:
+        from kraq_dspy.eval.papers.listing import listed
+
+        tables = listed(self.runs, self.paper or ())
+        if not tables:
+            raise ConfigError(
+                f"No paper is called {', '.join(self.paper or ())}; there are: kraq, qa-rag, k2rag, qa-search."
+            )
+        if self.json:
+            names = ("id", "paper", "number", "shows", "needs", "datasets", "command")
+            print_json(
+                [
+                    {**{n: getattr(table, n) for n in names}, "report": report and str(report)}
+                    for table, report in tables
+                ]
+            )
+            return
+        for table, report in tables:
+            say(
+                (f"{table.command}  ", "bold"),
+                f"{table.paper}, {table.number}",
+                (f"  {report}", "green") if report else "",
+            )
+            for line in filter(None, (table.shows, table.needs and f"needs {table.needs}")):
+                output.print(Padding(Text(line, style="dim"), (0, 0, 0, 4)), width=min(output.width, 80))
+        say(f"{sum(report is not None for _, report in tables)} of {len(tables)} have a report under {self.runs}.")

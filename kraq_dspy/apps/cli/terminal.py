@@ -110,10 +110,3 @@ def compact(number: int) -> str:
         if number >= size:
             return f"{number / size:.1f}{letter}"
     return str(number)
-
-
-def in_time(seconds: float) -> str:
-    """5000 as "1 h 23 min"."""
-    if seconds >= 3600:
-        return f"{seconds // 3600:.0f} h {seconds % 3600 // 60:.0f} min"
-    return f"{seconds // 60:.0f} min {seconds % 60:.0f} s" if seconds >= 60 else f"{seconds:.1f} s"

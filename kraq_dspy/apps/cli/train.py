@@ -3,7 +3,7 @@
 import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -14,62 +14,61 @@ from kraq_dspy.apps.cli.terminal import grid, output, print_json, say, show_coun
 Kind = Literal["generator", "drafter"]
 
 
-def pairs(
-    calls: Calls,
-    limits: Limits,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Needed: JSON lines to write or to go on with.")
-    ] = None,
-    dataset: Annotated[str | None, typer.Option(help="Needed: questions with evidence: musique, dolly, ...")] = None,
-    data: Annotated[Path, typer.Option(metavar="DIR", help="Folder of data sets.")] = Path("data"),
-    kind: Annotated[Kind, typer.Option("--for", help="Who shall learn from them.")] = "generator",
-    limit: Annotated[int | None, typer.Option(min=1, help="Only the first N questions.")] = None,
-    program_state: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The teacher's step as a file of save: with its demos.")
-    ] = None,
-    json: Json = False,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class MakePairs(Calls, Limits):
     """Make (summary, question) pairs: a teacher writes the summary of a question's evidence, and must not give the
     question away. Interrupted? The same command goes on."""
-    import dspy
 
-    from kraq_dspy.eval.datasets import load_dataset
-    from kraq_dspy.finetune.teacher import TEACHING, pairs_from_dataset
-    from kraq_dspy.models.embedders import load_embedder
-    from kraq_dspy.models.lms.meter import Meter
-    from kraq_dspy.models.lms.roles import LanguageModels
-    from kraq_dspy.programs.shared.state import load_state
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Needed: JSON lines to write or to go on with.")
+    ] = None
+    dataset: Annotated[str | None, typer.Option(help="Needed: questions with evidence: musique, dolly, ...")] = None
+    data: Annotated[Path, typer.Option(metavar="DIR", help="Folder of data sets.")] = Path("data")
+    kind: Annotated[Kind, typer.Option("--for", help="Who shall learn from them.")] = "generator"
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first N questions.")] = None
+    program_state: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The teacher's step as a file of save: with its demos.")
+    ] = None
+    json: Json = False
 
-    if dataset is None or out is None:
-        raise missing({"--dataset NAME, with its folder's parent in --data": dataset, "--out FILE": out})
-    require_writable_file(out)
-    questions = load_dataset(dataset, data)
-    settings = calls.settings()
-    models = LanguageModels(settings, embedder=load_embedder(settings.encoder), meter=Meter(limits.of(settings)))
-    step = dspy.Predict(TEACHING[kind])
-    if program_state is not None:
-        load_state(step, program_state)
-    with Bars(settings, quiet=json) as bars:
-        report = pairs_from_dataset(questions, out, models, kind=kind, step=step, limit=limit, progress=bars)
-    if json:
-        print_json(report)
-    else:
-        show_counts("Pairs", report)
+    def run(self) -> None:
+        import dspy
+
+        from kraq_dspy.eval.datasets import load_dataset
+        from kraq_dspy.finetune.teacher import TEACHING, pairs_from_dataset
+        from kraq_dspy.models.embedders import load_embedder
+        from kraq_dspy.models.lms.meter import Meter
+        from kraq_dspy.models.lms.roles import LanguageModels
+        from kraq_dspy.programs.shared.state import load_state
+
+        if self.dataset is None or self.out is None:
+            raise missing({"--dataset NAME, with its folder's parent in --data": self.dataset, "--out FILE": self.out})
+        require_writable_file(self.out)
+        questions = load_dataset(self.dataset, self.data)
+        settings = self.settings()
+        models = LanguageModels(settings, embedder=load_embedder(settings.encoder), meter=Meter(self.limits(settings)))
+        step = dspy.Predict(TEACHING[self.kind])
+        if self.program_state is not None:
+            load_state(step, self.program_state)
+        with Bars(settings, quiet=self.json) as bars:
+            report = pairs_from_dataset(
+                questions, self.out, models, kind=self.kind, step=step, limit=self.limit, progress=bars
+            )
+        if self.json:
+            print_json(report)
+        else:
+            show_counts("Pairs", report)
 
 
-Pairs = Annotated[Path, typer.Option("--pairs", metavar="FILE", help="What `kraq pairs` wrote.")]
-Base = Annotated[
-    str, typer.Option("--base", metavar="MODEL", help="Folder or hub name of the model to adapt, or gguf/NAME.")
-]
-Out = Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The adapter's folder.")]
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Training:
-    """`kraq_dspy.finetune.token_rows.TrainSettings` as options."""
+    """The paths, and `kraq_dspy.finetune.token_rows.TrainSettings` as options."""
 
-    PANEL: ClassVar[str] = "Training"
-
+    pairs: Annotated[Path, typer.Option("--pairs", metavar="FILE", help="What `kraq pairs` wrote.")]
+    base: Annotated[
+        str, typer.Option("--base", metavar="MODEL", help="Folder or hub name of the model to adapt, or gguf/NAME.")
+    ]
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The adapter's folder.")]
     r: Annotated[int, typer.Option("--rank", min=1, help="Of the adapter (r).")] = 64
     alpha: Annotated[int, typer.Option(min=1, help="The adapter counts alpha / r.")] = 16
     dropout: Annotated[float, typer.Option(min=0, max=0.99, help="Of the adapter's input.")] = 0.05
@@ -82,34 +81,38 @@ class Training:
     max_tokens: Annotated[int, typer.Option(min=1, help="Of a row; longer ones are left out.")] = 2048
     held_out: Annotated[float, typer.Option(min=0.01, max=0.9, help="Share to evaluate on.")] = 0.1
     seed: Annotated[int, typer.Option(help="Of the split, the order and the weights.")] = 0
+    json: Json = False
+
+    def train(self, kind: Kind) -> None:
+        from kraq_dspy.finetune.pairs import chats_of, read_pairs
+        from kraq_dspy.finetune.token_rows import TrainSettings
+        from kraq_dspy.finetune.training import train_adapter, write_facts
+
+        settings = TrainSettings(**{each.name: getattr(self, each.name) for each in dataclasses.fields(TrainSettings)})
+        require_writable(self.out)
+        chats = chats_of(read_pairs(self.pairs, kind), kind)
+        with Bars(quiet=self.json) as bars:
+            trained = train_adapter(chats, self.base, self.out, settings, progress=bars)
+        facts = write_facts(trained, kind, self.pairs)
+        if self.json:
+            print_json({"folder": str(self.out), **facts})
+        else:
+            _show(facts, kind, self.out)
 
 
-def generator(pairs: Pairs, base: Base, out: Out, training: Training, json: Json = False) -> None:
+class Generator(Training):
     """Train the question generator on (summary, question) pairs; the defaults are the papers'. Interrupted? The same
     command goes on from its last checkpoint."""
-    _train("generator", pairs, base, out, training, json=json)
+
+    def run(self) -> None:
+        self.train("generator")
 
 
-def drafter(pairs: Pairs, base: Base, out: Out, training: Training, json: Json = False) -> None:
+class Drafter(Training):
     """Train the drafter of Speculative RAG on (question, passages, rationale, response) rows."""
-    _train("drafter", pairs, base, out, training, json=json)
 
-
-def _train(kind: Kind, pairs: Path, base: str, out: Path, training: Training, *, json: bool) -> None:
-    from kraq_dspy.finetune.pairs import chats_of, read_pairs
-    from kraq_dspy.finetune.token_rows import TrainSettings
-    from kraq_dspy.finetune.training import train_adapter, write_facts
-
-    settings = TrainSettings(**dataclasses.asdict(training))
-    require_writable(out)
-    chats = chats_of(read_pairs(pairs, kind), kind)
-    with Bars(quiet=json) as bars:
-        trained = train_adapter(chats, base, out, settings, progress=bars)
-    facts = write_facts(trained, kind, pairs)
-    if json:
-        print_json({"folder": str(out), **facts})
-    else:
-        _show(facts, kind, out)
+    def run(self) -> None:
+        self.train("drafter")
 
 
 def _show(facts: dict[str, Any], kind: Kind, out: Path) -> None:

@@ -123,8 +123,8 @@ class IndexTools:
         """Answer a question from the documents, with the passages that the answer rests on. Asks a language model, so
         it takes seconds or more; `search` and `questions_about` take milliseconds. `n_passages` were found for it, and
         `evidence` has the first; the documents answer `next_questions`, too."""
-        choice, made = await asyncio.to_thread(self._program, program)
-        prediction = await self.space.aask(_text(question, "question"), made)
+        choice, answering = await asyncio.to_thread(self._program, program)
+        prediction = await self.space.aask(_text(question, "question"), answering)
         hits = list(prediction.get("hits") or ())
         return {
             "answer": str(prediction.get("answer") or ""),

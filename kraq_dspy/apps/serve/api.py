@@ -13,17 +13,15 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from kraq_dspy._internal.display import shown_model
-from kraq_dspy.apps.serve import atlas, openai
+from kraq_dspy.apps.serve import atlas
 from kraq_dspy.apps.serve.asking import AnswerSlots, ProgramCall, ask, sent, stream, streaming, while_connected
 from kraq_dspy.apps.serve.atlas import Atlas, Json
-from kraq_dspy.apps.serve.coverage import coverage_picture
 from kraq_dspy.apps.serve.guard import ServeSettings
 from kraq_dspy.apps.serve.refusals import RequestError, not_found
 from kraq_dspy.apps.serve.requests import (
     KINDS,
     AskRequest,
     CatalogueQuery,
-    ChatRequest,
     CommunitiesQuery,
     GraphQuery,
     PageQuery,
@@ -120,12 +118,6 @@ class Api:
             raise RequestError(422, "invalid_kinds", f"There is no {unknown[0][:50]!r}; there are: {', '.join(KINDS)}.")
         return search(self._index(query), query.q, limit=query.limit, kinds=kinds, retriever=query.retriever)
 
-    def coverage(self, query: Query) -> Json:
-        """How much of the corpus its questions cover."""
-        served = self._index(query)
-        picture: Json = served.kept("coverage", lambda: coverage_picture(served))
-        return picture
-
     def _index(self, query: Query) -> ServedIndex:
         """Raises RequestError for a name that there is not."""
         if not query.index:
@@ -197,26 +189,14 @@ class Api:
             return streaming(sent(stream(call)))
         return await self._answered(request, call)
 
-    async def chat(self, request: Request, body: ChatRequest) -> Any:
-        """A program answers what the user said last."""
-        index, program, question = openai.asked_of(self.served, body)
-        call = await self._call(self._index(Query(index=index)), program, question)
-        if body.stream:
-            return streaming(openai.chunks(call, body))
-        answer = await self._answered(request, call)
-        return answer if isinstance(answer, Response) else openai.completion(body.model, answer)
-
-    def models(self, query: Query) -> Json:
-        return openai.models(self.served)
-
     async def _call(
         self, served: ServedIndex, program: str, question: str, retriever: str | None = None, options: Any = None
     ) -> ProgramCall:
         if not question.strip():
             raise RequestError(422, "invalid_request", "The question is empty.")
-        choice, made = await run_in_threadpool(served.program, program, retriever, options)
+        choice, answering = await run_in_threadpool(served.program, program, retriever, options)
         self.slots.require_free()
-        return ProgramCall(served, choice, made, question.strip(), self.slots)
+        return ProgramCall(served, choice, answering, question.strip(), self.slots)
 
     async def _answered(self, request: Request, call: ProgramCall) -> Any:
         answer = await while_connected(request, ask(call))

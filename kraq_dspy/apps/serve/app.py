@@ -65,16 +65,13 @@ def api_routes(api: Api) -> list[Route]:
         ("/api/entities/{id}/graph", api.entity_graph, requests.GraphQuery),
         ("/api/documents/{id:path}", api.document, requests.Query),
         ("/api/search", api.search, requests.SearchQuery),
-        ("/api/coverage", api.coverage, requests.Query),
         ("/api/catalogue", api.entries, requests.CatalogueQuery),
         ("/api/catalogue/{number:int}", api.entry, requests.Query),
-        ("/v1/models", api.models, requests.Query),
         ("/health", api.health, requests.Query),
     ]
     posting: list[tuple[str, Callable[..., Any], type[BaseModel]]] = [
         ("/api/catalogue/{number:int}", api.review, requests.ReviewRequest),
         ("/api/ask", api.ask, requests.AskRequest),
-        ("/v1/chat/completions", api.chat, requests.ChatRequest),
     ]
     return [
         *(Route(path, _handler(answer, model), methods=["GET"]) for path, answer, model in reading),

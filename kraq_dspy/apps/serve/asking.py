@@ -148,8 +148,8 @@ async def sent(events: AsyncGenerator[tuple[str, dict[str, Any]], None]) -> Asyn
 
     task = asyncio.create_task(make())
     try:
-        while (made := await queue.get()) is not None:
-            name, data = made
+        while (event := await queue.get()) is not None:
+            name, data = event
             yield ServerSentEvent(json.dumps(data), event=name, sep="\n")
         await task
     finally:

@@ -12,7 +12,6 @@ from starlette.responses import JSONResponse, Response
 from kraq_dspy.errors import (
     BudgetExceededError,
     CatalogueError,
-    EvaluationError,
     IndexLockedError,
     IndexStateError,
     ModelError,
@@ -40,9 +39,6 @@ def not_found(what: str, name: str) -> RequestError:
 _OF_KINDS: tuple[tuple[type[BaseException], int, str, str], ...] = (
     (UnknownRecordError, 404, "not_found", "The index has no such record, or no longer."),
     (IndexLockedError, 503, "index_in_use", "Another program is changing this index. Try again later."),
-    (
-        EvaluationError, 409, "not_there", "The index has no questions, or no passages, to work this out from."
-    ),
     (
         IndexStateError, 503, "index_state",
         "The index lacks what this needs, or is damaged. The server's log says what, and the command that mends it.",

@@ -1,6 +1,6 @@
 """Declares what requests may hold: the parameters of an address, or the body of what is posted."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -88,25 +88,3 @@ class ReviewRequest(Query):
     version: Annotated[int, Field(ge=1)]
     answer: Annotated[str | None, Field(max_length=100_000)] = None
     document_ids: list[str] | None = None
-
-
-class ChatMessage(BaseModel):
-    role: str
-    content: str | list[dict[str, Any]] | None = None
-
-    @property
-    def text(self) -> str:
-        if isinstance(self.content, list):
-            return "\n".join(str(part.get("text", "")) for part in self.content if part.get("type") == "text")
-        return self.content or ""
-
-
-class ChatRequest(BaseModel):
-    """As of OpenAI's chat completions; `model` is a program, or INDEX/PROGRAM. Sampling is the business of the roles'
-    settings and is passed over here."""
-
-    model: str
-    messages: Annotated[list[ChatMessage], Field(min_length=1, max_length=1000)]
-    stream: bool = False
-    stream_options: dict[str, Any] | None = None
-    n: Annotated[int | None, Field(ge=1, le=1)] = None

@@ -107,15 +107,15 @@ class ServedIndex:
 
     def kept(self, key: Any, make: Callable[[], Any]) -> Any:
         """What `make` makes, kept; made twice where two ask for it at the same time."""
-        made = self._made
-        if key not in made:
+        kept = self._made
+        if key not in kept:
             value = make()
             with self._making:
-                made[key] = value
-                if len(made) > KEPT:
-                    made.pop(next(iter(made)))
+                kept[key] = value
+                if len(kept) > KEPT:
+                    kept.pop(next(iter(kept)))
             return value
-        return made[key]
+        return kept[key]
 
 
 def names_of(folders: Sequence[Path]) -> list[str]:

@@ -1,4 +1,4 @@
-"""What `kraq` logs with and without `--verbose`."""
+"""`kraq` logs little without `--verbose`, and everything with it."""
 
 import logging
 

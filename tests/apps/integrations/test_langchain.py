@@ -1,6 +1,7 @@
 """The real langchain-core, over a retriever of three chunks."""
 
 import asyncio
+import doctest
 
 import pytest
 from pydantic import ValidationError
@@ -10,6 +11,7 @@ pytest.importorskip("langchain_core", reason="needs the extra langchain")
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnablePassthrough
 
+from kraq_dspy.apps import langchain
 from kraq_dspy.apps.langchain import LangChainRetriever
 from tests.apps.integrations.rivers import Rivers, RiversModule
 
@@ -51,3 +53,7 @@ def test_bad_values_are_refused() -> None:
         LangChainRetriever(retrieve=Rivers(), k=0)
     with pytest.raises(ValueError, match="expected some text"):
         LangChainRetriever(retrieve=Rivers()).invoke("  ")
+
+
+def test_its_example_is_right() -> None:
+    assert doctest.testmod(langchain) == doctest.TestResults(0, 4)

@@ -1,6 +1,7 @@
 """The real llama-index-core, over a retriever of three chunks."""
 
 import asyncio
+import doctest
 
 import pytest
 
@@ -10,6 +11,7 @@ from llama_index.core.llms.mock import MockLLM
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import MetadataMode, NodeRelationship
 
+from kraq_dspy.apps import llama_index
 from kraq_dspy.apps.llama_index import LlamaIndexRetriever
 from tests.apps.integrations.rivers import Rivers, RiversModule
 
@@ -51,3 +53,7 @@ def test_bad_values_are_refused() -> None:
         LlamaIndexRetriever(Rivers(), k=0)
     with pytest.raises(ValueError, match="expected some text"):
         LlamaIndexRetriever(Rivers()).retrieve("  ")
+
+
+def test_its_example_is_right() -> None:
+    assert doctest.testmod(llama_index) == doctest.TestResults(0, 4)

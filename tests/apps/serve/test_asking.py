@@ -6,11 +6,12 @@ import logging
 import re
 import resource
 import time
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import AsyncGenerator, Callable, Iterator, MutableMapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
+import anyio
 import pytest
 from dspy import BaseLM
 from dspy.utils import DummyLM
@@ -20,7 +21,7 @@ from starlette.types import ASGIApp
 
 from kraq_dspy.apps.serve import atlas
 from kraq_dspy.apps.serve.app import make_app
-from kraq_dspy.apps.serve.asking import AnswerSlots
+from kraq_dspy.apps.serve.asking import AnswerSlots, sent
 from kraq_dspy.apps.serve.guard import ServeSettings
 from kraq_dspy.apps.serve.refusals import RequestError
 from kraq_dspy.apps.serve.served import served
@@ -255,18 +256,21 @@ def test_text_comes_piece_by_piece_between_the_stages_and_the_answer(written: Te
     assert "".join(pieces).strip() == json.loads(events[-1][1])["answer"]
 
 
-def test_openais_stream_has_each_piece_once_and_ends_as_theirs_does(written: TestClient) -> None:
-    body = {"model": "traditional", "messages": [{"role": "user", "content": "Who wrote Don Juan?"}]}
-    whole = written.post("/v1/chat/completions", json=body).json()["choices"][0]["message"]["content"]
-    options = {"stream": True, "stream_options": {"include_usage": True}}
-    *lines, done, nothing = written.post("/v1/chat/completions", json={**body, **options}).text.split("\n\n")
-    assert (done, nothing) == ("data: [DONE]", "")
-    *chunks, usage = [json.loads(line.removeprefix("data: ")) for line in lines]
-    pieces = [chunk["choices"][0]["delta"].get("content", "") for chunk in chunks]
-    assert sum(map(bool, pieces)) > 1
-    assert "".join(pieces).strip() == whole
-    assert [chunk["choices"][0]["finish_reason"] for chunk in chunks] == [None] * (len(chunks) - 1) + ["stop"]
-    assert (usage["choices"], usage["usage"]["completion_tokens"] > 0) == ([], True)
+def test_a_stream_that_two_tasks_read_opens_and_closes_its_cancel_scopes_in_one() -> None:
+    async def events() -> AsyncGenerator[tuple[str, dict[str, Any]], None]:
+        with anyio.CancelScope():  # as DSPy's streams do
+            yield "stage", {"stage": "retrieve"}
+            yield "error", {"error": {"code": "busy"}}
+
+    async def read() -> list[str | None]:
+        stream = sent(events())
+
+        async def first() -> Any:
+            return (await anext(stream)).event
+
+        return [await asyncio.create_task(first()), *[event.event async for event in stream]]
+
+    assert asyncio.run(read()) == ["stage", "error"]
 
 
 def api_of(app: ASGIApp) -> Any:

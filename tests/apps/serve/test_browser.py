@@ -215,7 +215,7 @@ def test_markup_in_an_index_is_shown_and_never_run(serve: Callable[..., str], op
     address = serve()
     page = open_page(address)
     titles = []
-    places = ["#", "#?level=0", "#search?q=juan", "#coverage", "#document/juan"]
+    places = ["#", "#?level=0", "#search?q=juan", "#document/juan"]
     places += page.evaluate(
         """async () => { const data = async (path) => (await fetch('api/' + path)).json();
         const question = (await data('questions?level=0')).items.find((each) => each.text.includes('<img'));
@@ -243,7 +243,7 @@ def test_every_view_fits_its_window_in_both_schemes(
     address = serve(edit=False)
     page = open_page(address, viewport={"width": width, "height": 800}, color_scheme=scheme)
     community = page.get_attribute(".tree a.question >> nth=0", "href")
-    for place in ("#", community, "#ask", "#coverage", "#search?q=byron", "#document/byron", "#review"):
+    for place in ("#", community, "#ask", "#search?q=byron", "#document/byron", "#review"):
         page.goto(f"{address}/{place}")
         page.reload()
         page.wait_for_selector("h1")

@@ -38,7 +38,7 @@ def test_a_token_that_could_be_guessed_or_not_be_sent_is_refused(token: str) -> 
 def test_without_the_token_there_is_nothing_but_the_page_and_the_probes(client_of: Clients) -> None:
     client = client_of(token=TOKEN)
     assert [client.get(path).status_code for path in ("/", "/health", "/page/main.js")] == [200] * 3
-    for path in ("/api/status", "/v1/models", "/nothing"):
+    for path in ("/api/status", "/api/search", "/nothing"):
         refused = client.get(path)
         assert (refused.status_code, code(refused)) == (401, "unauthorized")
     for wrong in ("Bearer wrong", f"Basic {TOKEN}", f"Bearer {TOKEN}x", "Bearer"):

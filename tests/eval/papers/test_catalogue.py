@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kraq_dspy.apps.cli.commands import COMMANDS, Group, name_of
+from kraq_dspy.apps.cli.commands import COMMANDS, Group
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.eval.papers import PaperTable, paper_table, papers_tables
 from kraq_dspy.eval.papers.listing import RESOURCES
@@ -41,8 +41,8 @@ def test_the_thesis_prints_thirteen() -> None:
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.id)
 def test_what_a_table_names_is_there(table: PaperTable) -> None:
-    groups = {each.name: {name_of(member) for member in each.commands}
-              for commands in COMMANDS.values() for each in commands if isinstance(each, Group)}  # fmt: skip
+    members = [each for commands in COMMANDS.values() for each in commands.items()]
+    groups = {name: set(each.commands) for name, each in members if isinstance(each, Group)}
     if not table.command:
         return
     program, group, word = table.command.split()

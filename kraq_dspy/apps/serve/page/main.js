@@ -5,7 +5,6 @@ import { searchBox } from "./search.js";
 import { indexName, source } from "./source.js";
 import { viewAsk } from "./view-ask.js";
 import { viewCommunity } from "./view-community.js";
-import { viewCoverage } from "./view-coverage.js";
 import { viewDocument } from "./view-document.js";
 import { viewEntity } from "./view-entity.js";
 import { viewHome } from "./view-home.js";
@@ -19,7 +18,6 @@ const VIEWS = {
   document: viewDocument,
   search: viewSearch,
   ask: viewAsk,
-  coverage: viewCoverage,
   review: viewReview,
 };
 
@@ -81,7 +79,7 @@ function failed(error) {
 }
 
 function bar(status) {
-  const places = [["", "Questions"], ["ask", "Ask", !status.can_ask], ["coverage", "Coverage", !status.counts.questions], ["review", "Review", !status.catalogue]];
+  const places = [["", "Questions"], ["ask", "Ask", !status.can_ask], ["review", "Review", !status.catalogue]];
   const others = status.indexes.length > 1 && h("select", { "aria-label": "Index", onchange: (event) => { location.href = `?index=${encodeURIComponent(event.target.value)}`; } },
     status.indexes.map((name) => h("option", { value: name, selected: name === (indexName() || status.index) }, name)));
   replace(top,
@@ -110,7 +108,7 @@ function theme() {
   dispatchEvent(new Event("kraq-theme"));
 }
 
-const KEYS = [["/", "search"], ["h", "questions"], ["a", "ask"], ["c", "coverage"], ["r", "review"], ["j  k", "next and previous question or passage"], ["t", "dark or light"], ["?", "these keys"]];
+const KEYS = [["/", "search"], ["h", "questions"], ["a", "ask"], ["r", "review"], ["j  k", "next and previous question or passage"], ["t", "dark or light"], ["?", "these keys"]];
 
 function keys() {
   const dialog = h("dialog", { onclose: () => dialog.remove() },
@@ -132,7 +130,7 @@ function step(by) {
 
 addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, dialog")) return;
-  const places = { h: "#", a: "#ask", c: "#coverage", r: "#review" };
+  const places = { h: "#", a: "#ask", r: "#review" };
   if (event.key === "/") {
     event.preventDefault();
     document.getElementById("search").focus();
