@@ -1,6 +1,7 @@
 """Shows the whole error tree on one page. Every message says what is wrong, what was expected and what to do next."""
 
 import difflib
+import errno
 import importlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -121,20 +122,47 @@ CPU_FIRST = (
 
 @contextmanager
 def needs(package: str, extra: str, purpose: str) -> Iterator[None]:
-    """An import that fails in the block says which extra brings the package, or why one that is there cannot be
-    loaded."""
+    """An import that fails in the block says which extra brings the package, or why one that is there cannot be loaded:
+    too little memory, a library that lacks."""
     try:
         yield
     except ModuleNotFoundError as error:
         raise MissingExtraError(package, extra, purpose) from error
     except ImportError as error:
-        raise KraqError(f"{purpose} needs the package {package!r}, which cannot be loaded: {error}.") from error
+        why = f" {TOO_LITTLE_MEMORY}" if lacks_memory(error) else ""
+        raise KraqError(f"{purpose} needs the package {package!r}, which cannot be loaded: {error}.{why}") from error
 
 
 def import_extra(package: str, extra: str, purpose: str) -> Any:
     """A module of an optional package. Raises MissingExtraError."""
     with needs(package, extra, purpose):
         return importlib.import_module(package)
+
+
+TOO_LITTLE_MEMORY = "The memory that this process may use is too small (ulimit -v, or a container's limit)."
+_OF_MEMORY = ("failed to map segment", "cannot allocate memory", "can't start new thread", "memory allocation")
+
+
+def lacks_memory(error: BaseException | None) -> bool:
+    """Whether the error, or one behind it, came of too little memory: Python's own, the system's, that of a library
+    which cannot be mapped, or of a thread that has no room for its stack.
+
+    >>> lacks_memory(ImportError("libtorch.so: failed to map segment from shared object"))
+    True
+    """
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
+            return True
+        if isinstance(error, BaseExceptionGroup) and any(map(lacks_memory, error.exceptions)):
+            return True
+        if isinstance(error, ImportError | OSError | RuntimeError) and any(
+            words in str(error).lower() for words in _OF_MEMORY
+        ):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def counted(number: int, what: str) -> str:

@@ -15,7 +15,7 @@ from rich.text import Text
 from kraq_dspy.apps.cli.commands import add_commands
 from kraq_dspy.apps.cli.logs import set_up_logs
 from kraq_dspy.apps.cli.terminal import errors, printable
-from kraq_dspy.errors import ConfigError, KraqError, ModelError
+from kraq_dspy.errors import TOO_LITTLE_MEMORY, ConfigError, KraqError, ModelError, lacks_memory
 
 logger = logging.getLogger(__name__)
 
@@ -77,8 +77,8 @@ def run() -> None:
 
 def _in_words(error: Exception) -> KraqError | None:
     """The error as a person meets it; None for a fault of ours, which Python shows in full."""
-    if isinstance(error, MemoryError):
-        return KraqError("The memory that this process may use is too small (ulimit -v, or a container's limit).")
+    if lacks_memory(error):
+        return _of_memory(error)
     if isinstance(error, KraqError):
         return error
     if isinstance(error, OSError):
@@ -97,6 +97,14 @@ def _of_a_file(error: OSError) -> KraqError | None:
         where = f" at {str(error.filename)!r}" if error.filename else ""
         return KraqError(f"The disk is full{where}. Free some space, or write elsewhere, and run it again.")
     return KraqError(f"{str(error.filename)!r} cannot be read or written: {error.strerror}.")
+
+
+def _of_memory(error: Exception) -> KraqError:
+    logger.info("The error in full", exc_info=error)
+    first = str(error).strip().partition("\n")[0].rstrip(".")
+    if TOO_LITTLE_MEMORY in str(error):
+        return KraqError(str(error))
+    return KraqError(f"{TOO_LITTLE_MEMORY} What failed first: {first}." if first else TOO_LITTLE_MEMORY)
 
 
 def _of_a_model(error: Exception) -> ModelError:

@@ -83,10 +83,7 @@ def hold_state(root: Path, *, unfinished: bool = False) -> Lease:
         if fields.get("state") and (file := _held(root / STATES / fields["state"])) is not None:
             return Lease(root / STATES / fields["state"], fields, file)
         time.sleep(_PAUSE_S)  # it has been replaced since the manifest was read
-    raise IndexStateError(
-        f"{str(root)!r} is damaged: it has no {DATABASE} of any complete state. Restore it from a copy, or delete the "
-        "folder and index again."
-    )
+    return _hold_newest(root)
 
 
 def require_free(root: Path) -> None:
@@ -261,6 +258,19 @@ def _held(folder: Path, *, alone: bool = False) -> IO[bytes] | None:
         return file
     file.close()
     return None
+
+
+def _hold_newest(root: Path) -> Lease:
+    """Hold the newest state of a copy that was made while the index was written: its manifest may be older or newer
+    than its states."""
+    for number in reversed(_numbers(root)):
+        folder = root / STATES / str(number)
+        if (file := _held(folder)) is not None:
+            return Lease(folder, manifests.read_fields(folder), file)
+    raise IndexStateError(
+        f"{str(root)!r} is damaged: it has no {DATABASE} of any complete state. Restore it from a copy, or delete the "
+        "folder and index again."
+    )
 
 
 def _numbers(root: Path, *, above: int = 0, below: int | None = None) -> list[int]:

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kraq_dspy.errors import MissingExtraError, ModelError, needs
+from kraq_dspy.errors import TOO_LITTLE_MEMORY, MissingExtraError, ModelError, lacks_memory, needs
 
 _SAMPLE = 1 << 20  # bytes of each end of a weight file that go into the fingerprint
 
@@ -162,6 +162,10 @@ def clear_errors(path: Path) -> Iterator[None]:
     except ModuleNotFoundError as error:
         raise MissingExtraError(error.name or "transformers", "embedded", f"The encoder {path.name!r}") from error
     except Exception as error:  # tokenizers and safetensors raise nothing more precise
+        if lacks_memory(error):
+            raise ModelError(
+                f"The sentence encoder in {str(path)!r} cannot be loaded: {error}. {TOO_LITTLE_MEMORY}"
+            ) from error
         raise ModelError(
             f"The sentence encoder in {str(path)!r} cannot be loaded: {error} Weights must be in safetensors files, "
             "and models that bring their own code are not run: serve such a model and use [encoder] api_base."

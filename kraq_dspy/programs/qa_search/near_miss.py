@@ -75,7 +75,11 @@ FUNCTION = frozenset(_FUNCTION.split())
 
 
 def contradiction(question: str, stored: str) -> str | None:
-    """How the two questions cannot have one answer, in a few words; None where no rule sees it."""
+    """How the two questions cannot have one answer, in a few words; None where no rule sees it.
+
+    >>> contradiction("How do I disable the alarm?", "How do I enable the alarm?") is None
+    False
+    """
     question, stored = (" ".join(unicodedata.normalize("NFKC", text).split()) for text in (question, stored))
     short = max(len(_words(question)), len(_words(stored))) <= SHORT
     kinds = [[name for name, kind in _KINDS.items() if kind.search(text)] for text in (question, stored)]

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from kraq_dspy.apps.cli import ask as asking
 from kraq_dspy.apps.cli import program, terminal
-from kraq_dspy.errors import KraqError, MissingExtraError, counted, needs
+from kraq_dspy.errors import KraqError, MissingExtraError, ModelError, counted, needs
 from kraq_dspy.models.lms.adapter import UnreadableReplyError
 from kraq_dspy.records import Chunk, Hit
 from kraq_dspy.signatures import AnswerQuestion
@@ -66,6 +66,11 @@ def test_one_is_no_plural(number: int, what: str, words: str) -> None:
     assert counted(number, what) == words
 
 
+def behind(cause: Exception, error: Exception) -> Exception:
+    error.__cause__ = cause
+    return error
+
+
 @pytest.mark.parametrize(
     ("error", "words"),
     [
@@ -73,6 +78,17 @@ def test_one_is_no_plural(number: int, what: str, words: str) -> None:
         (OSError(errno.ENOSPC, "No space left on device", "x.parquet"), "The disk is full at 'x.parquet'."),
         (PermissionError(errno.EACCES, "Permission denied", "x"), "'x' cannot be read or written: Permission denied."),
         (MemoryError(), "The memory that this process may use is too small"),
+        (OSError(errno.ENOMEM, "Cannot allocate memory"), "The memory that this process may use is too small"),
+        (RuntimeError("can't start new thread"), "The memory that this process may use is too small"),
+        (
+            behind(MemoryError(), ModelError("A call failed.")),
+            "is too small (ulimit -v, or a container's limit). What fa",
+        ),
+        (ExceptionGroup("tasks", [ValueError(), MemoryError()]), "The memory that this process may use is too small"),
+        (
+            behind(ImportError("x.so: failed to map segment"), KraqError("torch cannot be loaded.")),
+            "What failed first: torch cannot be loaded.",
+        ),
     ],
 )
 def test_what_the_machine_lacks_is_said_in_words(
@@ -89,7 +105,8 @@ def test_what_the_machine_lacks_is_said_in_words(
 
 
 def test_a_package_that_is_there_and_cannot_be_loaded_is_not_taken_for_missing() -> None:
-    with pytest.raises(KraqError, match="cannot be loaded: failed to map segment") as caught, needs("x", "y", "It"):
+    expected = r"cannot be loaded: failed to map segment.*\. The memory that this process may use is too small"
+    with pytest.raises(KraqError, match=expected) as caught, needs("x", "y", "It"):
         raise ImportError("failed to map segment from shared object")
     assert not isinstance(caught.value, MissingExtraError)
     with pytest.raises(MissingExtraError), needs("x", "y", "It"):

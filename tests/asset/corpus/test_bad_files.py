@@ -88,7 +88,7 @@ def test_a_compression_bomb_is_left_after_a_bounded_read(tmp_path: Path) -> None
     documents, failures = load_all(tmp_path, max_bytes=10_000)
     assert documents == []
     assert [failure.item_id for failure in failures] == ["bomb.jsonl.gz#1", "bomb.jsonl.gz"]
-    assert "the rest is left" in failures[1].reason
+    assert "rest of the file is left" in failures[1].reason
 
 
 def test_a_parquet_text_over_the_limit_fails_alone(tmp_path: Path) -> None:

@@ -57,6 +57,10 @@ def test_rows_that_all_leave_a_quote_open_do_not_take_for_ever(tmp_path: Path) -
     assert len(documents) + len(failures) <= 3000
 
 
+def test_excels_own_first_line_names_the_mark(tmp_path: Path) -> None:
+    assert ids(write(tmp_path, "a.csv", "sep=;\r\nid;text\r\na;one, two\r\n")) == ["a"]
+
+
 def test_two_columns_of_one_name_are_both_kept_or_refused(tmp_path: Path) -> None:
     document = only_document(write(tmp_path, "a.csv", "text,note,note\none,x,y\n"))
     assert document.metadata == {"note": "x", "note (2)": "y"}

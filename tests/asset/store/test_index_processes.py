@@ -135,6 +135,25 @@ def test_what_a_reader_has_embedded_is_kept_for_the_next_unless_somebody_writes(
     assert embed("d") == 2
 
 
+def test_a_copy_is_an_index_whatever_was_copied_first(tmp_path: Path) -> None:
+    path, copy = tmp_path / "x.kraq", tmp_path / "copy.kraq"
+    with make(path) as index:
+        index.add([chunk("a")])
+        index.update_manifest(complete=True)
+    copy.mkdir()
+    shutil.copy(path / "manifest.json", copy)
+    with Index.open(path, write=True) as writer:
+        writer.add([chunk("b")])
+    shutil.copytree(path / "states", copy / "states")  # the state that the manifest names is gone
+
+    with Index.open(copy) as index:
+        assert index.count(Chunk) == 2
+    with Index.open(copy, write=True) as index:
+        index.add([chunk("c")])
+    with Index.open(copy) as index:
+        assert index.count(Chunk) == 3
+
+
 def test_a_torn_draft_in_a_copy_is_left_for_the_last_complete_state(tmp_path: Path) -> None:
     path, copy = tmp_path / "x.kraq", tmp_path / "copy.kraq"
     with make(path) as index:

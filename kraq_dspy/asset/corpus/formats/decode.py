@@ -22,6 +22,7 @@ MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
+SKIPPED_LINE = 20  # times `max_bytes`: how much of an overlong line is read to find its end
 CONTROL = frozenset(map(chr, range(32))) - frozenset("\t\n\v\f\r\x1b")
 
 
@@ -102,7 +103,7 @@ def is_wide(encoding: str) -> bool:
 def read_lines(stream: BufferedReader, settings: ReadSettings) -> Iterator[Line]:
     """Lines as they are read; one with a problem does not stop the rest. UTF-16 and UTF-32 files are read whole.
 
-    Raises UnreadableTextError for binary content.
+    Raises UnreadableTextError for binary content and for a line that has no end in sight.
     """
     start = stream.peek(8192)
     if not start:
@@ -151,11 +152,18 @@ def _raw_lines(stream: BufferedReader, settings: ReadSettings) -> Iterator[tuple
     while raw := stream.readline(settings.max_bytes + 1):
         yield offset, raw
         offset += len(raw)
+        skipped = 0
         while len(raw) > settings.max_bytes and not raw.endswith(b"\n"):
             raw = stream.readline(settings.max_bytes + 1)
+            skipped += len(raw)
             offset += len(raw)
             if not raw:
                 return
+            if skipped > SKIPPED_LINE * settings.max_bytes:
+                raise UnreadableTextError(
+                    f"A line goes on for more than {skipped:,} bytes: the rest of the file is left. "
+                    "Check that it is a file of lines."
+                )
 
 
 def _line(number: int, raw: bytes, offset: int, encoding: str) -> Line:

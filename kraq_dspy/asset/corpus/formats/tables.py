@@ -4,6 +4,7 @@ In CSV the first row names the columns; every value stays the string that it is.
 """
 
 import csv
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from kraq_dspy.asset.corpus.formats.decode import Line, UnreadableTextError, dec
 from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row, row_of
 
 DELIMITERS = (",", "\t", ";", "|")
+_SAID = re.compile(r'"?sep=(.)"?', re.IGNORECASE)
 MISSING_IDS = ("nan", "NaN")  # how pandas writes a missing value as a string
 
 
@@ -32,7 +34,10 @@ def _read(path: Path, settings: ReadSettings, delimiter: str) -> Iterator[Row | 
     with path.open("rb") as stream:
         lines = _CsvLines(read_lines(stream, settings))
         first = next((line for line in lines if line.strip() or lines.problem), "")
-        delimiter = _delimiter(first, delimiter, settings)
+        if said := _SAID.fullmatch(first.strip(" \r\n")):  # Excel's own line before the first row
+            delimiter, first = said[1], next(lines, "")
+        else:
+            delimiter = _delimiter(first, delimiter, settings)
         columns, problem = settings.own_names(_header(first, delimiter))
         if lines.problem:
             yield BadRow(f"The first row cannot be read: {lines.problem}")
