@@ -82,7 +82,8 @@ class EndpointEmbedder(TextEncoder):
         return f"EndpointEmbedder({self.name!r}, {self._url!r})"
 
     def encode(self, texts: Sequence[str], prefix: str) -> Vectors:
-        full = [_sendable(prefix + text) for text in texts]
+        # servers refuse an empty text, and JSON for them holds no lone surrogates
+        full = [(prefix + text).encode("utf-8", "replace").decode("utf-8") or " " for text in texts]
         size = self._batch_size
         batches = [full[start : start + size] for start in range(0, len(full), size)]
         rows = [row for batch in run_all(self._rows_of, batches, limit=self._concurrency) for row in batch]
@@ -201,11 +202,6 @@ def _row(embedding: Any) -> Vectors | str:
     if not np.isfinite(length) or not length:
         return "the server made an embedding of it that is zero or not finite"
     return row / length
-
-
-def _sendable(text: str) -> str:
-    """Servers refuse an empty text, and JSON for them holds no lone surrogates."""
-    return text.encode("utf-8", "replace").decode("utf-8") or " "
 
 
 def _shown(text: str) -> str:

@@ -118,8 +118,8 @@ def load_instructed_embedder(settings: InstructedSettings) -> InstructedEmbedder
     }
     if settings.max_tokens is not None:
         options["max_tokens"] = settings.max_tokens
-    made_by: type[InBedder | PairEmbedder] = InBedder if settings.kind == "inbedder" else PairEmbedder
-    return made_by(settings.name, **options)
+    encoder: type[InBedder | PairEmbedder] = InBedder if settings.kind == "inbedder" else PairEmbedder
+    return encoder(settings.name, **options)
 
 
 class WeightedSentences(SharedByCopies):

@@ -82,10 +82,10 @@ class SentenceEmbedder(TextEncoder):
         self._batch_size, self._threads, self._device = batch_size, threads, device
         self._lock = threading.Lock()
         self._torch: Encode | None = None
-        self._made = 0  # tokens
-        self._numpy = self._made_of_numpy()
+        self._n_tokens = 0  # tokens
+        self._numpy = self._load_numpy()
         if self._numpy is None:
-            self._torch = self._made_of_torch()
+            self._torch = self._load_torch()
         limits = [] if max_tokens in (None, folder.max_tokens) else [f"max_tokens={max_tokens}"]
         self.name = self._named(_weights_name(model, folder), self.precision, *limits)
         self._dimension = self._encode(["dimension"], "").shape[1] if self._numpy is None else self._numpy[1].dimension
@@ -100,15 +100,15 @@ class SentenceEmbedder(TextEncoder):
         if self._torch is None and self._numpy is not None and len(texts) <= FEW:
             tokenize, encode = self._numpy
             ids = [tokens or [0] for tokens in tokenize(self._folder.prepared(texts, prefix))]
-            self._made += sum(map(len, ids))
-            if self._made <= FEW:
+            self._n_tokens += sum(map(len, ids))
+            if self._n_tokens <= FEW:
                 return encode(ids)
         with self._lock:
             if self._torch is None:
-                self._torch = self._made_of_torch()
+                self._torch = self._load_torch()
         return self._torch(texts, prefix)
 
-    def _made_of_numpy(self) -> tuple[Tokenize, NumpyBert] | None:
+    def _load_numpy(self) -> tuple[Tokenize, NumpyBert] | None:
         folder = self._folder
         if self._device not in ("auto", "cpu") or folder.pooling is None:
             return None
@@ -116,7 +116,7 @@ class SentenceEmbedder(TextEncoder):
             encode = NumpyBert.open(folder.path, folder.config, folder.pooling)
             return None if encode is None else (fast_tokenizer(folder.path, self._max_tokens), encode)
 
-    def _made_of_torch(self) -> Encode:
+    def _load_torch(self) -> Encode:
         with needs("torch", "embedded", "The sentence encoder"):
             import torch
 

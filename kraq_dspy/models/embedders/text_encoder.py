@@ -74,7 +74,9 @@ def as_embedder(embedder: EmbedderLike) -> Embedder:
     """
     if isinstance(embedder, dspy.Embedder):
         return AdaptedEmbedder(embedder)
-    lacking = [name for name in ("name", "dimension", "encode_queries", "encode_passages") if not _has(embedder, name)]
+    # no property is asked, which may cost a call
+    known = {*dir(type(embedder)), *getattr(embedder, "__dict__", {})}
+    lacking = [name for name in ("name", "dimension", "encode_queries", "encode_passages") if name not in known]
     if lacking:
         raise TypeError(
             f"embedder is {embedder!r:.80} ({type(embedder).__name__}), without {', '.join(lacking)}; expected a "
@@ -109,8 +111,3 @@ class AdaptedEmbedder(TextEncoder):
             )
         self._dimension = vectors.shape[1]
         return unit_rows(vectors, f"{self.name} made an embedding")
-
-
-def _has(embedder: Any, name: str) -> bool:
-    """Without asking a property, which may cost a call."""
-    return hasattr(type(embedder), name) or name in getattr(embedder, "__dict__", {})

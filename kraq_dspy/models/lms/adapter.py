@@ -8,7 +8,7 @@ import copy
 import json
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn, get_origin
 
@@ -156,7 +156,8 @@ class KraqAdapter(dspy.ChatAdapter):
         return reply
 
     def _first_call(self, lm: Any, lm_kwargs: dict[str, Any], signature: Any) -> tuple["KraqAdapter", dict[str, Any]]:
-        if _may_be_held(lm, lm_kwargs, signature) and known_enforcement(lm) is not False:
+        wants_logprobs = lm_kwargs.get("logprobs", getattr(lm, "kwargs", {}).get("logprobs"))
+        if is_typed(_outputs(signature)) and not wants_logprobs and known_enforcement(lm) is not False:
             schema = reply_schema(_outputs(signature), bounded=needs_bounds(lm), longest=_longest(signature))
             if schema is not None:
                 named = {"name": signature.__name__[:64], "schema": schema, "strict": True}
@@ -299,7 +300,8 @@ class _Reply:
         if not lists.issuperset(missing) or not any(together.get(name) for name in lists):
             self._fail(signature, self.flaw or first.flaw)
         if missing:
-            tell(Flaw("unreadable", f"{', '.join(missing)} could not be read: {_faults(self.error or first.error)}"))
+            faults = "; ".join(getattr(self.error or first.error, "faults", ()))
+            tell(Flaw("unreadable", f"{', '.join(missing)} could not be read: {faults or 'it is empty'}"))
         else:
             tell(self.flaw)
         return [{**together, **{name: [] for name in missing}}]
@@ -336,15 +338,6 @@ def _longest(signature: Any) -> dict[str, int]:
     """Characters of those outputs whose annotation says how many: `Annotated[str, pydantic.Field(max_length=150)]`."""
     limits = ((name, limit) for name, field in signature.output_fields.items() for limit in field.metadata)
     return {name: limit.max_length for name, limit in limits if hasattr(limit, "max_length")}
-
-
-def _may_be_held(lm: Any, lm_kwargs: Mapping[str, Any], signature: Any) -> bool:
-    wants_logprobs = lm_kwargs.get("logprobs", getattr(lm, "kwargs", {}).get("logprobs"))
-    return is_typed(_outputs(signature)) and not wants_logprobs
-
-
-def _faults(error: AdapterParseError | None) -> str:
-    return "; ".join(getattr(error, "faults", ())) or "it is empty"
 
 
 def _briefly(faults: Sequence[str], reply: str) -> str:

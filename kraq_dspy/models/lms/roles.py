@@ -91,7 +91,7 @@ class LanguageModels:
         self.meter = meter or Meter()
         self._given = _by_role(models)
         self._embedder = embedder
-        self._made: dict[RoleSettings, KraqLM] = {}
+        self._lms: dict[RoleSettings, KraqLM] = {}
         self._adopted: dict[int, tuple[dspy.BaseLM, KraqLM]] = {}  # by identity, with the model, so that it stays
 
     def __repr__(self) -> str:
@@ -123,24 +123,24 @@ class LanguageModels:
 
     def close(self) -> None:
         """Close sync connections. Those of an event loop are closed by `aclose` inside it."""
-        for lm in self._made.values():
+        for lm in self._lms.values():
             lm.engine.close()
 
     async def aclose(self) -> None:
-        for lm in self._made.values():
+        for lm in self._lms.values():
             await lm.async_engine.aclose()
         self.close()
 
     def _of_settings(self, role: str) -> KraqLM:
         settings = self._settings_of(role)
-        if settings not in self._made:
+        if settings not in self._lms:
             if settings == RoleSettings():
                 logger.info(
                     "No model is configured: the embedded one answers. Name one with dspy.configure(lm=...), in "
                     "kraq.toml, or with --lm."
                 )
-            self._made[settings] = make_lm(settings, embedder=self._embedder, meter=self.meter)
-        return self._made[settings]
+            self._lms[settings] = make_lm(settings, embedder=self._embedder, meter=self.meter)
+        return self._lms[settings]
 
     def _settings_of(self, role: str) -> RoleSettings:
         """Those of the settings; where the smallest model does everything, it asks questions with its adapter."""

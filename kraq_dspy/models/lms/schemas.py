@@ -5,7 +5,6 @@ import dataclasses
 import enum
 import inspect
 import json
-import re
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Literal, TypeAlias, get_args, get_origin, get_type_hints
@@ -170,7 +169,6 @@ def _compacted(part: Any, definitions: dict[str, Any], inside: tuple[str, ...]) 
 REQUEST = "Respond with the corresponding output fields"
 _FIRST = ", beginning with [[ ## {} ## ]]"
 _NEXT = ", then [[ ## {} ## ]]"
-_REQUESTED = re.compile(f"{re.escape(REQUEST + _FIRST)}(?:{re.escape(_NEXT)})*".replace(r"\{\}", r"\w+"))
 
 
 class Sections:
@@ -230,11 +228,6 @@ SECTIONS, JSON_OBJECT, PLAIN = Sections(), JsonObject(), Plain()
 def _only(outputs: Mapping[str, Any]) -> str:
     [name] = outputs
     return name.replace("_", " ")
-
-
-def without_marker(reply: str) -> str:
-    """The reply, in which an echo of the prompt's last sentence begins no field."""
-    return _REQUESTED.sub(REQUEST, reply)
 
 
 def is_typed(outputs: Mapping[str, Any]) -> bool:

@@ -16,7 +16,7 @@ from kraq_dspy.models.lms.engines.embedded.engine import FIELD
 from kraq_dspy.models.lms.repair import read_reply, repeats_itself
 from kraq_dspy.models.lms.retry import Backoff
 from kraq_dspy.models.lms.roles import make_lm
-from kraq_dspy.models.lms.schemas import REQUEST, SECTIONS, compact_schema, requirement, without_marker
+from kraq_dspy.models.lms.schemas import REQUEST, SECTIONS, compact_schema, requirement
 from kraq_dspy.records import ExtractedEntity
 from kraq_dspy.settings import RoleSettings
 from kraq_dspy.signatures import AnswerQuestion, DraftAnswer, ExtractElements
@@ -259,7 +259,6 @@ def test_schemas_are_in_place_and_without_ornament() -> None:
 def test_the_last_line_names_the_markers_of_all_texts() -> None:
     request = SECTIONS.request({"rationale": str, "response": str})
     assert request.endswith(", beginning with [[ ## rationale ## ]], then [[ ## response ## ]].")
-    assert without_marker(f"{request} Rome") == f"{REQUEST}. Rome"
 
 
 @pytest.mark.parametrize(

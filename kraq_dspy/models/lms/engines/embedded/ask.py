@@ -165,7 +165,7 @@ def _question(names: list[str], parts: list[str], text: str, passages: Sequence[
 
 def _told(names: list[str], titles: Collection[str], parts: list[str]) -> str:
     """The question for what a sentence says that a name is, of the weightiest name if it can; "" where none says."""
-    found: list[tuple[int, str]] = []
+    questions: list[tuple[int, str]] = []
     for part, following in pairwise([*parts, ""]):
         lived = _LIVED.match(part)
         if defined := definition(part, titles):
@@ -175,9 +175,9 @@ def _told(names: list[str], titles: Collection[str], parts: list[str]) -> str:
         else:
             continue
         place = next((n for n, one in enumerate(names) if one in name or name in one), len(names))
-        found.append((place, question))
-    found.sort(key=lambda one: one[0])
-    return next((question for _, question in found if 0 < len(question) <= LONGEST), "")
+        questions.append((place, question))
+    questions.sort(key=lambda one: one[0])
+    return next((question for _, question in questions if 0 < len(question) <= LONGEST), "")
 
 
 def _about_defined(defined: Definition, part: str, following: str) -> str:

@@ -141,8 +141,9 @@ class EmbeddedEngine(SharedByCopies):
     def _values(self, task: Task) -> dict[str, Any]:
         fields = [name for name in task.outputs if name != "reasoning"]
         step = _step(task)
-        made = step(task, self.similar) if step else {name: self._guess(task, name) for name in fields}
-        values: dict[str, Any] = {fields[0]: made} if step and len(fields) == 1 else made
+        values = step(task, self.similar) if step else {name: self._guess(task, name) for name in fields}
+        if step and len(fields) == 1:
+            values = {fields[0]: values}
         if "reasoning" in task.outputs:
             everything = sentences("\n".join(task.evidence()))
             values["reasoning"] = " ".join(summarize.central(everything, 2)) or "The inputs say so."

@@ -7,10 +7,10 @@ from kraq_dspy.models.lms.engines.embedded.names import names_in
 from kraq_dspy.models.lms.engines.embedded.text import centralities, clipped, distinct, parted, sentences
 
 LINK = re.compile(
-    r"^(?P<source>[^|\n]+) \| (?P<predicate>[^|\n]+) \| (?P<target>[^|:\n]+?)(?:: (?P<said>.+))?$", re.DOTALL
+    r"^(?P<source>[^|\n]+) \| (?P<predicate>[^|\n]+) \| (?P<target>[^|:\n]+?)(?:: (?P<description>.+))?$", re.DOTALL
 )
 STATES = re.compile(r"[^.]{0,60}\b(?:is|was|are|were)\b")
-MEMBER = re.compile(r"^(?P<name>[^|:\n]{1,80}?)(?: \((?P<kind>[^()]+)\))?(?:: (?P<said>.+))?$", re.DOTALL)
+MEMBER = re.compile(r"^(?P<name>[^|:\n]{1,80}?)(?: \((?P<kind>[^()]+)\))?(?:: (?P<description>.+))?$", re.DOTALL)
 
 
 SENTENCES = 8  # of a summary of passages
@@ -37,16 +37,20 @@ def community_summary(elements: list[str]) -> dict[str, object]:
         if link:
             names.update([link["source"].strip(), link["target"].strip()])
             links.append(
-                (f"{link['source'].strip()} {link['predicate'].strip()} {link['target'].strip()}", link["said"] or "")
+                (
+                    f"{link['source'].strip()} {link['predicate'].strip()} {link['target'].strip()}",
+                    link["description"] or "",
+                )
             )
-            facts += sentences(link["said"] or "")
+            facts += sentences(link["description"] or "")
         elif member:
             names[member["name"].strip()] += 0
-            facts += sentences(member["said"] or "")
+            facts += sentences(member["description"] or "")
         else:
             facts += sentences(element)
     facts = distinct(facts)
-    top = _central_names([name for name, _ in names.most_common()] or _names_of(facts))
+    ranked = names or Counter(name for fact in facts for name in names_in(fact))
+    top = _central_names([name for name, _ in ranked.most_common()])
     chosen = central(facts, 5, leading=top[0] if top else "")
     findings = [{"summary": head, "explanation": clipped(sentence or head)} for head, sentence in links if sentence][:5]
     if not findings:
@@ -84,10 +88,6 @@ def _central_names(ranked: list[str]) -> list[str]:
         if not any(name in other or other in name for other in kept):
             kept.append(name)
     return kept[:TITLE_NAMES]
-
-
-def _names_of(parts: list[str]) -> list[str]:
-    return [name for name, _ in Counter(name for part in parts for name in names_in(part)).most_common()]
 
 
 def _listed(names: list[str]) -> str:
