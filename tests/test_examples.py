@@ -71,7 +71,6 @@ MODULES = (
     "kraq_dspy.programs.kraq.question_text",
     "kraq_dspy.programs.qa_rag",
     "kraq_dspy.programs.qa_search.critics",
-    "kraq_dspy.programs.qa_search.near_miss",
     "kraq_dspy.programs.qa_search.program",
     "kraq_dspy.programs.retrievers.adapted",
     "kraq_dspy.programs.retrievers.adaptive",

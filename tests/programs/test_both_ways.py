@@ -22,7 +22,7 @@ import kraq_dspy
 from kraq_dspy._internal.both_ways import at_once, blocking, call
 from kraq_dspy._internal.step import FittingPredict
 from kraq_dspy.build.prepare.k2rag import GraphOnly
-from kraq_dspy.eval.judges import BinaryJudge, RubricJudge
+from kraq_dspy.eval.judges import BinaryJudge, Groundedness, RubricJudge
 from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.optimize.targets import SingleStep
 from kraq_dspy.ports import Vectors
@@ -193,7 +193,7 @@ DRAFTS = [
     for number, response in enumerate(["the hall", "the hall", "the keep"])
 ]
 ANSWERED = {
-    "example": dspy.Example(question=QUESTION, answer="the hall"),
+    "example": dspy.Example(question=QUESTION, answer="the hall", passages=[PASSAGE]),
     "prediction": dspy.Prediction(answer="the hall"),
 }
 ASKED = {"question": QUESTION}
@@ -238,6 +238,7 @@ MODULES: dict[type[dspy.Module], tuple[Callable[[Any], dspy.Module], Mapping[str
     ),
     RewrittenRetriever: (lambda library: RewrittenRetriever(dense(library)), {"question": QUESTION, "k": 4}),
     RubricJudge: (lambda library: RubricJudge(), ANSWERED),
+    Groundedness: (lambda library: Groundedness(), ANSWERED),
     Shorten: (lambda library: Shorten(least_tokens=5), {"text": " ".join([PASSAGE] * 3)}),
     SingleStep: (lambda library: SingleStep(AnswerQuestion), {"question": QUESTION, "passages": [PASSAGE]}),
     SpeculativeRAG: (lambda library: SpeculativeRAG(dense(library), QuestionIgnored(library), n=4), ASKED),

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import random
+import shutil
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 import dspy
 
 from kraq_dspy._internal.concurrency import as_done, run_coroutine
-from kraq_dspy._internal.files import append_line, drop_torn_line, json_objects
+from kraq_dspy._internal.files import append_line, drop_torn_line, json_objects, replaced
 from kraq_dspy.asset.corpus.chunk import chunks_at
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.build.index.build import Builder, abuild_index
@@ -201,15 +202,23 @@ def prepare_index(
 ) -> PreparedIndex:
     """The data set's index in `folder`, built where it is not there yet, gone on with where it is unfinished.
 
-    Given triples are taken instead of extracting anew. `setup` gives the pipeline the instructions of a paper.
+    Given triples are taken instead of extracting anew. Where another index differs in the questions' generator alone,
+    the work is done on a copy of it, so that nothing but the questions is asked again. `setup` gives the pipeline the
+    instructions of a paper.
     """
     prompts = dict(setup.prompts) if setup else {}
     mark = fingerprint(dataset, settings, program_states=program_states, prompts=prompts)
-    path = folder / f"{dataset.name}-{mark[:12]}.kraq"
+    without_generator = fingerprint(dataset, settings, program_states, prompts, but="generator")
+    siblings = f"{dataset.name}-{without_generator[:8]}"
+    path = folder / f"{siblings}-{mark[:8]}.kraq"
     is_complete, has_random = _state_of(path)
     if is_complete and (has_random or not random_questions):
         return PreparedIndex(path, mark, None)
     folder.mkdir(parents=True, exist_ok=True)
+    complete = () if path.exists() else filter(lambda each: _state_of(each)[0], folder.glob(f"{siblings}-*.kraq"))
+    if sibling := next(iter(complete), None):
+        with replaced(path) as draft:
+            shutil.copytree(sibling, draft, ignore=shutil.ignore_patterns("lock"))
     options: BuildOptions = {
         "settings": settings,
         "embedder": embedder,
@@ -256,13 +265,14 @@ def fingerprint(
     settings: Settings,
     program_states: Sequence[Path] = (),
     prompts: Mapping[str, str] | None = None,
+    but: str = "",
 ) -> str:
-    """32 hexadecimal digits."""
-    roles = {role: settings.role(role) for role in _BUILDERS}
+    """32 hexadecimal digits, of all that an index is made with `but` one of the roles."""
+    roles = {role: settings.role(role) for role in _BUILDERS if role != but}
     made_with = {name: value for name, value in settings.to_dict().items() if name not in _NOT_OF_THE_INDEX}
     for changes_only_the_speed in ("batch_size", "threads", "api_key_env"):
         del made_with["encoder"][changes_only_the_speed]
-    made_with["roles"] = {name: [role.model, role.temperature] for name, role in roles.items()}
+    made_with["roles"] = {name: [role.model, role.adapter, role.temperature] for name, role in roles.items()}
     corpus = [(document.id, document.title, document.text) for document in dataset.documents]
     triples = [(each.document_id, each.entities, each.triples) for each in dataset.triples]
     states = [dict(read_state(path).predictors) for path in program_states]

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from stand_in import stand_in
 
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.eval.datasets import Dataset, Example, PassageTriples
@@ -49,6 +50,21 @@ def test_random_questions_are_added_to_an_index_and_stay(tmp_path: Path, ready: 
     assert counts[0] == counts[1] > 0
 
 
+def test_another_generator_asks_for_nothing_but_the_questions(tmp_path: Path, ready: tuple[Settings, Embedder]) -> None:
+    settings, embedder = ready
+    base = prepare_index(poets(), tmp_path, settings, embedder)
+    for name in ("tuned", "plain"):  # neither is the model of any other role
+        with stand_in(latency_ms=0) as server:
+            generator = RoleSettings(model=f"openai/{name}", api_base=server.url)
+            other = dataclasses.replace(settings, roles={"default": RoleSettings(), "generator": generator})
+            prepared_index = prepare_index(poets(), tmp_path, other, embedder)
+        assert prepared_index.path != base.path
+        assert prepared_index.report is not None
+        assert set(prepared_index.report.usage) == {"ask"}
+        with Index.open(prepared_index.path) as index:
+            assert {question.model for question in index.questions(source="kraq")} == {f"openai/{name}"}
+
+
 def test_given_triples_are_not_extracted_anew(tmp_path: Path, ready: tuple[Settings, Embedder]) -> None:
     triples = (PassageTriples("ada", ("Ada", "Engine"), (("Ada", "wrote about", "Engine"),)),)
     prepared_index = prepare_index(poets(triples=triples), tmp_path, *ready)
@@ -67,5 +83,12 @@ def test_the_fingerprint_follows_what_the_index_is_made_of() -> None:
     assert fingerprint(poets(), chunks) != own
     answerer = dataclasses.replace(settings, roles={**settings.roles, "answerer": RoleSettings(model="openai/x")})
     assert fingerprint(poets(), answerer) == own
+    base = RoleSettings(model="gguf/smollm2-135m")
+    tuned = dataclasses.replace(base, adapter="kraq-questions")  # else its questions were taken for the base model's
+    marks = {
+        fingerprint(poets(), dataclasses.replace(settings, roles={**settings.roles, "generator": role}))
+        for role in (base, tuned)
+    }
+    assert len(marks) == 2
     speed = dataclasses.replace(settings, run=dataclasses.replace(settings.run, concurrency=1))
     assert fingerprint(poets(), speed) == own
