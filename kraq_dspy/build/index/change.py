@@ -57,8 +57,8 @@ def update_index(
     >>> update_index("ada.kraq", ["Ada Lovelace met Charles Babbage in London."]).documents.added
     1
 
-    With `recluster`, communities are found anew, as in a new build; a report says when that is due. Otherwise as
-    `add_documents`.
+    With `recluster`, communities are found anew, as in a new build: they fit the graph a little less after each change
+    that they were followed through. Otherwise as `add_documents`.
     """
     return run_coroutine(
         abuild_index(corpus, path, stable=not recluster, replace=True, **_with_settings(path, options))

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kraq_dspy.asset.graph.build import Graph
-from kraq_dspy.asset.graph.communities import drift, find_communities
+from kraq_dspy.asset.graph.communities import find_communities
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.sync import Point, sync_vectors
 from kraq_dspy.build.index.asking import Asking
@@ -20,8 +20,6 @@ from kraq_dspy.settings import RunSettings, Settings
 from kraq_dspy.steps.direct import ItemStream
 from kraq_dspy.steps.kept import Stage, StoredSteps
 
-DRIFT = 0.02  # lost modularity from which on communities should be found anew
-LOST = "lost"  # the name under which is noted by how much the communities fit the graph less, and what changed since
 NO_QUESTIONS = (
     "No names were found that the texts link to each other, so there are no communities and no questions; `kraq ask` "
     "answers by retrieval alone. A language model finds more: name one with --lm."
@@ -97,20 +95,9 @@ class Finishing:
         if self._stable:  # without the ids of relationships and chunks, most of their memory
             former = [dataclasses.replace(one, relationship_ids=(), chunk_ids=()) for one in index.all(Community)]
         communities = find_communities(graph.entities, graph.relationships, self._settings.communities, order, former)
-        if former:
-            lost = drift(communities, graph.entities, graph.relationships, self._settings.communities)
-            self._report_drift(lost)
-        index.results.settle(LOST, json.dumps([lost if former else 0.0, 0.0]))
         index.replace(Community, communities)
         self._progress.finish("graph")
         await self._keep_asked(await self._summarize_and_ask(communities, graph))
-
-    def _report_drift(self, lost: float) -> None:
-        if lost > DRIFT:
-            self._problems.append(
-                f"The communities were kept through changes and fit the graph less than new ones would (modularity "
-                f"-{lost:.3f}). When it suits, find them anew: kraq update {self._index.path} CORPUS --recluster"
-            )
 
     async def _summarize_and_ask(
         self, communities: Sequence[Community], graph: Graph, known: Mapping[str, Summary] | None = None
