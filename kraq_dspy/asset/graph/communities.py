@@ -31,11 +31,6 @@ from kraq_dspy.settings import CommunitySettings
 _ITERATIONS = 2  # more gave the same modularity to three digits on 100,000 entities
 
 
-def prepare() -> None:
-    """Loads what `find_communities` needs, in half a second that a build has while it waits for models."""
-    import igraph  # noqa: F401
-
-
 @collector_paused()
 def find_communities(
     entities: Sequence[Entity],
@@ -63,7 +58,10 @@ def find_communities(
     followed = Followed(graph, former)
 
     def split(part: Part, level: int, name: str) -> list[Part]:
-        return followed.split(part, level, settings) or _split(part, graph.weights, settings, name)
+        """Seeded by `name`, so that what becomes of a community does not depend on what else is in the graph."""
+        if former_parts := followed.split(part, level, settings):
+            return former_parts
+        return parts_by(_membership(part, graph.weights[part.links], settings, f"{settings.seed} {name}"), part)
 
     waiting: list[tuple[Part, int, str | None]] = [(part, 0, None) for part in split(graph.everything(), 0, "")]
     while waiting:
@@ -140,15 +138,6 @@ class Followed:
             part.nodes[strangers], part.links[inside], position[part.sources[inside]], position[part.targets[inside]]
         )
         return _membership(own, self._weights[own.links], settings, f"{settings.seed} new")
-
-
-def _split(part: Part, weights: NDArray[np.float64], settings: CommunitySettings, name: str) -> list[Part]:
-    """The parts that the algorithm finds, the largest first; `[part]` when it finds one.
-
-    Seeded by `name`, so that what becomes of a community does not depend on what else is in the graph.
-    """
-    membership = _membership(part, weights[part.links], settings, f"{settings.seed} {name}")
-    return parts_by(membership, part)
 
 
 def parts_by(membership: Ints, part: Part) -> list[Part]:

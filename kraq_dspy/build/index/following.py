@@ -24,8 +24,8 @@ _SMALL = 0.25  # share of the links' weight that came or went, up to which a cha
 class Following(Finishing):
     """The stages of a build behind extraction, where the index was finished before it was changed."""
 
-    def __init__(self, parts: BuildParts, problems: list[str]) -> None:
-        super().__init__(parts, problems, stable=True)
+    def __init__(self, parts: BuildParts) -> None:
+        super().__init__(parts)
         self._former: list[Community] = []  # those that are followed
         self._gone: Set[str] = set()  # ids of those of them that are no more
         self._order: list[str] = []  # ids of all communities
@@ -34,7 +34,7 @@ class Following(Finishing):
     async def finish(self) -> None:
         graph = await self._make_graph()
         if not await self.follow(graph):
-            await Finishing(self._parts, self._problems, stable=True).finish_from(graph)
+            await Finishing(self._parts).finish_from(graph)
 
     async def follow(self, graph: Graph) -> bool:
         """Whether the change is small enough to be followed, which was done; else nothing was."""
@@ -88,9 +88,6 @@ class Following(Finishing):
         places.update((community.id, (community.level, -len(community.entity_ids))) for community in communities)
         self._order = sorted(places, key=lambda id: (*places[id], id))
         self._index.change(Community, self._gone, changed)
-
-    def _documents_of(self, communities: Sequence[Community]) -> Mapping[str, str]:
-        return self._index.documents_of({chunk_id for community in communities for chunk_id in community.chunk_ids})
 
     def _untouched(self, communities: Iterable[Community], changed: set[str]) -> dict[str, Summary]:
         """The summaries of those communities that neither changed nor have a changed entity."""
