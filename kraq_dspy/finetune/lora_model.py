@@ -137,24 +137,22 @@ def make_trainer(
         report_to=[],
     )
 
-    def features(some: Sequence[TokenRow], labels: str) -> list[dict[str, Any]]:
-        return [{"input_ids": row.ids, "labels": getattr(row, labels)} for row in some]
-
     cuts_logits = "logits_to_keep" in inspect.signature(model.get_base_model().forward).parameters
 
-    def collate(batch: Sequence[dict[str, Any]]) -> dict[str, Any]:
-        width = max(len(row["input_ids"]) for row in batch)
+    def collate(batch: Sequence[TokenRow]) -> dict[str, Any]:
+        width = max(len(row.ids) for row in batch)
 
         def padded(values: Sequence[Sequence[int]], filler: int) -> Any:
             return torch.tensor([[*row, *[filler] * (width - len(row))] for row in values])
 
         inputs = {
-            "input_ids": padded([row["input_ids"] for row in batch], pad),
-            "attention_mask": padded([[1] * len(row["input_ids"]) for row in batch], 0),
-            "labels": padded([row["labels"] for row in batch], IGNORED),
+            "input_ids": padded([row.ids for row in batch], pad),
+            "attention_mask": padded([[1] * len(row.ids) for row in batch], 0),
+            "labels": padded([row.labels for row in batch], IGNORED),
         }
-        if cuts_logits:
-            needed = width - min(_before_first_label(row["labels"]) for row in batch)
+        if cuts_logits:  # the logits before the one that tells the first label have no part in the loss
+            first = min(next(place for place, label in enumerate(row.labels) if label != IGNORED) for row in batch)
+            needed = width - max(0, first - 1)
             inputs |= {"labels": inputs["labels"][:, -needed:], "logits_to_keep": needed}
         return inputs
 
@@ -170,15 +168,10 @@ def make_trainer(
     inner = transformers.Trainer(
         model=model,
         args=arguments,
-        train_dataset=features(learned, "reply"),
-        eval_dataset={"reply": features(held_out, "reply"), "values": features(held_out, "values")},
+        train_dataset=list(learned),
+        eval_dataset=list(held_out),
         data_collator=collate,
         callbacks=[Report()],
     )
     inner.remove_callback(transformers.PrinterCallback)
     return inner, an_epoch * settings.epochs
-
-
-def _before_first_label(labels: Sequence[int]) -> int:
-    """The place whose logits tell the first label; those before it have no part in the loss, and are not computed."""
-    return max(0, next((place for place, label in enumerate(labels) if label != IGNORED), len(labels)) - 1)

@@ -4,7 +4,6 @@ import hashlib
 import json
 import logging
 import random
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -18,7 +17,6 @@ logger = logging.getLogger(__name__)
 LEAST_ROWS = 4
 IGNORED = -100
 """The label of a token that has no part in the loss (torch's own)."""
-_MARKER = re.compile(r"\n*\[\[ ## \w+ ## \]\]\n*")
 
 Chat = Sequence[Mapping[str, str]]
 """Messages (role, content); the last one is the assistant's reply."""
@@ -56,14 +54,10 @@ class TrainSettings:
 
 @dataclass(frozen=True, slots=True)
 class TokenRow:
-    """`ids` are the prompt's tokens and then the reply's with its end; `reply` and `values` are labels of equal length.
-
-    `reply` has a label for every token of the reply, `values` for those of field values alone: no prompt in either.
-    """
+    """`ids` are the prompt's tokens and then the reply's with its end; `labels` are those of the reply, none before."""
 
     ids: tuple[int, ...]
-    reply: tuple[int, ...]
-    values: tuple[int, ...]
+    labels: tuple[int, ...]
 
 
 def token_row(tokenizer: Any, chat: Chat) -> TokenRow:
@@ -74,20 +68,9 @@ def token_row(tokenizer: Any, chat: Chat) -> TokenRow:
     if len(chat) < 2 or chat[-1]["role"] != "assistant" or not chat[-1]["content"].strip():
         raise TrainingError("A row to train on must end with the assistant's reply, and the reply must not be empty.")
     prompt = prompt_ids(tokenizer, chat[:-1])
-    text = chat[-1]["content"].strip()
-    encoding = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
-    reply, places = list(encoding["input_ids"]), encoding["offset_mapping"]
+    reply = tokenizer(chat[-1]["content"].strip(), add_special_tokens=False)["input_ids"]
     ends = _ends(tokenizer, chat)
-    values = [
-        token if _within_values(text, start, stop) else IGNORED
-        for token, (start, stop) in zip(reply, places, strict=True)
-    ]
-    ignored = (IGNORED,) * len(prompt)
-    return TokenRow(
-        ids=(*prompt, *reply, *ends),
-        reply=(*ignored, *reply, *ends),
-        values=(*ignored, *values, *((IGNORED,) * len(ends))),
-    )
+    return TokenRow((*prompt, *reply, *ends), (*[IGNORED] * len(prompt), *reply, *ends))
 
 
 def _ends(tokenizer: Any, chat: Chat) -> list[int]:
@@ -110,14 +93,6 @@ def _ends(tokenizer: Any, chat: Chat) -> list[int]:
     return [] if tokenizer.eos_token_id is None else [tokenizer.eos_token_id]
 
 
-def _within_values(text: str, start: int, stop: int) -> bool:
-    """Whether characters `start` to `stop` have something outside of all markers."""
-    outside = stop - start
-    for mark in _MARKER.finditer(text):
-        outside -= max(0, min(stop, mark.end()) - max(start, mark.start()))
-    return outside > 0
-
-
 def fitting_rows(rows: Sequence[TokenRow], settings: TrainSettings, config: Any) -> list[TokenRow]:
     """The rows to use. Longer ones are left out, and never cut: a cut row would lose its reply."""
     limit = min(settings.max_tokens, int(config.get_text_config().max_position_embeddings))
@@ -136,7 +111,7 @@ def hold_out(rows: Sequence[TokenRow], settings: TrainSettings) -> tuple[list[To
     """Rows to train on, and rows to measure the loss on; those with equal prompts stay on one side."""
     by_prompt: dict[tuple[int, ...], list[TokenRow]] = {}
     for row in rows:
-        n_prompt = sum(label == IGNORED for label in row.reply)
+        n_prompt = sum(label == IGNORED for label in row.labels)
         by_prompt.setdefault(row.ids[:n_prompt], []).append(row)
     groups = list(by_prompt.values())
     if len(groups) < 2:

@@ -22,7 +22,6 @@ from kraq_dspy.ports import Progress, SilentProgress
 
 logger = logging.getLogger(__name__)
 
-LOSSES = ("loss", "eval_reply_loss", "eval_values_loss")
 CHECKPOINTS = "checkpoints"
 
 
@@ -30,13 +29,12 @@ CHECKPOINTS = "checkpoints"
 class LossPoint:
     """Losses after `step` optimizer steps, nats a token. `train` is the mean since the point before; NaN at step 0.
 
-    `held_out` is on the replies of rows that are not trained on, `values` on the field values of these replies alone.
+    `held_out` is on the replies of rows that are not trained on.
     """
 
     step: int
     train: float
     held_out: float
-    values: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +120,12 @@ def train_adapter(
         progress.finish(STAGE)
         model.save_pretrained(str(out))
         trained = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
-    curve = _curve(trainer.state.log_history)
+    # transformers logs the two losses of a step apart, and those of a step that it goes on from twice
+    on_train, held = (
+        {int(entry["step"]): float(entry[name]) for entry in trainer.state.log_history if name in entry}
+        for name in ("loss", "eval_loss")
+    )
+    curve = tuple(LossPoint(step, on_train.get(step, math.nan), loss) for step, loss in sorted(held.items()))
     del model, trainer
     gc.collect()
     packages.torch.cuda.empty_cache()  # does nothing without a GPU
@@ -170,20 +173,6 @@ def _prepare(out: Path, plan: dict[str, Any]) -> tuple[str | None, int]:
     except OSError as error:
         raise TrainingError(f"{str(out)!r} cannot be written: {error.strerror}. Give another --out.") from error
     return None, 0
-
-
-def _curve(history: Sequence[dict[str, Any]]) -> tuple[LossPoint, ...]:
-    """transformers logs the three losses of a step apart."""
-    points: dict[int, dict[str, float]] = {}
-    for entry in history:
-        point = points.setdefault(int(entry["step"]), {})
-        point.update({key: float(entry[key]) for key in LOSSES if key in entry})
-    nothing = float("nan")
-    return tuple(
-        LossPoint(step, losses.get("loss", nothing), losses["eval_reply_loss"], losses["eval_values_loss"])
-        for step, losses in sorted(points.items())
-        if "eval_reply_loss" in losses and "eval_values_loss" in losses
-    )
 
 
 PACKAGES = ("kraq-dspy", "torch", "transformers", "peft", "dspy")

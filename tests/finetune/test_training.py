@@ -36,7 +36,6 @@ def test_the_loss_falls_on_rows_that_were_not_trained_on(trained: Trained) -> No
     first, last = trained.curve[0], trained.curve[-1]
     assert (first.step, math.isnan(first.train)) == (0, True)
     assert last.held_out < 0.7 * first.held_out
-    assert last.values < first.values
     assert last.train < trained.curve[1].train
     assert trained.rows == (22, 2)
 
@@ -49,15 +48,12 @@ def test_the_losses_are_those_of_all_logits(trained: Trained, base: str, chats: 
     loaded: Any = transformers.AutoTokenizer.from_pretrained(base)
     model: Any = transformers.LlamaForCausalLM.from_pretrained(base)
     rows = hold_out([token_row(loaded, chat) for chat in chats], FAST)[1]
-    expected = []
-    for labels in ([row.reply for row in rows], [row.values for row in rows]):
-        losses: list[float] = []
-        for row, wanted in zip(rows, labels, strict=True):
-            with torch.no_grad():
-                logits = model(torch.tensor([row.ids])).logits[0, :-1].log_softmax(-1)
-            losses += [-float(logits[at][label]) for at, label in enumerate(wanted[1:]) if label != IGNORED]
-        expected.append(sum(losses) / len(losses))
-    assert [trained.curve[0].held_out, trained.curve[0].values] == pytest.approx(expected, rel=0.02)
+    losses: list[float] = []
+    for row in rows:
+        with torch.no_grad():
+            logits = model(torch.tensor([row.ids])).logits[0, :-1].log_softmax(-1)
+        losses += [-float(logits[at][label]) for at, label in enumerate(row.labels[1:]) if label != IGNORED]
+    assert trained.curve[0].held_out == pytest.approx(sum(losses) / len(losses), rel=0.02)
 
 
 def test_labels_are_the_reply_and_its_end_and_nothing_of_the_prompt(base: str, chats: list[Any]) -> None:
@@ -65,10 +61,9 @@ def test_labels_are_the_reply_and_its_end_and_nothing_of_the_prompt(base: str, c
 
     tokenizer: Any = transformers.AutoTokenizer.from_pretrained(base)
     row = token_row(tokenizer, chats[0])
-    assert len(row.ids) == len(row.reply) == len(row.values)
-    reply = tokenizer.decode([label for label in row.reply if label != IGNORED])
+    assert len(row.ids) == len(row.labels)
+    reply = tokenizer.decode([label for label in row.labels if label != IGNORED])
     assert reply == "[[ ## question ## ]]\nWhat did Ada do?\n\n[[ ## completed ## ]]<|end|>"
-    assert tokenizer.decode([label for label in row.values if label != IGNORED]).strip() == "What did Ada do?"
     assert tokenizer.decode(list(row.ids)) == tokenizer.apply_chat_template(chats[0], tokenize=False).replace(
         "]]\n<|end|>", "]]<|end|>"
     )
@@ -91,7 +86,7 @@ def test_a_model_is_trained_on_the_prompt_that_it_is_asked_with(base: str, chats
     engine = engine_of(RoleSettings(model=f"transformers/{base}"))
     row = token_row(engine.tokenizer, chats[0])
     assert engine._prompt(recorder.request) == [
-        token for token, label in zip(row.ids, row.reply, strict=True) if label == IGNORED
+        token for token, label in zip(row.ids, row.labels, strict=True) if label == IGNORED
     ]
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from kraq_dspy.errors import StateError
 from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -54,6 +55,6 @@ class Trap:
 
 def test_a_pickled_program_is_refused_before_it_runs(tmp_path: Path) -> None:
     (tmp_path / "program.pkl").write_bytes(pickle.dumps(Trap(str(tmp_path / "sprung"))))
-    with pytest.raises(ValueError, match="pickle"):
+    with pytest.raises(StateError, match="no program state"):
         ExtractGraph().load(tmp_path / "program.pkl")
     assert not (tmp_path / "sprung").exists()

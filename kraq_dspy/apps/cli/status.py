@@ -69,6 +69,7 @@ class Status:
             **({"change": change} if change else {}),
             "encoder": f"{manifest.encoder_name}, {manifest.encoder_dimension} dimensions",
             "models": models_in_words(manifest.models),
+            **{f"replies of {model}": how for model, how in manifest.schemas.items()},
             "updated": manifest.updated_at,
             **counts,
         }

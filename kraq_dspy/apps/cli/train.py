@@ -118,9 +118,9 @@ class Drafter(Training):
 def _show(facts: dict[str, Any], kind: Kind, out: Path) -> None:
     losses = []
     for point in facts["losses"]:
-        values = (point[name] for name in ("train", "held_out", "values"))
+        values = (point[name] for name in ("train", "held_out"))
         losses.append((point["step"], *("" if value is None else f"{value:.4f}" for value in values)))
-    output.print(grid("Losses, nats a token", ("step", "trained on", "held out", "of its values"), losses))
+    output.print(grid("Losses, nats a token", ("step", "trained on", "held out"), losses))
     data = facts["data"]
     rows = {
         "rows": f"{data['trained_on']:,} trained on, {data['held_out']:,} held out",

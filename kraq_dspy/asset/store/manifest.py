@@ -24,7 +24,8 @@ class Manifest:
 
     Times are ISO 8601, UTC. `origin` is where the documents came
     from: {"kind": "corpus", "path": ...}, or {"kind": "documents"} for those given in Python
-    and for an index that documents were added to or removed from. `state` names the folder of the last complete state
+    and for an index that documents were added to or removed from. `schemas` says by model what its replies told:
+    whether it was asked under JSON schemas, and why. `state` names the folder of the last complete state
     (`store/states.py`); empty while there is none.
     """
 
@@ -39,6 +40,7 @@ class Manifest:
     library_version: str
     origin: dict[str, str] = field(default_factory=dict)
     state: str = ""
+    schemas: dict[str, str] = field(default_factory=dict)
 
 
 def new_manifest(settings: Settings, encoder_name: str, encoder_dimension: int) -> Manifest:

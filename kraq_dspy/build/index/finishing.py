@@ -168,7 +168,8 @@ class Finishing:
         if not self._index.count(Question):
             self._parts.problems.append(NO_QUESTIONS)
         models = self._parts.models
-        self._index.update_manifest(complete=True, settings=self._settings, models=models.names())
+        schemas = {**self._index.manifest.schemas, **models.schemas()}
+        self._index.update_manifest(complete=True, settings=self._settings, models=models.names(), schemas=schemas)
 
     def _keep_questions(self, questions: Sequence[Question]) -> None:
         self._index.replace(Question, self._marked(questions))

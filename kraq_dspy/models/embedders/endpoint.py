@@ -42,7 +42,7 @@ class EndpointEmbedder(TextEncoder):
     """Asks `{api_base}/embeddings` in batches of `batch_size`, up to `concurrency` at a time. Safe for threads.
 
     A busy or unreachable server is asked again as `backoff` says. A batch that is refused is halved, down to the text
-    at fault; a text that is too long is cut until it fits, which is logged.
+    at fault, and the size that was taken is kept; a text that is too long is cut until it fits, which is logged.
     `prefixes` go before queries and before passages. The dimension is learned from the first answer. Vectors are
     normalised here. A whole reply may take `reply_s` seconds and `reply_mb` megabytes.
 
@@ -105,12 +105,19 @@ class EndpointEmbedder(TextEncoder):
 
     def _rows_of(self, texts: list[str]) -> list[Vectors | str]:
         """For each text its vector, or why it has none."""
+        if len(texts) > self._batch_size:
+            return self._halved(texts)
         try:
             rows = self._ask(texts)
         except _RefusedError as refusal:
             if len(texts) > 1:
-                middle = len(texts) // 2
-                return [*self._rows_of(texts[:middle]), *self._rows_of(texts[middle:])]
+                halved = self._halved(texts)
+                smaller = -(-len(texts) // 2)
+                with self._learning:
+                    if smaller < self._batch_size and not any(isinstance(row, str) for row in halved):
+                        self._batch_size = smaller
+                        logger.info("%s is sent %d texts at once from now on: %s", self._url, smaller, refusal)
+                return halved
             if self._dimension is None and self.dimension:  # raises where the server embeds nothing at all
                 logger.debug("It does embed: %s is at fault", _shown(texts[0]))
             return [self._row_of_a_part(texts[0], str(refusal))]
@@ -119,6 +126,10 @@ class EndpointEmbedder(TextEncoder):
         return [
             self._rows_of([text])[0] if isinstance(row, str) else row for text, row in zip(texts, rows, strict=True)
         ]
+
+    def _halved(self, texts: list[str]) -> list[Vectors | str]:
+        middle = len(texts) // 2
+        return [*self._rows_of(texts[:middle]), *self._rows_of(texts[middle:])]
 
     def _row_of_a_part(self, text: str, reason: str) -> Vectors | str:
         """Of a text that is too long, as much of its beginning as is taken; else why it has no vector."""

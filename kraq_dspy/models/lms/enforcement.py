@@ -8,6 +8,7 @@ with an error knows none. What was decided is said in the log, with its reason.
 
 import logging
 import re
+from dataclasses import dataclass
 from typing import Any
 
 from kraq_dspy._internal.dspy_internals import model_info
@@ -18,8 +19,18 @@ from kraq_dspy.settings import RoleSettings
 logger = logging.getLogger(__name__)
 
 
-_keeps: dict[tuple[str, str | None], bool] = {}
-"""By model and address, what its replies told."""
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether a model keeps to schemas, and why that is believed."""
+
+    keeps: bool
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{'under' if self.keeps else 'without'} JSON schemas: {self.reason}"
+
+
+_verdicts: dict[tuple[str, str | None], Verdict] = {}
 
 
 def known_enforcement(lm: Any) -> bool | None:
@@ -32,11 +43,18 @@ def known_enforcement(lm: Any) -> bool | None:
     declared = getattr(lm.engine.inner, "supports_response_schema", None)
     if declared is not None:
         return bool(declared)
-    if (settings.model, settings.api_base) in _keeps:
-        return _keeps[settings.model, settings.api_base]
+    verdict = _verdicts.get((settings.model, settings.api_base))
+    if verdict is not None:
+        return verdict.keeps
     provider, _, name = settings.model.partition("/")
     in_tables = settings.api_base is None and model_info(provider, name).get("supports_response_schema") is True
     return True if in_tables else None
+
+
+def verdict_on(lm: Any) -> Verdict | None:
+    """What the model's replies told, and why; None where none was needed."""
+    settings = _settings(lm)
+    return None if settings is None else _verdicts.get((settings.model, settings.api_base))
 
 
 def is_about_schemas(error: Exception) -> bool:
@@ -46,14 +64,14 @@ def is_about_schemas(error: Exception) -> bool:
 
 def schema_refused(lm: Any, reason: str) -> None:
     """Note that the model's server refused a schema, or broke over it, and answers without one."""
-    _decide(lm, False, f"its server refuses them: {reason}"[:QUOTED])
+    _decide(lm, Verdict(False, f"its server refuses them: {reason}"[:QUOTED]))
 
 
 def schema_tried(lm: Any, unreadable: str | None) -> None:
     """Note what came under a schema, where that is not known of the model: a reply that could be read, or not."""
     if known_enforcement(lm) is None:
         keeps = unreadable is None or without_thinking(unreadable).lstrip().startswith("{")
-        _decide(lm, keeps, "it kept to one" if keeps else f"it answered {str(unreadable)[:60]!r} to one")
+        _decide(lm, Verdict(keeps, "it kept to one" if keeps else f"it answered {str(unreadable)[:60]!r} to one"))
 
 
 def needs_bounds(lm: Any) -> bool:
@@ -70,9 +88,9 @@ def _settings(lm: Any) -> RoleSettings | None:
     return None if ledger is None else ledger.settings
 
 
-def _decide(lm: Any, keeps: bool, reason: str) -> None:
+def _decide(lm: Any, verdict: Verdict) -> None:
     settings = _settings(lm)
-    if settings is not None and settings.structured == "auto":
-        _keeps[settings.model, settings.api_base] = keeps
-        how = "under" if keeps else "without"
-        logger.log(logging.INFO if keeps else logging.WARNING, "%s is asked %s JSON schemas: %s", lm.model, how, reason)
+    if settings is None or settings.structured != "auto":
+        return
+    _verdicts[settings.model, settings.api_base] = verdict
+    logger.log(logging.INFO if verdict.keeps else logging.WARNING, "%s is asked %s", lm.model, verdict)

@@ -19,6 +19,7 @@ from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy._internal.step import Step
 from kraq_dspy.errors import ConfigError, ModelError
 from kraq_dspy.models.lms.adapter import ADAPTER
+from kraq_dspy.models.lms.enforcement import verdict_on
 from kraq_dspy.models.lms.engines.engine import engines
 from kraq_dspy.models.lms.kraq_lm import KraqLM, adopted
 from kraq_dspy.models.lms.local_models import QUESTIONS, with_adapter
@@ -120,6 +121,10 @@ class LanguageModels:
         """The name of the role's model, without making it: its key may be elsewhere."""
         lm = self.given(role) or configured_lm()
         return with_adapter(self._settings_of(role)).model if lm is None else str(lm.model)
+
+    def schemas(self) -> dict[str, str]:
+        """By model, of those that were asked: whether under JSON schemas, and why, where a reply told."""
+        return {lm.model: str(verdict) for lm in self._lms.values() if (verdict := verdict_on(lm))}
 
     def close(self) -> None:
         """Close sync connections. Those of an event loop are closed by `aclose` inside it."""

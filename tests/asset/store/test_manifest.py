@@ -90,5 +90,5 @@ def test_the_manifest_of_today_is_the_one_of_this_schema_version() -> None:
     assert SCHEMA_VERSION == 6
     assert [field.name for field in dataclasses.fields(Manifest)] == [
         "schema_version", "settings", "encoder_name", "encoder_dimension", "created_at", "updated_at", "complete",
-        "models", "library_version", "origin", "state",
+        "models", "library_version", "origin", "state", "schemas",
     ]  # fmt: skip

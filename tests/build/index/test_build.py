@@ -188,6 +188,15 @@ def test_items_that_fail_are_listed_and_done_in_the_next_run(tmp_path: Path) -> 
     assert contents(tmp_path / "i.kraq") == contents(tmp_path / "whole.kraq")
 
 
+def test_what_a_reply_told_of_a_server_is_kept_with_its_reason(tmp_path: Path) -> None:
+    with stand_in() as server:
+        at = served(server.url)
+        auto = dataclasses.replace(at, roles={"default": dataclasses.replace(at.roles["default"], structured="auto")})
+        build_index(DOCUMENTS, tmp_path / "i.kraq", settings=auto)
+    with Index.open(tmp_path / "i.kraq") as index:
+        assert index.manifest.schemas == {"hosted_vllm/stand-in": "under JSON schemas: it kept to one"}
+
+
 def test_a_failure_in_a_file_of_many_rows_names_the_row(tmp_path: Path) -> None:
     corpus = tmp_path / "corpus"
     corpus.mkdir()

@@ -260,7 +260,7 @@ def test_a_text_that_cannot_be_embedded_costs_itself_alone(
     assert np.linalg.norm(caught.value.vectors, axis=1).tolist() == pytest.approx([1.0] * 7 + [0.0, 1.0])
 
 
-def test_a_batch_that_is_too_large_is_halved(server: Server) -> None:
+def test_a_batch_that_is_too_large_is_halved_and_the_size_kept(server: Server) -> None:
     def few(body: dict[str, Any]) -> Reply:
         if len(body["input"]) > 10:
             return 422, {"message": f"batch size {len(body['input'])} > maximum allowed batch size 10"}, {}
@@ -270,6 +270,9 @@ def test_a_batch_that_is_too_large_is_halved(server: Server) -> None:
     endpoint = embedder(server, concurrency=1)
     vectors = endpoint.encode_passages(["x" * i for i in range(1, 41)])
     assert np.argsort(vectors[:, 0]).tolist() == list(range(40))
+    server.bodies.clear()
+    endpoint.encode_passages(["x" * i for i in range(1, 41)])
+    assert [len(body["input"]) for body in server.bodies] == [10] * 4
 
 
 def test_a_text_that_is_too_long_is_cut_and_named(server: Server, caplog: pytest.LogCaptureFixture) -> None:

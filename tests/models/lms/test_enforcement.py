@@ -10,7 +10,7 @@ import pytest
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.models.lms import enforcement
 from kraq_dspy.models.lms.adapter import KraqAdapter, UnreadableReplyError
-from kraq_dspy.models.lms.enforcement import known_enforcement
+from kraq_dspy.models.lms.enforcement import known_enforcement, verdict_on
 from kraq_dspy.models.lms.kraq_lm import KraqLM
 from kraq_dspy.models.lms.retry import Backoff
 from kraq_dspy.models.lms.roles import make_lm
@@ -24,7 +24,7 @@ SECTIONS = "[[ ## same ## ]]\nTrue\n\n[[ ## completed ## ]]"
 
 @pytest.fixture(autouse=True)
 def _nothing_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(enforcement, "_keeps", {})
+    monkeypatch.setattr(enforcement, "_verdicts", {})
 
 
 @pytest.fixture
@@ -56,6 +56,7 @@ def test_what_a_server_can_is_told_by_its_first_reply_under_a_schema(
     }
     assert '"same": true or false' in request["messages"][0]["content"]
     assert known_enforcement(lm) is True
+    assert str(verdict_on(lm)) == "under JSON schemas: it kept to one"
 
 
 class Headline(dspy.Signature):
@@ -96,18 +97,13 @@ def test_a_server_that_answers_with_prose_is_asked_for_sections_from_then_on(
     ],
 )
 def test_a_server_that_refuses_schemas_or_fails_over_them_is_asked_without(
-    scripted: ScriptedServer,
-    reply: type[Reply],
-    lm: KraqLM,
-    status: int,
-    body: dict[str, Any],
-    caplog: pytest.LogCaptureFixture,
+    scripted: ScriptedServer, reply: type[Reply], lm: KraqLM, status: int, body: dict[str, Any]
 ) -> None:
     refusal = [reply(status=status, body=json.dumps(body).encode())] * (4 if status == 500 else 1)
     scripted.replies = [*refusal, reply(SECTIONS)]
     assert confirm(lm) is True
     assert "response_format" not in scripted.requests[-1]
-    assert "its server refuses them" in caplog.text
+    assert "its server refuses them" in str(verdict_on(lm))
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ def model(changes: dict[str, dict[str, Any]] | None = None) -> DummyLM:
     """The first of these texts that a prompt has decides the reply."""
     replies: dict[str, dict[str, Any]] = {
         "`[[ ## account ## ]]`": {"account": ACCOUNT},
-        "{account}": {"account": ACCOUNT},
+        "beginning with [[ ## account ## ]]": {"account": ACCOUNT},  # as the adapter of the library asks
         QUESTION: {"answer": "in the hall"},
         "Which castle is there?": {"answer": "the keep"},
         "Which bridge is there?": {"answer": "the gate"},

@@ -18,6 +18,7 @@ import signal
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -48,49 +49,86 @@ _CHAT = ProviderDefinition.chat(
 
 
 class LlamaCpp(SharedByCopies):
-    """One GGUF file; it is loaded at the first request.
+    """One GGUF file; it is loaded at the first request. A cancelled task ends its request.
 
-    `slots` requests are worked on together and each may read and write `context` tokens; more requests wait for their
-    turn. `threads` None takes the cores that are free when it is loaded. An adapter that is asked for after that makes
-    it load again. Safe for threads and event loops.
+    A request for "gguf/FILE#ADAPTER@HASH" is answered with that adapter; one that is asked for after the file was
+    loaded makes it load again. `slots` requests are worked on together and each may read and write `context` tokens;
+    more requests wait for their turn. `threads` None takes the cores that are free when it is loaded. Safe for threads
+    and event loops.
 
     Raises ModelError for a file that is no chat model; MissingExtraError without xllamacpp.
     """
+
+    supports_response_schema = True
 
     def __init__(
         self, file: Path, *, context: int | None = None, slots: int | None = None, threads: int | None = None
     ) -> None:
         self.xllamacpp = import_extra("xllamacpp", "local", "A GGUF model in this process")
         self.header = _chat_model(file)
-        trained = self.header.number("context_length") or CONTEXT
-        self.context = min(context or CONTEXT, trained)
+        self.context = min(context or CONTEXT, self.header.number("context_length") or CONTEXT)
         self.slots = slots or SLOTS
         self.threads = threads
-        self._adapters: tuple[str, ...] = ()
-        self._clients: Clients | None = None
+        self._started: Started | None = None
         self._lock = threading.Lock()
 
-    def clients(self, adapter: str | None) -> "Clients":
-        """Those of a server that has the adapter, which is loaded where there is none. Whoever holds them keeps their
-        server running."""
-        with self._lock:
-            if self._clients is None or (adapter is not None and adapter not in self._adapters):
-                self._clients = None  # the former one goes first, unless it is at work: two do not fit everywhere
-                adapters = self._adapters if adapter is None else (*dict.fromkeys((*self._adapters, adapter)),)
-                self._clients, self._adapters = self._load(adapters), adapters
-            return self._clients
+    async def complete(self, request: Request) -> Response:
+        started, local = await asyncio.to_thread(self._at_server, request)
+        return dataclasses.replace(await started.client.complete(local), model=request.model)
+
+    async def stream(self, request: Request) -> AsyncIterator[Any]:
+        started, local = await asyncio.to_thread(self._at_server, request)
+        async for event in started.client.stream(local):
+            yield event
+
+    async def aclose(self) -> None:
+        await asyncio.to_thread(self.close)
 
     def close(self) -> None:
         """Give the memory back, once nothing is under way. The next request loads the model again."""
         with self._lock:
-            self._clients = None
+            self._started = None
 
-    def _load(self, adapters: tuple[str, ...]) -> "Clients":
+    def _at_server(self, request: Request) -> tuple["Started", Request]:
+        """The request as the server takes it: greedy without a temperature, as other models in this process are
+        (llama.cpp would take .8), and with every adapter's share (without it all that are loaded are applied)."""
+        adapter, config = request.model.partition("#")[2], request.config
+        started = self.started(adapter)
+        if config.temperature is None:
+            config = dataclasses.replace(config, temperature=0.0)
+        if started.adapters:
+            scales = [{"id": number, "scale": float(name == adapter)} for number, name in enumerate(started.adapters)]
+            config = dataclasses.replace(config, extensions={**(config.extensions or {}), "lora": scales})
+        return started, dataclasses.replace(request, model=f"{_PROVIDER}/local", config=config)
+
+    def started(self, adapter: str = "") -> "Started":
+        """A server that has the adapter, loaded where there is none. It runs as long as somebody holds it."""
+        with self._lock:
+            loaded = self._started.adapters if self._started else ()
+            if self._started is None or (adapter and adapter not in loaded):
+                self._started = None  # the former one goes first, unless it is at work: two do not fit everywhere
+                self._started = self._load((*loaded, adapter) if adapter else loaded)
+            return self._started
+
+    def _load(self, adapters: tuple[str, ...]) -> "Started":
         files = [lora_file(adapter_folder(name)[0], self.header) for name in adapters]
-        threads = self.threads or free_cores()
-        key = secrets.token_urlsafe()
-        parameters = self._parameters(threads, key)
+        threads, key = self.threads or free_cores(), secrets.token_urlsafe()
+        parameters = self.xllamacpp.CommonParams()
+        parameters.model.path = str(self.header.path)
+        parameters.model_alias = ["local"]
         parameters.lora_adapters = [self.xllamacpp.CommonAdapterLoraInfo(str(file), 1.0) for file in files]
+        parameters.verbosity = -1
+        parameters.port = 0  # any that is free
+        parameters.api_keys = [key]
+        parameters.ui = False
+        parameters.endpoint_metrics = True
+        parameters.n_threads_http = 64  # a request under way holds one, also while it waits for a slot
+        parameters.n_parallel = self.slots
+        parameters.n_ctx = self.context * self.slots
+        parameters.n_batch = 512
+        parameters.cache_ram_mib = 512
+        parameters.use_jinja = True
+        parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = threads
         logger.info(
             "loading %s: %d slots of %d tokens, %d threads", self.header.path, self.slots, self.context, threads
         )
@@ -105,82 +143,28 @@ class LlamaCpp(SharedByCopies):
                 "try pip install -U xllamacpp."
             ) from error
         server.handle_metrics()  # waits for its loop: a server that is closed before that never ends
-        return Clients(server, key, adapters)
-
-    def _parameters(self, threads: int, key: str) -> Any:
-        parameters = self.xllamacpp.CommonParams()
-        parameters.model.path = str(self.header.path)
-        parameters.model_alias = ["local"]
-        parameters.verbosity = -1
-        parameters.port = 0  # any that is free
-        parameters.api_keys = [key]
-        parameters.ui = False
-        parameters.endpoint_metrics = True
-        parameters.n_threads_http = 64  # a request under way holds one, also while it waits for a slot
-        parameters.n_parallel = self.slots
-        parameters.n_ctx = self.context * self.slots
-        parameters.n_batch = 512
-        parameters.cache_ram_mib = 512
-        parameters.use_jinja = True
-        parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = threads
-        return parameters
-
-
-class Clients:
-    """One start of the server, and the client that speaks to it."""
-
-    def __init__(self, server: Any, key: str, adapters: tuple[str, ...]) -> None:
-        self._server = server  # it ends with the last reference
-        self._adapters = adapters
         config = RouterConfig(
             providers=(_CHAT,),
             api_keys={_PROVIDER: key},
             base_urls={_PROVIDER: f"{server.listening_address}/v1"},
             timeouts=Timeouts(read=_DAY_S, write=_DAY_S, pool=_DAY_S),
         )
-        self.asked = PooledAsync(lambda: AsyncLM15Engine(config))
-
-    def local(self, request: Request, adapter: str | None) -> Request:
-        """The request as this server takes it: greedy without a temperature, as other models in this process are
-        (llama.cpp would take .8), and with every adapter's share (without it all that are loaded are applied)."""
-        config = request.config
-        if config.temperature is None:
-            config = dataclasses.replace(config, temperature=0.0)
-        if self._adapters:
-            scales = [{"id": number, "scale": float(name == adapter)} for number, name in enumerate(self._adapters)]
-            config = dataclasses.replace(config, extensions={**(config.extensions or {}), "lora": scales})
-        return dataclasses.replace(request, model=f"{_PROVIDER}/local", config=config)
+        return Started(server, PooledAsync(lambda: AsyncLM15Engine(config)), adapters)
 
 
-class LlamaEngine:
-    """The model of one role: the file, and the adapter it names ("gguf/FILE#ADAPTER@HASH"). A cancelled task ends its
-    request."""
+@dataclass(frozen=True, slots=True)
+class Started:
+    """One start of the server, which ends with the last reference, and the client that speaks to it."""
 
-    supports_response_schema = True
-
-    def __init__(self, model: LlamaCpp, adapter: str | None = None) -> None:
-        self.model = model
-        self.adapter = adapter
-
-    async def complete(self, request: Request) -> Response:
-        clients = await asyncio.to_thread(self.model.clients, self.adapter)
-        response = await clients.asked.complete(clients.local(request, self.adapter))
-        return dataclasses.replace(response, model=request.model)
-
-    async def stream(self, request: Request) -> AsyncIterator[Any]:
-        clients = await asyncio.to_thread(self.model.clients, self.adapter)
-        async for event in clients.asked.stream(clients.local(request, self.adapter)):
-            yield event
-
-    async def aclose(self) -> None:
-        await asyncio.to_thread(self.model.close)
+    server: Any
+    client: PooledAsync
+    adapters: tuple[str, ...]
 
 
-def llama_engine(settings: RoleSettings) -> LlamaEngine:
+def llama_engine(settings: RoleSettings) -> LlamaCpp:
     """For a role; roles with the same file and settings share one copy in memory."""
-    name, _, named = settings.model.removeprefix(GGUF).partition("#")
-    model = shared_model(local_file(name), settings.context, settings.slots, settings.threads)
-    return LlamaEngine(model, named or None)
+    file = local_file(settings.model.removeprefix(GGUF).partition("#")[0])
+    return shared_model(file, settings.context, settings.slots, settings.threads)
 
 
 @called_once

@@ -16,7 +16,7 @@ from dspy.utils.exceptions import ContextWindowExceededError
 
 from kraq_dspy.errors import ModelError
 from kraq_dspy.models.lms.engines import gguf_file
-from kraq_dspy.models.lms.engines.llama_cpp import LlamaCpp, LlamaEngine, shared_model
+from kraq_dspy.models.lms.engines.llama_cpp import LlamaCpp, shared_model
 from kraq_dspy.models.lms.engines.transformers_engine import TransformersEngine
 from kraq_dspy.models.lms.from_threads import FromThreads
 from kraq_dspy.models.lms.roles import make_lm
@@ -66,13 +66,13 @@ def test_log_probabilities_are_those_of_the_same_weights_in_torch(model: LlamaCp
     expected = engine.complete(
         Request(folder, messages=(Message.user(text),), config=Config(max_tokens=10, logprobs=0))
     )
-    response = FromThreads(LlamaEngine(model)).complete(ask(text, max_tokens=10, logprobs=0))
+    response = FromThreads(model).complete(ask(text, max_tokens=10, logprobs=0))
     assert_agree(response, expected)
     assert response.model == "gguf/tiny"
 
 
 def test_without_a_temperature_the_likeliest_words_are_written(model: LlamaCpp) -> None:
-    engine = FromThreads(LlamaEngine(model))
+    engine = FromThreads(model)
     expected = engine.complete(ask("the cat", max_tokens=20)).message.text
     assert {engine.complete(ask("the cat", max_tokens=20, temperature=None)).message.text for _ in range(3)} == {
         expected
@@ -91,7 +91,7 @@ def test_an_adapter_by_name_changes_the_answers_as_it_does_in_torch(
         expected = engine.complete(Request(name, messages=messages, config=Config(max_tokens=16, logprobs=0)))
         config = Config(max_tokens=16, logprobs=0, temperature=0.0)
         assert_agree(lm.engine.complete(Request(lm.model, messages=messages, config=config)), expected)
-    assert plain.async_engine.inner.model is tuned.async_engine.inner.model  # one copy in memory
+    assert plain.async_engine.inner is tuned.async_engine.inner  # one copy in memory
     plain.engine.close()
     shared_model.cache_clear()
 
@@ -139,7 +139,7 @@ def test_a_reply_keeps_to_a_schema(model: LlamaCpp) -> None:
         "required": ["city", "large"],
         "additionalProperties": False,
     }
-    response = FromThreads(LlamaEngine(model)).complete(
+    response = FromThreads(model).complete(
         ask(max_tokens=300, response_format={"type": "json_schema", "name": "town", "schema": schema, "strict": True})
     )
     [part] = response.message.parts
@@ -150,7 +150,7 @@ def test_a_reply_keeps_to_a_schema(model: LlamaCpp) -> None:
 
 def test_the_beginning_of_a_prompt_is_kept(model: LlamaCpp) -> None:
     text = "the cat sat on the mat and a dog ran to the house"
-    engine = FromThreads(LlamaEngine(model))
+    engine = FromThreads(model)
     engine.complete(ask(text, max_tokens=2))
     usage = engine.complete(ask(f"{text} in which city?", max_tokens=2)).usage
     assert usage.input_tokens is not None
@@ -159,34 +159,33 @@ def test_the_beginning_of_a_prompt_is_kept(model: LlamaCpp) -> None:
 
 def test_a_cancelled_task_ends_its_request(file: Path) -> None:
     model = LlamaCpp(file, threads=1, slots=1, context=100_000)
-    engine = LlamaEngine(model)
 
     async def run() -> Any:
         endless = ask("the cat", max_tokens=90_000, extensions={"ignore_eos": True})
-        task = asyncio.create_task(engine.complete(endless))
+        task = asyncio.create_task(model.complete(endless))
         await asyncio.sleep(0.5)
         assert not task.done()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        return await asyncio.wait_for(engine.complete(ask("the cat", max_tokens=2)), timeout=30)
+        return await asyncio.wait_for(model.complete(ask("the cat", max_tokens=2)), timeout=30)
 
     assert asyncio.run(run()).usage.output_tokens == 2
     model.close()
 
 
 def test_tokens_are_streamed_as_they_are_written(model: LlamaCpp) -> None:
-    events = list(FromThreads(LlamaEngine(model)).stream(ask(max_tokens=12)))
-    whole = FromThreads(LlamaEngine(model)).complete(ask(max_tokens=12))
+    events = list(FromThreads(model).stream(ask(max_tokens=12)))
+    whole = FromThreads(model).complete(ask(max_tokens=12))
     texts = [event.delta.text for event in events if event.type == "delta"]
     assert len(texts) > 3
     assert "".join(texts) == whole.message.text
 
 
 def test_no_connection_is_kept_that_the_server_may_end(model: LlamaCpp) -> None:
-    list(FromThreads(LlamaEngine(model)).stream(ask(max_tokens=4)))
-    FromThreads(LlamaEngine(model)).complete(ask(max_tokens=4))
-    [url] = model.clients(None).asked._make().config.base_urls.values()
+    list(FromThreads(model).stream(ask(max_tokens=4)))
+    FromThreads(model).complete(ask(max_tokens=4))
+    [url] = model.started().client._make().config.base_urls.values()
     port = urlsplit(url).port
     to_the_server = [one for one in psutil.Process().net_connections("tcp") if one.raddr and one.raddr.port == port]
     assert [one for one in to_the_server if one.status in (psutil.CONN_ESTABLISHED, psutil.CONN_CLOSE_WAIT)] == []
@@ -203,7 +202,7 @@ def test_a_prompt_that_is_too_long_is_named_so(file: Path) -> None:
 def test_ctrl_c_stays_pythons_own(file: Path) -> None:
     """llama.cpp's server takes the signal, and ends the process at the second one."""
     model = LlamaCpp(file, threads=1)
-    model.clients(None)
+    model.started()
     for _ in range(3):
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
