@@ -29,7 +29,7 @@ def questions_of(path: Path, role: RoleSettings, count: int) -> dict[str, str]:
             summaries = every[:: max(1, len(every) // count)][:count]
             ids = {summary.community_id for summary in summaries}
             communities = [community for community in builder.index.all(Community) if community.id in ids]
-            finishing, entities = Finishing(builder.parts, []), builder.index.all(Entity)
+            finishing, entities = Finishing(builder), builder.index.all(Entity)
             questions = await finishing._ask(communities, summaries, count, entities)
             star = {question.id: " *" if question.model == EMBEDDED != role.model else "" for question in questions}
             return {str(question.community_id): question.text + star[question.id] for question in questions}

@@ -67,22 +67,19 @@ class LocalLoRA(Provider):
                 f"The rows are in the format {train_data_format!r}; expected chats. Use KraqAdapter or ChatAdapter."
             )
         settings = dataclasses.replace(self.settings, **(train_kwargs or {}))
+        chats = [row["messages"] for row in train_data]
         with self._one_at_a_time:
-            return train_adapter(
-                [row["messages"] for row in train_data], model, self._folder(), settings, progress=self.progress
-            ).model
+            number = 1
+            while (self.out / f"adapter-{number}" / "adapter_config.json").exists():
+                number += 1
+            out = self.out / f"adapter-{number}"
+            return train_adapter(chats, model, out, settings, progress=self.progress).model
 
     def launch(self, lm: dspy.LM, launch_kwargs: dict[str, Any] | None = None) -> None:
         """Nothing to start: the model runs in this process."""
 
     def kill(self, lm: dspy.LM, launch_kwargs: dict[str, Any] | None = None) -> None:
         """Nothing to stop: the base stays in memory, and what is trained is a copy."""
-
-    def _folder(self) -> Path:
-        number = 1
-        while (self.out / f"adapter-{number}" / "adapter_config.json").exists():
-            number += 1
-        return self.out / f"adapter-{number}"
 
 
 def finetunable_lm(settings: RoleSettings, out: Path, train: TrainSettings | None = None) -> KraqLM:

@@ -205,15 +205,3 @@ class ItemStream(Generic[T]):
     async def __aiter__(self) -> AsyncIterator[T]:
         while item := await self._items.get():
             yield item[0]
-
-
-async def abatches(items: AsyncIterator[T], size: int) -> AsyncIterator[list[T]]:
-    """The items as they come, in lists of `size`; the last may be shorter."""
-    batch: list[T] = []
-    async for item in items:
-        batch.append(item)
-        if len(batch) == size:
-            yield batch
-            batch = []
-    if batch:
-        yield batch

@@ -23,7 +23,7 @@ NAMES = (
     *("draft/manifest.json", "draft/index.db", "draft/index.db-wal", "draft/vectors/chunks.fresh"),
     *(f"{STATE}/{name}" for name in ("manifest.json", "index.db", "index.db-wal", "passages.graph")),
     *(f"{STATE}/{name}" for name in ("sums.json", "raptor.json", "vectors", "vectors/chunks")),
-    *("catalogue.db", "instructed.db", "k2rag.json", "k2rag.kraq", "k2rag.kraq/manifest.json", "k2rag.kraq/lock"),
+    *("catalogue.db", "instructed.db", "k2rag.kraq", "k2rag.kraq/manifest.json", "k2rag.kraq/lock"),
 )
 DOORS: dict[str, Callable[[Path], object]] = {
     "open": Index.open,

@@ -69,20 +69,19 @@ def two_columns(title: str, rows: Mapping[str, Any]) -> Table:
 
 
 def show_counts(title: Any, report: Any, *hidden: str, **more: Any) -> None:
-    """The fields of a report under their names: of a list how many, of a mapping its entries; seconds in the title."""
+    """The fields of a report under their names: of a list how many, of a mapping its entries."""
     rows: dict[str, Any] = {}
     if not isinstance(report, Mapping):
         report = {field.name: getattr(report, field.name) for field in dataclasses.fields(report)}
     for field, value in report.items():
         name = field.replace("_", " ")
-        if field in ("seconds", *hidden):
+        if field in hidden:
             continue
         if isinstance(value, Mapping):
             rows |= {f"{name}, {key.replace('_', ' ')}": count for key, count in value.items()}
         else:
             rows[name] = len(value) if isinstance(value, tuple | list) else value
-    seconds = f" in {report['seconds']:.1f} s" if "seconds" in report else ""
-    output.print(two_columns(f"{title}{seconds}", rows | more))
+    output.print(two_columns(str(title), rows | more))
 
 
 def grid(

@@ -31,11 +31,6 @@ from kraq_dspy.settings import CommunitySettings
 _ITERATIONS = 2  # more gave the same modularity to three digits on 100,000 entities
 
 
-def prepare() -> None:
-    """Loads what `find_communities` needs, in half a second that a build has while it waits for models."""
-    import igraph  # noqa: F401
-
-
 @collector_paused()
 def find_communities(
     entities: Sequence[Entity],
@@ -50,8 +45,8 @@ def find_communities(
     the same result in every process, whatever its order. An entity without relationships is a community of one. A
     community keeps its id as long as it has the same entities. With a `former` hierarchy, its entities stay where they
     were and new ones join the community that they are linked to most, so that a small change leaves most communities as
-    they were (`drift` says at what price); only what outgrows `max_size` is split anew. `chunk_order` is
-    the reading order of the chunk ids (chunks that it lacks come last, by id); without it chunk ids are sorted.
+    they were; only what outgrows `max_size` is split anew. `chunk_order` is the reading order of the chunk ids (chunks
+    that it lacks come last, by id); without it chunk ids are sorted.
 
     Raises ValueError for a relationship whose end is not among `entities` or whose weight is not a positive number.
     """
@@ -63,7 +58,10 @@ def find_communities(
     followed = Followed(graph, former)
 
     def split(part: Part, level: int, name: str) -> list[Part]:
-        return followed.split(part, level, settings) or _split(part, graph.weights, settings, name)
+        """Seeded by `name`, so that what becomes of a community does not depend on what else is in the graph."""
+        if former_parts := followed.split(part, level, settings):
+            return former_parts
+        return parts_by(_membership(part, graph.weights[part.links], settings, f"{settings.seed} {name}"), part)
 
     waiting: list[tuple[Part, int, str | None]] = [(part, 0, None) for part in split(graph.everything(), 0, "")]
     while waiting:
@@ -77,30 +75,6 @@ def find_communities(
         communities.append(community)
     communities.sort(key=lambda c: (c.level, -len(c.entity_ids), c.id))
     return communities
-
-
-def drift(
-    communities: Sequence[Community],
-    entities: Sequence[Entity],
-    relationships: Sequence[Relationship],
-    settings: CommunitySettings,
-) -> float:
-    """How much modularity the broadest level lost against communities found anew on the same graph; about 0 for new
-    ones."""
-    import igraph
-
-    graph = NumberedGraph(entities, relationships)
-    whole = graph.everything()
-    if not len(whole.links):
-        return 0.0
-    number = {entity.id: n for n, entity in enumerate(graph.entities)}
-    membership = np.zeros(len(graph.entities), dtype=np.int64)
-    for place, community in enumerate(communities_at(communities, 0)):
-        membership[[number[entity_id] for entity_id in community.entity_ids]] = place
-    drawn = igraph.Graph(n=len(whole.nodes), edges=np.column_stack([whole.sources, whole.targets]))
-    weights = graph.weights.tolist()
-    anew = _membership(whole, graph.weights, settings, f"{settings.seed} ")
-    return float(drawn.modularity(anew.tolist(), weights) - drawn.modularity(membership.tolist(), weights))
 
 
 def communities_at(communities: Iterable[Community], level: int) -> list[Community]:
@@ -164,15 +138,6 @@ class Followed:
             part.nodes[strangers], part.links[inside], position[part.sources[inside]], position[part.targets[inside]]
         )
         return _membership(own, self._weights[own.links], settings, f"{settings.seed} new")
-
-
-def _split(part: Part, weights: NDArray[np.float64], settings: CommunitySettings, name: str) -> list[Part]:
-    """The parts that the algorithm finds, the largest first; `[part]` when it finds one.
-
-    Seeded by `name`, so that what becomes of a community does not depend on what else is in the graph.
-    """
-    membership = _membership(part, weights[part.links], settings, f"{settings.seed} {name}")
-    return parts_by(membership, part)
 
 
 def parts_by(membership: Ints, part: Part) -> list[Part]:

@@ -6,6 +6,7 @@ Which names may be one says `graph/candidates.py`; a caller may ask a model in b
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from kraq_dspy.asset.graph.candidates import MergeCandidate, NameGroup, Names, by_preference, grouped
 from kraq_dspy.asset.graph.names import normalise_name
@@ -46,12 +47,14 @@ def resolve_entities(names: Names, accepted: Iterable[MergeCandidate] = ()) -> R
     """
     groups = grouped(names)
     links = _usable(accepted, groups)
-    forest = _Forest()
-    used = [link for link in links if forest.unite(normalise_name(link.first), normalise_name(link.second))]
+    forest = _sets_of(links)
+    used = [link for link in links if forest.merge(normalise_name(link.first), normalise_name(link.second))]
     members: dict[str, list[str]] = defaultdict(list)
     for key, group in groups.items():
-        if key in forest or len(group.counts) > 1:  # most stand alone, and have one spelling
-            members[forest.root(key)].append(key)
+        if key in forest:
+            members[forest[key]].append(key)
+        elif len(group.counts) > 1:  # most stand alone, and have one spelling
+            members[key].append(key)
     canonical_keys: dict[str, str] = {}
     spellings: dict[str, tuple[str, ...]] = {}
     merges: list[Merge] = []
@@ -82,14 +85,14 @@ def _usable(accepted: Iterable[MergeCandidate], groups: Mapping[str, NameGroup])
     order = sorted(set(accepted), key=lambda c: (not c.certain, -c.similarity, c.first, c.second, c.method))
     known = [c for c in order if normalise_name(c.first) in groups and normalise_name(c.second) in groups]
     plain = [candidate for candidate in known if candidate.method != "acronym"]
-    forest = _Forest()
+    forest = _sets_of(known)
     for candidate in plain:
-        forest.unite(normalise_name(candidate.first), normalise_name(candidate.second))
+        forest.merge(normalise_name(candidate.first), normalise_name(candidate.second))
     meanings: dict[str, set[str]] = defaultdict(set)
     for candidate in known:
         if candidate.method == "acronym":
             short, long = _short_and_long(candidate)
-            meanings[short].add(forest.root(long))
+            meanings[short].add(forest[long])
     return plain + [c for c in known if c.method == "acronym" and len(meanings[_short_and_long(c)[0]]) == 1]
 
 
@@ -98,23 +101,8 @@ def _short_and_long(candidate: MergeCandidate) -> tuple[str, str]:
     return short, long
 
 
-class _Forest:
-    """Disjoint sets of keys, each of which is one of its own at first."""
+def _sets_of(links: Iterable[MergeCandidate]) -> Any:
+    """The names that are linked, each of them alone in a set at first."""
+    from scipy.cluster.hierarchy import DisjointSet  # takes half a second
 
-    def __init__(self) -> None:
-        self._parents: dict[str, str] = {}
-
-    def __contains__(self, key: str) -> bool:
-        """Whether it was ever united with another one."""
-        return key in self._parents
-
-    def root(self, key: str) -> str:
-        while (parent := self._parents.get(key, key)) != key:
-            self._parents[key] = key = self._parents[parent]
-        return key
-
-    def unite(self, a: str, b: str) -> bool:
-        """Whether they were apart."""
-        low, high = sorted((self.root(a), self.root(b)))
-        self._parents[low] = self._parents[high] = low
-        return low != high
+    return DisjointSet({normalise_name(name): None for link in links for name in (link.first, link.second)})

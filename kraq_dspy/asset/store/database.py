@@ -167,9 +167,6 @@ def translated_errors(path: Path) -> Iterator[None]:
         raise IndexStateError(f"{str(path)!r}: {error}. {_advice(error)}") from error
 
 
-_FOLDER_ADVICE = "Check that the folder exists, can be written and has space left; what was committed is kept."
-
-
 def _advice(error: sqlite3.Error) -> str:
     name = getattr(error, "sqlite_errorname", None) or ""
     if name.startswith("SQLITE_FULL"):
@@ -177,7 +174,7 @@ def _advice(error: sqlite3.Error) -> str:
     if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
         return "The database is damaged: restore the folder from a copy, or index the corpus again."
     if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_IOERR", "SQLITE_PERM")):
-        return _FOLDER_ADVICE
+        return "Check that the folder exists, can be written and has space left; what was committed is kept."
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return "Another program has the database open for writing; close it and try again."
     is_closed = isinstance(error, sqlite3.ProgrammingError) and "closed" in str(error)

@@ -19,6 +19,7 @@ from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy._internal.files import replaced
 from kraq_dspy.asset.store.codec import checksum
 from kraq_dspy.asset.store.database import Database, translated_errors
+from kraq_dspy.asset.store.vectors.points import unit_rows
 from kraq_dspy.errors import EncoderMismatchError, IndexStateError
 from kraq_dspy.ports import Vectors
 from kraq_dspy.records import content_id
@@ -133,12 +134,12 @@ class InstructedStore(SharedByCopies):
         present = places >= 0
         vectors = np.zeros((len(part_ids), self.dimension), dtype=np.float32)
         vectors[present] = stored[places[present]]
-        return _unit(vectors), present
+        return unit_rows(vectors), present
 
     def whole(self, owner_id: str) -> Vectors | None:
         """All vectors of an owner, float32 `[n_parts, dimension]`, rows L2-normalised; None where it has no row."""
         row = self._row(owner_id)
-        return None if row is None else _unit(row[1])
+        return None if row is None else unit_rows(row[1])
 
     def _row(self, owner_id: str) -> tuple[list[bytes], Vectors] | None:
         """The keys of an owner's parts, and their vectors as they are kept; None where it has no row."""
@@ -259,10 +260,3 @@ def _keys(parts: bytes) -> list[bytes]:
 def _record(owner: bytes, keys: Iterable[bytes], vectors: Vectors) -> tuple[bytes, bytes, int, bytes]:
     parts, content = b"".join(keys), vectors.astype(np.float16).tobytes()
     return owner, parts, checksum(owner, parts, content), content
-
-
-def _unit(vectors: Vectors) -> Vectors:
-    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-    norms[norms == 0] = 1
-    unit: Vectors = vectors / norms
-    return unit

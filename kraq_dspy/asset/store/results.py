@@ -84,22 +84,11 @@ class ResultStore:
                     outputs[item_id] = _value(row[0])
         return outputs
 
-    def save(
-        self,
-        stage: str,
-        item_id: str,
-        fingerprint: str,
-        output: Any,
-        *,
-        model: str,
-        usage: Usage | None = None,
-        flaw: str = "",
-    ) -> None:
+    def save(self, stage: str, item_id: str, fingerprint: str, output: Any, *, model: str, flaw: str = "") -> None:
         """Keep the output of a finished item, and forget its journal and its failure; with a `flaw` it counts as failed
         for that reason all the same.
 
-        `output` is a JSON value other than None, or a record. `usage` is what the item took, by default what its
-        journal counted; what the journal has not counted goes into the ledger.
+        `output` is a JSON value other than None, or a record.
         """
         if output is None:
             raise ValueError(f"The output of {item_id!r} in {stage!r} is None; None means that there is no result.")
@@ -107,18 +96,9 @@ class ResultStore:
         key = (stage, storable(item_id))
         with self._database.writing() as connection:
             sums = connection.execute(f"SELECT {_SUMS} FROM journal WHERE stage = ? AND item_id = ?", key).fetchone()
-            counted = Usage(*sums)
-            usage = usage or counted
-            excess = Usage(
-                max(0, usage.calls - counted.calls),
-                max(0, usage.prompt_tokens - counted.prompt_tokens),
-                max(0, usage.completion_tokens - counted.completion_tokens),
-                usage.cached_tokens if usage.calls > counted.calls else 0,
-            )
-            _enter(connection, stage, model, excess)
             connection.execute(
                 "INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                (*key, fingerprint, text, model, *_columns(usage)),
+                (*key, fingerprint, text, model, *sums),
             )
             connection.execute("DELETE FROM journal WHERE stage = ? AND item_id = ?", key)
             connection.execute("DELETE FROM failures WHERE id = ?", (failure_id(stage, item_id),))
@@ -156,12 +136,19 @@ class ResultStore:
         self, stage: str, item_id: str, request_hash: str, response_json: str, *, model: str, usage: Usage
     ) -> None:
         """Keep one answer of an unfinished item, and enter what it took in the ledger."""
+        counts = usage.calls, usage.prompt_tokens, usage.completion_tokens
         with self._database.writing() as connection:
             connection.execute(
                 "INSERT OR REPLACE INTO journal VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                (stage, storable(item_id), request_hash, storable(response_json), model, *_columns(usage)),
+                (stage, storable(item_id), request_hash, storable(response_json), model, *counts),
             )
-            _enter(connection, stage, model, usage)
+            connection.execute(
+                "INSERT INTO ledger VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (stage, model) DO UPDATE SET "
+                "calls = calls + excluded.calls, prompt_tokens = prompt_tokens + excluded.prompt_tokens, "
+                "completion_tokens = completion_tokens + excluded.completion_tokens, "
+                "cached_tokens = cached_tokens + excluded.cached_tokens",
+                (stage, model, *counts, usage.cached_tokens),
+            )
 
     def usage(self) -> dict[tuple[str, str], Usage]:
         """Everything ever paid for, by (stage, model), also for items that failed or were removed since."""
@@ -173,22 +160,15 @@ class ResultStore:
         """How many calls these stages ever took, over all models."""
         return sum(usage.calls for (stage, _), usage in self.usage().items() if stage in stages)
 
-    def forget(self, stage: str, item_ids: Iterable[str]) -> None:
-        """Forget the results, journals and failures of these items."""
-        keys = [(stage, storable(item_id)) for item_id in item_ids]
-        with self._database.writing() as connection:
-            for table in _TABLES_OF_ITEMS:
-                connection.executemany(f"DELETE FROM {table} WHERE stage = ? AND item_id = ?", keys)
-
     def forget_items(self, item_ids: Iterable[str]) -> None:
-        """As `forget`, in every stage: these chunks and documents are not there any more."""
+        """Forget the results, journals and failures of these items in every stage: they are not there any more."""
         keys = [(storable(item_id),) for item_id in item_ids]
         with self._database.writing() as connection:
             for table in _TABLES_OF_ITEMS:
                 connection.executemany(f"DELETE FROM {table} WHERE item_id = ?", keys)
 
     def prune(self, stage: str, keep_item_ids: Iterable[str]) -> None:
-        """As `forget`, of all other items of a stage."""
+        """As `forget_items`, of all other items of a stage."""
         with self._database.writing() as connection:
             connection.execute("CREATE TEMP TABLE IF NOT EXISTS kept (item_id PRIMARY KEY)")
             connection.execute("DELETE FROM kept")
@@ -220,18 +200,6 @@ _TABLES_OF_ITEMS = ("results", "journal", "failures")
 _SUMS = "coalesce(sum(calls), 0), coalesce(sum(prompt_tokens), 0), coalesce(sum(completion_tokens), 0)"
 
 
-def _enter(connection: sqlite3.Connection, stage: str, model: str, usage: Usage) -> None:
-    if usage == Usage():
-        return
-    connection.execute(
-        "INSERT INTO ledger VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (stage, model) DO UPDATE SET "
-        "calls = calls + excluded.calls, prompt_tokens = prompt_tokens + excluded.prompt_tokens, "
-        "completion_tokens = completion_tokens + excluded.completion_tokens, "
-        "cached_tokens = cached_tokens + excluded.cached_tokens",
-        (stage, model, *_columns(usage), usage.cached_tokens),
-    )
-
-
 def _note_failure(connection: sqlite3.Connection, failure: Failure) -> None:
     id = failure_id(failure.stage, failure.item_id)
     data = storable(codec.dumps(failure))
@@ -240,7 +208,3 @@ def _note_failure(connection: sqlite3.Connection, failure: Failure) -> None:
         "ON CONFLICT (id) DO UPDATE SET data = excluded.data, sum = excluded.sum",
         (id, failure.stage, storable(failure.item_id), data, codec.checksum(id, data)),
     )
-
-
-def _columns(usage: Usage) -> tuple[int, int, int]:
-    return usage.calls, usage.prompt_tokens, usage.completion_tokens

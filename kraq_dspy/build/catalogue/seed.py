@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from time import perf_counter
 
 import dspy
 
@@ -56,7 +55,6 @@ class SeedReport:
     unanswered: int
     calls: int
     failures: tuple[Failure, ...]
-    seconds: float
 
 
 def seed_answers(
@@ -78,7 +76,6 @@ def seed_answers(
     kept at once, so an interrupted run loses nothing. Raises IndexStateError for an index without questions, ModelError
     when nothing but failures happens, and lets KraqError (a spent budget, a server that is down) end the run.
     """
-    started = perf_counter()
     asked = index.questions(source="kraq") if questions is None else questions
     texts = {question.id: question.text for question in asked}
     if not texts:
@@ -112,7 +109,6 @@ def seed_answers(
         unanswered=keeper.counts[False],
         calls=models.meter.total().calls - before,
         failures=tuple(keeper.failures),
-        seconds=perf_counter() - started,
     )
 
 

@@ -1,7 +1,7 @@
 """Compares the documents that prepared answers rest on with those that the index has now."""
 
-from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Collection, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from kraq_dspy.asset.store.catalogue import CATALOGUE, Catalogue, content_hash, is_stale
@@ -16,12 +16,9 @@ def open_catalogue(index_dir: Path, *, write: bool = False) -> Catalogue | None:
     return Catalogue(path, write=write) if path.is_file() else None
 
 
-@contextmanager
-def opened_catalogue(index_dir: Path, *, write: bool = False) -> Iterator[Catalogue | None]:
+def opened_catalogue(index_dir: Path, *, write: bool = False) -> AbstractContextManager[Catalogue | None]:
     """The catalogue as `open_catalogue` gives it, closed at the end of the block."""
-    catalogue = open_catalogue(index_dir, write=write)
-    with catalogue or nullcontext():
-        yield catalogue
+    return open_catalogue(index_dir, write=write) or nullcontext()
 
 
 def count_answers(index_dir: Path) -> dict[str, int] | None:

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
-from time import perf_counter
 from typing import Literal
 
 from kraq_dspy._internal.concurrency import run_coroutine
@@ -69,7 +68,6 @@ class SyntheticReport:
     conflicts: int
     failures: int
     calls: int
-    seconds: float
 
 
 def make_synthetic_pairs(
@@ -123,7 +121,7 @@ async def _synthesize(
         judge, critics, retriever = RateSyntheticPair(plan.audience or AUDIENCE, plan.least or BEST), CRITICS, None
     else:
         judge, critics = RereadSyntheticPair(), (RETRIEVAL, REREADING)
-    started, calls = perf_counter(), index.results.calls(WRITE, RATE)
+    calls = index.results.calls(WRITE, RATE)
     steps = StoredSteps(index.results, models, progress)
     sources: dict[str, AnswerSource] = {}
     everything: list[Chunk] = []
@@ -186,5 +184,4 @@ async def _synthesize(
         conflicts=counts["conflicts"],
         failures=total - counts["empty"] - counts[RETRIEVAL] - rated,
         calls=index.results.calls(WRITE, RATE) - calls,
-        seconds=perf_counter() - started,
     )

@@ -3,11 +3,11 @@
 import asyncio
 import dataclasses
 import json
-import logging
 import shutil
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Unpack
 
@@ -16,33 +16,23 @@ import dspy
 from kraq_dspy._internal.concurrency import run_coroutine
 from kraq_dspy._internal.display import default_progress
 from kraq_dspy.asset.corpus.chunk import chunk_document
-from kraq_dspy.asset.graph.communities import prepare
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.instructed import INSTRUCTED, forget_chunks
 from kraq_dspy.asset.store.states import VECTORS
 from kraq_dspy.asset.store.sync import batches, chunk_point, sync_vectors
 from kraq_dspy.build.catalogue.sources import flag_stale
-from kraq_dspy.build.index.finishing import BuildParts, Finishing, forget_finished, settle_finished, take_finished
+from kraq_dspy.build.index.finishing import FINISHED, BuildParts, Finishing, settle_finished, take_finished
 from kraq_dspy.build.index.following import Following
 from kraq_dspy.build.index.opening import (
     as_before,
     documents_of,
     open_for_build,
-    origin_of,
     read_to_the_first,
     require_documents,
     steps_for,
     unread,
 )
-from kraq_dspy.build.index.report import (
-    BuildOptions,
-    BuildReport,
-    DocumentChanges,
-    located,
-    require_known,
-    usage_since,
-    with_lm,
-)
+from kraq_dspy.build.index.report import BuildOptions, BuildReport, DocumentChanges, located, require_known, with_lm
 from kraq_dspy.errors import ConfigError, CorpusError
 from kraq_dspy.models.embedders import load_embedder, resolve_encoder
 from kraq_dspy.models.embedders.text_encoder import EmbedderLike, as_embedder
@@ -51,11 +41,8 @@ from kraq_dspy.models.lms.roles import LanguageModels, ModelsLike, as_models
 from kraq_dspy.ports import Progress
 from kraq_dspy.programs.kraq.pipeline import KRAQ
 from kraq_dspy.programs.shared.state import load_state
-from kraq_dspy.records import Chunk, Document, Extraction, Failure
+from kraq_dspy.records import Chunk, Document, Extraction, Failure, Usage, usage_by_stage
 from kraq_dspy.settings import Settings
-from kraq_dspy.steps.direct import abatches
-
-logger = logging.getLogger(__name__)
 
 HEAD_START = 1.0  # seconds that calls have before this process embeds: torch's import would hold them up
 TREE_STAGE, TREE_FILE = "raptor", "raptor.json"
@@ -135,7 +122,7 @@ async def abuild_index(
     async with Builder.at(Path(out), options) as builder:
         try:
             again = documents_of(corpus, settings)
-            builder.begin("corpus", corpus, builder.as_before(again, corpus), replace=replace)
+            builder.begin(corpus, builder.as_before(again, corpus), replace=replace)
             builder.load(builder.as_before(documents, corpus))
         except CorpusError:
             if new:  # nothing was indexed: leave nothing behind
@@ -146,19 +133,15 @@ async def abuild_index(
         return await builder.build()
 
 
-class Builder:
+@dataclass(eq=False)
+class Builder(BuildParts):
     """One build: the index that it writes, and what it works with. Use `at`, in an `async with` block."""
 
-    def __init__(self, parts: BuildParts) -> None:
-        self.parts = parts
-        self.index, self.settings, self.kraq = parts.index, parts.settings, parts.kraq
-        self.models, self.embedder = parts.models, parts.embedder
-        self.steps, self.progress = parts.steps, parts.progress
-        self.owns_models = True  # whether they are closed when the build ends
-        self.problems: list[str] = []
-        self.stale_answers = 0
-        self.stable = False  # whether communities that are there already are kept as far as they can be
-        self.was_finished: bool | None = None  # whether all was there before documents were loaded, as made now
+    owns_models: bool = True  # whether they are closed when the build ends
+    stale_answers: int = 0
+    was_finished: bool | None = None  # whether all was there before documents were loaded, as made now
+
+    def __post_init__(self) -> None:
         self._documents_before = self.index.count(Document)
         self._changed = self._removed = 0
         self._started = time.monotonic()
@@ -197,9 +180,8 @@ class Builder:
         progress = options.get("progress") or default_progress()
         steps = steps_for(index, settings.run, models, progress)
         random_questions = options.get("random_questions", False)
-        builder = cls(BuildParts(index, settings, models, embedder, kraq, steps, progress, random_questions))
-        builder.owns_models = models is not given
-        return builder
+        own = models is not given
+        return cls(index, settings, models, embedder, kraq, steps, progress, random_questions, owns_models=own)
 
     async def __aenter__(self) -> "Builder":
         return self
@@ -210,10 +192,12 @@ class Builder:
             await self.models.aclose()
         self.index.close()
 
-    def begin(self, kind: str, corpus: object, documents: Iterable[Document | Failure], *, replace: bool) -> None:
+    def begin(self, corpus: object, documents: Iterable[Document | Failure], *, replace: bool) -> None:
         """Note what the index is made from. Raises RemovedDocumentsError, before anything is changed, when another
         corpus than the index was made from lacks documents that it has, unless it is to `replace` them."""
-        origin = origin_of(kind, corpus)
+        origin = {"kind": "documents"}
+        if isinstance(corpus, str | Path):  # `kraq resume` goes on from it
+            origin = {"kind": "corpus", "path": str(Path(corpus).resolve())}
         same = "path" in origin and self.index.manifest.origin == origin
         if self._documents_before and not replace and not same:
             require_documents(self.index, (item for item in documents if isinstance(item, Document)))
@@ -227,7 +211,7 @@ class Builder:
             done, _ = await asyncio.wait([extracting], timeout=HEAD_START)
             for extracted in done:
                 extracted.result()  # where that stopped, nothing else is begun
-            await asyncio.gather(self.embed_chunks(), asyncio.to_thread(prepare))
+            await self.embed_chunks()
 
         await asyncio.gather(extracting, compute())
         await self.finish()
@@ -240,7 +224,7 @@ class Builder:
         With `removed`, those documents alone go, and `documents` come beside the others, or in place of older forms.
         """
         self.progress.start("load", None)
-        self.was_finished = take_finished(self.parts)
+        self.was_finished = take_finished(self)
         if removed is None:
             self.index.results.prune("load", ())
         failed: list[Failure] = []
@@ -276,15 +260,9 @@ class Builder:
 
     def keep_documents(self, documents: Sequence[Document], chunks: Sequence[Chunk]) -> None:
         """The documents and chunks of an import; others go."""
-        forget_finished(self.index)
+        self.index.results.unsettle(FINISHED)  # the graph is not made of extracted documents
         self._store(documents, chunks)
         self._forget_others({document.id for document in documents}, {chunk.id for chunk in chunks})
-
-    def forget_strays(self) -> None:
-        """Chunks whose documents are not there, and what was extracted from chunks that are not: a damaged index may
-        have some."""
-        known, order = set(self.index.ids(Document)), self.index.reading_order()
-        self._forget_others(known, {chunk_id for chunk_id, document_id in order.items() if document_id in known})
 
     def _store(self, documents: Sequence[Document], chunks: Sequence[Chunk], so_far: Set[str] = frozenset()) -> None:
         """`so_far` are the documents that this build has stored before."""
@@ -340,8 +318,13 @@ class Builder:
         if not is_settled:
             self.index.results.unsettle("extract")
         chunks = (chunk for some in batches(ids, _BATCH) for chunk in self.index.get(Chunk, some))
-        async for batch in abatches(self.kraq.extractions(chunks, self.steps, total=len(ids)), _BATCH):
-            self.index.add(batch)
+        batch: list[Extraction] = []
+        async for extraction in self.kraq.extractions(chunks, self.steps, total=len(ids)):
+            batch.append(extraction)
+            if len(batch) == _BATCH:
+                self.index.add(batch)
+                batch = []
+        self.index.add(batch)
         failed = {failure.item_id for failure in self.index.results.failures("extract")}
         if not self.index.known(Extraction, failed):  # what failed is new, and tried again, not being there
             self.steps.settle("extract", stage)
@@ -349,20 +332,20 @@ class Builder:
 
     async def finish(self) -> None:
         """Lead the build from extractions to questions."""
-        if self.stable and self.was_finished:
-            await Following(self.parts, self.problems).finish()
-        else:
-            await Finishing(self.parts, self.problems, stable=self.stable).finish()
+        stages = Following(self) if self.stable and self.was_finished else Finishing(self)
+        await stages.finish()
         if self.was_finished is not None:
-            settle_finished(self.parts)
+            settle_finished(self)
 
     def report(self) -> BuildReport:
         added = self.index.count(Document) - self._documents_before + self._removed
+        ledger, before = self.index.results.usage(), self._usage_before
+        spent = usage_by_stage({key: usage - before.get(key, Usage()) for key, usage in ledger.items()})
         return BuildReport(
             path=self.index.path,
             counts=self.index.counts(),
             failures=located(self.index, self.index.results.failures()),
-            usage=usage_since(self._usage_before, self.index.results.usage()),
+            usage={stage: usage for stage, usage in spent.items() if usage.calls},
             seconds=time.monotonic() - self._started,
             models=self.models.names(),
             problems=tuple(self.problems),

@@ -57,8 +57,8 @@ def update_index(
     >>> update_index("ada.kraq", ["Ada Lovelace met Charles Babbage in London."]).documents.added
     1
 
-    With `recluster`, communities are found anew, as in a new build; a report says when that is due. Otherwise as
-    `add_documents`.
+    With `recluster`, communities are found anew, as in a new build: they fit the graph a little less after each change
+    that they were followed through. Otherwise as `add_documents`.
     """
     return run_coroutine(
         abuild_index(corpus, path, stable=not recluster, replace=True, **_with_settings(path, options))
@@ -80,7 +80,7 @@ def resume_index(path: str | Path, **options: Unpack[BuildOptions]) -> BuildRepo
     options = _with_settings(path, options)
     if source is not None and source.exists():
         return run_coroutine(abuild_index(source, path, stable=True, **options))
-    return run_coroutine(_change(Path(path), (), (), options, forget_strays=True))
+    return run_coroutine(_change(Path(path), (), (), options))
 
 
 async def _change(
@@ -88,8 +88,6 @@ async def _change(
     corpus: str | Path | Iterable[Document | str | Failure],
     removed: Collection[str],
     options: BuildOptions,
-    *,
-    forget_strays: bool = False,
 ) -> BuildReport:
     options = _with_settings(path, options)
     documents = read_to_the_first(documents_of(corpus, options.get("settings"), path))
@@ -105,8 +103,6 @@ async def _change(
         if removed and builder.index.count(Document) == len(known):
             raise CorpusError(f"Nothing would be left of {str(path)!r}: delete the folder instead.")
         builder.index.update_manifest(complete=False, origin={"kind": "documents"})
-        if forget_strays:
-            builder.forget_strays()
         builder.load(builder.as_before(documents), removed=removed)
         builder.stable = True
         return await builder.build()

@@ -1,6 +1,5 @@
 """Checks whether an index is whole: every id leads somewhere, nothing is stale, nothing is missing; and mends it."""
 
-import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
@@ -12,12 +11,12 @@ from kraq_dspy.asset.graph.communities import communities_at
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.instructed import INSTRUCTED, any_instructed
 from kraq_dspy.asset.store.manifest import MANIFEST, read_fields
-from kraq_dspy.asset.store.own_files import holder, without_sum
+from kraq_dspy.asset.store.own_files import holder
 from kraq_dspy.asset.store.states import LOCK, has_draft
 from kraq_dspy.asset.store.tables import TABLES
 from kraq_dspy.build.catalogue.sources import count_answers, flag_stale, opened_catalogue, overdue
 from kraq_dspy.build.index.change import resume_index
-from kraq_dspy.build.index.finishing import forget_finished
+from kraq_dspy.build.index.finishing import FINISHED
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Extraction, Question, Relationship, Summary
 
@@ -100,9 +99,12 @@ def repair_index(path: str | Path, **options: Any) -> CheckReport:
         with Index.open(Path(path), write=True, damaged=True) as index:
             index.update_manifest(complete=False)  # until all is made again, readers see what there was
             _drop_damaged(index)
-            documents = set(index.ids(Document))  # chunks without theirs go: the build would keep them
+            documents = set(index.ids(Document))  # what is without its document or chunk goes: the build would keep it
             index.delete(Chunk, {chunk.id for chunk in index.all(Chunk) if chunk.document_id not in documents})
-            forget_finished(index)
+            chunk_ids = index.ids(Chunk)
+            index.delete(Extraction, set(index.ids(Extraction)).difference(chunk_ids))
+            index.results.prune("extract", chunk_ids)
+            index.results.unsettle(FINISHED)
         resume_index(path, **options)
     return check_index(path)
 
@@ -200,12 +202,7 @@ def _precomputed(index: Index) -> Iterator[Problem]:
 
 
 def _summarised(index: Index) -> Iterator[Problem]:
-    """Damage of the index that k2rag keeps of the summarised corpus, and of the file beside it."""
-    for file in index.path.glob("*.json"):
-        try:
-            without_sum(json.loads(file.read_text("utf-8")))
-        except (OSError, ValueError, AttributeError, RecursionError) as error:
-            yield Problem(f"The file {file.name} is damaged: {error}", 1, (), repair="precompute")
+    """Damage of the index that k2rag keeps of the summarised corpus."""
     for manifest in index.path.glob(f"*.kraq/{MANIFEST}"):
         try:
             with Index.open(manifest.parent, damaged=True) as inner:

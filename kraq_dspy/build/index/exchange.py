@@ -12,7 +12,7 @@ from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.tables import TABLES
 from kraq_dspy.build.catalogue.sources import opened_catalogue
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.records import CatalogueEntry, Claim, Community, Entity, Extraction, Failure, Relationship
+from kraq_dspy.records import Claim, Community, Entity, Extraction, Failure, Relationship
 
 FORMATS = ("parquet", "graphml", "jsonl")
 
@@ -29,48 +29,36 @@ def export_index(index_dir: str | Path, out: str | Path, format: str = "parquet"
     """
     if format not in FORMATS:
         raise ConfigError(f"There is no format {format!r}; there are: {', '.join(FORMATS)}.")
+    out = Path(out)
     with Index.open(Path(index_dir)) as index:
-        return _WRITERS[format](index, Path(out))
+        if format == "parquet":
+            from kraq_dspy.asset.graph.parquet_tables import write_parquet  # brings pyarrow
+
+            return write_parquet(out, index)
+        if format == "graphml":
+            path = out / "graph.graphml" if out.is_dir() else out
+            links, claims = index.all(Relationship), index.all(Claim)
+            return [write_graphml(path, index.all(Entity), links, index.all(Community), claims)]
+        written = [
+            write_jsonl(out / f"{table.name}.jsonl", index.extractions() if kind is Extraction else index.all(kind))
+            for kind, table in TABLES.items()
+            if kind is not Failure
+        ]
+        with opened_catalogue(index.path) as catalogue:
+            if catalogue is not None:
+                written.append(write_jsonl(out / "catalogue.jsonl", catalogue.entries()))
+        return written
 
 
-def _parquet(index: Index, out: Path) -> list[Path]:
-    from kraq_dspy.asset.graph.parquet_tables import write_parquet  # brings pyarrow
-
-    return write_parquet(out, index)
-
-
-def _graphml(index: Index, out: Path) -> list[Path]:
-    path = out / "graph.graphml" if out.is_dir() else out
-    return [write_graphml(path, index.all(Entity), index.all(Relationship), index.all(Community), index.all(Claim))]
-
-
-def _jsonl(index: Index, out: Path) -> list[Path]:
-    written = [
-        write_jsonl(out / f"{table.name}.jsonl", kind, index.extractions() if kind is Extraction else index.all(kind))
-        for kind, table in TABLES.items()
-        if kind is not Failure
-    ]
-    with opened_catalogue(index.path) as catalogue:
-        if catalogue is not None:
-            written.append(write_jsonl(out / "catalogue.jsonl", CatalogueEntry, catalogue.entries()))
-    return written
-
-
-def write_jsonl(path: Path, kind: type[Any], records: Iterable[Any]) -> Path:
+def write_jsonl(path: Path, records: Iterable[Any]) -> Path:
     """The file `path`, its folder made: UTF-8, a record per line, its fields in their order; half characters (lone
     surrogates), which UTF-8 does not have, become question marks.
 
-    Records are written as they come; the file appears, or is replaced, when all are. Raises TypeError for a record of
-    another kind.
+    Records are written as they come; the file appears, or is replaced, when all are.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with replaced(path) as draft, draft.open("w", encoding="utf-8", errors="replace", newline="\n") as lines:
         for record in records:
-            if not isinstance(record, kind):
-                raise TypeError(f"{record!r} is no {kind.__name__}.")
             json.dump(dataclasses.asdict(record), lines, ensure_ascii=False)
             lines.write("\n")
     return path
-
-
-_WRITERS = {"parquet": _parquet, "graphml": _graphml, "jsonl": _jsonl}

@@ -4,10 +4,10 @@ import asyncio
 import dataclasses
 import json
 from collections.abc import AsyncIterable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kraq_dspy.asset.graph.build import Graph
-from kraq_dspy.asset.graph.communities import drift, find_communities
+from kraq_dspy.asset.graph.communities import find_communities
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.sync import Point, sync_vectors
 from kraq_dspy.build.index.asking import Asking
@@ -20,16 +20,14 @@ from kraq_dspy.settings import RunSettings, Settings
 from kraq_dspy.steps.direct import ItemStream
 from kraq_dspy.steps.kept import Stage, StoredSteps
 
-DRIFT = 0.02  # lost modularity from which on communities should be found anew
-LOST = "lost"  # the name under which is noted by how much the communities fit the graph less, and what changed since
 NO_QUESTIONS = (
     "No names were found that the texts link to each other, so there are no communities and no questions; `kraq ask` "
     "answers by retrieval alone. A language model finds more: name one with --lm."
 )
-_INDEX = "index"  # the name under which it is noted that a build was finished
+FINISHED = "index"  # the name under which it is noted that a build was finished, and need not look at everything
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False)
 class BuildParts:
     """What the stages of a build work with: the index that they write, and what they write it by."""
 
@@ -41,6 +39,8 @@ class BuildParts:
     steps: StoredSteps
     progress: Progress
     random_questions: bool = False  # whether as many questions are asked of random chunks, too
+    stable: bool = False  # whether communities that are there already are kept as far as they can be
+    problems: list[str] = field(default_factory=list)  # what a user should know
 
     @property
     def stages(self) -> list[Stage]:
@@ -62,14 +62,10 @@ class BuildParts:
 
 
 class Finishing:
-    """The stages of a build behind extraction.
+    """The stages of a build behind extraction."""
 
-    With `stable`, communities that are there are kept as far as they can be. `problems` is where the stages
-    write what a user should know.
-    """
-
-    def __init__(self, parts: BuildParts, problems: list[str], *, stable: bool = False) -> None:
-        self._parts, self._problems, self._stable = parts, problems, stable
+    def __init__(self, parts: BuildParts) -> None:
+        self._parts = parts
         self._index, self._settings, self._kraq = parts.index, parts.settings, parts.kraq
         self._steps, self._progress = parts.steps, parts.progress
 
@@ -94,23 +90,12 @@ class Finishing:
         index.replace(Claim, graph.claims)
         index.replace(Merge, graph.merges)
         former: list[Community] = []
-        if self._stable:  # without the ids of relationships and chunks, most of their memory
+        if self._parts.stable:  # without the ids of relationships and chunks, most of their memory
             former = [dataclasses.replace(one, relationship_ids=(), chunk_ids=()) for one in index.all(Community)]
         communities = find_communities(graph.entities, graph.relationships, self._settings.communities, order, former)
-        if former:
-            lost = drift(communities, graph.entities, graph.relationships, self._settings.communities)
-            self._report_drift(lost)
-        index.results.settle(LOST, json.dumps([lost if former else 0.0, 0.0]))
         index.replace(Community, communities)
         self._progress.finish("graph")
         await self._keep_asked(await self._summarize_and_ask(communities, graph))
-
-    def _report_drift(self, lost: float) -> None:
-        if lost > DRIFT:
-            self._problems.append(
-                f"The communities were kept through changes and fit the graph less than new ones would (modularity "
-                f"-{lost:.3f}). When it suits, find them anew: kraq update {self._index.path} CORPUS --recluster"
-            )
 
     async def _summarize_and_ask(
         self, communities: Sequence[Community], graph: Graph, known: Mapping[str, Summary] | None = None
@@ -158,7 +143,7 @@ class Finishing:
         asked = self._kraq.questions(
             communities,
             shown,
-            self._documents_of(communities),
+            self._index.documents_of({chunk_id for each in communities for chunk_id in each.chunk_ids}),
             self._steps,
             total=total,
             names=self._kraq.central_names(entities),
@@ -168,10 +153,6 @@ class Finishing:
         questions = in_reading_order([question async for question in asked], [c.id for c in communities])
         self._progress.finish("ask")
         return await asyncio.to_thread(asking.leading_back, questions)
-
-    def _documents_of(self, communities: Sequence[Community]) -> Mapping[str, str]:
-        """Document ids by the ids of the chunks of these communities, and of others, maybe."""
-        return self._index.reading_order()
 
     async def _keep_asked(self, questions: list[Question]) -> None:
         asked = {question.community_id for question in questions if question.community_id}
@@ -185,7 +166,7 @@ class Finishing:
             self._progress.finish("ask random")
         await asyncio.to_thread(self._keep_questions, questions)
         if not self._index.count(Question):
-            self._problems.append(NO_QUESTIONS)
+            self._parts.problems.append(NO_QUESTIONS)
         models = self._parts.models
         schemas = {**self._index.manifest.schemas, **models.schemas()}
         self._index.update_manifest(complete=True, settings=self._settings, models=models.names(), schemas=schemas)
@@ -214,23 +195,15 @@ def take_finished(parts: BuildParts) -> bool:
     not take the index for finished.
     """
     results = parts.index.results
-    if not results.settled(_INDEX):
+    if not results.settled(FINISHED):
         return False
-    is_finished = parts.steps.is_settled(_INDEX, *parts.stages, settings=parts.fingerprint)
-    results.unsettle(_INDEX)
+    is_finished = parts.steps.is_settled(FINISHED, *parts.stages, settings=parts.fingerprint)
+    results.unsettle(FINISHED)
     return is_finished
-
-
-def forget_finished(index: Index) -> None:
-    """Erase the note that the index is finished, so that the next build looks at everything.
-
-    That is due where a graph is not made of extracted documents, and where records were found to be wrong.
-    """
-    index.results.unsettle(_INDEX)
 
 
 def settle_finished(parts: BuildParts) -> None:
     """Note for `take_finished` that all was done, unless something failed or questions were drawn by chance."""
     failed = any(parts.index.results.failures(stage) for stage, _, _ in parts.stages if stage != "extract")
     if not failed and not parts.random_questions:
-        parts.steps.settle(_INDEX, *parts.stages, settings=parts.fingerprint)
+        parts.steps.settle(FINISHED, *parts.stages, settings=parts.fingerprint)

@@ -6,28 +6,26 @@ the graph were not there: links between communities have no say in that, so the 
 that have such an entity are summarised and asked about. What follows is what `Finishing` makes of the whole.
 """
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import TypeVar
 
 from kraq_dspy.asset.graph.build import Graph
-from kraq_dspy.asset.graph.communities import drift, find_communities
-from kraq_dspy.build.index.finishing import DRIFT, LOST, BuildParts, Finishing
+from kraq_dspy.asset.graph.communities import find_communities
+from kraq_dspy.build.index.finishing import BuildParts, Finishing
 from kraq_dspy.programs.kraq.pipeline import in_reading_order
 from kraq_dspy.records import Claim, Community, Entity, Merge, Question, Relationship, Summary
 
 R = TypeVar("R", Entity, Relationship, Claim)
 
 _SMALL = 0.25  # share of the links' weight that came or went, up to which a change is followed
-_BOUND = 6  # by how much more than the share of changed links the lost modularity may have grown (`_look_for_drift`)
 
 
 class Following(Finishing):
     """The stages of a build behind extraction, where the index was finished before it was changed."""
 
-    def __init__(self, parts: BuildParts, problems: list[str]) -> None:
-        super().__init__(parts, problems, stable=True)
+    def __init__(self, parts: BuildParts) -> None:
+        super().__init__(parts)
         self._former: list[Community] = []  # those that are followed
         self._gone: Set[str] = set()  # ids of those of them that are no more
         self._order: list[str] = []  # ids of all communities
@@ -36,7 +34,7 @@ class Following(Finishing):
     async def finish(self) -> None:
         graph = await self._make_graph()
         if not await self.follow(graph):
-            await Finishing(self._parts, self._problems, stable=True).finish_from(graph)
+            await Finishing(self._parts).finish_from(graph)
 
     async def follow(self, graph: Graph) -> bool:
         """Whether the change is small enough to be followed, which was done; else nothing was."""
@@ -73,7 +71,6 @@ class Following(Finishing):
             part.entities, part.relationships, self._settings.communities, list(index.reading_order()), self._former
         )
         self._keep_communities(communities)
-        self._look_for_drift(graph, least, weight)
         self._progress.finish("graph")
         self._kept = self._untouched(communities, touched)
         await self._keep_asked(await self._summarize_and_ask(communities, part, self._kept))
@@ -91,9 +88,6 @@ class Following(Finishing):
         places.update((community.id, (community.level, -len(community.entity_ids))) for community in communities)
         self._order = sorted(places, key=lambda id: (*places[id], id))
         self._index.change(Community, self._gone, changed)
-
-    def _documents_of(self, communities: Sequence[Community]) -> Mapping[str, str]:
-        return self._index.documents_of({chunk_id for community in communities for chunk_id in community.chunk_ids})
 
     def _untouched(self, communities: Iterable[Community], changed: set[str]) -> dict[str, Summary]:
         """The summaries of those communities that neither changed nor have a changed entity."""
@@ -125,19 +119,3 @@ class Following(Finishing):
         gone = stored.keys() - {question.id for question in marked}
         changed = [question for question in marked if stored.get(question.id) != question]
         self._index.change(Question, gone, changed)
-
-    def _look_for_drift(self, graph: Graph, n_links: float, weight: float) -> None:
-        """Modularity is measured only where it may have been lost beyond what is reported.
-
-        `n_links` is how many there were, or are, whichever is less; `weight` is that of those which came or went.
-        Where a share f of the links' weight comes or goes, the part of it inside communities changes by f at most, and
-        the sum of the squared shares of degrees by 2 f: the modularity of any partition changes by 3 f at most, so what
-        is lost against the best one by 6 f.
-        """
-        lost, changed = json.loads(self._index.results.settled(LOST))
-        changed += weight
-        if lost + _BOUND * changed / max(1, n_links) > DRIFT:
-            former = list(self._index.all(Community))
-            lost, changed = drift(former, graph.entities, graph.relationships, self._settings.communities), 0.0
-            self._report_drift(lost)
-        self._index.results.settle(LOST, json.dumps([lost, changed]))

@@ -36,13 +36,6 @@ def steps_for(index: Index, run: RunSettings, models: LanguageModels, progress: 
     return RaySteps(index.results, models, progress, run.concurrency, run.ray_address)
 
 
-def origin_of(kind: str, corpus: object) -> dict[str, str]:
-    """What `kraq resume` goes on from."""
-    if not isinstance(corpus, str | Path):
-        return {"kind": "documents"}
-    return {"kind": kind, "path": str(Path(corpus).resolve())}
-
-
 def documents_of(
     corpus: str | Path | Iterable[Document | str | Failure], settings: Settings | None, index: str | Path | None = None
 ) -> Iterable[Document | Failure]:

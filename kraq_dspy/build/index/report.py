@@ -15,7 +15,7 @@ from kraq_dspy.models.lms.meter import Limits
 from kraq_dspy.models.lms.roles import ModelsLike
 from kraq_dspy.ports import Progress
 from kraq_dspy.programs.kraq.pipeline import KRAQ
-from kraq_dspy.records import Chunk, Community, Document, Entity, Failure, Usage, usage_by_stage
+from kraq_dspy.records import Chunk, Community, Document, Entity, Failure, Usage
 from kraq_dspy.settings import Settings
 
 _NAMED = 3  # entities of a community
@@ -75,12 +75,6 @@ def _place(document: Document) -> str:
 
 def _there(index: Index, kind: Any, ids: Collection[str]) -> list[Any]:
     return index.get(kind, sorted(index.known(kind, ids)))
-
-
-def usage_since(before: dict[tuple[str, str], Usage], now: dict[tuple[str, str], Usage]) -> dict[str, Usage]:
-    """What a ledger (by stage and model) grew by, by stage; stages without a call are left out."""
-    spent = usage_by_stage({key: usage - before.get(key, Usage()) for key, usage in now.items()})
-    return {stage: usage for stage, usage in spent.items() if usage.calls}
 
 
 class BuildOptions(TypedDict, total=False):

@@ -1,8 +1,8 @@
 """Gives the searches what an index holds: its graph by id, and embeddings of sentences, entities and reports."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from time import perf_counter
+from typing import Any
 
 from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy.asset.corpus.chunk import sentence_spans
@@ -84,21 +84,13 @@ def sentence_vectors(index: Index, embedder: Embedder, progress: Progress | None
             name = sentence_id(chunk.id, number)
             texts[name] = f"{chunk.title}\n{chunk.text[start:end]}" if chunk.title else chunk.text[start:end]
             payloads[name] = {**chunk.metadata, "document_id": chunk.document_id}
-    if not texts:
-        raise IndexStateError(f"{str(index.path)!r} has no passages. Build it again: kraq index CORPUS --out DIR")
-    vectors = TextVectors(index.vectors_named("sentences"), embedder, texts, payloads)
-    vectors.sync("embed sentences", progress)
-    return vectors
+    return _embedded(index, "sentences", embedder, texts, payloads, progress)
 
 
 def entity_vectors(index: Index, embedder: Embedder, progress: Progress | None = None) -> TextVectors:
     """Entities by name and description; embedded where that was not done yet. Raises IndexStateError without any."""
     texts = {entity.id: f"{entity.name}: {entity.description}" for entity in index.all(Entity)}
-    if not texts:
-        raise IndexStateError(_without(index, "entities"))
-    vectors = TextVectors(index.vectors_named("entities"), embedder, texts)
-    vectors.sync("embed entities", progress)
-    return vectors
+    return _embedded(index, "entities", embedder, texts, {}, progress)
 
 
 def report_vectors(index: Index, embedder: Embedder, progress: Progress | None = None) -> TextVectors:
@@ -107,33 +99,38 @@ def report_vectors(index: Index, embedder: Embedder, progress: Progress | None =
     Raises IndexStateError for an index without any.
     """
     texts = {summary.community_id: f"{summary.title}\n{report_text(summary)}" for summary in index.all(Summary)}
-    if not texts:
-        raise IndexStateError(_without(index, "reports"))
     payloads = {
         community.id: {"level": community.level, "document_id": community.id}
         for community in index.all(Community)
         if community.id in texts
     }
-    vectors = TextVectors(index.vectors_named("reports"), embedder, texts, payloads)
-    vectors.sync("embed reports", progress)
-    return vectors
+    return _embedded(index, "reports", embedder, texts, payloads, progress)
 
 
 def embed_graph(index: Index, embedder: Embedder, progress: Progress | None = None) -> dict[str, float]:
     """Embeds entities and reports, as `kraq precompute DIR --graph` does; searches do it themselves where it was not
-    done. Counts `entities`, `reports` and what was `embedded` now, in `seconds`."""
-    started = perf_counter()
+    done. Counts `entities`, `reports` and what was `embedded` now."""
     stores = index.vectors_named("entities"), index.vectors_named("reports")
     before = [store.ids() for store in stores]
     entity_vectors(index, embedder, progress)
     report_vectors(index, embedder, progress)
     embedded = sum(len(store.ids() - ids) for store, ids in zip(stores, before, strict=True))
-    seconds = perf_counter() - started
-    return {"entities": index.count(Entity), "reports": index.count(Summary), "embedded": embedded, "seconds": seconds}
+    return {"entities": index.count(Entity), "reports": index.count(Summary), "embedded": embedded}
 
 
-def _without(index: Index, what: str) -> str:
-    return (
-        f"{str(index.path)!r} has no {what} to search. Finish the build: kraq index CORPUS --out {index.path}, or use "
-        "a program over passages."
-    )
+def _embedded(
+    index: Index,
+    what: str,
+    embedder: Embedder,
+    texts: Mapping[str, str],
+    payloads: Mapping[str, Mapping[str, Any]],
+    progress: Progress | None,
+) -> TextVectors:
+    if not texts:
+        raise IndexStateError(
+            f"{str(index.path)!r} has no {what} to search. Finish the build: kraq index CORPUS --out {index.path}, or "
+            "use a program over passages."
+        )
+    vectors = TextVectors(index.vectors_named(what), embedder, texts, payloads)
+    vectors.sync(f"embed {what}", progress)
+    return vectors

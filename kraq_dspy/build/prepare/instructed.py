@@ -9,7 +9,6 @@ import logging
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from time import perf_counter
 from typing import Any, Literal
 
 import numpy as np
@@ -29,7 +28,6 @@ logger = logging.getLogger(__name__)
 
 STAGE = "precompute"
 
-_PAIRS_PER_TRANSACTION = 1000  # What a kill costs at most, besides one question.
 _PASSAGES_PER_TRANSACTION = 256
 _QUESTIONS_PER_SEARCH = 32
 
@@ -63,10 +61,9 @@ def precompute(
 def store_sentences(index: Index, embedder: WeightedSentences, progress: Progress | None = None) -> dict[str, Any]:
     """The vectors of all passages' sentences; those of new passages are added, of passages that are gone removed.
 
-    Counts `passages`, those `embedded` now and `removed`, and the store's `n_bytes`, in `seconds`.
+    Counts `passages`, those `embedded` now and `removed`, and the store's `n_bytes`.
     """
     progress = progress or SilentProgress()
-    started = perf_counter()
     ids = index.ids(Chunk)
     with closing(_store(index, embedder.sentences_name, embedder.dimension)) as store:
         removed = store.prune(ids)
@@ -82,8 +79,7 @@ def store_sentences(index: Index, embedder: WeightedSentences, progress: Progres
             )
             progress.advance(STAGE, len(some))
         progress.finish(STAGE)
-        counts = {"passages": len(ids), "embedded": len(missing), "removed": removed, "n_bytes": store.n_bytes}
-        return {**counts, "seconds": perf_counter() - started}
+        return {"passages": len(ids), "embedded": len(missing), "removed": removed, "n_bytes": store.n_bytes}
 
 
 def precompute_pairs(
@@ -100,10 +96,9 @@ def precompute_pairs(
     Questions and passages that came since are added; a passage that left a question's top N goes when its row is
     written next, a question that left the index at once. A question that the encoder refuses is left out, and is among
     the `failures`, (id, reason). Counts `questions`, their pairs `embedded` now and `kept`, questions `removed`, and
-    the store's `n_bytes`, in `seconds`.
+    the store's `n_bytes`.
     """
     progress = progress or SilentProgress()
-    started = perf_counter()
     questions = sorted(index.questions(source=source), key=lambda question: -len(question.chunk_ids))
     if not questions:
         raise IndexStateError(
@@ -113,31 +108,24 @@ def precompute_pairs(
     k = min(top_n or index.chunk_vectors.count(), index.chunk_vectors.count())
     embedded = kept = done = 0
     failures: list[tuple[str, str]] = []
-    rows: list[InstructedRow] = []
     with closing(_store(index, embedder.name, embedder.dimension)) as store:
         removed = store.prune({question.id for question in questions})
         progress.start(STAGE, len(questions) * k)
-        try:
-            for question, chunk_ids, missing in _work(index, store, questions, k):
-                try:
-                    row = _row(index, store, embedder, question, chunk_ids, missing) if missing.any() else None
-                except (ModelError, ValueError) as error:
-                    logger.warning("Question %s is left out: %s", question.id, error)
-                    failures.append((question.id, str(error)))
-                else:
-                    done += 1
-                    embedded += int(missing.sum())
-                    kept += int((~missing).sum())
-                    rows += [row] if row else []
-                    if sum(len(each.part_ids) for each in rows) >= _PAIRS_PER_TRANSACTION:
-                        store.add(rows)
-                        rows = []
-                progress.advance(STAGE, len(chunk_ids))
-        finally:  # an interrupted run keeps what it paid for
-            store.add(rows)
+        for question, chunk_ids, missing in _work(index, store, questions, k):
+            try:
+                if missing.any():
+                    store.add([_row(index, store, embedder, question, chunk_ids, missing)])
+            except (ModelError, ValueError) as error:
+                logger.warning("Question %s is left out: %s", question.id, error)
+                failures.append((question.id, str(error)))
+            else:
+                done += 1
+                embedded += int(missing.sum())
+                kept += int((~missing).sum())
+            progress.advance(STAGE, len(chunk_ids))
         progress.finish(STAGE)
         counts = {"questions": done, "embedded": embedded, "kept": kept, "removed": removed, "n_bytes": store.n_bytes}
-        return {**counts, "seconds": perf_counter() - started, "failures": tuple(failures)}
+        return {**counts, "failures": tuple(failures)}
 
 
 def _store(index: Index, encoder_name: str, dimension: int) -> InstructedStore:

@@ -5,21 +5,19 @@ It lies in the folder of the index that it is made from, as an index of its own 
 
 import asyncio
 import dataclasses
-import json
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from functools import cached_property
-from time import perf_counter
 from typing import Any
 
 from kraq_dspy._internal.concurrency import SharedByCopies, run_coroutine
 from kraq_dspy.asset.corpus.chunk import chunk_document
 from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.asset.store.index import Index
-from kraq_dspy.asset.store.own_files import without_sum, write_summed
+from kraq_dspy.asset.store.manifest import MANIFEST
 from kraq_dspy.asset.store.sync import TextVectors, chunk_point, sync_vectors
 from kraq_dspy.build.index.build import abuild_index
 from kraq_dspy.build.prepare.graph import IndexGraph, entity_vectors
-from kraq_dspy.errors import EncoderMismatchError, IndexStateError
+from kraq_dspy.errors import IndexStateError, KraqError
 from kraq_dspy.models.lms.engines.seq2seq import Seq2SeqSummariser
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Progress, SilentProgress, VectorStore
@@ -31,7 +29,7 @@ from kraq_dspy.steps.direct import Item
 from kraq_dspy.steps.kept import StoredSteps
 
 STAGE = "k2rag"
-FOLDER, FILE, PASSAGES = "k2rag.kraq", "k2rag.json", "passages"
+FOLDER, PASSAGES = "k2rag.kraq", "passages"
 
 FOR_VECTORS = ChunkSettings(tokens=256, overlap=20)  # section 3.1.2
 FOR_GRAPH = ChunkSettings(tokens=300, overlap=100)
@@ -80,7 +78,7 @@ def build_summarised(
     An interrupted run goes on: summaries and the graph's answers are found again, and another run of the same command
     asks nothing. A document that cannot be summarised stands in full, is noted, and is tried again by the next run.
     Counts `documents`, their tokens before and after (`reduction` is the share that went), `passages`, `entities`,
-    `calls` that were made now for summaries and graph, and `failures`, in `seconds`. Raises IndexStateError for an
+    `calls` that were made now for summaries and graph, and `failures`. Raises IndexStateError for an
     index without documents.
     """
     if index.count(Document) == 0:
@@ -101,35 +99,28 @@ def open_summarised(index: Index, embedder: Embedder) -> SummarisedCorpus:
     """The corpus that `build_summarised` made. Raises IndexStateError when it was not run, did not end, or the
     documents have changed since; EncoderMismatchError when another encoder made its vectors."""
     command = f"kraq precompute {index.path} --k2rag"
+    path = index.path / FOLDER
+    if not (path / MANIFEST).exists():
+        raise IndexStateError(f"{str(index.path)!r} has no summarised corpus, which k2rag needs. Run: {command}")
+    corpus = SummarisedCorpus(Index.open(path))
+    corpus.index.own_store = index.own_store
     try:
-        stored = without_sum(json.loads((index.path / FILE).read_text("utf-8")))
-        made_from = stored["made_from"]
-    except FileNotFoundError:
-        raise IndexStateError(
-            f"{str(index.path)!r} has no summarised corpus, which k2rag needs. Run: {command}"
-        ) from None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise IndexStateError(f"{str(index.path / FILE)!r} is damaged ({error}). Run: {command}") from error
-    if made_from != _corpus_id(index):
-        raise IndexStateError(
-            f"The documents of {str(index.path)!r} have changed since they were summarised. Run: {command}"
-        )
-    summaries = Index.open(index.path / FOLDER)
-    summaries.own_store = index.own_store
-    try:
-        summaries.require_encoder(embedder)
-    except EncoderMismatchError:
-        summaries.close()
+        if corpus.index.results.settled(STAGE) != _made_from(index, corpus.passages):
+            raise IndexStateError(
+                f"The documents of {str(index.path)!r} have changed since they were summarised, or that did not end. "
+                f"Run: {command}"
+            )
+        corpus.index.require_encoder(embedder)
+    except KraqError:
+        corpus.close()
         raise
-    return SummarisedCorpus(summaries)
+    return corpus
 
 
 async def _build(
     index: Index, embedder: Embedder, models: LanguageModels, shorten: Shorten, progress: Progress
 ) -> dict[str, float]:
-    started = perf_counter()
     path = index.path / FOLDER
-    (index.path / FILE).unlink(missing_ok=True)  # until all of it is there, it is not to be used
     before = index.results.calls(STAGE)
     summaries = await _summaries(index, models, shorten, progress)
     calls = index.results.calls(STAGE) - before
@@ -146,9 +137,10 @@ async def _build(
         entities = summarised.count(Entity)
         if entities:
             await asyncio.to_thread(entity_vectors, summarised, embedder, progress)
+        summarised.results.settle(STAGE, _made_from(index, points))
     tokens = sum(count_tokens(document.text) for document in index.all(Document))
     left = sum(count_tokens(document.text) for document in _summarised(index, summaries))
-    counts: dict[str, float] = {
+    return {
         "documents": index.count(Document),
         "tokens_before": tokens,
         "tokens_after": left,
@@ -157,12 +149,7 @@ async def _build(
         "entities": entities,
         "calls": calls + sum(usage.calls for usage in report.usage.values()),
         "failures": index.count(Document) - len(summaries),
-        "seconds": perf_counter() - started,
     }
-    summariser = shorten.summariser_name or models.name("summarizer")
-    made_with = {"summariser": summariser, "share": shorten.share, "least_tokens": shorten.least_tokens}
-    write_summed(index.path / FILE, {**counts, **made_with, "made_from": _corpus_id(index)})
-    return counts
 
 
 async def _summaries(index: Index, models: LanguageModels, shorten: Shorten, progress: Progress) -> dict[str, str]:
@@ -195,6 +182,6 @@ class GraphOnly(KRAQ):
         yield
 
 
-def _corpus_id(index: Index) -> str:
-    """Depends on every chunk's text; the ids of chunks do."""
-    return content_id(*sorted(index.ids(Chunk)))
+def _made_from(index: Index, passage_ids: Iterable[str]) -> str:
+    """Depends on the text of every chunk and of every passage of the summaries; their ids do."""
+    return content_id(*sorted(index.ids(Chunk)), *sorted(passage_ids))

@@ -1,7 +1,6 @@
 """Makes question-answer pairs of all chunks once, in the index's results (QA-RAG leaves that to query time)."""
 
 from collections.abc import Sequence
-from time import perf_counter
 
 from pydantic import TypeAdapter
 
@@ -39,13 +38,12 @@ def make_qa_pairs(
 
     What an earlier run made from the same chunk with the same model and instructions is kept; a chunk that fails is
     noted in the index's failures, and tried again next time. Counts `chunks` with pairs, their `pairs`, `calls` that
-    were made now, and `failures`, in `seconds`. Raises IndexStateError for an index without chunks.
+    were made now, and `failures`. Raises IndexStateError for an index without chunks.
     """
     return run_coroutine(_make(index, models, program or WritePairs(), progress or SilentProgress()))
 
 
 async def _make(index: Index, models: LanguageModels, program: WritePairs, progress: Progress) -> dict[str, float]:
-    started = perf_counter()
     chunks = list(index.all(Chunk))
     if not chunks:
         raise IndexStateError(f"{str(index.path)!r} has no passages. Build it again: kraq index CORPUS --out DIR")
@@ -64,5 +62,4 @@ async def _make(index: Index, models: LanguageModels, program: WritePairs, progr
         "pairs": pairs,
         "calls": index.results.calls(STAGE) - before,
         "failures": len(chunks) - paired,
-        "seconds": perf_counter() - started,
     }

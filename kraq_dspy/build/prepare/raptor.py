@@ -7,7 +7,6 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from time import perf_counter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,7 +50,7 @@ def build_tree(
 
     An interrupted run goes on: the same clusters come out, and their summaries are found. A cluster that fails is left
     out, so that its members stand at the top; the next run tries it again. Counts `passages`, `summaries`, `levels`,
-    `calls` that were made now, and clusters without a summary as `failures`, in `seconds`. Raises IndexStateError
+    `calls` that were made now, and clusters without a summary as `failures`. Raises IndexStateError
     without passages.
     """
     if index.count(Chunk) == 0:
@@ -86,7 +85,6 @@ def node_vectors(index: Index, embedder: Embedder, nodes: Sequence[TreeNode]) ->
 async def _build(
     index: Index, embedder: Embedder, models: LanguageModels, settings: TreeSettings, progress: Progress
 ) -> dict[str, float]:
-    started = perf_counter()
     before = index.results.calls(STAGE)
     program, steps = SummarizeCluster(), StoredSteps(index.results, models, progress)
     chunks = sorted(index.all(Chunk), key=lambda chunk: (chunk.document_id, chunk.position, chunk.id))
@@ -139,7 +137,6 @@ async def _build(
         "levels": max((node.level for node in nodes), default=0),
         "calls": index.results.calls(STAGE) - before,
         "failures": len(cluster_ids) - len(nodes),
-        "seconds": perf_counter() - started,
     }
 
 

@@ -252,7 +252,7 @@ async def _build(dataset: Dataset, path: Path, options: BuildOptions) -> BuildRe
             )
         )
     async with Builder.at(path, options) as builder:
-        builder.begin("triples", dataset.documents, dataset.documents, replace=False)
+        builder.begin(dataset.documents, dataset.documents, replace=False)
         builder.keep_documents(dataset.documents, chunks)
         builder.index.replace(Extraction, extractions)
         await builder.embed_chunks()

@@ -44,26 +44,20 @@ class NumpyBert:
 
     def __call__(self, texts: Sequence[Sequence[int]]) -> Vectors:
         """Rows L2-normalised. All tokens stand one after the other, without padding; each text sees its own."""
-        with ONE_BLAS_THREAD:
-            return self._encoded(texts)
-
-    def _encoded(self, texts: Sequence[Sequence[int]]) -> Vectors:
         ends = np.cumsum([len(tokens) for tokens in texts])
         bounds = [slice(end - len(tokens), end) for tokens, end in zip(texts, ends.tolist(), strict=True)]
-        hidden = self._embedded(texts)
-        for number in range(self._layers):
-            hidden = self._layer(hidden, bounds, f"encoder.layer.{number}")
-        pooled = np.stack([hidden[at.start] if self._pooling == "cls" else hidden[at].mean(axis=0) for at in bounds])
-        vectors: Vectors = pooled / np.linalg.norm(pooled, axis=1, keepdims=True)
-        return vectors
-
-    def _embedded(self, texts: Sequence[Sequence[int]]) -> Vectors:
         ids = np.concatenate([np.asarray(tokens, np.int64) for tokens in texts])
         places = np.concatenate([np.arange(len(tokens)) for tokens in texts])
         words, positions, kinds = (
             self._weights[f"embeddings.{kind}_embeddings.weight"] for kind in ("word", "position", "token_type")
         )
-        return self._norm(words[ids] + positions[places] + kinds[0], "embeddings.LayerNorm")
+        with ONE_BLAS_THREAD:
+            hidden = self._norm(words[ids] + positions[places] + kinds[0], "embeddings.LayerNorm")
+            for number in range(self._layers):
+                hidden = self._layer(hidden, bounds, f"encoder.layer.{number}")
+        pooled = np.stack([hidden[at.start] if self._pooling == "cls" else hidden[at].mean(axis=0) for at in bounds])
+        vectors: Vectors = pooled / np.linalg.norm(pooled, axis=1, keepdims=True)
+        return vectors
 
     def _layer(self, hidden: Vectors, bounds: Sequence[slice], name: str) -> Vectors:
         query, key, value = (

@@ -101,7 +101,17 @@ class LanguageModels:
     def __getitem__(self, role: str) -> KraqLM:
         """Raises ConfigError for a role that does not exist, and what `make_lm` raises."""
         lm = self.given(role) or configured_lm()
-        return self._of_settings(role) if lm is None else self._adopt(lm)
+        if lm is not None:
+            return self._adopt(lm)
+        settings = self._settings_of(role)
+        if settings not in self._lms:
+            if settings == RoleSettings():
+                logger.info(
+                    "No model is configured: the embedded one answers. Name one with dspy.configure(lm=...), in "
+                    "kraq.toml, or with --lm."
+                )
+            self._lms[settings] = make_lm(settings, embedder=self._embedder, meter=self.meter)
+        return self._lms[settings]
 
     def given(self, role: str) -> KraqLM | None:
         """The model that was given for the role, or for "default". Raises ConfigError for a role that is none."""
@@ -135,17 +145,6 @@ class LanguageModels:
         for lm in self._lms.values():
             await lm.async_engine.aclose()
         self.close()
-
-    def _of_settings(self, role: str) -> KraqLM:
-        settings = self._settings_of(role)
-        if settings not in self._lms:
-            if settings == RoleSettings():
-                logger.info(
-                    "No model is configured: the embedded one answers. Name one with dspy.configure(lm=...), in "
-                    "kraq.toml, or with --lm."
-                )
-            self._lms[settings] = make_lm(settings, embedder=self._embedder, meter=self.meter)
-        return self._lms[settings]
 
     def _settings_of(self, role: str) -> RoleSettings:
         """Those of the settings; where the smallest model does everything, it asks questions with its adapter."""

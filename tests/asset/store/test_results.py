@@ -23,8 +23,8 @@ def remember(results: ResultStore, item: str, request: str, response: str = "{}"
     results.remember("extract", item, request, response, model="m", usage=usage)
 
 
-def save(results: ResultStore, item: str, output: object = 1, fingerprint: str = "f", usage: Usage = ONE_CALL) -> None:
-    results.save("extract", item, fingerprint, output, model="m", usage=usage)
+def save(results: ResultStore, item: str, output: object = 1, fingerprint: str = "f") -> None:
+    results.save("extract", item, fingerprint, output, model="m")
 
 
 def test_a_result_is_found_by_its_stage_item_and_fingerprint_alone(results: ResultStore) -> None:
@@ -78,30 +78,12 @@ def test_success_ends_a_failure(results: ResultStore) -> None:
 def test_the_ledger_counts_every_answer_once_also_those_of_failed_and_pruned_items(results: ResultStore) -> None:
     remember(results, "c1", "first")
     remember(results, "c1", "second")
-    save(results, "c1", usage=ONE_CALL + ONE_CALL)  # the journal has counted both
+    save(results, "c1")
     remember(results, "c2", "first")
     results.fail("extract", "c2", "not JSON")
     results.prune("extract", [])
 
     assert results.usage() == {("extract", "m"): Usage(calls=3, prompt_tokens=300, completion_tokens=30)}
-
-
-def test_a_result_counts_by_default_what_its_journal_counted(results: ResultStore) -> None:
-    remember(results, "c1", "first")
-    results.save("extract", "c1", "f", 1, model="m")
-
-    assert results.usage() == {("extract", "m"): ONE_CALL}
-
-
-def test_the_ledger_counts_what_was_asked_without_a_journal(results: ResultStore) -> None:
-    results.save("summarize", "c1", "f", "text", model="embedded", usage=Usage(calls=2))
-    remember(results, "c1", "first")
-    save(results, "c1", usage=Usage(calls=3, prompt_tokens=150, completion_tokens=10))
-
-    assert results.usage() == {
-        ("summarize", "embedded"): Usage(calls=2),
-        ("extract", "m"): Usage(calls=3, prompt_tokens=150, completion_tokens=10),
-    }
 
 
 def test_prompts_that_servers_had_kept_are_counted_apart(
@@ -131,17 +113,6 @@ def test_prune_keeps_the_named_items_and_the_other_stages(results: ResultStore) 
     assert results.find("extract", "c2", "f") is None
     assert results.recall("extract", "c3", "hash") is None
     assert results.failures() == [Failure("summarize", "c4", "timeout")]
-
-
-def test_forget_takes_the_named_items_of_one_stage(results: ResultStore) -> None:
-    for item in ("c1", "c2"):
-        save(results, item)
-    results.save("summarize", "c1", "f", 1, model="m")
-    results.fail("extract", "c3", "why")
-    results.forget("extract", ["c1", "c3", "nobody"])
-    assert results.find("extract", "c1", "f") is None
-    assert (results.find("extract", "c2", "f"), results.find("summarize", "c1", "f")) == (1, 1)
-    assert results.failures() == []
 
 
 def test_a_stage_is_settled_until_that_is_taken_back(results: ResultStore) -> None:

@@ -219,24 +219,6 @@ def test_with_other_settings_or_questions_by_chance_everything_is_looked_at(
         assert index.questions(source="random")
 
 
-def test_what_communities_lost_is_measured_where_it_may_be_too_much(
-    tmp_path: Path, embedder: KeywordEmbedder, monkeypatch: pytest.MonkeyPatch, followed: list[bool]
-) -> None:
-    path, losses = tmp_path / "i.kraq", iter([0.01, 0.3, 0.0])
-    build_index([document(n) for n in range(12)], path, settings=SETTINGS, embedder=embedder)
-    monkeypatch.setattr(following, "drift", lambda *_: next(losses))
-    monkeypatch.setattr(following, "_BOUND", 0)
-    assert add_documents(path, [document(12)], embedder=embedder).problems == ()
-    assert next(losses) == 0.01  # it was not asked for
-    monkeypatch.setattr(following, "_BOUND", 6)
-    [problem] = add_documents(path, [document(13)], embedder=embedder).problems
-    assert "modularity -0.300" in problem
-    monkeypatch.setattr(following, "_BOUND", 0)
-    assert add_documents(path, [document(14)], embedder=embedder).problems == ()
-    assert followed == [True] * 3
-    assert next(losses, None) is None  # the last one had to be measured again
-
-
 def test_what_a_change_takes_over_is_linked_and_the_state_before_stays_as_it_was(
     tmp_path: Path, embedder: KeywordEmbedder
 ) -> None:

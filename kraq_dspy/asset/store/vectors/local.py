@@ -22,6 +22,7 @@ from kraq_dspy.asset.store.vectors.points import (
     other_dimension,
     query_weights,
     tags_of,
+    unit_rows,
 )
 from kraq_dspy.errors import EncoderMismatchError, IndexStateError, UnknownRecordError
 from kraq_dspy.ports import Filters, Vectors
@@ -109,7 +110,7 @@ class LocalVectorStore:
             points.append(
                 (
                     _key(point_id),
-                    _unit(rows[i]).tobytes(),
+                    unit_rows(rows[i]).tobytes(),
                     np.array([*words], np.uint32).tobytes(),
                     np.array([*words.values()], np.float32).tobytes(),
                     np.array([*map(tag_key, tags)], np.uint64).tobytes(),
@@ -140,7 +141,7 @@ class LocalVectorStore:
         hits = []
         with self._readable():
             packed, mask = self._prepared(k, exclude, filters)
-            for some in batches(_unit(rows), _QUERIES):
+            for some in batches(unit_rows(rows), _QUERIES):
                 hits += [_hits(packed, *best) for best in packed.nearest(np.stack(some), k, mask)]
         return hits
 
@@ -295,13 +296,6 @@ def _fresh_path(path: Path) -> Path:
 
 def _hits(packed: Packed, rows: Any, scores: Any) -> list[tuple[str, float]]:
     return list(zip(packed.hex_ids(rows), scores.tolist(), strict=True))
-
-
-def _unit(rows: Vectors) -> Vectors:
-    """L2-normalised; a row of zeros stays one."""
-    norms = np.linalg.norm(rows, axis=-1, keepdims=True)
-    scaled: Vectors = (rows / np.where(norms == 0, 1, norms)).astype(np.float32, copy=False)
-    return scaled
 
 
 def _key(point_id: str) -> bytes:

@@ -97,6 +97,13 @@ def checked_vectors(vectors: Vectors, dimension: int, n_rows: int | None = None)
     return rows
 
 
+def unit_rows(rows: Vectors) -> Vectors:
+    """L2-normalised; a row of zeros stays one."""
+    norms = np.linalg.norm(rows, axis=-1, keepdims=True)
+    scaled: Vectors = (rows / np.where(norms == 0, 1, norms)).astype(np.float32, copy=False)
+    return scaled
+
+
 def other_dimension(where: str, stored: int, dimension: int) -> str:
     return (
         f"{where} holds {stored}-dimensional vectors, and {dimension}-dimensional ones were given. "

@@ -254,11 +254,11 @@ class AsyncEngine(_JournallingEngine):
             await close()
 
 
+@dataclass(frozen=True)
 class InThread:
     """A sync engine for async callers: the event loop goes on while it works."""
 
-    def __init__(self, inner: Any) -> None:
-        self.inner = inner
+    inner: Any
 
     async def complete(self, request: Request) -> Response:
         return await asyncio.to_thread(self.inner.complete, request)
