@@ -47,8 +47,8 @@ def precomputed(kraq: WarmShell, index: Path, pair: tuple[str, Path]) -> Path:
     assert before.returncode == 1
     assert f"Run: kraq precompute {index}" in before.stderr.replace("\n", " ")
     report = as_json(kraq, "precompute", index, "--top-n", "3", *pair)
-    assert report["pairs_embedded"] == 3 * report["questions"] > 0
-    assert as_json(kraq, "precompute", index, "--top-n", "3", *pair)["pairs_embedded"] == 0
+    assert report["embedded"] == 3 * report["questions"] > 0
+    assert as_json(kraq, "precompute", index, "--top-n", "3", *pair)["embedded"] == 0
     return index
 
 
