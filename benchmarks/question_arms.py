@@ -71,22 +71,22 @@ def main() -> None:
     parser.add_argument("--tuned")
     parser.add_argument("--instructed")
     parser.add_argument("--arms", nargs="+", default=ARMS)
-    given = parser.parse_args()
-    references = [json.loads(line)["question"] for line in given.questions.open(encoding="utf-8")]
+    arguments = parser.parse_args()
+    references = [json.loads(line)["question"] for line in arguments.questions.open(encoding="utf-8")]
     embedder, scorer = load_embedder(EncoderSettings()), BertScorer.packaged()
     scores: dict[str, list[float]] = {}
-    for arm in given.arms:
+    for arm in arguments.arms:
         model, _, source = arm.partition("-")
-        with Index.open(given.index) as index:
+        with Index.open(arguments.index) as index:
             shown = items(index, source)
-        questions = [each for each in asked(Path(f"arm-{arm}.jsonl"), shown, getattr(given, model)) if each.strip()]
+        questions = [each for each in asked(Path(f"arm-{arm}.jsonl"), shown, getattr(arguments, model)) if each.strip()]
         pairs = pair_questions(references, questions, embedder)
         scores[arm] = scorer.score([each.reference for each in pairs], [each.generated for each in pairs]).tolist()
         near = sum(each.cosine >= 0.6 for each in pairs) / len(pairs)
         print(
             arm, len(questions), "Relevance", bootstrap_mean(scores[arm]), "asked ones at a cosine of .6", f"{near:.3f}"
         )
-    first, *others = given.arms
+    first, *others = arguments.arms
     for arm in others:
         print(first, "less", arm, bootstrap_difference(scores[first], scores[arm]))
 

@@ -94,27 +94,29 @@ def main() -> None:
     parser.add_argument("--model", required=True)
     parser.add_argument("--api-base")
     parser.add_argument("--limit", type=int, default=30)
-    given = parser.parse_args()
-    role = RoleSettings(model=given.model, api_base=given.api_base, max_tokens=120, temperature=0.0, timeout_s=600)
+    arguments = parser.parse_args()
+    role = RoleSettings(
+        model=arguments.model, api_base=arguments.api_base, max_tokens=120, temperature=0.0, timeout_s=600
+    )
     lm = make_lm(role)
     ask, answer = dspy.Predict(AskOfPassage), dspy.Predict(AnswerFromPassage)
     ask.demos = [dspy.Example(passage=text, question=asks, answer=tells) for text, asks, tells in SHOWN]
     embedder = load_embedder(EncoderSettings())
     alike, near = [], []
-    with Index.open(given.index) as index, dspy.context(lm=lm, adapter=dspy.ChatAdapter()):
+    with Index.open(arguments.index) as index, dspy.context(lm=lm, adapter=dspy.ChatAdapter()):
         ids = list(index.ids(Chunk))
         vectors = index.chunk_vectors.vectors(ids)
-        for chunk in central_passages(index, given.limit):
+        for chunk in central_passages(index, arguments.limit):
             passage = f"{chunk.title}\n{truncate_tokens(chunk.text, 220)}"
-            asked = []
+            candidates = []
             for attempt in range(3):
                 options = {"temperature": 0.7, "rollout_id": attempt} if attempt else {}
-                made = ask(passage=passage, config=options)
-                again = answer(passage=passage, question=made.question).answer
-                asked.append((made.question, token_f1([made.answer], again) >= ALIKE))
-                if asked[-1][1]:
+                pair = ask(passage=passage, config=options)
+                again = answer(passage=passage, question=pair.question).answer
+                candidates.append((pair.question, token_f1([pair.answer], again) >= ALIKE))
+                if candidates[-1][1]:
                     break
-            question, is_alike = asked[-1] if asked[-1][1] else asked[0]
+            question, is_alike = candidates[-1] if candidates[-1][1] else candidates[0]
             scores = vectors @ embedder.encode_queries([question])[0]
             alike.append(is_alike)
             near.append(chunk.id in {ids[place] for place in np.argsort(-scores)[:5]})

@@ -27,7 +27,7 @@ PLACES = {
     "kraq_dspy.finetune": "Pairs to learn from, and LoRA adapters ([guide](../guide/finetuning.md)).",
     "kraq_dspy.extend": "What [programs](../extend/program.md) and other parts of your own are made with.",
     "kraq_dspy.testing": "Whether a part of your own keeps its contract.",
-    "kraq_dspy.apps.integrations": "An index in the shape of other frameworks.",
+    "kraq_dspy.apps": "An index in the shape of other frameworks.",
     "kraq_dspy.errors": "The whole error tree.",
 }
 

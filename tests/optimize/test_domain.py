@@ -41,8 +41,10 @@ def test_what_a_real_model_said_is_read_into_settings(line: str, tmp_path: Path)
     row = json.loads(line)
     if row["readable"] == "no":
         pytest.skip("it cannot be read")
-    said = KraqAdapter().parse(DescribeDomain, row["reply"])
-    lm = DummyLM([{name: json.dumps(value) if isinstance(value, list) else value for name, value in said.items()}])
+    description = KraqAdapter().parse(DescribeDomain, row["reply"])
+    lm = DummyLM(
+        [{name: json.dumps(value) if isinstance(value, list) else value for name, value in description.items()}]
+    )
     with dspy.context(lm=lm):
         domain = describe_domain(row["inputs"]["passages"])
     assert typed(tmp_path / "kraq.toml", domain).extract.types == ", ".join(domain.types)
@@ -51,12 +53,12 @@ def test_what_a_real_model_said_is_read_into_settings(line: str, tmp_path: Path)
 @pytest.mark.parametrize("preset", ["full", "small"])
 def test_every_step_of_extraction_is_told_the_types_and_the_persona(preset: str) -> None:
     settings = Settings(extract=ExtractSettings(preset, types="gene, protein", persona="A geneticist."))
-    told = [step.signature for step in extractor(settings).predictors()]
-    assert told
-    for signature in told:
+    signatures = [step.signature for step in extractor(settings).predictors()]
+    assert signatures
+    for signature in signatures:
         assert signature.instructions.startswith("You are reading as this person: A geneticist.\n\n")
         assert signature.instructions.endswith("Only entities of these types, nothing else: gene, protein.")
-    assert told[0].__name__ in ("ExtractElements", "NameElements")
+    assert signatures[0].__name__ in ("ExtractElements", "NameElements")
 
 
 def test_untold_extraction_asks_as_it_did() -> None:

@@ -112,7 +112,7 @@ class ApproveEntries:
 
 @dataclass(frozen=True, kw_only=True)
 class RemoveEntries:
-    """Take entries out. Their numbers are not given again, and `show` still knows them."""
+    """Take entries out. Their numbers are not given again."""
 
     index_dir: IndexDir
     numbers: Numbers

@@ -101,8 +101,8 @@ def load(
 def checksum_of(examples: Sequence[Example], documents: Sequence[Document] = ()) -> str:
     """32 hexadecimal digits that depend on the questions and the corpus, not on their files."""
     corpus = [(each.id, each.title, each.text) for each in documents]
-    asked = [(each.id, each.question, each.answers, each.answer_items, each.supporting_ids) for each in examples]
-    return content_id("data", json.dumps(corpus), json.dumps(asked))
+    questions = [(each.id, each.question, each.answers, each.answer_items, each.supporting_ids) for each in examples]
+    return content_id("data", json.dumps(corpus), json.dumps(questions))
 
 
 STAGE = "references"
