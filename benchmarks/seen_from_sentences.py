@@ -53,7 +53,7 @@ def main() -> None:
     lines = (options.data / "questions.jsonl").read_text("utf-8").splitlines()
     questions = [json.loads(line)["question"] for line in lines]
     with tempfile.TemporaryDirectory() as folder:
-        prepared = {"by the encoder": 0.0}
+        took = {"by the encoder": 0.0}
         path = Path(shutil.copytree(options.index, Path(folder) / "copy.kraq"))
         with Workspace.open(path, write=True) as space:
             embedder = space.instructed_embedder
@@ -61,12 +61,12 @@ def main() -> None:
             (path / INSTRUCTED).unlink(missing_ok=True)
             began = time.perf_counter()
             sentences = store_sentences(space.index, embedder)
-            prepared["stored sentences"] = time.perf_counter() - began
+            took["stored sentences"] = time.perf_counter() - began
             with_sentences = path / INSTRUCTED
             kept = with_sentences.rename(path.with_suffix(".sentences"))
             began = time.perf_counter()
             pairs = precompute_pairs(space.index, ReadOnce(embedder))
-            prepared["as seen from q*"] = time.perf_counter() - began
+            took["as seen from q*"] = time.perf_counter() - began
             seen = StoredSentences(InstructedStore.open(kept, encoder_name=embedder.sentences_name), embedder)
             store = InstructedStore.open(path / INSTRUCTED, encoder_name=embedder.name)
             find, nearest = space.retriever("dense"), space.questions()
@@ -105,7 +105,7 @@ def main() -> None:
         mean = bootstrap_mean(alike[way])
         shown = f"{mean.estimate:.3f} [{mean.low:.3f}, {mean.high:.3f}]"
         print(
-            f"| {way} | {prepared[way]:.0f} | {n_bytes[way] / 1e6:.1f} | {1000 * np.median(seconds[way]):.1f} | {shown} |"
+            f"| {way} | {took[way]:.0f} | {n_bytes[way] / 1e6:.1f} | {1000 * np.median(seconds[way]):.1f} | {shown} |"
         )
 
 
