@@ -7,6 +7,7 @@ is about a thing of which there are many. PubMedQA made questions of titles in t
 import re
 from collections.abc import Sequence, Set
 
+from kraq_dspy.models.lms.engines.embedded.names import REFERENCE
 from kraq_dspy.models.lms.engines.embedded.text import WORD, centralities, parted, sentences
 from kraq_dspy.models.lms.engines.embedded.vocabulary import DOES, STATEMENTS
 
@@ -14,7 +15,7 @@ LENGTH = range(6, 23)  # words of a question
 LONGEST_SUBJECT = 10  # words
 MOST_READ = 400  # sentences
 
-_ASIDE = re.compile(r"\s*(?:\([^()]*\)|\[[^\[\]]*\])")
+_ASIDE = re.compile(r"\s*(?:\([^()]*\)|\[[^\[\]]*\]|\bBIBREF\d+)")
 _REPORTED = re.compile(
     r"^.*?\b(?:suggest|indicat|show|conclud|demonstrat|confirm|reveal|found|not|argu|recommend)(?:e|s|es|ed)?"
     r"(?: \w+ly)? that "
@@ -33,11 +34,13 @@ _CUT = re.compile(
     r"|since|when|but|unless|if|despite)\b.*$"
 )
 _FINITE = "is|are|was|were|has|have|had|can|may|will|do|does|did"
-_TWO_VERBS = re.compile(rf"\b(?:and|or)\b(?: [\w-]+){{0,5}} (?:{_FINITE})\b|,(?![^,]*\b(?:and|or) )")
+_TWO_VERBS = re.compile(
+    rf"\b(?:and|or)\b(?: [\w-]+){{0,5}} (?:{_FINITE})\b|,(?![^,]*\b(?:and|or) )|^[^,]*, (?:and|or) [^,]*$"
+)
 _PAST_STATE = re.compile(
     r"(?:\w+ly |more |less )*(?:an?|the|one|not|as|in|at|associated|related|correlated|caused|linked|founded"
-    r"|established|born|created|directed|written|known|influenced|affected|increased|reduced|decreased|improved|higher|lower|better"
-    r"|worse|similar|different|common|greater|smaller)\b"
+    r"|established|born|created|directed|written|known|influenced|affected|increased|reduced|decreased|improved|higher|lower"
+    r"|better|worse|similar|different|common|greater|smaller)\b"
 )
 _DONE = re.compile(
     r"(?:\w+ly )?(?:been|\w{2,}ed|\w{2,}wn|made|done|led|become|come|gone|had|won|lost|taken|set|put|built|kept|held"
@@ -87,7 +90,7 @@ def whether(sentence: str, names: Set[str] = frozenset()) -> str:
     """
     plain = _ASIDE.sub("", sentence).strip()
     stated = _STATES.fullmatch(_BEGINS.sub("", _REPORTED.sub("", plain.removesuffix(".")), count=1))
-    if stated is None or not plain.endswith("."):
+    if stated is None or not plain.endswith(".") or REFERENCE.search(plain):
         return ""
     subject, verb, rest = stated["subject"].split(), stated["verb"], _CUT.sub("", stated["rest"])
     if subject in (["You"], ["you"]) and verb in _YOU:

@@ -43,6 +43,8 @@ def test_a_statement_is_turned_round(sentence: str, question: str) -> None:
         "United are playing the Vikings at home tonight.",
         "Is aspirin a common drug against pain?",
         "Aspirin is a drug",  # a title
+        "The Cratchits were as still as statues in one corner, and sat looking up.",
+        "The process of KANE is illustrated in Figure FIGREF2 in detail.",
         "Aspirin is good.",  # too short to be a question of anybody's
         "The version is a work under the terms of the License under.",
     ],
