@@ -283,7 +283,7 @@ class RoleSettings:
     temperature: float | None = None
     """Sampling temperature. Without one, a model in this process writes its likeliest words, and a server decides."""
     max_tokens: int | None = None
-    """Most tokens of a reply."""
+    """Most tokens of a reply. Raise it, and the next run asks again for the replies that were cut off."""
     timeout_s: float = 120.0
     """Seconds before a call of a server is given up; a model in this process is waited for."""
     reply_s: NotNegative = 600.0

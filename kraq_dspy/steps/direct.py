@@ -129,11 +129,23 @@ def when_ended(items: Items) -> Callable[[Item], None]:
 
 def model_of(program: dspy.Module, lm: dspy.BaseLM | None = None) -> str:
     """The name of the model that the program would ask now, where it has none of its own `lm`; "" for none."""
+    model = lm_of(program, lm)
+    return "" if model is None else str(model.model)
+
+
+def lm_of(program: dspy.Module, lm: dspy.BaseLM | None = None) -> Any:
+    """As `model_of`, the model itself; None for none."""
     models = [predictor.lm for predictor in program.predictors() if predictor.lm is not None]
     if not models and lm is None:
         models = [model for predictor in program.predictors() if (model := lm_in_program(predictor)) is not None]
-    model = models[0] if models else lm or dspy.settings.lm
-    return "" if model is None else str(model.model)
+    return models[0] if models else lm or dspy.settings.lm
+
+
+def limit_of(lm: dspy.BaseLM) -> int | None:
+    """The most tokens of the model's replies; None for the server's own limit. OpenAI's reasoning models have another
+    word for it."""
+    limit: int | None = lm.kwargs.get("max_tokens") or lm.kwargs.get("max_completion_tokens")
+    return limit
 
 
 T = TypeVar("T")

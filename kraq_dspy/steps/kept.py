@@ -22,13 +22,13 @@ from kraq_dspy._internal.step import without_advice
 from kraq_dspy.asset.store.results import ResultStore
 from kraq_dspy.errors import KraqError, ModelError
 from kraq_dspy.models.lms.adapter import ADAPTER
-from kraq_dspy.models.lms.envelope import flaws_heard, with_flaws
+from kraq_dspy.models.lms.envelope import cut_off, flaws_heard, with_flaws
 from kraq_dspy.models.lms.kraq_lm import KraqLM
 from kraq_dspy.models.lms.meter import Answer, Journal, Place, TappedJournal, working_on
 from kraq_dspy.models.lms.roles import LanguageModels, lm_in_program
 from kraq_dspy.ports import Progress
 from kraq_dspy.records import content_id
-from kraq_dspy.steps.direct import Done, Item, Items, bounded_map, model_of, when_ended
+from kraq_dspy.steps.direct import Done, Item, Items, bounded_map, limit_of, lm_of, model_of, when_ended
 
 logger = logging.getLogger(__name__)
 
@@ -223,7 +223,8 @@ class StoredSteps(ProgramRunner):
         if total is not None:
             self.progress.start(stage, total)
         lm = self.models[role]
-        keeper = StageResults(self.results, stage, program, model_of(program, lm))
+        max_tokens = limit_of(lm_of(program, lm))
+        keeper = StageResults(self.results, stage, program, model_of(program, lm), max_tokens)
         async for done in self.ask(stage, lm, program, items, keeper, journal=self.results):
             yield done
 
@@ -248,13 +249,17 @@ class StoredSteps(ProgramRunner):
 class StageResults:
     """The results of one stage in an index: a `Keeper`."""
 
-    def __init__(self, results: ResultStore, stage: str, program: dspy.Module, model: str) -> None:
+    def __init__(
+        self, results: ResultStore, stage: str, program: dspy.Module, model: str, max_tokens: int | None = None
+    ) -> None:
+        """`max_tokens` is the limit of the model's replies."""
         self._results = results
         self._stage = stage
         self._program: Any = program
         self._model = model
         self._made_by = made_by(stage, program, model)
-        self._flawed = {failure.item_id for failure in results.failures(stage)}
+        as_now = _kept_because([cut_off(max_tokens)])  # another call would be cut off as well
+        self._flawed = {failure.item_id for failure in results.failures(stage) if failure.reason != as_now}
 
     def fingerprint(self, item: Item) -> str:
         """Changes with whatever the item's result depends on."""
@@ -262,7 +267,7 @@ class StageResults:
         return content_id(self._made_by, inputs)
 
     def find(self, item: Item) -> Done | None:
-        """What has a flaw is tried again."""
+        """What has a flaw is tried again, but not a reply that was cut off at the limit which is still set."""
         if item.id in self._flawed:
             return None
         output = self._results.find(self._stage, item.id, self.fingerprint(item))
@@ -277,8 +282,8 @@ class StageResults:
 
     def save(self, item_id: str, fingerprint: str, output: dict[str, Any], flaws: Sequence[str] = ()) -> None:
         """`output` as `encoded` gives it. With `flaws` the item counts as failed too: what is there is kept, and the
-        next run tries again."""
-        flaw = f"Kept as far as it goes: {'; '.join(flaws)}" if flaws else ""
+        next run tries again, as `find` says."""
+        flaw = _kept_because(flaws) if flaws else ""
         self._results.save(self._stage, item_id, fingerprint, output, model=self._model, flaw=flaw)
 
     def done(self, item_id: str, output: dict[str, Any]) -> Done:
@@ -286,6 +291,10 @@ class StageResults:
         kinds = self._program.outputs.items()
         values = {name: type_adapter(kind).validate_python(output[name]) for name, kind in kinds}
         return Done(item_id, dspy.Prediction(**values), self._model)
+
+
+def _kept_because(flaws: Sequence[str]) -> str:
+    return f"Kept as far as it goes: {'; '.join(flaws)}"
 
 
 def encoded(program: Any, prediction: dspy.Prediction) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from kraq_dspy.models.lms.roles import LanguageModels, configured_lm, make_lm
 from kraq_dspy.ports import Progress
 from kraq_dspy.records import Usage
 from kraq_dspy.settings import RoleSettings
-from kraq_dspy.steps.direct import Done, Item, Items, bounded_map, model_of, when_ended
+from kraq_dspy.steps.direct import Done, Item, Items, bounded_map, limit_of, lm_of, when_ended
 from kraq_dspy.steps.kept import StageFailures, StageResults, StoredSteps, encoded, reason_of, run_program
 
 logger = logging.getLogger(__name__)
@@ -74,8 +74,10 @@ class RaySteps(StoredSteps):
             )
         settings = with_adapter(self.models.settings.role(role))
         with dspy.context(lm=None):
-            model = model_of(program) or settings.model  # without making the model: its key may be elsewhere
-        keeper = StageResults(self.results, stage, program, model)
+            own = lm_of(program)
+        model = settings.model if own is None else str(own.model)  # not made here: its key may be elsewhere
+        max_tokens = settings.max_tokens if own is None else limit_of(own)
+        keeper = StageResults(self.results, stage, program, model, max_tokens)
         failures = StageFailures(stage, f"items of the stage {stage!r}", model=model)
         if total is not None:
             self.progress.start(stage, total)

@@ -78,11 +78,23 @@ def flaw_of(response: Response, max_tokens: int | None = None) -> Flaw | None:
     if response.finish_reason == "content_filter":
         return Flaw("filtered", "the server's content filter withheld the reply, or its rest", text)
     if response.finish_reason == "length":
-        limit = f" (max_tokens = {max_tokens})" if max_tokens else ""
         if has_answer:
-            return Flaw("length", f"the reply was cut off at the limit of tokens{limit}; raise max_tokens", text)
-        return Flaw("length", f"the model spent all its tokens{limit} before any answer; raise max_tokens")
+            return Flaw("length", cut_off(max_tokens), text)
+        return Flaw("length", f"the model spent all its tokens{_limit(max_tokens)} before any answer; raise max_tokens")
     if has_answer or not parts:
         return None
     what = f"called the tool {response.tool_calls[0].name!r}" if response.tool_calls else "thought"
     return Flaw("empty", f"the model {what} and wrote no answer")
+
+
+def cut_off(max_tokens: int | None) -> str:
+    """The words for a reply that was cut off at this limit; None is the server's own.
+
+    >>> cut_off(320)
+    'the reply was cut off at the limit of tokens (max_tokens = 320); raise max_tokens'
+    """
+    return f"the reply was cut off at the limit of tokens{_limit(max_tokens)}; raise max_tokens"
+
+
+def _limit(max_tokens: int | None) -> str:
+    return f" (max_tokens = {max_tokens})" if max_tokens else ""

@@ -54,7 +54,7 @@ def test_of_a_torn_list_of_a_real_model_the_complete_items_are_kept_and_it_is_to
     signature = getattr(kraq_dspy.signatures, row["signature"])
 
     with dspy.context(lm=make_lm(role, backoff=quick), adapter=KraqAdapter()), flaws_heard() as flaws:
-        values = dspy.Predict(signature)(passage=row["passage"])
+        values = dspy.Predict(signature)(**row["inputs"])
 
     assert len(scripted.requests) == 1
     assert {name: len(values[name]) for name in row["items"]} == row["items"]
