@@ -224,8 +224,9 @@ class Merge:
 class Community:
     """Entities linked more to each other than to the rest of the graph.
 
-    `level` 0 is the broadest. `chunk_ids` name the chunks that state its relationships or entities, in reading order.
-    A community that Leiden does not split has no children and is not repeated on deeper levels.
+    `level` 0 is the broadest; what nothing links beyond one chunk is one community there for each document.
+    `chunk_ids` name the chunks that state its relationships, and its entities without one, in reading order. A
+    community that Leiden does not split has no children and is not repeated on deeper levels.
 
     >>> Community("m1", 0, None, (), ("e1", "e2"), ("r1",), ("c1",)).is_leaf
     True

@@ -137,6 +137,9 @@ class CommunitySettings:
     """A community of more entities is split. A wish: one in which no parts are found stays whole."""
     max_depth: Positive = 6
     """Most levels; level 0 is the broadest."""
+    by_document: bool = True
+    """Whether communities of level 0 whose entities all stand in one chunk are put together, one for each document; the
+    papers' are not."""
     resolution: NotNegative = 1.0
     """Of "leiden": higher values make more and smaller communities."""
     seed: int = 0

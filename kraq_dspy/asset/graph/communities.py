@@ -3,12 +3,13 @@
 Level 0 is Leiden, or another algorithm of the settings, over the whole graph; each community larger than
 `CommunitySettings.max_size` is a graph of its own that is split again. A community that is not split is a leaf and is
 not repeated on deeper levels, so that no question is made twice; `communities_at` adds it back where a partition of all
-entities is wanted.
+entities is wanted. At level 0 we differ: communities whose entities all stand in one chunk are put together by
+document, unless `CommunitySettings.by_document` is off.
 """
 
 import io
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import replace
 from typing import Any
@@ -36,7 +37,7 @@ def find_communities(
     entities: Sequence[Entity],
     relationships: Sequence[Relationship],
     settings: CommunitySettings,
-    chunk_order: Sequence[str] | None = None,
+    document_of: Mapping[str, str] | None = None,
     former: Sequence[Community] = (),
 ) -> list[Community]:
     """The hierarchy, by level, then size (largest first), then id.
@@ -45,23 +46,30 @@ def find_communities(
     the same result in every process, whatever its order. An entity without relationships is a community of one. A
     community keeps its id as long as it has the same entities. With a `former` hierarchy, its entities stay where they
     were and new ones join the community that they are linked to most, so that a small change leaves most communities as
-    they were; only what outgrows `max_size` is split anew. `chunk_order` is the reading order of the chunk ids (chunks
-    that it lacks come last, by id); without it chunk ids are sorted.
+    they were; only what outgrows `max_size` is split anew. `document_of` has the document ids by chunk ids, in reading
+    order (chunks that it lacks come last, by id); without it chunk ids are sorted, and nothing is put together by
+    document.
 
     Raises ValueError for a relationship whose end is not among `entities` or whose weight is not a positive number.
     """
     graph = NumberedGraph(entities, relationships)
     if not graph.entities:
         return []
-    places = {chunk_id: place for place, chunk_id in enumerate(chunk_order or ())}
+    places = {chunk_id: place for place, chunk_id in enumerate(document_of or ())}
     communities: list[Community] = []
     followed = Followed(graph, former)
 
+    def found(part: Part, level: int, seed: str) -> Ints:
+        membership = _membership(part, graph.weights[part.links], settings, f"{settings.seed} {seed}")
+        if level or not settings.by_document:
+            return membership
+        return _by_document(membership, [graph.entities[n].chunk_ids for n in part.nodes], document_of or {})
+
     def split(part: Part, level: int, name: str) -> list[Part]:
         """Seeded by `name`, so that what becomes of a community does not depend on what else is in the graph."""
-        if former_parts := followed.split(part, level, settings):
+        if former_parts := followed.split(part, level, found):
             return former_parts
-        return parts_by(_membership(part, graph.weights[part.links], settings, f"{settings.seed} {name}"), part)
+        return parts_by(found(part, level, name), part)
 
     waiting: list[tuple[Part, int, str | None]] = [(part, 0, None) for part in split(graph.everything(), 0, "")]
     while waiting:
@@ -98,8 +106,9 @@ class Followed:
             labels = self._labels.setdefault(community.level, np.full(len(number), -1, dtype=np.int64))
             labels[[number[entity_id] for entity_id in community.entity_ids if entity_id in number]] = place
 
-    def split(self, part: Part, level: int, settings: CommunitySettings) -> list[Part]:
-        """`part` by the former communities of `level`; empty where none of its entities was in one."""
+    def split(self, part: Part, level: int, found: Callable[[Part, int, str], Ints]) -> list[Part]:
+        """`part` by the former communities of `level`; empty where none of its entities was in one. New entities that
+        nothing links to a former one are as they are `found` among themselves."""
         if level not in self._labels:
             return []
         labels = self._labels[level][part.nodes].copy()
@@ -108,7 +117,7 @@ class Followed:
         self._join(labels, part)
         strangers = np.flatnonzero(labels < 0)
         if len(strangers):
-            labels[strangers] = labels.max() + 1 + self._among_themselves(strangers, part, settings)
+            labels[strangers] = labels.max() + 1 + found(_part_of(strangers, part), level, "new")
         _, membership = np.unique(labels, return_inverse=True)
         return parts_by(membership.astype(np.int64), part)
 
@@ -129,16 +138,6 @@ class Followed:
             for node, by_label in sums.items():
                 labels[node] = min(by_label, key=lambda label: (-by_label[label], label))
 
-    def _among_themselves(self, strangers: Ints, part: Part, settings: CommunitySettings) -> Ints:
-        """Communities of entities that nothing links to a former one, numbered from 0."""
-        position = np.full(len(part.nodes), -1, dtype=np.int64)
-        position[strangers] = np.arange(len(strangers))
-        inside = np.flatnonzero((position[part.sources] >= 0) & (position[part.targets] >= 0))
-        own = Part(
-            part.nodes[strangers], part.links[inside], position[part.sources[inside]], position[part.targets[inside]]
-        )
-        return _membership(own, self._weights[own.links], settings, f"{settings.seed} new")
-
 
 def parts_by(membership: Ints, part: Part) -> list[Part]:
     """`part` by the numbers of its nodes' communities (0 to n - 1, none missing), the largest first."""
@@ -156,6 +155,29 @@ def parts_by(membership: Ints, part: Part) -> list[Part]:
         for rows, own in zip(members, own_links, strict=True)
     ]
     return sorted(parts, key=lambda each: (-len(each.nodes), int(each.nodes[0])))
+
+
+def _part_of(nodes: Ints, part: Part) -> Part:
+    """Some nodes of `part`, by position, with the links among them."""
+    position = np.full(len(part.nodes), -1, dtype=np.int64)
+    position[nodes] = np.arange(len(nodes))
+    inside = np.flatnonzero((position[part.sources] >= 0) & (position[part.targets] >= 0))
+    return Part(part.nodes[nodes], part.links[inside], position[part.sources[inside]], position[part.targets[inside]])
+
+
+def _by_document(membership: Ints, chunk_ids: Sequence[Sequence[str]], document_of: Mapping[str, str]) -> Ints:
+    """`membership` of nodes that stand in these chunks; communities of one chunk each are one for each document."""
+    chunks_of: dict[int, set[str]] = {}
+    for community, ids in zip(membership.tolist(), chunk_ids, strict=True):
+        chunks_of.setdefault(community, set()).update(ids)
+    first_of: dict[str, int] = {}
+    instead: dict[int, int] = {}
+    for community, chunks in chunks_of.items():
+        document = document_of.get(next(iter(chunks))) if len(chunks) == 1 else None
+        if document is not None:
+            instead[community] = first_of.setdefault(document, community)
+    joined = [instead.get(community, community) for community in membership.tolist()]
+    return np.unique(joined, return_inverse=True)[1].astype(np.int64)
 
 
 def _membership(part: Part, weights: NDArray[np.float64], settings: CommunitySettings, seed: str) -> Ints:

@@ -64,7 +64,9 @@ class NumberedGraph:
 
     def community(self, part: Part, level: int, parent_id: str | None, places: Mapping[str, int]) -> Community:
         links = [self.relationships[n] for n in part.links]
-        sources: Iterable[Relationship | Entity] = links or [self.entities[n] for n in part.nodes]
+        is_alone = np.ones(len(part.nodes), dtype=np.bool_)
+        is_alone[part.sources] = is_alone[part.targets] = False
+        sources: list[Relationship | Entity] = [*links, *(self.entities[n] for n in part.nodes[is_alone])]
         chunk_ids = {chunk_id for record in sources for chunk_id in record.chunk_ids}
         return Community(
             id=self.id_of(part),

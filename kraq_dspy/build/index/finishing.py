@@ -83,7 +83,7 @@ class Finishing:
     async def finish_from(self, graph: Graph) -> None:
         """As `finish`, with the graph of all extractions."""
         index = self._index
-        order = list(index.reading_order())
+        document_of = index.reading_order()
         index.keep_passage_graph(graph.entities, graph.relationships)
         index.replace(Entity, graph.entities)
         index.replace(Relationship, graph.relationships)
@@ -92,7 +92,9 @@ class Finishing:
         former: list[Community] = []
         if self._parts.stable:  # without the ids of relationships and chunks, most of their memory
             former = [dataclasses.replace(one, relationship_ids=(), chunk_ids=()) for one in index.all(Community)]
-        communities = find_communities(graph.entities, graph.relationships, self._settings.communities, order, former)
+        communities = find_communities(
+            graph.entities, graph.relationships, self._settings.communities, document_of, former
+        )
         index.replace(Community, communities)
         self._progress.finish("graph")
         await self._keep_asked(await self._summarize_and_ask(communities, graph))

@@ -68,7 +68,7 @@ class Following(Finishing):
             tuple(claim for claim in graph.claims if claim.entity_id in members),
         )
         communities = find_communities(
-            part.entities, part.relationships, self._settings.communities, list(index.reading_order()), self._former
+            part.entities, part.relationships, self._settings.communities, index.reading_order(), self._former
         )
         self._keep_communities(communities)
         self._progress.finish("graph")

@@ -71,11 +71,9 @@ class KRAQ(SavableModule):
         extractions = [extraction async for extraction in self.extractions(chunks, steps, total=len(chunks))]
         extractions.sort(key=lambda extraction: order[extraction.chunk_id])
         graph = await self.graph(extractions, steps)
-        communities = find_communities(
-            graph.entities, graph.relationships, self.settings.communities, chunk_order=list(order)
-        )
-        summaries = {s.community_id: s async for s in self.summaries(communities, graph, steps)}
         document_of = {chunk.id: chunk.document_id for chunk in chunks}
+        communities = find_communities(graph.entities, graph.relationships, self.settings.communities, document_of)
+        summaries = {s.community_id: s async for s in self.summaries(communities, graph, steps)}
         names = self.central_names(graph.entities)
         questions = [q async for q in self.questions(communities, summaries.values(), document_of, steps, names=names)]
         return dspy.Prediction(

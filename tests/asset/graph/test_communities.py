@@ -45,7 +45,9 @@ def test_two_triangles_and_a_loner_are_three_communities() -> None:
 
 
 def test_a_community_names_its_inner_relationships_and_their_chunks_in_reading_order() -> None:
-    communities = find_communities(ENTITIES, LINKS, CommunitySettings(), chunk_order=["10", "9", "3", "2"])
+    communities = find_communities(
+        ENTITIES, LINKS, CommunitySettings(), dict.fromkeys(["10", "9", "3", "2"], "document")
+    )
     abc = next(community for community in communities if community.entity_ids == ("A", "B", "C"))
     assert abc.id == content_id("community", "A", "B", "C")
     assert abc.relationship_ids == ("A-B", "B-C", "C-A")
@@ -87,6 +89,50 @@ def test_a_community_above_the_size_is_split_and_none_is_repeated_deeper() -> No
             assert {id for child in children for id in child.relationship_ids} <= set(community.relationship_ids)
 
 
+# In the document "long", A-B stand in its chunk 1, C-D in its chunk 2 and E in its chunk 3; F-G reach over two chunks.
+# H and I stand in the only chunk of "short", J alone in another document.
+PASSAGES = {"1": "long", "2": "long", "3": "long", "4": "long", "5": "short", "6": "other"}
+LONG = [
+    *(entity(name, chunk) for name, chunk in zip("ABCDEHIJ", "11223556", strict=True)),
+    entity("F", "3"), entity("G", "3", "4"),
+]  # fmt: skip
+LONG_LINKS = [link("A", "B", chunks="1"), link("C", "D", chunks="2"), link("F", "G", chunks="3")]
+
+
+def test_broadest_communities_of_one_chunk_each_are_one_for_each_document() -> None:
+    communities = find_communities(LONG, LONG_LINKS, CommunitySettings(), PASSAGES)
+    assert members(communities) == [
+        "ABCDE",
+        *sorted(["FG", "HI"], key=lambda each: content_id("community", *each)),
+        "J",
+    ]
+    assert communities[0].chunk_ids == ("1", "2", "3"), "that of the entity without a link, too"
+    assert {community.level for community in communities} == {0}
+
+
+def test_those_are_found_again_below_where_a_document_has_many() -> None:
+    communities = find_communities(LONG, LONG_LINKS, CommunitySettings(max_size=3), PASSAGES)
+    assert members(communities)[0] == "ABCDE"
+    assert sorted(members([each for each in communities if each.level == 1])) == ["AB", "CD", "E"]
+
+
+def test_without_documents_or_where_it_is_switched_off_nothing_is_put_together() -> None:
+    pieces = ["AB", "CD", "E", "FG", "H", "I", "J"]
+    assert sorted(members(find_communities(LONG, LONG_LINKS, CommunitySettings()))) == pieces
+    plain = CommunitySettings(by_document=False)
+    assert sorted(members(find_communities(LONG, LONG_LINKS, plain, PASSAGES))) == pieces
+
+
+def test_a_followed_change_puts_new_pieces_of_a_document_together_and_leaves_the_former_ones() -> None:
+    plain = CommunitySettings(by_document=False)
+    former = find_communities(LONG, LONG_LINKS, plain, PASSAGES)
+    new = [entity("K", "7"), entity("L", "8"), entity("M", "1"), entity("N", "9")]
+    passages = {**PASSAGES, "7": "new", "8": "new", "9": "third"}
+    links = [*LONG_LINKS, link("M", "A", chunks="1")]
+    communities = find_communities([*LONG, *new], links, CommunitySettings(), passages, former)
+    assert sorted(members(communities)) == ["ABM", "CD", "E", "FG", "H", "I", "J", "KL", "N"]
+
+
 def test_max_depth_bounds_the_levels() -> None:
     entities, links = ring_of_cliques(40, 4)
     communities = find_communities(entities, links, CommunitySettings(max_size=1, max_depth=1))
@@ -124,7 +170,7 @@ def test_a_negative_level_is_refused() -> None:
 
 graphs = st.integers(1, 30).flatmap(
     lambda n: st.tuples(
-        st.just([entity(f"{i:02}") for i in range(n)]),
+        st.just([entity(f"{i:02}", f"c{i % 9}") for i in range(n)]),
         st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1), st.integers(1, 5)), max_size=60).map(
             lambda rows: [
                 Relationship(f"{k}", f"{a:02}", f"{b:02}", "", "", float(w), (f"c{k}",))
@@ -143,14 +189,15 @@ def test_every_level_is_a_partition_and_the_order_of_the_input_does_not_matter(
 ) -> None:
     entities, links = graph
     sizes = CommunitySettings(max_size=max_size, max_depth=max_depth)
-    communities = find_communities(entities, links, sizes)
+    documents = {f"c{n}": f"d{n % 3}" for n in range(9)}
+    communities = find_communities(entities, links, sizes, documents)
     for level in range(max_depth + 1):
         covered = [id for community in communities_at(communities, level) for id in community.entity_ids]
         assert sorted(covered) == [each.id for each in entities]
     assert len({community.id for community in communities}) == len(communities)
     assert communities == sorted(communities, key=lambda c: (c.level, -len(c.entity_ids), c.id))
-    shuffled = find_communities(rng.sample(entities, len(entities)), rng.sample(links, len(links)), sizes)
-    assert shuffled == communities
+    shuffled = rng.sample(entities, len(entities)), rng.sample(links, len(links))
+    assert find_communities(*shuffled, sizes, documents) == communities
 
 
 SCRIPT = """

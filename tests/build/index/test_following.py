@@ -18,7 +18,7 @@ from kraq_dspy.build.index.following import Following
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.programs.kraq.pipeline import KRAQ
 from kraq_dspy.records import Chunk, Community, Document, Entity, Relationship
-from kraq_dspy.settings import CommunitySettings, Settings, SummarySettings
+from kraq_dspy.settings import ChunkSettings, CommunitySettings, Settings, SummarySettings
 from kraq_dspy.steps.direct import Done, Item
 from kraq_dspy.steps.kept import StageResults
 from tests.build.small import KINDS
@@ -217,6 +217,24 @@ def test_with_other_settings_or_questions_by_chance_everything_is_looked_at(
     assert followed == [True]
     with Index.open(path) as index:
         assert index.questions(source="random")
+
+
+def test_passages_of_a_document_that_nothing_links_are_one_broad_community_when_built_and_when_added(
+    tmp_path: Path, embedder: KeywordEmbedder, followed: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(following, "_SMALL", 9.0)
+    path, settings = tmp_path / "i.kraq", Settings(chunks=ChunkSettings(tokens=12, overlap=0))
+    first = Document(
+        "first", "First", "Ada Byron met Alan Turing in London. Grace Hopper taught Kay Welchman in Oxford."
+    )
+    second = Document("second", "Second", "Bede Carr met Cora Dane in Perth. Elin Frost taught Gus Hale in Madrid.")
+    build_index([first], path, settings=settings, embedder=embedder)
+    add_documents(path, [second], embedder=embedder)
+    with Index.open(path) as index:
+        documents, several = index.reading_order(), [each for each in index.all(Community) if len(each.entity_ids) > 1]
+        broadest = [[documents[chunk_id] for chunk_id in each.chunk_ids] for each in several if each.level == 0]
+    assert sorted(broadest) == [["first", "first"], ["second", "second"]]
+    assert followed == [True]
 
 
 def test_what_a_change_takes_over_is_linked_and_the_state_before_stays_as_it_was(
