@@ -14,6 +14,7 @@ from rapidfuzz import fuzz
 
 from kraq_dspy.models.lms.engines.embedded.answer import Similar, short_answer
 from kraq_dspy.models.lms.engines.embedded.headings import (
+    LONGEST_TOPIC,
     announced_question,
     headings_by_weight,
     subject_of,
@@ -28,6 +29,7 @@ from kraq_dspy.models.lms.engines.embedded.names import (
     names_in,
     without_words,
 )
+from kraq_dspy.models.lms.engines.embedded.statements import asked_whether
 from kraq_dspy.models.lms.engines.embedded.text import clipped, distinct, language_of, parted, plain_question, sentences
 from kraq_dspy.models.lms.engines.embedded.vocabulary import DONE_BY, MONTH, PEOPLE, STOP
 
@@ -87,12 +89,16 @@ def question_about(summary: str, passages: Sequence[str] = (), subject: str = ""
 
 
 def asks_of_something(question: str) -> bool:
-    """Whether a template's question knows more to ask than what is said of a name or what a headline is about.
+    """Whether a template's question knows more to ask than what is said of a name, or what a short heading is about; a
+    headline of more words tells what it is about, and is asked about more truly than by a small model.
 
     >>> asks_of_something("Who directed Ed Wood?"), asks_of_something("What is said about Acme and Globex?")
     (True, False)
     """
-    return not re.match(r"What is said about |What (?:is|does) “|$", question)
+    headline = re.match(r"What is “(.+)” about\?$", question)
+    if headline is not None:
+        return len(headline[1].split()) > LONGEST_TOPIC
+    return not re.match(r"What is said about |What does “|$", question)
 
 
 def question_about_theme(passages: Sequence[str]) -> str:
@@ -155,6 +161,8 @@ def _question(names: list[str], parts: list[str], text: str, passages: Sequence[
         titles = dict.fromkeys([*bare, *(title.partition(", ")[0] for title in bare)])
         question = next((one for one in announced if 0 < len(one) <= LONGEST), "")
         question = question or _told(names, titles, [*parts, *opening])
+        if passages and not question:
+            question = asked_whether(parts, passages)
         if question or headings:
             return question or topic_question(headings[0], passages)
     named = [name for name in names if not _ODD_NAME.search(name)] or [heading.text for heading in headings]

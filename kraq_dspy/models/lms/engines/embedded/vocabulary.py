@@ -1,5 +1,6 @@
 """Lists the words that the embedded model knows by heart, of English before all; they stand in `words.toml`."""
 
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -25,4 +26,9 @@ PEOPLE = _set("people") | {noun for noun, kind in KIND_OF_NOUN.items() if kind =
 PROCEDURES = _set("procedures")
 GENERIC_HEADINGS = _set("generic_headings") | set(_WORDS["generic_phrases"])
 DONE_BY: dict[str, str] = _WORDS["done_by"]
+DOES: dict[str, str] = {
+    f"{verb[:-1]}ies" if re.search(r"[^aeiou]y$", verb) else f"{verb}{'es' if verb.endswith('go') else 's'}": verb
+    for verb in _WORDS["does"].split()
+}
+STATEMENTS: dict[str, str] = _WORDS["statements"]
 LANGUAGES: dict[str, dict[str, Any]] = _WORDS["languages"]
