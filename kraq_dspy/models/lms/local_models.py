@@ -13,7 +13,6 @@ its weights, so that no cache takes it for another:
 import dataclasses
 import functools
 import hashlib
-import os
 import re
 import shutil
 import subprocess
