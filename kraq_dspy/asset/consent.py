@@ -14,11 +14,12 @@ import dataclasses
 import json
 import logging
 import os
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
+
+from platformdirs import user_config_path
 
 from kraq_dspy._internal.files import append_line
 from kraq_dspy.errors import UntrustedError
@@ -238,19 +239,9 @@ def without_encoder(settings: Settings) -> Settings:
     return dataclasses.replace(settings, encoder=EncoderSettings())
 
 
-def configuration_folder() -> Path:
-    """Where the consents of this account lie: "kraq-dspy" in the user's folder for settings."""
-    if sys.platform == "darwin":
-        folder = Path.home() / "Library" / "Application Support"
-    elif sys.platform == "win32":
-        folder = Path(os.environ.get("APPDATA", Path.home() / "AppData" / "Roaming"))
-    else:
-        folder = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
-    return folder / "kraq-dspy"
-
-
 def _consents() -> Path:
-    return configuration_folder() / CONSENTS
+    """Lines of JSON in the user's folder for settings."""
+    return user_config_path("kraq-dspy", appauthor=False, roaming=True) / CONSENTS
 
 
 def _agreed(source: Named) -> set[tuple[str, str]]:

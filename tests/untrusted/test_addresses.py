@@ -401,7 +401,7 @@ def test_a_folder_that_cannot_be_written_costs_the_memory_alone(
 
 def test_damaged_consents_agree_to_nothing(server: Recorder, account: Path) -> None:
     index = made_by_a_stranger(account / "x.kraq", **evil_role(server, api_key_env=None))
-    file = consent.configuration_folder() / consent.CONSENTS
+    file = consent._consents()
     file.parent.mkdir(parents=True)
     file.write_bytes(b'{"for": 3}\n[]\n"text"\n\xff\xfe\n{"for": "index"\n')
     with pytest.raises(UntrustedError):

@@ -13,7 +13,6 @@ its weights, so that no cache takes it for another:
 import dataclasses
 import functools
 import hashlib
-import os
 import re
 import shutil
 import subprocess
@@ -22,6 +21,8 @@ import tempfile
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
+
+from platformdirs import user_cache_path
 
 from kraq_dspy.errors import ModelError, did_you_mean, import_extra
 from kraq_dspy.settings import RoleSettings
@@ -76,13 +77,7 @@ MODELS = {
 
 def models_folder() -> Path:
     """Where `kraq lm get` puts models: "kraq-dspy/models" in the user's cache folder."""
-    if sys.platform == "darwin":
-        cache = Path.home() / "Library" / "Caches"
-    elif sys.platform == "win32":
-        cache = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
-    else:
-        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return cache / "kraq-dspy" / "models"
+    return user_cache_path("kraq-dspy", appauthor=False, opinion=False) / "models"
 
 
 def local_file(name: str) -> Path:
