@@ -64,7 +64,7 @@ def asked_whether(parts: Sequence[str], passages: Sequence[str], subject: str = 
     """Whether the most central of the sentences that stand alone is so, those of the present first; "" without one.
 
     `parts` are sentences that go before those of the passages, whose first lines may be titles. What a reader may do is
-    asked with the `subject` of the whole corpus, or with the name of the document.
+    asked with the name of the document, or the `subject` of the whole corpus where headings are no names.
     """
     title_of = dict.fromkeys(parts, "")
     for title, body in map(parted, passages):
@@ -80,9 +80,9 @@ def asked_whether(parts: Sequence[str], passages: Sequence[str], subject: str = 
     is_past = {sentence: question.startswith(("Was ", "Were ")) for sentence, question in turned.items()}
     best = max(turned, key=lambda sentence: (not is_past[sentence], central[sentence]), default="")
     question, title = turned.get(best, ""), title_of.get(best, "")
-    if " I " in question and not subject and is_name(title) and title not in question:
-        return f"{question[:-1]}, according to {title}?"
-    return placed(question, subject)
+    if " I " not in question or (title and title in question):
+        return question
+    return f"{question[:-1]}, according to {title}?" if is_name(title) else placed(question, subject)
 
 
 def whether(sentence: str, names: Set[str] = frozenset()) -> str:
