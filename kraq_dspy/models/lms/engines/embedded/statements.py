@@ -32,7 +32,7 @@ _STATES = re.compile(
 )
 _CUT = re.compile(
     r",? (?:which|who|where|although|though|while|whereas|because|as well as|even if|even though|according to|so that"
-    r"|since|when|but|unless|if|despite)\b.*$"
+    r"|since|when|but|unless|if(?! any)|despite)\b.*$"
 )
 _FINITE = "is|are|was|were|has|have|had|can|may|will|do|does|did"
 _TWO_VERBS = re.compile(
