@@ -88,8 +88,7 @@ Program = Annotated[
     ),
 ]
 Retriever = Annotated[
-    str,
-    Field(description=f"What ranks them; empty for the best one here. There are: {', '.join(RETRIEVERS.own)}."),
+    str, Field(description=f"What ranks them; empty for the best one here. There are: {', '.join(RETRIEVERS.own)}.")
 ]
 
 
