@@ -69,12 +69,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "kraq_dspy.asset.corpus.load": ("bundled_example",),
         "kraq_dspy.asset.store.index": ("Index",),
         "kraq_dspy.build.index.build": ("build_index",),
-        "kraq_dspy.build.index.change": (
-            "add_documents",
-            "remove_documents",
-            "resume_index",
-            "update_index",
-        ),
+        "kraq_dspy.build.index.change": ("add_documents", "remove_documents", "resume_index", "update_index"),
         "kraq_dspy.build.index.exchange": ("export_index",),
         "kraq_dspy.errors": ("KraqError",),
         "kraq_dspy.eval.evaluation": ("evaluate",),
@@ -82,10 +77,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "kraq_dspy.models.lms.roles": ("make_lm",),
         "kraq_dspy.programs.retrievers.in_memory": ("Corpus",),
         "kraq_dspy.records": ("Document",),
-        "kraq_dspy.settings": (
-            "Settings",
-            "read_settings",
-        ),
+        "kraq_dspy.settings": ("Settings", "read_settings"),
         "kraq_dspy.workspace": ("Workspace",),
     },
     {

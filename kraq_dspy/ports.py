@@ -75,12 +75,7 @@ class VectorSearch(Protocol):
         """float32 `[n_ids, dimension]` in the order of `ids`. Raises UnknownRecordError."""
 
     def search(
-        self,
-        vectors: Vectors,
-        k: int,
-        *,
-        exclude: Collection[str] = (),
-        filters: Filters | None = None,
+        self, vectors: Vectors, k: int, *, exclude: Collection[str] = (), filters: Filters | None = None
     ) -> list[list[tuple[str, float]]]:
         """For each row of `vectors`, up to `k` (id, cosine), best first; ties by id."""
 
@@ -111,12 +106,7 @@ class VectorStore(VectorSearch, Protocol):
     def ids(self) -> set[str]: ...
 
     def search_text(
-        self,
-        text: str,
-        k: int,
-        *,
-        exclude: Collection[str] = (),
-        filters: Filters | None = None,
+        self, text: str, k: int, *, exclude: Collection[str] = (), filters: Filters | None = None
     ) -> list[tuple[str, float]]:
         """Up to `k` (id, BM25 score), best first; ties by id. Points without a common word are left out."""
 

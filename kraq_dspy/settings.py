@@ -387,7 +387,7 @@ class Settings:
 
 
 PRESETS: dict[str, dict[str, dict[str, Any]]] = {
-    "thrifty": {"extract": {"gleanings": 0}, "summaries": {"input_tokens": 400, "min_entities": 4}},
+    "thrifty": {"extract": {"gleanings": 0}, "summaries": {"input_tokens": 400, "min_entities": 4}}
 }
 """What `preset = "..."`, before the first section of a file, says in the place of the defaults. "thrifty": an index for
 six times the corpus's tokens in prompts instead of nine and a half (docs/results/indexing.md)."""

@@ -207,11 +207,7 @@ def default_metrics(systems: Sequence[AskedSystem], examples: Sequence[Example],
 
 
 def place_of(
-    title: str,
-    systems: Sequence[AskedSystem],
-    metrics: Sequence[str] | None,
-    examples: Sequence[Example],
-    folder: Path,
+    title: str, systems: Sequence[AskedSystem], metrics: Sequence[str] | None, examples: Sequence[Example], folder: Path
 ) -> Path:
     """A folder that the same evaluation finds again, and another one does not."""
     parts = json.dumps([[each.name, dict(each.about)] for each in systems]), json.dumps(metrics), checksum_of(examples)

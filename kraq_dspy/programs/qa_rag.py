@@ -20,9 +20,9 @@ from kraq_dspy._internal.step import (
     signature_for,
 )
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.ports import Retriever, RetrieverLike
+from kraq_dspy.ports import RetrieverLike
 from kraq_dspy.programs.retrievers.adapted import as_retriever
-from kraq_dspy.programs.shared.spec import ProgramSpec, Space, option
+from kraq_dspy.programs.shared.spec import ProgramSpec, option
 from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.records import QAPair
 from kraq_dspy.signatures import AnswerFromPairs, AnswerQuestion, CheckResponse, DecomposeQuestion, WriteQAPairs
@@ -184,14 +184,10 @@ class QARAG(SavableModule):
             return None
 
 
-def make_qa_rag(space: Space, retrieve: Retriever, options: QARAGOptions) -> QARAG:
-    return QARAG(retrieve, space.stored_pairs, k=options.k, variant=options.variant)
-
-
 QA_RAG = ProgramSpec(
     "qa-rag",
     "Question and passages become question-answer pairs, and the answer is judged.",
-    make_qa_rag,
+    lambda space, retrieve, options: QARAG(retrieve, space.stored_pairs, k=options.k, variant=options.variant),
     "QARAG",
     QARAGOptions,
     prepared=("qa-pairs",),

@@ -8,9 +8,9 @@ from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.clock import Clock
 from kraq_dspy._internal.options import require_counts
 from kraq_dspy._internal.step import FittingPredict, SignatureLike, prediction, signature_for
-from kraq_dspy.ports import Retriever, RetrieverLike
+from kraq_dspy.ports import RetrieverLike
 from kraq_dspy.programs.retrievers.adapted import as_retriever
-from kraq_dspy.programs.shared.spec import ProgramSpec, Space, option
+from kraq_dspy.programs.shared.spec import ProgramSpec, option
 from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.signatures import AnswerAndExplain, AnswerQuestion
 
@@ -61,14 +61,10 @@ class TraditionalRAG(SavableModule):
     forward = blocking(aforward)
 
 
-def make_traditional(space: Space, retrieve: Retriever, options: TraditionalOptions) -> TraditionalRAG:
-    return TraditionalRAG(retrieve, **asdict(options))
-
-
 TRADITIONAL = ProgramSpec(
     "traditional",
     "Retrieves once, with your question; the baseline.",
-    make_traditional,
+    lambda space, retrieve, options: TraditionalRAG(retrieve, **asdict(options)),
     "TraditionalRAG",
     TraditionalOptions,
     source="KRAQ paper, section 3",

@@ -4,7 +4,7 @@ import logging
 import os
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kraq_dspy.asset.store.manifest import MANIFEST
 from kraq_dspy.errors import KraqError
@@ -15,21 +15,22 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-class NewestState:
-    """The workspace to use at the time. Safe for threads.
+KEPT = 24  # things that were made of a state and stay, the last used
 
-    `begin` is called with every newer workspace before anybody gets it: what was read from the one before is to be
-    forgotten then. A state that cannot be read is logged, and what was there before is used until the next one.
+
+class NewestState:
+    """The workspace to use at the time, and what was made of it. Safe for threads.
+
+    A state that cannot be read is logged, and what was there before is used until the next one.
     """
 
-    def __init__(self, space: "Workspace", begin: "Callable[[Workspace], None]") -> None:
+    def __init__(self, space: "Workspace") -> None:
         self._path = space.index.path
         self._former = self._space = space
-        self._begin = begin
-        self._renewing = threading.Lock()
+        self._made: dict[Any, Any] = {}
+        self._renewing, self._keeping = threading.Lock(), threading.Lock()
         self._read_at = 0
         self._read_at = self.version
-        begin(space)
 
     @property
     def space(self) -> "Workspace":
@@ -44,10 +45,24 @@ class NewestState:
                     else:
                         if self._former is not self._space:
                             self._former.close()
-                        self._former, self._space = self._space, newer
-                        self._begin(newer)
+                        self._former, self._space, self._made = self._space, newer, {}
                     self._read_at = version
         return self._space
+
+    def kept(self, key: Any, make: "Callable[[Workspace], Any]") -> Any:
+        """What `make` makes of the workspace, until there is a newer one; made twice where two ask at the same time."""
+        _ = self.space  # made newer, if it can be
+        made, space = self._made, self._space  # in this order: nothing older stands among what is newer
+        with self._keeping:
+            if key in made:
+                made[key] = made.pop(key)  # the last used stands last
+                return made[key]
+        value = make(space)
+        with self._keeping:
+            made[key] = value
+            if len(made) > KEPT:
+                made.pop(next(iter(made)))
+        return value
 
     @property
     def version(self) -> int:

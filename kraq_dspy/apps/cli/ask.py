@@ -35,10 +35,7 @@ State = Annotated[
 ]
 Evidence = Annotated[int, typer.Option("--evidence", "-e", min=0, help="Passages to show.")]
 
-Stream = Annotated[
-    bool,
-    Flag("--stream/--no-stream", help="Show the answer in a terminal while the model writes it."),
-]
+Stream = Annotated[bool, Flag("--stream/--no-stream", help="Show the answer in a terminal while the model writes it.")]
 
 
 @dataclass(frozen=True, kw_only=True)

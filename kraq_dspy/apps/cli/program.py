@@ -33,8 +33,7 @@ def _root(
         bool, typer.Option("--verbose", "-v", metavar="", help="Log what happens, to standard error.")
     ] = False,
     _version: Annotated[
-        bool,
-        typer.Option("--version", metavar="", callback=_show_version, is_eager=True, help="Print the version."),
+        bool, typer.Option("--version", metavar="", callback=_show_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     set_up_logs(verbose=verbose)

@@ -1,13 +1,10 @@
 """Answers an agent's calls from an opened index: asks, searches, lists questions, walks communities and the graph."""
 
 import asyncio
-import threading
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from functools import cached_property
 from typing import Annotated, Any, TypeVar
 
-import dspy
 from pydantic import Field
 from rapidfuzz import process
 
@@ -88,8 +85,7 @@ Program = Annotated[
     ),
 ]
 Retriever = Annotated[
-    str,
-    Field(description=f"What ranks them; empty for the best one here. There are: {', '.join(RETRIEVERS.own)}."),
+    str, Field(description=f"What ranks them; empty for the best one here. There are: {', '.join(RETRIEVERS.own)}.")
 ]
 
 
@@ -101,14 +97,7 @@ class IndexTools:
 
     def __init__(self, space: Workspace, choice: ProgramChoice) -> None:
         self.choice = choice
-        self._programs: dict[str, tuple[ProgramChoice, dspy.Module]] = {}
-        self._making = threading.Lock()
-        self._newest = NewestState(space, self._begin)
-
-    def _begin(self, space: Workspace) -> None:
-        with self._making:
-            self._programs.clear()
-            self.__dict__.pop("_ids_by_name", None)
+        self._newest = NewestState(space)
 
     @property
     def space(self) -> Workspace:
@@ -123,7 +112,8 @@ class IndexTools:
         """Answer a question from the documents, with the passages that the answer rests on. Asks a language model, so
         it takes seconds or more; `search` and `questions_about` take milliseconds. `n_passages` were found for it, and
         `evidence` has the first; the documents answer `next_questions`, too."""
-        choice, answering = await asyncio.to_thread(self._program, program)
+        choice = choose_program(program) if program else self.choice
+        answering = await asyncio.to_thread(self._newest.kept, program, lambda space: space.make_program(choice))
         prediction = await self.space.aask(_text(question, "question"), answering)
         hits = list(prediction.get("hits") or ())
         return {
@@ -284,15 +274,6 @@ class IndexTools:
             "next_offset": end - (start - offset) if end < len(document.text) else None,
         }
 
-    def _program(self, name: str) -> tuple[ProgramChoice, dspy.Module]:
-        """The choice and what it makes, made once. Raises ConfigError for a name that is none."""
-        space = self.space
-        with self._making:
-            if name not in self._programs:
-                choice = choose_program(name) if name else self.choice
-                self._programs[name] = choice, space.make_program(choice)
-            return self._programs[name]
-
     def _record(self, kind: Any, id: str, where: str) -> Any:
         try:
             (record,) = self.index.get(kind, [id])
@@ -312,27 +293,29 @@ class IndexTools:
 
     def _entities(self, entity: str) -> list[Entity]:
         """Those of a name, most linked first, or the one with that id."""
-        ids = self._ids_by_name.get(entity.strip().casefold()) or [entity.strip()]
+        names = self._newest.kept(ids_by_name, ids_by_name)
+        ids = names.get(entity.strip().casefold()) or [entity.strip()]
         try:
             return sorted(self.index.get(Entity, ids), key=lambda each: (-each.degree, each.id))
         except UnknownRecordError as error:
-            near = self._names_near(entity)
+            near = self._names_near(entity, names)
             hint = f"Near to it: {', '.join(near)}." if near else "`search` finds passages by any word."
             raise UnknownRecordError(f"There is no entity named {entity!r:.80}. {hint}") from error
 
-    @cached_property
-    def _ids_by_name(self) -> dict[str, list[str]]:
-        ids: defaultdict[str, list[str]] = defaultdict(list)
-        for entity in self.index.all(Entity):
-            for name in {name.casefold() for name in (entity.name, *entity.names)}:
-                ids[name].append(entity.id)
-        return dict(ids)
-
-    def _names_near(self, entity: str, count: int = 5) -> list[str]:
-        """Names of entities that share words with it, in any order, or are spelled alike; nearest first."""
-        near = process.extract(entity.strip().casefold(), self._ids_by_name.keys(), limit=count, score_cutoff=75)
-        ids = dict.fromkeys(self._ids_by_name[name][0] for name, _, _ in near)
+    def _names_near(self, entity: str, names: dict[str, list[str]]) -> list[str]:
+        """Five of entities that share words with it, in any order, or are spelled alike; nearest first."""
+        near = process.extract(entity.strip().casefold(), names.keys(), limit=5, score_cutoff=75)
+        ids = dict.fromkeys(names[name][0] for name, _, _ in near)
         return [record.name for record in self.index.get(Entity, list(ids))]
+
+
+def ids_by_name(space: Workspace) -> dict[str, list[str]]:
+    """The entities of each of their names, in small letters."""
+    ids: defaultdict[str, list[str]] = defaultdict(list)
+    for entity in space.index.all(Entity):
+        for name in {name.casefold() for name in (entity.name, *entity.names)}:
+            ids[name].append(entity.id)
+    return dict(ids)
 
 
 def _text(value: str, what: str) -> str:

@@ -71,7 +71,7 @@ class Api:
     def starters(self, query: StartersQuery) -> Json:
         """Questions to begin with: answerable, and about most of it."""
         served = self._index(query)
-        chosen = served.kept(("starters", query.limit), lambda: served.space.starters(query.limit))
+        chosen = served.kept(("starters", query.limit), lambda space: space.starters(query.limit))
         return {"items": [each.to_dict() for each in chosen]}
 
     def communities(self, query: CommunitiesQuery) -> Json:

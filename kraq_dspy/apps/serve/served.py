@@ -1,7 +1,6 @@
 """Holds the indexes that are served: each open, with its programs made once and what walking it needs."""
 
 import logging
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cached_property
@@ -26,9 +25,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-KEPT = 24
-"""Programs, retrievers and pictures that stay made; the oldest goes first."""
-
 
 class ServedIndex:
     """An index under its name. Safe for threads."""
@@ -36,14 +32,8 @@ class ServedIndex:
     def __init__(self, name: str, space: "Workspace", *, edit: bool = False) -> None:
         self.name = name
         self.edit = edit
-        self._made: dict[Any, Any] = {}
-        self._making = threading.Lock()
-        self._newest = NewestState(space, self._begin)
-
-    def _begin(self, space: "Workspace") -> None:
-        with self._making:
-            self._atlas = Atlas(space.index)
-            self._made = {}
+        self._newest = NewestState(space)
+        self.kept = self._newest.kept
 
     @property
     def space(self) -> "Workspace":
@@ -57,8 +47,8 @@ class ServedIndex:
     @property
     def atlas(self) -> Atlas:
         """Read anew once a build has changed the index."""
-        _ = self.space
-        return self._atlas
+        atlas: Atlas = self.kept("atlas", lambda space: Atlas(space.index))
+        return atlas
 
     @cached_property
     def catalogue(self) -> Catalogue | None:
@@ -75,7 +65,7 @@ class ServedIndex:
             raise RequestError(422, "invalid_program", str(error)) from error
         key = (name, retriever, tuple(sorted((options or {}).items())))
         try:
-            program: dspy.Module = self.kept(key, lambda: self.space.make_program(choice))
+            program: dspy.Module = self.kept(key, lambda space: space.make_program(choice))
         except IndexLockedError:
             raise
         except IndexStateError as error:
@@ -94,7 +84,7 @@ class ServedIndex:
             choice = choose_retriever(name)
         except ConfigError as error:
             raise RequestError(422, "invalid_retriever", str(error)) from error
-        kept_retriever: Retriever = self.kept(("retriever", name), lambda: self.space.make_retriever(choice))
+        kept_retriever: Retriever = self.kept(("retriever", name), lambda space: space.make_retriever(choice))
         return kept_retriever
 
     def model_of(self, choice: ProgramChoice) -> str:
@@ -104,18 +94,6 @@ class ServedIndex:
         self._newest.close()
         if "catalogue" in self.__dict__ and self.catalogue is not None:
             self.catalogue.close()
-
-    def kept(self, key: Any, make: Callable[[], Any]) -> Any:
-        """What `make` makes, kept; made twice where two ask for it at the same time."""
-        kept = self._made
-        if key not in kept:
-            value = make()
-            with self._making:
-                kept[key] = value
-                if len(kept) > KEPT:
-                    kept.pop(next(iter(kept)))
-            return value
-        return kept[key]
 
 
 def names_of(folders: Sequence[Path]) -> list[str]:

@@ -167,9 +167,7 @@ class PassageGraph(SharedByCopies):
 
 
 def passage_graph(
-    chunk_ids: Iterable[str],
-    mentions: Iterable[tuple[str, str]],
-    relationships: Iterable[tuple[str, str, float]] = (),
+    chunk_ids: Iterable[str], mentions: Iterable[tuple[str, str]], relationships: Iterable[tuple[str, str, float]] = ()
 ) -> PassageGraph:
     """The graph of (chunk id, entity id) pairs and (entity id, entity id, weight) links.
 

@@ -231,11 +231,7 @@ def _initialise(path: Path, encoder_name: str, dimension: int) -> None:
     with translated_errors(path), replaced(path) as draft, closing(sqlite3.connect(draft)) as connection:
         connection.execute(f"PRAGMA page_size = {_PAGE_BYTES}")
         connection.executescript(_SCHEMA)
-        meta = {
-            "schema_version": str(_SCHEMA_VERSION),
-            "encoder_name": encoder_name,
-            "dimension": str(dimension),
-        }
+        meta = {"schema_version": str(_SCHEMA_VERSION), "encoder_name": encoder_name, "dimension": str(dimension)}
         connection.executemany("INSERT INTO meta VALUES (?, ?)", {**meta, "sum": _sum_of(meta)}.items())
         connection.commit()
 

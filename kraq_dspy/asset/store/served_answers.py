@@ -19,12 +19,7 @@ class ServedAnswers(SharedByCopies):
     for threads.
     """
 
-    def __init__(
-        self,
-        catalogue: Catalogue,
-        store: VectorStore,
-        embedder: Embedder,
-    ) -> None:
+    def __init__(self, catalogue: Catalogue, store: VectorStore, embedder: Embedder) -> None:
         self.catalogue = catalogue
         self._store = store
         self._embedder = embedder

@@ -123,13 +123,7 @@ class ImportReport:
 
 
 def import_answers(
-    index: Index,
-    catalogue: Catalogue,
-    path: Path,
-    *,
-    by: str,
-    replace: bool = False,
-    pending: bool = False,
+    index: Index, catalogue: Catalogue, path: Path, *, by: str, replace: bool = False, pending: bool = False
 ) -> ImportReport:
     """The good rows in one transaction; the others are reported and left. With `pending` nothing is approved.
 

@@ -84,10 +84,7 @@ def resume_index(path: str | Path, **options: Unpack[BuildOptions]) -> BuildRepo
 
 
 async def _change(
-    path: Path,
-    corpus: str | Path | Iterable[Document | str | Failure],
-    removed: Collection[str],
-    options: BuildOptions,
+    path: Path, corpus: str | Path | Iterable[Document | str | Failure], removed: Collection[str], options: BuildOptions
 ) -> BuildReport:
     options = _with_settings(path, options)
     documents = read_to_the_first(documents_of(corpus, options.get("settings"), path))

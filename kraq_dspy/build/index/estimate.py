@@ -90,11 +90,7 @@ def estimate_index(path: str | Path, settings: Settings | None = None) -> Estima
 
 
 def _estimate(
-    n_documents: int,
-    chunks: list[Chunk],
-    settings: Settings,
-    paid: Mapping[str, Usage],
-    problems: tuple[str, ...] = (),
+    n_documents: int, chunks: list[Chunk], settings: Settings, paid: Mapping[str, Usage], problems: tuple[str, ...] = ()
 ) -> Estimate:
     tokens = sum(chunk.n_tokens for chunk in chunks)
     calls = len(chunks) * extractor(settings).most_calls

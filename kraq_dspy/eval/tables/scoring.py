@@ -14,10 +14,7 @@ from kraq_dspy.ports import Embedder
 
 SIMILARITY, RIGHT = "answer_similarity", "right"
 FACTS: Mapping[str, tuple[str, Callable[[dspy.Prediction], float]]] = {
-    "looked_up": (
-        "n_looked_up",
-        lambda answer: answer.n_looked_up / max(1, answer.n_looked_up + answer.n_embedded),
-    ),
+    "looked_up": ("n_looked_up", lambda answer: answer.n_looked_up / max(1, answer.n_looked_up + answer.n_embedded)),
     "accepted": ("valid", lambda answer: answer.valid),
 }
 """What only some programs say of themselves, by the field that such a prediction has: the share of vectors that were

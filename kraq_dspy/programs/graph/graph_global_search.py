@@ -12,7 +12,7 @@ from kraq_dspy._internal.step import FittingPredict, SignatureLike, prediction, 
 from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.ports import RetrieverLike
 from kraq_dspy.programs.retrievers.adapted import as_retriever
-from kraq_dspy.programs.shared.spec import ProgramSpec, Space, option
+from kraq_dspy.programs.shared.spec import ProgramSpec, option
 from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.records import Hit, RatedPoint
 from kraq_dspy.signatures import AnswerFromPoints, RatePoints
@@ -120,14 +120,12 @@ def _shown(points: Sequence[RatedPoint], tokens: int) -> list[str]:
     return shown
 
 
-def make_graph_global(space: Space, part: None, options: GraphGlobalOptions) -> GraphGlobalSearch:
-    return GraphGlobalSearch(space.retriever("graph-global", level=options.level), k=options.k, tokens=options.tokens)
-
-
 GRAPH_GLOBAL = ProgramSpec(
     "graph-global",
     "Reports of a level; points rated, then brought together.",
-    make_graph_global,
+    lambda space, part, options: GraphGlobalSearch(
+        space.retriever("graph-global", level=options.level), k=options.k, tokens=options.tokens
+    ),
     "GraphGlobalSearch",
     GraphGlobalOptions,
     takes="nothing",

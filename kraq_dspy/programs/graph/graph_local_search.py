@@ -15,7 +15,7 @@ from kraq_dspy._internal.step import FittingPredict, SignatureLike, prediction, 
 from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.ports import GraphSource, NearestTexts
 from kraq_dspy.programs.retrievers.reports import EntityReportRetriever
-from kraq_dspy.programs.shared.spec import ProgramSpec, Space, option
+from kraq_dspy.programs.shared.spec import ProgramSpec, option
 from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.records import Chunk, Entity, Hit, Relationship
 from kraq_dspy.signatures import AnswerFromGraph
@@ -159,14 +159,10 @@ class GraphLocalSearch(SavableModule):
     forward = blocking(aforward)
 
 
-def make_graph_local(space: Space, part: None, options: GraphContextOptions) -> GraphLocalSearch:
-    return GraphLocalSearch(space.entity_vectors, space.graph, **asdict(options))
-
-
 GRAPH_LOCAL = ProgramSpec(
     "graph-local",
     "Entities near the question, their links, reports and passages in a budget.",
-    make_graph_local,
+    lambda space, part, options: GraphLocalSearch(space.entity_vectors, space.graph, **asdict(options)),
     "GraphLocalSearch",
     GraphContextOptions,
     takes="nothing",

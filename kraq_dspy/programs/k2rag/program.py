@@ -223,14 +223,10 @@ class NaiveGraphOptions(GraphContextOptions):
     k: int = option(10, "Passages at most.", least=1, counts="passages")
 
 
-def make_naive_graph(space: Space, part: None, options: NaiveGraphOptions) -> NaiveGraphRAG:
-    return NaiveGraphRAG(KnowledgeGraph(space.entity_vectors, space.graph, **asdict(options)))
-
-
 NAIVE_GRAPH = ProgramSpec(
     "naive-graph",
     "Once, from the whole corpus's graph.",
-    make_naive_graph,
+    lambda space, part, options: NaiveGraphRAG(KnowledgeGraph(space.entity_vectors, space.graph, **asdict(options))),
     "NaiveGraphRAG",
     NaiveGraphOptions,
     takes="nothing",

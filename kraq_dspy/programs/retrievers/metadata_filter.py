@@ -9,7 +9,7 @@ from typing import Any
 from kraq_dspy.ports import Filters, Retriever
 from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, falling
-from kraq_dspy.programs.shared.spec import RetrieverSpec, Space, option
+from kraq_dspy.programs.shared.spec import RetrieverSpec, option
 from kraq_dspy.records import Chunk, Entity, Hit
 
 DOCUMENT = "document_id"
@@ -158,14 +158,10 @@ def _names_of(value: Any) -> list[tuple[str, ...]]:
     return names
 
 
-def make_metadata_filter(space: Space, options: MetadataFilterOptions) -> MetadataFilterRetriever:
-    return MetadataFilterRetriever(space.retriever(options.over), space.known_metadata)
-
-
 METADATA_FILTER = RetrieverSpec(
     "metadata-filter",
     "Filtered by a date, a source or an entity that the question names.",
-    make_metadata_filter,
+    lambda space, options: MetadataFilterRetriever(space.retriever(options.over), space.known_metadata),
     "MetadataFilterRetriever",
     MetadataFilterOptions,
 )

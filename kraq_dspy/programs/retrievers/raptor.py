@@ -11,7 +11,7 @@ from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.step import FittingPredict, prediction
 from kraq_dspy.ports import ChunkSource, Embedder, NearestTexts, VectorStore
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, best_first
-from kraq_dspy.programs.shared.spec import NoOptions, RetrieverSpec, Space
+from kraq_dspy.programs.shared.spec import RetrieverSpec
 from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.records import Chunk, Hit
 from kraq_dspy.signatures import SummarizePassages
@@ -101,15 +101,10 @@ class RaptorRetriever(Retrieving):
         return hits
 
 
-def make_raptor(space: Space, options: NoOptions) -> RaptorRetriever:
-    tree, summaries = space.summary_tree
-    return RaptorRetriever(space.index, space.index.chunk_vectors, space.embedder, tree, summaries)
-
-
 RAPTOR = RetrieverSpec(
     "raptor",
     "Passages and summaries of their clusters, all levels at once.",
-    make_raptor,
+    lambda space, options: RaptorRetriever(space.index, space.index.chunk_vectors, space.embedder, *space.summary_tree),
     "RaptorRetriever",
     prepared=("raptor",),
     source="Sarthi et al., 2024",

@@ -126,10 +126,6 @@ def _hits(graph: GraphSource, scored: list[tuple[str, float]], question: str, wh
     ]
 
 
-def make_graph_local(space: Space, options: EntityReportOptions) -> EntityReportRetriever:
-    return EntityReportRetriever(space.entity_vectors, space.graph, n_entities=options.n_entities, level=options.level)
-
-
 def make_graph_global(space: Space, options: ReportOptions) -> ReportRetriever:
     deepest = space.index.deepest_level()
     if options.level and options.level > deepest:
@@ -140,7 +136,9 @@ def make_graph_global(space: Space, options: ReportOptions) -> ReportRetriever:
 GRAPH_LOCAL = RetrieverSpec(
     "graph-local",
     "Reports of the communities of entities near the question.",
-    make_graph_local,
+    lambda space, options: EntityReportRetriever(
+        space.entity_vectors, space.graph, n_entities=options.n_entities, level=options.level
+    ),
     "EntityReportRetriever",
     EntityReportOptions,
     prepared=("graph",),

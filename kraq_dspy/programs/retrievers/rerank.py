@@ -134,14 +134,12 @@ class CrossEncoderOptions:
     pool: int = option(50, "Candidates.", least=1)
 
 
-def make_cross_encoder(space: Space, options: CrossEncoderOptions) -> RerankingRetriever:
-    return RerankingRetriever(space.retriever(options.over), space.cross_encoder(options.model), pool=options.pool)
-
-
 CROSS_ENCODER = RetrieverSpec(
     "cross-encoder",
     "Reordered by a cross-encoder: cross-encoder:MODEL.",
-    make_cross_encoder,
+    lambda space, options: RerankingRetriever(
+        space.retriever(options.over), space.cross_encoder(options.model), pool=options.pool
+    ),
     "RerankingRetriever",
     CrossEncoderOptions,
     argument="model",

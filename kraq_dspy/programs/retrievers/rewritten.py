@@ -10,7 +10,7 @@ from kraq_dspy._internal.step import CALL_ERRORS, Step, log_failure
 from kraq_dspy.ports import Retriever
 from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, RetrievingModule, fused
-from kraq_dspy.programs.shared.spec import RetrieverSpec, Space, option
+from kraq_dspy.programs.shared.spec import RetrieverSpec, option
 from kraq_dspy.records import Hit
 from kraq_dspy.signatures import RewriteQuestion
 
@@ -65,14 +65,12 @@ def _plain(text: str) -> str:
     return " ".join(text.split()).casefold()
 
 
-def make_rewritten(space: Space, options: RewrittenOptions) -> RewrittenRetriever:
-    return RewrittenRetriever(space.retriever(options.over), pool=options.pool, constant=options.constant)
-
-
 QR_FUSION = RetrieverSpec(
     "qr-fusion",
     "The question and a model's rewriting of it, fused.",
-    make_rewritten,
+    lambda space, options: RewrittenRetriever(
+        space.retriever(options.over), pool=options.pool, constant=options.constant
+    ),
     "RewrittenRetriever",
     RewrittenOptions,
     source="QA-RAG paper",

@@ -8,7 +8,7 @@ from kraq_dspy.asset.corpus.chunk import sentence_spans
 from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.ports import ChunkSource, Embedder, NearestTexts
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving
-from kraq_dspy.programs.shared.spec import RetrieverSpec, Space, option
+from kraq_dspy.programs.shared.spec import RetrieverSpec, option
 from kraq_dspy.records import Chunk, Hit
 
 _SENTENCES_A_CHUNK = 4  # asked for at first; more where they turn out to be of the same few chunks
@@ -79,14 +79,12 @@ class SentenceWindowRetriever(Retrieving):
         return replace(chunk, text=text, start=chunk.start + start, end=chunk.start + end, n_tokens=count_tokens(text))
 
 
-def make_sentence_window(space: Space, options: SentenceWindowOptions) -> SentenceWindowRetriever:
-    return SentenceWindowRetriever(space.index, space.sentence_vectors, space.embedder, window=options.window)
-
-
 SENTENCE_WINDOW = RetrieverSpec(
     "sentence-window",
     "Found by one sentence, handed over with those around it.",
-    make_sentence_window,
+    lambda space, options: SentenceWindowRetriever(
+        space.index, space.sentence_vectors, space.embedder, window=options.window
+    ),
     "SentenceWindowRetriever",
     SentenceWindowOptions,
 )

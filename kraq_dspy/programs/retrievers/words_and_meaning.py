@@ -13,7 +13,7 @@ from kraq_dspy._internal.options import require_between, require_counts
 from kraq_dspy.ports import ChunkSource, Embedder, Retriever, VectorSearch, VectorStore
 from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, fused, ranked, to_hits
-from kraq_dspy.programs.shared.spec import NoOptions, RetrieverSpec, Space, option
+from kraq_dspy.programs.shared.spec import RetrieverSpec, option
 from kraq_dspy.records import Hit
 
 
@@ -152,44 +152,30 @@ class FusionRetriever(Retrieving):
         return fused(rankings, self.constant, request.question, request.k, "fusion")
 
 
-def make_dense(space: Space, options: NoOptions) -> DenseRetriever:
-    return DenseRetriever(space.index, space.index.chunk_vectors, space.embedder)
-
-
 DENSE = RetrieverSpec(
-    "dense", "Passages with the nearest embeddings: the papers' baseline.", make_dense, "DenseRetriever"
+    "dense",
+    "Passages with the nearest embeddings: the papers' baseline.",
+    lambda space, options: DenseRetriever(space.index, space.index.chunk_vectors, space.embedder),
+    "DenseRetriever",
 )
-
-
-def make_bm25(space: Space, options: NoOptions) -> BM25Retriever:
-    return BM25Retriever(space.index, space.index.chunk_vectors)
-
-
-BM25 = RetrieverSpec("bm25", "Exact names and terms, without an encoder.", make_bm25, "BM25Retriever")
-
-
-def make_hybrid(space: Space, options: HybridOptions) -> HybridRetriever:
-    return HybridRetriever(space.index, space.index.chunk_vectors, space.embedder, **asdict(options))
-
-
+BM25 = RetrieverSpec(
+    "bm25",
+    "Exact names and terms, without an encoder.",
+    lambda space, options: BM25Retriever(space.index, space.index.chunk_vectors),
+    "BM25Retriever",
+)
 HYBRID = RetrieverSpec(
     "hybrid",
     "Cosines of meaning and of words, weighted.",
-    make_hybrid,
+    lambda space, options: HybridRetriever(space.index, space.index.chunk_vectors, space.embedder, **asdict(options)),
     "HybridRetriever",
     HybridOptions,
     source="K2RAG paper, equations 3 and 4",
 )
-
-
-def make_fusion(space: Space, options: FusionOptions) -> FusionRetriever:
-    return FusionRetriever([space.retriever("dense"), space.retriever("bm25")], **asdict(options))
-
-
 FUSION = RetrieverSpec(
     "fusion",
     "Ranks by meaning and by words, fused.",
-    make_fusion,
+    lambda space, options: FusionRetriever([space.retriever("dense"), space.retriever("bm25")], **asdict(options)),
     "FusionRetriever",
     FusionOptions,
     source="Cormack et al., 2009",

@@ -13,9 +13,9 @@ from kraq_dspy._internal.clock import announce
 from kraq_dspy._internal.options import require_counts
 from kraq_dspy._internal.step import FittingPredict, SignatureLike, prediction, signature_for
 from kraq_dspy.errors import ConfigError, ModelError
-from kraq_dspy.ports import InstructedEmbedder, Retriever, RetrieverLike, Vectors
+from kraq_dspy.ports import InstructedEmbedder, RetrieverLike, Vectors
 from kraq_dspy.programs.retrievers.adapted import as_retriever
-from kraq_dspy.programs.shared.spec import ProgramSpec, Space, option
+from kraq_dspy.programs.shared.spec import ProgramSpec, option
 from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.programs.speculative.drafts import Draft, FailedDraft, write_draft
 from kraq_dspy.programs.speculative.scoring import SCORERS, KraqScore, Score, Scorer, best
@@ -255,10 +255,6 @@ class SpeculativeRAG(SavableModule):
         )
 
 
-def make_speculative(space: Space, retrieve: Retriever, options: SpeculativeOptions) -> SpeculativeRAG:
-    return SpeculativeRAG(retrieve, space.instructed_embedder, **options.settings)
-
-
 def stage_seconds(prediction: dspy.Prediction) -> dict[str, float]:
     return asdict(prediction.timings)
 
@@ -271,7 +267,7 @@ DRAFTED = (
 SPECULATIVE = ProgramSpec(
     "speculative",
     "Clusters the passages, drafts from diverse subsets at once, verifies, chooses.",
-    make_speculative,
+    lambda space, retrieve, options: SpeculativeRAG(retrieve, space.instructed_embedder, **options.settings),
     "SpeculativeRAG",
     SpeculativeOptions,
     role="drafter",

@@ -46,7 +46,7 @@ def test_after_the_clock_was_set_back_readers_see_the_last_change(
     built: Path, embedder: KeywordEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Workspace.open(built, embedder=embedder) as space:
-        followed = NewestState(space, lambda newer: None)
+        followed = NewestState(space)
         assert documents(followed.space.index) == {"ada", "byron"}
         monkeypatch.setattr("kraq_dspy.asset.store.manifest.now", lambda: "1999-12-31T23:59:59.000000+00:00")
         add_documents(built, [NEW], embedder=embedder)

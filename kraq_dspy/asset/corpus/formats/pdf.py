@@ -65,10 +65,7 @@ def read_pdf(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
             f"page {empty[0]}",
         )
     yield Row(
-        PAGE_BREAK.join(texts),
-        title=title or normalised(path.stem),
-        metadata={"pages": n_pages},
-        headings=headings,
+        PAGE_BREAK.join(texts), title=title or normalised(path.stem), metadata={"pages": n_pages}, headings=headings
     )
 
 

@@ -265,11 +265,7 @@ class InThread:
 
 
 def engines(
-    settings: RoleSettings,
-    *,
-    embedder: Any = None,
-    meter: Meter | None = None,
-    backoff: Backoff | None = None,
+    settings: RoleSettings, *, embedder: Any = None, meter: Meter | None = None, backoff: Backoff | None = None
 ) -> tuple[Engine, AsyncEngine]:
     """The pair for a model. Raises ModelError (see `transport.route_of`)."""
     where, pace = "this process", None

@@ -264,10 +264,7 @@ class TransformersEngine(SharedByCopies):
         if job.is_scored:
             scores = tuple(
                 TokenLogprob(
-                    token=piece,
-                    logprob=recorder.chosen[step][row],
-                    bytes=tuple(piece.encode()),
-                    token_id=kept[step],
+                    token=piece, logprob=recorder.chosen[step][row], bytes=tuple(piece.encode()), token_id=kept[step]
                 )
                 for step, piece in enumerate(pieces)
             )
