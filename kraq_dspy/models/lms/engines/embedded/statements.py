@@ -31,8 +31,8 @@ _STATES = re.compile(
     rf"| (?:also |often |usually |generally )?(?P<does>{'|'.join(DOES)})) (?P<rest>.+)"
 )
 _CUT = re.compile(
-    r",? (?:which|who|where|although|though|while|whereas|because|as well as|even if|even though|according to|so that"
-    r"|since|when|but|unless|if(?! any)|despite)\b.*$"
+    r",? (?:which|who|where|although|though|while|whereas|because|as well as|even though|according to|so that"
+    r"|since|when|but|despite)\b.*$"
 )
 _FINITE = "is|are|was|were|has|have|had|can|may|will|do|does|did"
 _TWO_VERBS = re.compile(

@@ -93,6 +93,8 @@ def test_names_and_headlines_announce_no_question(heading: str, passage: str) ->
         (Heading("Training", title="Small models"), "What does “Small models” say about training?"),
         (Heading("Judge dismisses the lawsuit filed against Valve"),
          "What is “Judge dismisses the lawsuit filed against Valve” about?"),
+        (Heading("We know more about the moon than the sea"), "What is “We know more about the moon than the sea” about?"),
+        (Heading("About the guide"), "What is said about the guide?"),
         (Heading("From DSPy", title="Guide"), "What is “From DSPy” about?"),
         (Heading("Watch great noir"), "What is “Watch great noir” about?"),
     ],
