@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from kraq_dspy.asset.store.index import Index
-from kraq_dspy.models.lms.engines.embedded.ask import NOTHING_NAMED, asks_of_something, question_about
+from kraq_dspy.models.lms.engines.embedded.ask import NOTHING_NAMED, asks_of_something, definition, question_about
 from kraq_dspy.models.lms.engines.embedded.headings import (
     Heading,
     announced_question,
@@ -31,6 +31,8 @@ MOST_READ = 40  # passages of a community or an index, evenly drawn, in which he
 NARROW = 3  # passages of a community that a model is asked about by a heading and its text, not by their summary
 NEAREST = 10  # passages of an index among which a model's question must have one of its own
 LONGEST = 140  # characters of a question
+DEFINED_IN = 200  # passages of an index, evenly drawn, ...
+DEFINES = 0.04  # ... of which so many say what a name is where a small model asks well
 SHOWN = 80  # words of a heading's text that a generator sees
 
 
@@ -80,10 +82,11 @@ class Asking:
         return self._instead[community.id]
 
     def asks_model(self, community: Community, summary: str) -> bool:
-        """Whether the model is asked: a small one is right less often than a template that knows what to ask."""
+        """Whether the model is asked: a small one is right less often than a template that knows what to ask, and
+        hardly ever about texts that do not say what things are (news, abstracts, licences)."""
         if community.id not in self._broadest or not self._is_small or community.id in self._headed:
             return community.id in self._broadest
-        return not asks_of_something(self.template(community, summary))
+        return self._defines and not asks_of_something(self.template(community, summary))
 
     def leading_back(self, questions: Sequence[Question]) -> list[Question]:
         """A model's questions say what the index is about, as the templates do, and lead to a passage of theirs: one
@@ -110,6 +113,14 @@ class Asking:
     def _subject(self) -> str:
         """What the passages of the whole index say that they are about."""
         return subject_of(self._passages(list(self._index.reading_order())))
+
+    @cached_property
+    def _defines(self) -> bool:
+        """Whether some passages of the index say what a name is, as those of encyclopedias do."""
+        ids = list(self._index.reading_order())
+        chunks = self._index.get(Chunk, ids[:: max(1, math.ceil(len(ids) / DEFINED_IN))])
+        defining = (any(definition(part, (one.title,)) for part in sentences(one.text)) for one in chunks)
+        return sum(defining) >= max(1, DEFINES * len(chunks))
 
     def _passages(self, chunk_ids: Sequence[str]) -> list[str]:
         """With the headings of their sections as lines of Markdown, whatever format they are from."""

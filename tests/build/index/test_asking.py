@@ -3,12 +3,15 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
 from dspy.utils import DummyLM
 
 from kraq_dspy import build_index
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.build.index.asking import headings_asked
+from kraq_dspy.models.lms.engines.embedded.ask import question_about
 from kraq_dspy.records import Community
+from kraq_dspy.settings import QuestionSettings, Settings
 from tests.conftest import KeywordEmbedder
 
 PASSAGES = {
@@ -63,3 +66,35 @@ def test_a_models_question_that_leads_to_other_passages_makes_way_for_the_headin
     with Index.open(tmp_path / "out.kraq") as index:
         texts = {question.text for question in index.questions(source="kraq", duplicates=True)}
     assert texts == {"How do I change the antenna?", "How do I change the language?"}
+
+
+@pytest.mark.parametrize(("known", "asked"), [("Globex is a maker of rockets in Oslo.", True), ("Globex fell.", False)])
+def test_a_small_model_is_asked_about_texts_that_say_what_things_are(
+    tmp_path: Path, keyword_embedder: type[KeywordEmbedder], known: str, asked: bool
+) -> None:
+    (tmp_path / "a.txt").write_text(known)
+    (tmp_path / "b.txt").write_text("Acme met Initech in Bern. Then Initech met Acme again.")
+    model = DummyLM([{"question": "Who met Acme and Initech?"}] * 100)
+    settings = Settings(questions=QuestionSettings(candidates=2))
+    build_index(
+        tmp_path,
+        tmp_path / "out.kraq",
+        settings=settings,
+        models={"generator": model},
+        embedder=keyword_embedder("Acme", "Globex"),
+    )
+    with Index.open(tmp_path / "out.kraq") as index:
+        texts = {question.text for question in index.questions(source="kraq", duplicates=True)}
+    assert ("Who met Acme and Initech?" in texts) is asked
+    assert ("What is said about b?" in texts) is not asked
+
+
+def test_what_a_reader_may_do_is_asked_of_the_document_by_name() -> None:
+    passage = "GPL-3\nYou may convey verbatim copies of a covered work in any medium."
+    assert question_about("Program\nThe Program.", [passage]) == (
+        "Can I convey verbatim copies of a covered work in any medium, according to GPL-3?"
+    )
+    passage = passage.replace("GPL-3", "Some words about copies and works")
+    assert question_about("Program\nThe Program.", [passage], "on the TV") == (
+        "Can I convey verbatim copies of a covered work in any medium on the TV?"
+    )

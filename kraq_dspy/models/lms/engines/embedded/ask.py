@@ -162,7 +162,7 @@ def _question(names: list[str], parts: list[str], text: str, passages: Sequence[
         question = next((one for one in announced if 0 < len(one) <= LONGEST), "")
         question = question or _told(names, titles, [*parts, *opening])
         if passages and not question:
-            question = asked_whether(parts, passages)
+            question = asked_whether(parts, passages, subject)
         if question or headings:
             return question or topic_question(headings[0], passages)
     named = [name for name in names if not _ODD_NAME.search(name)] or [heading.text for heading in headings]

@@ -27,7 +27,7 @@ _ASKS = re.compile(
 _BEFORE = re.compile(r"(?:read |things to know |notes? )?(?P<when>before|after) (?P<what>\w+ing .+)", re.IGNORECASE)
 _IF = re.compile(r"if (?P<what>.+)", re.IGNORECASE)
 _TROUBLE = re.compile(
-    r"(?!.*:)(?:\S+ .*\b(?:(?:is|are|do|does|can|will) not|no longer|(?:ca|wo|is|are|do|does)n[’']t)\b|"
+    r"(?!.*[:,])(?:\S+ .*\b(?:(?:is|are|do|does|can|will) not|no longer|(?:ca|wo|is|are|do|does)n[’']t)\b|"
     r"there (?:is|are) (?:a |an )?(?:problem|issue|error)s?\b).*|i have (?:trouble|problems) .+",
     re.IGNORECASE,
 )

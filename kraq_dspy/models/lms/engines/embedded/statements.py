@@ -7,7 +7,8 @@ is about a thing of which there are many. PubMedQA made questions of titles in t
 import re
 from collections.abc import Sequence, Set
 
-from kraq_dspy.models.lms.engines.embedded.names import REFERENCE
+from kraq_dspy.models.lms.engines.embedded.headings import placed
+from kraq_dspy.models.lms.engines.embedded.names import REFERENCE, is_name
 from kraq_dspy.models.lms.engines.embedded.text import WORD, centralities, parted, sentences
 from kraq_dspy.models.lms.engines.embedded.vocabulary import DOES, STATEMENTS
 
@@ -31,7 +32,7 @@ _STATES = re.compile(
 )
 _CUT = re.compile(
     r",? (?:which|who|where|although|though|while|whereas|because|as well as|even if|even though|according to|so that"
-    r"|since|when|but|unless|if|despite)\b.*$"
+    r"|since|when|but|unless|if(?! any)|despite)\b.*$"
 )
 _FINITE = "is|are|was|were|has|have|had|can|may|will|do|does|did"
 _TWO_VERBS = re.compile(
@@ -59,23 +60,29 @@ _POINTS_ON = re.compile(
 _BREAKS_OFF = frozenset(STATEMENTS["breaks_off"].split())
 
 
-def asked_whether(parts: Sequence[str], passages: Sequence[str]) -> str:
+def asked_whether(parts: Sequence[str], passages: Sequence[str], subject: str = "") -> str:
     """Whether the most central of the sentences that stand alone is so, those of the present first; "" without one.
 
-    `parts` are sentences that go before those of the passages, whose first lines may be titles.
+    `parts` are sentences that go before those of the passages, whose first lines may be titles. What a reader may do is
+    asked with the name of the document, or the `subject` of the whole corpus where headings are no names.
     """
-    titles, bodies = zip(*map(parted, passages), strict=True) if passages else ((), ())
-    every = [*parts, *(sentence for body in bodies for sentence in sentences(body))][:MOST_READ]
+    title_of = dict.fromkeys(parts, "")
+    for title, body in map(parted, passages):
+        title_of |= {sentence: title for sentence in sentences(body) if sentence not in title_of}
+    every = list(title_of)[:MOST_READ]
     words = [WORD.findall(sentence) for sentence in every]
     small = {word for each in words for word in each if word.islower()}
-    inside = [*(each[1:] for each in words), *map(WORD.findall, titles)]
+    inside = [*(each[1:] for each in words), *map(WORD.findall, dict.fromkeys(title_of.values()))]
     capitals = {word for each in inside for word in each if word[:1].isupper()}
     names = {word for word in capitals if word.lower() not in small}
     turned = {sentence: question for sentence in every if (question := whether(sentence, names))}
     central = dict(zip(every, centralities(every), strict=True)) if turned else {}
     is_past = {sentence: question.startswith(("Was ", "Were ")) for sentence, question in turned.items()}
     best = max(turned, key=lambda sentence: (not is_past[sentence], central[sentence]), default="")
-    return turned.get(best, "")
+    question, title = turned.get(best, ""), title_of.get(best, "")
+    if " I " not in question or (title and title in question):
+        return question
+    return f"{question[:-1]}, according to {title}?" if is_name(title) else placed(question, subject)
 
 
 def whether(sentence: str, names: Set[str] = frozenset()) -> str:

@@ -79,6 +79,7 @@ def test_a_heading_becomes_the_question_of_who_looks_for_it(heading: str, questi
         ("Ring of Fire", "It burns."),
         ("Singing the Blues", "A song of two singers."),  # no verb of instructions
         ("How Did the Astros Cheat", "They did."),
+        ("From a trot to a marathon, celebrations that aren’t a dinner", "Ten ideas."),
     ],
 )
 def test_names_and_headlines_announce_no_question(heading: str, passage: str) -> None:

@@ -45,6 +45,7 @@ def test_a_statement_is_turned_round(sentence: str, question: str) -> None:
         "Aspirin is a drug",  # a title
         "The Cratchits were as still as statues in one corner, and sat looking up.",
         "The process of KANE is illustrated in Figure FIGREF2 in detail.",
+        "You should get your employer or your school, if any, to sign a disclaimer.",
         "Aspirin is good.",  # too short to be a question of anybody's
         "The version is a work under the terms of the License under.",
     ],
