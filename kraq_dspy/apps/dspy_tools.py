@@ -30,15 +30,7 @@ def index_tools(space: Workspace) -> list[dspy.Tool]:
     to its model.
     """
     tools = IndexTools(space, choose_program(DEFAULT_PROGRAM))
-    methods = (
-        tools.search,
-        tools.starters,
-        tools.questions_about,
-        tools.community,
-        tools.neighbours_of,
-        tools.read_document,
-    )
-    return [dspy.Tool(_as_json(method), arg_desc=_descriptions(method)) for method in methods]
+    return [dspy.Tool(_as_json(method), arg_desc=_descriptions(method)) for method in tools.looking_up]
 
 
 def _as_json(method: Callable[..., Any]) -> Callable[..., str]:

@@ -1,6 +1,5 @@
 """Makes a LlamaIndex retriever of any retriever of this library."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from kraq_dspy._internal.both_ways import blocking, call
@@ -40,18 +39,14 @@ class LlamaIndexRetriever(BaseRetriever):
         self.filters = filters
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return to_nodes(await call(self.source, query_bundle.query_str, self.k, filters=self.filters))
+        hits = await call(self.source, query_bundle.query_str, self.k, filters=self.filters)
+        return [NodeWithScore(node=_node(hit), score=hit.score) for hit in hits]
 
     _retrieve = blocking(_aretrieve)
 
 
-def to_nodes(hits: Sequence[Hit]) -> list[NodeWithScore]:
-    """In their order, with the retriever's own scores. Metadata is the document's own, and `title`, `document_id`,
-    `why` and `query`, which win over equal names."""
-    return [NodeWithScore(node=_node(hit), score=hit.score) for hit in hits]
-
-
 def _node(hit: Hit) -> TextNode:
+    """Metadata is the document's own, and `title`, `document_id`, `why` and `query`, which win over equal names."""
     chunk = hit.chunk
     metadata = {
         **chunk.metadata,

@@ -4,13 +4,11 @@ import logging
 import os
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kraq_dspy.asset.store.manifest import MANIFEST
 from kraq_dspy.errors import KraqError
-
-if TYPE_CHECKING:
-    from kraq_dspy.workspace.workspace import Workspace
+from kraq_dspy.workspace.workspace import Workspace
 
 logger = logging.getLogger(__name__)
 
@@ -24,7 +22,7 @@ class NewestState:
     A state that cannot be read is logged, and what was there before is used until the next one.
     """
 
-    def __init__(self, space: "Workspace") -> None:
+    def __init__(self, space: Workspace) -> None:
         self._path = space.index.path
         self._former = self._space = space
         self._made: dict[Any, Any] = {}
@@ -33,7 +31,7 @@ class NewestState:
         self._read_at = self.version
 
     @property
-    def space(self) -> "Workspace":
+    def space(self) -> Workspace:
         """The one before stays open for what is under way."""
         if self.version != self._read_at:
             with self._renewing:
@@ -49,7 +47,7 @@ class NewestState:
                     self._read_at = version
         return self._space
 
-    def kept(self, key: Any, make: "Callable[[Workspace], Any]") -> Any:
+    def kept(self, key: Any, make: Callable[[Workspace], Any]) -> Any:
         """What `make` makes of the workspace, until there is a newer one; made twice where two ask at the same time."""
         _ = self.space  # made newer, if it can be
         made, space = self._made, self._space  # in this order: nothing older stands among what is newer

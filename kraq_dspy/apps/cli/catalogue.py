@@ -104,10 +104,8 @@ class ApproveEntries:
 
         with opened_catalogue(self.index_dir, make=False) as (index, entries):
             done = [approve_entry(index, entries, number, by=user()) for number in existing(entries, self.numbers)]
-        if self.json:
-            print_json(done)
-        else:
-            say(f"Approved: {', '.join(str(entry.number) for entry in done)}")
+        numbers = ", ".join(str(entry.number) for entry in done)
+        print_json(done) if self.json else say(f"Approved: {numbers}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,10 +122,8 @@ class RemoveEntries:
             for number in removed:
                 entries.remove(number, by=user())
             left = entries.counts()
-        if self.json:
-            print_json({"removed": removed, "left": left})
-        else:
-            say(f"Removed {len(removed)}; left: {sum(left.values()):,}.")
+        shown = f"Removed {len(removed)}; left: {sum(left.values()):,}."
+        print_json({"removed": removed, "left": left}) if self.json else say(shown)
 
 
 @dataclass(frozen=True, kw_only=True)

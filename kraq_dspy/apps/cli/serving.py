@@ -5,7 +5,6 @@ import sys
 import threading
 import webbrowser
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -21,7 +20,6 @@ from kraq_dspy.errors import needs
 if TYPE_CHECKING:
     from kraq_dspy.apps.serve.guard import ServeSettings
     from kraq_dspy.apps.serve.served import ServedIndex
-    from kraq_dspy.workspace import Workspace
 
 PORT = 8377
 
@@ -99,12 +97,8 @@ def _run(
     from kraq_dspy.apps.serve.server import Server, address_of, bound
 
     tell_what_is_cut_off()
-
-    def open_one(path: Path, stack: ExitStack) -> "Workspace":
-        return stack.enter_context(command.opened(path))
-
     with (
-        served(index_dirs, open_one, edit=edit) as indexes,
+        served(index_dirs, command.opened, edit=edit) as indexes,
         bound(settings.host, settings.port, or_any=or_any_port) as listening,
     ):
 

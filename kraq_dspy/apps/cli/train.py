@@ -54,10 +54,7 @@ class MakePairs(Calls, Limits):
             report = pairs_from_dataset(
                 questions, self.out, models, kind=self.kind, step=step, limit=self.limit, progress=bars
             )
-        if self.json:
-            print_json(report)
-        else:
-            show_counts("Pairs", report)
+        print_json(report) if self.json else show_counts("Pairs", report)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,10 +28,8 @@ def make_server(tools: IndexTools) -> Any:
     """An `mcp.server.mcpserver.MCPServer`; see the SDK for its transports."""
     server = MCPServer("kraq", instructions=_instructions(tools), log_level="ERROR")
     reading = ToolAnnotations(read_only_hint=True, open_world_hint=False)
-    for tool in (
-        tools.ask, tools.search, tools.starters, tools.questions_about, tools.community, tools.neighbours_of,
-        tools.read_document,
-    ):  # fmt: skip
+    offered: list[Callable[..., Any]] = [tools.ask, *tools.looking_up]
+    for tool in offered:
         server.add_tool(_answering(tool), annotations=reading)
     return server
 

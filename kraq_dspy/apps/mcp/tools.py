@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Annotated, Any, TypeVar
 
 from pydantic import Field
@@ -98,6 +98,10 @@ class IndexTools:
     def __init__(self, space: Workspace, choice: ProgramChoice) -> None:
         self.choice = choice
         self._newest = NewestState(space)
+        self.looking_up: tuple[Callable[..., Json], ...] = (
+            self.search, self.starters, self.questions_about, self.community, self.neighbours_of, self.read_document
+        )  # fmt: skip
+        """Those that ask no language model."""
 
     @property
     def space(self) -> Workspace:

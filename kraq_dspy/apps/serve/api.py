@@ -187,7 +187,8 @@ class Api:
             call = replace(call, may_be_prepared=True)
         if body.stream:
             return streaming(sent(stream(call)))
-        return await self._answered(request, call)
+        answer = await while_connected(request, ask(call))
+        return Response(status_code=GONE) if answer is None else answer
 
     async def _call(
         self, served: ServedIndex, program: str, question: str, retriever: str | None = None, options: Any = None
@@ -197,10 +198,6 @@ class Api:
         choice, answering = await run_in_threadpool(served.program, program, retriever, options)
         self.slots.require_free()
         return ProgramCall(served, choice, answering, question.strip(), self.slots)
-
-    async def _answered(self, request: Request, call: ProgramCall) -> Any:
-        answer = await while_connected(request, ask(call))
-        return Response(status_code=GONE) if answer is None else answer
 
     def health(self, query: Query) -> Json:
         return {"status": "ok"}

@@ -6,9 +6,11 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Mapping
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, fields, is_dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import uuid4
 
+import dspy
+from dspy.streaming import StatusMessage, StreamResponse
 from sse_starlette import EventSourceResponse, ServerSentEvent
 from starlette.requests import Request
 
@@ -18,9 +20,6 @@ from kraq_dspy.apps.serve.served import ServedIndex
 from kraq_dspy.models.lms.meter import TappedJournal, working_on
 from kraq_dspy.records import Hit, Usage
 from kraq_dspy.workspace.choices import ProgramChoice
-
-if TYPE_CHECKING:
-    import dspy
 
 STAGE = "serve"
 SILENCE_S = 15
@@ -68,12 +67,12 @@ class ProgramCall:
 
     served: ServedIndex
     choice: ProgramChoice
-    program: "dspy.Module"
+    program: dspy.Module
     question: str
     slots: AnswerSlots
     may_be_prepared: bool = False
 
-    async def prepared(self) -> "dspy.Prediction | None":
+    async def prepared(self) -> dspy.Prediction | None:
         if not self.may_be_prepared:
             return None
         return await asyncio.to_thread(self.served.space.prepared, self.question)
@@ -102,8 +101,6 @@ async def ask(call: ProgramCall) -> dict[str, Any]:
 
 async def stream(call: ProgramCall) -> AsyncGenerator[tuple[str, dict[str, Any]], None]:
     """(event, data): "stage" and "text" as they come, then "answer"; "error" where it fails."""
-    from dspy.streaming import StatusMessage, StreamResponse
-
     count = UsageCount()
     try:
         if call.slots.free.locked():
@@ -174,7 +171,7 @@ async def while_connected(request: Request, work: Coroutine[Any, Any, Any]) -> A
             await asyncio.wait(tasks)
 
 
-def _answer_json(call: ProgramCall, prediction: "dspy.Prediction", usage: Usage, seconds: float) -> dict[str, Any]:
+def _answer_json(call: ProgramCall, prediction: dspy.Prediction, usage: Usage, seconds: float) -> dict[str, Any]:
     choice, atlas = call.choice, call.served.atlas
     timings = {name: float(value) for name, value in choice.seconds(prediction).items() if value}
     return {

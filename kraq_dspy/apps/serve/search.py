@@ -2,13 +2,11 @@
 
 import re
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from kraq_dspy.apps.serve.atlas import Json, question_json
 from kraq_dspy.apps.serve.requests import BY_WORDS, KINDS
-
-if TYPE_CHECKING:
-    from kraq_dspy.apps.serve.served import ServedIndex
+from kraq_dspy.apps.serve.served import ServedIndex
 
 T = TypeVar("T")
 
@@ -20,7 +18,7 @@ def with_words(items: Iterable[T], q: str, text: Callable[[T], str]) -> list[T]:
 
 
 def search(
-    served: "ServedIndex", text: str, *, limit: int = 8, kinds: tuple[str, ...] = KINDS, retriever: str = BY_WORDS
+    served: ServedIndex, text: str, *, limit: int = 8, kinds: tuple[str, ...] = KINDS, retriever: str = BY_WORDS
 ) -> Json:
     """What each kind has for the text, best first; nothing for a text without words.
 

@@ -2,26 +2,24 @@
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import dspy
 
 from kraq_dspy._internal.display import shown_model
 from kraq_dspy.apps.serve.atlas import Atlas
 from kraq_dspy.apps.serve.refusals import RequestError
 from kraq_dspy.asset.store.catalogue import Catalogue
+from kraq_dspy.asset.store.index import Index
 from kraq_dspy.build.catalogue.sources import open_catalogue
 from kraq_dspy.errors import ConfigError, IndexLockedError, IndexStateError
+from kraq_dspy.ports import Retriever
 from kraq_dspy.workspace.choices import ProgramChoice, choose_program, choose_retriever
 from kraq_dspy.workspace.newest_state import NewestState
-
-if TYPE_CHECKING:
-    import dspy
-
-    from kraq_dspy.asset.store.index import Index
-    from kraq_dspy.ports import Retriever
-    from kraq_dspy.workspace.workspace import Workspace
+from kraq_dspy.workspace.workspace import Workspace
 
 logger = logging.getLogger(__name__)
 
@@ -29,19 +27,19 @@ logger = logging.getLogger(__name__)
 class ServedIndex:
     """An index under its name. Safe for threads."""
 
-    def __init__(self, name: str, space: "Workspace", *, edit: bool = False) -> None:
+    def __init__(self, name: str, space: Workspace, *, edit: bool = False) -> None:
         self.name = name
         self.edit = edit
         self._newest = NewestState(space)
         self.kept = self._newest.kept
 
     @property
-    def space(self) -> "Workspace":
+    def space(self) -> Workspace:
         """On the last complete state of the index."""
         return self._newest.space
 
     @property
-    def index(self) -> "Index":
+    def index(self) -> Index:
         return self.space.index
 
     @property
@@ -57,7 +55,7 @@ class ServedIndex:
 
     def program(
         self, name: str, retriever: str | None = None, options: Mapping[str, Any] | None = None
-    ) -> "tuple[ProgramChoice, dspy.Module]":
+    ) -> tuple[ProgramChoice, dspy.Module]:
         """Made when it is first asked for. Raises RequestError for a name or an option that there is not."""
         try:
             choice = choose_program(name, retriever, options)
@@ -78,7 +76,7 @@ class ServedIndex:
             ) from error
         return choice, program
 
-    def retriever(self, name: str) -> "Retriever":
+    def retriever(self, name: str) -> Retriever:
         """Raises RequestError for a name that there is not, or one that asks a model."""
         try:
             choice = choose_retriever(name)
@@ -110,16 +108,16 @@ def names_of(folders: Sequence[Path]) -> list[str]:
 
 @contextmanager
 def served(
-    folders: Sequence[Path], opened: "Callable[[Path, ExitStack], Workspace]", *, edit: bool = False
+    folders: Sequence[Path], opened: Callable[[Path], AbstractContextManager[Workspace]], *, edit: bool = False
 ) -> Iterator[dict[str, ServedIndex]]:
-    """The folders as served indexes by name; `opened` opens one, and gives the stack what closes it.
+    """The folders as served indexes by name; `opened` opens one.
 
     Vectors that cannot be read are refused here, and not when somebody asks. Raises KraqError.
     """
     with ExitStack() as stack:
         indexes = {}
         for name, folder in zip(names_of(folders), folders, strict=True):
-            space = opened(folder, stack)
+            space = stack.enter_context(opened(folder))
             if not space.index.manifest.settings.store.url:
                 space.index.chunk_vectors.count()
             indexes[name] = ServedIndex(name, space, edit=edit)

@@ -123,7 +123,9 @@ def normalise_answer(text: str) -> str:
     text of nothing but an article ("The") or punctuation ("+") is kept: an empty gold answer would match everything.
     """
     lowered = unicodedata.normalize("NFKC", text).lower()
-    unpunctuated = "".join(character for character in lowered if not _is_punctuation(character))
+    unpunctuated = "".join(
+        each for each in lowered if each not in _ASCII_SYMBOLS and not unicodedata.category(each).startswith("P")
+    )
     spaced = _UNSPACED_CHARACTER.sub(r" \g<0> ", unpunctuated)
     for candidate in (_ARTICLE.sub(" ", spaced), spaced, lowered):
         words = candidate.split()
@@ -154,10 +156,6 @@ def split_words(text: str) -> list[str]:
     """
     spaced = _UNSPACED_CHARACTER.sub(r" \g<0> ", unicodedata.normalize("NFKC", text).lower())
     return re.findall(r"(?:[^\W_]|(?<=\w)[\u0300-\u036f])+", spaced)
-
-
-def _is_punctuation(character: str) -> bool:
-    return character in _ASCII_SYMBOLS or unicodedata.category(character).startswith("P")
 
 
 def _stem(word: str) -> str:

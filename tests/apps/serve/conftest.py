@@ -4,6 +4,7 @@ import dataclasses
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -63,10 +64,7 @@ def copy(poets: Path, tmp_path: Path) -> Path:
 def open_all(
     *folders: Path, models: Mapping[str, BaseLM] | None = None, edit: bool = False
 ) -> AbstractContextManager[dict[str, ServedIndex]]:
-    def opened(path: Path, stack: ExitStack) -> Workspace:
-        return stack.enter_context(Workspace.open(path, embedder=EMBEDDER, models=models))
-
-    return served(folders, opened, edit=edit)
+    return served(folders, partial(Workspace.open, embedder=EMBEDDER, models=models), edit=edit)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import resource
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator, MutableMapping
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -226,10 +227,7 @@ def written(poets: Path) -> Iterator[TestClient]:
     """A client of an application whose model writes its answers piece by piece."""
     with stand_in() as model, ExitStack() as stack:
         settings = Settings(roles={"default": RoleSettings(model="hosted_vllm/stand-in", api_base=model.url)})
-
-        def opened(path: Path, within: ExitStack) -> Workspace:
-            return within.enter_context(Workspace.open(path, embedder=EMBEDDER, settings=settings))
-
+        opened = partial(Workspace.open, embedder=EMBEDDER, settings=settings)
         indexes = stack.enter_context(served([poets], opened))
         yield stack.enter_context(TestClient(make_app(indexes, ServeSettings()), "http://localhost"))
 

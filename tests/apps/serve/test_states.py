@@ -3,7 +3,6 @@
 import json
 import logging
 import shutil
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -46,10 +45,7 @@ def test_what_another_process_adds_is_shown_without_a_restart_once_it_is_complet
 ) -> None:
     (tmp_path / "faraday.txt").write_text("Michael Faraday built a motor. Michael Faraday met Lord Byron.")
 
-    def opened(path: Path, stack: ExitStack) -> Workspace:
-        return stack.enter_context(Workspace.open(path))
-
-    with served([copy_of_byron], opened) as indexes:
+    with served([copy_of_byron], Workspace.open) as indexes:
         app = make_app(indexes, ServeSettings())
         with TestClient(app, "http://localhost") as client:
             question = {**ASK, "question": "Who built a motor?"}
