@@ -15,8 +15,8 @@ from dspy.utils import DummyLM
 from kraq_dspy import Corpus
 from kraq_dspy.ports import Vectors
 from kraq_dspy.programs import CombinedRetrieveRAG, TraditionalRAG
-from kraq_dspy.programs.retrievers import DenseRetriever, as_question_finder, as_retriever
 from kraq_dspy.records import Chunk, Document, Hit
+from kraq_dspy.retrievers import DenseRetriever, as_question_finder, as_retriever
 from tests.conftest import KeywordEmbedder
 from tests.programs.conftest import Library
 
