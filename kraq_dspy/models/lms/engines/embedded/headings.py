@@ -35,7 +35,7 @@ _IMPERATIVE = re.compile(
     r"(?P<verb>\w+) (?P<what>(?:the|a|an|your|my|to|up|in|with|from|on|all|new)\b.*)", re.IGNORECASE
 )
 _AND_ING = re.compile(r"(?<=\band )\w+ing\b")
-_ABOUT = re.compile(r"(?:about|learning about|learn about|all about) (?=\S)", re.IGNORECASE)
+_ABOUT = re.compile(r"^(?:about|learning about|learn about|all about) (?=\S)", re.IGNORECASE)
 _HEADLINE = re.compile(r"[,:|?!;]| [-–—] |\b(?:is|are|was|were|has|have)\b")
 _OF_DOING = re.compile(r"(?:How (?:do|can|to)|Can|What (?:can|should) I do) ", re.IGNORECASE)
 _NUMBER = re.compile(

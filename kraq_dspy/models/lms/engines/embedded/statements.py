@@ -31,8 +31,8 @@ _STATES = re.compile(
     rf"| (?:also |often |usually |generally )?(?P<does>{'|'.join(DOES)})) (?P<rest>.+)"
 )
 _CUT = re.compile(
-    r",? (?:which|who|where|although|though|while|whereas|because|as well as|even if|even though|according to|so that"
-    r"|since|when|but|unless|if(?! any)|despite)\b.*$"
+    r",? (?:which|who|where|although|though|while|whereas|because|as well as|even though|according to|so that"
+    r"|since|but|despite)\b.*$"
 )
 _FINITE = "is|are|was|were|has|have|had|can|may|will|do|does|did"
 _TWO_VERBS = re.compile(
@@ -114,6 +114,8 @@ def whether(sentence: str, names: Set[str] = frozenset()) -> str:
 def _turned(subject: str, verb: str | None, does: str | None, rest: str) -> str:
     if does is not None:
         return f"Does {subject} {DOES[does]} {rest}?"
+    if verb == "has" and re.search(r" and \w+s ", rest):
+        return ""  # "has an offer and runs another"
     if verb in ("has", "have") and not _DONE.match(rest):
         return f"{'Does' if verb == 'has' else 'Do'} {subject} have {rest}?"
     return f"{'Can' if verb == 'may' else (verb or '').capitalize()} {subject} {rest}?"
@@ -137,6 +139,8 @@ def _says_what_it_is(subject: Sequence[str], names: Set[str]) -> bool:
         or any(re.fullmatch(r"[a-z]{2,}ed", word) for word in subject[1:])
     ):
         return False
+    if low[0] == "the" and len(subject) == 2:
+        return False  # "the Document" of a contract
     if any(word[:1].isupper() for word in subject[1:]) or subject[0] in names:
         return True
     if low[0] in ("the", "a", "an"):

@@ -46,6 +46,9 @@ def test_a_statement_is_turned_round(sentence: str, question: str) -> None:
         "The Cratchits were as still as statues in one corner, and sat looking up.",
         "The process of KANE is illustrated in Figure FIGREF2 in detail.",
         "You should get your employer or your school, if any, to sign a disclaimer.",
+        "You may convey a covered work in any medium if you keep the notices.",  # a condition
+        "The Document may include Warranty Disclaimers next to the notice.",
+        "Caesars has a bonus for new players and runs offers for others.",
         "Aspirin is good.",  # too short to be a question of anybody's
         "The version is a work under the terms of the License under.",
     ],
