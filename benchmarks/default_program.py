@@ -23,8 +23,8 @@ from kraq_dspy.eval.metrics.retrieval import recall_at_k
 from kraq_dspy.eval.statistics import bootstrap_difference
 from kraq_dspy.eval.tables.data import prepare_index, prepared
 from kraq_dspy.ports import Embedder, Retriever
-from kraq_dspy.programs.retrievers import CombinedRetriever, RetrievalRequest, Retrieving
 from kraq_dspy.records import Hit
+from kraq_dspy.retrievers import CombinedRetriever, RetrievalRequest, Retrieving
 from kraq_dspy.settings import Settings
 from kraq_dspy.workspace import Workspace
 

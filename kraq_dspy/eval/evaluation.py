@@ -33,7 +33,7 @@ from kraq_dspy.eval.tables.terminal import print_run, write_report
 from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.models.lms.meter import prices_of
 from kraq_dspy.ports import Progress, Retriever, SilentProgress
-from kraq_dspy.programs.retrievers import as_retriever
+from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.records import content_id
 from kraq_dspy.settings import EncoderSettings
 from kraq_dspy.workspace import Workspace

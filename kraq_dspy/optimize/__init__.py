@@ -9,25 +9,10 @@ from kraq_dspy.optimize.targets import STEPS, Target, make_target
 from kraq_dspy.programs.shared.state import apply_state, load_state, read_state, save_state, state_of
 
 __all__ = [
-    "OPTIMIZERS",
-    "STEPS",
-    "Compiled",
-    "Domain",
-    "Method",
-    "Resources",
-    "RowKind",
-    "Sizes",
-    "Target",
-    "apply_state",
-    "compile_program",
-    "describe_domain",
-    "load_state",
-    "make_target",
-    "own_metric",
-    "read_state",
-    "save_state",
-    "state_of",
-]
+    "OPTIMIZERS", "STEPS", "Compiled", "Domain", "Method", "Resources", "RowKind", "Sizes", "Target",
+    "apply_state", "compile_program", "describe_domain", "load_state", "make_target", "own_metric", "read_state",
+    "save_state", "state_of",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import dspy
+import numpy as np
 
 from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.step import Step
@@ -194,7 +195,7 @@ def triple_f1(gold: Sequence[Triple], predicted: Sequence[Triple]) -> float:
     """Harmonic mean of precision and recall of the triples, in [0, 1].
 
     Two triples are of one fact when subjects and objects are equal after normalisation; the credit is the word F1 of
-    their predicates, since no two readers choose the same verb. Each triple counts once, with its best partner first.
+    their predicates, since no two readers choose the same verb. Each triple counts once, in the best pairs of all.
     No prediction scores 0.0. Raises EvaluationError when `gold` is empty or has a blank part.
     """
     credits = [
@@ -211,19 +212,10 @@ def link_f1(gold: Sequence[Triple], predicted: Sequence[Triple]) -> float:
 
 def best_pairs(credit: Sequence[Sequence[float]]) -> float:
     """The credit of the best pairs, each row and column used once."""
-    pairs = sorted(
-        ((value, row, column) for row, values in enumerate(credit) for column, value in enumerate(values) if value),
-        key=lambda pair: (-pair[0], pair[1], pair[2]),
-    )
-    rows: set[int] = set()
-    columns: set[int] = set()
-    total = 0.0
-    for value, row, column in pairs:
-        if row not in rows and column not in columns:
-            rows.add(row)
-            columns.add(column)
-            total += value
-    return total
+    from scipy.optimize import linear_sum_assignment  # a tenth of a second
+
+    credits = np.array(credit).reshape(len(credit), -1)
+    return float(credits[linear_sum_assignment(credits, maximize=True)].sum())
 
 
 def _ends(triple: Triple) -> tuple[str, str]:

@@ -35,7 +35,10 @@ from kraq_dspy.models.lms.envelope import Flaw, flaws_heard, with_flaws
 from kraq_dspy.models.lms.roles import LanguageModels, ModelsLike, answerer_for, as_models, fill_in, lent, own_adapter
 from kraq_dspy.ports import Embedder, InstructedEmbedder, Retriever
 from kraq_dspy.programs.k2rag.shorten import Shorten
-from kraq_dspy.programs.retrievers import KnownMetadata, NearestQuestions, SummaryTree, questions_by_chunk
+from kraq_dspy.programs.retrievers.combined import NearestQuestions
+from kraq_dspy.programs.retrievers.metadata_filter import KnownMetadata
+from kraq_dspy.programs.retrievers.raptor import SummaryTree
+from kraq_dspy.programs.retrievers.rerank import questions_by_chunk
 from kraq_dspy.programs.shared.state import load_state
 from kraq_dspy.records import Chunk, Community, Entity, Hit, Question
 from kraq_dspy.settings import Settings

@@ -41,7 +41,6 @@ from kraq_dspy.programs.kraq.extract_graph import ExtractGraph, ExtractNames
 from kraq_dspy.programs.qa_rag import QARAG, WritePairs
 from kraq_dspy.programs.qa_search.critics import RateSyntheticPair, RereadSyntheticPair, WriteSyntheticPair
 from kraq_dspy.programs.qa_search.program import QASearch
-from kraq_dspy.programs.retrievers import AdaptedRetriever, DenseRetriever, NearestQuestions, RewrittenRetriever
 from kraq_dspy.programs.retrievers.hits import RetrievingModule
 from kraq_dspy.programs.retrievers.raptor import SummarizeCluster
 from kraq_dspy.programs.shared.state import load_state, save_state, state_of
@@ -50,6 +49,7 @@ from kraq_dspy.programs.speculative.efficient_speculative_rag import EfficientSp
 from kraq_dspy.programs.speculative.scoring import KraqScore, VoteScore
 from kraq_dspy.programs.speculative.speculative_rag import SpeculativeRAG
 from kraq_dspy.programs.traditional import TraditionalRAG
+from kraq_dspy.retrievers import AdaptedRetriever, DenseRetriever, NearestQuestions, RewrittenRetriever
 from kraq_dspy.settings import RoleSettings
 from kraq_dspy.signatures import AnswerQuestion
 from tests.programs.conftest import Library

@@ -10,8 +10,8 @@ from dspy.utils import DummyLM
 
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.programs.combined import CombinedRetrieveRAG
-from kraq_dspy.programs.retrievers import DenseRetriever, NearestQuestions
 from kraq_dspy.programs.traditional import TraditionalRAG
+from kraq_dspy.retrievers import DenseRetriever, NearestQuestions
 from tests.programs.conftest import Library
 
 QUESTION = "castle castle music"

@@ -5,8 +5,8 @@ import dspy
 import pytest
 from dspy.utils import DummyLM
 
-from kraq_dspy.programs.retrievers import DenseRetriever
 from kraq_dspy.programs.traditional import TraditionalRAG
+from kraq_dspy.retrievers import DenseRetriever
 from tests.programs.conftest import Library
 
 QUESTION = "Which castle has music?"

@@ -55,10 +55,7 @@ class AddEntry:
         new = NewEntry(self.question, self.answer, "pending" if self.pending else "approved", sources)
         with opened_catalogue(self.index_dir) as (_, entries):
             entry = entries.add(new, by=user(), replace=self.replace)
-        if self.json:
-            print_json(entry)
-        else:
-            say(f"Entry {entry.number}, {entry.status}: ", short(entry.question, 200))
+        print_json(entry) if self.json else say(f"Entry {entry.number}, {entry.status}: ", short(entry.question, 200))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,10 +179,8 @@ class ExportEntries:
             raise ConfigError(f"{str(self.file)!r}: name a file that ends in .csv or .jsonl.")
         entries = read_entries(self.index_dir, self.status)
         self.file.write_text(entries_text(entries, form), "utf-8", newline="")
-        if self.json:
-            print_json({"file": str(self.file), "entries": len(entries)})
-        else:
-            say(f"{counted(len(entries), 'entry')} in {self.file}")
+        shown = f"{counted(len(entries), 'entry')} in {self.file}"
+        print_json({"file": str(self.file), "entries": len(entries)}) if self.json else say(shown)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,18 +8,9 @@ from typing import Any, Protocol
 import typer
 from typer.core import TyperGroup
 
+from kraq_dspy.apps.cli import catalogue
 from kraq_dspy.apps.cli.ask import Ask
 from kraq_dspy.apps.cli.asked import Asked
-from kraq_dspy.apps.cli.catalogue import (
-    AddEntry,
-    ApproveEntries,
-    ExportEntries,
-    ImportEntries,
-    ListEntries,
-    RemoveEntries,
-    Seed,
-    Synthesize,
-)
 from kraq_dspy.apps.cli.change import Add, Check, Remove, Resume, Update
 from kraq_dspy.apps.cli.chat import Chat
 from kraq_dspy.apps.cli.demo import Demo
@@ -86,14 +77,14 @@ kraq eval TABLE.toml: a table of your own, written like those in kraq_dspy/eval/
 """
 
 CATALOGUE = {
-    "add": AddEntry,
-    "list": ListEntries,
-    "approve": ApproveEntries,
-    "remove": RemoveEntries,
-    "import": ImportEntries,
-    "export": ExportEntries,
-    "seed": Seed,
-    "synthesize": Synthesize,
+    "add": catalogue.AddEntry,
+    "list": catalogue.ListEntries,
+    "approve": catalogue.ApproveEntries,
+    "remove": catalogue.RemoveEntries,
+    "import": catalogue.ImportEntries,
+    "export": catalogue.ExportEntries,
+    "seed": catalogue.Seed,
+    "synthesize": catalogue.Synthesize,
 }
 
 COMMANDS: dict[str, Mapping[str, type[Command] | Group]] = {

@@ -7,16 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    SpinnerColumn,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich import progress
 
 from kraq_dspy.apps.cli.options import Limits
 from kraq_dspy.apps.cli.terminal import command, compact, counted, errors, grid, note, output, print_json, say, short
@@ -57,14 +48,14 @@ class Bars:
         quiet: bool = False,
         kept: str = "What was done is kept; the same command goes on from there.",
     ) -> None:
-        self._progress = Progress(
-            SpinnerColumn(),
-            TextColumn("{task.description:<14}", markup=False),
-            BarColumn(bar_width=12),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[tokens]}", style="cyan"),
-            TimeElapsedColumn(),
-            TimeRemainingColumn(),
+        self._progress = progress.Progress(
+            progress.SpinnerColumn(),
+            progress.TextColumn("{task.description:<14}", markup=False),
+            progress.BarColumn(bar_width=12),
+            progress.MofNCompleteColumn(),
+            progress.TextColumn("{task.fields[tokens]}", style="cyan"),
+            progress.TimeElapsedColumn(),
+            progress.TimeRemainingColumn(),
             console=errors,
             disable=quiet or not errors.is_terminal,
         )
@@ -72,7 +63,7 @@ class Bars:
         self._last_line = monotonic()
         self._shows_tokens = settings is not None and has_tokens(role.model for role in settings.roles.values())
         self._kept = kept
-        self._tasks: dict[str, TaskID] = {}
+        self._tasks: dict[str, progress.TaskID] = {}
         self._tokens: dict[str, list[int]] = {}
         self._finished: set[str] = set()
 

@@ -91,10 +91,7 @@ class Training:
         with Bars(quiet=self.json) as bars:
             trained = train_adapter(chats, self.base, self.out, settings, progress=bars)
         facts = write_facts(trained, kind, self.pairs)
-        if self.json:
-            print_json({"folder": str(self.out), **facts})
-        else:
-            _show(facts, kind, self.out)
+        print_json({"folder": str(self.out), **facts}) if self.json else _show(facts, kind, self.out)
 
 
 class Generator(Training):

@@ -13,24 +13,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from kraq_dspy._internal.display import shown_model
-from kraq_dspy.apps.serve import atlas
+from kraq_dspy.apps.serve import atlas, requests
 from kraq_dspy.apps.serve.asking import AnswerSlots, ProgramCall, ask, sent, stream, streaming, while_connected
 from kraq_dspy.apps.serve.atlas import Atlas, Json
 from kraq_dspy.apps.serve.guard import ServeSettings
 from kraq_dspy.apps.serve.refusals import RequestError, not_found
-from kraq_dspy.apps.serve.requests import (
-    KINDS,
-    AskRequest,
-    CatalogueQuery,
-    CommunitiesQuery,
-    GraphQuery,
-    PageQuery,
-    Query,
-    QuestionsQuery,
-    ReviewRequest,
-    SearchQuery,
-    StartersQuery,
-)
 from kraq_dspy.apps.serve.search import search, with_words
 from kraq_dspy.apps.serve.served import ServedIndex
 from kraq_dspy.asset.store.catalogue import Catalogue
@@ -57,10 +44,10 @@ class Api:
 
     # What an index holds
 
-    def status(self, query: Query) -> Json:
+    def status(self, query: requests.Query) -> Json:
         return {**status_json(self._index(query)), "indexes": list(self.served), "can_ask": True}
 
-    def questions(self, query: QuestionsQuery) -> Json:
+    def questions(self, query: requests.QuestionsQuery) -> Json:
         """The representative questions, broadest first."""
         listed = self._atlas(query).questions
         if query.level is not None:
@@ -68,13 +55,13 @@ class Api:
         page = page_of(with_words(listed, query.q, lambda each: each.text), query)
         return {**page, "items": [atlas.question_json(each) for each in page["items"]]}
 
-    def starters(self, query: StartersQuery) -> Json:
+    def starters(self, query: requests.StartersQuery) -> Json:
         """Questions to begin with: answerable, and about most of it."""
         served = self._index(query)
         chosen = served.kept(("starters", query.limit), lambda space: space.starters(query.limit))
         return {"items": [each.to_dict() for each in chosen]}
 
-    def communities(self, query: CommunitiesQuery) -> Json:
+    def communities(self, query: requests.CommunitiesQuery) -> Json:
         """Broadest and largest first."""
         atlas = self._atlas(query)
         listed = list(atlas.communities.values()) if query.parent is None else atlas.children.get(query.parent, [])
@@ -86,39 +73,41 @@ class Api:
             listed = [each for each in listed if (each["n_passages"] == 1) is query.single]
         return page_of(listed, query)
 
-    def community(self, query: Query, id: str) -> Json:
+    def community(self, query: requests.Query, id: str) -> Json:
         return self._atlas(query).community(id)
 
-    def community_passages(self, query: PageQuery, id: str) -> Json:
+    def community_passages(self, query: requests.PageQuery, id: str) -> Json:
         return self._passages(query, Community, id)
 
-    def community_graph(self, query: GraphQuery, id: str) -> Json:
+    def community_graph(self, query: requests.GraphQuery, id: str) -> Json:
         """Its entities and their neighbourhood."""
         atlas = self._atlas(query)
         return atlas.graph(atlas.record(Community, id).entity_ids, limit=query.limit)
 
-    def entity(self, query: Query, id: str) -> Json:
+    def entity(self, query: requests.Query, id: str) -> Json:
         return self._atlas(query).entity(id)
 
-    def entity_passages(self, query: PageQuery, id: str) -> Json:
+    def entity_passages(self, query: requests.PageQuery, id: str) -> Json:
         return self._passages(query, Entity, id)
 
-    def entity_graph(self, query: GraphQuery, id: str) -> Json:
+    def entity_graph(self, query: requests.GraphQuery, id: str) -> Json:
         """It and what is next to it."""
         atlas = self._atlas(query)
         return atlas.graph([atlas.record(Entity, id).id], limit=query.limit)
 
-    def document(self, query: Query, id: str) -> Json:
+    def document(self, query: requests.Query, id: str) -> Json:
         return self._atlas(query).document(id)
 
-    def search(self, query: SearchQuery) -> Json:
+    def search(self, query: requests.SearchQuery) -> Json:
         """Questions, entities and passages, as one types."""
         kinds = tuple(kind.strip() for kind in query.kinds.split(",") if kind.strip())
-        if unknown := [kind for kind in kinds if kind not in KINDS]:
-            raise RequestError(422, "invalid_kinds", f"There is no {unknown[0][:50]!r}; there are: {', '.join(KINDS)}.")
+        if unknown := [kind for kind in kinds if kind not in requests.KINDS]:
+            raise RequestError(
+                422, "invalid_kinds", f"There is no {unknown[0][:50]!r}; there are: {', '.join(requests.KINDS)}."
+            )
         return search(self._index(query), query.q, limit=query.limit, kinds=kinds, retriever=query.retriever)
 
-    def _index(self, query: Query) -> ServedIndex:
+    def _index(self, query: requests.Query) -> ServedIndex:
         """Raises RequestError for a name that there is not."""
         if not query.index:
             return next(iter(self.served.values()))
@@ -129,16 +118,16 @@ class Api:
             )
         return self.served[query.index]
 
-    def _atlas(self, query: Query) -> Atlas:
+    def _atlas(self, query: requests.Query) -> Atlas:
         return self._index(query).atlas
 
-    def _passages(self, query: PageQuery, kind: type[Any], id: str) -> Json:
+    def _passages(self, query: requests.PageQuery, kind: type[Any], id: str) -> Json:
         atlas = self._atlas(query)
         return atlas.passages(atlas.record(kind, id).chunk_ids, query.offset, query.limit)
 
     # The catalogue
 
-    def entries(self, query: CatalogueQuery) -> Json:
+    def entries(self, query: requests.CatalogueQuery) -> Json:
         """Prepared answers; what waits comes in the order in which it is worth a look."""
         catalogue = self._index(query).catalogue
         if catalogue is None:
@@ -150,11 +139,11 @@ class Api:
         ]
         return {"exists": True, "counts": catalogue.counts(), **page, "items": items}
 
-    def entry(self, query: Query, number: int) -> Json:
+    def entry(self, query: requests.Query, number: int) -> Json:
         """An entry with what its answer can be judged by, and its versions."""
         return entry_json(self._index(query), number)
 
-    def review(self, body: ReviewRequest, number: int) -> Json:
+    def review(self, body: requests.ReviewRequest, number: int) -> Json:
         """The entry as it is then. Raises RequestError where the server may not edit, where somebody changed the entry
         meanwhile, and where an answer lacks or rests on a document that is not there."""
         served = self._index(body)
@@ -179,7 +168,7 @@ class Api:
 
     # Asking
 
-    async def ask(self, request: Request, body: AskRequest) -> Any:
+    async def ask(self, request: Request, body: requests.AskRequest) -> Any:
         """Raises RequestError before anything is answered; later, a stream says what went wrong as an event."""
         program = body.program or DEFAULT_PROGRAM
         call = await self._call(self._index(body), program, body.question, body.retriever, body.options)
@@ -199,11 +188,11 @@ class Api:
         self.slots.require_free()
         return ProgramCall(served, choice, answering, question.strip(), self.slots)
 
-    def health(self, query: Query) -> Json:
+    def health(self, query: requests.Query) -> Json:
         return {"status": "ok"}
 
 
-def page_of(items: Sequence[Any], query: PageQuery) -> Json:
+def page_of(items: Sequence[Any], query: requests.PageQuery) -> Json:
     """The part of a list that the query asks for, with how many there are in all."""
     return {
         "total": len(items),

@@ -19,18 +19,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from kraq_dspy._internal.concurrency import SharedByCopies
-from kraq_dspy.asset.consent import (
-    Named,
-    bare_address,
-    destinations,
-    index_at,
-    open_questions,
-    remember,
-    require_consent,
-    without_encoder,
-    without_models,
-)
-from kraq_dspy.asset.consent import own_key as key_for
+from kraq_dspy.asset import consent
 from kraq_dspy.asset.graph.networkx_view import to_networkx
 from kraq_dspy.asset.graph.passage_graph import PassageGraph, passage_graph
 from kraq_dspy.asset.store import manifest as manifests
@@ -103,7 +92,8 @@ class Index(SharedByCopies):
             manifest = manifests.new_manifest(settings, encoder_name, encoder_dimension)
             for folder in (home, path):
                 manifests.write_fields(folder, manifests.to_fields(manifest))
-            remember(index_at(path, manifest.created_at), destinations(settings))  # who makes an index agrees to it
+            maker = consent.index_at(path, manifest.created_at)
+            consent.remember(maker, consent.destinations(settings))  # who makes an index agrees to it
             undo.pop_all()
             return cls(path, manifest, database, Lease(home, {}, None), lock)
 
@@ -204,7 +194,7 @@ class Index(SharedByCopies):
             manifests.write_fields(self.home, manifests.to_fields(changed))
             self._manifest = changed
             if "settings" in changes:
-                remember(self.made_by, destinations(changed.settings))
+                consent.remember(self.made_by, consent.destinations(changed.settings))
         return changed
 
     def require_encoder(self, embedder: Embedder) -> None:
@@ -478,23 +468,24 @@ class Index(SharedByCopies):
         """On the server as the user's settings name it. Raises UntrustedError where neither they name it nor anybody
         agreed to it."""
         server, own = self._manifest.settings.store, self.own_store
-        if own is not None and own.url is not None and bare_address(own.url) == bare_address(str(server.url)):
+        bare = consent.bare_address
+        if own is not None and own.url is not None and bare(own.url) == bare(str(server.url)):
             server = own
         else:
-            require_consent(self.made_by, Settings(store=server))
+            consent.require_consent(self.made_by, Settings(store=server))
         made = content_id(self._manifest.created_at, self._manifest.encoder_name)  # in every copy of the index the same
         return QdrantVectorStore(
             str(server.url),
             f"kraq-{made[:16]}-{name}",
             self._manifest.encoder_dimension,
             state=int(self._manifest.state or 0) + (not self._lease.is_constant),
-            api_key=key_for(str(server.url), server.api_key_env, "qdrant"),
+            api_key=consent.own_key(str(server.url), server.api_key_env, "qdrant"),
         )
 
     @property
-    def made_by(self) -> Named:
+    def made_by(self) -> consent.Named:
         """Under what name the user's consents to this index are kept."""
-        return index_at(self.path, self._manifest.created_at)
+        return consent.index_at(self.path, self._manifest.created_at)
 
     def usable_settings(self, *, trust: bool = False, own_models: bool = False, own_encoder: bool = False) -> Settings:
         """The settings with which the index was made, for work with it.
@@ -504,10 +495,10 @@ class Index(SharedByCopies):
         UntrustedError.
         """
         settings = self._manifest.settings
-        if open_questions(self.made_by, settings):
-            settings = without_models(settings) if own_models else settings
-            settings = without_encoder(settings) if own_encoder else settings
-        require_consent(self.made_by, settings, trust=trust)
+        if consent.open_questions(self.made_by, settings):
+            settings = consent.without_models(settings) if own_models else settings
+            settings = consent.without_encoder(settings) if own_encoder else settings
+        consent.require_consent(self.made_by, settings, trust=trust)
         return settings
 
     def _store(self, name: str) -> LocalVectorStore:

@@ -27,17 +27,7 @@ from typing import IO, Any
 
 from kraq_dspy._internal.files import replaced, try_lock
 from kraq_dspy.asset.store import manifest as manifests
-from kraq_dspy.asset.store.own_files import (
-    SUMS,
-    add_sum,
-    damage_text,
-    damaged_files,
-    forget_sum,
-    own_file,
-    read_sums,
-    require_own,
-    write_sums,
-)
+from kraq_dspy.asset.store import own_files
 from kraq_dspy.errors import IndexStateError
 
 logger = logging.getLogger(__name__)
@@ -63,7 +53,7 @@ class Lease:
     def path(self, name: str) -> Path | None:
         """Where the file `name` is, None where there is none. Raises IndexStateError for one that is damaged."""
         if self.is_constant:
-            return own_file(self.home, name)
+            return own_files.own_file(self.home, name)
         return path if (path := self.home / name).is_file() else None
 
     def release(self) -> None:
@@ -91,7 +81,7 @@ def require_free(root: Path) -> None:
 
     Raises IndexStateError when it holds an index or anything else already.
     """
-    require_own(root)
+    own_files.require_own(root)
     try:
         root.mkdir(parents=True, exist_ok=True)
         present = set(os.listdir(root))
@@ -141,13 +131,13 @@ def begin_draft(root: Path, *, mend: bool = False) -> Lease:
             logger.warning("%s is torn; it is left, and the last complete state taken", root / DRAFT)
         lease = hold_state(root)
         try:
-            damaged = dict(damaged_files(lease.home))
+            damaged = dict(own_files.damaged_files(lease.home))
             for name, fault in damaged.items():
                 if not mend or (name == DATABASE and not _is_sound(lease.home)):
-                    raise IndexStateError(damage_text(lease.home / name, fault))
+                    raise IndexStateError(own_files.damage_text(lease.home / name, fault))
             new = root / f"{DRAFT}.new"
             _remove(new)
-            known = {DATABASE} if SUMS in damaged else read_sums(lease.home).keys()
+            known = {DATABASE} if own_files.SUMS in damaged else own_files.read_sums(lease.home).keys()
             _copy(lease.home, new, {DATABASE, *known} - (damaged.keys() - {DATABASE}))
             manifests.write_fields(new, lease.fields)
             _remove(root / DRAFT)
@@ -166,7 +156,7 @@ def publish(root: Path) -> str:
             left.unlink(missing_ok=True)  # and may take it with them
         for left in list((root / DRAFT).rglob(".*.new")):  # of files that a killed writer was replacing
             left.unlink(missing_ok=True)
-        write_sums(root / DRAFT)
+        own_files.write_sums(root / DRAFT)
         manifests.write_fields(root / DRAFT, fields)
         (root / STATES).mkdir(exist_ok=True)
         (root / DRAFT).rename(root / STATES / state)
@@ -180,10 +170,10 @@ def install(made: Path, home: Path) -> None:
     name = f"{VECTORS}/{made.name}"
     with writing_to(home):
         (home / VECTORS).mkdir(exist_ok=True)
-        forget_sum(home, name)
+        own_files.forget_sum(home, name)
         with replaced(home / name) as draft:
             shutil.copyfile(made, draft)
-        add_sum(home, name)
+        own_files.add_sum(home, name)
 
 
 def has_draft(root: Path) -> bool:

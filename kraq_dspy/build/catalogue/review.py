@@ -11,10 +11,9 @@ from kraq_dspy.errors import CatalogueError
 from kraq_dspy.records import AnswerEvidence, CatalogueEntry, Chunk
 
 
-def waiting(catalogue: Catalogue, status: str | None = None, failure: str = "") -> list[CatalogueEntry]:
-    """Pending entries, then stale ones, or one of both, of a class of failures; first what failed most often."""
-    entries = [entry for each in ([status] if status else ["pending", "stale"]) for entry in catalogue.entries(each)]
-    entries = [entry for entry in entries if failure in ("", entry.failure)]
+def waiting(catalogue: Catalogue) -> list[CatalogueEntry]:
+    """Pending entries, then stale ones; first what failed most often."""
+    entries = [*catalogue.entries("pending"), *catalogue.entries("stale")]
     return sorted(entries, key=lambda entry: (entry.status, -entry.asked, entry.number))
 
 

@@ -21,17 +21,9 @@ from kraq_dspy.asset.store.instructed import INSTRUCTED, forget_chunks
 from kraq_dspy.asset.store.states import VECTORS
 from kraq_dspy.asset.store.sync import batches, chunk_point, sync_vectors
 from kraq_dspy.build.catalogue.sources import flag_stale
+from kraq_dspy.build.index import opening
 from kraq_dspy.build.index.finishing import FINISHED, BuildParts, Finishing, settle_finished, take_finished
 from kraq_dspy.build.index.following import Following
-from kraq_dspy.build.index.opening import (
-    as_before,
-    documents_of,
-    open_for_build,
-    read_to_the_first,
-    require_documents,
-    steps_for,
-    unread,
-)
 from kraq_dspy.build.index.report import BuildOptions, BuildReport, DocumentChanges, located, require_known, with_lm
 from kraq_dspy.errors import ConfigError, CorpusError
 from kraq_dspy.models.embedders import load_embedder, resolve_encoder
@@ -118,10 +110,10 @@ async def abuild_index(
     if isinstance(corpus, Iterable) and not isinstance(corpus, str) and not new:
         corpus = list(corpus)  # to be read twice
     settings = options.get("settings")
-    documents = read_to_the_first(documents_of(corpus, settings))
+    documents = opening.read_to_the_first(opening.documents_of(corpus, settings))
     async with Builder.at(Path(out), options) as builder:
         try:
-            again = documents_of(corpus, settings)
+            again = opening.documents_of(corpus, settings)
             builder.begin(corpus, builder.as_before(again, corpus), replace=replace)
             builder.load(builder.as_before(documents, corpus))
         except CorpusError:
@@ -175,10 +167,10 @@ class Builder(BuildParts):
         kraq = kraq or KRAQ(settings, embedder)
         for state in states:
             load_state(kraq, Path(state))
-        index = open_for_build(out, settings, embedder)
+        index = opening.open_for_build(out, settings, embedder)
         index.own_store = settings.store
         progress = options.get("progress") or default_progress()
-        steps = steps_for(index, settings.run, models, progress)
+        steps = opening.steps_for(index, settings.run, models, progress)
         random_questions = options.get("random_questions", False)
         own = models is not given
         return cls(index, settings, models, embedder, kraq, steps, progress, random_questions, owns_models=own)
@@ -200,7 +192,7 @@ class Builder(BuildParts):
             origin = {"kind": "corpus", "path": str(Path(corpus).resolve())}
         same = "path" in origin and self.index.manifest.origin == origin
         if self._documents_before and not replace and not same:
-            require_documents(self.index, (item for item in documents if isinstance(item, Document)))
+            opening.require_documents(self.index, (item for item in documents if isinstance(item, Document)))
         self.index.update_manifest(origin=origin, complete=False)
 
     async def build(self) -> BuildReport:
@@ -244,7 +236,7 @@ class Builder(BuildParts):
         if removed is None:
             if not known_chunks:
                 raise CorpusError(_NO_TEXT)
-            if kept_back := unread(self.index, known_documents, failed):
+            if kept_back := opening.unread(self.index, known_documents, failed):
                 known_documents |= kept_back
                 known_chunks |= self.index.reading_order(kept_back).keys()
             self._forget_others(known_documents, known_chunks)
@@ -256,7 +248,7 @@ class Builder(BuildParts):
 
     def as_before(self, items: Iterable[Document | Failure], corpus: object = None) -> Iterator[Document | Failure]:
         """The items as they are stored, under the ids that they have in the index already."""
-        return as_before(items, self.index, corpus, self.settings.redact)
+        return opening.as_before(items, self.index, corpus, self.settings.redact)
 
     def keep_documents(self, documents: Sequence[Document], chunks: Sequence[Chunk]) -> None:
         """The documents and chunks of an import; others go."""

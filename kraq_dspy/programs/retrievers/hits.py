@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from kraq_dspy._internal.both_ways import blocking
 from kraq_dspy._internal.concurrency import SharedByCopies
+from kraq_dspy._internal.options import require_counts
 from kraq_dspy.ports import ChunkSource, Embedder, Filters, Retriever, Vectors
 from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.records import Chunk, Hit
@@ -38,12 +39,9 @@ class RetrievalRequest:
     def __post_init__(self) -> None:
         if not isinstance(self.question, str):
             raise TypeError(f"question is {self.question!r:.80}; expected a text.")
-        if not isinstance(self.k, int) or isinstance(self.k, bool):
-            raise TypeError(f"k is {self.k!r:.80}; expected a whole number of passages.")
         if not self.question.strip():
             raise ValueError(f"The question is {self.question!r}; expected some text.")
-        if self.k < 1:
-            raise ValueError(f"k is {self.k}; expected 1 or more passages.")
+        require_counts("passages", k=self.k)
 
     def send_to(self, retrieve: Retriever) -> list[Hit]:
         return retrieve(self.question, self.k, exclude=self.exclude, filters=self.filters, vector=self.vector)

@@ -10,8 +10,8 @@ from dspy.utils import DummyLM
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.build.prepare.raptor import FILE, STAGE, TreeSettings, build_tree, open_tree
 from kraq_dspy.errors import IndexStateError
-from kraq_dspy.programs.retrievers import RaptorRetriever
 from kraq_dspy.records import Chunk, content_id
+from kraq_dspy.retrievers import RaptorRetriever
 from kraq_dspy.settings import Settings
 from tests.build.scripted import Models
 from tests.conftest import KeywordEmbedder

@@ -6,8 +6,8 @@ import pytest
 from dspy.utils import DummyLM
 
 from kraq_dspy.programs.graph.graph_global_search import UNKNOWN, GraphGlobalSearch
-from kraq_dspy.programs.retrievers import ReportRetriever
 from kraq_dspy.records import RatedPoint
+from kraq_dspy.retrievers import ReportRetriever
 from tests.programs.graph.conftest import Town
 
 QUESTION = "Which river has a bridge?"

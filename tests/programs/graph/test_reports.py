@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kraq_dspy.ports import Retriever
-from kraq_dspy.programs.retrievers import EntityReportRetriever, ReportRetriever
+from kraq_dspy.retrievers import EntityReportRetriever, ReportRetriever
 from tests.programs.graph.conftest import Town
 
 QUESTION = "Which river has a bridge?"

@@ -12,7 +12,7 @@ from kraq_dspy.errors import ServerDownError
 from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.programs import K2RAG, Shorten
 from kraq_dspy.programs.graph.graph_local_search import LocalContext
-from kraq_dspy.programs.retrievers import HybridRetriever
+from kraq_dspy.retrievers import HybridRetriever
 from tests.programs.conftest import Library
 
 QUESTION = "Where is music?"

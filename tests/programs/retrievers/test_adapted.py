@@ -15,8 +15,8 @@ from dspy.utils import DummyLM
 from kraq_dspy import Corpus
 from kraq_dspy.ports import Vectors
 from kraq_dspy.programs import CombinedRetrieveRAG, TraditionalRAG
-from kraq_dspy.programs.retrievers import DenseRetriever, as_question_finder, as_retriever
 from kraq_dspy.records import Chunk, Document, Hit
+from kraq_dspy.retrievers import DenseRetriever, as_question_finder, as_retriever
 from tests.conftest import KeywordEmbedder
 from tests.programs.conftest import Library
 
@@ -107,7 +107,7 @@ def test_what_cannot_be_asked_is_refused_when_the_program_is_made(source: Any, m
     ("question", "k", "error", "message"),
     [
         (None, 1, TypeError, "question is None; expected a text"),
-        ("q", "3", TypeError, "k is '3'; expected a whole number"),
+        ("q", "3", TypeError, "k is '3' .str.; expected a whole number"),
         (" ", 1, ValueError, "expected some text"),
         ("q", 0, ValueError, "k is 0; expected 1 or more"),
     ],

@@ -2,9 +2,9 @@ from typing import Any
 
 import pytest
 
-from kraq_dspy.programs.retrievers import AdaptiveRetriever, DenseRetriever, passage_graph
 from kraq_dspy.programs.retrievers.adaptive import graph_weight
 from kraq_dspy.records import Hit
+from kraq_dspy.retrievers import AdaptiveRetriever, DenseRetriever, passage_graph
 from tests.programs.conftest import Library
 
 

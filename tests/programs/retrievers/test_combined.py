@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.ports import Filters, Vectors
-from kraq_dspy.programs.retrievers import CombinedRetriever, DenseRetriever, NearestQuestions, share_budget
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest
 from kraq_dspy.records import Chunk, Hit, Question, QuestionHit
+from kraq_dspy.retrievers import CombinedRetriever, DenseRetriever, NearestQuestions, share_budget
 from tests.programs.conftest import Library
 
 

@@ -14,7 +14,9 @@ from kraq_dspy.asset.corpus.chunk import sentence_spans
 from kraq_dspy.asset.store.sync import TextVectors
 from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.ports import Retriever, Vectors
-from kraq_dspy.programs.retrievers import (
+from kraq_dspy.programs.retrievers.sentence_window import sentence_id
+from kraq_dspy.records import Entity
+from kraq_dspy.retrievers import (
     AdaptedRetriever,
     AdaptiveRetriever,
     BM25Retriever,
@@ -37,8 +39,6 @@ from kraq_dspy.programs.retrievers import (
     passage_graph,
     questions_by_chunk,
 )
-from kraq_dspy.programs.retrievers.sentence_window import sentence_id
-from kraq_dspy.records import Entity
 from kraq_dspy.settings import RoleSettings
 from kraq_dspy.testing import check_retriever
 from tests.programs.conftest import Library

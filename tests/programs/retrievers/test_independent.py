@@ -15,8 +15,8 @@ from kraq_dspy.asset.store.vectors import LocalVectorStore
 from kraq_dspy.asset.store.vectors.points import words_of
 from kraq_dspy.models.embedders.sentence import SentenceEmbedder
 from kraq_dspy.ports import Vectors
-from kraq_dspy.programs.retrievers import BM25Retriever, DenseRetriever
 from kraq_dspy.records import Chunk, content_id
+from kraq_dspy.retrievers import BM25Retriever, DenseRetriever
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "hotpotqa-mini"
 K = 10

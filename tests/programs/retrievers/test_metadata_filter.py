@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from kraq_dspy.asset.store.vectors import LocalVectorStore
-from kraq_dspy.programs.retrievers import BM25Retriever, DenseRetriever, KnownMetadata, MetadataFilterRetriever
 from kraq_dspy.records import Chunk, Entity, content_id
+from kraq_dspy.retrievers import BM25Retriever, DenseRetriever, KnownMetadata, MetadataFilterRetriever
 from tests.conftest import KeywordEmbedder
 
 NEWS: list[tuple[str, str, dict[str, str | int]]] = [  # title, text, metadata

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from kraq_dspy.programs.retrievers import DenseRetriever, PageRankRetriever, passage_graph
+from kraq_dspy.retrievers import DenseRetriever, PageRankRetriever, passage_graph
 from tests.programs.conftest import Library
 
 

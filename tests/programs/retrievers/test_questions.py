@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from kraq_dspy.errors import IndexStateError
-from kraq_dspy.programs.retrievers import NearestQuestions
 from kraq_dspy.records import Question, QuestionHit, content_id
+from kraq_dspy.retrievers import NearestQuestions
 from tests.programs.conftest import Library
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from kraq_dspy.asset.store.sync import TextVectors
-from kraq_dspy.programs.retrievers import RaptorRetriever, SummaryTree, TreeNode
 from kraq_dspy.records import Hit
+from kraq_dspy.retrievers import RaptorRetriever, SummaryTree, TreeNode
 from tests.programs.conftest import Library
 
 CLUSTERS = {

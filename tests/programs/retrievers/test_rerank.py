@@ -4,13 +4,8 @@ from typing import Any
 import pytest
 
 from kraq_dspy.ports import Vectors
-from kraq_dspy.programs.retrievers import (
-    DenseRetriever,
-    QuestionSimilarityReranker,
-    RerankingRetriever,
-    questions_by_chunk,
-)
 from kraq_dspy.records import Hit
+from kraq_dspy.retrievers import DenseRetriever, QuestionSimilarityReranker, RerankingRetriever, questions_by_chunk
 from tests.programs.conftest import Library
 
 

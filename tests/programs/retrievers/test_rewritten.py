@@ -3,7 +3,7 @@ import pytest
 from dspy.utils import DummyLM
 
 from kraq_dspy.errors import BudgetExceededError
-from kraq_dspy.programs.retrievers import DenseRetriever, RewrittenRetriever
+from kraq_dspy.retrievers import DenseRetriever, RewrittenRetriever
 from tests.programs.conftest import Library
 
 QUESTION = "castle"

@@ -7,9 +7,9 @@ import pytest
 from kraq_dspy.asset.corpus.chunk import sentence_spans
 from kraq_dspy.asset.store.sync import TextVectors
 from kraq_dspy.asset.store.vectors import LocalVectorStore
-from kraq_dspy.programs.retrievers import SentenceWindowRetriever
 from kraq_dspy.programs.retrievers.sentence_window import sentence_id
 from kraq_dspy.records import Chunk
+from kraq_dspy.retrievers import SentenceWindowRetriever
 from tests.conftest import KeywordEmbedder
 
 LONG = "A castle stands here. Music is played. Nobody sleeps. A river passes. The end."

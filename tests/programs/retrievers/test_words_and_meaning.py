@@ -2,8 +2,8 @@ import math
 
 import pytest
 
-from kraq_dspy.programs.retrievers import BM25Retriever, DenseRetriever, FusionRetriever, HybridRetriever
 from kraq_dspy.programs.retrievers.words_and_meaning import sparse_cosines
+from kraq_dspy.retrievers import BM25Retriever, DenseRetriever, FusionRetriever, HybridRetriever
 from tests.programs.conftest import Library
 
 

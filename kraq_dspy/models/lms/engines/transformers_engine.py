@@ -32,20 +32,8 @@ from dspy.lm15 import (
 from kraq_dspy._internal.concurrency import SharedByCopies, called_once
 from kraq_dspy.errors import ModelError, import_extra
 from kraq_dspy.models.embedders.model_folder import quiet_transformers, unpacked
-from kraq_dspy.models.lms.engines.generation import (
-    Batches,
-    GenerationJob,
-    LogprobRecorder,
-    RowLimits,
-    SchemaGrammars,
-    SchemaMask,
-    checked_weights,
-    end_tokens,
-    pad_token,
-    pieces_of,
-    pieces_until,
-    prompt_ids,
-)
+from kraq_dspy.models.lms.engines import generation
+from kraq_dspy.models.lms.engines.generation import Batches, GenerationJob, LogprobRecorder
 from kraq_dspy.models.lms.local_models import TRANSFORMERS, adapter_folder, weights_hash
 from kraq_dspy.models.machine import precision_of
 from kraq_dspy.settings import RoleSettings
@@ -86,7 +74,7 @@ class TransformersEngine(SharedByCopies):
         self.max_tokens = max_tokens
         try:
             with quiet_transformers(reports=True):
-                where, options = checked_weights(name)
+                where, options = generation.checked_weights(name)
                 self.tokenizer = self.transformers.AutoTokenizer.from_pretrained(where, padding_side="left", **options)
                 model = self.transformers.AutoModelForCausalLM.from_pretrained(
                     where, dtype=getattr(self.torch, dtype), **unpacked(options)
@@ -100,8 +88,8 @@ class TransformersEngine(SharedByCopies):
         self._weights = threading.RLock()
         for adapter, folder in (adapters or {}).items():
             self.load(adapter, folder)
-        self._pad = pad_token(self.tokenizer)
-        self._ends = end_tokens(self.tokenizer, model)
+        self._pad = generation.pad_token(self.tokenizer)
+        self._ends = generation.end_tokens(self.tokenizer, model)
         self._batches: Batches[GenerationJob, Response] = Batches(self._work, size=max_batch, gather_s=gather_ms / 1000)
 
     def complete(self, request: Request) -> Response:
@@ -136,8 +124,8 @@ class TransformersEngine(SharedByCopies):
         )
 
     @functools.cached_property
-    def _grammars(self) -> SchemaGrammars:
-        return SchemaGrammars(self.tokenizer, self._ends)
+    def _grammars(self) -> generation.SchemaGrammars:
+        return generation.SchemaGrammars(self.tokenizer, self._ends)
 
     def _prompt(self, request: Request) -> list[int]:
         messages = [{"role": message.role, "content": message.text or ""} for message in request.messages]
@@ -145,7 +133,7 @@ class TransformersEngine(SharedByCopies):
             parts = request.system
             text = parts if isinstance(parts, str) else "".join(getattr(part, "text", "") for part in parts)
             messages.insert(0, {"role": "system", "content": text})
-        return prompt_ids(self.tokenizer, messages)
+        return generation.prompt_ids(self.tokenizer, messages)
 
     def _adapter(self, model: str) -> str:
         """peft's name of the adapter that a model name asks for. Raises UnsupportedModelError."""
@@ -229,9 +217,9 @@ class TransformersEngine(SharedByCopies):
         )
         recorder = LogprobRecorder(torch)
         scorers = [recorder] if any(job.is_scored for job in jobs) else []
-        ended = RowLimits(torch, jobs, cancelled, longest)
+        ended = generation.RowLimits(torch, jobs, cancelled, longest)
         matchers = [job.matcher for job in jobs]
-        masks = [SchemaMask(torch, matchers, self._ends, longest)] if any(matchers) else []
+        masks = [generation.SchemaMask(torch, matchers, self._ends, longest)] if any(matchers) else []
         options: dict[str, Any] = {}
         if first.stop:
             options = {"stop_strings": list(first.stop), "tokenizer": self.tokenizer}
@@ -255,11 +243,11 @@ class TransformersEngine(SharedByCopies):
     def _response(self, job: GenerationJob, written: list[int], row: int, recorder: LogprobRecorder) -> Response:
         end = next((i for i, token in enumerate(written) if token in self._ends), len(written))
         kept = written[: min(end, job.max_tokens)]
-        pieces = pieces_of(self.tokenizer, kept)
+        pieces = generation.pieces_of(self.tokenizer, kept)
         text = "".join(pieces)
         cut = min((at for stop in job.stop if (at := text.find(stop)) >= 0), default=len(text))
         stopped = cut < len(text) or (end < len(written) and end < job.max_tokens)
-        pieces = pieces_until(pieces, cut)
+        pieces = generation.pieces_until(pieces, cut)
         scores = None
         if job.is_scored:
             scores = tuple(
