@@ -244,6 +244,14 @@ class Community:
     def is_leaf(self) -> bool:
         return not self.child_ids
 
+    def is_worth_a_summary(self, least: int) -> bool:
+        """Whether it has `least` entities and, if several, something that links some of them.
+
+        >>> Community("m1", 0, None, (), ("e1", "e2"), (), ("c1",)).is_worth_a_summary(2)
+        False
+        """
+        return len(self.entity_ids) >= least and (len(self.entity_ids) == 1 or bool(self.relationship_ids))
+
     def __repr__(self) -> str:
         return (
             f"Community(level {self.level}, {len(self.entity_ids)} entities, {len(self.chunk_ids)} chunks, {self.id!r})"

@@ -159,7 +159,8 @@ class SummarySettings:
     input_tokens: Positive | None = None
     """Most tokens that the model sees of one community. Unset, as `context` says."""
     min_entities: Positive = 2
-    """A community with fewer entities gets neither summary nor question; it stays in the partition."""
+    """A community with fewer entities, or of several that nothing links, gets neither summary nor question; it stays in
+    the partition."""
 
 
 @checked("questions")

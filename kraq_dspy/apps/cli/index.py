@@ -108,11 +108,14 @@ def with_generator(settings: "Settings") -> "tuple[Settings, str]":
         return settings, ""
     name = QUESTIONS_BASE.removeprefix(GGUF)
     if not (models_folder() / f"{name}.gguf").is_file() or find_spec("xllamacpp") is None:
-        return settings, f"For better questions: {command('lm', 'get', name)}, and the same command again."
+        return (
+            settings,
+            f"For better questions of manuals and encyclopedias: {command('lm', 'get', name)}, and this again.",
+        )
     questions = dataclasses.replace(settings.questions, broadest=BROADEST)
     small = RoleSettings(QUESTIONS_BASE, adapter=QUESTIONS, max_tokens=60, temperature=0.0)
     roles = {**settings.roles, "generator": small}
-    hint = f"{QUESTIONS_BASE} asked about the {BROADEST} broadest communities; --lm embedded does without."
+    hint = f"{QUESTIONS_BASE} asked where it asks well, of the {BROADEST} broadest; --lm embedded does without."
     return dataclasses.replace(settings, questions=questions, roles=roles), hint
 
 

@@ -161,7 +161,7 @@ def _records(index: Index) -> Iterator[Problem]:
     summaries = {summary.community_id for summary in index.all(Summary)}
     yield from _problem("summaries of communities that are not there", summaries - community_ids)
     least = index.manifest.settings.summaries.min_entities
-    worth_a_summary = {community.id for community in communities if len(community.entity_ids) >= least}
+    worth_a_summary = {community.id for community in communities if community.is_worth_a_summary(least)}
     lacking = [id for id in worth_a_summary - summaries if ("summarize", id) not in failed]
     yield from _problem("communities without a summary", lacking)
     about = {question.community_id for question in index.all(Question) if question.source == "kraq"}

@@ -165,8 +165,8 @@ class KRAQ(SavableModule):
         return resolve_entities(groups, accepted)
 
     def worth_a_summary(self, communities: Sequence[Community]) -> list[Community]:
-        """Those of at least `settings.summaries.min_entities` entities."""
-        return [c for c in communities if len(c.entity_ids) >= self.settings.summaries.min_entities]
+        """Those of at least `settings.summaries.min_entities` entities, linked ones among them."""
+        return [each for each in communities if each.is_worth_a_summary(self.settings.summaries.min_entities)]
 
     async def summaries(
         self, communities: Sequence[Community], graph: Graph, steps: Steps, known: Mapping[str, Summary] | None = None

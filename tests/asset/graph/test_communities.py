@@ -284,3 +284,19 @@ def test_every_algorithm_parts_two_cliques_and_a_loner(algorithm: str) -> None:
     assert sorted(members(communities)) == ["ABCD", "EFGH", "I"]
     assert communities == find_communities(entities[::-1], links[::-1], settings)
     assert random.getstate() == state
+
+
+@pytest.mark.parametrize(
+    ("entities", "links", "least", "worth"),
+    [
+        (("a",), (), 1, True),
+        (("a",), (), 2, False),
+        (("a", "b"), (), 2, False),
+        (("a", "b"), ("r",), 2, True),
+        (("a", "b"), ("r",), 3, False),
+    ],
+)
+def test_names_that_nothing_links_are_no_more_to_summarise_together(
+    entities: tuple[str, ...], links: tuple[str, ...], least: int, worth: bool
+) -> None:
+    assert Community("m", 0, None, (), entities, links, ("c",)).is_worth_a_summary(least) is worth

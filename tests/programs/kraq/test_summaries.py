@@ -13,7 +13,7 @@ from kraq_dspy.steps.direct import Done, Items, when_ended
 
 
 def community(id: str, level: int, entities: list[str], children: tuple[str, ...] = ()) -> Community:
-    return Community(id, level, None, children, tuple(entities), (), ("chunk",))
+    return Community(id, level, None, children, tuple(entities), ("link",), ("chunk",))
 
 
 ENTITIES = [
