@@ -8,15 +8,7 @@ from typing import Any, TypeVar
 
 import dspy
 
-from kraq_dspy.errors import (
-    BudgetExceededError,
-    ConfigError,
-    EvaluationError,
-    IndexStateError,
-    MissingExtraError,
-    MissingLogprobsError,
-    ServerDownError,
-)
+from kraq_dspy import errors
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.latency import TOTAL
 from kraq_dspy.eval.rows import ResultRow, memory_mb
@@ -31,7 +23,8 @@ from kraq_dspy.workspace.choices import ProgramChoice
 T = TypeVar("T")
 
 ENDS_THE_RUN = (
-    BudgetExceededError, ServerDownError, MissingLogprobsError, MissingExtraError, ConfigError, IndexStateError,
+    errors.BudgetExceededError, errors.ServerDownError, errors.MissingLogprobsError, errors.MissingExtraError,
+    errors.ConfigError, errors.IndexStateError,
 )  # fmt: skip
 
 EVIDENCE, EXCERPT = 3, 240
@@ -99,7 +92,7 @@ class Asking:
         if self.system.answers and prediction.get("answer") is None:
             if prediction.get("response") is None:
                 fields = ", ".join(prediction.keys()) or "nothing"
-                raise EvaluationError(f"The program's prediction has no `answer`; it has {fields}.")
+                raise errors.EvaluationError(f"The program's prediction has no `answer`; it has {fields}.")
             prediction = dspy.Prediction(**{**dict(prediction.items()), "answer": prediction.response})
         whole = perf_counter() - started
         stages = self.system.choice.seconds(prediction) if self.system.choice else {}

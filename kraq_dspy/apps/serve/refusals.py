@@ -9,15 +9,7 @@ from typing import Any
 
 from starlette.responses import JSONResponse, Response
 
-from kraq_dspy.errors import (
-    BudgetExceededError,
-    CatalogueError,
-    IndexLockedError,
-    IndexStateError,
-    ModelError,
-    ServerDownError,
-    UnknownRecordError,
-)
+from kraq_dspy import errors
 
 logger = logging.getLogger(__name__)
 
@@ -37,15 +29,18 @@ def not_found(what: str, name: str) -> RequestError:
 
 
 _OF_KINDS: tuple[tuple[type[BaseException], int, str, str], ...] = (
-    (UnknownRecordError, 404, "not_found", "The index has no such record, or no longer."),
-    (IndexLockedError, 503, "index_in_use", "Another program is changing this index. Try again later."),
+    (errors.UnknownRecordError, 404, "not_found", "The index has no such record, or no longer."),
+    (errors.IndexLockedError, 503, "index_in_use", "Another program is changing this index. Try again later."),
     (
-        IndexStateError, 503, "index_state",
+        errors.IndexStateError, 503, "index_state",
         "The index lacks what this needs, or is damaged. The server's log says what, and the command that mends it.",
     ),
-    (BudgetExceededError, 503, "budget", "The server has spent what it may spend on models."),
-    (ServerDownError, 502, "model_unreachable", "The language model cannot be reached. The server's log says why."),
-    (ModelError, 502, "model_failed", "The language model could not do it. The server's log says why."),
+    (errors.BudgetExceededError, 503, "budget", "The server has spent what it may spend on models."),
+    (
+        errors.ServerDownError, 502, "model_unreachable",
+        "The language model cannot be reached. The server's log says why.",
+    ),
+    (errors.ModelError, 502, "model_failed", "The language model could not do it. The server's log says why."),
 )  # fmt: skip
 
 
@@ -53,9 +48,9 @@ def as_request_error(error: BaseException) -> RequestError:
     """The error as a client meets it; what is wrong here goes to the log in full."""
     if isinstance(error, RequestError):
         return error
-    if isinstance(error, CatalogueError):
+    if isinstance(error, errors.CatalogueError):
         return RequestError(409, "catalogue", str(error).partition(" See them all:")[0])
-    if type(error) is IndexStateError and not re.search(r"[/\\]", str(error)):
+    if type(error) is errors.IndexStateError and not re.search(r"[/\\]", str(error)):
         return RequestError(409, "index_state", str(error))  # it names no folder, so it is about what was asked for
     for kind, status, code, message in _OF_KINDS:
         if isinstance(error, kind):

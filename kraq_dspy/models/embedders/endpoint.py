@@ -75,9 +75,6 @@ class EndpointEmbedder(TextEncoder):
         self._headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         self._client = JSONClient(ReplyLimits(self._url, reply_s, reply_mb), timeout_s)
 
-    def close(self) -> None:
-        self._client.close()
-
     def __repr__(self) -> str:
         return f"EndpointEmbedder({self.name!r}, {self._url!r})"
 

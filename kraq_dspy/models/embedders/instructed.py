@@ -110,12 +110,7 @@ def load_instructed_embedder(settings: InstructedSettings) -> InstructedEmbedder
             device=settings.device,
         )
         return WeightedSentences(load_embedder(sentences), sharpness=settings.sharpness)
-    options: dict[str, Any] = {
-        "batch_size": settings.batch_size,
-        "threads": settings.threads,
-        "dtype": settings.dtype,
-        "device": settings.device,
-    }
+    options: dict[str, Any] = {name: getattr(settings, name) for name in ("batch_size", "threads", "dtype", "device")}
     if settings.max_tokens is not None:
         options["max_tokens"] = settings.max_tokens
     encoder: type[InBedder | PairEmbedder] = InBedder if settings.kind == "inbedder" else PairEmbedder

@@ -104,6 +104,3 @@ class JSONClient:
         request = TransportRequest(method="POST", url=url, headers=sent, body=json.dumps(body).encode())
         async with self._transport.stream(request) as response:
             return response.status, response, await response.read()
-
-    def close(self) -> None:
-        in_loop(self._transport.aclose())
