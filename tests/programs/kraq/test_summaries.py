@@ -7,19 +7,20 @@ import dspy
 
 from kraq_dspy.asset.graph.build import Graph
 from kraq_dspy.programs.kraq.pipeline import KRAQ
-from kraq_dspy.records import Community, Entity, Summary
+from kraq_dspy.records import Community, Entity, Relationship, Summary
 from kraq_dspy.settings import Settings, SummarySettings
 from kraq_dspy.steps.direct import Done, Items, when_ended
 
 
 def community(id: str, level: int, entities: list[str], children: tuple[str, ...] = ()) -> Community:
-    return Community(id, level, None, children, tuple(entities), ("link",), ("chunk",))
+    return Community(id, level, None, children, tuple(entities), (f"{entities[0]}{entities[1]}",), ("chunk",))
 
 
 ENTITIES = [
     Entity(name, name.title(), "", " ".join(f"{name}{number}" for number in range(12)), (name,), ("chunk",))
     for name in "abcdefgh"
 ]
+LINKS = [Relationship(a + b, a, b, "met", "", 1.0, ("chunk",)) for a, b in ("ab", "cd", "ef")]
 TREE = [
     community("top", 0, list("abcdefgh"), ("left", "right")),
     community("left", 1, list("abcd"), ("far left", "near left")),
@@ -55,7 +56,7 @@ class OneAtATime:
 def summarised(steps: OneAtATime) -> list[Summary]:
     async def run() -> list[Summary]:
         kraq = KRAQ(Settings(summaries=SummarySettings(input_tokens=100)))
-        return [summary async for summary in kraq.summaries(TREE, Graph(tuple(ENTITIES)), steps)]
+        return [summary async for summary in kraq.summaries(TREE, Graph(tuple(ENTITIES), tuple(LINKS)), steps)]
 
     return asyncio.run(run())
 
