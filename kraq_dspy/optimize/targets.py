@@ -214,7 +214,7 @@ def best_pairs(credit: Sequence[Sequence[float]]) -> float:
     """The credit of the best pairs, each row and column used once."""
     from scipy.optimize import linear_sum_assignment  # a tenth of a second
 
-    credits = np.array(credit).reshape(len(credit), -1)
+    credits = np.atleast_2d(np.array(credit, np.float64))
     return float(credits[linear_sum_assignment(credits, maximize=True)].sum())
 
 

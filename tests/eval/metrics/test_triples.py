@@ -1,7 +1,7 @@
 import pytest
 
 from kraq_dspy.errors import EvaluationError
-from kraq_dspy.optimize.targets import link_f1, triple_f1
+from kraq_dspy.optimize.targets import best_pairs, link_f1, triple_f1
 
 GOLD = [("Ada Lovelace", "worked with", "Charles Babbage"), ("Ada Lovelace", "daughter of", "Lord Byron")]
 
@@ -35,3 +35,8 @@ def test_direction_counts() -> None:
 def test_gold_that_says_nothing_is_refused(gold: list[tuple[str, str, str]]) -> None:
     with pytest.raises(EvaluationError):
         triple_f1(gold, [])
+
+
+def test_pairs_are_those_that_give_the_most_together() -> None:
+    assert best_pairs([[1.0, 0.5], [1.0, 0.0]]) == 1.5  # the first row leaves its best partner to the second
+    assert best_pairs([[], []]) == best_pairs([]) == 0.0
