@@ -11,19 +11,12 @@ from typing import Any, TypeAlias
 import dspy
 
 from kraq_dspy.errors import ConfigError, EvaluationError
+from kraq_dspy.eval import questions
 from kraq_dspy.eval.asked import AskedSystem, Asking
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.judges import JUDGED
 from kraq_dspy.eval.metrics.for_dspy import RANKINGS, Metric, own_metric
-from kraq_dspy.eval.questions import (
-    FOUND,
-    QuestionColumns,
-    QuestionSource,
-    learned_by,
-    learned_note,
-    read_questions,
-    without_learned,
-)
+from kraq_dspy.eval.questions import FOUND, QuestionColumns, QuestionSource
 from kraq_dspy.eval.rows import ResultRow, RowWriter, RunHeader, write_rows
 from kraq_dspy.eval.tables.data import checksum_of
 from kraq_dspy.eval.tables.scoring import OF_RETRIEVAL, SIMILARITY, RowScorer, require_metric
@@ -143,16 +136,16 @@ def evaluate(
     Evaluation(40 rows; token_f1 0.512, recall@5 0.881)
     """
     title = title or (Path(devset).name.partition(".")[0] if isinstance(devset, str | Path) else "questions")
-    examples = read_questions(devset, columns)
+    examples = questions.read_questions(devset, columns)
     n_read = len(examples)
     with ExitStack() as stack:
         asked, space = _opened(systems, space, stack)
         if space is not None:
             models = {*space.index.manifest.models.values(), *space.models.names().values()}
-            examples = without_learned(examples, learned_by(models))
+            examples = questions.without_learned(examples, questions.learned_by(models))
         left_out = n_read - len(examples)
         if not examples:
-            raise EvaluationError(f"{learned_note(left_out)} None remains.")
+            raise EvaluationError(f"{questions.learned_note(left_out)} None remains.")
         scorer = _scorer(asked, default_metrics(asked, examples, k) if metrics is None else metrics, space, judge)
         models_by_role = {
             "answerer": ", ".join(dict.fromkeys(each.about["model"] for each in asked if each.about.get("model"))),
@@ -176,7 +169,7 @@ def evaluate(
                 },
                 "asked": len(examples),
                 "in_flight": concurrency,
-                "notes": [learned_note(left_out)] if left_out else [],
+                "notes": [questions.learned_note(left_out)] if left_out else [],
                 "data": checksum_of(examples),
             },
         )

@@ -7,18 +7,12 @@ import dspy
 from dspy import ContextWindowExceededError
 from dspy.utils.exceptions import AdapterParseError
 
+from kraq_dspy import signatures
 from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.step import AGAIN, FittingPredict, Step, attempts, prediction
 from kraq_dspy.programs.kraq.question_text import MARKS, PLAIN, plainness, question_in, repeats, stands_alone
 from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.records import Finding
-from kraq_dspy.signatures import (
-    AskAboutPassages,
-    ConfirmSameEntity,
-    GenerateQuestion,
-    MergeDescriptions,
-    SummarizeCommunity,
-)
 
 
 def shown_summary(title: str, text: str) -> str:
@@ -40,7 +34,7 @@ class DescribeCommunity(SavableModule):
 
     def __init__(self) -> None:
         super().__init__()
-        self.summarize = FittingPredict(SummarizeCommunity, shorten="elements")
+        self.summarize = FittingPredict(signatures.SummarizeCommunity, shorten="elements")
 
     async def aforward(self, elements: Sequence[str]) -> dspy.Prediction:
         answer = await call(self.summarize, elements=list(elements))
@@ -69,7 +63,7 @@ class AskQuestion(SavableModule):
 
     def __init__(self, candidates: int = 1) -> None:
         super().__init__()
-        self.generate = FittingPredict(GenerateQuestion, shorten="summary")
+        self.generate = FittingPredict(signatures.GenerateQuestion, shorten="summary")
         if candidates > 1:  # else the program is what it was, and so are the answers that an index keeps
             self.candidates = candidates
 
@@ -94,7 +88,7 @@ class AskRandomQuestion(SavableModule):
 
     def __init__(self, candidates: int = 1) -> None:
         super().__init__()
-        self.ask = FittingPredict(AskAboutPassages, shorten="passages")
+        self.ask = FittingPredict(signatures.AskAboutPassages, shorten="passages")
         if candidates > 1:
             self.candidates = candidates
 
@@ -150,7 +144,7 @@ class ConfirmSame(SavableModule):
 
     def __init__(self) -> None:
         super().__init__()
-        self.confirm = Step(ConfirmSameEntity)
+        self.confirm = Step(signatures.ConfirmSameEntity)
 
     async def aforward(self, first: str, second: str) -> dspy.Prediction:
         return await call(self.confirm, first=first, second=second)
@@ -171,7 +165,7 @@ class DescribeEntity(SavableModule):
 
     def __init__(self) -> None:
         super().__init__()
-        self.merge = Step(MergeDescriptions)
+        self.merge = Step(signatures.MergeDescriptions)
 
     async def aforward(self, name: str, descriptions: Sequence[str]) -> dspy.Prediction:
         try:
