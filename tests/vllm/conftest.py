@@ -1,10 +1,9 @@
-"""A real vLLM server with tiny random weights, started once by `kraq lm serve` and stopped after these tests."""
+"""A real vLLM server with tiny random weights, started once and stopped after these tests."""
 
 import os
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -61,14 +60,12 @@ def server(tiny_models: TinyModels, tmp_path_factory: pytest.TempPathFactory) ->
         port = free.getsockname()[1]
     log = folder / "server.log"
     root = f"http://127.0.0.1:{port}"
-    role = f'model = "hosted_vllm/{model}"\napi_base = "{root}/v1"\napi_key_env = "{KEY_ENV}"\n'
-    toml = folder / "kraq.toml"
-    toml.write_text(f'[roles.answerer]\n{role}[roles.generator]\n{role}adapter = "{adapter}"\n')
     command = [
         *("nice", "-n", "15"),  # it takes every core it gets, and the tests want to be heard meanwhile
-        *(sys.executable, "-m", "kraq_dspy", "lm", "serve", "--run", "--config", str(toml)),
-        *("--vllm", str(ENVIRONMENT / "bin" / "vllm"), "--", "--served-model-name", "instruct", "--dtype", "float32"),
-        *("--enforce-eager", "--max-model-len", str(CONTEXT), "--max-logprobs", "20"),
+        *(str(ENVIRONMENT / "bin" / "vllm"), "serve", model, "--port", str(port), "--api-key", KEY),
+        *("--served-model-name", "instruct", "--dtype", "float32", "--enforce-eager"),
+        *("--max-model-len", str(CONTEXT), "--max-logprobs", "20"),
+        *("--enable-lora", "--max-lora-rank", "64", "--lora-modules", f"{served_name(adapter)}={adapter}"),
     ]
     settings = {
         "PATH": f"{ENVIRONMENT / 'bin'}:{os.environ['PATH']}",

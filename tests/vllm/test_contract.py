@@ -15,7 +15,7 @@ from dspy.lm15 import Config, Message, Request
 from kraq_dspy.errors import ModelError
 from kraq_dspy.models.lms.engines.transformers_engine import AsyncTransformersEngine, TransformersEngine
 from kraq_dspy.models.lms.kraq_lm import KraqLM
-from kraq_dspy.models.lms.logprobs import field_logprobs, mean_logprob, take_logprobs
+from kraq_dspy.models.lms.logprobs import mean_logprob, take_logprobs
 from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.settings import RoleSettings
 from tests.vllm.conftest import Server
@@ -58,11 +58,12 @@ def local(engine: TransformersEngine, name: str, **settings: Any) -> dspy.LM:
 
 
 def answered(lm: dspy.LM, question: str) -> tuple[str, float]:
-    """The text and P_conf of one `dspy.Predict`."""
+    """The text of one `dspy.Predict`, and the mean probability of its tokens: bytes that are no characters, of which a
+    random model writes many, have no place in the text where a field could be looked for."""
     with dspy.context(lm=lm, adapter=Plain()):
         prediction = dspy.Predict("question -> answer")(question=question, config={"logprobs": True})
     logprobs = take_logprobs(prediction, role="drafter", wanted_by="kraq")
-    scores = field_logprobs(logprobs, {"answer": prediction.answer})["answer"]
+    scores = [token["logprob"] if isinstance(token, dict) else token.logprob for token in logprobs["content"]]
     return prediction.answer, math.exp(mean_logprob(scores))
 
 
