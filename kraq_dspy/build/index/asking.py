@@ -33,6 +33,7 @@ NEAREST = 10  # passages of an index among which a model's question must have on
 LONGEST = 140  # characters of a question
 DEFINED_IN = 200  # passages of an index, evenly drawn, ...
 DEFINES = 0.04  # ... of which so many say what a name is where a small model asks well
+HEADED = 0.25  # share of communities with a heading that announces a question, as a manual's, where it does as well
 SHOWN = 80  # words of a heading's text that a generator sees
 
 
@@ -83,10 +84,12 @@ class Asking:
 
     def asks_model(self, community: Community, summary: str) -> bool:
         """Whether the model is asked: a small one is right less often than a template that knows what to ask, and
-        hardly ever about texts that do not say what things are (news, abstracts, licences)."""
+        hardly ever about texts that neither say what things are nor have headings which announce questions (news,
+        abstracts, licences)."""
         if community.id not in self._broadest or not self._is_small or community.id in self._headed:
             return community.id in self._broadest
-        return self._defines and not asks_of_something(self.template(community, summary))
+        is_manual = len(self._headed) >= HEADED * len(self._communities)
+        return (is_manual or self._defines) and not asks_of_something(self.template(community, summary))
 
     def leading_back(self, questions: Sequence[Question]) -> list[Question]:
         """A model's questions say what the index is about, as the templates do, and lead to a passage of theirs: one
