@@ -54,26 +54,28 @@ def sample(dataset: Dataset, questions: int, passages: int) -> Dataset:
 def ask(documents: tuple[Document, ...], lm: dspy.LM, path: Path) -> dict[str, list[str]]:
     """The questions about each document, by its id; those in the file are not asked for again."""
     lines = path.read_text("utf-8").splitlines() if path.exists() else []
-    asked = {row["id"]: row["questions"] for row in map(json.loads, lines)}
+    questions_of = {row["id"]: row["questions"] for row in map(json.loads, lines)}
     generate = dspy.Predict(GenerateQuestion)
     with path.open("a", encoding="utf-8") as file, dspy.context(lm=lm, adapter=KraqAdapter()):
         for document in documents:
-            if document.id in asked:
+            if document.id in questions_of:
                 continue
             text = shown_summary(document.title, truncate_tokens(document.text, 300))
             warm = ({}, *({"temperature": 0.8, "rollout_id": number} for number in range(1, QUESTIONS)))
-            asked[document.id] = [question_in(generate(summary=text, config=dict(each)).question) for each in warm]
-            file.write(json.dumps({"id": document.id, "questions": asked[document.id]}) + "\n")
+            questions_of[document.id] = [
+                question_in(generate(summary=text, config=dict(each)).question) for each in warm
+            ]
+            file.write(json.dumps({"id": document.id, "questions": questions_of[document.id]}) + "\n")
             file.flush()
-    return asked
+    return questions_of
 
 
 def rankings(
-    space: Workspace, dataset: Dataset, asked: dict[str, list[str]], embedder: Embedder
+    space: Workspace, dataset: Dataset, questions_of: dict[str, list[str]], embedder: Embedder
 ) -> dict[str, list[list[str]]]:
     """By system, the ranking of documents for each question."""
     adaptive = space.retriever("adaptive")
-    texts = [(document_id, text) for document_id, texts in asked.items() for text in texts if text]
+    texts = [(document_id, text) for document_id, texts in questions_of.items() for text in texts if text]
     of_text = np.array([document_id for document_id, _ in texts])
     vectors = embedder.encode_queries([text for _, text in texts])
     chunks = list(space.index.all(Chunk))
@@ -137,10 +139,10 @@ def main() -> None:
     settings, embedder = prepared(Settings())
     for name in options.datasets:
         dataset = sample(load_dataset(name, options.data), options.questions, options.passages)
-        asked = ask(dataset.documents, make_lm(role), options.out / f"{name}.jsonl")
+        questions_of = ask(dataset.documents, make_lm(role), options.out / f"{name}.jsonl")
         index = prepare_index(dataset, options.out / "indexes", settings, embedder)
         with Workspace.open(index.path, embedder=embedder) as space:
-            report(dataset, rankings(space, dataset, asked, embedder))
+            report(dataset, rankings(space, dataset, questions_of, embedder))
 
 
 if __name__ == "__main__":

@@ -55,7 +55,10 @@ class AddEntry:
         new = NewEntry(self.question, self.answer, "pending" if self.pending else "approved", sources)
         with opened_catalogue(self.index_dir) as (_, entries):
             entry = entries.add(new, by=user(), replace=self.replace)
-        print_json(entry) if self.json else say(f"Entry {entry.number}, {entry.status}: ", short(entry.question, 200))
+        if self.json:
+            print_json(entry)
+        else:
+            say(f"Entry {entry.number}, {entry.status}: ", short(entry.question, 200))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,8 +104,10 @@ class ApproveEntries:
 
         with opened_catalogue(self.index_dir, make=False) as (index, entries):
             done = [approve_entry(index, entries, number, by=user()) for number in existing(entries, self.numbers)]
-        numbers = ", ".join(str(entry.number) for entry in done)
-        print_json(done) if self.json else say(f"Approved: {numbers}")
+        if self.json:
+            print_json(done)
+        else:
+            say(f"Approved: {', '.join(str(entry.number) for entry in done)}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,8 +124,10 @@ class RemoveEntries:
             for number in removed:
                 entries.remove(number, by=user())
             left = entries.counts()
-        shown = f"Removed {len(removed)}; left: {sum(left.values()):,}."
-        print_json({"removed": removed, "left": left}) if self.json else say(shown)
+        if self.json:
+            print_json({"removed": removed, "left": left})
+        else:
+            say(f"Removed {len(removed)}; left: {sum(left.values()):,}.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,8 +186,10 @@ class ExportEntries:
             raise ConfigError(f"{str(self.file)!r}: name a file that ends in .csv or .jsonl.")
         entries = read_entries(self.index_dir, self.status)
         self.file.write_text(entries_text(entries, form), "utf-8", newline="")
-        shown = f"{counted(len(entries), 'entry')} in {self.file}"
-        print_json({"file": str(self.file), "entries": len(entries)}) if self.json else say(shown)
+        if self.json:
+            print_json({"file": str(self.file), "entries": len(entries)})
+        else:
+            say(f"{counted(len(entries), 'entry')} in {self.file}")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -39,7 +39,10 @@ class Export:
         if self.format == "dataset":
             with Index.open(self.index_dir) as index:
                 report = export_dataset(index, self.out, pending=self.pending, unanswered=self.unanswered)
-            print_json(report) if self.json else show_counts("Data set", report)
+            if self.json:
+                print_json(report)
+            else:
+                show_counts("Data set", report)
             return
         written = export_index(self.index_dir, self.out, self.format)
         if self.json:

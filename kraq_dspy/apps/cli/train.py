@@ -54,7 +54,10 @@ class MakePairs(Calls, Limits):
             report = pairs_from_dataset(
                 questions, self.out, models, kind=self.kind, step=step, limit=self.limit, progress=bars
             )
-        print_json(report) if self.json else show_counts("Pairs", report)
+        if self.json:
+            print_json(report)
+        else:
+            show_counts("Pairs", report)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +94,10 @@ class Training:
         with Bars(quiet=self.json) as bars:
             trained = train_adapter(chats, self.base, self.out, settings, progress=bars)
         facts = write_facts(trained, kind, self.pairs)
-        print_json({"folder": str(self.out), **facts}) if self.json else _show(facts, kind, self.out)
+        if self.json:
+            print_json({"folder": str(self.out), **facts})
+        else:
+            _show(facts, kind, self.out)
 
 
 class Generator(Training):
