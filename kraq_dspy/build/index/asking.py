@@ -31,9 +31,9 @@ MOST_READ = 40  # passages of a community or an index, evenly drawn, in which he
 NARROW = 3  # passages of a community that a model is asked about by a heading and its text, not by their summary
 NEAREST = 10  # passages of an index among which a model's question must have one of its own
 LONGEST = 140  # characters of a question
-DEFINED_IN = 200  # passages of an index, evenly drawn, ...
-DEFINES = 0.04  # ... of which so many say what a name is where a small model asks well
-HEADED = 0.25  # share of communities with a heading that announces a question, as a manual's, where it does as well
+DEFINING_READ = 200  # passages of an index, evenly drawn, in which definitions are looked for
+DEFINING = 0.04  # share of passages that define something, from which a small model asks well
+ANNOUNCING = 0.25  # share of communities whose headings announce a question, from which it does as well
 SHOWN = 80  # words of a heading's text that a generator sees
 
 
@@ -88,8 +88,7 @@ class Asking:
         abstracts, licences)."""
         if community.id not in self._broadest or not self._is_small or community.id in self._headed:
             return community.id in self._broadest
-        is_manual = len(self._headed) >= HEADED * len(self._communities)
-        return (is_manual or self._defines) and not asks_of_something(self.template(community, summary))
+        return self._suits_a_small_model and not asks_of_something(self.template(community, summary))
 
     def leading_back(self, questions: Sequence[Question]) -> list[Question]:
         """A model's questions say what the index is about, as the templates do, and lead to a passage of theirs: one
@@ -118,12 +117,14 @@ class Asking:
         return subject_of(self._passages(list(self._index.reading_order())))
 
     @cached_property
-    def _defines(self) -> bool:
-        """Whether some passages of the index say what a name is, as those of encyclopedias do."""
+    def _suits_a_small_model(self) -> bool:
+        """Whether headings announce questions, as a manual's, or passages define names, as an encyclopedia's."""
+        if len(self._headed) >= ANNOUNCING * len(self._communities):
+            return True
         ids = list(self._index.reading_order())
-        chunks = self._index.get(Chunk, ids[:: max(1, math.ceil(len(ids) / DEFINED_IN))])
+        chunks = self._index.get(Chunk, ids[:: max(1, math.ceil(len(ids) / DEFINING_READ))])
         defining = (any(definition(part, (one.title,)) for part in sentences(one.text)) for one in chunks)
-        return sum(defining) >= max(1, DEFINES * len(chunks))
+        return sum(defining) >= max(1, DEFINING * len(chunks))
 
     def _passages(self, chunk_ids: Sequence[str]) -> list[str]:
         """With the headings of their sections as lines of Markdown, whatever format they are from."""

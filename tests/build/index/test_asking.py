@@ -89,6 +89,21 @@ def test_a_small_model_is_asked_about_texts_that_say_what_things_are(
     assert ("What is said about b?" in texts) is not asked
 
 
+def test_a_small_model_is_asked_where_headings_announce_questions(
+    tmp_path: Path, keyword_embedder: type[KeywordEmbedder]
+) -> None:
+    """A manual says of nothing what it is; its sections without such a heading are asked about all the same."""
+    (tmp_path / "a.md").write_text("# Connecting an antenna\n\nConnect Acme and Globex. Ask Globex about Acme.")
+    (tmp_path / "b.txt").write_text("Initech met Umbrella in Bern. Then Umbrella met Initech again.")
+    model = DummyLM([{"question": "Who met Initech and Umbrella?"}] * 100)
+    settings = Settings(questions=QuestionSettings(candidates=2))
+    embedder = keyword_embedder("Acme", "Initech")
+    build_index(tmp_path, tmp_path / "out.kraq", settings=settings, models={"generator": model}, embedder=embedder)
+    with Index.open(tmp_path / "out.kraq") as index:
+        texts = {question.text for question in index.questions(source="kraq", duplicates=True)}
+    assert "Who met Initech and Umbrella?" in texts
+
+
 def test_what_a_reader_may_do_is_asked_of_the_document_by_name() -> None:
     passage = "GPL-3\nYou may convey verbatim copies of a covered work in any medium."
     assert question_about("Program\nThe Program.", [passage]) == (
