@@ -108,14 +108,12 @@ def with_generator(settings: "Settings") -> "tuple[Settings, str]":
         return settings, ""
     name = QUESTIONS_BASE.removeprefix(GGUF)
     if not (models_folder() / f"{name}.gguf").is_file() or find_spec("xllamacpp") is None:
-        return (
-            settings,
-            f"For better questions of manuals and encyclopedias: {command('lm', 'get', name)}, and this again.",
-        )
+        get = command("lm", "get", name)
+        return settings, f"For better questions of manuals and encyclopedias: {get}, and the same command again."
     questions = dataclasses.replace(settings.questions, broadest=BROADEST)
     small = RoleSettings(QUESTIONS_BASE, adapter=QUESTIONS, max_tokens=60, temperature=0.0)
     roles = {**settings.roles, "generator": small}
-    hint = f"{QUESTIONS_BASE} asked where it asks well, of the {BROADEST} broadest; --lm embedded does without."
+    hint = f"{QUESTIONS_BASE} asks about manuals and encyclopedias; --lm embedded does without."
     return dataclasses.replace(settings, questions=questions, roles=roles), hint
 
 
