@@ -113,7 +113,7 @@ def with_generator(settings: "Settings") -> "tuple[Settings, str]":
     questions = dataclasses.replace(settings.questions, broadest=BROADEST)
     small = RoleSettings(QUESTIONS_BASE, adapter=QUESTIONS, max_tokens=60, temperature=0.0)
     roles = {**settings.roles, "generator": small}
-    hint = f"{QUESTIONS_BASE} asks about manuals and encyclopedias; --lm embedded does without."
+    hint = f"{QUESTIONS_BASE} asks about manuals and encyclopedias ({BROADEST} broadest); --lm embedded does without."
     return dataclasses.replace(settings, questions=questions, roles=roles), hint
 
 
