@@ -24,7 +24,7 @@ from indexing import CONCURRENCY, chunks_as_documents
 from scipy.stats import t as student
 from stand_in import StandIn, machine, stand_in
 
-from kraq_dspy.build.index.build import build_index
+from kraq_dspy.indexing.index.build import build_index
 from kraq_dspy.records import Document
 from kraq_dspy.settings import EncoderSettings, RoleSettings, RunSettings, Settings
 

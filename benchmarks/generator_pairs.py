@@ -40,9 +40,9 @@ from kraq_dspy.asset.store.index import Index
 from kraq_dspy.eval.questions import fingerprint_of
 from kraq_dspy.finetune.pairs import Pair
 from kraq_dspy.models.embedders import load_embedder
-from kraq_dspy.models.lms.engines.embedded.ask import question_about
-from kraq_dspy.models.lms.engines.embedded.headings import Heading, announced_question
-from kraq_dspy.models.lms.engines.embedded.summarize import community_summary
+from kraq_dspy.models.lms.engines.rule_based.ask import question_about
+from kraq_dspy.models.lms.engines.rule_based.headings import Heading, announced_question
+from kraq_dspy.models.lms.engines.rule_based.summarize import community_summary
 from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.ports import Embedder
 from kraq_dspy.programs.kraq.describe import shown_summary

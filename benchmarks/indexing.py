@@ -20,7 +20,7 @@ from typing import Any
 from stand_in import StandIn, machine, stand_in
 
 from kraq_dspy.asset.corpus.tokens import count_tokens
-from kraq_dspy.build.index.build import build_index
+from kraq_dspy.indexing.index.build import build_index
 from kraq_dspy.records import Document
 from kraq_dspy.settings import EncoderSettings, RoleSettings, RunSettings, Settings, read_settings
 

@@ -13,8 +13,8 @@ import tempfile
 from pathlib import Path
 
 from kraq_dspy.asset.store.index import Index
-from kraq_dspy.build.index.build import Builder
-from kraq_dspy.build.index.finishing import Finishing
+from kraq_dspy.indexing.index.build import Builder
+from kraq_dspy.indexing.index.finishing import Finishing
 from kraq_dspy.records import Community, Entity, Summary
 from kraq_dspy.settings import EMBEDDED, RoleSettings, Settings
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from kraq_dspy.asset.corpus.load import load_documents
 from kraq_dspy.asset.store.index import Index
-from kraq_dspy.build.index.build import build_index
+from kraq_dspy.indexing.index.build import build_index
 from kraq_dspy.ports import Vectors
 from kraq_dspy.records import Document
 from kraq_dspy.settings import Settings

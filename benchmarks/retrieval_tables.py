@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from kraq_dspy.eval.statistics import Interval, bootstrap_difference
-from kraq_dspy.eval.tables.summary import RunSummary, SystemSummary, find_runs, summarise
+from kraq_dspy.eval.summary import RunSummary, SystemSummary, find_runs, summarise
 
 METRICS = ("recall@5", "recall@10", "mrr@10")
 BUDGETS = (5, 10, 15)

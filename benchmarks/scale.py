@@ -94,7 +94,7 @@ class StageFigures(SilentProgress):
 
 
 def build(chunks: int, index: Path, file: Path, preset: str | None) -> dict[str, Any]:
-    from kraq_dspy.build.index.build import build_index
+    from kraq_dspy.indexing.index.build import build_index
 
     start, progress = time.monotonic(), StageFigures(file)
     settings = settings_from_dict(PRESETS[preset]) if preset else Settings()
@@ -105,7 +105,7 @@ def build(chunks: int, index: Path, file: Path, preset: str | None) -> dict[str,
 
 
 def add(index: Path, file: Path) -> dict[str, Any]:
-    from kraq_dspy.build.index.change import add_documents
+    from kraq_dspy.indexing.index.change import add_documents
 
     one = Document("new", "Report", "Bala Dokov met Luvi Sarov in Norburg. Bala Dokov wrote to Meri Sunov in Tarburg.")
     start, progress = time.monotonic(), StageFigures(file)

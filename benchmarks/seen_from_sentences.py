@@ -21,8 +21,8 @@ import numpy as np
 from proxies import agreement
 
 from kraq_dspy.asset.store.instructed import INSTRUCTED, InstructedStore
-from kraq_dspy.build.prepare.instructed import StoredSentences, precompute_pairs, store_sentences
 from kraq_dspy.eval.statistics import bootstrap_mean
+from kraq_dspy.indexing.prepare.instructed import StoredSentences, precompute_pairs, store_sentences
 from kraq_dspy.models.embedders.instructed import WeightedSentences
 from kraq_dspy.ports import Vectors
 from kraq_dspy.programs.speculative.subsets import cluster

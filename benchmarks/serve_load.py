@@ -29,7 +29,7 @@ import httpx
 import numpy as np
 from stand_in import machine, stand_in
 
-from kraq_dspy.build.index.build import build_index
+from kraq_dspy.indexing.index.build import build_index
 from kraq_dspy.records import Document
 from kraq_dspy.settings import RoleSettings, Settings
 

@@ -19,7 +19,7 @@ from typing import Any
 from indexing import chunks_as_documents
 from stand_in import StandIn, machine, stand_in
 
-from kraq_dspy.build.index.build import build_index
+from kraq_dspy.indexing.index.build import build_index
 from kraq_dspy.settings import EncoderSettings, RoleSettings, RunSettings, Settings
 
 

@@ -32,11 +32,11 @@ from kraq_dspy.models.embedders.instructed import load_instructed_embedder
 from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.ports import Vectors
-from kraq_dspy.programs.retrievers.combined import NearestQuestions
-from kraq_dspy.programs.retrievers.words_and_meaning import DenseRetriever
 from kraq_dspy.programs.speculative.efficient_speculative_rag import EfficientSpeculativeRAG
 from kraq_dspy.programs.speculative.speculative_rag import SpeculativeRAG, StageSeconds
 from kraq_dspy.records import Chunk, Question, content_id
+from kraq_dspy.retrievers.combined import NearestQuestions
+from kraq_dspy.retrievers.words_and_meaning import DenseRetriever
 from kraq_dspy.settings import EncoderSettings, InstructedSettings, RoleSettings, Settings
 
 WORDS = ("river", "mountain", "engine", "poem", "harbour", "king", "treaty", "novel", "bridge", "court", "music")

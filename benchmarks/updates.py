@@ -16,8 +16,8 @@ from typing import Any
 
 from stand_in import StandIn, machine, stand_in
 
-from kraq_dspy.build.index.build import build_index
-from kraq_dspy.build.index.change import add_documents
+from kraq_dspy.indexing.index.build import build_index
+from kraq_dspy.indexing.index.change import add_documents
 from kraq_dspy.records import Document
 from kraq_dspy.settings import EncoderSettings, RoleSettings, RunSettings, Settings
 

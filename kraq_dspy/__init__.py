@@ -39,18 +39,18 @@ if TYPE_CHECKING:  # for type checkers and editors; the names that are there are
     from kraq_dspy._internal.display import show as show
     from kraq_dspy.asset.corpus.load import bundled_example as bundled_example
     from kraq_dspy.asset.store.index import Index as Index
-    from kraq_dspy.build.index.build import build_index as build_index
-    from kraq_dspy.build.index.change import add_documents as add_documents
-    from kraq_dspy.build.index.change import remove_documents as remove_documents
-    from kraq_dspy.build.index.change import resume_index as resume_index
-    from kraq_dspy.build.index.change import update_index as update_index
-    from kraq_dspy.build.index.exchange import export_index as export_index
     from kraq_dspy.errors import KraqError as KraqError
     from kraq_dspy.eval.evaluation import evaluate as evaluate
+    from kraq_dspy.indexing.index.build import build_index as build_index
+    from kraq_dspy.indexing.index.change import add_documents as add_documents
+    from kraq_dspy.indexing.index.change import remove_documents as remove_documents
+    from kraq_dspy.indexing.index.change import resume_index as resume_index
+    from kraq_dspy.indexing.index.change import update_index as update_index
+    from kraq_dspy.indexing.index.exchange import export_index as export_index
     from kraq_dspy.models.lms.meter import Limits as Limits
     from kraq_dspy.models.lms.roles import make_lm as make_lm
-    from kraq_dspy.programs.retrievers.in_memory import Corpus as Corpus
     from kraq_dspy.records import Document as Document
+    from kraq_dspy.retrievers.in_memory import Corpus as Corpus
     from kraq_dspy.settings import Settings as Settings
     from kraq_dspy.settings import read_settings as read_settings
     from kraq_dspy.workspace import Workspace as Workspace
@@ -68,14 +68,14 @@ __getattr__, __dir__, __all__ = lazy_names(
         "kraq_dspy._internal.display": ("show",),
         "kraq_dspy.asset.corpus.load": ("bundled_example",),
         "kraq_dspy.asset.store.index": ("Index",),
-        "kraq_dspy.build.index.build": ("build_index",),
-        "kraq_dspy.build.index.change": ("add_documents", "remove_documents", "resume_index", "update_index"),
-        "kraq_dspy.build.index.exchange": ("export_index",),
+        "kraq_dspy.indexing.index.build": ("build_index",),
+        "kraq_dspy.indexing.index.change": ("add_documents", "remove_documents", "resume_index", "update_index"),
+        "kraq_dspy.indexing.index.exchange": ("export_index",),
         "kraq_dspy.errors": ("KraqError",),
         "kraq_dspy.eval.evaluation": ("evaluate",),
         "kraq_dspy.models.lms.meter": ("Limits",),
         "kraq_dspy.models.lms.roles": ("make_lm",),
-        "kraq_dspy.programs.retrievers.in_memory": ("Corpus",),
+        "kraq_dspy.retrievers.in_memory": ("Corpus",),
         "kraq_dspy.records": ("Document",),
         "kraq_dspy.settings": ("Settings", "read_settings"),
         "kraq_dspy.workspace": ("Workspace",),

@@ -35,18 +35,6 @@ from kraq_dspy.ports import RetrieverLike as RetrieverLike
 from kraq_dspy.ports import SentenceVectors as SentenceVectors
 from kraq_dspy.ports import Summariser as Summariser
 from kraq_dspy.ports import VectorStore as VectorStore
-from kraq_dspy.programs.retrievers.adapted import as_retriever as as_retriever
-from kraq_dspy.programs.retrievers.hits import RetrievalRequest as RetrievalRequest
-from kraq_dspy.programs.retrievers.hits import Retrieving as Retrieving
-from kraq_dspy.programs.retrievers.hits import RetrievingModule as RetrievingModule
-from kraq_dspy.programs.retrievers.hits import best_first as best_first
-from kraq_dspy.programs.retrievers.hits import matches as matches
-from kraq_dspy.programs.shared.spec import NoOptions as NoOptions
-from kraq_dspy.programs.shared.spec import ProgramSpec as ProgramSpec
-from kraq_dspy.programs.shared.spec import RetrieverSpec as RetrieverSpec
-from kraq_dspy.programs.shared.spec import Space as Space
-from kraq_dspy.programs.shared.spec import option as option
-from kraq_dspy.programs.shared.state import SavableModule as SavableModule
 from kraq_dspy.records import Chunk as Chunk
 from kraq_dspy.records import Claim as Claim
 from kraq_dspy.records import Community as Community
@@ -61,6 +49,18 @@ from kraq_dspy.records import QuestionHit as QuestionHit
 from kraq_dspy.records import Relationship as Relationship
 from kraq_dspy.records import Summary as Summary
 from kraq_dspy.records import Usage as Usage
+from kraq_dspy.retrievers.adapted import as_retriever as as_retriever
+from kraq_dspy.retrievers.hits import RetrievalRequest as RetrievalRequest
+from kraq_dspy.retrievers.hits import Retrieving as Retrieving
+from kraq_dspy.retrievers.hits import RetrievingModule as RetrievingModule
+from kraq_dspy.retrievers.hits import best_first as best_first
+from kraq_dspy.retrievers.hits import matches as matches
+from kraq_dspy.spec import NoOptions as NoOptions
+from kraq_dspy.spec import ProgramSpec as ProgramSpec
+from kraq_dspy.spec import RetrieverSpec as RetrieverSpec
+from kraq_dspy.spec import Space as Space
+from kraq_dspy.spec import option as option
+from kraq_dspy.state import SavableModule as SavableModule
 
 __all__ = sorted(name for name in globals() if not name.startswith("__"))
 

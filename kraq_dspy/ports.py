@@ -151,7 +151,7 @@ class Retriever(Protocol):
 
         hits = retriever("Who wrote Don Juan?", k=5, filters={"document_id": ["byron", "juan"]})
 
-    Contract (`tests/programs/retrievers/test_contract.py`): at most `k` hits, best first, scores falling among
+    Contract (`tests/retrievers/test_contract.py`): at most `k` hits, best first, scores falling among
     the hits of one query, no chunk twice, none that is in `exclude` (chunk ids), all matching `filters`; fewer when
     there are fewer; the same answer to the same question; safe for threads. `k` below 1 or an empty question raises
     ValueError.
@@ -170,7 +170,7 @@ class Retriever(Protocol):
 
 
 RetrieverLike: TypeAlias = Retriever | Callable[..., Any]
-"""A retriever, or what `programs.retrievers.as_retriever` makes one of: a function of a question, a `dspy.Retrieve`."""
+"""A retriever, or what `retrievers.as_retriever` makes one of: a function of a question, a `dspy.Retrieve`."""
 
 
 class QuestionFinder(Protocol):

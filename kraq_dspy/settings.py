@@ -264,7 +264,7 @@ class K2RAGSettings:
 
 
 EMBEDDED = "embedded"
-"""The packaged model, which is no language model: its log-probabilities are invented (`lms.engines.embedded`)."""
+"""The packaged model, which is no language model: its log-probabilities are invented (`lms.engines.rule_based`)."""
 QUESTIONS_BASE = "gguf/smollm2-135m"
 """The model that asks questions with the packaged adapter, also where none is named."""
 

@@ -26,8 +26,8 @@ from kraq_dspy._internal.both_ways import call
 from kraq_dspy._internal.concurrency import run_coroutine
 from kraq_dspy.errors import UnknownRecordError
 from kraq_dspy.ports import Retriever, Vectors, VectorStore
-from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.records import Hit, content_id
+from kraq_dspy.retrievers.adapted import as_retriever
 
 THREADS = 16
 

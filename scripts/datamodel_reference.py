@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
-from kraq_dspy.programs.shared.spec import ProgramSpec
+from kraq_dspy.spec import ProgramSpec
 from kraq_dspy.workspace.registry import PROGRAMS
 
 ROOT = Path(__file__).resolve().parents[1]

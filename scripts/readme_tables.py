@@ -3,8 +3,8 @@
 import re
 from pathlib import Path
 
-from kraq_dspy.build.prepare.preparations import required_commands
-from kraq_dspy.programs.shared.spec import ProgramSpec
+from kraq_dspy.indexing.prepare.preparations import required_commands
+from kraq_dspy.spec import ProgramSpec
 from kraq_dspy.workspace.registry import PROGRAMS, RETRIEVERS
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -20,9 +20,12 @@ FLOORS = (
     "signatures",
     "models",
     "steps",
-    "programs",
-    "build",
+    "spec",
+    "state",
     "retrievers",
+    "programs",
+    "indexing",
+    "build",
     "extend",
     "testing",
     "workspace",
@@ -95,12 +98,13 @@ def test_programs_know_stores_encoders_and_models_only_as_ports() -> None:
     allowed = {
         "programs/speculative",  # scoring reads token log-probabilities, which `lms` assigns to fields
         "programs/qa_search",  # words are told apart as the embedded model does
-        "programs/retrievers/in_memory",  # plain texts are embedded with the packaged encoder where none is given
+        "retrievers/in_memory",  # plain texts are embedded with the packaged encoder where none is given
     }
     concrete = re.compile(r"kraq_dspy\.(models|asset\.store)\b")
     known = [
         path.relative_to(PACKAGE).with_suffix("").as_posix()
-        for path in sorted((PACKAGE / "programs").rglob("*.py"))
+        for folder in ("programs", "retrievers")
+        for path in sorted((PACKAGE / folder).rglob("*.py"))
         if concrete.search(path.read_text("utf-8"))
     ]
     assert [file for file in known if not any(file.startswith(place) for place in allowed)] == []

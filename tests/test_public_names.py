@@ -17,7 +17,7 @@ import kraq_dspy.eval
 
 PACKAGES = [
     "kraq_dspy",
-    "kraq_dspy.build",
+    "kraq_dspy.indexing",
     "kraq_dspy.eval",
     "kraq_dspy.extend",
     "kraq_dspy.finetune",

@@ -13,8 +13,8 @@ from typing import Any
 os.environ["TQDM_DISABLE"] = "1"  # as `kraq optimize` does before it imports tqdm, which looks at it then alone
 
 IMPORTED = (
-    "kraq_dspy.apps.cli.program", "kraq_dspy.build.index.build", "kraq_dspy.workspace",
-    "kraq_dspy.build.prepare.preparations",
+    "kraq_dspy.apps.cli.program", "kraq_dspy.indexing.index.build", "kraq_dspy.workspace",
+    "kraq_dspy.indexing.prepare.preparations",
     "kraq_dspy.eval.tables.run_table",
     "kraq_dspy.eval.tables.terminal", "kraq_dspy.models.embedders.sentence", "kraq_dspy.models.embedders.instructed",
     "kraq_dspy.optimize", "igraph", "sklearn.cluster", "sklearn.metrics", "torch",

@@ -10,8 +10,8 @@ from typing import Any
 from kraq_dspy._internal.files import replaced
 from kraq_dspy.asset.store.catalogue import question_key
 from kraq_dspy.asset.store.index import Index
-from kraq_dspy.build.catalogue.sources import opened_catalogue
 from kraq_dspy.errors import IndexStateError
+from kraq_dspy.indexing.catalogue.sources import opened_catalogue
 from kraq_dspy.records import CatalogueEntry, Chunk, Document
 
 

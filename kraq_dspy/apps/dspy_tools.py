@@ -12,7 +12,7 @@ from pydantic.fields import FieldInfo
 from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy.apps.mcp.tools import IndexTools
 from kraq_dspy.ports import Filters, RetrieverLike
-from kraq_dspy.programs.retrievers.adapted import as_retriever
+from kraq_dspy.retrievers.adapted import as_retriever
 from kraq_dspy.workspace.choices import DEFAULT_PROGRAM, choose_program
 from kraq_dspy.workspace.workspace import Workspace
 

@@ -7,8 +7,8 @@ from pydantic import Field
 
 from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy.errors import needs
-from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.records import Hit
+from kraq_dspy.retrievers.adapted import as_retriever
 
 with needs("langchain-core", "langchain", "A LangChain retriever"):
     from langchain_core.documents import Document

@@ -5,8 +5,8 @@ from typing import Any
 from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy.errors import needs
 from kraq_dspy.ports import Filters, RetrieverLike
-from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.records import Hit
+from kraq_dspy.retrievers.adapted import as_retriever
 
 with needs("llama-index-core", "llama-index", "A LlamaIndex retriever"):
     from llama_index.core.base.base_retriever import BaseRetriever

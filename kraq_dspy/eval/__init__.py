@@ -55,7 +55,7 @@ if TYPE_CHECKING:  # for type checkers and editors; the names that are there are
     from kraq_dspy.eval.statistics import bootstrap_mean as bootstrap_mean
     from kraq_dspy.eval.statistics import compare as compare
     from kraq_dspy.eval.statistics import permutation_test as permutation_test
-    from kraq_dspy.eval.tables.summary import RunSummary as RunSummary
+    from kraq_dspy.eval.summary import RunSummary as RunSummary
 
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
@@ -75,6 +75,6 @@ __getattr__, __dir__, __all__ = lazy_names(
         "kraq_dspy.eval.question_log": ("QuestionLog", "against_log"),
         "kraq_dspy.eval.questions": ("QuestionColumns", "read_questions"),
         "kraq_dspy.eval.statistics": ("bootstrap_difference", "bootstrap_mean", "compare", "permutation_test"),
-        "kraq_dspy.eval.tables.summary": ("RunSummary",),
+        "kraq_dspy.eval.summary": ("RunSummary",),
     },
 )  # fmt: skip

@@ -12,7 +12,7 @@ from kraq_dspy import errors
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.latency import TOTAL
 from kraq_dspy.eval.rows import ResultRow, memory_mb
-from kraq_dspy.eval.tables.scoring import RowScorer
+from kraq_dspy.eval.scoring import RowScorer
 from kraq_dspy.models.lms.meter import Answer, Price, TappedJournal, working_on
 from kraq_dspy.models.lms.roles import own_adapter
 from kraq_dspy.ports import Retriever

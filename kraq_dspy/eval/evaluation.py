@@ -18,16 +18,16 @@ from kraq_dspy.eval.judges import JUDGED
 from kraq_dspy.eval.metrics.for_dspy import RANKINGS, Metric, own_metric
 from kraq_dspy.eval.questions import FOUND, QuestionColumns, QuestionSource
 from kraq_dspy.eval.rows import ResultRow, RowWriter, RunHeader, write_rows
+from kraq_dspy.eval.scoring import OF_RETRIEVAL, SIMILARITY, RowScorer, require_metric
+from kraq_dspy.eval.summary import RunSummary, TableSummary, failed_rows, summarise_run
 from kraq_dspy.eval.tables.data import checksum_of
-from kraq_dspy.eval.tables.scoring import OF_RETRIEVAL, SIMILARITY, RowScorer, require_metric
-from kraq_dspy.eval.tables.summary import RunSummary, TableSummary, failed_rows, summarise_run
 from kraq_dspy.eval.tables.systems import about_system
 from kraq_dspy.eval.tables.terminal import print_run, write_report
 from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.models.lms.meter import prices_of
 from kraq_dspy.ports import Progress, Retriever, SilentProgress
-from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.records import content_id
+from kraq_dspy.retrievers.adapted import as_retriever
 from kraq_dspy.settings import EncoderSettings
 from kraq_dspy.workspace import Workspace
 

@@ -15,8 +15,8 @@ from kraq_dspy._internal.step import Step
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.metrics.for_dspy import answer_of, evidence_of, gold_of
 from kraq_dspy.models.lms.adapter import KraqAdapter
-from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.signatures.judging import GradeAnswer, JudgeAnswer, JudgeListAnswer, JudgeSupport
+from kraq_dspy.state import SavableModule
 
 RIGHT_GRADE = 4
 """Grades from 4 to 5 count as right (QA search paper, section 5)."""

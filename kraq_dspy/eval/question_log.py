@@ -17,10 +17,10 @@ from kraq_dspy._internal.files import replaced
 from kraq_dspy.asset.store.vectors.points import words_of
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.datasets import Example
+from kraq_dspy.eval.grids import Grid
 from kraq_dspy.eval.metrics.questions import nearest_rows
 from kraq_dspy.eval.questions import FOUND, QuestionColumns, QuestionSource, read_questions
 from kraq_dspy.eval.statistics import Interval, bootstrap_mean
-from kraq_dspy.eval.tables.grids import Grid
 from kraq_dspy.eval.tables.terminal import print_grid, write_page
 from kraq_dspy.ports import Progress, SilentProgress, Vectors
 from kraq_dspy.records import Chunk

@@ -6,7 +6,7 @@ from kraq_dspy.optimize.domain import Domain, describe_domain
 from kraq_dspy.optimize.optimizers import OPTIMIZERS, Method, Sizes
 from kraq_dspy.optimize.rows import RowKind
 from kraq_dspy.optimize.targets import STEPS, Target, make_target
-from kraq_dspy.programs.shared.state import apply_state, load_state, read_state, save_state, state_of
+from kraq_dspy.state import apply_state, load_state, read_state, save_state, state_of
 
 __all__ = [
     "OPTIMIZERS", "STEPS", "Compiled", "Domain", "Method", "Resources", "RowKind", "Sizes", "Target",

@@ -23,7 +23,7 @@ from kraq_dspy.optimize.kept_answers import KeptAnswers, Spending, kept_model
 from kraq_dspy.optimize.optimizers import NO_LIMIT, Job, Method, find_optimizer
 from kraq_dspy.optimize.rows import Split
 from kraq_dspy.optimize.targets import Target
-from kraq_dspy.programs.shared.state import NAMELESS, ProgramState
+from kraq_dspy.state import NAMELESS, ProgramState
 
 PROPOSED = "proposed_instruction"
 """The field in which DSPy's MIPROv2 asks for an instruction."""

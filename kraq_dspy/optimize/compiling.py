@@ -25,9 +25,9 @@ from kraq_dspy.optimize.optimizers import Method, Optimizer, find_optimizer
 from kraq_dspy.optimize.rows import Rows, split_rows
 from kraq_dspy.optimize.targets import Target, make_target
 from kraq_dspy.ports import Progress, SilentProgress
-from kraq_dspy.programs.shared.state import ProgramState, load_state, save_state, state_of
 from kraq_dspy.records import Usage
 from kraq_dspy.settings import Settings
+from kraq_dspy.state import ProgramState, load_state, save_state, state_of
 from kraq_dspy.workspace import Workspace
 
 

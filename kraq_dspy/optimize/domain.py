@@ -8,8 +8,8 @@ from pathlib import Path
 
 from kraq_dspy._internal.step import FittingPredict
 from kraq_dspy.asset.corpus.chunk import chunk_document
-from kraq_dspy.build.index.opening import documents_of
 from kraq_dspy.errors import CorpusError
+from kraq_dspy.indexing.index.opening import documents_of
 from kraq_dspy.models.lms.roles import ModelsLike, as_models, fill_in
 from kraq_dspy.records import Document
 from kraq_dspy.settings import Settings

@@ -16,9 +16,9 @@ from kraq_dspy.eval.metrics.generation import BertScorer
 from kraq_dspy.optimize.rows import Row, RowKind
 from kraq_dspy.programs.kraq.by_size import extractor
 from kraq_dspy.programs.kraq.describe import AskQuestion
-from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.settings import Settings
 from kraq_dspy.signatures import AnswerQuestion, JudgeAnswer
+from kraq_dspy.state import SavableModule
 from kraq_dspy.workspace import Workspace
 from kraq_dspy.workspace.choices import choose_program
 from kraq_dspy.workspace.registry import PROGRAMS

@@ -36,13 +36,13 @@ from kraq_dspy.programs.qa_search.critics import RereadSyntheticPair as RereadSy
 from kraq_dspy.programs.qa_search.critics import WriteSyntheticPair as WriteSyntheticPair
 from kraq_dspy.programs.qa_search.program import PreparedAnswers as PreparedAnswers
 from kraq_dspy.programs.qa_search.program import QASearch as QASearch
-from kraq_dspy.programs.retrievers.raptor import SummarizeCluster as SummarizeCluster
 from kraq_dspy.programs.speculative.efficient_speculative_rag import EfficientSpeculativeRAG as EfficientSpeculativeRAG
 from kraq_dspy.programs.speculative.scoring import KraqScore as KraqScore
 from kraq_dspy.programs.speculative.scoring import Scorer as Scorer
 from kraq_dspy.programs.speculative.scoring import VoteScore as VoteScore
 from kraq_dspy.programs.speculative.speculative_rag import SpeculativeRAG as SpeculativeRAG
 from kraq_dspy.programs.traditional import TraditionalRAG as TraditionalRAG
+from kraq_dspy.retrievers.raptor import SummarizeCluster as SummarizeCluster
 
 __all__ = sorted(name for name, value in globals().items() if isinstance(value, type))
 

@@ -10,12 +10,12 @@ from kraq_dspy._internal.clock import Clock
 from kraq_dspy._internal.options import require_counts
 from kraq_dspy._internal.step import FittingPredict, SignatureLike, prediction, signature_for
 from kraq_dspy.ports import QuestionFinder, Retriever, RetrieverLike
-from kraq_dspy.programs.retrievers.combined import CombinedRetriever, SharingOptions
-from kraq_dspy.programs.retrievers.hits import RetrievalRequest
-from kraq_dspy.programs.shared.spec import ProgramSpec, Space, option
-from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.records import Question
+from kraq_dspy.retrievers.combined import CombinedRetriever, SharingOptions
+from kraq_dspy.retrievers.hits import RetrievalRequest
 from kraq_dspy.signatures import AnswerAndExplain, AnswerQuestion
+from kraq_dspy.spec import ProgramSpec, Space, option
+from kraq_dspy.state import SavableModule
 
 
 @dataclass(frozen=True)

@@ -21,11 +21,11 @@ from kraq_dspy._internal.step import (
 )
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.ports import RetrieverLike
-from kraq_dspy.programs.retrievers.adapted import as_retriever
-from kraq_dspy.programs.shared.spec import ProgramSpec, option
-from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.records import QAPair
+from kraq_dspy.retrievers.adapted import as_retriever
 from kraq_dspy.signatures import AnswerFromPairs, AnswerQuestion, CheckResponse, DecomposeQuestion, WriteQAPairs
+from kraq_dspy.spec import ProgramSpec, option
+from kraq_dspy.state import SavableModule
 
 logger = logging.getLogger(__name__)
 VARIANTS = ("v", "type1", "type2")

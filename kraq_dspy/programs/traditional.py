@@ -9,10 +9,10 @@ from kraq_dspy._internal.clock import Clock
 from kraq_dspy._internal.options import require_counts
 from kraq_dspy._internal.step import FittingPredict, SignatureLike, prediction, signature_for
 from kraq_dspy.ports import RetrieverLike
-from kraq_dspy.programs.retrievers.adapted import as_retriever
-from kraq_dspy.programs.shared.spec import ProgramSpec, option
-from kraq_dspy.programs.shared.state import SavableModule
+from kraq_dspy.retrievers.adapted import as_retriever
 from kraq_dspy.signatures import AnswerAndExplain, AnswerQuestion
+from kraq_dspy.spec import ProgramSpec, option
+from kraq_dspy.state import SavableModule
 
 
 @dataclass(frozen=True)

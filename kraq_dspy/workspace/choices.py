@@ -9,9 +9,9 @@ from typing import Any
 
 import dspy
 
-from kraq_dspy.build.prepare.preparations import PREPARATIONS, Preparation
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.programs.shared.spec import ProgramSpec, RetrieverSpec, Word, options_of, read_options
+from kraq_dspy.indexing.prepare.preparations import PREPARATIONS, Preparation
+from kraq_dspy.spec import ProgramSpec, RetrieverSpec, Word, options_of, read_options
 from kraq_dspy.workspace.registry import PROGRAMS, RETRIEVERS
 
 DEFAULT_PROGRAM = "traditional"

@@ -12,7 +12,10 @@ from kraq_dspy.programs.graph.graph_local_search import GRAPH_LOCAL
 from kraq_dspy.programs.k2rag.program import K2RAG_SPEC, NAIVE_GRAPH
 from kraq_dspy.programs.qa_rag import QA_RAG
 from kraq_dspy.programs.qa_search.program import QA_SEARCH
-from kraq_dspy.programs.retrievers import (
+from kraq_dspy.programs.speculative.efficient_speculative_rag import EFFICIENT
+from kraq_dspy.programs.speculative.speculative_rag import SPECULATIVE
+from kraq_dspy.programs.traditional import TRADITIONAL
+from kraq_dspy.retrievers import (
     adaptive,
     combined,
     metadata_filter,
@@ -24,10 +27,7 @@ from kraq_dspy.programs.retrievers import (
     sentence_window,
     words_and_meaning,
 )
-from kraq_dspy.programs.shared.spec import ProgramSpec, RetrieverSpec
-from kraq_dspy.programs.speculative.efficient_speculative_rag import EFFICIENT
-from kraq_dspy.programs.speculative.speculative_rag import SPECULATIVE
-from kraq_dspy.programs.traditional import TRADITIONAL
+from kraq_dspy.spec import ProgramSpec, RetrieverSpec
 
 logger = logging.getLogger(__name__)
 

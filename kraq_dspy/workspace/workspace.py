@@ -20,13 +20,13 @@ from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.instructed import InstructedStore
 from kraq_dspy.asset.store.served_answers import ServedAnswers
 from kraq_dspy.asset.store.sync import TextVectors
-from kraq_dspy.build.catalogue.review import evidence_for
-from kraq_dspy.build.prepare.graph import IndexGraph, entity_vectors, report_vectors, sentence_vectors
-from kraq_dspy.build.prepare.instructed import StoredSentences, open_precomputed
-from kraq_dspy.build.prepare.k2rag import SummarisedCorpus, open_summarised, shortener
-from kraq_dspy.build.prepare.qa_pairs import StoredPairs
-from kraq_dspy.build.prepare.raptor import open_tree
 from kraq_dspy.errors import ConfigError, KraqError, UnknownRecordError
+from kraq_dspy.indexing.catalogue.review import evidence_for
+from kraq_dspy.indexing.prepare.graph import IndexGraph, entity_vectors, report_vectors, sentence_vectors
+from kraq_dspy.indexing.prepare.instructed import StoredSentences, open_precomputed
+from kraq_dspy.indexing.prepare.k2rag import SummarisedCorpus, open_summarised, shortener
+from kraq_dspy.indexing.prepare.qa_pairs import StoredPairs
+from kraq_dspy.indexing.prepare.raptor import open_tree
 from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.models.embedders.cross_encoder import CrossEncoderReranker
 from kraq_dspy.models.embedders.instructed import load_instructed_embedder
@@ -35,13 +35,13 @@ from kraq_dspy.models.lms.envelope import Flaw, flaws_heard, with_flaws
 from kraq_dspy.models.lms.roles import LanguageModels, ModelsLike, answerer_for, as_models, fill_in, lent, own_adapter
 from kraq_dspy.ports import Embedder, InstructedEmbedder, Retriever
 from kraq_dspy.programs.k2rag.shorten import Shorten
-from kraq_dspy.programs.retrievers.combined import NearestQuestions
-from kraq_dspy.programs.retrievers.metadata_filter import KnownMetadata
-from kraq_dspy.programs.retrievers.raptor import SummaryTree
-from kraq_dspy.programs.retrievers.rerank import questions_by_chunk
-from kraq_dspy.programs.shared.state import load_state
 from kraq_dspy.records import Chunk, Community, Entity, Hit, Question
+from kraq_dspy.retrievers.combined import NearestQuestions
+from kraq_dspy.retrievers.metadata_filter import KnownMetadata
+from kraq_dspy.retrievers.raptor import SummaryTree
+from kraq_dspy.retrievers.rerank import questions_by_chunk
 from kraq_dspy.settings import Settings
+from kraq_dspy.state import load_state
 from kraq_dspy.workspace.choices import (
     DEFAULT_PROGRAM,
     ProgramChoice,

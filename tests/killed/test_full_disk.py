@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kraq_dspy.build.index.build import build_index
+from kraq_dspy.indexing.index.build import build_index
 from kraq_dspy.records import Document
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "hotpotqa-mini" / "corpus.jsonl"
@@ -17,7 +17,7 @@ EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "hotpotqa-mini" / "
 FULL = """
 import itertools, json, sys, threading, time
 from pathlib import Path
-from kraq_dspy.build.index.build import build_index
+from kraq_dspy.indexing.index.build import build_index
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.records import Chunk, Document, Question
 from kraq_dspy.asset.store.index import Index

@@ -15,12 +15,12 @@ from pathlib import Path
 import numpy as np
 
 from kraq_dspy.asset.store.index import Index
-from kraq_dspy.build.index.build import build_index
-from kraq_dspy.build.index.change import add_documents, remove_documents, resume_index
-from kraq_dspy.build.prepare.instructed import precompute_pairs
-from kraq_dspy.build.prepare.k2rag import build_summarised
-from kraq_dspy.build.prepare.qa_pairs import make_qa_pairs
-from kraq_dspy.build.prepare.raptor import TreeSettings, build_tree
+from kraq_dspy.indexing.index.build import build_index
+from kraq_dspy.indexing.index.change import add_documents, remove_documents, resume_index
+from kraq_dspy.indexing.prepare.instructed import precompute_pairs
+from kraq_dspy.indexing.prepare.k2rag import build_summarised
+from kraq_dspy.indexing.prepare.qa_pairs import make_qa_pairs
+from kraq_dspy.indexing.prepare.raptor import TreeSettings, build_tree
 from kraq_dspy.ports import Vectors
 from kraq_dspy.records import Document
 from kraq_dspy.settings import settings_from_dict

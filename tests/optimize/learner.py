@@ -19,7 +19,7 @@ import dspy
 from dspy.lm15 import Message, Request, Response, TextPart, Usage
 
 from kraq_dspy.eval.metrics.answers import token_f1
-from kraq_dspy.models.lms.engines.embedded import EmbeddedEngine
+from kraq_dspy.models.lms.engines.rule_based import EmbeddedEngine
 from kraq_dspy.models.lms.schemas import REQUEST
 
 OBEYED = ("only the answer", "nothing but", "name or the number", "no sentence")

@@ -12,9 +12,9 @@ from kraq_dspy.optimize import Method, Resources, RowKind, Sizes, Target, compil
 from kraq_dspy.optimize.compile_run import Learned
 from kraq_dspy.optimize.rows import Row, split_rows
 from kraq_dspy.optimize.targets import make_target
-from kraq_dspy.programs.shared.state import read_state
 from kraq_dspy.records import Document
 from kraq_dspy.signatures import AnswerQuestion, DraftAnswer, VerifyDraft
+from kraq_dspy.state import read_state
 from tests.conftest import KeywordEmbedder
 from tests.optimize import learner
 from tests.optimize.learner import Learner

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 import kraq_dspy
 from kraq_dspy._internal.both_ways import at_once, blocking, call
 from kraq_dspy._internal.step import FittingPredict
-from kraq_dspy.build.prepare.k2rag import GraphOnly
 from kraq_dspy.eval.judges import BinaryJudge, Groundedness, RubricJudge
+from kraq_dspy.indexing.prepare.k2rag import GraphOnly
 from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.optimize.targets import SingleStep
 from kraq_dspy.ports import Vectors
@@ -41,17 +41,17 @@ from kraq_dspy.programs.kraq.extract_graph import ExtractGraph, ExtractNames
 from kraq_dspy.programs.qa_rag import QARAG, WritePairs
 from kraq_dspy.programs.qa_search.critics import RateSyntheticPair, RereadSyntheticPair, WriteSyntheticPair
 from kraq_dspy.programs.qa_search.program import QASearch
-from kraq_dspy.programs.retrievers.hits import RetrievingModule
-from kraq_dspy.programs.retrievers.raptor import SummarizeCluster
-from kraq_dspy.programs.shared.state import load_state, save_state, state_of
 from kraq_dspy.programs.speculative.drafts import Draft
 from kraq_dspy.programs.speculative.efficient_speculative_rag import EfficientSpeculativeRAG
 from kraq_dspy.programs.speculative.scoring import KraqScore, VoteScore
 from kraq_dspy.programs.speculative.speculative_rag import SpeculativeRAG
 from kraq_dspy.programs.traditional import TraditionalRAG
 from kraq_dspy.retrievers import AdaptedRetriever, DenseRetriever, NearestQuestions, RewrittenRetriever
+from kraq_dspy.retrievers.hits import RetrievingModule
+from kraq_dspy.retrievers.raptor import SummarizeCluster
 from kraq_dspy.settings import RoleSettings
 from kraq_dspy.signatures import AnswerQuestion
+from kraq_dspy.state import load_state, save_state, state_of
 from tests.programs.conftest import Library
 
 QUESTION = "Which castle has music?"

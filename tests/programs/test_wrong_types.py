@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 import kraq_dspy as kraq
-from kraq_dspy.programs.retrievers.combined import CombinedRetriever
-from kraq_dspy.programs.retrievers.rewritten import RewrittenRetriever
-from kraq_dspy.programs.retrievers.words_and_meaning import FusionRetriever
+from kraq_dspy.retrievers.combined import CombinedRetriever
+from kraq_dspy.retrievers.rewritten import RewrittenRetriever
+from kraq_dspy.retrievers.words_and_meaning import FusionRetriever
 
 
 def retrieve(question: str) -> list[str]:

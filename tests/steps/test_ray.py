@@ -18,8 +18,8 @@ import pytest
 from stand_in import stand_in
 
 from kraq_dspy.asset.store.index import Index
-from kraq_dspy.build.index.build import build_index
 from kraq_dspy.errors import BudgetExceededError, ConfigError, MissingExtraError, ModelError
+from kraq_dspy.indexing.index.build import build_index
 from kraq_dspy.models.lms.meter import Limits, Meter
 from kraq_dspy.models.lms.roles import LanguageModels, make_lm
 from kraq_dspy.ports import SilentProgress
@@ -28,8 +28,8 @@ from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
 from kraq_dspy.records import Document
 from kraq_dspy.settings import CommunitySettings, EncoderSettings, RoleSettings, RunSettings, Settings
 from kraq_dspy.steps.direct import Done, Item
-from tests.build.small import contents
 from tests.conftest import KeywordEmbedder
+from tests.indexing.small import contents
 
 PASSAGES = {
     "Ada Lovelace": "Ada Lovelace wrote notes on the Analytical Engine. Ada Lovelace was a daughter of Lord Byron.",
@@ -214,7 +214,7 @@ def test_without_the_package_nothing_is_written_and_the_extra_is_named(
 
 DRIVE = """
 import json, sys
-from kraq_dspy.build.index.build import build_index
+from kraq_dspy.indexing.index.build import build_index
 from kraq_dspy.settings import settings_from_dict
 from kraq_dspy.records import Document
 documents = [Document(str(n), "", f"Poet {n} met Ada Lovelace in London.") for n in range(160)]

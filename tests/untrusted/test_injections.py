@@ -8,8 +8,8 @@ import dspy
 import pytest
 
 from kraq_dspy import signatures
-from kraq_dspy.build.index.build import build_index
-from kraq_dspy.build.prepare.preparations import PREPARATIONS
+from kraq_dspy.indexing.index.build import build_index
+from kraq_dspy.indexing.prepare.preparations import PREPARATIONS
 from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.ports import SilentProgress
 from kraq_dspy.records import Document

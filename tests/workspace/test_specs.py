@@ -9,17 +9,17 @@ import pytest
 
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.programs.combined import CombinedOptions, CombinedRetrieveRAG
-from kraq_dspy.programs.shared.spec import option, options_of, read_options, words_of
 from kraq_dspy.programs.traditional import TraditionalRAG
 from kraq_dspy.retrievers import AdaptiveRetriever, PageRankRetriever
+from kraq_dspy.spec import option, options_of, read_options, words_of
 from kraq_dspy.workspace.choices import ProgramChoice, choose_program, choose_retriever, passages_option
 from kraq_dspy.workspace.registry import PROGRAMS, RETRIEVERS
 
 PLUGIN = """
 from dataclasses import dataclass
 import dspy
-from kraq_dspy.programs.shared.spec import option
-from kraq_dspy.programs.shared.spec import ProgramSpec, RetrieverSpec
+from kraq_dspy.spec import option
+from kraq_dspy.spec import ProgramSpec, RetrieverSpec
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import dspy
 import pytest
 
 from kraq_dspy.asset.store.index import Index
-from kraq_dspy.build.index.build import build_index
+from kraq_dspy.indexing.index.build import build_index
 from kraq_dspy.records import Chunk, Document, Question
 from kraq_dspy.settings import Settings
 from kraq_dspy.workspace import Workspace

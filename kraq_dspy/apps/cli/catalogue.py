@@ -46,7 +46,7 @@ class AddEntry:
     def run(self) -> None:
         from kraq_dspy.asset.store.catalogue import NewEntry
         from kraq_dspy.asset.store.index import Index
-        from kraq_dspy.build.catalogue.sources import sources_of
+        from kraq_dspy.indexing.catalogue.sources import sources_of
 
         with Index.open(self.index_dir) as index:  # before there is a catalogue, which a wrong id must not make
             sources = sources_of(index, self.source or ())
@@ -100,7 +100,7 @@ class ApproveEntries:
     json: Json = False
 
     def run(self) -> None:
-        from kraq_dspy.build.catalogue.review import approve as approve_entry
+        from kraq_dspy.indexing.catalogue.review import approve as approve_entry
 
         with opened_catalogue(self.index_dir, make=False) as (index, entries):
             done = [approve_entry(index, entries, number, by=user()) for number in existing(entries, self.numbers)]
@@ -144,7 +144,7 @@ class ImportEntries:
     json: Json = False
 
     def run(self) -> None:
-        from kraq_dspy.build.catalogue.files import import_answers
+        from kraq_dspy.indexing.catalogue.files import import_answers
 
         with opened_catalogue(self.index_dir) as (index, entries):
             report = import_answers(index, entries, self.file, by=user(), replace=self.replace, pending=self.pending)
@@ -179,7 +179,7 @@ class ExportEntries:
     json: Json = False
 
     def run(self) -> None:
-        from kraq_dspy.build.catalogue.files import entries_text
+        from kraq_dspy.indexing.catalogue.files import entries_text
 
         form = self.file.suffix.lower().removeprefix(".")
         if form not in ("csv", "jsonl"):
@@ -212,7 +212,7 @@ class Seed(Calls, Limits):
     json: Json = False
 
     def run(self) -> None:
-        from kraq_dspy.build.catalogue.seed import seed_answers
+        from kraq_dspy.indexing.catalogue.seed import seed_answers
         from kraq_dspy.workspace.choices import DEFAULT_PROGRAM, choose_program
 
         choice = choose_program(self.program or DEFAULT_PROGRAM, self.retriever)
@@ -266,7 +266,7 @@ class Synthesize(Calls, Limits):
     json: Json = False
 
     def run(self) -> None:
-        from kraq_dspy.build.catalogue.synthesize import SyntheticPlan, make_synthetic_pairs
+        from kraq_dspy.indexing.catalogue.synthesize import SyntheticPlan, make_synthetic_pairs
         from kraq_dspy.settings import ChunkSettings
 
         if self.audience is not None and not self.audience.strip():
@@ -323,7 +323,7 @@ def opened_with_models(
 
 def read_entries(index_dir: Path, status: Status | None) -> "list[CatalogueEntry]":
     from kraq_dspy.asset.store.index import Index
-    from kraq_dspy.build.catalogue.sources import opened_catalogue
+    from kraq_dspy.indexing.catalogue.sources import opened_catalogue
 
     with Index.open(index_dir) as index, opened_catalogue(index.path) as entries:
         return entries.entries(status) if entries else []

@@ -22,8 +22,8 @@ class Add(Calls, Limits, Columns):
     json: Json = False
 
     def run(self) -> None:
-        from kraq_dspy.build.index.change import add_documents
-        from kraq_dspy.build.index.opening import documents_of, read_to_the_first
+        from kraq_dspy.indexing.index.change import add_documents
+        from kraq_dspy.indexing.index.opening import documents_of, read_to_the_first
 
         settings = self.settings_of(self.index_dir)
         corpora = [read_to_the_first(documents_of(file, settings, self.index_dir)) for file in self.files]
@@ -39,7 +39,7 @@ class Remove(Calls, Limits):
     json: Json = False
 
     def run(self) -> None:
-        from kraq_dspy.build.index.change import remove_documents
+        from kraq_dspy.indexing.index.change import remove_documents
 
         settings = self.settings_of(self.index_dir)
         run_build(partial(remove_documents, self.index_dir, self.document_ids), settings, self, json=self.json)
@@ -57,7 +57,7 @@ class Update(Calls, Limits, Columns):
     json: Json = False
 
     def run(self) -> None:
-        from kraq_dspy.build.index.change import update_index
+        from kraq_dspy.indexing.index.change import update_index
 
         settings = self.settings_of(self.index_dir)
         run_build(
@@ -73,7 +73,7 @@ class Resume(Calls, Limits):
     json: Json = False
 
     def run(self) -> None:
-        from kraq_dspy.build.index.change import resume_index
+        from kraq_dspy.indexing.index.change import resume_index
 
         settings = self.settings_of(self.index_dir)
         run_build(partial(resume_index, self.index_dir), settings, self, json=self.json)
@@ -91,7 +91,7 @@ class Check(Models):
     json: Json = False
 
     def run(self) -> None:
-        from kraq_dspy.build.index.check import check_index, repair_index
+        from kraq_dspy.indexing.index.check import check_index, repair_index
 
         if self.repair:
             settings = self.settings_of(self.index_dir)

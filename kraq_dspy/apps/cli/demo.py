@@ -39,7 +39,7 @@ class Demo(Models):
     def run(self) -> None:
         from kraq_dspy.apps.cli.ask import answer_fields, show_answer
         from kraq_dspy.asset.corpus.load import bundled_example, load_documents
-        from kraq_dspy.build.index.build import build_index
+        from kraq_dspy.indexing.index.build import build_index
         from kraq_dspy.models.embedders import load_embedder, resolve_encoder
         from kraq_dspy.workspace import Workspace
         from kraq_dspy.workspace.choices import choose_program

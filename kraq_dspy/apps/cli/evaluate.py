@@ -175,8 +175,8 @@ class Report:
             raise ConfigError(
                 "--baseline is for the report of one run; of two, the first is what the second is compared with."
             )
-        from kraq_dspy.eval.tables.grids import changed_questions, grids
-        from kraq_dspy.eval.tables.summary import compare_runs
+        from kraq_dspy.eval.grids import changed_questions, grids
+        from kraq_dspy.eval.summary import compare_runs
         from kraq_dspy.eval.tables.terminal import print_grid
 
         comparisons = compare_runs(self.run_dir, self.other, seed=self.seed)
@@ -191,7 +191,7 @@ class Report:
 
 
 def make_report(folder: Path, baseline: str | None, seed: int, *, json: bool) -> None:
-    from kraq_dspy.eval.tables.summary import find_runs, summarise
+    from kraq_dspy.eval.summary import find_runs, summarise
     from kraq_dspy.eval.tables.terminal import print_summary, write_report
 
     summary = summarise(find_runs(folder), baseline=baseline, seed=seed)

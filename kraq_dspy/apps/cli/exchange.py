@@ -31,7 +31,7 @@ class Export:
     def run(self) -> None:
         from kraq_dspy.apps.dataset import export_dataset
         from kraq_dspy.asset.store.index import Index
-        from kraq_dspy.build.index.exchange import export_index
+        from kraq_dspy.indexing.index.exchange import export_index
 
         if self.format != "dataset" and (self.pending or self.unanswered):
             raise ConfigError(f"--pending and --unanswered go with --format dataset, not with {self.format}.")

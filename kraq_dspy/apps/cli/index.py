@@ -69,7 +69,7 @@ class BuildIndex(Builds, Limits, Columns):
         return settings
 
     def run(self) -> None:
-        from kraq_dspy.build.index.build import build_index
+        from kraq_dspy.indexing.index.build import build_index
 
         settings, hint = self.settings(), ""
         if self.lm is None:
@@ -145,7 +145,7 @@ class Estimate(Columns):
     json: Json = False
 
     def run(self) -> None:
-        from kraq_dspy.build.index.estimate import LEAST, MOST, estimate_corpus, estimate_index
+        from kraq_dspy.indexing.index.estimate import LEAST, MOST, estimate_corpus, estimate_index
 
         if (self.corpus / "manifest.json").is_file():
             result = estimate_index(self.corpus, self.settings_of(self.corpus))

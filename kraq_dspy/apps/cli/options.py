@@ -283,7 +283,7 @@ class ChosenProgram:
 
     def choice(self) -> "ProgramChoice":
         """Raises ConfigError before anything is opened."""
-        from kraq_dspy.programs.shared.spec import words_of
+        from kraq_dspy.spec import words_of
         from kraq_dspy.workspace.choices import DEFAULT_PROGRAM, choose_program, passages_option
 
         name = self.program or DEFAULT_PROGRAM

@@ -53,8 +53,8 @@ class Precompute(Calls, Limits):
             "config": None
         }
         _refuse(of_models, "goes with --qa-pairs, --raptor or --k2rag: embeddings ask no language model")
-        from kraq_dspy.build.prepare.instructed import InstructedOptions
-        from kraq_dspy.build.prepare.instructed import precompute as precompute_index
+        from kraq_dspy.indexing.prepare.instructed import InstructedOptions
+        from kraq_dspy.indexing.prepare.instructed import precompute as precompute_index
 
         how = InstructedOptions(parse_top_n(self.top_n or "100"), self.source or "kraq")
         kept = "What was embedded is kept; the same command goes on from there."
@@ -69,7 +69,7 @@ class Precompute(Calls, Limits):
 
     def _make(self, kinds: Sequence[str]) -> None:
         """Each of `kinds`, names of PREPARATIONS, and what was done."""
-        from kraq_dspy.build.prepare.preparations import PREPARATIONS
+        from kraq_dspy.indexing.prepare.preparations import PREPARATIONS
 
         with self.opened(self.index_dir, write=True) as space, Bars(space.models.settings, quiet=self.json) as bars:
             reports = {

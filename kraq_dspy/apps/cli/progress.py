@@ -13,7 +13,7 @@ from kraq_dspy.apps.cli.options import Limits
 from kraq_dspy.apps.cli.terminal import command, compact, counted, errors, grid, note, output, print_json, say, short
 
 if TYPE_CHECKING:
-    from kraq_dspy.build.index.report import BuildReport
+    from kraq_dspy.indexing.index.report import BuildReport
     from kraq_dspy.records import Failure, Usage
     from kraq_dspy.settings import Settings
 

@@ -22,8 +22,8 @@ class Status:
         from kraq_dspy.asset.store.index import Index
         from kraq_dspy.asset.store.own_files import holder
         from kraq_dspy.asset.store.states import has_draft
-        from kraq_dspy.build.catalogue.sources import count_answers
-        from kraq_dspy.build.index.report import located
+        from kraq_dspy.indexing.catalogue.sources import count_answers
+        from kraq_dspy.indexing.index.report import located
         from kraq_dspy.records import Merge, Question
 
         with Index.open(self.index_dir) as index:

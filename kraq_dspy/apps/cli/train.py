@@ -39,7 +39,7 @@ class MakePairs(Calls, Limits):
         from kraq_dspy.models.embedders import load_embedder
         from kraq_dspy.models.lms.meter import Meter
         from kraq_dspy.models.lms.roles import LanguageModels
-        from kraq_dspy.programs.shared.state import load_state
+        from kraq_dspy.state import load_state
 
         if self.dataset is None or self.out is None:
             raise missing({"--dataset NAME, with its folder's parent in --data": self.dataset, "--out FILE": self.out})

@@ -11,8 +11,8 @@ from rapidfuzz import process
 from kraq_dspy._internal.display import shown_model
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import ConfigError, IndexStateError, UnknownRecordError
-from kraq_dspy.programs.retrievers.combined import NearestQuestions
 from kraq_dspy.records import Chunk, Community, Document, Entity, Hit, Question, Summary
+from kraq_dspy.retrievers.combined import NearestQuestions
 from kraq_dspy.workspace.choices import ProgramChoice, choose_program
 from kraq_dspy.workspace.newest_state import NewestState
 from kraq_dspy.workspace.registry import PROGRAMS, RETRIEVERS

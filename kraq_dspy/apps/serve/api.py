@@ -21,11 +21,11 @@ from kraq_dspy.apps.serve.refusals import RequestError, not_found
 from kraq_dspy.apps.serve.search import search, with_words
 from kraq_dspy.apps.serve.served import ServedIndex
 from kraq_dspy.asset.store.catalogue import Catalogue
-from kraq_dspy.build.catalogue.review import answer, approve, evidence_for, source_states, waiting
-from kraq_dspy.build.prepare.preparations import required_commands
 from kraq_dspy.errors import CatalogueConflictError, CatalogueError, UnknownRecordError
-from kraq_dspy.programs.shared.spec import options_of
+from kraq_dspy.indexing.catalogue.review import answer, approve, evidence_for, source_states, waiting
+from kraq_dspy.indexing.prepare.preparations import required_commands
 from kraq_dspy.records import Community, Entity
+from kraq_dspy.spec import options_of
 from kraq_dspy.workspace.choices import DEFAULT_PROGRAM
 from kraq_dspy.workspace.registry import PROGRAMS, RETRIEVERS
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from kraq_dspy.apps.serve.refusals import not_found
 from kraq_dspy.asset.store.index import Index
-from kraq_dspy.build.prepare.graph import IndexGraph
 from kraq_dspy.errors import UnknownRecordError
+from kraq_dspy.indexing.prepare.graph import IndexGraph
 from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Question, Summary
 
 Json = dict[str, Any]

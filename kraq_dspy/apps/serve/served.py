@@ -14,8 +14,8 @@ from kraq_dspy.apps.serve.atlas import Atlas
 from kraq_dspy.apps.serve.refusals import RequestError
 from kraq_dspy.asset.store.catalogue import Catalogue
 from kraq_dspy.asset.store.index import Index
-from kraq_dspy.build.catalogue.sources import open_catalogue
 from kraq_dspy.errors import ConfigError, IndexLockedError, IndexStateError
+from kraq_dspy.indexing.catalogue.sources import open_catalogue
 from kraq_dspy.ports import Retriever
 from kraq_dspy.workspace.choices import ProgramChoice, choose_program, choose_retriever
 from kraq_dspy.workspace.newest_state import NewestState

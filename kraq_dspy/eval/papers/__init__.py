@@ -17,7 +17,7 @@ import dspy
 
 from kraq_dspy._internal.dspy_internals import thawed
 from kraq_dspy.errors import ConfigError, did_you_mean
-from kraq_dspy.programs.shared.state import base_signature
+from kraq_dspy.state import base_signature
 
 FOLDER = Path(__file__).parent
 PAPERS = ("kraq", "thesis", "qa_rag", "k2rag", "qa_search")

@@ -10,7 +10,7 @@ from typing import Any
 from kraq_dspy.eval.latency import TOTAL, parallel_seconds
 from kraq_dspy.eval.papers import PaperTable, TablePart, is_covered, papers_tables
 from kraq_dspy.eval.rows import HEADER_FILE
-from kraq_dspy.eval.tables.summary import RunSummary, SystemSummary, TableSummary
+from kraq_dspy.eval.summary import RunSummary, SystemSummary, TableSummary
 
 RESOURCES: Mapping[str, Callable[[SystemSummary], float | None]] = {
     "latency": lambda system: parallel_seconds(system.stages) if TOTAL in system.stages else None,

@@ -11,10 +11,10 @@ import dspy
 from kraq_dspy.eval.asked import AskedSystem, Asking, measured
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.rows import ResultRow, RowWriter
+from kraq_dspy.eval.scoring import RowScorer, Scores
 from kraq_dspy.eval.tables import systems
 from kraq_dspy.eval.tables.data import PreparedIndex
 from kraq_dspy.eval.tables.run import Run
-from kraq_dspy.eval.tables.scoring import RowScorer, Scores
 from kraq_dspy.eval.tables.table import System
 from kraq_dspy.models.lms.meter import prices_of
 from kraq_dspy.records import Hit

@@ -20,17 +20,17 @@ from kraq_dspy._internal.both_ways import blocking
 from kraq_dspy.asset.store.catalogue import Catalogue, NewEntry
 from kraq_dspy.asset.store.served_answers import ServedAnswers
 from kraq_dspy.asset.store.vectors.local import LocalVectorStore
-from kraq_dspy.build.catalogue.synthesize import SyntheticPlan, critics_of, make_synthetic_pairs
 from kraq_dspy.errors import ConfigError, EvaluationError
 from kraq_dspy.eval.asked import measured
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.rows import ResultRow
+from kraq_dspy.eval.scoring import RIGHT
 from kraq_dspy.eval.tables import systems
 from kraq_dspy.eval.tables.asking import prepared_space, work_of
 from kraq_dspy.eval.tables.data import kept_replies
 from kraq_dspy.eval.tables.run import Run
-from kraq_dspy.eval.tables.scoring import RIGHT
 from kraq_dspy.eval.tables.table import System
+from kraq_dspy.indexing.catalogue.synthesize import SyntheticPlan, critics_of, make_synthetic_pairs
 from kraq_dspy.models.lms.meter import prices_of
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Progress, SilentProgress

@@ -15,24 +15,24 @@ from kraq_dspy._internal.concurrency import as_done, run_coroutine
 from kraq_dspy._internal.files import append_line, drop_torn_line, json_objects, replaced
 from kraq_dspy.asset.corpus.chunk import chunks_at
 from kraq_dspy.asset.store.index import Index
-from kraq_dspy.build.index.build import Builder, abuild_index
-from kraq_dspy.build.index.report import BuildOptions, BuildReport
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.datasets import Dataset, Example, load_dataset, load_local, sample_to_tokens
 from kraq_dspy.eval.datasets.dataset import is_dataset
 from kraq_dspy.eval.papers import PaperSetup
 from kraq_dspy.eval.questions import without_learned
 from kraq_dspy.eval.tables.table import DATASET_NAMES
+from kraq_dspy.indexing.index.build import Builder, abuild_index
+from kraq_dspy.indexing.index.report import BuildOptions, BuildReport
 from kraq_dspy.models.embedders import load_embedder, resolve_encoder
 from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.models.lms.meter import working_on
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Progress, SilentProgress
 from kraq_dspy.programs.kraq.pipeline import KRAQ
-from kraq_dspy.programs.shared.state import read_state
 from kraq_dspy.records import Document, ExtractedEntity, ExtractedRelationship, Extraction, content_id
 from kraq_dspy.settings import Settings
 from kraq_dspy.signatures import AnswerQuestion
+from kraq_dspy.state import read_state
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.judges import JUDGED
 from kraq_dspy.eval.metrics.generation import BertScorer
 from kraq_dspy.eval.rows import ResultRow, RowWriter, RunHeader, forget_failed, write_rows
+from kraq_dspy.eval.scoring import RowScorer
 from kraq_dspy.eval.tables import systems
 from kraq_dspy.eval.tables.data import ExampleSet, PreparedIndex, checksum_of, prepare_index
-from kraq_dspy.eval.tables.scoring import RowScorer
 from kraq_dspy.eval.tables.table import EvalTable, System
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Progress

@@ -5,10 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from kraq_dspy.eval.questions import learned_by, learned_note
+from kraq_dspy.eval.scoring import require_metric
 from kraq_dspy.eval.tables import asking, catalogue_search, question_quality
 from kraq_dspy.eval.tables.data import load, prepared, with_model_references
 from kraq_dspy.eval.tables.run import Run, RunOptions
-from kraq_dspy.eval.tables.scoring import require_metric
 from kraq_dspy.eval.tables.table import EvalTable
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Progress, SilentProgress

@@ -8,14 +8,14 @@ from typing import Any
 
 import dspy
 
-from kraq_dspy.build.prepare.preparations import Preparation
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.eval.tables.table import EvalTable, System
+from kraq_dspy.indexing.prepare.preparations import Preparation
 from kraq_dspy.models.lms.roles import lm_in_program
-from kraq_dspy.programs.shared.spec import ProgramSpec, RetrieverSpec, options_of
-from kraq_dspy.programs.shared.state import read_state
 from kraq_dspy.records import content_id
 from kraq_dspy.settings import ROLES, Settings
+from kraq_dspy.spec import ProgramSpec, RetrieverSpec, options_of
+from kraq_dspy.state import read_state
 from kraq_dspy.workspace import Workspace
 from kraq_dspy.workspace.choices import ProgramChoice, choose_program, choose_retriever
 from kraq_dspy.workspace.registry import PROGRAMS, RETRIEVERS

@@ -9,8 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from kraq_dspy._internal.files import replaced
-from kraq_dspy.eval.tables.grids import ABOUT, WORDS, Grid, facts, failed_questions, grids, paper_grids, setup_lines
-from kraq_dspy.eval.tables.summary import RunSummary, TableSummary
+from kraq_dspy.eval.grids import ABOUT, WORDS, Grid, facts, failed_questions, grids, paper_grids, setup_lines
+from kraq_dspy.eval.summary import RunSummary, TableSummary
 
 FAILED, FAILED_ON_PAGE = 5, 100
 """Questions that failed, of each data set."""

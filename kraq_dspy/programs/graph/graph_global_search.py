@@ -11,11 +11,11 @@ from kraq_dspy._internal.options import require_counts
 from kraq_dspy._internal.step import FittingPredict, SignatureLike, prediction, signature_for
 from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.ports import RetrieverLike
-from kraq_dspy.programs.retrievers.adapted import as_retriever
-from kraq_dspy.programs.shared.spec import ProgramSpec, option
-from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.records import Hit, RatedPoint
+from kraq_dspy.retrievers.adapted import as_retriever
 from kraq_dspy.signatures import AnswerFromPoints, RatePoints
+from kraq_dspy.spec import ProgramSpec, option
+from kraq_dspy.state import SavableModule
 
 UNKNOWN = "I do not know"
 AT_ONCE = 16  # map calls in flight

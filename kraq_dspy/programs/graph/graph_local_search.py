@@ -14,11 +14,11 @@ from kraq_dspy._internal.options import require_counts
 from kraq_dspy._internal.step import FittingPredict, SignatureLike, prediction, signature_for
 from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.ports import GraphSource, NearestTexts
-from kraq_dspy.programs.retrievers.reports import EntityReportRetriever
-from kraq_dspy.programs.shared.spec import ProgramSpec, option
-from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.records import Chunk, Entity, Hit, Relationship
+from kraq_dspy.retrievers.reports import EntityReportRetriever
 from kraq_dspy.signatures import AnswerFromGraph
+from kraq_dspy.spec import ProgramSpec, option
+from kraq_dspy.state import SavableModule
 
 T = TypeVar("T")
 REPORT_SHARE, GRAPH_SHARE = 0.15, 0.35  # GraphRAG's; the passages get the rest, and what these leave

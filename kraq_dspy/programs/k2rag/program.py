@@ -16,12 +16,12 @@ from kraq_dspy.errors import counted
 from kraq_dspy.ports import RetrieverLike
 from kraq_dspy.programs.graph.graph_local_search import GraphContextOptions, KnowledgeGraph, LocalContext
 from kraq_dspy.programs.k2rag.shorten import Shorten, split
-from kraq_dspy.programs.retrievers.adapted import as_retriever
-from kraq_dspy.programs.retrievers.words_and_meaning import HybridRetriever
-from kraq_dspy.programs.shared.spec import ProgramSpec, Space, option
-from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.records import Hit
+from kraq_dspy.retrievers.adapted import as_retriever
+from kraq_dspy.retrievers.words_and_meaning import HybridRetriever
 from kraq_dspy.signatures import AnswerQuestion, AskSubQuestion, TellFromGraph
+from kraq_dspy.spec import ProgramSpec, Space, option
+from kraq_dspy.state import SavableModule
 
 logger = logging.getLogger(__name__)
 

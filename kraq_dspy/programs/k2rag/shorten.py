@@ -9,10 +9,10 @@ from kraq_dspy._internal.step import FittingPredict
 from kraq_dspy.asset.corpus.chunk import chunk_document
 from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.ports import Summariser
-from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.records import Document
 from kraq_dspy.settings import ChunkSettings
 from kraq_dspy.signatures import ShortenText
+from kraq_dspy.state import SavableModule
 
 PIECE_TOKENS = 8000  # what one call of a language model reads; a sequence-to-sequence model knows its own limit
 _WORDS_PER_TOKEN = 0.75

@@ -11,8 +11,8 @@ from kraq_dspy import signatures
 from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.step import AGAIN, FittingPredict, Step, attempts, prediction
 from kraq_dspy.programs.kraq.question_text import MARKS, PLAIN, plainness, question_in, repeats, stands_alone
-from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.records import Finding
+from kraq_dspy.state import SavableModule
 
 
 def shown_summary(title: str, text: str) -> str:

@@ -9,9 +9,9 @@ from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.step import Step, attempts
 from kraq_dspy.asset.corpus.chunk import sentence_spans
 from kraq_dspy.programs.kraq.element_list import ElementList, is_named, plain_words, read_in_parts
-from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.records import ExtractedClaim, ExtractedEntity, ExtractedRelationship, NamedLink
 from kraq_dspy.signatures import ExtractElements, FindMissedElements, NameElements
+from kraq_dspy.state import SavableModule
 
 
 def guided(signature: type[dspy.Signature], types: Sequence[str] = (), persona: str = "") -> type[dspy.Signature]:

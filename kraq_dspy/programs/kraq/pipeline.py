@@ -26,9 +26,9 @@ from kraq_dspy.programs.kraq.describe import (
     shown_summary,
 )
 from kraq_dspy.programs.kraq.question_text import mark_duplicates, stands_alone
-from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.records import Chunk, Community, Entity, Extraction, Question, Summary, content_id
 from kraq_dspy.settings import EMBEDDED, Settings
+from kraq_dspy.state import SavableModule
 from kraq_dspy.steps.direct import DirectSteps, Item, OrderedItems, Steps
 
 logger = logging.getLogger(__name__)

@@ -22,10 +22,10 @@ from kraq_dspy._internal.step import CALL_ERRORS, Step, log_failure, raise_if_fi
 from kraq_dspy._internal.step import prediction as prediction_of
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.programs.qa_search.near_miss import contradiction
-from kraq_dspy.programs.shared.spec import ProgramSpec, Space, option
-from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.records import AnswerEvidence, CatalogueEntry, Hit
 from kraq_dspy.signatures import ConfirmSameQuestion, FindSameQuestion
+from kraq_dspy.spec import ProgramSpec, Space, option
+from kraq_dspy.state import SavableModule
 
 logger = logging.getLogger(__name__)
 

@@ -14,8 +14,6 @@ from kraq_dspy.ports import (
     SentenceVectors,
     Vectors,
 )
-from kraq_dspy.programs.retrievers.combined import as_question_finder
-from kraq_dspy.programs.shared.spec import ProgramSpec, Space
 from kraq_dspy.programs.speculative.speculative_rag import (
     DRAFTED,
     EfficientOptions,
@@ -24,6 +22,8 @@ from kraq_dspy.programs.speculative.speculative_rag import (
     stage_seconds,
 )
 from kraq_dspy.records import Hit, QuestionHit
+from kraq_dspy.retrievers.combined import as_question_finder
+from kraq_dspy.spec import ProgramSpec, Space
 
 
 class EfficientSpeculativeRAG(SpeculativeRAG):

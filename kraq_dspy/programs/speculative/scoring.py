@@ -10,9 +10,9 @@ from time import perf_counter
 from kraq_dspy._internal.both_ways import at_once, blocking, call
 from kraq_dspy._internal.step import CALL_ERRORS, Step, in_one_line, raise_if_final
 from kraq_dspy.models.lms.logprobs import field_logprobs, mean_logprob, take_logprobs
-from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.programs.speculative.drafts import Draft, FailedDraft
 from kraq_dspy.signatures import VerifyDraft
+from kraq_dspy.state import SavableModule
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,15 +14,15 @@ from kraq_dspy._internal.options import require_counts
 from kraq_dspy._internal.step import FittingPredict, SignatureLike, prediction, signature_for
 from kraq_dspy.errors import ConfigError, ModelError
 from kraq_dspy.ports import InstructedEmbedder, RetrieverLike, Vectors
-from kraq_dspy.programs.retrievers.adapted import as_retriever
-from kraq_dspy.programs.shared.spec import ProgramSpec, option
-from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.programs.speculative.drafts import Draft, FailedDraft, write_draft
 from kraq_dspy.programs.speculative.scoring import SCORERS, KraqScore, Score, Scorer, best
 from kraq_dspy.programs.speculative.subsets import cluster, draw_subsets
 from kraq_dspy.records import Hit
+from kraq_dspy.retrievers.adapted import as_retriever
 from kraq_dspy.settings import EMBEDDED
 from kraq_dspy.signatures import DraftAnswer
+from kraq_dspy.spec import ProgramSpec, option
+from kraq_dspy.state import SavableModule
 
 
 @dataclass(frozen=True, slots=True)

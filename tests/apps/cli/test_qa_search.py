@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from kraq_dspy.asset.store.catalogue import CATALOGUE, Catalogue, NewEntry
-from kraq_dspy.build.index.build import build_index
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.eval.tables.systems import program_of
 from kraq_dspy.eval.tables.table import System
+from kraq_dspy.indexing.index.build import build_index
 from kraq_dspy.optimize.targets import make_target
 from kraq_dspy.records import Document
 from kraq_dspy.workspace import Workspace

@@ -6,8 +6,8 @@ import dspy
 
 from kraq_dspy._internal.both_ways import blocking
 from kraq_dspy.ports import Filters
-from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, matches
 from kraq_dspy.records import Chunk, Hit
+from kraq_dspy.retrievers.hits import RetrievalRequest, Retrieving, matches
 
 TEXTS = {"Rhine": "It flows into the North Sea.", "Danube": "It flows into the Black Sea.", "Trier": "A castle."}
 CHUNKS = [

@@ -26,8 +26,8 @@ from mcp.server.mcpserver import MCPServer
 from kraq_dspy.apps.mcp.server import make_server, without_places
 from kraq_dspy.apps.mcp.tools import IndexTools
 from kraq_dspy.asset.store.index import Index
-from kraq_dspy.build.index.change import add_documents
 from kraq_dspy.errors import ServerDownError
+from kraq_dspy.indexing.index.change import add_documents
 from kraq_dspy.records import Document
 from kraq_dspy.settings import Settings
 from kraq_dspy.workspace import Workspace
@@ -178,7 +178,7 @@ NOISY = """
 import os, sys
 from kraq_dspy._internal.both_ways import blocking
 from kraq_dspy.programs.traditional import TraditionalRAG
-from kraq_dspy.programs.shared.spec import NoOptions, ProgramSpec
+from kraq_dspy.spec import NoOptions, ProgramSpec
 from kraq_dspy.workspace.registry import PROGRAMS
 
 class Noisy(TraditionalRAG):

@@ -20,7 +20,7 @@ from kraq_dspy.apps.serve.guard import ServeSettings
 from kraq_dspy.apps.serve.served import ServedIndex, served
 from kraq_dspy.asset.store.catalogue import CATALOGUE, Catalogue, NewEntry
 from kraq_dspy.asset.store.index import Index
-from kraq_dspy.build.index.build import build_index
+from kraq_dspy.indexing.index.build import build_index
 from kraq_dspy.records import AnswerSource, Document, Entity, Question
 from kraq_dspy.workspace import Workspace
 from tests.conftest import KeywordEmbedder

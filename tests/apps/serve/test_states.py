@@ -16,7 +16,7 @@ from kraq_dspy.apps.serve.app import make_app
 from kraq_dspy.apps.serve.guard import ServeSettings
 from kraq_dspy.apps.serve.served import served
 from kraq_dspy.asset.store.index import Index
-from kraq_dspy.build.index.build import build_index
+from kraq_dspy.indexing.index.build import build_index
 from kraq_dspy.records import Document
 from kraq_dspy.settings import Settings
 from kraq_dspy.workspace import Workspace

@@ -7,7 +7,7 @@ import pytest
 from kraq_dspy.asset.corpus.boilerplate import RepeatedLines, cleaned
 from kraq_dspy.asset.corpus.load import load_documents
 from kraq_dspy.asset.corpus.normalise import redacted_document
-from kraq_dspy.build.index.opening import documents_of
+from kraq_dspy.indexing.index.opening import documents_of
 from kraq_dspy.records import Document
 from kraq_dspy.settings import CorpusSettings, RedactSettings, Settings
 from tests.asset.corpus.corpora import load_all, only_document, write, write_rows

@@ -12,7 +12,7 @@ import pytest
 from kraq_dspy.asset.graph import parquet_tables
 from kraq_dspy.asset.graph.networkx_view import to_networkx, write_graphml
 from kraq_dspy.asset.graph.parquet_tables import write_parquet
-from kraq_dspy.build.index.exchange import write_jsonl
+from kraq_dspy.indexing.index.exchange import write_jsonl
 from kraq_dspy.records import (
     Chunk,
     Claim,

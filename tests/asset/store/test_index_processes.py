@@ -234,7 +234,7 @@ index.chunk_vectors, index.question_vectors
 READ_ONLY = """
 import os
 from kraq_dspy.errors import IndexStateError
-from kraq_dspy.build.index.exchange import export_index
+from kraq_dspy.indexing.index.exchange import export_index
 if os.geteuid() == 0:  # root may write anywhere
     os.setgroups([])
     os.setgid(65534)

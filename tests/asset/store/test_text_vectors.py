@@ -8,8 +8,8 @@ import pytest
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.sync import TextVectors
 from kraq_dspy.asset.store.vectors import LocalVectorStore
-from kraq_dspy.build.prepare.graph import embed_graph
 from kraq_dspy.errors import IndexStateError
+from kraq_dspy.indexing.prepare.graph import embed_graph
 from kraq_dspy.ports import Vectors
 from kraq_dspy.settings import Settings
 from tests.conftest import KeywordEmbedder

@@ -9,9 +9,9 @@ from dspy.utils.callback import BaseCallback
 
 import kraq_dspy.signatures
 from kraq_dspy.apps.cli.tables import read
+from kraq_dspy.eval.grids import setup_lines
 from kraq_dspy.eval.papers import papers_tables, setups
-from kraq_dspy.eval.tables.grids import setup_lines
-from kraq_dspy.eval.tables.summary import summarise
+from kraq_dspy.eval.summary import summarise
 from kraq_dspy.eval.tables.table import DEFINITIONS, read_table
 from kraq_dspy.programs.kraq.pipeline import KRAQ
 from kraq_dspy.settings import ROLES, Settings

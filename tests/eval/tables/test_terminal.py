@@ -4,7 +4,7 @@ from io import StringIO
 
 from rich.console import Console
 
-from kraq_dspy.eval.tables.grids import Grid
+from kraq_dspy.eval.grids import Grid
 from kraq_dspy.eval.tables.terminal import print_grid
 
 GRID = Grid(

@@ -12,7 +12,7 @@ from dspy.utils.exceptions import AdapterParseError
 from kraq_dspy import signatures
 from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.models.lms.adapter import KraqAdapter, harmless
-from kraq_dspy.models.lms.engines.embedded.engine import FIELD
+from kraq_dspy.models.lms.engines.rule_based.engine import FIELD
 from kraq_dspy.models.lms.repair import read_reply, repeats_itself
 from kraq_dspy.models.lms.retry import Backoff
 from kraq_dspy.models.lms.roles import make_lm

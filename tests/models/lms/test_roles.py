@@ -18,12 +18,12 @@ from dspy.utils import DummyLM
 from kraq_dspy.errors import ConfigError, ModelError
 from kraq_dspy.models.lms.local_models import QUESTIONS, adapter_folder, weights_hash, with_adapter
 from kraq_dspy.models.lms.roles import LanguageModels, fill_in, lm_in_program, make_lm
-from kraq_dspy.programs.shared.state import state_of
 from kraq_dspy.programs.speculative.scoring import KraqScore
 from kraq_dspy.programs.speculative.speculative_rag import SpeculativeRAG
 from kraq_dspy.programs.traditional import TraditionalRAG
 from kraq_dspy.records import Chunk, Hit
 from kraq_dspy.settings import ROLES, RoleSettings, Settings
+from kraq_dspy.state import state_of
 
 LOCAL = RoleSettings(model="hosted_vllm/m", api_base="http://localhost:8000/v1")
 

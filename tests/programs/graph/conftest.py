@@ -11,7 +11,7 @@ import pytest
 
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.sync import TextVectors
-from kraq_dspy.build.prepare.graph import IndexGraph, entity_vectors, report_vectors
+from kraq_dspy.indexing.prepare.graph import IndexGraph, entity_vectors, report_vectors
 from kraq_dspy.records import Chunk, Community, Entity, Finding, Relationship, Summary, content_id
 from kraq_dspy.settings import Settings
 from tests.conftest import KeywordEmbedder

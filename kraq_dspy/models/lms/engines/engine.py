@@ -272,7 +272,7 @@ def engines(
     inner: Any
     awaited: Any
     if settings.model == EMBEDDED:
-        from kraq_dspy.models.lms.engines.embedded import EmbeddedEngine
+        from kraq_dspy.models.lms.engines.rule_based import EmbeddedEngine
 
         where, inner = "the embedded model", EmbeddedEngine(embedder)
         awaited = InThread(inner)

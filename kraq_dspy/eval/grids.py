@@ -1,0 +1,278 @@
+"""Puts the figures of a summary into grids of text, which terminal and page only draw."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from kraq_dspy.eval.latency import PAPER_STAGES, TOTAL, parallel_seconds
+from kraq_dspy.eval.papers.listing import figures_of
+from kraq_dspy.eval.rows import ResultRow
+from kraq_dspy.eval.statistics import Interval
+from kraq_dspy.eval.summary import Cell, RunSummary, TableSummary, failed_rows
+
+SIGNIFICANT = 0.05
+CHANGED = 5  # questions shown that fell, and as many that rose
+ABOUT = ("program", "retriever", "model", "encoder", "passages")
+WORDS = frozenset(
+    ("reason", "question", "gold", "answer", "evidence", "before", "after", "others like it", "nearest passage")
+)
+"""Columns of running text."""
+_WIDE = 6  # more metrics than this get a grid for each kind
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """`rows` start with their name. `strong` are the (row, column) positions to be stressed."""
+
+    title: str
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    strong: frozenset[tuple[int, int]] = frozenset()
+    note: str = ""
+
+
+def grids(run: RunSummary, *, brief: bool = False) -> list[Grid]:
+    """What the systems are, scores, differences, failures and, unless `brief`, latency and cost: those there are."""
+    parts = list(_made_of(run))
+    groups: dict[str, list[str]] = {}
+    for metric in run.metrics:
+        groups.setdefault(metric.partition("@")[0] if len(run.metrics) > _WIDE else "", []).append(metric)
+    for title, metrics in groups.items():
+        parts.append(_scores(run, title, metrics))
+        if run.baseline and len(run.systems) > 1:
+            parts.append(_differences(run, title, metrics))
+    if not brief:
+        parts += [*_latency(run), *_resources(run)]
+    reasons = [(each.name, str(n), reason) for each in run.systems for reason, n in list(each.reasons.items())[:10]]
+    if reasons:
+        note = "Counted, and left out of the means."
+        parts.append(Grid("What failed", ("system", "questions", "reason"), tuple(reasons), note=note))
+    return parts
+
+
+def failed_questions(run: RunSummary, most: int) -> Grid | None:
+    """The questions that each system did worst by the first metric, or failed, with what it read from; the worst first.
+
+    None where every question is right, or none was answered.
+    """
+    metric = next(iter(run.metrics), "")
+    failed = failed_rows(run.rows, metric)
+    if not any(row.answer or row.failure or row.extra.get("evidence") for row in failed):
+        return None
+    rows = tuple(
+        (row.system, number(row.metrics[metric]) if metric in row.metrics else "failed", *_asked(row),
+         row.failure or row.answer, " | ".join(row.extra.get("evidence", ())))
+        for row in failed[:most]
+    )  # fmt: skip
+    headings = ("system", metric, "question", "gold", "answer", "evidence")
+    note = f"{len(failed)} of {len(run.rows)} rows are below 1 in {metric}; shown are the worst, {len(rows)}."
+    return Grid("Questions that failed", headings, rows, note=note)
+
+
+def changed_questions(run: RunSummary) -> Grid | None:
+    """Of two runs side by side, the questions whose score by the first metric fell or rose most."""
+    metric = run.metrics[0]
+    after = {row.question_id: row for row in run.rows if row.system != run.baseline}
+    changed = [
+        (row, after[row.question_id])
+        for row in run.rows
+        if row.system == run.baseline and row.question_id in after
+        if row.metrics.get(metric) != after[row.question_id].metrics.get(metric)
+    ]
+    if not changed:
+        return None
+    changed.sort(key=lambda pair: pair[1].metrics.get(metric, 0.0) - pair[0].metrics.get(metric, 0.0))
+    ends = [*changed[:CHANGED], *changed[max(CHANGED, len(changed) - CHANGED) :]]
+
+    def scored(row: ResultRow) -> str:
+        score = number(row.metrics[metric]) if metric in row.metrics else "failed"
+        return f"{score} {row.failure or row.answer}"
+
+    rows = tuple((*_asked(row), scored(row), scored(other)) for row, other in ends)
+    note = f"{len(changed)} questions have another {metric}; shown are those that fell and rose most."
+    return Grid("Questions that changed", ("question", "gold", "before", "after"), rows, note=note)
+
+
+def paper_grids(summary: TableSummary) -> list[Grid]:
+    """The tables of the papers that the runs have figures of, with the papers' rows and columns: ours (theirs)."""
+    notes = dict.fromkeys(note for run in summary.runs for note in run.header.extra.get("notes", ()))
+    return [
+        Grid(
+            f"{figures.table.paper}, {figures.table.number}: {figures.table.shows}",
+            ("", *(column.label for column in figures.table.columns)),
+            tuple(figures.cells()),
+            note=" ".join((f"{figures.table.id}, ours (theirs), on {', '.join(figures.datasets)}.", *notes)),
+        )
+        for figures in figures_of(summary)
+    ]
+
+
+def setup_lines(summary: TableSummary) -> dict[str, str]:
+    """How far the runs of a paper's table are the paper's: what is set as there, what stands in, what is otherwise."""
+    if not summary.runs or not summary.runs[0].table.get("setup"):
+        return {}
+    setup: dict[str, str] | None = summary.runs[0].header.extra.get("paper")
+    return setup or {"as in the paper": "its systems alone; settings and prompts are this library's (--paper sets its)"}
+
+
+def facts(run: RunSummary) -> dict[str, str]:
+    """What made the figures, in words."""
+    header, extra = run.header, run.header.extra
+    asked, not_asked = extra.get("asked", len(run.rows)), extra.get("not_asked", 0)
+    roles: dict[str, list[str]] = {}
+    for role, name in header.models.items():
+        roles.setdefault(name, []).append(role)
+    templates = {name: f" ({n:,} of templates)" for name, n in extra.get("templates", {}).items() if n}
+    lines = {
+        "questions": f"{asked} of {asked + not_asked}" if not_asked else str(asked),
+        "documents": f"{extra['documents']:,}" if "documents" in extra else "",
+        "evidence": f"{extra['sample_tokens']:,} tokens" if extra.get("sample_tokens") else "",
+        "generated questions": ", ".join(
+            f"{name} {count:,}{templates.get(name, '')}" for name, count in extra.get("questions", {}).items()
+        ),
+        "data": extra.get("data", ""),
+        "models": "; ".join(f"{name} ({', '.join(each)})" for name, each in roles.items()),
+        "seeds": ", ".join(f"{name} {seed}" for name, seed in header.seeds.items()),
+        "concurrency": str(extra.get("in_flight", "")),
+        "index": header.index_fingerprint,
+        "library": f"kraq-dspy {header.library_version}",
+        **header.made_with,
+        "begun": header.created_at[:19].replace("T", " "),
+        "notes": " ".join(extra.get("notes", ())),
+        "unfinished": ", ".join(f"{name}: {count} questions missing" for name, count in run.missing.items()),
+    }
+    return {name: text for name, text in lines.items() if text}
+
+
+def number(value: float, *, signed: bool = False) -> str:
+    """Three decimals for shares, one for counts."""
+    digits = 3 if abs(value) < 10 else 1
+    value = round(value, digits) + 0.0  # no negative zero
+    return f"{value:+.{digits}f}" if signed else f"{value:.{digits}f}"
+
+
+def seconds(value: float) -> str:
+    return f"{value:.2f} s" if value >= 1 else f"{value * 1000:.0f} ms" if value >= 0.01 else f"{value * 1000:.1f} ms"
+
+
+def _asked(row: ResultRow) -> tuple[str, str]:
+    return str(row.extra.get("question", row.question_id)), "; ".join(row.extra.get("gold", ()))
+
+
+def _made_of(run: RunSummary) -> Iterator[Grid]:
+    """What each system is: program, retriever, model, encoder, passages."""
+    described = run.table.get("systems", {})
+    about = {system.name: described.get(system.name, {}).get("about", {}) for system in run.systems}
+    columns = [name for name in ABOUT if any(name in each for each in about.values())]
+    if columns:
+        rows = tuple((system, *(str(each.get(name, "")) for name in columns)) for system, each in about.items())
+        yield Grid("Systems", ("system", *columns), rows)
+
+
+def _scores(run: RunSummary, title: str, metrics: Sequence[str]) -> Grid:
+    """Each metric's highest mean stands out, unless all are equal."""
+    strong: set[tuple[int, int]] = set()
+    note = "Mean with 95 % interval (BCa bootstrap over questions)."
+    for column, metric in enumerate(metrics, start=1):
+        cells = [system.cells[metric] for system in run.systems]
+        means = {row: cell.interval.estimate for row, cell in enumerate(cells) if cell.interval}
+        if len(set(means.values())) > 1:
+            strong |= {(row, column) for row, mean in means.items() if mean == max(means.values())}
+        if cells and 0 < cells[0].n_undefined < run.systems[0].n:
+            note += f" {metric}: {cells[0].n_undefined} questions have no gold data for it."
+    rows = tuple(
+        (each.name, *(_score(each.cells[metric]) for metric in metrics), str(each.n), str(each.n_failed))
+        for each in run.systems
+    )
+    return Grid(title or "Scores", ("system", *metrics, "n", "failed"), rows, frozenset(strong), note)
+
+
+def _score(cell: Cell) -> str:
+    failed = f" ({cell.n_failed} failed)" if cell.n_failed else ""
+    return f"{_interval(cell.interval)}{failed}" if cell.interval else f"-{failed}"
+
+
+def _interval(interval: Interval, *, signed: bool = False) -> str:
+    low, high = number(interval.low, signed=signed), number(interval.high, signed=signed)
+    return f"{number(interval.estimate, signed=signed)} [{low}, {high}]"
+
+
+def _differences(run: RunSummary, title: str, metrics: Sequence[str]) -> Grid:
+    rows: list[tuple[str, ...]] = []
+    strong: set[tuple[int, int]] = set()
+    for system in run.systems:
+        if system.name == run.baseline:
+            continue
+        cells = []
+        for column, metric in enumerate(metrics, start=1):
+            cell = system.cells[metric]
+            if cell.difference is None or cell.p_adjusted is None:
+                cells.append("-")
+                continue
+            sure = cell.p_adjusted < SIGNIFICANT
+            if sure:
+                strong.add((len(rows), column))
+            p = "<.001" if cell.p_adjusted < 0.001 else "=" + f"{cell.p_adjusted:.3f}".removeprefix("0")
+            paired = "" if cell.n_paired == system.n else f", {cell.n_paired} pairs"
+            cells.append(f"{_interval(cell.difference, signed=True)} p{p}{'*' if sure else ''}{paired}")
+        rows.append((system.name, *cells))
+    name = f"{title}: difference from {run.baseline}" if title else f"Difference from {run.baseline}"
+    note = (
+        "Paired by question, with 95 % interval. p: paired randomisation test, adjusted by Holm for the systems of the "
+        f"column; * is below {SIGNIFICANT}."
+    )
+    return Grid(name, ("system", *metrics), tuple(rows), frozenset(strong), note)
+
+
+def _latency(run: RunSummary) -> Iterator[Grid]:
+    """The papers' four stages first, then the others that take time in some system."""
+    timed = [system for system in run.systems if system.stages]
+    if not timed:
+        return
+    taken = dict.fromkeys(name for each in timed for name, times in each.stages.items() if times.p99 > 0)
+    stages = [name for name in dict.fromkeys((*PAPER_STAGES, *taken)) if name in taken and name != TOTAL]
+    whole = TOTAL in taken
+    rows = []
+    for system in timed:
+        cells = [system.name]
+        if whole:
+            total = system.stages.get(TOTAL)
+            times = (total.p50, total.p90, total.p99, parallel_seconds(system.stages)) if total else ()
+            cells += map(seconds, times) if times else ["-"] * 4
+        for taken_by in map(system.stages.get, stages):
+            cells.append(f"{seconds(taken_by.p50)} ({seconds(taken_by.mean)})" if taken_by else "")
+        rows.append(tuple(cells))
+    note = (
+        f"Measured at concurrency {run.header.extra.get('in_flight', '?')}: systems compare with each other only. Of "
+        "each stage the median, in brackets the mean; a stage with branches counts with its slowest."
+    )
+    if whole:
+        note += (
+            " p50, p90, p99: the whole question on the clock. Parallel model: the sum of the medians (KRAQ paper, "
+            "appendix D.1); an estimate."
+        )
+    headings = ("system", *(("p50", "p90", "p99", "parallel model") if whole else ()), *stages)
+    yield Grid("Latency", headings, tuple(rows), note=note)
+
+
+_RESOURCES = {
+    "calls": ("model calls", "{:.1f}"), "prompt_tokens": ("tokens in", "{:,.0f}"),
+    "completion_tokens": ("tokens out", "{:,.0f}"), "cost": ("price", "{:.6f}"), "cpu_percent": ("CPU", "{:.1f} %"),
+    "memory_mb": ("memory, MB", "{:,.0f}"), "gpu_mb": ("GPU memory, MB", "{:,.0f}"),
+}  # fmt: skip
+
+
+def _resources(run: RunSummary) -> Iterator[Grid]:
+    known = [name for name in _RESOURCES if any(name in system.resources for system in run.systems)]
+    if not known:
+        return
+    rows = tuple(
+        (each.name, *(_RESOURCES[name][1].format(each.resources[name]) if name in each.resources else "-"
+                      for name in known))
+        for each in run.systems
+    )  # fmt: skip
+    note = (
+        "Means for a question; price in the currency of kraq.toml (prompt_price, completion_price). CPU: the share of "
+        "all processors that this process kept busy meanwhile. Memory: what this process held after a question; "
+        "systems are asked one after the other in one process, and what a server holds is not in it."
+    )
+    yield Grid("Resources of a question", ("system", *(_RESOURCES[name][0] for name in known)), rows, note=note)

@@ -1,0 +1,85 @@
+"""Reviews what waits in a catalogue: questions without an answer, answers nobody approved, answers gone stale."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from kraq_dspy.asset.store.catalogue import Catalogue
+from kraq_dspy.asset.store.index import Index
+from kraq_dspy.errors import CatalogueError
+from kraq_dspy.indexing.catalogue.sources import document_hashes, present_sources, sources_of
+from kraq_dspy.records import AnswerEvidence, CatalogueEntry, Chunk
+
+
+def waiting(catalogue: Catalogue) -> list[CatalogueEntry]:
+    """Pending entries, then stale ones; first what failed most often."""
+    entries = [*catalogue.entries("pending"), *catalogue.entries("stale")]
+    return sorted(entries, key=lambda entry: (entry.status, -entry.asked, entry.number))
+
+
+def approve(index: Index, catalogue: Catalogue, number: int, *, by: str, version: int | None = None) -> CatalogueEntry:
+    """Served from now on. Its sources are the documents as they are now; those that are gone no longer count.
+
+    Nothing changes where it is approved and its sources are up to date. Raises CatalogueError for an entry that has no
+    answer, or that is not there, CatalogueConflictError for one that is not of this `version` any more.
+    """
+    entry = catalogue.get(number)
+    sources = present_sources(index, [source.document_id for source in entry.sources])
+    if (entry.status, entry.sources) == ("approved", sources) and version in (None, entry.version):
+        return entry
+    return catalogue.change(number, by=by, version=version, status="approved", sources=sources)
+
+
+def answer(
+    index: Index,
+    catalogue: Catalogue,
+    number: int,
+    text: str,
+    *,
+    by: str,
+    document_ids: Sequence[str] | None = None,
+    approved: bool = True,
+    version: int | None = None,
+) -> CatalogueEntry:
+    """Give an entry an answer, resting on these documents; on those it had, as they are now, where None is given.
+
+    Raises CatalogueError for an empty answer, UnknownRecordError for a document that is not there,
+    CatalogueConflictError for an entry that is not of this `version` any more.
+    """
+    if not text.strip():
+        raise CatalogueError("The answer is empty. Say what people are to be told, or leave the entry as it is.")
+    entry = catalogue.get(number)
+    fields: dict[str, Any] = {"answer": text.strip(), "status": "approved" if approved else "pending"}
+    if document_ids is None:
+        fields["sources"] = present_sources(index, [source.document_id for source in entry.sources])
+    else:
+        fields["sources"] = sources_of(index, document_ids)
+    return catalogue.change(number, by=by, version=version, **fields)
+
+
+def evidence_for(index: Index, entry: CatalogueEntry, count: int = 3) -> list[AnswerEvidence]:
+    """What an answer can be judged by: the passages that a program saw, else those of the sources that share the most
+    words with question and answer."""
+    if entry.evidence:
+        return list(entry.evidence)
+    answer_words = _words(f"{entry.question} {entry.answer}")
+    chunks = [chunk for one in entry.sources for chunk in index.all(Chunk, document_id=one.document_id)]
+    chunks.sort(key=lambda chunk: -len(answer_words & _words(chunk.passage)))
+    return [AnswerEvidence.of(chunk) for chunk in chunks[:count]]
+
+
+def source_states(index: Index, entry: CatalogueEntry) -> dict[str, str]:
+    """For each document that the answer rests on: "as it was", "changed" or "gone"."""
+    hashes = document_hashes(index, [one.document_id for one in entry.sources])
+    return {
+        one.document_id: "gone"
+        if one.document_id not in hashes
+        else "as it was"
+        if one.content_hash in ("", hashes[one.document_id])
+        else "changed"
+        for one in entry.sources
+    }
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text.lower()))

@@ -1,0 +1,365 @@
+"""Builds an index: runs the offline stages over a corpus or an import, keeps every result, resumes where it stopped."""
+
+import asyncio
+import dataclasses
+import json
+import shutil
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Unpack
+
+import dspy
+
+from kraq_dspy._internal.concurrency import run_coroutine
+from kraq_dspy._internal.display import default_progress
+from kraq_dspy.asset.corpus.chunk import chunk_document
+from kraq_dspy.asset.store.index import Index
+from kraq_dspy.asset.store.instructed import INSTRUCTED, forget_chunks
+from kraq_dspy.asset.store.states import VECTORS
+from kraq_dspy.asset.store.sync import batches, chunk_point, sync_vectors
+from kraq_dspy.errors import ConfigError, CorpusError
+from kraq_dspy.indexing.catalogue.sources import flag_stale
+from kraq_dspy.indexing.index import opening
+from kraq_dspy.indexing.index.finishing import FINISHED, BuildParts, Finishing, settle_finished, take_finished
+from kraq_dspy.indexing.index.following import Following
+from kraq_dspy.indexing.index.report import BuildOptions, BuildReport, DocumentChanges, located, require_known, with_lm
+from kraq_dspy.models.embedders import load_embedder, resolve_encoder
+from kraq_dspy.models.embedders.text_encoder import EmbedderLike, as_embedder
+from kraq_dspy.models.lms.meter import Limits, Meter, prices_of
+from kraq_dspy.models.lms.roles import LanguageModels, ModelsLike, as_models
+from kraq_dspy.ports import Progress
+from kraq_dspy.programs.kraq.pipeline import KRAQ
+from kraq_dspy.records import Chunk, Document, Extraction, Failure, Usage, usage_by_stage
+from kraq_dspy.settings import Settings
+from kraq_dspy.state import load_state
+
+HEAD_START = 1.0  # seconds that calls have before this process embeds: torch's import would hold them up
+TREE_STAGE, TREE_FILE = "raptor", "raptor.json"
+_BATCH = 256  # records written at once
+_NO_TEXT = "There is no text in the corpus: every document is empty or was refused."
+
+
+def build_index(
+    corpus: str | Path | Iterable[Document | str],
+    out: str | Path,
+    *,
+    settings: Settings | None = None,
+    lm: dspy.BaseLM | None = None,
+    models: ModelsLike | None = None,
+    embedder: EmbedderLike | None = None,
+    kraq: KRAQ | None = None,
+    progress: Progress | None = None,
+    program_states: Sequence[str | Path] = (),
+    limits: Limits | None = None,
+    random_questions: bool = False,
+    stable: bool = False,
+    replace: bool = False,
+) -> BuildReport:
+    """Index a corpus into the folder `out`: a graph, its communities, a summary and a question of each.
+
+    >>> build_index(["Ada Lovelace met Charles Babbage in London."], "new.kraq").counts["documents"]
+    1
+    >>> report = build_index("articles.jsonl", "articles.kraq", lm=dspy.LM("openai/gpt-4o-mini"))  # doctest: +SKIP
+
+    Args:
+        corpus: a file or folder (jsonl, csv, parquet, txt, md, html, pdf), or a list of `Document`s or of texts.
+        out: the folder of the index, by custom NAME.kraq.
+        settings: what kraq.toml would say; the defaults unless given.
+        lm: the model that does all the work. Without it and `models`, it is the one of `dspy.context` or
+            `dspy.configure`, then the one that the settings name, then the embedded one.
+        models: models by role, as `{"extractor": lm}`.
+        embedder: a `kraq_dspy.extend.Embedder` or `dspy.Embedder` in place of the one that the settings name.
+        kraq: the pipeline to run, such as an optimized one.
+        progress: is told how the build goes; a notebook shows it unless another is given.
+        program_states: files of `kraq optimize` for the steps; what they change is asked anew.
+        limits: bound what this run may ask of models.
+        random_questions: also make as many questions from random chunks as there are communities with a question.
+        stable: keep communities that are there already as far as they can be, which spares most calls after a small
+            change; without it the index is what a new build would make.
+        replace: let the corpus take the place of documents that the index has and it lacks.
+
+    Where `out` is an index already, made with the same settings, the build brings it up to date with the corpus: what
+    was done before is not done again, and documents that its corpus no longer has are removed. Another corpus than the
+    one it was made from may add documents and change them, and removes others only with `replace`.
+
+    Raises BudgetExceededError at a limit: what was paid for is kept, and the same call goes on. Raises CorpusError when
+    there is nothing to index, TypeError for what is no corpus, RemovedDocumentsError when documents would be lost,
+    IndexStateError when `out` holds something else or was made with other settings, EncoderMismatchError when it was
+    made with another encoder, ModelError when a model cannot be used.
+    """
+    options: BuildOptions = {
+        "settings": settings, "lm": lm, "models": models, "embedder": embedder, "kraq": kraq, "progress": progress,
+        "program_states": program_states, "limits": limits, "random_questions": random_questions,
+    }  # fmt: skip
+    return run_coroutine(abuild_index(corpus, out, stable=stable, replace=replace, **options))
+
+
+async def abuild_index(
+    corpus: str | Path | Iterable[Document | str],
+    out: str | Path,
+    *,
+    stable: bool = False,
+    replace: bool = False,
+    **options: Unpack[BuildOptions],
+) -> BuildReport:
+    """`build_index` for asynchronous code; takes the same arguments."""
+    new = not Path(out).exists()
+    if isinstance(corpus, Iterable) and not isinstance(corpus, str) and not new:
+        corpus = list(corpus)  # to be read twice
+    settings = options.get("settings")
+    documents = opening.read_to_the_first(opening.documents_of(corpus, settings))
+    async with Builder.at(Path(out), options) as builder:
+        try:
+            again = opening.documents_of(corpus, settings)
+            builder.begin(corpus, builder.as_before(again, corpus), replace=replace)
+            builder.load(builder.as_before(documents, corpus))
+        except CorpusError:
+            if new:  # nothing was indexed: leave nothing behind
+                builder.index.close()
+                shutil.rmtree(out)
+            raise
+        builder.stable = stable
+        return await builder.build()
+
+
+@dataclass(eq=False)
+class Builder(BuildParts):
+    """One build: the index that it writes, and what it works with. Use `at`, in an `async with` block."""
+
+    owns_models: bool = True  # whether they are closed when the build ends
+    stale_answers: int = 0
+    was_finished: bool | None = None  # whether all was there before documents were loaded, as made now
+
+    def __post_init__(self) -> None:
+        self._documents_before = self.index.count(Document)
+        self._changed = self._removed = 0
+        self._started = time.monotonic()
+        self._usage_before = self.index.results.usage()
+
+    @classmethod
+    def at(cls, out: Path, options: BuildOptions) -> "Builder":
+        """The build of the index `out`. Raises TypeError for an option that there is not, or of a wrong kind."""
+        require_known(options)
+        settings = options.get("settings") or Settings()
+        given, limits = options.get("models"), options.get("limits")
+        kraq, states = options.get("kraq"), options.get("program_states", ())
+        if states and kraq is not None:
+            raise ConfigError("Load the program states into the program that you give: kraq.load(FILE).")
+        if settings.run.runner == "ray":
+            from kraq_dspy.steps.ray import require_ray
+
+            require_ray()
+        if (embedder_like := options.get("embedder")) is None:
+            settings = dataclasses.replace(settings, encoder=resolve_encoder(settings.encoder))
+            embedder = load_embedder(settings.encoder)
+        else:
+            embedder = as_embedder(embedder_like)
+        if limits is not None:
+            if isinstance(given, LanguageModels):
+                raise ConfigError(
+                    "Give the limits to the models that you bring: LanguageModels(..., meter=Meter(...))."
+                )
+            limits = dataclasses.replace(limits, prices={**prices_of(settings), **limits.prices})
+        models = as_models(with_lm(given, options.get("lm")), settings, embedder=embedder, meter=Meter(limits))
+        kraq = kraq or KRAQ(settings, embedder)
+        for state in states:
+            load_state(kraq, Path(state))
+        index = opening.open_for_build(out, settings, embedder)
+        index.own_store = settings.store
+        progress = options.get("progress") or default_progress()
+        steps = opening.steps_for(index, settings.run, models, progress)
+        random_questions = options.get("random_questions", False)
+        own = models is not given
+        return cls(index, settings, models, embedder, kraq, steps, progress, random_questions, owns_models=own)
+
+    async def __aenter__(self) -> "Builder":
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        self.steps.close()
+        if self.owns_models:
+            await self.models.aclose()
+        self.index.close()
+
+    def begin(self, corpus: object, documents: Iterable[Document | Failure], *, replace: bool) -> None:
+        """Note what the index is made from. Raises RemovedDocumentsError, before anything is changed, when another
+        corpus than the index was made from lacks documents that it has, unless it is to `replace` them."""
+        origin = {"kind": "documents"}
+        if isinstance(corpus, str | Path):  # `kraq resume` goes on from it
+            origin = {"kind": "corpus", "path": str(Path(corpus).resolve())}
+        same = "path" in origin and self.index.manifest.origin == origin
+        if self._documents_before and not replace and not same:
+            opening.require_documents(self.index, (item for item in documents if isinstance(item, Document)))
+        self.index.update_manifest(origin=origin, complete=False)
+
+    async def build(self) -> BuildReport:
+        """All stages over the documents that are loaded; only what is not there yet is asked of models."""
+        extracting = asyncio.ensure_future(self.extract())
+
+        async def compute() -> None:
+            done, _ = await asyncio.wait([extracting], timeout=HEAD_START)
+            for extracted in done:
+                extracted.result()  # where that stopped, nothing else is begun
+            await self.embed_chunks()
+
+        await asyncio.gather(extracting, compute())
+        await self.finish()
+        return self.report()
+
+    def load(self, documents: Iterable[Document | Failure], *, removed: Collection[str] | None = None) -> None:
+        """Documents and their chunks as the corpus has them now; what it no longer has goes, but for what could not be
+        read: that stays as it was.
+
+        With `removed`, those documents alone go, and `documents` come beside the others, or in place of older forms.
+        """
+        self.progress.start("load", None)
+        self.was_finished = take_finished(self)
+        if removed is None:
+            self.index.results.prune("load", ())
+        failed: list[Failure] = []
+        known_documents: set[str] = set()
+        known_chunks: set[str] = set()
+        for batch in batches(documents, _BATCH):
+            kept = [item for item in batch if isinstance(item, Document)]
+            failures = [item for item in batch if isinstance(item, Failure)]
+            failed += failures if removed is None else []
+            chunks = [chunk for document in kept for chunk in chunk_document(document, self.settings.chunks)]
+            self.index.add(failures)
+            self._store(kept, chunks, known_documents)
+            known_documents.update(document.id for document in kept)
+            known_chunks.update(chunk.id for chunk in chunks)
+            self.progress.advance("load", len(kept))
+        self.progress.finish("load")
+        if removed is None:
+            if not known_chunks:
+                raise CorpusError(_NO_TEXT)
+            if kept_back := opening.unread(self.index, known_documents, failed):
+                known_documents |= kept_back
+                known_chunks |= self.index.reading_order(kept_back).keys()
+            self._forget_others(known_documents, known_chunks)
+            return
+        gone = self.index.reading_order(known_documents | set(removed)).keys() - known_chunks
+        if self.index.count(Chunk) == len(gone):
+            raise CorpusError(_NO_TEXT)
+        self._forget(set(removed) - known_documents, gone)
+
+    def as_before(self, items: Iterable[Document | Failure], corpus: object = None) -> Iterator[Document | Failure]:
+        """The items as they are stored, under the ids that they have in the index already."""
+        return opening.as_before(items, self.index, corpus, self.settings.redact)
+
+    def keep_documents(self, documents: Sequence[Document], chunks: Sequence[Chunk]) -> None:
+        """The documents and chunks of an import; others go."""
+        self.index.results.unsettle(FINISHED)  # the graph is not made of extracted documents
+        self._store(documents, chunks)
+        self._forget_others({document.id for document in documents}, {chunk.id for chunk in chunks})
+
+    def _store(self, documents: Sequence[Document], chunks: Sequence[Chunk], so_far: Set[str] = frozenset()) -> None:
+        """`so_far` are the documents that this build has stored before."""
+        known = self.index.known(Document, [document.id for document in documents]) - so_far
+        before = {document.id: document for document in self.index.get(Document, sorted(known))}
+        changed = [document.id for document in documents if before.get(document.id, document) != document]
+        self.index.results.forget_items(changed)
+        self._changed += len(changed)
+        self.index.add(documents)
+        self.index.add(chunks)
+
+    def _forget_others(self, document_ids: set[str], chunk_ids: set[str]) -> None:
+        index = self.index
+        index.delete(Extraction, set(index.ids(Extraction)) - chunk_ids)
+        index.results.prune("extract", chunk_ids)
+        self._forget(set(index.ids(Document)) - document_ids, set(index.ids(Chunk)) - chunk_ids)
+
+    def _forget(self, document_ids: Set[str], chunk_ids: Set[str]) -> None:
+        self._removed += len(document_ids)
+        self.index.remove(document_ids, chunk_ids)
+        forget(self.index, document_ids, chunk_ids)
+        self.stale_answers += len(flag_stale(self.index))  # now: an interrupted run must not leave them served
+
+    async def embed_chunks(self) -> None:
+        """Vectors of all chunks; in a thread, while models are asked. When cancelled the thread ends with its batch."""
+        stop = threading.Event()
+        running = asyncio.ensure_future(asyncio.to_thread(self._embed, stop.is_set))
+        try:
+            await asyncio.shield(running)
+        finally:
+            stop.set()
+            await asyncio.wait([running])
+
+    def _embed(self, is_stopped: Callable[[], bool]) -> None:
+        store, encode, results = self.index.chunk_vectors, self.embedder.encode_passages, self.index.results
+        again = self.index.known(Chunk, {failure.item_id for failure in results.failures("embed")})
+        store.delete(again)
+        results.prune("embed", ())
+
+        def left_out(chunk_id: str, reason: str) -> None:
+            results.fail("embed", chunk_id, f"It has no vector and is found by its words alone: {reason}")
+
+        ids, stored = self.index.ids(Chunk), store.ids()
+        absent = batches((chunk_id for chunk_id in ids if chunk_id not in stored), _BATCH)
+        points = (chunk_point(chunk) for some in absent for chunk in self.index.get(Chunk, some))
+        sync_vectors(store, ids, points, encode, "embed", self.progress, is_stopped=is_stopped, left_out=left_out)
+
+    async def extract(self) -> None:
+        """Extract from all chunks, or the new ones where all others were extracted by the same program and model."""
+        stage = ("extract", "extractor", self.kraq.extract)
+        is_settled = self.steps.is_settled("extract", stage)
+        ids = self.index.ids(Chunk, without=Extraction if is_settled else None)
+        if not is_settled:
+            self.index.results.unsettle("extract")
+        chunks = (chunk for some in batches(ids, _BATCH) for chunk in self.index.get(Chunk, some))
+        batch: list[Extraction] = []
+        async for extraction in self.kraq.extractions(chunks, self.steps, total=len(ids)):
+            batch.append(extraction)
+            if len(batch) == _BATCH:
+                self.index.add(batch)
+                batch = []
+        self.index.add(batch)
+        failed = {failure.item_id for failure in self.index.results.failures("extract")}
+        if not self.index.known(Extraction, failed):  # what failed is new, and tried again, not being there
+            self.steps.settle("extract", stage)
+        self.progress.finish("extract")
+
+    async def finish(self) -> None:
+        """Lead the build from extractions to questions."""
+        stages = Following(self) if self.stable and self.was_finished else Finishing(self)
+        await stages.finish()
+        if self.was_finished is not None:
+            settle_finished(self)
+
+    def report(self) -> BuildReport:
+        added = self.index.count(Document) - self._documents_before + self._removed
+        ledger, before = self.index.results.usage(), self._usage_before
+        spent = usage_by_stage({key: usage - before.get(key, Usage()) for key, usage in ledger.items()})
+        return BuildReport(
+            path=self.index.path,
+            counts=self.index.counts(),
+            failures=located(self.index, self.index.results.failures()),
+            usage={stage: usage for stage, usage in spent.items() if usage.calls},
+            seconds=time.monotonic() - self._started,
+            models=self.models.names(),
+            problems=tuple(self.problems),
+            stale_answers=self.stale_answers,
+            documents=DocumentChanges(added, self._changed, self._removed),
+        )
+
+
+def forget(index: Index, document_ids: Collection[str], chunk_ids: Collection[str]) -> None:
+    """Whatever was made from these documents and chunks alone beside the records: stored answers of every stage, the
+    embeddings seen from questions, and the summaries of a tree, with the tree, which is then to be made again."""
+    index.results.forget_items({*document_ids, *chunk_ids})
+    if not chunk_ids:
+        return
+    forget_chunks(index.path / INSTRUCTED, chunk_ids)
+    path, lost = index.file(TREE_FILE), set(chunk_ids)
+    kept: set[str] = set()
+    if path is not None:
+        for node in json.loads(path.read_text("utf-8"))["nodes"]:  # the lowest first
+            (kept if lost.isdisjoint(node["child_ids"]) else lost).add(node["id"])
+        if lost == set(chunk_ids):
+            return
+        path.unlink()
+        (index.home / VECTORS / TREE_STAGE).unlink(missing_ok=True)
+    index.results.prune(TREE_STAGE, kept)  # with those of a tree that was never finished

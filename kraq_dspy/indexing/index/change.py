@@ -1,0 +1,123 @@
+"""Adds documents to an index, removes them, brings it up to date with its corpus, and goes on with a build.
+
+Content decides what is done again. A chunk, an entity, a community and a question keep their ids while what they are
+made of stays the same, and a stage asks a model only for items whose inputs changed. So after any edit the index has
+the documents, chunks, entities and relationships of a rebuild, and nothing that is stale. Communities are followed
+rather than found anew, since Leiden moves half of them for 1 % more text: the partition is whole, but not a rebuild's.
+"""
+
+from collections.abc import Collection, Iterable
+from pathlib import Path
+from typing import Unpack
+
+from kraq_dspy._internal.concurrency import run_coroutine
+from kraq_dspy.asset.store.index import Index
+from kraq_dspy.errors import CorpusError, UnknownRecordError
+from kraq_dspy.indexing.index.build import Builder, abuild_index
+from kraq_dspy.indexing.index.opening import documents_of, read_to_the_first
+from kraq_dspy.indexing.index.report import BuildOptions, BuildReport
+from kraq_dspy.models.lms.roles import LanguageModels
+from kraq_dspy.records import Document, Failure
+
+
+def add_documents(
+    path: str | Path, documents: str | Path | Iterable[Document | str | Failure], **options: Unpack[BuildOptions]
+) -> BuildReport:
+    """Add a file, a folder, documents or texts to the index at `path`; those with a known id replace what was there.
+
+    >>> add_documents("ada.kraq", ["Ada Lovelace wrote the first program."]).documents.added
+    1
+
+    Takes the options of `build_index`; without `settings`, the index's own. Raises what that raises.
+    """
+    return run_coroutine(_change(Path(path), documents, (), options))
+
+
+def remove_documents(path: str | Path, document_ids: Collection[str], **options: Unpack[BuildOptions]) -> BuildReport:
+    """Remove documents with all that was made from them alone.
+
+    >>> remove_documents("ada.kraq", ["london"]).documents.removed
+    1
+
+    Raises UnknownRecordError for an id that the index does not have, CorpusError when none would be left; then nothing
+    is changed. Otherwise as `add_documents`.
+    """
+    return run_coroutine(_change(Path(path), (), document_ids, options))
+
+
+def update_index(
+    path: str | Path,
+    corpus: str | Path | Iterable[Document | str],
+    *,
+    recluster: bool = False,
+    **options: Unpack[BuildOptions],
+) -> BuildReport:
+    """Bring the index up to date with a corpus: what it has anew comes in, what it no longer has goes.
+
+    >>> update_index("ada.kraq", ["Ada Lovelace met Charles Babbage in London."]).documents.added
+    1
+
+    With `recluster`, communities are found anew, as in a new build: they fit the graph a little less after each change
+    that they were followed through. Otherwise as `add_documents`.
+    """
+    return run_coroutine(
+        abuild_index(corpus, path, stable=not recluster, replace=True, **_with_settings(path, options))
+    )
+
+
+def resume_index(path: str | Path, **options: Unpack[BuildOptions]) -> BuildReport:
+    """Go on with a build that was interrupted, or try again what failed in it.
+
+    >>> resume_index("ada.kraq").failures
+    ()
+
+    The corpus is read again where it still lies where it was; else the stored documents serve. Raises what
+    `build_index` raises.
+    """
+    with Index.open(Path(path), unfinished=True) as index:
+        origin = index.manifest.origin
+    source = Path(origin["path"]) if "path" in origin else None
+    options = _with_settings(path, options)
+    if source is not None and source.exists():
+        return run_coroutine(abuild_index(source, path, stable=True, **options))
+    return run_coroutine(_change(Path(path), (), (), options))
+
+
+async def _change(
+    path: Path, corpus: str | Path | Iterable[Document | str | Failure], removed: Collection[str], options: BuildOptions
+) -> BuildReport:
+    options = _with_settings(path, options)
+    documents = read_to_the_first(documents_of(corpus, options.get("settings"), path))
+    async with Builder.at(path, options) as builder:
+        known = builder.index.known(Document, removed)
+        unknown = set(removed) - known
+        if unknown and (unknown := unknown - _being_removed(path, unknown)):
+            raise UnknownRecordError(
+                f"{str(path)!r} has no document {sorted(unknown)[0]!r}"
+                + (f" and {len(unknown) - 1} more of those" if len(unknown) > 1 else "")
+                + f". Its ids: kraq export {path} --format jsonl, file documents.jsonl."
+            )
+        if removed and builder.index.count(Document) == len(known):
+            raise CorpusError(f"Nothing would be left of {str(path)!r}: delete the folder instead.")
+        builder.index.update_manifest(complete=False, origin={"kind": "documents"})
+        builder.load(builder.as_before(documents), removed=removed)
+        builder.stable = True
+        return await builder.build()
+
+
+def _being_removed(path: Path, document_ids: Collection[str]) -> set[str]:
+    """The documents of these that readers still see: a removal that was interrupted has begun with them, and is gone on
+    with."""
+    with Index.open(path) as before:
+        return before.known(Document, document_ids)
+
+
+def _with_settings(path: str | Path, options: BuildOptions) -> BuildOptions:
+    """The index's own settings, and the baseline's questions, where nothing else is said. Raises UntrustedError."""
+    own_models = options.get("lm") is not None or isinstance(options.get("models"), LanguageModels)
+    with Index.open(Path(path), unfinished=True) as index:
+        settings = options.get("settings") or index.usable_settings(
+            own_models=own_models, own_encoder=options.get("embedder") is not None
+        )
+        has_random = bool(index.questions(source="random", duplicates=True))
+    return {"random_questions": has_random, **options, "settings": settings}

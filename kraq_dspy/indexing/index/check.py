@@ -1,0 +1,239 @@
+"""Checks whether an index is whole: every id leads somewhere, nothing is stale, nothing is missing; and mends it."""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kraq_dspy.asset.corpus.chunk import chunk_document
+from kraq_dspy.asset.graph.communities import communities_at
+from kraq_dspy.asset.store.index import Index
+from kraq_dspy.asset.store.instructed import INSTRUCTED, any_instructed
+from kraq_dspy.asset.store.manifest import MANIFEST, read_fields
+from kraq_dspy.asset.store.own_files import holder
+from kraq_dspy.asset.store.states import LOCK, has_draft
+from kraq_dspy.asset.store.tables import TABLES
+from kraq_dspy.errors import IndexStateError
+from kraq_dspy.indexing.catalogue.sources import count_answers, flag_stale, opened_catalogue, overdue
+from kraq_dspy.indexing.index.change import resume_index
+from kraq_dspy.indexing.index.finishing import FINISHED
+from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Extraction, Question, Relationship, Summary
+
+_SHOWN = 5
+_UNREADABLE = "The database is damaged"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that is not as it should be. `ids` are some of the records concerned, `count` is how many there are.
+
+    `repair` says what mends it: "resume" (the build goes on and asks for what is missing), "flag" (answers are marked
+    as stale), "precompute", or "none".
+    """
+
+    what: str
+    count: int
+    ids: tuple[str, ...]
+    repair: str = "resume"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReport:
+    """`answers` are the catalogue's by status; None where there is no catalogue."""
+
+    path: Path
+    checked: dict[str, int]
+    problems: tuple[Problem, ...]
+    answers: dict[str, int] | None = None
+
+    @property
+    def whole(self) -> bool:
+        return not self.problems
+
+
+def check_index(path: str | Path) -> CheckReport:
+    """Verify the index at `path`; nothing is changed. Every file is read in full, and every record compared.
+
+    While another process writes, it is the last complete state that is checked. Raises IndexStateError for a folder
+    that is no index, and where its manifest or its database cannot be opened.
+
+    >>> check_index("docs.kraq").whole
+    True
+    """
+    with Index.open(Path(path), damaged=True) as index:
+        problems = [*_database(index), *_files(index)]
+        if not any(problem.what.startswith(_UNREADABLE) for problem in problems):
+            problems += [*_records(index), *_vectors(index), *_precomputed(index), *_summarised(index)]
+        if not index.manifest.complete:
+            problems.insert(0, Problem("The build is not finished", 1, ()))
+        elif has_draft(index.path) and holder(index.path / LOCK) is None:
+            problems.insert(
+                0, Problem("A change was begun and is not finished; until it is, readers do not see it", 1, ())
+            )
+        answers = None
+        try:
+            problems += _catalogue(index)
+            answers = count_answers(index.path)
+        except IndexStateError as error:
+            problems.append(Problem(f"The catalogue cannot be read: {error}", 1, (), repair="none"))
+        counts = {table.name: index.count(kind) for kind, table in TABLES.items()}
+        return CheckReport(index.path, counts, tuple(problems), answers)
+
+
+def repair_index(path: str | Path, **options: Any) -> CheckReport:
+    """Mend what can be mended, and check again. `options` are those of `resume_index`.
+
+    What the records can be made from again (graph, communities, vectors) is made again; models are asked for what no
+    stored answer is left of. Raises IndexStateError for a database that cannot be read: that can only be restored or
+    rebuilt.
+    """
+    problems = {problem.repair: problem for problem in check_index(path).problems}
+    if "none" in problems:
+        what = problems["none"].what
+        raise IndexStateError(f"{what}. Restore {str(path)!r} from a copy, or index the corpus again.")
+    if "flag" in problems:
+        with Index.open(Path(path)) as index:
+            flag_stale(index)
+    if "resume" in problems:
+        with Index.open(Path(path), write=True, damaged=True) as index:
+            index.update_manifest(complete=False)  # until all is made again, readers see what there was
+            _drop_damaged(index)
+            documents = set(index.ids(Document))  # what is without its document or chunk goes: the build would keep it
+            index.delete(Chunk, {chunk.id for chunk in index.all(Chunk) if chunk.document_id not in documents})
+            chunk_ids = index.ids(Chunk)
+            index.delete(Extraction, set(index.ids(Extraction)).difference(chunk_ids))
+            index.results.prune("extract", chunk_ids)
+            index.results.unsettle(FINISHED)
+        resume_index(path, **options)
+    return check_index(path)
+
+
+def _database(index: Index) -> Iterator[Problem]:
+    faults = index.damage()
+    if faults:
+        yield Problem(f"{_UNREADABLE}: {faults[0]}", len(faults), (), repair="none")
+        return
+    for kind, table in TABLES.items():
+        damaged = index.damaged_records(kind)
+        if damaged:
+            what = f"{_UNREADABLE} in part: {table.name} that are not what was written"
+            is_lost = kind is Document and not Path(index.manifest.origin.get("path", "-")).exists()
+            yield from _problem(what, damaged, "none" if is_lost else "resume")
+
+
+def _files(index: Index) -> Iterator[Problem]:
+    try:
+        read_fields(index.home)
+    except IndexStateError as error:
+        yield Problem(str(error), 1, ())
+    for name, fault in index.damaged_files().items():
+        yield Problem(f"The file {name} is damaged: {fault}", 1, ())
+
+
+def _records(index: Index) -> Iterator[Problem]:
+    documents, chunks, entities = (set(index.ids(kind)) for kind in (Document, Chunk, Entity))
+    communities = list(index.all(Community))
+    community_ids = {community.id for community in communities}
+    named: list[tuple[str, Iterable[Any], Callable[[Any], Iterable[str]], Collection[str]]] = [
+        ("chunks of documents", index.all(Chunk), lambda chunk: (chunk.document_id,), documents),
+        ("entities of chunks", index.all(Entity), lambda entity: entity.chunk_ids, chunks),
+        ("relationships with an end", index.all(Relationship), lambda link: (link.source_id, link.target_id), entities),
+        ("claims about entities", index.all(Claim), lambda c: filter(None, (c.entity_id, c.object_id)), entities),
+        ("communities of entities or parts", communities, lambda c: (*c.entity_ids, *c.child_ids),
+         entities | community_ids),
+        ("questions on chunks", index.all(Question), lambda question: question.chunk_ids, chunks),
+    ]  # fmt: skip
+    for what, records, names, known in named:
+        ids = [record.id for record in records if any(id not in known for id in names(record))]
+        yield from _problem(f"{what} that {'is' if what.endswith('an end') else 'are'} not there", ids)
+
+    failed = {(failure.stage, failure.item_id) for failure in index.results.failures()}
+    extracted = set(index.ids(Extraction))
+    if extracted:  # one that was put together elsewhere may have none
+        missing = [id for id in chunks - extracted if ("extract", id) not in failed]
+        yield from _problem("chunks that nothing was extracted from", missing)
+    yield from _problem("extractions of chunks that are not there", extracted - chunks)
+    placed = Counter(entity_id for community in communities_at(communities, 0) for entity_id in community.entity_ids)
+    if communities:
+        yield from _problem("entities that are in no community", entities - placed.keys())
+        yield from _problem("entities that are in two communities", [id for id, count in placed.items() if count > 1])
+    summaries = {summary.community_id for summary in index.all(Summary)}
+    yield from _problem("summaries of communities that are not there", summaries - community_ids)
+    least = index.manifest.settings.summaries.min_entities
+    worth_a_summary = {community.id for community in communities if community.is_worth_a_summary(least)}
+    lacking = [id for id in worth_a_summary - summaries if ("summarize", id) not in failed]
+    yield from _problem("communities without a summary", lacking)
+    about = {question.community_id for question in index.all(Question) if question.source == "kraq"}
+    yield from _problem("questions of communities that are not there", about - community_ids - {None})
+    yield from _problem("summaries without a question", [id for id in summaries - about if ("ask", id) not in failed])
+
+
+def _vectors(index: Index) -> Iterator[Problem]:
+    for name, kind in (("chunks", Chunk), ("questions", Question)):
+        what = "passages" if kind is Chunk else "questions"
+        try:
+            have, record_ids = index.vectors_named(name).ids(), set(index.ids(kind))
+        except IndexStateError as error:
+            yield Problem(f"The vectors of {what} cannot be read: {error}", 1, ())
+            continue
+        yield from _problem(f"{what} without a vector", record_ids - have)
+        yield from _problem(f"vectors of {what} that are not there", have - record_ids)
+
+
+def _precomputed(index: Index) -> Iterator[Problem]:
+    path = index.path / INSTRUCTED
+    if not path.exists():
+        return
+    try:
+        with any_instructed(path) as store:
+            faults, stored = store.damage(), store.owners()
+            of_sentences = store.encoder_name.startswith("sentences:")
+    except IndexStateError as error:
+        faults, stored, of_sentences = [str(error)], set(), False
+    if faults:
+        yield Problem(f"{INSTRUCTED} is damaged: {faults[0]}. Delete it", len(faults), (), repair="precompute")
+    elif of_sentences or stored:
+        what = "passages" if of_sentences else "questions"
+        ids = set(index.ids(Chunk)) if of_sentences else {one.id for one in index.questions(source="kraq")}
+        yield from _problem(f"{what} that nothing was precomputed for", ids - stored, repair="precompute")
+        gone = stored - set(index.ids(Chunk if of_sentences else Question))
+        yield from _problem(f"precomputed embeddings of {what} that are gone", gone, repair="precompute")
+
+
+def _summarised(index: Index) -> Iterator[Problem]:
+    """Damage of the index that k2rag keeps of the summarised corpus."""
+    for manifest in index.path.glob(f"*.kraq/{MANIFEST}"):
+        try:
+            with Index.open(manifest.parent, damaged=True) as inner:
+                problems = [*_database(inner), *_files(inner)]
+        except IndexStateError as error:
+            problems = [Problem(str(error), 1, ())]
+        for problem in problems:
+            what = f"In {manifest.parent.name}: {problem.what}. Delete it"
+            yield Problem(what, problem.count, problem.ids, repair="precompute")
+
+
+def _catalogue(index: Index) -> Iterator[Problem]:
+    with opened_catalogue(index.path) as catalogue:
+        for fault in catalogue.damage() if catalogue else ():
+            yield Problem(f"The catalogue is damaged: {fault}", 1, (), repair="none")
+            return
+    late = [str(number) for number in overdue(index)]
+    yield from _problem("prepared answers whose documents changed or are gone, and that are still given", late, "flag")
+
+
+def _drop_damaged(index: Index) -> None:
+    """Damaged records go, for the build to make them again; chunks are cut out of their documents at once."""
+    for kind in TABLES:
+        damaged = index.damaged_records(kind)
+        index.delete(kind, damaged)
+        if kind is Chunk and damaged:
+            settings, ids = index.manifest.settings.chunks, set(damaged)
+            chunks = (chunk for document in index.all(Document) for chunk in chunk_document(document, settings))
+            index.add([chunk for chunk in chunks if chunk.id in ids])
+
+
+def _problem(what: str, ids: Collection[str | None], repair: str = "resume") -> Iterator[Problem]:
+    if ids:
+        yield Problem(what, len(ids), tuple(sorted(map(str, ids))[:_SHOWN]), repair)

@@ -1,0 +1,64 @@
+"""Writes an index out for others as parquet, GraphML or JSON lines."""
+
+import dataclasses
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from kraq_dspy._internal.files import replaced
+from kraq_dspy.asset.graph.networkx_view import write_graphml
+from kraq_dspy.asset.store.index import Index
+from kraq_dspy.asset.store.tables import TABLES
+from kraq_dspy.errors import ConfigError
+from kraq_dspy.indexing.catalogue.sources import opened_catalogue
+from kraq_dspy.records import Claim, Community, Entity, Extraction, Failure, Relationship
+
+FORMATS = ("parquet", "graphml", "jsonl")
+
+
+def export_index(index_dir: str | Path, out: str | Path, format: str = "parquet") -> list[Path]:
+    """Write the index at `index_dir` to `out`, a folder (for "graphml", a file), and name the files written.
+
+    >>> [path.name for path in export_index("ada.kraq", "tables")][:3]
+    ['documents.parquet', 'text_units.parquet', 'entities.parquet']
+
+    "parquet" has the tables of GraphRAG 3 in its column names and the questions beside them; "jsonl" has every record
+    kind of this library, one file each, and the catalogue if there is one. Raises ConfigError for another format,
+    IndexStateError for no index.
+    """
+    if format not in FORMATS:
+        raise ConfigError(f"There is no format {format!r}; there are: {', '.join(FORMATS)}.")
+    out = Path(out)
+    with Index.open(Path(index_dir)) as index:
+        if format == "parquet":
+            from kraq_dspy.asset.graph.parquet_tables import write_parquet  # brings pyarrow
+
+            return write_parquet(out, index)
+        if format == "graphml":
+            path = out / "graph.graphml" if out.is_dir() else out
+            links, claims = index.all(Relationship), index.all(Claim)
+            return [write_graphml(path, index.all(Entity), links, index.all(Community), claims)]
+        written = [
+            write_jsonl(out / f"{table.name}.jsonl", index.extractions() if kind is Extraction else index.all(kind))
+            for kind, table in TABLES.items()
+            if kind is not Failure
+        ]
+        with opened_catalogue(index.path) as catalogue:
+            if catalogue is not None:
+                written.append(write_jsonl(out / "catalogue.jsonl", catalogue.entries()))
+        return written
+
+
+def write_jsonl(path: Path, records: Iterable[Any]) -> Path:
+    """The file `path`, its folder made: UTF-8, a record per line, its fields in their order; half characters (lone
+    surrogates), which UTF-8 does not have, become question marks.
+
+    Records are written as they come; the file appears, or is replaced, when all are.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replaced(path) as draft, draft.open("w", encoding="utf-8", errors="replace", newline="\n") as lines:
+        for record in records:
+            json.dump(dataclasses.asdict(record), lines, ensure_ascii=False)
+            lines.write("\n")
+    return path

@@ -1,0 +1,211 @@
+"""Leads a build from extractions to questions: the graph, its communities, their summaries, and their vectors."""
+
+import asyncio
+import dataclasses
+import json
+from collections.abc import AsyncIterable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from kraq_dspy.asset.graph.build import Graph
+from kraq_dspy.asset.graph.communities import find_communities
+from kraq_dspy.asset.store.index import Index
+from kraq_dspy.asset.store.sync import Point, sync_vectors
+from kraq_dspy.indexing.index.asking import Asking
+from kraq_dspy.models.lms.roles import LanguageModels
+from kraq_dspy.ports import Embedder, Progress
+from kraq_dspy.programs.kraq.pipeline import KRAQ, in_reading_order
+from kraq_dspy.programs.kraq.question_text import mark_duplicates
+from kraq_dspy.records import Chunk, Claim, Community, Entity, Merge, Question, Relationship, Summary
+from kraq_dspy.settings import RunSettings, Settings
+from kraq_dspy.steps.direct import ItemStream
+from kraq_dspy.steps.kept import Stage, StoredSteps
+
+NO_QUESTIONS = (
+    "No names were found that the texts link to each other, so there are no communities and no questions; `kraq ask` "
+    "answers by retrieval alone. A language model finds more: name one with --lm."
+)
+FINISHED = "index"  # the name under which it is noted that a build was finished, and need not look at everything
+
+
+@dataclass(eq=False)
+class BuildParts:
+    """What the stages of a build work with: the index that they write, and what they write it by."""
+
+    index: Index
+    settings: Settings
+    models: LanguageModels
+    embedder: Embedder
+    kraq: KRAQ
+    steps: StoredSteps
+    progress: Progress
+    random_questions: bool = False  # whether as many questions are asked of random chunks, too
+    stable: bool = False  # whether communities that are there already are kept as far as they can be
+    problems: list[str] = field(default_factory=list)  # what a user should know
+
+    @property
+    def stages(self) -> list[Stage]:
+        """Every stage that asks models, with its role and its program."""
+        kraq = self.kraq
+        return [
+            ("extract", "extractor", kraq.extract),
+            ("confirm", "summarizer", kraq.confirm),
+            ("describe", "summarizer", kraq.describe),
+            ("summarize", "summarizer", kraq.summarize),
+            ("ask", "generator", kraq.ask),
+        ]
+
+    @property
+    def fingerprint(self) -> str:
+        """All settings but those of how and with which models the build runs."""
+        fields = dataclasses.asdict(dataclasses.replace(self.settings, run=RunSettings(), roles={}))
+        return json.dumps([fields, self.random_questions], sort_keys=True, default=str)
+
+
+class Finishing:
+    """The stages of a build behind extraction."""
+
+    def __init__(self, parts: BuildParts) -> None:
+        self._parts = parts
+        self._index, self._settings, self._kraq = parts.index, parts.settings, parts.kraq
+        self._steps, self._progress = parts.steps, parts.progress
+
+    async def finish(self) -> None:
+        """Lead the build from extractions to questions."""
+        await self.finish_from(await self._make_graph())
+
+    async def _make_graph(self) -> Graph:
+        self._progress.start("graph", None)
+        graph = await self._kraq.graph(self._index.extractions(), self._steps)
+        described = {entity.id for entity in graph.entities} | {link.id for link in graph.relationships}
+        self._index.results.prune("describe", described)
+        return graph
+
+    async def finish_from(self, graph: Graph) -> None:
+        """As `finish`, with the graph of all extractions."""
+        index = self._index
+        document_of = index.reading_order()
+        index.keep_passage_graph(graph.entities, graph.relationships)
+        index.replace(Entity, graph.entities)
+        index.replace(Relationship, graph.relationships)
+        index.replace(Claim, graph.claims)
+        index.replace(Merge, graph.merges)
+        former: list[Community] = []
+        if self._parts.stable:  # without the ids of relationships and chunks, most of their memory
+            former = [dataclasses.replace(one, relationship_ids=(), chunk_ids=()) for one in index.all(Community)]
+        communities = find_communities(
+            graph.entities, graph.relationships, self._settings.communities, document_of, former
+        )
+        index.replace(Community, communities)
+        self._progress.finish("graph")
+        await self._keep_asked(await self._summarize_and_ask(communities, graph))
+
+    async def _summarize_and_ask(
+        self, communities: Sequence[Community], graph: Graph, known: Mapping[str, Summary] | None = None
+    ) -> list[Question]:
+        """The questions of the communities whose summaries are not `known`; one is asked as soon as its summary is
+        there."""
+        summaries: ItemStream[Summary] = ItemStream()
+        total = sum(community.id not in (known or ()) for community in self._kraq.worth_a_summary(communities))
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._summarize(communities, graph, summaries, known))
+                asking = group.create_task(self._ask(communities, summaries, total, graph.entities))
+        except BaseExceptionGroup as several:
+            raise several.exceptions[0] from None
+        return asking.result()
+
+    async def _summarize(
+        self,
+        communities: Sequence[Community],
+        graph: Graph,
+        stream: ItemStream[Summary],
+        known: Mapping[str, Summary] | None,
+    ) -> None:
+        written: dict[str, Summary] = {}
+        async for summary in self._kraq.summaries(communities, graph, self._steps, known):
+            written[summary.community_id] = summary
+            stream.put(summary)
+        stream.close()
+        self._keep_summaries([written[c.id] for c in communities if c.id in written])
+        self._progress.finish("summarize")
+
+    def _keep_summaries(self, summaries: Sequence[Summary]) -> None:
+        self._index.replace(Summary, summaries)
+        self._index.results.prune("summarize", [summary.community_id for summary in summaries])
+
+    async def _ask(
+        self,
+        communities: Sequence[Community],
+        summaries: Iterable[Summary] | AsyncIterable[Summary],
+        total: int,
+        entities: Iterable[Entity],
+    ) -> list[Question]:
+        asking = Asking(communities, self._kraq, self._index, self._parts.embedder)
+        shown = asking.shown(summaries, {community.id for community in self._kraq.worth_a_summary(communities)})
+        asked = self._kraq.questions(
+            communities,
+            shown,
+            self._index.documents_of({chunk_id for each in communities for chunk_id in each.chunk_ids}),
+            self._steps,
+            total=total,
+            names=self._kraq.central_names(entities),
+            template=asking.template,
+            asked=asking.asks_model,
+        )
+        questions = in_reading_order([question async for question in asked], [c.id for c in communities])
+        self._progress.finish("ask")
+        return await asyncio.to_thread(asking.leading_back, questions)
+
+    async def _keep_asked(self, questions: list[Question]) -> None:
+        asked = {question.community_id for question in questions if question.community_id}
+        self._index.results.prune("ask", asked | set(self._index.ids(Summary)))
+        if self._parts.random_questions:
+            chunks = list(self._index.all(Chunk))
+            drawn = self._kraq.random_questions(
+                chunks, len(questions), self._steps, seed=self._settings.communities.seed
+            )
+            questions += in_reading_order([question async for question in drawn], ())
+            self._progress.finish("ask random")
+        await asyncio.to_thread(self._keep_questions, questions)
+        if not self._index.count(Question):
+            self._parts.problems.append(NO_QUESTIONS)
+        models = self._parts.models
+        schemas = {**self._index.manifest.schemas, **models.schemas()}
+        self._index.update_manifest(complete=True, settings=self._settings, models=models.names(), schemas=schemas)
+
+    def _keep_questions(self, questions: Sequence[Question]) -> None:
+        self._index.replace(Question, self._marked(questions))
+
+    def _marked(self, questions: Sequence[Question]) -> list[Question]:
+        """The questions with their vectors stored, and duplicates marked among those of one source: random ones must
+        not hide those of communities."""
+        points = (Point(q.id, q.query, {"level": q.level, "source": q.source}) for q in questions)
+        store, encode = self._index.question_vectors, self._parts.embedder.encode_queries
+        sync_vectors(store, {question.id for question in questions}, points, encode, "embed questions", self._progress)
+        marked: list[Question] = []
+        for source in dict.fromkeys(question.source for question in questions):
+            alike = [question for question in questions if question.source == source]
+            vectors = store.vectors([question.id for question in alike])
+            marked += mark_duplicates(alike, vectors, self._settings.questions.duplicate_similarity)
+        return marked
+
+
+def take_finished(parts: BuildParts) -> bool:
+    """Whether an earlier build finished the index, with every result as this build would make it.
+
+    The note of it is erased, since this build begins to change the index: should it stop half way, the next one must
+    not take the index for finished.
+    """
+    results = parts.index.results
+    if not results.settled(FINISHED):
+        return False
+    is_finished = parts.steps.is_settled(FINISHED, *parts.stages, settings=parts.fingerprint)
+    results.unsettle(FINISHED)
+    return is_finished
+
+
+def settle_finished(parts: BuildParts) -> None:
+    """Note for `take_finished` that all was done, unless something failed or questions were drawn by chance."""
+    failed = any(parts.index.results.failures(stage) for stage, _, _ in parts.stages if stage != "extract")
+    if not failed and not parts.random_questions:
+        parts.steps.settle(FINISHED, *parts.stages, settings=parts.fingerprint)

@@ -1,0 +1,186 @@
+"""Prepares passages as seen from questions: their sentences once, or E(d|q) of each question's top-N passages.
+
+An encoder that weighs sentences needs no stored question: from the sentences' vectors E(d|Q) of any question is
+computed. One that reads question and passage together has E(d|q) stored for the index's questions, each with the
+passages nearest to it (KRAQ paper, appendix D.3), and the question nearest to the user's stands in.
+"""
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kraq_dspy._internal.concurrency import SharedByCopies
+from kraq_dspy.asset.store.index import Index
+from kraq_dspy.asset.store.instructed import INSTRUCTED, InstructedRow, InstructedStore
+from kraq_dspy.asset.store.sync import batches
+from kraq_dspy.errors import IndexStateError, ModelError
+from kraq_dspy.models.embedders.instructed import WeightedSentences
+from kraq_dspy.ports import InstructedEmbedder, Progress, SilentProgress, Vectors
+from kraq_dspy.records import Chunk, Question, content_id
+from kraq_dspy.spec import option
+
+logger = logging.getLogger(__name__)
+
+STAGE = "precompute"
+
+_PASSAGES_PER_TRANSACTION = 256
+_QUESTIONS_PER_SEARCH = 32
+
+
+@dataclass(frozen=True)
+class InstructedOptions:
+    """What is embedded as seen from which questions, by encoders that read question and passage together."""
+
+    top_n: int | None = option(100, "Passages for each question; none for all.", least=1)
+    questions: Literal["kraq", "random", "all"] = option(
+        "kraq", "Questions to do it for: kraq, random (the papers' baseline) or all."
+    )
+
+
+def precompute(
+    index: Index, embedder: InstructedEmbedder, options: InstructedOptions, progress: Progress | None = None
+) -> dict[str, Any]:
+    """What `kraq precompute` runs; the index must be open for writing.
+
+    It may be killed and run again: what is stored is kept. Raises IndexStateError for an index without passages, or
+    without questions where those are needed, EncoderMismatchError when another encoder has begun.
+    """
+    if index.chunk_vectors.count() == 0:
+        raise IndexStateError(f"{str(index.path)!r} has no passages. Build it again: kraq index CORPUS --out DIR")
+    if isinstance(embedder, WeightedSentences):
+        return store_sentences(index, embedder, progress)
+    source = None if options.questions == "all" else options.questions
+    return precompute_pairs(index, embedder, top_n=options.top_n, source=source, progress=progress)
+
+
+def store_sentences(index: Index, embedder: WeightedSentences, progress: Progress | None = None) -> dict[str, Any]:
+    """The vectors of all passages' sentences; those of new passages are added, of passages that are gone removed.
+
+    Counts `passages`, those `embedded` now and `removed`, and the store's `n_bytes`.
+    """
+    progress = progress or SilentProgress()
+    ids = index.ids(Chunk)
+    with closing(_store(index, embedder.sentences_name, embedder.dimension)) as store:
+        removed = store.prune(ids)
+        stored = store.owners()
+        missing = [chunk_id for chunk_id in ids if chunk_id not in stored]
+        progress.start(STAGE, len(ids))
+        progress.advance(STAGE, len(ids) - len(missing))
+        for some in batches(missing, _PASSAGES_PER_TRANSACTION):
+            read = embedder.sentences([chunk.passage for chunk in index.chunks_by_id(some)])
+            store.add(
+                InstructedRow(chunk_id, tuple(content_id(chunk_id, str(place)) for place in range(len(rows))), rows)
+                for chunk_id, rows in zip(some, read, strict=True)
+            )
+            progress.advance(STAGE, len(some))
+        progress.finish(STAGE)
+        return {"passages": len(ids), "embedded": len(missing), "removed": removed, "n_bytes": store.n_bytes}
+
+
+def precompute_pairs(
+    index: Index,
+    embedder: InstructedEmbedder,
+    *,
+    top_n: int | None = 100,
+    source: str | None = None,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """E(d|q) of the questions of a `source` ("kraq", "random", None for both), each with its `top_n` nearest passages
+    (None: all); those about the most passages come first.
+
+    Questions and passages that came since are added; a passage that left a question's top N goes when its row is
+    written next, a question that left the index at once. A question that the encoder refuses is left out, and is among
+    the `failures`, (id, reason). Counts `questions`, their pairs `embedded` now and `kept`, questions `removed`, and
+    the store's `n_bytes`.
+    """
+    progress = progress or SilentProgress()
+    questions = sorted(index.questions(source=source), key=lambda question: -len(question.chunk_ids))
+    if not questions:
+        raise IndexStateError(
+            f"{str(index.path)!r} has no questions to pre-compute for. Finish the build: "
+            f"kraq index CORPUS --out {index.path}"
+        )
+    k = min(top_n or index.chunk_vectors.count(), index.chunk_vectors.count())
+    embedded = kept = done = 0
+    failures: list[tuple[str, str]] = []
+    with closing(_store(index, embedder.name, embedder.dimension)) as store:
+        removed = store.prune({question.id for question in questions})
+        progress.start(STAGE, len(questions) * k)
+        for question, chunk_ids, missing in _work(index, store, questions, k):
+            try:
+                if missing.any():
+                    store.add([_row(index, store, embedder, question, chunk_ids, missing)])
+            except (ModelError, ValueError) as error:
+                logger.warning("Question %s is left out: %s", question.id, error)
+                failures.append((question.id, str(error)))
+            else:
+                done += 1
+                embedded += int(missing.sum())
+                kept += int((~missing).sum())
+            progress.advance(STAGE, len(chunk_ids))
+        progress.finish(STAGE)
+        counts = {"questions": done, "embedded": embedded, "kept": kept, "removed": removed, "n_bytes": store.n_bytes}
+        return {**counts, "failures": tuple(failures)}
+
+
+def _store(index: Index, encoder_name: str, dimension: int) -> InstructedStore:
+    return InstructedStore.create(index.path / INSTRUCTED, encoder_name=encoder_name, dimension=dimension)
+
+
+def _work(
+    index: Index, store: InstructedStore, questions: Sequence[Question], k: int
+) -> Iterator[tuple[Question, list[str], NDArray[np.bool_]]]:
+    """Each question, the ids of its top-N passages, and which of them are not stored."""
+    for some in batches(questions, _QUESTIONS_PER_SEARCH):
+        vectors = index.question_vectors.vectors([question.id for question in some])
+        for question, hits in zip(some, index.chunk_vectors.search(vectors, k), strict=True):
+            chunk_ids = [chunk_id for chunk_id, _ in hits]
+            yield question, chunk_ids, ~store.holds(question.id, chunk_ids)
+
+
+def _row(
+    index: Index,
+    store: InstructedStore,
+    embedder: InstructedEmbedder,
+    question: Question,
+    chunk_ids: list[str],
+    missing: NDArray[np.bool_],
+) -> InstructedRow:
+    vectors, _ = store.lookup(question.id, chunk_ids)
+    chunks = index.chunks_by_id([chunk_ids[place] for place in np.flatnonzero(missing)])
+    vectors[missing] = embedder.encode(question.text, [chunk.passage for chunk in chunks])
+    return InstructedRow(question.id, tuple(chunk_ids), vectors)
+
+
+class StoredSentences(SharedByCopies):
+    """E(d|Q) of passages for any question, exactly, from what `store_sentences` kept: a `ports.SentenceVectors`."""
+
+    def __init__(self, store: InstructedStore, embedder: WeightedSentences) -> None:
+        self.store = store
+        self.embedder = embedder
+
+    def seen_from(self, question: str, chunks: Sequence[Chunk]) -> tuple[Vectors, NDArray[np.bool_]]:
+        rows = [self.store.whole(chunk.id) for chunk in chunks]
+        missing = [chunk.passage for chunk, row in zip(chunks, rows, strict=True) if row is None]
+        read = iter(self.embedder.sentences(missing))
+        sentences = [next(read) if row is None else row for row in rows]
+        return self.embedder.weighed(question, sentences), np.array([row is not None for row in rows], np.bool_)
+
+
+def open_precomputed(index: Index, embedder: InstructedEmbedder) -> InstructedStore | StoredSentences:
+    """What `kraq precompute` stored. Raises IndexStateError for an index without it, or without the questions that it
+    is for, EncoderMismatchError if another encoder made it; each names the command that mends it."""
+    path = index.path / INSTRUCTED
+    if isinstance(embedder, WeightedSentences):
+        return StoredSentences(InstructedStore.open(path, encoder_name=embedder.sentences_name), embedder)
+    if index.count(Question) == 0:
+        raise IndexStateError(
+            f"{str(index.path)!r} has no questions that could stand in for yours. Finish the build "
+            f"(kraq index CORPUS --out {index.path}), then run: kraq precompute {index.path}"
+        )
+    return InstructedStore.open(path, encoder_name=embedder.name)

@@ -1,0 +1,197 @@
+"""Builds the tree of summaries over an index's passages, level by level, and keeps it beside them (RAPTOR)."""
+
+import asyncio
+import dataclasses
+import json
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kraq_dspy._internal.concurrency import run_coroutine
+from kraq_dspy._internal.files import replaced
+from kraq_dspy.asset.corpus.tokens import count_tokens
+from kraq_dspy.asset.store.index import Index
+from kraq_dspy.asset.store.sync import TextVectors
+from kraq_dspy.errors import IndexStateError, needs
+from kraq_dspy.indexing.index.build import TREE_FILE, TREE_STAGE
+from kraq_dspy.models.lms.roles import LanguageModels
+from kraq_dspy.ports import Embedder, Progress, SilentProgress, Vectors
+from kraq_dspy.records import Chunk, content_id
+from kraq_dspy.retrievers.raptor import SummarizeCluster, SummaryTree, TreeNode
+from kraq_dspy.steps.direct import Item
+from kraq_dspy.steps.kept import StoredSteps
+
+STAGE, FILE = TREE_STAGE, TREE_FILE
+
+
+@dataclass(frozen=True, slots=True)
+class TreeSettings:
+    """`cluster_tokens` bounds what one summary is made from; building stops at `max_levels`, or below `min_nodes`."""
+
+    cluster_tokens: int = 3500
+    max_levels: int = 5
+    min_nodes: int = 10
+    seed: int = 0
+
+
+def build_tree(
+    index: Index,
+    embedder: Embedder,
+    models: LanguageModels,
+    settings: TreeSettings | None = None,
+    *,
+    progress: Progress | None = None,
+) -> dict[str, float]:
+    """The tree of the index's passages, by the model of the role "summarizer". The index must be open for writing.
+
+    An interrupted run goes on: the same clusters come out, and their summaries are found. A cluster that fails is left
+    out, so that its members stand at the top; the next run tries it again. Counts `passages`, `summaries`, `levels`,
+    `calls` that were made now, and clusters without a summary as `failures`. Raises IndexStateError
+    without passages.
+    """
+    if index.count(Chunk) == 0:
+        raise IndexStateError(f"{str(index.path)!r} has no passages. Build it again: kraq index CORPUS --out DIR")
+    return run_coroutine(_build(index, embedder, models, settings or TreeSettings(), progress or SilentProgress()))
+
+
+def open_tree(index: Index, embedder: Embedder) -> tuple[SummaryTree, TextVectors]:
+    """The tree that `build_tree` stored, with the vectors of its nodes. Raises IndexStateError when it was not run, or
+    passages have changed since."""
+    path = index.file(FILE)
+    command = f"kraq precompute {index.path} --raptor"
+    if path is None:
+        raise IndexStateError(f"{str(index.path)!r} has no tree of summaries. Run: {command}")
+    try:
+        stored = json.loads(path.read_text("utf-8"))
+        nodes = [TreeNode(**{**node, "child_ids": tuple(node["child_ids"])}) for node in stored["nodes"]]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise IndexStateError(f"{str(path)!r} is damaged ({error}). Run: {command}") from error
+    chunk_ids = sorted(index.ids(Chunk))
+    if stored.get("passages") != content_id(*chunk_ids):
+        raise IndexStateError(f"{str(index.path)!r} has other passages than when its tree was made. Run: {command}")
+    vectors = node_vectors(index, embedder, nodes)
+    vectors.sync("embed summaries")  # nothing, unless the store was lost
+    return SummaryTree(chunk_ids, nodes), vectors
+
+
+def node_vectors(index: Index, embedder: Embedder, nodes: Sequence[TreeNode]) -> TextVectors:
+    return TextVectors(index.vectors_named("raptor"), embedder, {node.id: node.text for node in nodes})
+
+
+async def _build(
+    index: Index, embedder: Embedder, models: LanguageModels, settings: TreeSettings, progress: Progress
+) -> dict[str, float]:
+    before = index.results.calls(STAGE)
+    program, steps = SummarizeCluster(), StoredSteps(index.results, models, progress)
+    chunks = sorted(index.all(Chunk), key=lambda chunk: (chunk.document_id, chunk.position, chunk.id))
+    ids = [chunk.id for chunk in chunks]
+    texts = [chunk.passage for chunk in chunks]
+    vectors: Vectors = index.chunk_vectors.vectors(ids)
+    nodes: list[TreeNode] = []
+    cluster_ids: set[str] = set()
+    progress.start(STAGE, None)
+    for level in range(1, settings.max_levels + 1):
+        if len(ids) < settings.min_nodes:
+            break
+        sizes = [count_tokens(text) for text in texts]
+        clusters = await asyncio.to_thread(soft_clusters, vectors, sizes, settings.cluster_tokens, seed=settings.seed)
+        alone = [rows[0] for rows in clusters if len(rows) == 1]
+        members = {content_id(STAGE, *(ids[row] for row in rows)): rows for rows in clusters if len(rows) > 1}
+        if not members:  # nothing comes together any more
+            break
+        cluster_ids.update(members)
+        items = [Item(node_id, {"passages": [texts[row] for row in rows]}) for node_id, rows in members.items()]
+        here: list[TreeNode] = []
+        async for done in steps.map(STAGE, "summarizer", program, items):
+            summary = done.prediction.summary
+            children = tuple(ids[row] for row in members[done.id])
+            here.append(TreeNode(done.id, level, children, summary, count_tokens(summary)))
+        here.sort(key=lambda node: members[node.id])
+        nodes += here
+        # What no cluster took is offered to the next level again.
+        vectors = vectors[alone]
+        if here:
+            encoded = await asyncio.to_thread(embedder.encode_passages, [node.text for node in here])
+            vectors = np.concatenate([encoded, vectors])
+        texts = [node.text for node in here] + [texts[row] for row in alone]
+        ids = [node.id for node in here] + [ids[row] for row in alone]
+    progress.finish(STAGE)
+    index.results.prune(STAGE, cluster_ids)
+    node_vectors(index, embedder, nodes).sync("embed summaries", progress)
+    content = {
+        "settings": dataclasses.asdict(settings),
+        "model": models.name("summarizer"),
+        "encoder": embedder.name,
+        "passages": content_id(*sorted(chunk.id for chunk in chunks)),
+        "nodes": [dataclasses.asdict(node) for node in nodes],
+    }
+    with replaced(index.home / FILE) as draft:  # a killed run leaves the tree that was there
+        draft.write_text(json.dumps(content), "utf-8")
+    return {
+        "passages": len(chunks),
+        "summaries": len(nodes),
+        "levels": max((node.level for node in nodes), default=0),
+        "calls": index.results.calls(STAGE) - before,
+        "failures": len(cluster_ids) - len(nodes),
+    }
+
+
+DIMENSIONS = 10  # RAPTOR's; it reduces by UMAP, we by principal components: no further package, and the same each time
+BELONGS = 0.1  # RAPTOR's threshold of a member's probability
+MOST_SHARED = 1.5  # clusters that a row may be in, on average: more, and splitting again would not end
+COUNTS = (1, 2, 3, 4, 6, 8, 11, 15, 20, 27, 37, 50)  # of clusters that are tried; RAPTOR tries all up to 50
+
+
+def soft_clusters(vectors: NDArray[np.float32], sizes: Sequence[int], limit: int, *, seed: int = 0) -> list[list[int]]:
+    """Rows of `vectors` in clusters whose `sizes` (tokens) add up to `limit` at most, where two rows fit into it.
+
+    Gaussian mixtures on the principal components, as many as the Bayesian information criterion prefers; a row belongs
+    to each component that has it with a probability above a tenth. Clusters that are too large are split again. Every
+    row is in at least one; clusters are sorted, each there once. Raises MissingExtraError without scikit-learn.
+    """
+    clusters: set[tuple[int, ...]] = set()
+    waiting = [tuple(range(len(vectors)))] if len(vectors) else []
+    while waiting:
+        rows = waiting.pop()
+        if len(rows) == 1 or sum(sizes[row] for row in rows) <= limit:
+            clusters.add(rows)
+            continue
+        parts = _split(vectors[list(rows)], seed)
+        waiting += [tuple(rows[place] for place in part) for part in parts]
+    return [list(rows) for rows in sorted(clusters)]
+
+
+def _split(vectors: NDArray[np.float32], seed: int) -> list[list[int]]:
+    """At least two parts, each smaller than the whole: a mixture's, else halves along the first component."""
+    with needs("scikit-learn", "embedded", "Clustering passages for RAPTOR"):
+        from sklearn.decomposition import PCA
+        from sklearn.exceptions import ConvergenceWarning
+        from sklearn.mixture import GaussianMixture
+    count = len(vectors)
+    if np.allclose(vectors, vectors[0]):
+        return [list(range(count // 2)), list(range(count // 2, count))]
+    dimensions = min(DIMENSIONS, count - 1, vectors.shape[1])
+    reduce = PCA(dimensions, svd_solver="full", random_state=seed)
+    points: NDArray[np.float64] = reduce.fit_transform(vectors.astype(np.float64))
+    best, lowest = None, math.inf
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        for components in COUNTS:
+            if components >= count:
+                break
+            mixture = GaussianMixture(components, covariance_type="diag", random_state=seed, reg_covar=1e-4).fit(points)
+            bic = mixture.bic(points)
+            if bic < lowest:
+                best, lowest = mixture, bic
+    if best is not None:
+        belongs = best.predict_proba(points) > BELONGS
+        parts = [rows for column in belongs.T if (rows := np.flatnonzero(column).tolist())]
+        is_split = len(parts) > 1 and all(len(part) < count for part in parts)
+        if is_split and sum(map(len, parts)) <= MOST_SHARED * count:
+            return parts
+    order = np.argsort(points[:, 0], kind="stable").tolist()
+    return [sorted(order[: count // 2]), sorted(order[count // 2 :])]

@@ -1,0 +1,280 @@
+"""Answers by pointing: the sentence nearest to the question, behind the words in it that the question asks for."""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from kraq_dspy.models.lms.engines.rule_based.names import kind_of, names_in
+from kraq_dspy.models.lms.engines.rule_based.text import clipped, content_words, distinct, parted, sentences, stem
+from kraq_dspy.models.lms.engines.rule_based.vocabulary import MONTH, NO_NAMES, PEOPLE
+
+UNKNOWN = "I do not know"
+CLOSED = re.compile(r"^(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would)\b", re.IGNORECASE)
+EITHER = re.compile(
+    r"(?i:^.*?\b(?:who|which|what|whose)\b).*?(?:[,:]\s|\s(?=(?:the )?[\"“]?[A-Z0-9]))(?P<a>[^,?]+?),? or (?P<b>[^?]+)"
+)
+DATE = re.compile(rf"\b(?:\d{{1,2}} )?{MONTH}(?: \d{{1,2}})?,? \d{{4}}\b|\b(?:1[0-9]|20)\d\d\b")
+NUMBER = re.compile(
+    r"\b(?:\d[\d,.]*\d|\d|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|hundred|million)\b"
+)
+YEAR = re.compile(r"\b(?:1[0-9]|20)\d\d\b")
+BRACKETED = re.compile(r" \([^)]*\)$")
+"""What tells two titles of one name apart."""
+LATER = re.compile(r"\b(later|latest|younger|youngest|newer|more recent(ly)?|last|second)\b", re.IGNORECASE)
+EARLIER = re.compile(r"\b(first|earlier|earliest|older|oldest|before)\b", re.IGNORECASE)
+POINTS_BACK = re.compile(r"(?:He|She|It|They|His|Her|Its|Their|This|These|The [a-z]+)\b")
+"""How a sentence begins that is about what its passage's title names."""
+
+MORE = 2
+"""Words of the question that a second sentence must have and the first lacks."""
+ENCODED = 6
+"""How many of the nearest sentences the encoder sees: most of the time of an answer."""
+TOLD = 12  # sentences of an account
+
+Similar = Callable[[str, Sequence[str]], Sequence[float]]
+"""Similarities of a question to texts; the encoder's cosines, or zeros without one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A sentence, the title of its passage, and how near it is to the question."""
+
+    text: str
+    title: str
+    passage: int
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What is answered in a word or a name, "" where nothing is sure, and the sentences that say so."""
+
+    span: str
+    support: tuple[str, ...]
+
+
+def answer(question: str, passages: Sequence[str], similar: Similar) -> str:
+    """The asked span and the sentence that supports it; "I do not know" when no word of the question is there.
+
+    A second sentence comes along only where it goes on from a name that the first brings in, or where the question
+    compares two things.
+    """
+    reply = _reply(question, passages, similar)
+    if reply is None:
+        return UNKNOWN
+    text, span = " ".join(clipped(sentence, 60) for sentence in reply.support), reply.span
+    if not span or text.lower().startswith(span.lower()):
+        return text
+    return f"{span[0].upper()}{span[1:].rstrip('.')}. {text}"
+
+
+def short_answer(question: str, passages: Sequence[str], similar: Similar) -> tuple[str, str]:
+    """(response, rationale) of a draft: the span alone where there is one, and the sentences that hold it."""
+    reply = _reply(question, passages, similar)
+    if reply is None:
+        return UNKNOWN, "The passages share no word with the question."
+    rationale = " ".join(clipped(sentence, 60) for sentence in reply.support)
+    return reply.span or clipped(reply.support[0], 30), rationale
+
+
+def _reply(question: str, passages: Sequence[str], similar: Similar) -> Reply | None:
+    evidence = nearest(question, passages, similar)
+    if not evidence:
+        return None
+    if CLOSED.match(question):
+        return _yes_or_no(question, passages, evidence)
+    if either := EITHER.match(question):
+        return _of_two(question, either["a"].strip(' "“”'), either["b"].strip(' "“”'), evidence)
+    beside = [[part] for part in evidence[1:] if part.passage == evidence[0].passage]
+    supports = [_chain(question, evidence), *beside]
+    span, support = next(
+        ((span, support) for support in supports if (span := _span(question, support))), ("", supports[0])
+    )
+    return Reply(span, tuple(map(_alone, support)))
+
+
+def _alone(part: Evidence) -> str:
+    """The sentence so that it can stand alone: behind the title of its passage where it says "he" or "it" for that."""
+    hides = POINTS_BACK.match(part.text) and part.title and BRACKETED.sub("", part.title) not in part.text
+    return f"{part.title}: {part.text}" if hides else part.text
+
+
+def nearest(question: str, passages: Sequence[str], similar: Similar, count: int = 12) -> list[Evidence]:
+    """Up to `count` sentences, nearest first: rare shared words, the words of the title, and the encoder's opinion."""
+    question_words = set(content_words(question))
+    parts: list[tuple[str, str, int]] = []
+    for number, passage in enumerate(passages):
+        title, body = parted(passage)
+        parts += [(text, title, number) for text in sentences(body)]
+    bags = [set(content_words(text)) for text, _, _ in parts]
+    titles = [set(content_words(title)) for _, title, _ in parts]
+    spread = Counter(word for bag, title in zip(bags, titles, strict=True) for word in bag | title)
+    worth = {word: math.log(1 + len(parts) / spread[word]) for word in question_words if spread[word]}
+    scored = []
+    for (text, title, number), bag, named in zip(parts, bags, titles, strict=True):
+        score = sum(worth.get(word, 0.0) * (1.0 if word in bag else 0.8) for word in question_words & (bag | named))
+        if score:
+            scored.append(Evidence(text, title, number, score))
+    top = sorted(scored, key=lambda part: -part.score)[:count]
+    if not top:
+        return []
+    best = top[0].score
+    texts = [f"{part.title}: {part.text}" if part.title else part.text for part in top[:ENCODED]]
+    near = [float(cosine) for cosine in similar(question, texts)]
+    near += [min(near)] * (len(top) - len(near))
+    top = [
+        Evidence(part.text, part.title, part.passage, part.score / best + cosine)
+        for part, cosine in zip(top, near, strict=True)
+    ]
+    return sorted(top, key=lambda part: -part.score)
+
+
+def _chain(question: str, evidence: list[Evidence]) -> list[Evidence]:
+    """The nearest sentence and one that goes on from it: it tells of a name that the first brings in, or has two or
+    more words of the question, or a name of it, that the first lacks."""
+    first = evidence[0]
+    question_words = set(content_words(question))
+    left = question_words - set(content_words(first.text)) - set(content_words(first.title))
+    fresh = [name for name in names_in(first.text) if name not in question]
+    unnamed = [name for name in names_in(question) if name not in f"{first.title} {first.text}"]
+
+    def goes_on(part: Evidence) -> bool:
+        title = BRACKETED.sub("", part.title)
+        return bool(title) and any(
+            name == title or (" " in name and title.startswith(name)) or (" " in title and title in name)
+            for name in fresh
+        )
+
+    def new_words(part: Evidence) -> int:
+        return len(left & set(content_words(f"{part.title} {part.text}")))
+
+    def tells_more(part: Evidence) -> bool:
+        return new_words(part) >= MORE or (new_words(part) > 0 and any(name in part.text for name in unnamed))
+
+    def gain(part: Evidence) -> float:
+        near = part.score + new_words(part) / (len(left) or 1) - 0.3 * (part.passage == first.passage)
+        return near + 0.5 * goes_on(part)
+
+    others = [part for part in evidence[1:] if goes_on(part) or tells_more(part)]
+    return [first, *sorted(others, key=lambda part: -gain(part))[:1]]
+
+
+def _span(question: str, support: list[Evidence]) -> str:
+    """A date, a number, a person or a place of the sentences, whichever the question asks for; "" for anything else."""
+    lowered = question.lower()
+    text = " ".join(part.text for part in support)
+    is_year = re.search(r"\b(what|which) year\b", lowered)
+    if is_year or re.search(r"\b(what|which) (date|day|month)\b", lowered) or _asks(question, "when"):
+        dates = YEAR.findall(text) if is_year else DATE.findall(text)
+        return next((date for date in dates if date not in question), "")
+    if counted := re.search(
+        r"\bhow many (?:\w+ )?(\w+)|\b(population)\b|\bhow (?:much|old|long|tall|far|large|big)\b", lowered
+    ):
+        return _number(question, counted[1] or counted[2] or "", [part.text for part in support])
+    kind = "person" if _asks(question, "who(?:m|se)?") else "place" if _asks(question, "where") else ""
+    names = [name for part in support for name in [*([part.title] if part.title else []), *names_in(part.text)]]
+    plain = dict.fromkeys(BRACKETED.sub("", name) for name in names)
+    new = (
+        name for name in plain if kind and name.lower() not in lowered and not set(re.split(r"[\s-]", name)) & NO_NAMES
+    )
+    bare = {name: name.partition(" ")[2] if name.partition(" ")[0].lower() in PEOPLE else name for name in new}
+    fits = (name for name in bare if kind_of(bare[name], text) == kind and (kind == "place" or " " in name))
+    return next(fits, "")
+
+
+def _number(question: str, things: str, texts: Sequence[str]) -> str:
+    """A number that is no year: of the things that are counted, where they are named, in the same sentence."""
+    for text in texts:
+        for match in NUMBER.finditer(text):
+            after = content_words(" ".join(text[match.end() :].split()[:4]))
+            named = "population" in text.lower() if things == "population" else stem(things) in after
+            fits = named or not things
+            if fits and not YEAR.fullmatch(match[0]) and match[0] not in question:
+                return match[0]
+    return ""
+
+
+def _asks(question: str, word: str) -> bool:
+    """Whether the question word leads the question or a part of it, rather than a clause about something in it."""
+    return bool(re.search(rf"(?:^|[,;:] (?:but |and |so )?|^[a-z]+ ){word}\b", question.strip(), re.IGNORECASE))
+
+
+def _yes_or_no(question: str, passages: Sequence[str], evidence: list[Evidence]) -> Reply:
+    """Of two things compared: does what is told of each have what the question asks for, or do both have the same of
+    it? Else: yes where the nearest sentence has most of what the question says; that it is not so is told by none."""
+    names = names_in(question[question.find(" ") + 1 :])
+    accounts = [
+        list(clauses) for clauses in dict.fromkeys(tuple(_told_of(name, passages)) for name in names[:2]) if clauses
+    ]
+    question_words = set(content_words(question)) - {word for name in names for word in content_words(name)}
+    if len(accounts) < 2:
+        first = evidence[0]
+        covered = question_words & set(content_words(f"{first.title} {first.text}"))
+        return Reply("yes" if len(covered) * 2 >= len(question_words) else "", (_alone(first),))
+    one, two = (" ".join(account) for account in accounts)
+    first_words, second_words = set(content_words(one)), set(content_words(two))
+    if re.search(r"\b(nationality|country)\b", question):
+        is_so = not NO_NAMES.isdisjoint(set(re.findall(r"\w+", one)).intersection(re.findall(r"\w+", two)))
+    elif re.search(r"\bsame\b", question):
+        is_so = len((first_words & second_words) - question_words) >= 2
+    else:
+        is_so = all(len(question_words & bag) * 2 > len(question_words) for bag in (first_words, second_words))
+    return Reply("yes" if is_so else "no", tuple(account[0] for account in accounts))
+
+
+def _told_of(name: str, passages: Sequence[str]) -> list[str]:
+    """The first two sentences of the passage that has the name in its title, or else of one that mentions it."""
+    for passage in sorted(passages, key=lambda passage: (not parted(passage)[0].startswith(name), len(passage))):
+        if name in passage:
+            return sentences(parted(passage)[1])[:2]
+    return []
+
+
+def _of_two(question: str, one: str, two: str, evidence: list[Evidence]) -> Reply:
+    """Of two named things, the one whose date or number fits the comparison, else the one nearer to the question; the
+    nearest sentence alone where none is told of either."""
+    lead = set(content_words(question)) - set(content_words(one)) - set(content_words(two))
+
+    def of(name: str) -> list[Evidence]:
+        words_of = set(content_words(name))
+        about = [(len(words_of & set(content_words(f"{part.title} {part.text}"))), part) for part in evidence]
+        most = max((count for count, _ in about), default=0)
+        return [part for count, part in about if count == most > 0]
+
+    parts = [of(name) for name in (one, two)]
+    values = [[int(year) for part in some for year in YEAR.findall(part.text)] for some in parts]
+    if all(values) and (LATER.search(question) or EARLIER.search(question)):
+        later = bool(LATER.search(question)) and not EARLIER.search(question)
+        place = 0 if (min(values[0]) > min(values[1])) == later else 1
+        shown = tuple(next(_alone(part) for part in some if YEAR.search(part.text)) for some in parts)
+        return Reply((one, two)[place], shown)
+    fit = [max((len(lead & set(content_words(part.text))) for part in some), default=0) for some in parts]
+    place = 0 if fit[0] >= fit[1] else 1
+    if not parts[place]:
+        return Reply("", (_alone(evidence[0]),))
+    return Reply((one, two)[place], (_alone(parts[place][0]),))
+
+
+def rated_points(question: str, reports: list[str], similar: Similar) -> list[dict[str, object]]:
+    """Up to five sentences of the reports; a sentence without a word of the question is none. Titles that only list
+    names (our own) are left out."""
+    evidence = nearest(question, reports, similar, count=5)
+    return [
+        {
+            "point": part.text if not part.title or "; " in part.title else f"{part.title}: {part.text}",
+            "importance": max(1, min(100, round(50 * part.score))),
+        }
+        for part in evidence
+    ]
+
+
+def account(question: str, texts: list[str], similar: Similar) -> str:
+    """The sentences nearest to the question, nearest first, with their titles; "" where no word of it occurs. Titles
+    that only list names (our own) are left out."""
+    lines = []
+    for part in nearest(question, texts, similar, count=TOLD):
+        known = not part.title or "; " in part.title or part.title in part.text
+        lines.append(part.text if known else f"{part.title}: {part.text}")
+    return "\n".join(distinct(lines))

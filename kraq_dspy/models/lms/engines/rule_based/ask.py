@@ -1,0 +1,283 @@
+"""Asks the question that a text answers: what its heading announces, what it defines, or else plainly about its names.
+
+The templates are few, so that each is right wherever it is used: nothing is asked that a sentence of the text does not
+answer by its form. Questions with their answers are made of passages in the same way.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from rapidfuzz import fuzz
+
+from kraq_dspy.models.lms.engines.rule_based.answer import Similar, short_answer
+from kraq_dspy.models.lms.engines.rule_based.headings import (
+    LONGEST_TOPIC,
+    announced_question,
+    headings_by_weight,
+    subject_of,
+    topic_question,
+)
+from kraq_dspy.models.lms.engines.rule_based.names import (
+    PERSON,
+    REFERENCE,
+    frequent_terms,
+    has_capitals,
+    kind_of,
+    names_in,
+    without_words,
+)
+from kraq_dspy.models.lms.engines.rule_based.statements import asked_whether
+from kraq_dspy.models.lms.engines.rule_based.text import (
+    clipped,
+    distinct,
+    language_of,
+    parted,
+    plain_question,
+    sentences,
+)
+from kraq_dspy.models.lms.engines.rule_based.vocabulary import DONE_BY, MONTH, PEOPLE, STOP
+
+NOTHING_NAMED = "What is this about?"
+_IS_A = (
+    r"(?:(?:,| who) [^,;:]{3,70},)?,? (?P<verb>is|was|are|were) (?:an?|the|one of the|the name of an?)"
+    r" (?P<thing>[^;:]+)"
+)
+_DEFINES = re.compile(rf"^(?P<name>(?:[Tt]he )?[\"“]?[A-Z0-9][^,;:]{{1,70}}?)[\"”]?{_IS_A}")
+_NO_NAME = re.compile(
+    r"\b(?!(?:of|the|and|de|la|le|du|van|von|der|for|in|on|at|to|a|del|al|y|di|da)\b)[a-z]+| [-–] |[?!]"
+)
+"""What no name has: other words in small letters, and the marks of a headline."""
+_UNPAIRED = re.compile(r"[()\[\]{}]|^[^\"“”]*[\"“”][^\"“”]*$")
+_NO_SUBJECT = STOP - {"the"} | {"another", "others", "results", "people"}
+_BY = re.compile(rf"^[^,;]*?\b(?P<done>{'|'.join(DONE_BY)})(?:,? (?:and|or|&) (?:\w+-)?\w+)* by (?:the )?[\"“]?[A-Z]")
+_NOT_OF_IT = re.compile(
+    r"\b(?:of|in|for|from|by|on|that|which|who|with|at|to|about|based|best|born|known|whose|where)\b"
+)
+_LIVED = re.compile(
+    rf"^(?P<name>[A-Z][^,;:()]{{1,60}}?)(?: [\"“][^\"”]+[\"”])? \((?:[^()]*[;,] )?"
+    rf"(?:born (?:[^()]*\d{{4}})|(?:{MONTH} \d{{1,2}}, |\d{{1,2}} {MONTH} )\d{{4}} ?(?P<died>[–-])?)"
+)
+"""Somebody with the dates of a life."""
+_GOES_ON = re.compile(r"(He|She|It|Its)\b")
+_SEVERAL = frozenset(["band", "group", "duo", "trio", "quartet", "couple", "twins", "brothers", "sisters"])
+_MAY_BE_SOMEBODY = re.compile(
+    r"(?:er|or|ist|ian|man|woman|ess|ant|ent|ee|eur|ard|mate)\b|\b(?:native|graduate|star|icon|figure|victim|alumnus"
+    r"|hero|heroine|veteran|child|son|daughter|sister|brother|wife|husband|mother|father|friend|professional|head)$"
+)
+"""Kinds of somebody that `PEOPLE` may lack: then a name of two words is asked about neither by who nor by what."""
+_ADDRESSED = re.compile(r"(?:Mr|Mrs|Ms|Dr|Prof|Sir)\.? ")
+_ODD_NAME = re.compile(r"(?:^|\s)(?:\d+|\w)(?:\s|$)")
+"""Names with a number or a letter in them that may stand for anything."""
+MOST_NAME_WORDS = 8
+LONGEST = 140  # characters of a question
+SAME = 80  # of a hundred, by letters
+OPENING = 2  # sentences of a passage that may say what it is about
+TRIED = 12  # headings of which the first that announces a question is taken
+
+
+def question_about(summary: str, passages: Sequence[str] = (), subject: str = "") -> str:
+    """One question about what the summary is mostly about; its first line is a title where more lines follow.
+
+    `passages` are those behind the summary: a heading of theirs that announces a question goes before all else.
+    `subject` is what the whole corpus is about (`subject_of`), for passages that do not say it.
+
+    >>> question_about("Ada Lovelace\\nAda Lovelace was an English mathematician.")
+    'Who was Ada Lovelace?'
+    """
+    title, _, body = summary.strip().partition("\n")
+    if not body:
+        title, body = "", title
+    parts = sentences(body)
+    names = _by_weight(title, parts, body) or ([title] if title else [])
+    return _question(names, parts, summary, passages, subject)
+
+
+def asks_of_something(question: str) -> bool:
+    """Whether a template's question knows more to ask than what is said of a name, or what a short heading is about; a
+    headline of more words tells what it is about, and is asked about more truly than by a small model.
+
+    >>> asks_of_something("Who directed Ed Wood?"), asks_of_something("What is said about Acme and Globex?")
+    (True, False)
+    """
+    headline = re.match(r"What is “(.+)” about\?$", question)
+    if headline is not None:
+        return len(headline[1].split()) > LONGEST_TOPIC
+    return not re.match(r"What is said about |What does “|$", question)
+
+
+def question_about_theme(passages: Sequence[str]) -> str:
+    """One question about what the most passages share: a heading, or the names that they have in common."""
+    shared: Counter[str] = Counter()
+    for passage in passages:
+        shared.update(dict.fromkeys(_by_weight("", sentences(passage), passage), 1))
+    text = "\n".join(passages)
+    return _question([name for name, _ in shared.most_common()], sentences(text), text, passages)
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """What a sentence says that a name is: "Ada", "was", the kind "English mathematician", and the whole `thing`."""
+
+    name: str
+    verb: str
+    kind: str
+    thing: str
+
+
+def definition(sentence: str, titles: Collection[str] = ()) -> Definition | None:
+    """None where the sentence defines nothing. A title is a name whatever its letters."""
+    plain = without_asides(sentence).rstrip(" .!?")
+    begun = plain.removeprefix("The ").lstrip('"“')
+    title = next((title for title in titles if begun.startswith(title)), "")
+    match = re.match(rf"(?P<name>(?:The )?[\"“]?{re.escape(title)})[\"”]?{_IS_A}", plain) if title else None
+    if match is None:
+        match = _DEFINES.match(plain)
+        if match is None or not _is_name(match["name"].strip('"“”')):
+            return None
+    kind = _NOT_OF_IT.split(match["thing"].partition(",")[0])[0].strip()
+    name = re.sub(r"^The (?=[A-Z0-9])", "the ", match["name"].strip('"“”'))
+    return Definition(name, match["verb"], kind, match["thing"])
+
+
+def is_person(kind: str, sentence: str, name: str) -> bool:
+    """Whether the text says so: by what somebody is ("Welsh director and writer"), or by the dates of a life."""
+    heads = {phrase.split()[-1].lower() for phrase in re.split(r" and |/", kind) if phrase.strip()}
+    lived = _LIVED.match(sentence)
+    return not PEOPLE.isdisjoint(heads) or bool(lived and lived["name"] in name) or bool(_ADDRESSED.match(name))
+
+
+def without_asides(sentence: str) -> str:
+    """Without references and what stands in brackets, brackets inside brackets too."""
+    before = ""
+    while before != sentence:
+        before, sentence = sentence, re.sub(r"\s*(?:\([^()]*\)|\[[^\[\]]*\])", "", sentence)
+    return REFERENCE.sub("", sentence).replace(" ,", ",").replace("  ", " ")
+
+
+def _question(names: list[str], parts: list[str], text: str, passages: Sequence[str], subject: str = "") -> str:
+    language = language_of("\n".join([text, *passages]))
+    headings = headings_by_weight(passages, text)
+    if language == "en":
+        subject = subject_of(passages) or subject
+        announced = (announced_question(heading, passages, subject) for heading in headings[:TRIED])
+        opening = [sentence for passage in passages for sentence in sentences(parted(passage)[1])[:OPENING]]
+        bare = [re.sub(r" \([^)]*\)$", "", heading.text) for heading in headings]
+        titles = dict.fromkeys([*bare, *(title.partition(", ")[0] for title in bare)])
+        question = next((one for one in announced if 0 < len(one) <= LONGEST), "")
+        question = question or _told(names, titles, [*parts, *opening])
+        if passages and not question:
+            question = asked_whether(parts, passages, subject)
+        if question or headings:
+            return question or topic_question(headings[0], passages)
+    named = [name for name in names if not _ODD_NAME.search(name)] or [heading.text for heading in headings]
+    if not named:
+        return NOTHING_NAMED
+    return plain_question(language, [named[0], *_partners(named[0], named, parts)])
+
+
+def _told(names: list[str], titles: Collection[str], parts: list[str]) -> str:
+    """The question for what a sentence says that a name is, of the weightiest name if it can; "" where none says."""
+    questions: list[tuple[int, str]] = []
+    for part, following in pairwise([*parts, ""]):
+        lived = _LIVED.match(part)
+        if defined := definition(part, titles):
+            name, question = defined.name, _about_defined(defined, part, following)
+        elif lived and _is_name(lived["name"]):
+            name, question = lived["name"], f"Who {'was' if lived['died'] else 'is'} {lived['name']}?"
+        else:
+            continue
+        place = next((n for n, one in enumerate(names) if one in name or name in one), len(names))
+        questions.append((place, question))
+    questions.sort(key=lambda one: one[0])
+    return next((question for _, question in questions if 0 < len(question) <= LONGEST), "")
+
+
+def _about_defined(defined: Definition, part: str, following: str) -> str:
+    """Who made it, where the definition goes on to say so; else what or who it is."""
+    name, verb, kind, thing = defined.name, defined.verb, defined.kind, defined.thing
+    pronoun = _GOES_ON.match(following)
+    goes_on = bool(pronoun and pronoun[1] in ("He", "She") and PERSON.fullmatch(name))
+    is_who = is_person(kind, part, name) or goes_on
+    if not is_who and (done := _BY.match(thing)) and not _NOT_OF_IT.search(thing[: done.start("done")]):
+        return f"Who {DONE_BY[done['done']]} {name}?"
+    is_thing = bool(pronoun and pronoun[1].startswith("It"))
+    is_unsure = bool(PERSON.fullmatch(name)) and bool(_MAY_BE_SOMEBODY.search(kind))
+    if is_unsure and not is_who and kind_of(name, part) in ("person", "concept") and not is_thing:
+        return ""
+    is_several = verb in ("are", "were") and (not name.startswith("the ") or kind.rpartition(" ")[2] in _SEVERAL)
+    return f"{'Who' if is_who or is_several else 'What'} {verb} {name}?"
+
+
+def _is_name(name: str) -> bool:
+    words = name.split()
+    is_short = 0 < len(words) <= MOST_NAME_WORDS and words[0].lower() not in _NO_SUBJECT
+    return is_short and bool(names_in(f"· {name}")) and not _NO_NAME.search(name) and not _UNPAIRED.search(name)
+
+
+def _by_weight(title: str, parts: list[str], body: str) -> list[str]:
+    """Names by how often they are said, each once in its longest form; those of the title count more, and the earlier
+    the better."""
+    if not has_capitals(body):
+        return frequent_terms(f"{title}\n{body}") or ([title] if title else [])
+    counts: Counter[str] = Counter()
+    bare_title = re.sub(r"\s*\([^)]*\)", "", title)
+    known = frozenset(re.split(r"; |,? and |, ", bare_title))
+    for number, part in enumerate(parts):
+        for name in without_words(names_in(part, known), body):
+            counts[name] += 3 if number == 0 else 2
+    named = sorted((name for name in counts if name in bare_title), key=bare_title.find)
+    for place, name in enumerate(named):
+        counts[name] += max(4, 14 - 3 * place)
+    order = {name: place for place, name in enumerate(counts)}
+    ranked = sorted(counts, key=lambda name: (-counts[name], order[name]))
+    longest = [name for name in ranked if not any(name != other and _within(name, other) for other in ranked)]
+    return [name for place, name in enumerate(longest) if not any(_alike(name, other) for other in longest[:place])]
+
+
+def _alike(name: str, other: str) -> bool:
+    """Whether the two are one name, spelled in two ways."""
+    return fuzz.ratio(name.lower(), other.lower()) >= SAME and len(name.split()) == len(other.split())
+
+
+def _within(name: str, other: str) -> bool:
+    """Whether the words of `name` are a part of those of `other`."""
+    return f" {name} " in f" {other} " or f"{name}'s" in other
+
+
+def _partners(first: str, names: list[str], parts: list[str]) -> list[str]:
+    """The other names that a sentence tells together with the first, weightiest first."""
+    together = [part for part in parts if first in part]
+    return [
+        name
+        for name in names[1:8]
+        if name not in first and first not in name and any(name in part for part in together)
+    ]
+
+
+def factoid_pair(passage: str, similar: Similar) -> dict[str, str]:
+    """What the passage is asked about, and the words in it that answer."""
+    question = question_about(passage)
+    response, _ = short_answer(question, [passage], similar)
+    return {"question": question, "answer": response or clipped(passage, 30)}
+
+
+def question_answer_pairs(passage: str) -> list[dict[str, str]]:
+    """One pair for each sentence that names something; sentences that do not go on with the answer before them.
+
+    An answer that does not have the title in it begins with the title, so that it stands alone.
+    """
+    title, body = parted(passage)
+    pairs: list[dict[str, str]] = []
+    for sentence in distinct(sentences(body)):
+        question = question_about(sentence)
+        if question == NOTHING_NAMED:
+            if pairs:
+                pairs[-1]["answer"] += f" {sentence}"
+                continue
+            question = f"What is told of {title}?" if title else question
+        answer = f"{title}: {sentence}" if title and title not in sentence else sentence
+        pairs.append({"question": question, "answer": answer})
+    return pairs

@@ -1,0 +1,322 @@
+"""Reads a DSPy prompt, does its step by classic means, and answers in the prompt's format.
+
+It needs no weights beyond the sentence encoder, which it is handed and which only answers use. The same prompt always
+gets the same answer. Usage is counted in cl100k tokens, log-probabilities are made up from overlap: a word that the
+input has is likely (0.9), another is not (0.3), and the words of a verdict have the verdict's probability.
+"""
+
+import json
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import dspy
+from dspy.lm15 import Message, Request, Response, TextPart, TokenLogprob, TopLogprob, Usage
+
+from kraq_dspy import signatures
+from kraq_dspy._internal.concurrency import SharedByCopies
+from kraq_dspy.asset.corpus.tokens import count_tokens
+from kraq_dspy.errors import ModelError
+from kraq_dspy.models.lms.engines.rule_based import ask, extract, judge, rewrite, summarize
+from kraq_dspy.models.lms.engines.rule_based.answer import Similar, account, answer, rated_points, short_answer
+from kraq_dspy.models.lms.engines.rule_based.names import names_in
+from kraq_dspy.models.lms.engines.rule_based.text import content_words, sentences
+from kraq_dspy.ports import Embedder
+
+FIELD = re.compile(r"^\[\[ ## (\w+) ## \]\][ \t]*\n?", re.MULTILINE)
+OUTPUT = re.compile(r"^\d+\. `(\w+)` \(((?:[^()]|\([^()]*\))*)\)", re.MULTILINE)
+CHOICES = re.compile(r"one of: ([^\n\"]+)")
+LISTED = re.compile(r"^\[\d+\] ", re.MULTILINE)
+PIECE = re.compile(r"\n+|[^\S\n]*\w+|[^\S\n]*[^\w\s]|\s+?")
+OTHER = {"yes": "No", "no": "Yes", "true": "False", "false": "True"}
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """`inputs` by name, lists as lists where the prompt shows them as such; `outputs` are one-word kinds by name."""
+
+    inputs: Mapping[str, Any]
+    outputs: Mapping[str, str]
+    choices: Mapping[str, tuple[str, ...]]
+    as_json: bool
+
+    def text(self, name: str) -> str:
+        value = self.inputs.get(name, "")
+        return value if isinstance(value, str) else "\n".join(map(str, value))
+
+    def texts(self, name: str) -> list[str]:
+        value = self.inputs.get(name, [])
+        if isinstance(value, str):
+            return [value] if value.strip() else []
+        return [entry if isinstance(entry, str) else json.dumps(entry, ensure_ascii=False) for entry in value]
+
+    def evidence(self) -> list[str]:
+        """Every input but the question: lists as they are."""
+        return [text for name in self.inputs if name != "question" for text in self.texts(name)]
+
+
+def read_task(request: Request) -> Task:
+    """Raises ModelError for anything but a DSPy prompt."""
+    system = request.system if isinstance(request.system, str) else ""
+    user = next((message.text or "" for message in reversed(request.messages) if message.role == "user"), "")
+    start = system.rfind("Your output fields are:\n")
+    if start < 0:
+        raise ModelError(
+            "The embedded model answers the DSPy signatures of this library; it cannot chat. For free prompts, name a "
+            "real model for the role."
+        )
+    listing = system[start : system.find("\nAll interactions will be structured", start)]
+    kinds = {name: re.match(r"\w*", annotation) for name, annotation in OUTPUT.findall(listing)}
+    outputs = {name: kind[0].lower() if kind else "str" for name, kind in kinds.items()}
+    choices = {}
+    for name, kind in outputs.items():
+        note = re.search(rf"\{{{name}\}}[^\n]*", system) or re.search(rf'"{name}": "[^\n]*', system)
+        options = CHOICES.search(note[0]) if note and kind not in ("list", "dict") else None
+        if options:
+            choices[name] = tuple(option.strip() for option in options[1].split(";"))
+    end = max(user.rfind(f"\n\nRespond with {what}") for what in ("the corresponding output fields", "a JSON object"))
+    parts = FIELD.split(user[:end] if end >= 0 else user)
+    inputs = {name: _value(text.strip()) for name, text in zip(parts[1::2], parts[2::2], strict=True)}
+    return Task(inputs, outputs, choices, "Outputs will be a JSON object" in system)
+
+
+def write_answer(task: Task, values: Mapping[str, Any]) -> str:
+    """`values` in the order of the task's outputs. Markers in text that came from a document do not survive."""
+    ordered = {name: values[name] for name in task.outputs}
+    if task.as_json:
+        return json.dumps(ordered, ensure_ascii=False)
+    texts = {
+        name: one if isinstance(one, str) else json.dumps(one, ensure_ascii=False) for name, one in ordered.items()
+    }
+    parts = [f"[[ ## {name} ## ]]\n{text.replace('[[ ##', '[( ##')}" for name, text in texts.items()]
+    return "\n\n".join([*parts, "[[ ## completed ## ]]"])
+
+
+def _value(text: str) -> Any:
+    if text.startswith("["):
+        try:
+            value = json.loads(text, strict=False)
+        except ValueError:
+            value = None
+        if isinstance(value, list):
+            return value
+        if LISTED.match(text):  # how DSPy numbers a list given for a plain text field
+            return [entry.strip().strip("«»").strip() for entry in LISTED.split(text) if entry.strip()]
+    return text
+
+
+class EmbeddedEngine(SharedByCopies):
+    """Safe for threads when the embedder is; it keeps nothing between calls."""
+
+    supports_response_schema = False
+
+    def __init__(self, embedder: Embedder | None = None) -> None:
+        self.embedder = embedder
+
+    def complete(self, request: Request) -> Response:
+        """Raises ModelError for a prompt that is no DSPy signature, or asks for a kind of value it cannot make."""
+        task = read_task(request)
+        text = write_answer(task, self._values(task))
+        prompt_tokens = sum(count_tokens(message.text or "") for message in request.messages)
+        if isinstance(request.system, str):
+            prompt_tokens += _tokens_of_instructions(request.system)
+        return Response(
+            id=None,
+            model=request.model,
+            message=Message.assistant([TextPart(text)]),
+            finish_reason="stop",
+            usage=Usage(input_tokens=prompt_tokens, output_tokens=count_tokens(text)),
+            logprobs=_logprobs(text, task, request.config.logprobs) if request.config.logprobs is not None else None,
+        )
+
+    def similar(self, question: str, texts: Sequence[str]) -> Sequence[float]:
+        """Cosines of the question to the texts; zeros without an encoder."""
+        if self.embedder is None or not texts:
+            return [0.0] * len(texts)
+        return list(self.embedder.encode_passages(texts) @ self.embedder.encode_queries([question])[0])
+
+    def _values(self, task: Task) -> dict[str, Any]:
+        fields = [name for name in task.outputs if name != "reasoning"]
+        step = _step(task)
+        values = step(task, self.similar) if step else {name: self._guess(task, name) for name in fields}
+        if step and len(fields) == 1:
+            values = {fields[0]: values}
+        if "reasoning" in task.outputs:
+            everything = sentences("\n".join(task.evidence()))
+            values["reasoning"] = " ".join(summarize.central(everything, 2)) or "The inputs say so."
+        return values
+
+    def _guess(self, task: Task, name: str) -> Any:
+        """A value for a field of a signature that is not known here: yes, or the higher choice, the more of
+        the words of the answer (or the last input) the others have; names for a list; an answer to a question, else
+        the gist."""
+        kind, choices = task.outputs[name], task.choices.get(name, ())
+        claim = next(
+            (field for field in ("answer", "response", *reversed(list(task.inputs))) if field in task.inputs), ""
+        )
+        everything = "\n".join(task.text(field) for field in task.inputs)
+        others = (task.text(field) for field in task.inputs if field not in (claim, "question"))
+        share = judge.support(task.text(claim), "\n".join(others))
+        if kind == "bool":
+            return share >= 0.5
+        if choices and all(map(str.isdecimal, choices)):
+            return int(choices[round(share * (len(choices) - 1))])
+        if {choice.lower() for choice in choices} == {"yes", "no"}:
+            return next(choice for choice in choices if (choice.lower() == "yes") == (share >= 0.5))
+        if kind == "list":
+            return list(dict.fromkeys(entry for part in sentences(everything) for entry in names_in(part)))
+        if kind == "str" and not choices:
+            if "question" in task.inputs and len(task.inputs) > 1:
+                return answer(task.text("question"), task.evidence(), self.similar)
+            return " ".join(summarize.central(sentences(everything), 2)) or everything[:200] or "Nothing was given."
+        raise ModelError(
+            f"The embedded model has no way to make the field {name!r} ({kind}). Name a real model for this role."
+        )
+
+
+_tokens_of_instructions = lru_cache(maxsize=64)(count_tokens)
+"""The same ones come with every prompt of a signature."""
+
+Step = Callable[[Task, Similar], Any]
+"""The value of a task's only output, or the values of several by name."""
+
+
+def _with_reason(task: Task, similar: Similar) -> dict[str, Any]:
+    """A response and its reason, under the names that the task has for them."""
+    response, reason = short_answer(task.text("question"), task.evidence(), similar)
+    return {name: response if name in ("answer", "response") else reason for name in task.outputs}
+
+
+def _verdict(task: Task) -> float:
+    """Probability, never certain, that the rationale supports the response, and speaks of the question."""
+    rationale, response = task.text("rationale"), task.text("response")
+    has_words = bool(content_words(response))
+    stated = judge.support(response, rationale) if has_words else float(response.lower() in rationale.lower())
+    return 0.05 + 0.9 * (0.7 * stated + 0.3 * judge.support(task.text("question"), rationale))
+
+
+def _titled(summary: str) -> dict[str, Any]:
+    """The summary under the names that it begins with."""
+    return {"title": " and ".join(names_in(summary)[:2]) or summary[:60], "summary": summary}
+
+
+def _agrees(task: Task, similar: Similar) -> float:
+    return judge.agreement(task.text("answer"), task.texts("reference_answers"))
+
+
+def _covers(task: Task, similar: Similar) -> bool:
+    """Whether the answer has a synonym of more than half of the items."""
+    items = task.inputs.get("reference_items", [])
+    groups = [list(map(str, item)) if isinstance(item, list) else [str(item)] for item in items]
+    return sum(judge.agreement(task.text("answer"), group) >= 0.9 for group in groups) * 2 > len(groups)
+
+
+def _grade(task: Task, similar: Similar) -> dict[str, Any]:
+    share = _agrees(task, similar)
+    return {"feedback": f"The answer shares {share:.0%} of its words with a reference.", "grade": 1 + round(4 * share)}
+
+
+def _lets_pass(task: Task, similar: Similar) -> dict[str, Any]:
+    """The best rating for what says anything: overlap does not tell what is relevant or clear."""
+    rating = 5 if content_words(task.text("question")) else 1
+    return {name: "Not judged." if name == "evaluation" else rating for name in task.outputs}
+
+
+def _supported(task: Task, similar: Similar) -> list[dict[str, Any]]:
+    passages = task.texts("passages")
+    return [
+        {"statement": text, "supported": any(judge.support(text, passage) >= 0.6 for passage in passages)}
+        for text in sentences(task.text("answer"))
+    ]
+
+
+STEPS: dict[type[dspy.Signature], Step] = {
+    signatures.AnswerQuestion: lambda task, similar: answer(task.text("question"), task.evidence(), similar),
+    signatures.AnswerAndExplain: _with_reason,
+    signatures.AnswerFromPairs: lambda task, similar: answer(
+        task.text("question"), [pair.partition("\n")[2] or pair for pair in task.texts("pairs")], similar
+    ),
+    signatures.AnswerFromPoints: lambda task, similar: answer(
+        task.text("question"), [re.sub(r"^\d+: ", "", point) for point in task.texts("points")], similar
+    ),
+    signatures.AskAboutPassages: lambda task, similar: ask.question_about_theme(task.texts("passages")),
+    signatures.AskSubQuestion: lambda task, similar: ask.question_about(task.text("information")),
+    signatures.ConfirmSameEntity: lambda task, similar: judge.same_thing(task.text("first"), task.text("second")),
+    signatures.ConfirmSameQuestion: lambda task, similar: judge.is_same_question(
+        task.text("first_question"), task.text("second_question"), similar
+    ),
+    signatures.DecomposeQuestion: lambda task, similar: rewrite.sub_questions(task.text("question")),
+    signatures.DraftAnswer: _with_reason,
+    signatures.ExtractElements: lambda task, similar: extract.first_reading(task.text("passage")),
+    signatures.FindMissedElements: lambda task, similar: extract.second_reading(
+        task.text("passage"), task.text("found")
+    ),
+    signatures.FindSameQuestion: lambda task, similar: judge.matching_number(
+        task.text("question"), task.texts("catalogue"), similar
+    ),
+    signatures.GenerateQuestion: lambda task, similar: ask.question_about(task.text("summary")),
+    signatures.GradeAnswer: _grade,
+    signatures.JudgeAnswer: lambda task, similar: _agrees(task, similar) >= 0.6,
+    signatures.JudgeListAnswer: _covers,
+    signatures.JudgeSupport: _supported,
+    signatures.MergeDescriptions: lambda task, similar: summarize.merged_description(
+        task.text("name"), task.texts("descriptions")
+    ),
+    signatures.NameElements: lambda task, similar: extract.names_and_links(task.text("passage")),
+    signatures.RatePoints: lambda task, similar: rated_points(task.text("question"), task.texts("reports"), similar),
+    signatures.RateRelevance: _lets_pass,
+    signatures.RateStandAlone: _lets_pass,
+    signatures.RephraseQuestion: lambda task, similar: rewrite.rephrased(
+        task.text("question"), int(task.text("count") or 3), int(task.text("most_characters") or 0)
+    ),
+    signatures.RewriteQuestion: lambda task, similar: task.text("question"),
+    signatures.ShortenText: lambda task, similar: summarize.shortened(task.text("text"), int(task.text("words") or 60)),
+    signatures.SummarizeCommunity: lambda task, similar: summarize.community_summary(task.texts("elements")),
+    signatures.SummarizeEvidence: lambda task, similar: _titled(summarize.passages_summary(task.texts("passages"))),
+    signatures.SummarizePassages: lambda task, similar: summarize.passages_summary(task.texts("passages")),
+    signatures.TellFromGraph: lambda task, similar: account(task.text("question"), task.evidence(), similar),
+    signatures.VerifyDraft: lambda task, similar: "Yes" if _verdict(task) >= 0.5 else "No",
+    signatures.WriteFactoidPair: lambda task, similar: ask.factoid_pair(task.text("passage"), similar),
+    signatures.WriteQAPairs: lambda task, similar: ask.question_answer_pairs(task.text("passage")),
+}
+"""What is done for the signatures of this library; the others, and strangers', are answered by a guess."""
+
+
+def _step(task: Task) -> Step | None:
+    """That of the signature with the prompt's outputs and, of several, the most of its inputs; None for another.
+
+    A prompt does not name its signature, and instructions change when they are optimized: fields are what stays.
+    """
+    outputs = task.outputs.keys() - {"reasoning"}
+    shared = {
+        signature: len(signature.input_fields.keys() & task.inputs.keys())
+        for signature in STEPS
+        if signature.output_fields.keys() == outputs
+    }
+    best = max(shared, key=shared.__getitem__, default=None)
+    return STEPS[best] if best is not None and shared[best] else None
+
+
+def _logprobs(text: str, task: Task, alternatives: int) -> tuple[TokenLogprob, ...]:
+    input_words = set(content_words("\n".join(task.text(name) for name in task.inputs)))
+    verdict = _verdict(task) if "verdict" in task.outputs else None
+    tokens = []
+    for piece in PIECE.findall(text):
+        word = piece.strip().lower()
+        is_verdict = verdict is not None and word in OTHER
+        if verdict is not None and is_verdict:
+            chance = max(verdict, 1 - verdict)
+        elif word.isalnum():
+            chance = 0.9 if not content_words(word) or set(content_words(word)) & input_words else 0.3
+        else:
+            chance = 0.99
+        logprob, content = math.log(chance), tuple(piece.encode())
+        top = [TopLogprob(token=piece, logprob=logprob, bytes=content)]
+        if is_verdict:
+            other = OTHER[word]
+            top.append(TopLogprob(token=other, logprob=math.log(1 - chance), bytes=tuple(other.encode())))
+        tokens.append(TokenLogprob(token=piece, logprob=logprob, bytes=content, top=tuple(top[:alternatives])))
+    return tuple(tokens)

@@ -1,0 +1,213 @@
+"""Turns a heading into the question that its section answers: "Connecting an Antenna" is what one asks how to do."""
+
+import html
+import re
+from collections import Counter
+from collections.abc import Sequence, Set
+from dataclasses import dataclass
+
+from kraq_dspy.models.lms.engines.rule_based.names import is_name
+from kraq_dspy.models.lms.engines.rule_based.text import HEADING, WORD, content_words, parted
+from kraq_dspy.models.lms.engines.rule_based.vocabulary import GENERIC_HEADINGS, PROCEDURES, STOP
+
+LONGEST = 120  # characters of a heading
+LONGEST_TOPIC = 5  # words of a heading that names a topic; longer ones are headlines
+QUOTES = ("“”", "‘’", '""', "''")
+DETERMINERS = frozenset(["the", "a", "an", "your", "my", "our", "other", "more", "all"])
+SHARED = 0.5  # share of the passages that must speak of what all of them are about
+
+_HOW_TO = re.compile(r"how (?:to|do i|do you|can i|can you) (?P<what>.+)", re.IGNORECASE)
+_EXPLAINS = re.compile(
+    r"(?i:who|what|which|where|when|why|how) (?!(?:is|are|was|were|do|does|did|can|could|will|not|about)\b)[a-z][^:?!]*"
+)
+_ASKS = re.compile(
+    r"(?:who|whose|what|which|where|when|why|how|is|are|was|were|do|does|did|can|could|will|would|should|has|have)\b",
+    re.IGNORECASE,
+)
+_BEFORE = re.compile(r"(?:read |things to know |notes? )?(?P<when>before|after) (?P<what>\w+ing .+)", re.IGNORECASE)
+_IF = re.compile(r"if (?P<what>.+)", re.IGNORECASE)
+_TROUBLE = re.compile(
+    r"(?!.*[:,])(?:\S+ .*\b(?:(?:is|are|do|does|can|will) not|no longer|(?:ca|wo|is|are|do|does)n[’']t)\b|"
+    r"there (?:is|are) (?:a |an )?(?:problem|issue|error)s?\b).*|i have (?:trouble|problems) .+",
+    re.IGNORECASE,
+)
+_IMPERATIVE = re.compile(
+    r"(?P<verb>\w+) (?P<what>(?:the|a|an|your|my|to|up|in|with|from|on|all|new)\b.*)", re.IGNORECASE
+)
+_AND_ING = re.compile(r"(?<=\band )\w+ing\b")
+_ABOUT = re.compile(r"^(?:about|learning about|learn about|all about) (?=\S)", re.IGNORECASE)
+_HEADLINE = re.compile(r"[,:|?!;]| [-–—] |\b(?:is|are|was|were|has|have)\b")
+_OF_DOING = re.compile(r"(?:How (?:do|can|to)|Can|What (?:can|should) I do) ", re.IGNORECASE)
+_NUMBER = re.compile(
+    r"^(?:(?:chapter|section|part|step|appendix) (?:\d+|[ivx]+|[a-z])\b[.):]?|"
+    r"\d+(?:\.\d+)+[.):]?|(?:\d+|[IVX]+)[.):]) +",
+    re.IGNORECASE,
+)
+_MARKUP = re.compile(r"[*_`#]+|\[([^\]]*)\]\([^)]*\)|\s*\{#[^}]*\}")
+_LOOSE_END = re.compile(r"(?:\s+(?:a|an|and|or|the)|\s*[/&,.:;–—-])+$")
+"""What a heading ends in that goes on in the next line."""
+_NO_HEADING = re.compile(r"\S*[._/\\]\S*|\[.*\]|[\W\d_]*|(?:PMID|ISBN|ID)?\s*\d+.*|.*https?://.*", re.IGNORECASE)
+"""Names of files and settings, numbers and addresses."""
+_WORK = re.compile(r"\((?:[\w-]+ )*(?:film|novel|book|album|song|band|series|game|play|magazine|EP)\)$")
+_PLACED = re.compile(r"\b(?P<word>on|in|with) (?P<article>the |your )?(?P<name>[A-Z][\w+-]*)(?= ?[.,;:)]| [a-z]+\b|$)")
+_DOUBLED = re.compile(r"[^aeiou]*u?[aeiou][^aeiouwxy]|reset|submit")
+"""Verbs that double their last letter before "ing": those of one syllable, as set and run."""
+_SHORTENED = frozenset(f"{verb}n{mark}t" for verb in ("ca", "wo", "is", "are", "do", "does") for mark in "'’")
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading, and the title of its document where that is another; "" else."""
+
+    text: str
+    title: str = ""
+
+
+def headings_of(passage: str) -> list[Heading]:
+    """The headings in a passage's Markdown, or its title where it has none; names of files and numbers are none."""
+    first, body = parted(passage)
+    title = _plain(first)
+    in_text = [_plain(line) for line in HEADING.findall(body)]
+    headings = [Heading(text, title if title != text else "") for text in in_text if text]
+    return headings or ([Heading(title)] if title else [])
+
+
+def headings_by_weight(passages: Sequence[str], about: str) -> list[Heading]:
+    """The passages' headings, first those whose words the other headings and `about` say most."""
+    headings = list(dict.fromkeys(heading for passage in passages for heading in headings_of(passage)))
+    in_headings = Counter(word for heading in headings for word in set(content_words(heading.text)))
+    in_text = Counter(content_words(about))
+
+    def weight(heading: Heading) -> float:
+        bag = set(content_words(heading.text))
+        return sum(in_headings[word] - 1 + min(3, in_text[word]) for word in bag) / (2 + len(bag))
+
+    return sorted(headings, key=weight, reverse=True)
+
+
+def announced_question(heading: Heading, passages: Sequence[str], subject: str = "") -> str:
+    """What a reader asks who looks for this section; "" for a heading that is a name, a topic or a headline.
+
+    `subject` is what the passages are about, put behind a question that does not say it.
+
+    >>> announced_question(Heading("Connecting an Antenna"), ["Connect an antenna to your TV."])
+    'How do I connect an antenna?'
+    """
+    text = heading.text
+    if _is_called(text, passages):
+        return ""
+    if text.endswith("?"):
+        return text if _ASKS.match(text) else ""
+    text = _lowered(text, passages)
+    if steps := _HOW_TO.fullmatch(text):
+        return _asked(f"How do I {steps['what']}", subject)
+    if _EXPLAINS.fullmatch(text):
+        return f"Can you explain {text[:1].lower()}{text[1:]}?"
+    first, _, rest = text.partition(" ")
+    if rest and (verb := _VERB_OF.get(first.casefold())):
+        return _asked(f"How do I {verb} {_AND_ING.sub(_base, rest)}", subject)
+    if warned := _BEFORE.fullmatch(text):
+        return _asked(f"What should I know {warned['when'].lower()} {warned['what']}", subject)
+    if case := _IF.fullmatch(text):
+        return _asked(f"What if {case['what']}", "")
+    if _TROUBLE.fullmatch(text):
+        return _asked(f"What can I do if {text if text.startswith('I ') else _begun_small(text, passages)}", "")
+    order = _IMPERATIVE.fullmatch(text)
+    if order and order["verb"].casefold() in PROCEDURES:
+        return _asked(f"How do I {order['verb'].lower()} {order['what']}", subject)
+    return ""
+
+
+def topic_question(heading: Heading, passages: Sequence[str]) -> str:
+    """The plain question after a heading that names a topic; a headline stands in quotation marks.
+
+    >>> topic_question(Heading("Training", title="Small models"), [])
+    'What does “Small models” say about training?'
+    """
+    text = _ABOUT.sub("", heading.text)
+    first, is_title = text.partition(" ")[0].lower(), is_name(text) and not heading.title
+    is_clause = first in (STOP | PROCEDURES) - DETERMINERS and " " in text
+    if not is_title and (is_clause or len(text.split()) > LONGEST_TOPIC or _HEADLINE.search(text)):
+        return f"What is “{text[1:-1] if text[0] + text[-1] in QUOTES else text}” about?"
+    if heading.title and heading.title not in text:
+        return f"What does “{heading.title}” say about {_begun_small(text, passages, always=' ' not in text)}?"
+    return _asked(f"What is said about {text if is_name(text) else _begun_small(text, passages)}", "")
+
+
+def placed(question: str, subject: str) -> str:
+    """A question of how something is done or whether it can be, with the subject of its text where it does not say it.
+
+    >>> placed("How do I connect an antenna?", "to the TV")
+    'How do I connect an antenna to the TV?'
+    """
+    return _asked(question.rstrip("?"), subject) if subject and _OF_DOING.match(question) else question
+
+
+def subject_of(passages: Sequence[str]) -> str:
+    """How most of the passages place themselves: "on the TV", "in Django"; "" where they share no such thing."""
+    places: dict[str, Counter[str]] = {}
+    for passage in passages:
+        for match in _PLACED.finditer(passage):
+            article = "the " if match["article"] else ""
+            places.setdefault(match["name"], Counter())[f"{match['word']} {article}{match['name']}"] += 1
+    passages_with = Counter(word for passage in passages for word in set(WORD.findall(passage)) & places.keys())
+    name, count = max(passages_with.items(), key=lambda one: (one[1], sum(places[one[0]].values())), default=("", 0))
+    if count < max(1, SHARED * len(passages)) or sum(passage.count(name) for passage in passages) < 2:
+        return ""
+    return places[name].most_common(1)[0][0]
+
+
+def _asked(question: str, subject: str) -> str:
+    question = question.rstrip(" .:;,-–")
+    question = re.sub(r"\byour\b", "my", re.sub(r"\byou\b", "I", question, flags=re.IGNORECASE), flags=re.IGNORECASE)
+    name = subject.rpartition(" ")[2]
+    return f"{question} {subject}?" if name and name.casefold() not in question.casefold() else f"{question}?"
+
+
+def _plain(line: str) -> str:
+    """The heading without mark-up and number; "" for what is none, or stands over half of all texts."""
+    text = _MARKUP.sub(lambda match: match[1] or "", html.unescape(line))
+    text = _NUMBER.sub("", " ".join(text.split()).strip("-–—:. "))
+    text = _LOOSE_END.sub("", text.partition(" (")[0] if text.count("(") != text.count(")") else text)
+    is_generic = text.casefold() in GENERIC_HEADINGS
+    return "" if is_generic or len(text) > LONGEST or _NO_HEADING.fullmatch(text) else text
+
+
+def _is_called(heading: str, passages: Sequence[str]) -> bool:
+    """Whether something has this heading for a name: "Finding Nemo", which "is a film"."""
+    name = re.escape(re.sub(r" \([^)]*\)$", "", heading))
+    is_a = re.compile(
+        rf"{name}[\"”]?(?: \([^)]*\))?,? (?:is|was|are|were) (?:an?|the)\b|[\"“]{name}[\"”]", re.IGNORECASE
+    )
+    return bool(_WORK.search(heading)) or any(is_a.search(passage) for passage in passages)
+
+
+def _lowered(heading: str, passages: Sequence[str]) -> str:
+    """With small letters where the heading has capitals only for being one: in words that the text writes small."""
+    small = _small_words(passages)
+    first, *rest = heading.split(" ")
+    kept = [word.lower() if word.strip("(),'’").lower() in small and not word.isupper() else word for word in rest]
+    return " ".join([first, *kept])
+
+
+def _begun_small(text: str, passages: Sequence[str], *, always: bool = False) -> str:
+    first = text.partition(" ")[0]
+    is_word = first.lower() in _small_words(passages) or (always and first.istitle())
+    return f"{text[:1].lower()}{text[1:]}" if is_word and not first.isupper() else text
+
+
+def _small_words(passages: Sequence[str]) -> Set[str]:
+    return {word for passage in passages for word in WORD.findall(passage) if word.islower()} | STOP | _SHORTENED
+
+
+def _base(gerund: re.Match[str]) -> str:
+    return _VERB_OF.get(gerund[0].casefold(), gerund[0])
+
+
+def _ing(verb: str) -> str:
+    if _DOUBLED.fullmatch(verb):
+        return f"{verb}{verb[-1]}ing"
+    return f"{verb[:-1]}ing" if verb.endswith("e") and verb[-2:-1] not in ("e", "o", "y") else f"{verb}ing"
+
+
+_VERB_OF = {_ing(verb): verb for verb in PROCEDURES} | {"cancelling": "cancel", "labelling": "label"}

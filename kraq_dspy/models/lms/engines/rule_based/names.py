@@ -1,0 +1,229 @@
+"""Finds names in text, and what kind of thing they name: by capitals in scripts that have them, else by frequency."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+
+from kraq_dspy.models.lms.engines.rule_based.text import UNPARTED, UNSPACED, WORD
+from kraq_dspy.models.lms.engines.rule_based.vocabulary import (
+    COMMON,
+    FUNCTION_LETTERS,
+    FUNCTION_WORDS,
+    KIND_OF_NOUN,
+    LEADERS,
+    MONTH,
+    NO_NAMES,
+    OPENERS,
+    STOP,
+)
+
+_CAPITAL = "A-ZÀ-ÖØ-ÞĀ-ŽΑ-ΩА-ЯЁ"
+_TITLE_OF_PERSON = r"(?:St|Mt|Dr|Mr|Mrs|Ms|Gen|Col|Lt|Sgt|Capt|Rev|Prof|Sen|Rep|Gov)\."
+_PART = (
+    rf"(?:{_TITLE_OF_PERSON}(?= [{_CAPITAL}])|(?:[{_CAPITAL}]\.){{1,4}}(?= [{_CAPITAL}])|[{_CAPITAL}][\w’'\-.&]*\w"
+    rf"|[{_CAPITAL}]\.?)"
+)
+_JOIN = rf"(?: (?:of the|of|for|de la|de|del|du|van|von|der|la|le|al|bin|ibn|&) (?=[{_CAPITAL}])| (?=[{_CAPITAL}0-9]))"
+SPAN = re.compile(rf"(?:\b\d{{4}} )?\b{_PART}(?:{_JOIN}(?:{_PART}|\d{{1,4}}\b))*")
+QUOTED = re.compile(r"[\"“«„]([^\"“”«»„\n]{2,60})[\"”»]|《([^》\n]{1,40})》|「([^」\n]{1,40})」|『([^』\n]{1,40})』")
+ORGANISATION = re.compile(
+    r"\b(Inc|Corp(oration)?|Co|Ltd|LLC|PLC|Company|Department|University|College|School|Institute|Court|Association|Center|"
+    r"Centre|Committee|Agency|Group|Hospital|Council|Party|Press|Senate|Congress|Parliament|Foundation|Organi[sz]ation|"
+    r"Board|Ministry|Bank|Union|League|Club|Records|Studios?|Pictures|Entertainment|Orchestra|Army|Navy|Police|Church|"
+    r"Museum|Society|F\.?C\.?|United|Airlines|Motors|Times|News)\b"
+)
+PLACE = re.compile(
+    r"\b(County|City|River|Lake|Mount|Mountains?|Island|Islands|Park|Bay|Valley|Street|Avenue|Road|Bridge|Airport|Station|"
+    r"Castle|Palace|Square|Ocean|Sea|Province|Kingdom|Republic|States|Village|Township|Hall|Stadium|Arena|Beach)\b"
+)
+EVENT = re.compile(
+    r"\b(War|Battle|Games|Cup|Olympics|Championships?|Festival|Election|Revolution|Crisis|Awards?|Prize|Treaty|Conference|"
+    r"Tournament|Season|Bowl|Series)\b"
+)
+PERSON = re.compile(rf"[{_CAPITAL}][\w’'\-]+(?: [{_CAPITAL}]\.)?(?: [{_CAPITAL}][\w’'\-]+){{1,2}}")
+REFERENCE = re.compile(
+    r"\b(?:BIB|TAB|FIG|SEC|EQ)REF\d*\b|\bINLINEFORM\d*\b|\b(?:Table|Figure|Fig|Section|Sections|Sec|Appendix|Eq|Equation|"
+    r"Chapter|Step|Week|Day|Part|Page|Vol)\.? ?\d[\w.]*|\b[A-Z]\.\d+\b|https?://\S+|\bwww\.\S+|(?<!\w)[@#]\w+|"
+    r"\[\d+(?:, ?\d+)*\]|\$[^$\n]{1,80}\$"
+)
+"""What points to another place in a text, or out of it; formulas too."""
+COMPOUND = re.compile(
+    r"[\w.]+[-‐–](?:[a-z]+(?:ed|ing)|made|led|born|based|style|like|wide|free|only|era|driven|to|in|of|on)"
+)
+"""What stands before a noun and is made of a name: AI-powered."""
+SHOUTED = re.compile(r"\b[A-Z][A-Z’']+(?:[ ,;:!]+[A-Z][A-Z’'\-]+){2,}\b")
+CONTRACTION = re.compile(r"(?:I|You|He|She|It|We|They|That|There|What|Who|Let|Here)[’'-]|I$|\w+n[’']t\b", re.IGNORECASE)
+SHORT_INITIALS = re.compile(r"(?!U\.S|U\.K|U\.N|E\.U|D\.C|L\.A|N\.Y)[A-Z]\.[A-Z]\.?")
+INITIALS = re.compile(r"(?:[A-Z]\.)+[A-Z]$")
+WHERE = re.compile(r"\b(?:in|near|from|at) (?:the )?(?:[A-Z][\w ]+, )?$")
+LONGER = re.compile(rf"\w| [{_CAPITAL}]")
+DATE = re.compile(rf"(?:\d{{4}} )?{MONTH}(?: \d{{1,4}})?")
+DEFINITION = re.compile(r"\b(?:is|was|are|were) (?:an?|the|one of the) ([^.,;()]{3,120})")
+
+
+def names_in(sentence: str, known: frozenset[str] = frozenset(), topic: str = "") -> list[str]:
+    """Names in order, without repeats. A single capitalised word that begins the sentence counts if it is `known`;
+    `topic` counts wherever it stands, with small letters in it too."""
+    places: list[tuple[int, str]] = []
+    for aside in (REFERENCE, SHOUTED):
+        sentence = aside.sub(lambda match: "·" * len(match[0]), sentence)
+    start = sentence.find(topic) if topic else -1
+    while start >= 0:
+        end = start + len(topic)
+        if not LONGER.match(sentence, end) and not sentence[start - 1 : start].isalnum():
+            places.append((start, topic))
+            sentence = sentence[:start] + "·" * len(topic) + sentence[end:]
+        start = sentence.find(topic, end)
+    for match in QUOTED.finditer(sentence):
+        title = next(filter(None, match.groups())).strip(" ,.;")
+        if "·" not in title and _is_title(title):
+            places.append((match.start(), title))
+            sentence = sentence[: match.start()] + "·" * len(match[0]) + sentence[match.end() :]
+    for match in SPAN.finditer(sentence):
+        name = _trimmed(match[0])
+        if not name or name in NO_NAMES or DATE.fullmatch(name) or not _names_something(name):
+            continue
+        begins = not sentence[: match.start()].strip(" \"“'(«")
+        if begins and " " not in name and name not in known and not name.isupper() and name == match[0].rstrip("."):
+            continue
+        if name.isupper() and sentence[: match.start()].endswith("(") and sentence[match.end() :].startswith(")"):
+            continue  # the initials of what was just named
+        places.append((match.start(), name))
+    return list(dict.fromkeys(name for _, name in sorted(places)))
+
+
+def is_name(title: str) -> bool:
+    """Whether a title is a name rather than a headline: short, its longer words with capitals, no clause."""
+    parts = title.split()
+    longer = [part for part in parts if len(part) > 3 and part[0].isalpha()] or parts
+    return 0 < len(parts) <= 6 and all(part[0].isupper() for part in longer) and not re.search(r"[?!:]| - ", title)
+
+
+def without_words(names: Iterable[str], text: str) -> list[str]:
+    """Those that are no common word of the text: "Rank" names nothing where "rank" is a word like others."""
+    small = _small_words(text)
+    return [name for name in names if name and (" " in name or not name.istitle() or name.lower() not in small)]
+
+
+@lru_cache(maxsize=4)
+def _small_words(text: str) -> frozenset[str]:
+    return frozenset(word for word in WORD.findall(text) if word.islower())
+
+
+def has_capitals(text: str) -> bool:
+    """Whether capitals can tell names: the script has two cases, and the text uses them."""
+    letters = [letter for letter in text[:2000] if letter.isalpha()]
+    cased = sum(letter.isupper() or letter.islower() for letter in letters)
+    return bool(letters) and cased > 0.5 * len(letters) and any(letter.islower() for letter in letters)
+
+
+def frequent_terms(text: str, limit: int = 12) -> list[str]:
+    """For scripts without capitals: quoted titles, then what is said at least twice, longest stretches first.
+
+    Stretches of letters in Chinese and Japanese, of up to three words where words are apart; nothing in Thai and other
+    scripts that part no words and tell no names.
+    """
+    quoted = [next(filter(None, groups)).strip() for groups in QUOTED.findall(text)]
+    counts: Counter[str] = Counter()
+    for sentence in re.split(r"[\n.!?;:,،؛؟।]+", text):
+        row = WORD.findall(sentence)
+        for run in filter(UNSPACED.search, row):
+            if not UNPARTED.search(run):
+                for size in range(2, 7):
+                    counts.update(run[i : i + size] for i in range(len(run) - size + 1))
+        for size in range(1, 4):
+            counts.update(filter(None, (_term(row[i : i + size]) for i in range(len(row) - size + 1))))
+    often = {term: n for term, n in counts.items() if n > 1 and not FUNCTION_LETTERS & {term[0], term[-1]}}
+    whole = [t for t in often if not any(t != other and t in other and often[other] >= often[t] for other in often)]
+    whole.sort(key=lambda term: (-often[term] * len(term), text.find(term)))
+    return list(dict.fromkeys([*quoted, *whole]))[:limit]
+
+
+def _term(row: Sequence[str]) -> str:
+    """Words that may name something together; "" for those that begin or end with a word that names nothing."""
+    if any(UNSPACED.search(word) or word.isdigit() for word in row):
+        return ""
+    edges = {row[0].lower(), row[-1].lower()}
+    shortest = 4 if row[0].isascii() else 3
+    return " ".join(row) if edges.isdisjoint(STOP | FUNCTION_WORDS) and len(" ".join(row)) >= shortest else ""
+
+
+def kind_of(name: str, context: str = "") -> str:
+    """person, organisation, place, event, work, species or concept; `context` is a sentence about it."""
+    about = context[context.find(name) + len(name) :] if name in context else ""
+    stated = DEFINITION.search(about[:220])
+    if stated and stated.start() < 120:
+        for word in reversed(
+            re.split(r"\b(?:of|in|for|by|from|who|that|which|directed|written|based)\b", stated[1])[0].split()
+        ):
+            kind = KIND_OF_NOUN.get(word.lower().rstrip("s")) or KIND_OF_NOUN.get(word.lower())
+            if kind:
+                return kind
+    for part in (name.rsplit(" ", 1)[-1], name):  # what a name ends in says most
+        for pattern, kind in ((EVENT, "event"), (PLACE, "place"), (ORGANISATION, "organisation")):
+            if pattern.search(part):
+                return kind
+    before = context.partition(name)[0] if name in context else ""
+    if before.endswith(('"', "“", "«", "《", "「")):
+        return "work"
+    if WHERE.search(before[-80:]):
+        return "place"
+    if PERSON.fullmatch(name):
+        return "person"
+    return "concept"
+
+
+def _is_title(quoted: str) -> bool:
+    """Whether what stands in quotes is a title rather than something that was said: its longer words have capitals."""
+    if UNSPACED.match(quoted):
+        return True
+    parts = quoted.split()
+    longer = [part for part in parts if len(part) > 3 and part[0].isalpha()] or parts
+    return (
+        len(parts) <= 8
+        and ", " not in quoted
+        and quoted[:1].isupper()
+        and all(part[0].isupper() for part in longer)
+        and not CONTRACTION.match(quoted)
+        and not quoted.endswith(("!", "?", "…"))
+        and (len(parts) == 1 or not quoted.isupper())
+    )
+
+
+def _names_something(name: str) -> bool:
+    """No common word, contraction, number or shouted word that has a capital for another reason than being a name."""
+    parts = [part.strip(".,-’'").lower() for part in name.split()]
+    if sum(letter.isalpha() for letter in name) < 2 or "_" in name or CONTRACTION.match(name):
+        return False
+    if sum(
+        (part.isupper() and part[-1] != ".") or part.isdigit() for part in name.split()
+    ) > 2 or SHORT_INITIALS.fullmatch(name):
+        return False
+    if len(parts) == 1 and (COMPOUND.fullmatch(name) or (len(name) == 2 and name[1].islower())):
+        return False
+    common = COMMON if len(parts) == 1 else LEADERS
+    if all(part in common or part in STOP or part.isdigit() for part in parts):
+        return False
+    if name.isupper() and not any(letter.isdigit() for letter in name):
+        if len(parts) > 1:
+            return not any(part in STOP or part in COMMON for part in parts)
+        return len(name) <= 6 or "." in name or "&" in name
+    return True
+
+
+def _trimmed(span: str) -> str:
+    """Without words that are capital only because they begin the sentence, without what follows where one sentence ran
+    into the next, and without a possessive."""
+    parts = span.split(" ")
+    while parts and (parts[0].rstrip(".") in OPENERS or parts[0] in ("of", "for", "de") or parts[0].lower() in LEADERS):
+        parts.pop(0)
+    ends = next((place for place, part in enumerate(parts) if place and part in OPENERS), len(parts))
+    parts = parts[:ends]
+    while parts and parts[-1].islower():
+        parts.pop()
+    parts = [part for place, part in enumerate(parts) if len(part) < 3 or part not in parts[max(0, place - 1) : place]]
+    if len(parts) == 2 and parts[0].isdigit() and parts[1] in NO_NAMES:
+        return ""  # "1994 American"
+    name = re.sub(r"(['’]s( \d+)?|['’])$", "", " ".join(parts[:8])).strip(" .-,")
+    return f"{name}." if INITIALS.fullmatch(name) else name

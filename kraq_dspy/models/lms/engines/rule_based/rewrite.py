@@ -1,0 +1,46 @@
+"""Puts a question in other words, and in its parts."""
+
+import re
+
+from kraq_dspy.models.lms.engines.rule_based.names import names_in
+from kraq_dspy.models.lms.engines.rule_based.text import WORD, words
+from kraq_dspy.models.lms.engines.rule_based.vocabulary import STOP
+
+CLAUSE = re.compile(
+    r"(?:,? and|;|,)\s+(?=(?:who|what|which|when|where|why|how|in what|in which)\b)|(?<=\?)\s+", re.IGNORECASE
+)
+EITHER = re.compile(
+    r"^(?P<lead>.*?\b(?:who|which|what|whose)\b[^,:]*?)[,:] (?P<a>[A-Z0-9\"“][^,?]*?),? or (?P<b>[^?]+)\?$",
+    re.IGNORECASE,
+)
+
+
+def keywords(question: str) -> list[str]:
+    """Names in full, then the other words that carry meaning, in order."""
+    names = names_in(question)
+    named = {word for name in names for word in words(name)}
+    rest = [word for word in WORD.findall(question) if word.lower() not in STOP and word.lower() not in named]
+    return list(dict.fromkeys([*names, *rest]))
+
+
+def rephrased(question: str, count: int, most_characters: int = 0) -> list[str]:
+    """Up to `count` other wordings of the question; with a limit, those are cut after the last word that fits."""
+    plain, words_of = question.strip(" ?"), keywords(question)
+    if most_characters:
+        texts = [" ".join(words_of[:6]), " ".join(words_of), plain]
+        wordings = [
+            text if len(text) <= most_characters else text[: most_characters + 1].rpartition(" ")[0] for text in texts
+        ]
+    else:
+        wordings = [f"Do you know {plain[:1].lower()}{plain[1:]}?", f"{' '.join(words_of)}?", f"{plain}, please?"]
+    return [text for text in dict.fromkeys(wordings) if text and text != question.strip()][:count]
+
+
+def sub_questions(question: str) -> list[str]:
+    """The clauses that each ask something by name, or a choice of two as a question about each; else the question."""
+    if either := EITHER.match(question.strip()):
+        return [f"{either['lead']}: {either[side].strip(' “”' + chr(34))}?" for side in ("a", "b")]
+    parts = [part.strip(" ,;") for part in CLAUSE.split(question)]
+    if len(parts) < 2 or not all(names_in(part.partition(" ")[2]) for part in parts):
+        return [question.strip()]
+    return [f"{part[:1].upper()}{part[1:].rstrip('?')}?" for part in parts]

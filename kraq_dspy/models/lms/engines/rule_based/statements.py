@@ -1,0 +1,148 @@
+"""Turns a statement that stands alone into the question whether it is so: "Is aspirin a drug?".
+
+Few statements are turned: left out is what points to another sentence, tells how a study was made, has two verbs, or
+is about a thing of which there are many. PubMedQA made questions of titles in this way (Jin et al. 2019, section 3.1).
+"""
+
+import re
+from collections.abc import Sequence, Set
+
+from kraq_dspy.models.lms.engines.rule_based.headings import placed
+from kraq_dspy.models.lms.engines.rule_based.names import REFERENCE, is_name
+from kraq_dspy.models.lms.engines.rule_based.text import WORD, centralities, parted, sentences
+from kraq_dspy.models.lms.engines.rule_based.vocabulary import DOES, STATEMENTS
+
+LENGTH = range(6, 23)  # words of a question
+LONGEST_SUBJECT = 10  # words
+MOST_READ = 400  # sentences
+
+_ASIDE = re.compile(r"\s*(?:\([^()]*\)|\[[^\[\]]*\]|\bBIBREF\d+)")
+_REPORTED = re.compile(
+    r"^.*?\b(?:suggest|indicat|show|conclud|demonstrat|confirm|reveal|found|not|argu|recommend)(?:e|s|es|ed)?"
+    r"(?: \w+ly)? that "
+)
+_BEGINS = re.compile(
+    r"(?:However|Therefore|Thus|In conclusion|Moreover|Furthermore|In addition|Additionally|Also|Indeed|Hence|Overall"
+    r"|In summary|Conclusions?|Consequently|In fact|Of course|But|And|So)[,:]? "
+)
+_STATES = re.compile(
+    rf"(?P<subject>[^,;:—–\"“”?!\[\]]+?)(?: (?P<verb>is|are|was|were|can|may|must|should|will|has|have)(?: not|n[’']t)?"
+    rf"(?: (?:also|thus|therefore|still|now|already|indeed|currently|only|often|usually|generally))?"
+    rf"| (?:also |often |usually |generally )?(?P<does>{'|'.join(DOES)})) (?P<rest>.+)"
+)
+_CUT = re.compile(
+    r",? (?:which|who|where|although|though|while|whereas|because|as well as|even though|according to|so that"
+    r"|since|but|despite)\b.*$"
+)
+_FINITE = "is|are|was|were|has|have|had|can|may|will|do|does|did"
+_TWO_VERBS = re.compile(
+    rf"\b(?:and|or)\b(?: [\w-]+){{0,5}} (?:{_FINITE})\b|,(?![^,]*\b(?:and|or) )|^[^,]*, (?:and|or) [^,]*$"
+)
+_PAST_STATE = re.compile(
+    r"(?:\w+ly |more |less )*(?:an?|the|one|not|as|in|at|associated|related|correlated|caused|linked|founded"
+    r"|established|born|created|directed|written|known|influenced|affected|increased|reduced|decreased|improved|higher|lower"
+    r"|better|worse|similar|different|common|greater|smaller)\b"
+)
+_DONE = re.compile(
+    r"(?:\w+ly )?(?:been|\w{2,}ed|\w{2,}wn|made|done|led|become|come|gone|had|won|lost|taken|set|put|built|kept|held"
+    r"|brought|left|begun|run|spent|sent|seen|heard|told|felt|met|paid|sold|bought|found|fallen|risen|given|written)\b"
+)
+_YOU = {"may": "Can", "can": "Can", "must": "Must", "should": "Should"}
+_POINTS = frozenset(STATEMENTS["points"].split())
+_NO_SUBJECT = frozenset(STATEMENTS["no_subject"].split()) | _POINTS
+_UNNAMED = "|".join(STATEMENTS["unnamed"].split())
+_POINTS_ON = re.compile(
+    rf"\b(?:{'|'.join(STATEMENTS['points_on'].split())}|(?:last|next|past) (?:week|month|year|season)|of late"
+    rf"|\w+day (?:morning|night)|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|the (?:{_UNNAMED})s?(?! (?:of|for|to)\b))\b"
+    r"|[\"“”()\[\]=<>±;:%—]|\d\.\d| [-–] ",
+    re.IGNORECASE,
+)
+_BREAKS_OFF = frozenset(STATEMENTS["breaks_off"].split())
+
+
+def asked_whether(parts: Sequence[str], passages: Sequence[str], subject: str = "") -> str:
+    """Whether the most central of the sentences that stand alone is so, those of the present first; "" without one.
+
+    `parts` are sentences that go before those of the passages, whose first lines may be titles. What a reader may do is
+    asked with the name of the document, or the `subject` of the whole corpus where headings are no names.
+    """
+    title_of = dict.fromkeys(parts, "")
+    for title, body in map(parted, passages):
+        title_of |= {sentence: title for sentence in sentences(body) if sentence not in title_of}
+    every = list(title_of)[:MOST_READ]
+    words = [WORD.findall(sentence) for sentence in every]
+    small = {word for each in words for word in each if word.islower()}
+    inside = [*(each[1:] for each in words), *map(WORD.findall, dict.fromkeys(title_of.values()))]
+    capitals = {word for each in inside for word in each if word[:1].isupper()}
+    names = {word for word in capitals if word.lower() not in small}
+    turned = {sentence: question for sentence in every if (question := whether(sentence, names))}
+    central = dict(zip(every, centralities(every), strict=True)) if turned else {}
+    is_past = {sentence: question.startswith(("Was ", "Were ")) for sentence, question in turned.items()}
+    best = max(turned, key=lambda sentence: (not is_past[sentence], central[sentence]), default="")
+    question, title = turned.get(best, ""), title_of.get(best, "")
+    if " I " not in question or (title and title in question):
+        return question
+    return f"{question[:-1]}, according to {title}?" if is_name(title) else placed(question, subject)
+
+
+def whether(sentence: str, names: Set[str] = frozenset()) -> str:
+    """The question whether it is as the sentence says; "" for a sentence that does not stand alone.
+
+    `names` are words that keep their capital at the beginning of a sentence.
+
+    >>> whether("We conclude that prednisone is superior to dexamethasone in mild asthma.")
+    'Is prednisone superior to dexamethasone in mild asthma?'
+    >>> whether("You may not remove the notices of the authors.")
+    'Can I remove the notices of the authors?'
+    """
+    plain = _ASIDE.sub("", sentence).strip()
+    stated = _STATES.fullmatch(_BEGINS.sub("", _REPORTED.sub("", plain.removesuffix(".")), count=1))
+    if stated is None or not plain.endswith(".") or REFERENCE.search(plain):
+        return ""
+    subject, verb, rest = stated["subject"].split(), stated["verb"], _CUT.sub("", stated["rest"])
+    if subject in (["You"], ["you"]) and verb in _YOU:
+        question = re.sub(r"\byour\b", "my", f"{_YOU[verb]} I {rest}?")
+    elif not _says_what_it_is(subject, names) or (verb in ("was", "were") and not _PAST_STATE.match(rest)):
+        return ""
+    else:
+        question = _turned(_begun(subject, names), verb, stated["does"], rest)
+    points = _POINTS_ON.search(" ".join([*subject[1:], rest])) or _TWO_VERBS.search(rest)
+    broken = not rest.split() or rest.split()[-1].lower() in _BREAKS_OFF or len(rest.split()) < 2
+    return question if len(question.split()) in LENGTH and not points and not broken else ""
+
+
+def _turned(subject: str, verb: str | None, does: str | None, rest: str) -> str:
+    if does is not None:
+        return f"Does {subject} {DOES[does]} {rest}?"
+    if verb == "has" and re.search(r" and \w+s ", rest):
+        return ""  # "has an offer and runs another"
+    if verb in ("has", "have") and not _DONE.match(rest):
+        return f"{'Does' if verb == 'has' else 'Do'} {subject} have {rest}?"
+    return f"{'Can' if verb == 'may' else (verb or '').capitalize()} {subject} {rest}?"
+
+
+def _begun(subject: Sequence[str], names: Set[str]) -> str:
+    """The subject as it stands inside of a sentence."""
+    first, *others = subject
+    keeps = first in names or re.search(r".[A-Z0-9]", first) or (others and others[0][:1].isupper() and len(first) > 1)
+    is_article = first in ("The", "A", "An")
+    return " ".join([first if keeps and not is_article else f"{first[:1].lower()}{first[1:]}", *others])
+
+
+def _says_what_it_is(subject: Sequence[str], names: Set[str]) -> bool:
+    low = [word.lower() for word in subject]
+    if len(subject) > LONGEST_SUBJECT or low[0] in _NO_SUBJECT or not _POINTS.isdisjoint(low[1:]):
+        return False
+    if (
+        not subject[0][0].isalpha()
+        or re.match(r"\w+teen\b|\w+ty\b", low[0])
+        or any(re.fullmatch(r"[a-z]{2,}ed", word) for word in subject[1:])
+    ):
+        return False
+    if low[0] == "the" and len(subject) == 2:
+        return False  # "the Document" of a contract
+    if any(word[:1].isupper() for word in subject[1:]) or subject[0] in names:
+        return True
+    if low[0] in ("the", "a", "an"):
+        return not re.match(rf"(?:\w+ )?(?:{_UNNAMED})s?\b", " ".join(low[1:3])) and not {"of", "for"}.isdisjoint(low)
+    return len(subject) > 1 or not re.fullmatch(rf"(?:{_UNNAMED})s?", low[0])

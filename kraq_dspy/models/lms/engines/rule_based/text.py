@@ -1,0 +1,158 @@
+"""Cuts text into sentences and words, in any script; tells its language by its script and its commonest words, and asks
+the plain question of each."""
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from itertools import chain, pairwise
+
+from kraq_dspy.asset.corpus.chunk import sentence_spans
+from kraq_dspy.models.lms.engines.rule_based.vocabulary import LANGUAGES, STOP
+
+_MARKS = (
+    "\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff\u0e31\u0e34-\u0e3a\u0e47-\u0e4e"
+    "\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ecd\u102b-\u103e\u17b4-\u17d3"
+)
+"""Vowels and accents that stand above, below or beside the letter before them: no letters for `re`."""
+_LETTERS = rf"[^\W_]+(?:[{_MARKS}]+[^\W_]*)*"
+WORD = re.compile(rf"{_LETTERS}(?:[’'.\-&]{_LETTERS})*")
+WRAPPED = range(40, 111)
+"""Widths at which texts are broken into lines by hand or by an editor."""
+REPEATED = 20  # words, from which on a fifth of them have to differ
+HEADING = re.compile(r"^ {0,3}#{1,6} .*$\n?", re.MULTILINE)
+UNPARTED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")
+"""Scripts without spaces whose words are not told by letters: Thai, Lao, Burmese, Khmer."""
+UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+
+
+def sentences(text: str) -> list[str]:
+    """In order, without Markdown's headings, and without what says nothing: marks alone, or the same few words over and
+    over. A line break ends a sentence unless it only keeps a line short."""
+    text = unwrapped(HEADING.sub("", text))
+    parts = []
+    for start, end in sentence_spans(text):
+        own = WORD.findall(text[start:end])
+        if own and (len(own) <= REPEATED or len(set(own)) * 5 > len(own)):
+            parts.append(text[start:end])
+    return parts
+
+
+def parted(passage: str) -> tuple[str, str]:
+    """The title, "" where there is none, and the text: a first line that is no paragraph is a title."""
+    title, _, body = passage.strip().partition("\n")
+    return (title.strip(), body) if body.strip() and len(title) <= 150 else ("", passage)
+
+
+def unwrapped(text: str) -> str:
+    """Paragraphs that were broken into lines of one width, as one line each."""
+    if not any(len(line) >= WRAPPED.start for line in text.split("\n")):
+        return text
+    return "\n".join("\n".join(_joined(block)) for block in re.split(r"\n\s*\n", text))
+
+
+def _joined(block: str) -> list[str]:
+    """The lines of a block, each with the next where that goes on in small letters, or its first word would not fit."""
+    lines = [line.strip() for line in block.split("\n") if line.strip()]
+    width = max((len(line) for line in lines), default=0)
+    is_wrapped = len(lines) > 2 and width in WRAPPED
+    joined: list[str] = []
+    goes_on = False
+    for line, following in pairwise([*lines, ""]):
+        joined[-1:] = [f"{joined[-1]} {line}"] if goes_on else [*joined[-1:], line]
+        full = is_wrapped and len(line) + 1 + len(following.partition(" ")[0]) > width
+        goes_on = len(line) >= WRAPPED.start and (full or following[:1].islower())
+    return joined
+
+
+def words(text: str) -> list[str]:
+    """Lower-cased words; of scripts without spaces, pairs of letters."""
+    tokens = []
+    for word in WORD.findall(text.lower()):
+        if UNSPACED.search(word):
+            tokens += [word[i : i + 2] for i in range(max(1, len(word) - 1))]
+        else:
+            tokens.append(word.removesuffix("'s").removesuffix("’s"))
+    return tokens
+
+
+def content_words(text: str) -> list[str]:
+    """Words that carry meaning, plurals and common verb endings folded."""
+    return [stem(word) for word in words(text) if word not in STOP]
+
+
+def stem(word: str) -> str:
+    """A crude fold, enough to match "directed" with "director" and "films" with "film"."""
+    for ending in ("ations", "ation", "ings", "ing", "ors", "ers", "ies", "ed", "or", "er", "es", "s", "e"):
+        if word.endswith(ending) and len(word) - len(ending) >= 4:
+            return word[: -len(ending)]
+    return word
+
+
+def clipped(text: str, limit: int = 45) -> str:
+    """The first `limit` words."""
+    parts = text.split()
+    return text if len(parts) <= limit else " ".join(parts[:limit]) + " …"
+
+
+def centralities(parts: Sequence[str]) -> list[float]:
+    """How often the words of each part are said in the others, long parts at no advantage."""
+    bags = [set(content_words(part)) for part in parts]
+    counts = Counter(word for bag in bags for word in bag)
+    return [sum(counts[word] - 1 for word in bag) / (4 + len(bag)) for bag in bags]
+
+
+def distinct(texts: Iterable[str], share: float = 0.8) -> list[str]:
+    """Those of which less than `share` of the content words was said by an earlier one.
+
+    A text is compared with those alone that have one of its rarest words, since whichever says enough of it has one of
+    so many: of a well-known name thousands of sentences are said.
+    """
+    kept: dict[str, set[str]] = {}
+    saying: defaultdict[str, list[str]] = defaultdict(list)
+    for text in texts:
+        own = set(content_words(text))
+        needed = math.ceil(share * len(own) - 1e-9)
+        rarest = sorted(own, key=lambda word: len(saying[word]))[: len(own) - needed + 1]
+        alike = dict.fromkeys(chain.from_iterable(saying[word] for word in rarest))
+        if text in kept or any(len(own & kept[other]) / len(own) >= share for other in alike):
+            continue
+        kept[text] = own
+        for word in own:
+            saying[word].append(text)
+    return list(kept)
+
+
+_SCRIPTS = {language: re.compile(letters) for language, letters in LANGUAGES["scripts"].items()}
+_COMMON = {language: frozenset(words.split()) for language, words in LANGUAGES["common"].items()}
+_TELLING = 3  # different common words of a language that a text in it has
+_SEEN = 4_000  # characters of a text by which its language is told
+
+
+@lru_cache(maxsize=16)
+def language_of(text: str) -> str:
+    """Two letters: the script's language, else the Latin one whose common words it has most, English where none is.
+
+    >>> language_of("Der Zug hält in Bern und ist pünktlich.")
+    'de'
+    """
+    text = text[:_SEEN]
+    letters = sum(letter.isalpha() for letter in text)
+    for language, script in _SCRIPTS.items():
+        share = 0.05 if language == "ja" else 0.3
+        if letters and len(script.findall(text)) >= share * letters:
+            return language
+    words = [word for word in re.findall(r"[^\W\d_]+", text) if word.islower()]
+    counts = {language: sum(word in common for word in words) for language, common in _COMMON.items()}
+    most = max(counts, key=counts.__getitem__)
+    differ = len(_COMMON[most].intersection(words))
+    return most if counts[most] > 2 * counts["en"] and differ >= (_TELLING if counts["en"] else 2) else "en"
+
+
+def plain_question(language: str, names: Sequence[str]) -> str:
+    """What is said of the first name, or of the first two; "" without any."""
+    about_one, about_two = LANGUAGES["questions"][language]
+    if language == "de":
+        names = [name.removeprefix("Der ").removeprefix("Die ").removeprefix("Das ") for name in names]
+    return about_two.format(*names) if len(names) > 1 else about_one.format(*names) if names else ""

@@ -1,1 +1,0 @@
-"""Finds passages: one interface (`ports.Retriever`), a file a retriever, one contract test that all of them pass."""

@@ -1,1 +1,0 @@
-"""Holds what several programs are made of."""

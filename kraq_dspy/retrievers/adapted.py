@@ -1,0 +1,117 @@
+"""Makes a retriever of whatever finds texts for a question: a function, a `dspy.Retrieve`, an index of DSPy's."""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+import dspy
+
+from kraq_dspy._internal.both_ways import call
+from kraq_dspy._internal.concurrency import SharedByCopies
+from kraq_dspy.asset.corpus.tokens import count_tokens
+from kraq_dspy.ports import Retriever
+from kraq_dspy.records import Chunk, Hit, content_id
+from kraq_dspy.retrievers.hits import RetrievalRequest, RetrievingModule, matches
+
+OPTIONS = ("k", "exclude", "filters", "vector")
+EXPECTED = "hits (kraq_dspy.extend.Hit), texts, or an object with `passages`"
+
+
+def as_retriever(source: Any) -> Retriever:
+    """`source` itself where it is a retriever of this library, else an `AdaptedRetriever` around it.
+
+    Raises TypeError for what cannot be called with a question.
+
+    >>> as_retriever(lambda question: ["Ada lived in London."])("Where did Ada live?", 1)[0].chunk.text
+    'Ada lived in London.'
+    """
+    if getattr(source, "keeps_contract", False):
+        return cast(Retriever, source)
+    return cast(Retriever, AdaptedRetriever(source))
+
+
+class AdaptedRetriever(RetrievingModule):
+    """Calls `source(question)`, with those of `k`, `exclude`, `filters` and `vector` that its signature names.
+
+    `source` may return hits, texts, chunks, or an object with `passages`, as `dspy.Retrieve` and
+    `dspy.retrievers.Embeddings` do. A text becomes a passage whose id is its hash, with the score 1 / rank. What
+    `source` does not see to is done here: what is excluded or does not meet the filters is left out, as is what comes
+    twice, and no more than `k` are returned; so there may be fewer, where `source` takes no `k`.
+    A `dspy.Module` is part of the program: its predictors are optimized and saved with it.
+
+    Raises TypeError, when it is asked, for a reply that is none of these.
+
+    >>> search = AdaptedRetriever(lambda question, k: ["The Rhine", "The Danube", "The Elbe"][:k])
+    >>> [(hit.chunk.text, hit.score) for hit in search("Which rivers are there?", 2)]
+    [('The Rhine', 1.0), ('The Danube', 0.5)]
+    """
+
+    def __init__(self, source: Callable[..., Any]) -> None:
+        super().__init__()
+        self.name = getattr(source, "__name__", type(source).__name__)
+        self.options = _options(source, self.name)
+        self.source = source if isinstance(source, dspy.Module) else _Shared(source)
+
+    async def find(self, request: RetrievalRequest) -> list[Hit]:
+        excluded = frozenset(request.exclude)
+        size = request.k if "exclude" in self.options else request.k + len(excluded)
+        asked_for = replace(request, k=size, exclude=excluded)
+        reply = await call(self.source, request.question, **{name: getattr(asked_for, name) for name in self.options})
+        hits: dict[str, Hit] = {}
+        for hit in self._hits(request.question, reply):
+            if hit.chunk.id not in excluded and matches(hit.chunk, request.filters):
+                hits.setdefault(hit.chunk.id, hit)
+        return list(hits.values())[: request.k]
+
+    def _hits(self, question: str, reply: Any) -> list[Hit]:
+        passages = getattr(reply, "passages", reply)
+        if isinstance(passages, str | bytes | Mapping) or not isinstance(passages, Sequence):
+            raise TypeError(f"The retriever {self.name!r} returned {_described(reply)}; expected a list of {EXPECTED}.")
+        return [self._hit(question, passage, rank) for rank, passage in enumerate(passages, start=1)]
+
+    def _hit(self, question: str, passage: Any, rank: int) -> Hit:
+        passage = getattr(passage, "long_text", passage)  # as DSPy's retrieval models wrap theirs
+        if isinstance(passage, Hit):
+            return passage
+        if isinstance(passage, Chunk):
+            return Hit(passage, 1 / rank, question, self.name)
+        if not isinstance(passage, str):
+            raise TypeError(
+                f"The retriever {self.name!r} returned a list with {_described(passage)}; expected {EXPECTED}."
+            )
+        id = content_id("text", passage)
+        return Hit(Chunk(id, id, 0, 0, len(passage), passage, count_tokens(passage)), 1 / rank, question, self.name)
+
+
+class _Shared(SharedByCopies):
+    """A callable that copies of a program share: it may hold an index or a connection."""
+
+    def __init__(self, source: Callable[..., Any]) -> None:
+        self.source = source
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.source(*args, **kwargs)
+
+
+def _options(source: Any, name: str) -> tuple[str, ...]:
+    """Which of `k`, `exclude`, `filters` and `vector` the source takes."""
+    if not callable(source):
+        raise TypeError(f"The retriever is {_described(source)}; expected something to call with a question.")
+    inner = getattr(type(source), "forward", None)  # a module's __call__ takes anything
+    try:
+        parameters = list(inspect.signature(inner or source).parameters.values())[1 if inner else 0 :]
+    except ValueError:  # a builtin
+        return ()
+    stars = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    required = {one.name for one in parameters[1:] if one.default is one.empty and one.kind not in stars}
+    if not parameters or not required <= set(OPTIONS):
+        raise TypeError(
+            f"The retriever {name!r} takes ({', '.join(one.name for one in parameters)}); expected a question, and "
+            f"after it any of {', '.join(OPTIONS)}."
+        )
+    return tuple(option for option in OPTIONS if option in {one.name for one in parameters[1:]})
+
+
+def _described(value: Any) -> str:
+    return f"{type(value).__name__} ({value!r:.60})"

@@ -1,0 +1,130 @@
+"""Retrieves by words, meaning and graph, each as far as the question calls for it: the retriever to start with.
+
+Two signals complement each other. The base retriever's score says how much a passage resembles the question; a walk
+from the best of its hits (`pagerank.py`) says how close a passage is to those in the graph. Which of them to believe
+shows in the scores. Where the first hit stands out, the question names one thing, and the rest of the evidence lies
+behind it: the walk starts there and leads away. Where the scores are flat, many passages speak to the question
+directly: the walk starts from all of them, so that it hardly changes their order, and counts for less.
+"""
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, asdict, dataclass, replace
+
+from kraq_dspy._internal.options import require_between, require_counts
+from kraq_dspy.asset.graph.passage_graph import PassageGraph
+from kraq_dspy.ports import ChunkSource, Retriever
+from kraq_dspy.records import Hit
+from kraq_dspy.retrievers.adapted import as_retriever
+from kraq_dspy.retrievers.hits import RetrievalRequest, Retrieving, matches, ranked
+from kraq_dspy.retrievers.pagerank import PageRankRetriever
+from kraq_dspy.spec import RetrieverSpec, Space, option
+
+DEPTH = 10
+"""The rank whose score, over the first one's, is the shape."""
+
+STEEP, FLAT = 0.5, 0.9
+"""From which shape downwards the graph gets its full weight, and from which upwards none."""
+
+
+@dataclass(frozen=True)
+class AdaptiveOptions:
+    walk: float = option(0.6, "The largest weight of the walk over the graph, 0 for none.", least=0, most=1)
+    pool: int = option(50, "Candidates from each side.", least=1)
+    start: int = option(20, "Hits that the walk starts from.", least=1)
+    sharpness: float = option(10.0, "How much more a better hit counts at the start.", least=0)
+    damping: float = option(0.8, "Probability of walking on.", least=0, most=1)
+    weight: float = option(0.4, "Of meaning in the search before the walk; the rest is of words.", least=0, most=1)
+    okapi: float = option(0.08, "Of the BM25 score in that search, on top.", least=0)
+
+
+@dataclass(eq=False, repr=False)
+class AdaptiveRetriever(Retrieving):
+    """Ranks by `w * (visits / most visits) ** 0.25 + (1 - w) * score / best score`; `why` is "adaptive".
+
+    The walk starts from the `start` first hits of `retrieve`, each with weight `score ** sharpness`: where the second
+    has .8 of the first one's score, a tenth of its weight. `damping` is the probability of walking on. `w` is the
+    question's `graph_weight`, at most `most`. The fourth root spreads the visits, which fall by powers of ten from one
+    step of the walk to the next.
+
+    The candidates are the `pool` (or `k`, if that is more) best of `retrieve`, and as many of those that the walk
+    visits most, which count as no more like the question than the last of the others. A larger `k` finds the same
+    passages and more, as long as it is below `pool`. Where `retrieve` scores nothing above 0, its own ranking stands.
+
+    `retrieve` should score on a scale with a true zero: `HybridRetriever` does. The settings were chosen for its weight
+    .4 and okapi .08, on musique, squad and a part of multihop_rag, and confirmed on others (docs/results/retrieval.md).
+
+    >>> from kraq_dspy import Workspace
+    >>> space = Workspace.open("ada.kraq")
+    >>> adaptive = AdaptiveRetriever(space.retriever("hybrid"), space.passage_graph, space.index)
+    >>> [hit.chunk.title for hit in adaptive("Where did Ada live?", 2)]
+    ['Ada', 'London']
+    """
+
+    retrieve: Retriever
+    graph: PassageGraph
+    chunks: ChunkSource
+    _: KW_ONLY
+    most: float = 0.6
+    pool: int = 50
+    start: int = 20
+    sharpness: float = 10.0
+    damping: float = 0.8
+
+    def __post_init__(self) -> None:
+        require_between(0, 1, "the graph's largest weight, from 0 (never) to 1 (alone)", most=self.most)
+        require_counts("candidates from each side", pool=self.pool)
+        require_counts("hits to walk from", start=self.start)
+        self.retrieve = as_retriever(self.retrieve)
+        self.walk = PageRankRetriever(
+            self.retrieve, self.graph, self.chunks, sharpness=self.sharpness, damping=self.damping
+        )
+
+    def find(self, request: RetrievalRequest) -> list[Hit]:
+        question, k = request.question, request.k
+        size = max(k, self.pool)
+        ranking = replace(request, k=size).send_to(self.retrieve)
+        weight = graph_weight([hit.score for hit in ranking], self.most)
+        if not weight:
+            return [Hit(hit.chunk, hit.score, question, "adaptive") for hit in ranking[:k]]
+        chunks = {hit.chunk.id: hit.chunk for hit in ranking}
+        visits = self.walk.visits(ranking[: self.start])
+        excluded = set(request.exclude)
+        most_visited = [] if visits is None else visits.best(size + len(excluded))
+        new = [chunk_id for chunk_id, _ in most_visited if chunk_id not in excluded][:size]
+        for chunk in self.chunks.chunks_by_id([chunk_id for chunk_id in new if chunk_id not in chunks]):
+            if matches(chunk, request.filters):
+                chunks[chunk.id] = chunk
+        base = {hit.chunk.id: hit.score / ranking[0].score for hit in ranking}
+        beyond = base[ranking[-1].chunk.id]
+        shares = [0.0] * len(chunks) if visits is None else [one / visits.peak for one in visits.of(list(chunks))]
+        scores = {
+            chunk_id: weight * share**0.25 + (1 - weight) * base.get(chunk_id, beyond)
+            for chunk_id, share in zip(chunks, shares, strict=True)
+        }
+        return ranked(chunks, scores, question, k, "adaptive")
+
+
+def graph_weight(scores: Sequence[float], most: float = 0.6) -> float:
+    """The graph's say in a ranking with these scores, best first: 0 where they are flat, `most` where they fall off.
+
+    0 as well where nothing scores above 0: there is no hit to start from.
+    """
+    if not scores or scores[0] <= 0:
+        return 0.0
+    shape = scores[min(DEPTH, len(scores)) - 1] / scores[0]
+    return most * min(1.0, max(0.0, (FLAT - shape) / (FLAT - STEEP)))
+
+
+def make_adaptive(space: Space, options: AdaptiveOptions) -> AdaptiveRetriever:
+    own = asdict(options)
+    retrieve = space.retriever("hybrid", weight=own.pop("weight"), okapi=own.pop("okapi"))
+    return AdaptiveRetriever(retrieve, space.passage_graph, space.index, most=own.pop("walk"), **own)
+
+
+ADAPTIVE = RetrieverSpec(
+    "adaptive",
+    "Words, meaning and the graph, each as far as the scores call for it: start here.",
+    make_adaptive,
+    "AdaptiveRetriever",
+    AdaptiveOptions,
+)

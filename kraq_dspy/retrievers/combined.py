@@ -1,0 +1,227 @@
+"""Finds the stored questions nearest to a question, and retrieves with them: Algorithm 1 of the KRAQ paper."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
+from typing import Any, Literal
+
+import dspy
+import numpy as np
+
+from kraq_dspy._internal.concurrency import SharedByCopies
+from kraq_dspy._internal.options import require_between, require_counts
+from kraq_dspy.errors import IndexStateError
+from kraq_dspy.ports import Embedder, Filters, QuestionFinder, QuestionSource, RetrieverLike, Vectors, VectorSearch
+from kraq_dspy.records import Hit, Question, QuestionHit, content_id
+from kraq_dspy.retrievers.adapted import as_retriever
+from kraq_dspy.retrievers.hits import RetrievalRequest, Retrieving
+from kraq_dspy.retrievers.in_memory import RecordsInMemory, encoder_of
+from kraq_dspy.spec import RetrieverSpec, Space, option
+
+
+def share_budget(k: int, n: int, alpha: float, *, strict: bool = False) -> tuple[int, int]:
+    """Line 2 of Algorithm 1: `floor(alpha * k)` passages for the question, `floor(rest / n)` for each of `n` others.
+
+    The floors can lose up to n - 1 passages of the budget: of 10, with alpha=.5 and n=3, the paper retrieves 8.
+    `strict` does so too; otherwise what is lost goes to the question. `alpha` is taken as the decimal it is written as:
+    .29 of 100 is 29, although 0.29 * 100 is less in binary.
+
+    >>> share_budget(10, n=3, alpha=0.5), share_budget(10, n=3, alpha=0.5, strict=True)
+    ((7, 1), (5, 1))
+    """
+    main = int(Fraction(repr(float(alpha))) * k)
+    each = (k - main) // n
+    return (main if strict else k - n * each), each
+
+
+@dataclass(frozen=True, slots=True)
+class CombinedHits:
+    """What combined retrieval found, and the auxiliary questions that it asked, nearest first.
+
+    >>> from kraq_dspy import Workspace
+    >>> space = Workspace.open("ada.kraq")
+    >>> combined = CombinedRetriever(space.retriever("dense"), ["Who lived in London?"], n=1)
+    >>> combined.search(RetrievalRequest("Where did Ada live?", 2)).auxiliary_questions[0].question.text
+    'Who lived in London?'
+    """
+
+    hits: list[Hit]
+    auxiliary_questions: list[QuestionHit]
+
+
+@dataclass(frozen=True)
+class SharingOptions:
+    """How a budget is shared between the question and its nearest stored ones."""
+
+    n: int = option(2, "Auxiliary questions.", least=1, counts="questions")
+    alpha: float = option(0.5, "Share of the passages found by your question.", least=0, most=1)
+    strict: bool = option(False, "Retrieve the paper's count, which loses what its two floors cut off.")
+    questions: Literal["kraq", "random"] = option("kraq", "Auxiliary questions: kraq, or random (a baseline).")
+
+
+@dataclass(frozen=True)
+class CombinedRetrieverOptions(SharingOptions):
+    over: str = option("dense", "The retriever that each question is asked of.")
+
+
+class CombinedRetriever(Retrieving):
+    """Algorithm 1 of the KRAQ paper (section 3.1) without its last line: evidence for any program.
+
+    The main query's hits come first, then those of each auxiliary question, nearest question first, `why` "auxiliary"
+    and `query` its text. Each retrieval leaves out what was found before. Auxiliary questions are not encoded again:
+    their stored vectors are used.
+
+    Where an auxiliary question finds fewer than its share (a small corpus, filters), hits of the main query fill the
+    budget up, at the end; not with `strict`, which retrieves as the paper does. `alpha=1` is `retrieve` alone and needs
+    no stored questions. Scores are those of `retrieve` and fall within the hits of each query only.
+
+    >>> from kraq_dspy import Workspace
+    >>> space = Workspace.open("ada.kraq")
+    >>> combined = CombinedRetriever(space.retriever("dense"), space.questions(), n=1)
+    >>> [hit.why for hit in combined("Where did Ada live?", 2)]
+    ['dense', 'auxiliary']
+    """
+
+    def __init__(
+        self,
+        retrieve: RetrieverLike,
+        questions: QuestionFinder | Sequence[str],
+        *,
+        n: int = 2,
+        alpha: float = 0.5,
+        strict: bool = False,
+    ) -> None:
+        require_counts("auxiliary questions (alpha=1 goes without them)", n=n)
+        require_between(0, 1, "the main query's share, from 0 to 1", alpha=alpha)
+        self.retrieve = as_retriever(retrieve)
+        self.questions = as_question_finder(questions)
+        self.n = n
+        self.alpha = alpha
+        self.strict = strict
+
+    def find(self, request: RetrievalRequest) -> list[Hit]:
+        return self.search(request).hits
+
+    def search(self, request: RetrievalRequest) -> CombinedHits:
+        """As a call, and says which auxiliary questions were asked."""
+        k = request.k
+        main, each = share_budget(k, self.n, self.alpha, strict=self.strict)
+        if not each:  # no stored questions are needed
+            return CombinedHits(self._main(request, main), [])
+        if request.vector is None:
+            request = replace(request, vector=self.questions.encode(request.question))
+        auxiliary = self.questions(request.question, self.n, vector=request.vector)
+        # Without `strict`, the main query's whole ranking is fetched at once: what fills up at the end comes from it,
+        # on the same scale of scores and without a second search.
+        ranking = self._main(request, main if self.strict else k)
+        hits = ranking[:main]
+        known = {hit.chunk.id for hit in hits}
+        if auxiliary:
+            stored = self.questions.vectors([hit.question.id for hit in auxiliary])
+            for near, row in zip(auxiliary, stored, strict=True):
+                text, excluded = near.question.query, {*request.exclude, *known}
+                more = RetrievalRequest(text, each, excluded, request.filters, row).send_to(self.retrieve)
+                hits += [replace(hit, why="auxiliary") for hit in more]
+                known.update(hit.chunk.id for hit in more)
+        if not self.strict:
+            hits += [hit for hit in ranking if hit.chunk.id not in known][: k - len(hits)]
+        return CombinedHits(hits, auxiliary)
+
+    def _main(self, request: RetrievalRequest, k: int) -> list[Hit]:
+        """`k` may be 0 here: with alpha=0 all goes to the auxiliary questions."""
+        return replace(request, k=k).send_to(self.retrieve) if k else []
+
+
+class NearestQuestions(SharedByCopies):
+    """Searches `vectors`, which holds the questions under their ids, made by `embedder`.
+
+    Questions marked as duplicates are passed over. `filters` narrows the search to some of them by what the store
+    knows of them (a level, a source). Raises IndexStateError when the store holds no question at all.
+
+    >>> from kraq_dspy import Workspace
+    >>> space = Workspace.open("ada.kraq")
+    >>> nearest = NearestQuestions(space.index, space.index.question_vectors, space.embedder)
+    >>> [hit.question.text for hit in nearest("Where did Ada live?", 1)]
+    ['What is said about London?']
+    """
+
+    def __init__(
+        self, questions: QuestionSource, vectors: VectorSearch, embedder: Embedder, *, filters: Filters | None = None
+    ) -> None:
+        self.questions = questions
+        self.stored = vectors
+        self.embedder = embedder
+        self.filters = filters
+
+    def __call__(self, text: str, n: int, *, vector: Vectors | None = None) -> list[QuestionHit]:
+        vector = RetrievalRequest(text, n, vector=vector).embedded_by(self.embedder)
+        hits: list[QuestionHit] = []
+        passed: set[str] = set()
+        size = 2 * n
+        while True:
+            (scored,) = self.stored.search(vector[None, :], size, exclude=passed, filters=self.filters)
+            questions = self.questions.questions_by_id([question_id for question_id, _ in scored])
+            for question, (_, similarity) in zip(questions, scored, strict=True):
+                if question.duplicate_of is None:
+                    hits.append(QuestionHit(question, similarity))
+            if len(hits) >= n or len(scored) < size:
+                break
+            passed.update(question_id for question_id, _ in scored)
+            size *= 2
+        if not hits and not passed and self.stored.count() == 0:
+            raise IndexStateError(
+                "The index holds no questions, and combined retrieval needs them. Make them with `kraq index` (the "
+                "whole pipeline), list them with `kraq questions`, or go without them (alpha=1)."
+            )
+        return hits[:n]
+
+    def encode(self, text: str) -> Vectors:
+        """The embedding of `text` among the questions', float32 `[dimension]`, L2-normalised."""
+        vector: Vectors = self.embedder.encode_queries([text])[0]
+        return vector
+
+    def vectors(self, question_ids: Sequence[str]) -> Vectors:
+        return self.stored.vectors(question_ids)
+
+
+def as_question_finder(questions: Any, embedder: Embedder | dspy.Embedder | None = None) -> QuestionFinder:
+    """A `QuestionFinder` over plain questions; what is one already is returned as it is.
+
+    `embedder` is by default the packaged encoder. Raises TypeError for anything else.
+
+    >>> [hit.question.text for hit in as_question_finder(["Who is Ada?", "Where is Rome?"])("Who was Ada?", 1)]
+    ['Who is Ada?']
+    """
+    if callable(questions):
+        finder: QuestionFinder = questions
+        return finder
+    if isinstance(questions, str) or not isinstance(questions, Sequence):
+        raise TypeError(f"questions is {questions!r:.60}; expected a list of questions, or a question finder.")
+    records = []
+    for each in questions:
+        if not isinstance(each, str | Question):
+            raise TypeError(f"questions holds {each!r:.60}, a {type(each).__name__}; expected texts or questions.")
+        if isinstance(each, str):
+            id = content_id("question", each)
+            each = Question(id, each, "given", community_id=None, level=-1, chunk_ids=(), document_ids=())
+        records.append(each)
+    encoder, texts = encoder_of(embedder), [record.text for record in records]
+    vectors = encoder.encode_queries(texts) if texts else np.zeros((0, encoder.dimension), np.float32)
+    stored = RecordsInMemory(records, vectors)
+    return NearestQuestions(stored, stored, encoder)
+
+
+def make_combined(space: Space, options: CombinedRetrieverOptions) -> CombinedRetriever:
+    shares = asdict(options)
+    retrieve, questions = space.retriever(shares.pop("over")), space.questions(shares.pop("questions"))
+    return CombinedRetriever(retrieve, questions, **shares)
+
+
+COMBINED = RetrieverSpec(
+    "combined",
+    "With the question and its nearest KRAQ questions.",
+    make_combined,
+    "CombinedRetriever",
+    CombinedRetrieverOptions,
+    source="KRAQ paper, Algorithm 1",
+)

@@ -1,0 +1,166 @@
+"""Says what a retriever is asked for, checked once, and turns ids and scores into hits."""
+
+import asyncio
+import heapq
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from kraq_dspy._internal.both_ways import blocking
+from kraq_dspy._internal.concurrency import SharedByCopies
+from kraq_dspy._internal.options import require_counts
+from kraq_dspy.ports import ChunkSource, Embedder, Filters, Retriever, Vectors
+from kraq_dspy.records import Chunk, Hit
+from kraq_dspy.state import SavableModule
+
+Scored = list[tuple[str, float]]
+"""Chunk ids with scores, best first."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RetrievalRequest:
+    """What a `ports.Retriever` is called with, as one value. `dataclasses.replace` makes the next one of it.
+
+    Raises TypeError for a question that is no text or a `k` that is no number, ValueError for an empty question or a
+    `k` below 1.
+
+    >>> from kraq_dspy import Workspace
+    >>> space = Workspace.open("ada.kraq")
+    >>> RetrievalRequest("Where did Ada live?", k=1).send_to(space.retriever("dense"))[0].chunk.title
+    'Ada'
+    """
+
+    question: str
+    k: int
+    exclude: Collection[str] = frozenset()
+    filters: Filters | None = None
+    vector: Vectors | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.question, str):
+            raise TypeError(f"question is {self.question!r:.80}; expected a text.")
+        if not self.question.strip():
+            raise ValueError(f"The question is {self.question!r}; expected some text.")
+        require_counts("passages", k=self.k)
+
+    def send_to(self, retrieve: Retriever) -> list[Hit]:
+        return retrieve(self.question, self.k, exclude=self.exclude, filters=self.filters, vector=self.vector)
+
+    def embedded_by(self, embedder: Embedder) -> Vectors:
+        """The question's embedding `[dimension]`: the one that came along, or else made now."""
+        if self.vector is not None:
+            return self.vector
+        vector: Vectors = embedder.encode_queries([self.question])[0]
+        return vector
+
+
+class Retrieving(SharedByCopies):
+    """Makes a `ports.Retriever` of `find`, in both forms.
+
+    >>> from kraq_dspy import Corpus
+    >>> class Rivers(Retrieving):
+    ...     search = Corpus.from_texts(["The Rhine is a river."]).retriever
+    ...     def find(self, request: RetrievalRequest) -> list[Hit]:
+    ...         return request.send_to(self.search)
+    >>> Rivers()("Which rivers are there?", 1)[0].chunk.text
+    'The Rhine is a river.'
+    """
+
+    keeps_contract: ClassVar[bool] = True
+
+    def find(self, request: RetrievalRequest) -> list[Hit]:
+        """What `ports.Retriever` promises, of a request that makes sense."""
+        raise NotImplementedError(f"{type(self).__name__} has no `find`.")
+
+    def __call__(
+        self,
+        question: str,
+        k: int,
+        *,
+        exclude: Collection[str] = frozenset(),
+        filters: Filters | None = None,
+        vector: Vectors | None = None,
+    ) -> list[Hit]:
+        return self.find(RetrievalRequest(question, k, exclude, filters, vector))
+
+    async def acall(self, *args: Any, **kwargs: Any) -> list[Hit]:
+        """As a call, in a thread: a search must not hold up the event loop."""
+        return await asyncio.to_thread(self, *args, **kwargs)
+
+
+class RetrievingModule(SavableModule):
+    """Makes a `ports.Retriever` of `find`, which is a coroutine here: a retriever and a DSPy module in one, so that its
+    steps are optimized and saved with the program that it is part of."""
+
+    keeps_contract: ClassVar[bool] = True
+
+    async def find(self, request: RetrievalRequest) -> list[Hit]:
+        """What `ports.Retriever` promises, of a request that makes sense."""
+        raise NotImplementedError(f"{type(self).__name__} has no `find`.")
+
+    async def aforward(
+        self,
+        question: str,
+        k: int,
+        *,
+        exclude: Collection[str] = frozenset(),
+        filters: Filters | None = None,
+        vector: Vectors | None = None,
+    ) -> list[Hit]:
+        return await self.find(RetrievalRequest(question, k, exclude, filters, vector))
+
+    forward = blocking(aforward)
+
+
+def to_hits(chunks: ChunkSource, scored: Sequence[tuple[str, float]], query: str, why: str) -> list[Hit]:
+    """One hit for each (chunk id, score), in their order."""
+    records = chunks.chunks_by_id([chunk_id for chunk_id, _ in scored])
+    return [Hit(chunk, score, query, why) for chunk, (_, score) in zip(records, scored, strict=True)]
+
+
+def best_first(scores: dict[str, float], k: int) -> Scored:
+    """The `k` highest of `scores`; ties by id, so that the same question always gets the same answer.
+
+    >>> best_first({"b": 0.5, "a": 0.5, "c": 0.9}, k=2)
+    [('c', 0.9), ('a', 0.5)]
+    """
+    return heapq.nsmallest(k, scores.items(), key=lambda item: (-item[1], item[0]))
+
+
+def ranked(chunks: Mapping[str, Chunk], scores: dict[str, float], query: str, k: int, why: str) -> list[Hit]:
+    """One hit for each of the `k` highest `scores` (by chunk id), as `best_first`."""
+    return [Hit(chunks[chunk_id], score, query, why) for chunk_id, score in best_first(scores, k)]
+
+
+def fused(rankings: Iterable[Sequence[Hit]], constant: float, query: str, k: int, why: str) -> list[Hit]:
+    """Reciprocal rank fusion (Cormack et al., SIGIR 2009): a chunk scores the sum of `1 / (constant + rank)` over the
+    rankings that have it, ranks from 1."""
+    chunks: dict[str, Chunk] = {}
+    scores: dict[str, float] = {}
+    for ranking in rankings:
+        for rank, hit in enumerate(ranking, start=1):
+            chunks[hit.chunk.id] = hit.chunk
+            scores[hit.chunk.id] = scores.get(hit.chunk.id, 0.0) + 1 / (constant + rank)
+    return ranked(chunks, scores, query, k, why)
+
+
+def falling(hits: Sequence[Hit]) -> list[Hit]:
+    """The same hits in the same order, none with a higher score than the one before it."""
+    lowered: list[Hit] = []
+    for hit in hits:
+        limit = lowered[-1].score if lowered else hit.score
+        lowered.append(hit if hit.score <= limit else replace(hit, score=limit))
+    return lowered
+
+
+def matches(chunk: Chunk, filters: Filters | None) -> bool:
+    """Whether a chunk meets all `filters`, as the stores see it: 1 and 1.0 are equal, 1 and True are not."""
+    known = {**chunk.metadata, "document_id": chunk.document_id}
+    for key, allowed in (filters or {}).items():
+        values = allowed if isinstance(allowed, (list, tuple, set, frozenset)) else [allowed]
+        if key not in known:
+            return False
+        own = known[key]
+        if not any(own == value and isinstance(own, bool) == isinstance(value, bool) for value in values):
+            return False
+    return True

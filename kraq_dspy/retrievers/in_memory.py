@@ -1,0 +1,104 @@
+"""Holds a few texts and their embeddings in memory: retrieval without an index."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from kraq_dspy._internal.concurrency import SharedByCopies
+from kraq_dspy.asset.corpus.chunk import chunk_document
+from kraq_dspy.errors import UnknownRecordError
+from kraq_dspy.models.embedders import load_embedder
+from kraq_dspy.models.embedders.text_encoder import EmbedderLike, as_embedder
+from kraq_dspy.ports import Embedder, Filters, Vectors
+from kraq_dspy.records import Chunk, Document, Question, content_id
+from kraq_dspy.retrievers.hits import best_first, matches
+from kraq_dspy.retrievers.words_and_meaning import DenseRetriever
+from kraq_dspy.settings import ChunkSettings, EncoderSettings
+
+
+class RecordsInMemory(SharedByCopies):
+    """Chunks or questions with their embeddings, searched one by one: a `VectorSearch`, and the source of the records.
+
+    Enough for some ten thousand; beyond that, make an index.
+    """
+
+    def __init__(self, records: Sequence[Chunk] | Sequence[Question], vectors: Vectors) -> None:
+        self._records: Mapping[str, Any] = {record.id: record for record in records}
+        self._ids = tuple(self._records)
+        self._row = {id: row for row, id in enumerate(self._ids)}
+        self._vectors = vectors
+
+    def count(self) -> int:
+        return len(self._ids)
+
+    def vectors(self, ids: Sequence[str]) -> Vectors:
+        rows: Vectors = self._vectors[[self._known(self._row, id) for id in ids]]
+        return rows
+
+    def search(
+        self, vectors: Vectors, k: int, *, exclude: Collection[str] = (), filters: Filters | None = None
+    ) -> list[list[tuple[str, float]]]:
+        excluded = set(exclude)
+        allowed = [
+            id for id in self._ids if id not in excluded and (not filters or matches(self._records[id], filters))
+        ]
+        if not allowed:
+            return [[] for _ in vectors]
+        cosines = vectors @ self.vectors(allowed).T
+        return [best_first(dict(zip(allowed, row.tolist(), strict=True)), k) for row in cosines]
+
+    def chunks_by_id(self, ids: Sequence[str]) -> list[Chunk]:
+        return [self._known(self._records, id) for id in ids]
+
+    def questions_by_id(self, ids: Sequence[str]) -> list[Question]:
+        return [self._known(self._records, id) for id in ids]
+
+    def _known(self, by_id: Mapping[str, Any], id: str) -> Any:
+        if id not in by_id:
+            raise UnknownRecordError(f"There is no record {id!r} among the {len(self._ids)} in memory.")
+        return by_id[id]
+
+
+class Corpus(SharedByCopies):
+    """Texts to retrieve from, in memory.
+
+    >>> corpus = Corpus.from_texts(["The Rhine is a river.", "The Alps are mountains."])
+    >>> corpus.retriever("Which rivers are there?", 1)[0].chunk.text
+    'The Rhine is a river.'
+    """
+
+    def __init__(self, documents: Sequence[Document], embedder: Embedder, settings: ChunkSettings) -> None:
+        self.embedder = embedder
+        self.chunks = [chunk for document in documents for chunk in chunk_document(document, settings)]
+        passages = [chunk.passage for chunk in self.chunks]
+        vectors = embedder.encode_passages(passages) if passages else np.zeros((0, embedder.dimension), np.float32)
+        records = RecordsInMemory(self.chunks, vectors)
+        self.retriever = DenseRetriever(records, records, embedder)
+
+    @classmethod
+    def from_texts(
+        cls,
+        texts: Sequence[str | Document],
+        *,
+        embedder: EmbedderLike | None = None,
+        settings: ChunkSettings | None = None,
+    ) -> "Corpus":
+        """Texts or documents, cut into chunks as an index would; by default with the packaged encoder.
+
+        A text is a document of its own, with its hash as id. Raises TypeError for anything else.
+        """
+        if isinstance(texts, str) or not isinstance(texts, Sequence):
+            what = "one text" if isinstance(texts, str) else f"{texts!r:.60}"
+            raise TypeError(f"texts is {what}; expected a list of texts or documents.")
+        documents = []
+        for text in texts:
+            if not isinstance(text, str | Document):
+                raise TypeError(f"texts holds {text!r:.60}, a {type(text).__name__}; expected texts or documents.")
+            documents.append(text if isinstance(text, Document) else Document(content_id("document", text), "", text))
+        return cls(documents, encoder_of(embedder), settings or ChunkSettings())
+
+
+def encoder_of(embedder: EmbedderLike | None) -> Embedder:
+    """The packaged encoder where none is given."""
+    return load_embedder(EncoderSettings()) if embedder is None else as_embedder(embedder)

@@ -1,0 +1,167 @@
+"""Filters by what the question says: sources and other metadata that it names, dates, entities, titles."""
+
+import calendar
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from kraq_dspy.ports import Filters, Retriever
+from kraq_dspy.records import Chunk, Entity, Hit
+from kraq_dspy.retrievers.adapted import as_retriever
+from kraq_dspy.retrievers.hits import RetrievalRequest, Retrieving, falling
+from kraq_dspy.spec import RetrieverSpec, option
+
+DOCUMENT = "document_id"
+
+_WORD = re.compile(r"\w+")
+_LONGEST = 8  # words of a name
+_DATE = re.compile(r"(\d{4})(?:-(?P<month>\d{2}))?(?:-(\d{2}))?(?=$|[T ])")
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What the question said, and the values of the metadata `key` that it may mean."""
+
+    key: str
+    phrase: str
+    values: frozenset[Any]
+
+
+class KnownMetadata:
+    """What a question can name: metadata values, titles, and entities, which stand for the documents that mention them.
+
+    An entity or title of more than `most_documents` documents says too little, and is left out. Texts of over eight
+    words are no names. An ISO date ("2023-09-28T12:00", "2023-09") is named by its year, its month ("2023-09",
+    "September 2023") and its day ("2023-09-28", "28 September 2023", "September 28, 2023").
+
+    >>> from kraq_dspy import Workspace
+    >>> space = Workspace.open("ada.kraq")
+    >>> [(condition.key, condition.phrase) for condition in space.known_metadata.conditions("Where did Ada live?")]
+    [('document_id', 'Ada')]
+    """
+
+    def __init__(self, chunks: Iterable[Chunk], entities: Iterable[Entity] = (), *, most_documents: int = 50) -> None:
+        self._named: dict[tuple[str, ...], dict[str, set[Any]]] = {}
+        document_of: dict[str, str] = {}
+        names: dict[tuple[str, ...], set[str]] = {}
+        for chunk in chunks:
+            document_of[chunk.id] = chunk.document_id
+            names.setdefault(_words(chunk.title), set()).add(chunk.document_id)
+            for key, value in chunk.metadata.items():
+                for words in _names_of(value):
+                    self._add(words, key, [value])
+        for entity in entities:
+            documents = {document_of[chunk_id] for chunk_id in entity.chunk_ids if chunk_id in document_of}
+            for name in entity.names:
+                names.setdefault(_words(name), set()).update(documents)
+        for words, documents in names.items():
+            if len(documents) <= most_documents:
+                self._add(words, DOCUMENT, documents)
+
+    def _add(self, words: tuple[str, ...], key: str, values: Iterable[Any]) -> None:
+        if 0 < len(words) <= _LONGEST and (len(words) > 1 or len(words[0]) > 2):
+            self._named.setdefault(words, {}).setdefault(key, set()).update(values)
+
+    def conditions(self, question: str) -> list[Condition]:
+        """In the order of the question. The longest name wins; a single word needs a capital, or is a number."""
+        places = list(_WORD.finditer(question))
+        words = [place[0].casefold() for place in places]
+        conditions = []
+        start = 0
+        while start < len(words):
+            for length in range(min(_LONGEST, len(words) - start), 0, -1):
+                named = self._named.get(tuple(words[start : start + length]))
+                name = question[places[start].start() : places[start + length - 1].end()]
+                if named and (length > 1 or name.isdigit() or (start > 0 and name[0].isupper())):
+                    conditions += [Condition(key, name, frozenset(values)) for key, values in sorted(named.items())]
+                    start += length - 1
+                    break
+            start += 1
+        return conditions
+
+
+@dataclass(frozen=True)
+class MetadataFilterOptions:
+    over: str = option("hybrid", "The retriever that is asked with the filters.")
+
+
+class MetadataFilterRetriever(Retrieving):
+    """Asks `retrieve` with filters that the question itself states; what it filtered by is in each hit's `why`.
+
+    Values of one key are alternatives ("The Verge or TechCrunch"); conditions on several keys hold together. Where they
+    leave nothing, those on documents (entities, titles) are given up first, then the rest, so that at worst it is
+    `retrieve` alone. Where fewer than `k` pass, hits of `retrieve` without these filters fill up, with no higher
+    score. The caller's `filters` hold throughout.
+
+    >>> from kraq_dspy import Workspace
+    >>> space = Workspace.open("ada.kraq")
+    >>> filtered = MetadataFilterRetriever(space.retriever("dense"), space.known_metadata)
+    >>> [hit.why for hit in filtered("Where did Ada live?", 1)]
+    ['dense, filtered by document_id: Ada']
+    """
+
+    def __init__(self, retrieve: Retriever, known: KnownMetadata) -> None:
+        self.retrieve = as_retriever(retrieve)
+        self.known = known
+
+    def find(self, request: RetrievalRequest) -> list[Hit]:
+        hits: list[Hit] = []
+        used = conditions = self.known.conditions(request.question)
+        for used in (conditions, [condition for condition in conditions if condition.key != DOCUMENT]):
+            narrowed = _narrowed(used, request.filters)
+            if used and narrowed is not None and (hits := replace(request, filters=narrowed).send_to(self.retrieve)):
+                break
+        reasons = ", ".join(f"{condition.key}: {condition.phrase}" for condition in used)
+        hits = [replace(hit, why=f"{hit.why}, filtered by {reasons}") for hit in hits]
+        if len(hits) < request.k:
+            known = {*request.exclude, *(hit.chunk.id for hit in hits)}
+            hits += replace(request, k=request.k - len(hits), exclude=known).send_to(self.retrieve)
+        return falling(hits)
+
+
+def _narrowed(conditions: Sequence[Condition], filters: Filters | None) -> dict[str, Any] | None:
+    """The caller's filters and the conditions together; None where they exclude each other."""
+    narrowed: dict[str, Any] = dict(filters or {})
+    values: dict[str, frozenset[Any]] = {}
+    for condition in conditions:
+        values[condition.key] = values.get(condition.key, frozenset()) | condition.values
+    for key, some in values.items():
+        if key in narrowed:
+            required = narrowed[key]
+            allowed = required if isinstance(required, (list, tuple, set, frozenset)) else [required]
+            some = some.intersection(allowed)
+        if not some:
+            return None
+        narrowed[key] = sorted(some)
+    return narrowed
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(word.casefold() for word in _WORD.findall(text))
+
+
+def _names_of(value: Any) -> list[tuple[str, ...]]:
+    """How a question may name the value of a document's metadata, in words."""
+    if not isinstance(value, str):
+        return []
+    date = _DATE.match(value)
+    if date is None or not 1 <= int(date["month"] or 1) <= 12:
+        return [_words(value)]
+    year, month, day = date.groups()
+    names: list[tuple[str, ...]] = [(year,)]
+    if month:
+        name = calendar.month_name[int(month)].casefold()
+        names += [(year, month), (name, year)]
+        if day:
+            names += [(year, month, day), (str(int(day)), name, year), (name, str(int(day)), year)]
+    return names
+
+
+METADATA_FILTER = RetrieverSpec(
+    "metadata-filter",
+    "Filtered by a date, a source or an entity that the question names.",
+    lambda space, options: MetadataFilterRetriever(space.retriever(options.over), space.known_metadata),
+    "MetadataFilterRetriever",
+    MetadataFilterOptions,
+)

@@ -1,0 +1,110 @@
+"""Ranks passages by personalised PageRank over them and entities (the idea of HippoRAG: Gutiérrez et al., 2024).
+
+A walker starts at the passages that resemble the question, steps to the entities that they name, on to related
+entities and to the passages that name those, and now and then returns to the start. Passages that it visits often
+answer the later steps of a question whose first step alone is put into words. HippoRAG starts at entities that a model
+links to the question; we start at passages, so no model is called.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, asdict, dataclass
+
+import numpy as np
+
+from kraq_dspy._internal.options import require_between
+from kraq_dspy.asset.graph.passage_graph import PassageGraph, Visits
+from kraq_dspy.ports import ChunkSource, Retriever
+from kraq_dspy.records import Hit
+from kraq_dspy.retrievers.adapted import as_retriever
+from kraq_dspy.retrievers.hits import RetrievalRequest, Retrieving, falling, matches
+from kraq_dspy.spec import RetrieverSpec, Space, option
+
+
+@dataclass(frozen=True)
+class PageRankOptions:
+    over: str = option("hybrid", "The retriever whose hits the walk starts from.")
+    share: float = option(0.6, "Of the budget that the walk starts from.", least=0, most=1)
+    damping: float = option(0.5, "Probability of walking on.", least=0, most=1)
+    sharpness: float = option(3.0, "How much more a better hit counts at the start.", least=0)
+
+
+@dataclass(eq=False, repr=False)
+class PageRankRetriever(Retrieving):
+    """Starts from the first `share` of the budget's hits of `retrieve`, each with weight `score ** sharpness`.
+
+    `score` is the share of visits that a passage gets, in [0, 1]; `why` is "pagerank". `damping` is the probability of
+    walking on rather than returning to the start. Where the walk reaches too few passages, further hits of `retrieve`
+    fill up, with their own `why` and no higher score than the last.
+
+    The start depends on `k`: half of the budget must already resemble the question for the walk to add what does not.
+    Defaults from musique (`docs/decisions/retrieval.md`).
+
+    >>> from kraq_dspy import Workspace
+    >>> space = Workspace.open("ada.kraq")
+    >>> walk = PageRankRetriever(space.retriever("hybrid"), space.passage_graph, space.index)
+    >>> [hit.chunk.title for hit in walk("Where did Ada live?", 2)]
+    ['Ada', 'London']
+    """
+
+    retrieve: Retriever
+    graph: PassageGraph
+    chunks: ChunkSource
+    _: KW_ONLY
+    share: float = 0.6
+    damping: float = 0.5
+    sharpness: float = 3.0
+
+    def __post_init__(self) -> None:
+        require_between(0.001, 1, "the start's share of the budget, .001 to 1", share=self.share)
+        require_between(0.01, 0.99, "a probability from .01 to .99", damping=self.damping)
+        require_between(0, math.inf, "0 (all starts alike) or more", sharpness=self.sharpness)
+        self.retrieve = as_retriever(self.retrieve)
+
+    def find(self, request: RetrievalRequest) -> list[Hit]:
+        k = request.k
+        ranking = request.send_to(self.retrieve)
+        visits = self.visits(ranking[: math.ceil(self.share * k)])
+        excluded = set(request.exclude)
+        hits: list[Hit] = []
+        most_visited = [] if visits is None else visits.best(None if request.filters else k + len(excluded))
+        ordered = [(chunk_id, visit) for chunk_id, visit in most_visited if chunk_id not in excluded]
+        for start in range(0, len(ordered), k):  # look up no more chunks than needed
+            block = ordered[start : start + k]
+            chunks = self.chunks.chunks_by_id([chunk_id for chunk_id, _ in block])
+            hits += [
+                Hit(chunk, visit, request.question, "pagerank")
+                for chunk, (_, visit) in zip(chunks, block, strict=True)
+                if matches(chunk, request.filters)
+            ]
+            if len(hits) >= k:
+                break
+        hits = hits[:k]
+        known = {hit.chunk.id for hit in hits}
+        return falling([*hits, *[hit for hit in ranking if hit.chunk.id not in known][: k - len(hits)]])
+
+    def visits(self, start: Sequence[Hit]) -> Visits | None:
+        """Of the walk; None when the graph knows no passage of the start."""
+        known = self.graph.knows([hit.chunk.id for hit in start])
+        start = [hit for hit, is_known in zip(start, known, strict=True) if is_known]
+        if not start:
+            return None
+        scores = np.maximum([hit.score for hit in start], 0.0)
+        weights = (scores / scores.max()) ** self.sharpness if scores.max() > 0 else np.ones(len(start))
+        return self.graph.visits(
+            dict(zip([hit.chunk.id for hit in start], weights.tolist(), strict=True)), self.damping
+        )
+
+
+def make_pagerank(space: Space, options: PageRankOptions) -> PageRankRetriever:
+    walk = asdict(options)
+    return PageRankRetriever(space.retriever(walk.pop("over")), space.passage_graph, space.index, **walk)
+
+
+PAGERANK = RetrieverSpec(
+    "pagerank",
+    "Evidence over several steps: a walk over the graph.",
+    make_pagerank,
+    "PageRankRetriever",
+    PageRankOptions,
+)

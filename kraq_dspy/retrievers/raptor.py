@@ -1,0 +1,136 @@
+"""Makes summaries of clusters of passages, and retrieves both together: RAPTOR (Sarthi et al., 2024)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import dspy
+
+from kraq_dspy._internal.both_ways import blocking, call
+from kraq_dspy._internal.step import FittingPredict, prediction
+from kraq_dspy.ports import ChunkSource, Embedder, NearestTexts, VectorStore
+from kraq_dspy.records import Chunk, Hit
+from kraq_dspy.retrievers.hits import RetrievalRequest, Retrieving, best_first
+from kraq_dspy.signatures import SummarizePassages
+from kraq_dspy.spec import RetrieverSpec
+from kraq_dspy.state import SavableModule
+
+
+@dataclass(frozen=True, slots=True)
+class TreeNode:
+    """A summary of its `child_ids`: chunks at `level` 1, summaries of the level below above that.
+
+    >>> TreeNode("s", level=1, child_ids=("a", "b"), text="Both are rivers.", n_tokens=4).level
+    1
+    """
+
+    id: str
+    level: int
+    child_ids: tuple[str, ...]
+    text: str
+    n_tokens: int
+
+
+class SummaryTree:
+    """The summaries by id, and who stands under whom. A child may have several parents: clusters are soft.
+
+    >>> tree = SummaryTree(["a", "b"], [TreeNode("s", 1, ("a", "b"), "Both are rivers.", 4)])
+    >>> sorted(tree.leaves["s"])
+    ['a', 'b']
+    """
+
+    def __init__(self, chunk_ids: Sequence[str], nodes: Sequence[TreeNode]) -> None:
+        self.chunk_ids = frozenset(chunk_ids)
+        self.nodes: Mapping[str, TreeNode] = {node.id: node for node in nodes}
+
+    @cached_property
+    def leaves(self) -> Mapping[str, frozenset[str]]:
+        """The chunks under each summary, by its id."""
+        leaves: dict[str, frozenset[str]] = {}
+        for node in sorted(self.nodes.values(), key=lambda node: node.level):
+            leaves[node.id] = frozenset(
+                leaf for child in node.child_ids for leaf in leaves.get(child, frozenset((child,)))
+            )
+        return leaves
+
+
+@dataclass(eq=False, repr=False)
+class RaptorRetriever(Retrieving):
+    """Searches passages and summaries of all levels at once ("collapsed tree"); `score` is the cosine, `why` "leaf" or
+    "summary".
+
+    A summary's hit has a chunk of its own: its id, no document, its `level` as metadata. So `filters` find passages
+    alone, and a summary is left out when it, or every passage under it, is in `exclude`. The paper's other search, down
+    from the top of the tree, found less (docs/results/retrieval.md).
+
+    >>> from kraq_dspy import Workspace
+    >>> space = Workspace.open("ada.kraq")
+    >>> tree, summaries = space.summary_tree  # of `kraq precompute DIR --raptor`
+    >>> raptor = RaptorRetriever(space.index, space.index.chunk_vectors, space.embedder, tree, summaries)
+    >>> [hit.why for hit in raptor("Where did Ada live?", 1)]
+    ['leaf']
+    """
+
+    chunks: ChunkSource
+    chunk_vectors: VectorStore
+    embedder: Embedder
+    tree: SummaryTree
+    summaries: NearestTexts
+
+    def find(self, request: RetrievalRequest) -> list[Hit]:
+        k, vector = request.k, request.embedded_by(self.embedder)
+        exclude = frozenset(request.exclude)
+        [leaves] = self.chunk_vectors.search(vector[None, :], k, exclude=exclude, filters=request.filters)
+        scores = dict(leaves)
+        if not request.filters:
+            leaves_of = self.tree.leaves if exclude else {}
+            without = {node_id for node_id, under in leaves_of.items() if node_id in exclude or under <= exclude}
+            scores |= dict(self.summaries(request.question, k, exclude=without, vector=vector))
+        scored = best_first(scores, k)
+        leaf_ids = [one for one, _ in scored if one not in self.tree.nodes]
+        leaf_of = dict(zip(leaf_ids, self.chunks.chunks_by_id(leaf_ids), strict=True))
+        hits = []
+        for one, score in scored:
+            chunk, why = leaf_of.get(one), "leaf"
+            if chunk is None:
+                node, why = self.tree.nodes[one], "summary"
+                size, level = len(node.text), {"level": node.level}
+                chunk = Chunk(one, "", 0, 0, size, node.text, node.n_tokens, metadata=level)
+            hits.append(Hit(chunk, score, request.question, why))
+        return hits
+
+
+RAPTOR = RetrieverSpec(
+    "raptor",
+    "Passages and summaries of their clusters, all levels at once.",
+    lambda space, options: RaptorRetriever(space.index, space.index.chunk_vectors, space.embedder, *space.summary_tree),
+    "RaptorRetriever",
+    prepared=("raptor",),
+    source="Sarthi et al., 2024",
+)
+
+
+class SummarizeCluster(SavableModule):
+    """Raises ValueError for an empty summary: it would stand for its passages and be found by nothing.
+
+    >>> from dspy.utils import DummyLM
+    >>> with dspy.context(lm=DummyLM([{"summary": "Ada and Byron lived in London."}])):
+    ...     SummarizeCluster()(passages=["Ada lived in London.", "Byron lived in London."]).summary
+    'Ada and Byron lived in London.'
+    """
+
+    outputs: ClassVar[dict[str, Any]] = {"summary": str}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.summarize = FittingPredict(SummarizePassages, shorten="passages")
+
+    async def aforward(self, passages: Sequence[str]) -> dspy.Prediction:
+        reply = await call(self.summarize, passages=list(passages))
+        summary = reply.summary.strip()
+        if not summary:
+            raise ValueError("The summary is empty.")
+        return prediction(reply, summary=summary)
+
+    forward = blocking(aforward)

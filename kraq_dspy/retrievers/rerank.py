@@ -1,0 +1,146 @@
+"""Reorders the candidates of any retriever by a `ports.Reranker`."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from kraq_dspy._internal.options import require_between, require_counts
+from kraq_dspy.ports import Embedder, Reranker, Retriever, Vectors, VectorStore
+from kraq_dspy.records import Hit, Question
+from kraq_dspy.retrievers.adapted import as_retriever
+from kraq_dspy.retrievers.hits import RetrievalRequest, Retrieving, ranked
+from kraq_dspy.spec import RetrieverSpec, Space, option
+
+
+@dataclass(frozen=True)
+class RerankedOptions:
+    over: str = option("hybrid", "The retriever that finds the candidates.")
+    balance: float = option(0.9, "Of the candidate's own score; the rest is of its questions.", least=0, most=1)
+    pool: int = option(50, "Candidates.", least=1)
+
+
+class RerankingRetriever(Retrieving):
+    """The `pool` (or `k`, if that is more) best of `retrieve`, by the score of `rerank`, which is the hit's `score`.
+
+    `why` is "reranked". Ties go by chunk id.
+
+    >>> from kraq_dspy import Workspace
+    >>> space = Workspace.open("ada.kraq")
+    >>> rerank = QuestionSimilarityReranker(space.asked_of, space.index.question_vectors, space.embedder)
+    >>> [hit.why for hit in RerankingRetriever(space.retriever("dense"), rerank)("Where did Ada live?", 1)]
+    ['reranked']
+    """
+
+    def __init__(self, retrieve: Retriever, rerank: Reranker, *, pool: int = 50) -> None:
+        require_counts("candidates", pool=pool)
+        self.retrieve = as_retriever(retrieve)
+        self.rerank = rerank
+        self.pool = pool
+
+    def find(self, request: RetrievalRequest) -> list[Hit]:
+        candidates = replace(request, k=max(request.k, self.pool)).send_to(self.retrieve)
+        if not candidates:
+            return []
+        scores = self.rerank(request.question, candidates, vector=request.vector)
+        chunks = {hit.chunk.id: hit.chunk for hit in candidates}
+        return ranked(
+            chunks, dict(zip(chunks, map(float, scores), strict=True)), request.question, request.k, "reranked"
+        )
+
+
+def questions_by_chunk(chunk_ids: Mapping[str, Sequence[str]], questions: Iterable[Question]) -> dict[str, set[str]]:
+    """The ids of the questions that stand for each chunk's communities, by chunk id.
+
+    `chunk_ids` are those of each community. A question that is marked as a duplicate is stood for by its original.
+
+    >>> question = Question("q", "Who was Ada?", "kraq", community_id="c", level=0, chunk_ids=("ada",), document_ids=())
+    >>> questions_by_chunk({"c": ["ada", "london"]}, [question])
+    {'ada': {'q'}, 'london': {'q'}}
+    """
+    by_chunk: dict[str, set[str]] = {}
+    for question in questions:
+        for chunk_id in chunk_ids.get(question.community_id or "", ()):
+            by_chunk.setdefault(chunk_id, set()).add(question.duplicate_of or question.id)
+    return by_chunk
+
+
+class QuestionSimilarityReranker:
+    """`balance * score / best score + (1 - balance) * cosine`, to the nearest KRAQ question of a passage's communities.
+
+    What a community is about was put into its question offline, so this costs a look-up and some dot products: no model
+    reads the passages. A passage whose communities have no question gets no cosine (0). A hit's score below 0 counts as
+    0. `asked_of` is what `questions_by_chunk` gives, and `question_vectors` holds the questions, under `embedder`.
+
+    >>> from kraq_dspy import Workspace
+    >>> space = Workspace.open("ada.kraq")
+    >>> rerank = QuestionSimilarityReranker(space.asked_of, space.index.question_vectors, space.embedder, balance=1)
+    >>> [round(score, 1) for score in rerank("Where did Ada live?", space.retriever("dense")("Where did Ada live?", 1))]
+    [1.0]
+    """
+
+    def __init__(
+        self,
+        asked_of: Mapping[str, Collection[str]],
+        question_vectors: VectorStore,
+        embedder: Embedder,
+        *,
+        balance: float = 0.9,
+    ) -> None:
+        require_between(0, 1, "a share from 0 (questions alone) to 1 (scores alone)", balance=balance)
+        self.asked_of = asked_of
+        self.question_vectors = question_vectors
+        self.embedder = embedder
+        self.balance = balance
+
+    @property
+    def name(self) -> str:
+        return f"question similarity, balance {self.balance:g}"
+
+    def __call__(self, question: str, hits: Sequence[Hit], *, vector: Vectors | None = None) -> list[float]:
+        if not hits:
+            return []
+        if vector is None:
+            vector = self.embedder.encode_queries([question])[0]
+        asked_of = [self.asked_of.get(hit.chunk.id, ()) for hit in hits]
+        question_ids = sorted(set().union(*asked_of))
+        cosines = dict(zip(question_ids, (self.question_vectors.vectors(question_ids) @ vector).tolist(), strict=True))
+        best = max(hit.score for hit in hits)
+        return [
+            self.balance * (max(hit.score, 0.0) / best if best > 0 else 0.0)
+            + (1 - self.balance) * max((cosines[one] for one in questions), default=0.0)
+            for hit, questions in zip(hits, asked_of, strict=True)
+        ]
+
+
+def make_reranked(space: Space, options: RerankedOptions) -> RerankingRetriever:
+    rerank = QuestionSimilarityReranker(
+        space.asked_of, space.index.question_vectors, space.embedder, balance=options.balance
+    )
+    return RerankingRetriever(space.retriever(options.over), rerank, pool=options.pool)
+
+
+RERANKED = RetrieverSpec(
+    "reranked",
+    "Reordered by the KRAQ questions of the passages' communities.",
+    make_reranked,
+    "RerankingRetriever",
+    RerankedOptions,
+)
+
+
+@dataclass(frozen=True)
+class CrossEncoderOptions:
+    model: str = option(help="A hub name or a folder of the cross-encoder.")
+    over: str = option("hybrid", "The retriever that finds the candidates.")
+    pool: int = option(50, "Candidates.", least=1)
+
+
+CROSS_ENCODER = RetrieverSpec(
+    "cross-encoder",
+    "Reordered by a cross-encoder: cross-encoder:MODEL.",
+    lambda space, options: RerankingRetriever(
+        space.retriever(options.over), space.cross_encoder(options.model), pool=options.pool
+    ),
+    "RerankingRetriever",
+    CrossEncoderOptions,
+    argument="model",
+)

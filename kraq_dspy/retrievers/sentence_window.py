@@ -1,0 +1,90 @@
+"""Finds passages by one sentence, and hands that over with those around it (sentence window)."""
+
+import math
+from dataclasses import dataclass, replace
+
+from kraq_dspy._internal.options import require_between
+from kraq_dspy.asset.corpus.chunk import sentence_spans
+from kraq_dspy.asset.corpus.tokens import count_tokens
+from kraq_dspy.ports import ChunkSource, Embedder, NearestTexts
+from kraq_dspy.records import Chunk, Hit
+from kraq_dspy.retrievers.hits import RetrievalRequest, Retrieving
+from kraq_dspy.spec import RetrieverSpec, option
+
+_SENTENCES_A_CHUNK = 4  # asked for at first; more where they turn out to be of the same few chunks
+
+
+def sentence_id(chunk_id: str, number: int) -> str:
+    """Names the sentence `number`, from 0, of a chunk's `sentence_spans`."""
+    return f"{chunk_id}/{number}"
+
+
+@dataclass(frozen=True)
+class SentenceWindowOptions:
+    window: int | None = option(2, "Sentences on either side; none for the whole passage.", least=0)
+
+
+class SentenceWindowRetriever(Retrieving):
+    """`score` is the cosine of the question and the chunk's nearest sentence, in [-1, 1]; `why` is "sentence".
+
+    The hit's chunk keeps its id, but its text is that sentence with `window` sentences of the chunk on either side;
+    None hands over the whole chunk. What is stored by chunk id (pairs, embeddings seen from a question) stays that of
+    the whole chunk. `sentences` finds sentences by their `sentence_id`.
+
+    >>> from kraq_dspy import Workspace
+    >>> space = Workspace.open("ada.kraq")
+    >>> sentences = SentenceWindowRetriever(space.index, space.sentence_vectors, space.embedder, window=1)
+    >>> [hit.chunk.text for hit in sentences("Where did Ada live?", 1)]
+    ['Ada lived in London.']
+    """
+
+    def __init__(
+        self, chunks: ChunkSource, sentences: NearestTexts, embedder: Embedder, *, window: int | None = 2
+    ) -> None:
+        if window is not None:
+            require_between(0, math.inf, "0 or more sentences on either side, or None for the chunk", window=window)
+        self.chunks = chunks
+        self.sentences = sentences
+        self.embedder = embedder
+        self.window = window
+
+    def find(self, request: RetrievalRequest) -> list[Hit]:
+        k, vector = request.k, request.embedded_by(self.embedder)
+        excluded = set(request.exclude)
+        size = _SENTENCES_A_CHUNK * (k + len(excluded))
+        while True:
+            scored = self.sentences(request.question, size, filters=request.filters, vector=vector)
+            nearest: dict[str, tuple[int, float]] = {}  # sentence and its cosine, by chunk id
+            for name, cosine in scored:
+                chunk_id, _, number = name.rpartition("/")
+                if chunk_id not in excluded:
+                    nearest.setdefault(chunk_id, (int(number), cosine))
+            if len(nearest) >= k or len(scored) < size:
+                break
+            size *= 2
+        best = dict(list(nearest.items())[:k])
+        chunks = self.chunks.chunks_by_id(list(best))
+        return [
+            Hit(self._around(chunk, number), cosine, request.question, "sentence")
+            for chunk, (number, cosine) in zip(chunks, best.values(), strict=True)
+        ]
+
+    def _around(self, chunk: Chunk, number: int) -> Chunk:
+        if self.window is None:
+            return chunk
+        spans = sentence_spans(chunk.text)
+        start = spans[max(0, number - self.window)][0]
+        end = spans[min(len(spans) - 1, number + self.window)][1]
+        text = chunk.text[start:end]
+        return replace(chunk, text=text, start=chunk.start + start, end=chunk.start + end, n_tokens=count_tokens(text))
+
+
+SENTENCE_WINDOW = RetrieverSpec(
+    "sentence-window",
+    "Found by one sentence, handed over with those around it.",
+    lambda space, options: SentenceWindowRetriever(
+        space.index, space.sentence_vectors, space.embedder, window=options.window
+    ),
+    "SentenceWindowRetriever",
+    SentenceWindowOptions,
+)

@@ -1,0 +1,218 @@
+"""Retrieves by meaning (dense), by words (BM25), and by both together: a weighted sum of cosines, or fused ranks."""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, asdict, dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kraq_dspy._internal.options import require_between, require_counts
+from kraq_dspy.ports import ChunkSource, Embedder, Retriever, VectorSearch, VectorStore
+from kraq_dspy.records import Hit
+from kraq_dspy.retrievers.adapted import as_retriever
+from kraq_dspy.retrievers.hits import RetrievalRequest, Retrieving, fused, ranked, to_hits
+from kraq_dspy.spec import RetrieverSpec, option
+
+
+class DenseRetriever(Retrieving):
+    """`score` is the cosine of the two embeddings, in [-1, 1]; `why` is "dense".
+
+    `vectors` holds the chunks under their ids, made by `embedder`, which also embeds the questions.
+
+    >>> from kraq_dspy import Workspace
+    >>> space = Workspace.open("ada.kraq")
+    >>> dense = DenseRetriever(space.index, space.index.chunk_vectors, space.embedder)
+    >>> [hit.chunk.title for hit in dense("Where did Ada live?", 1)]
+    ['Ada']
+    """
+
+    def __init__(self, chunks: ChunkSource, vectors: VectorSearch, embedder: Embedder) -> None:
+        self.chunks = chunks
+        self.vectors = vectors
+        self.embedder = embedder
+
+    def find(self, request: RetrievalRequest) -> list[Hit]:
+        vector = request.embedded_by(self.embedder)
+        (scored,) = self.vectors.search(vector[None, :], request.k, exclude=request.exclude, filters=request.filters)
+        return to_hits(self.chunks, scored, request.question, "dense")
+
+
+class BM25Retriever(Retrieving):
+    """`score` is the BM25 score, above 0 and without an upper end; `why` is "bm25".
+
+    Chunks that share no word with the question are not found, so there may be fewer than `k`.
+
+    >>> from kraq_dspy import Workspace
+    >>> space = Workspace.open("ada.kraq")
+    >>> [hit.chunk.title for hit in BM25Retriever(space.index, space.index.chunk_vectors)("Where did Ada live?", 2)]
+    ['Ada']
+    """
+
+    def __init__(self, chunks: ChunkSource, vectors: VectorStore) -> None:
+        self.chunks = chunks
+        self.vectors = vectors
+
+    def find(self, request: RetrievalRequest) -> list[Hit]:
+        scored = self.vectors.search_text(request.question, request.k, exclude=request.exclude, filters=request.filters)
+        return to_hits(self.chunks, scored, request.question, "bm25")
+
+
+@dataclass(frozen=True)
+class HybridOptions:
+    weight: float = option(0.5, "Of meaning; the rest is of words (K2RAG's lambda, .8 there).", least=0, most=1)
+    okapi: float = option(0.0, "Of the BM25 score, on top.", least=0)
+    pool: int = option(50, "Candidates from each side.", least=1)
+
+
+@dataclass(eq=False, repr=False)
+class HybridRetriever(Retrieving):
+    """`weight * cos(dense) + (1 - weight) * cos(sparse)`: K2RAG, equations 3 and 4; `why` is "hybrid".
+
+    The candidates are the `pool` (or `k`, if that is more) best by embedding and as many by BM25; each of them gets
+    both cosines, so that neither side's scale decides. `weight` is the paper's lambda, 0.8 there: 1 ranks by meaning
+    alone, 0 by words alone; on musique 0.5 found more (`docs/decisions/retrieval.md`). The sparse vectors are
+    tf-idf ones over the candidates (`sparse_cosines`): the paper names Okapi BM25, whose scores are no cosines.
+
+    `okapi` adds that many times the candidate's BM25 score as a share of the best one, 0 where it is not among the
+    best by words: BM25 knows how rare a word is in the whole corpus, and stems. The paper has no such term.
+
+    >>> from kraq_dspy import Workspace
+    >>> space = Workspace.open("ada.kraq")
+    >>> hybrid = HybridRetriever(space.index, space.index.chunk_vectors, space.embedder, weight=0.5)
+    >>> [hit.chunk.title for hit in hybrid("Where did Ada live?", 2)]
+    ['Ada', 'London']
+    """
+
+    chunks: ChunkSource
+    vectors: VectorStore
+    embedder: Embedder
+    _: KW_ONLY
+    weight: float = 0.8
+    okapi: float = 0.0
+    pool: int = 50
+
+    def __post_init__(self) -> None:
+        require_between(0, 1, "a share from 0 (words alone) to 1 (meaning alone)", weight=self.weight)
+        require_between(0, math.inf, "the weight of the BM25 score, 0 or more", okapi=self.okapi)
+        require_counts("candidates from each side", pool=self.pool)
+
+    def find(self, request: RetrievalRequest) -> list[Hit]:
+        question = request.question
+        vector = request.embedded_by(self.embedder)
+        size = max(request.k, self.pool)
+        (near,) = self.vectors.search(vector[None, :], size, exclude=request.exclude, filters=request.filters)
+        worded = self.vectors.search_text(question, size, exclude=request.exclude, filters=request.filters)
+        ids = sorted({chunk_id for chunk_id, _ in near} | {chunk_id for chunk_id, _ in worded})
+        if not ids:
+            return []
+        chunks = self.chunks.chunks_by_id(ids)
+        dense = self.vectors.vectors(ids) @ vector
+        sparse = sparse_cosines(question, [chunk.passage for chunk in chunks])
+        scores = self.weight * dense + (1 - self.weight) * sparse
+        if self.okapi and worded:
+            share = {chunk_id: score / worded[0][1] for chunk_id, score in worded}
+            scores += self.okapi * np.array([share.get(chunk_id, 0.0) for chunk_id in ids])
+        by_id = dict(zip(ids, chunks, strict=True))
+        return ranked(by_id, dict(zip(ids, scores.tolist(), strict=True)), question, request.k, "hybrid")
+
+
+@dataclass(frozen=True)
+class FusionOptions:
+    pool: int = option(100, "Candidates from each side.", least=1)
+    constant: float = option(60.0, "Added to each rank: the larger, the less the first ones count.", least=0)
+
+
+class FusionRetriever(Retrieving):
+    """Reciprocal rank fusion (`hits.fused`) of any retrievers; `why` is "fusion".
+
+    Each retriever gives its `pool` (or `k`, if that is more) best.
+
+    >>> from kraq_dspy import Workspace
+    >>> space = Workspace.open("ada.kraq")
+    >>> fusion = FusionRetriever([space.retriever("dense"), space.retriever("bm25")])
+    >>> [hit.why for hit in fusion("Where did Ada live?", 1)]
+    ['fusion']
+    """
+
+    def __init__(self, retrievers: Sequence[Retriever], *, pool: int = 100, constant: float = 60.0) -> None:
+        if not retrievers:
+            raise ValueError("There are no retrievers to fuse; expected one or more.")
+        require_counts("hits of each", pool=pool)
+        require_between(0, math.inf, "0 or more", constant=constant)
+        self.retrievers = tuple(map(as_retriever, retrievers))
+        self.pool = pool
+        self.constant = constant
+
+    def find(self, request: RetrievalRequest) -> list[Hit]:
+        larger = replace(request, k=max(request.k, self.pool))
+        rankings = (larger.send_to(retrieve) for retrieve in self.retrievers)
+        return fused(rankings, self.constant, request.question, request.k, "fusion")
+
+
+DENSE = RetrieverSpec(
+    "dense",
+    "Passages with the nearest embeddings: the papers' baseline.",
+    lambda space, options: DenseRetriever(space.index, space.index.chunk_vectors, space.embedder),
+    "DenseRetriever",
+)
+BM25 = RetrieverSpec(
+    "bm25",
+    "Exact names and terms, without an encoder.",
+    lambda space, options: BM25Retriever(space.index, space.index.chunk_vectors),
+    "BM25Retriever",
+)
+HYBRID = RetrieverSpec(
+    "hybrid",
+    "Cosines of meaning and of words, weighted.",
+    lambda space, options: HybridRetriever(space.index, space.index.chunk_vectors, space.embedder, **asdict(options)),
+    "HybridRetriever",
+    HybridOptions,
+    source="K2RAG paper, equations 3 and 4",
+)
+FUSION = RetrieverSpec(
+    "fusion",
+    "Ranks by meaning and by words, fused.",
+    lambda space, options: FusionRetriever([space.retriever("dense"), space.retriever("bm25")], **asdict(options)),
+    "FusionRetriever",
+    FusionOptions,
+    source="Cormack et al., 2009",
+)
+
+
+_WORD = re.compile(r"\w+")
+
+
+def sparse_cosines(question: str, passages: Sequence[str]) -> NDArray[np.float64]:
+    """float64 `[n_passages]`, each in [0, 1]: cosine between the tf-idf vectors of the question and of each passage.
+
+    A word weighs (1 + ln tf) * idf, with the idf of BM25 taken over `passages` alone. So nothing has to be known of the
+    corpus, and a word that all candidates share says nothing about which of them is better. Words that no passage has
+    do not count for the question's length either.
+    """
+    counts = [Counter(_words(passage)) for passage in passages]
+    document_frequency = Counter(word for count in counts for word in count)
+    idf = {
+        word: math.log(1 + (len(passages) - frequency + 0.5) / (frequency + 0.5))
+        for word, frequency in document_frequency.items()
+    }
+    question_weights = _weights(Counter(word for word in _words(question) if word in idf), idf)
+    cosines = np.zeros(len(passages))
+    length = math.hypot(*question_weights.values())
+    if not length:
+        return cosines
+    for row, count in enumerate(counts):
+        weights = _weights(count, idf)
+        product = sum(weight * weights[word] for word, weight in question_weights.items() if word in weights)
+        cosines[row] = product / (length * math.hypot(*weights.values())) if product else 0.0
+    return cosines
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.casefold())
+
+
+def _weights(counts: Counter[str], idf: dict[str, float]) -> dict[str, float]:
+    return {word: (1 + math.log(count)) * idf[word] for word, count in counts.items()}

@@ -1,0 +1,115 @@
+"""Every community asks about a heading of its own; one without a summary asks, too, where its heading announces one."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from dspy.utils import DummyLM
+
+from kraq_dspy import build_index
+from kraq_dspy.asset.store.index import Index
+from kraq_dspy.indexing.index.asking import headings_asked
+from kraq_dspy.models.lms.engines.rule_based.ask import question_about
+from kraq_dspy.records import Community
+from kraq_dspy.settings import QuestionSettings, Settings
+from tests.conftest import KeywordEmbedder
+
+PASSAGES = {
+    "a": "Guide\n## Connecting an antenna\nConnect an antenna to the TV. Then search for channels.",
+    "b": "Guide\n## Changing the language\nOpen the settings. Pick another language.",
+}
+
+
+def passages_of(chunk_ids: Sequence[str]) -> list[str]:
+    return [PASSAGES[id] for id in chunk_ids]
+
+
+def community(id: str, level: int, chunk_ids: tuple[str, ...]) -> Community:
+    return Community(id, level, None, (), ("e",), (), chunk_ids)
+
+
+def test_no_two_communities_get_one_heading_and_the_broadest_chooses_first() -> None:
+    communities = [community("narrow", 1, ("a",)), community("broad", 0, ("a", "b")), community("other", 1, ("b",))]
+    chosen = headings_asked(communities, passages_of, "")
+    assert {id: heading.question for id, heading in chosen.items()} == {
+        "broad": "How do I connect an antenna?",
+        "other": "How do I change the language?",
+    }
+    assert chosen["other"].heading == "Changing the language"
+    assert chosen["other"].text == "Open the settings. Pick another language."
+
+
+def test_headings_that_no_summary_covers_are_asked_about_in_an_index(tmp_path: Path) -> None:
+    sections = [
+        "# Connecting an antenna\n\nConnect the cable to the Acme TV. Ask Globex for help with the Acme TV.",
+        "# Changing the language\n\nThe language of a Menu is changed here. Choose Menu and another language.",
+    ]
+    for number, text in enumerate(sections):
+        (tmp_path / f"{number}.md").write_text(text)
+    build_index(tmp_path, tmp_path / "out.kraq")
+    with Index.open(tmp_path / "out.kraq") as index:
+        asked = {question.text for question in index.questions(source="kraq")}
+    assert any(question.startswith("How do I connect an antenna") for question in asked)
+    assert any(question.startswith("How do I change the language") for question in asked)
+
+
+def test_a_models_question_that_leads_to_other_passages_makes_way_for_the_headings(
+    tmp_path: Path, keyword_embedder: type[KeywordEmbedder]
+) -> None:
+    """Eleven sections are about antennas, more than are looked at, and one about the language."""
+    for number in range(11):
+        (tmp_path / f"{number}.md").write_text(f"# Part {number}\n\nThe antenna {number} of Acme fits Globex {number}.")
+    (tmp_path / "language.md").write_text("# Changing the language\n\nAcme and Initech change the language.")
+    asked = DummyLM([{"question": "How do I change the antenna?"}] * 100)
+    embedder = keyword_embedder("antenna", "language")
+    build_index(tmp_path, tmp_path / "out.kraq", models={"generator": asked}, embedder=embedder)
+    with Index.open(tmp_path / "out.kraq") as index:
+        texts = {question.text for question in index.questions(source="kraq", duplicates=True)}
+    assert texts == {"How do I change the antenna?", "How do I change the language?"}
+
+
+@pytest.mark.parametrize(("known", "asked"), [("Globex is a maker of rockets in Oslo.", True), ("Globex fell.", False)])
+def test_a_small_model_is_asked_about_texts_that_say_what_things_are(
+    tmp_path: Path, keyword_embedder: type[KeywordEmbedder], known: str, asked: bool
+) -> None:
+    (tmp_path / "a.txt").write_text(known)
+    (tmp_path / "b.txt").write_text("Acme met Initech in Bern. Then Initech met Acme again.")
+    model = DummyLM([{"question": "Who met Acme and Initech?"}] * 100)
+    settings = Settings(questions=QuestionSettings(candidates=2))
+    build_index(
+        tmp_path,
+        tmp_path / "out.kraq",
+        settings=settings,
+        models={"generator": model},
+        embedder=keyword_embedder("Acme", "Globex"),
+    )
+    with Index.open(tmp_path / "out.kraq") as index:
+        texts = {question.text for question in index.questions(source="kraq", duplicates=True)}
+    assert ("Who met Acme and Initech?" in texts) is asked
+    assert ("What is said about b?" in texts) is not asked
+
+
+def test_a_small_model_is_asked_where_headings_announce_questions(
+    tmp_path: Path, keyword_embedder: type[KeywordEmbedder]
+) -> None:
+    """A manual says of nothing what it is; its sections without such a heading are asked about all the same."""
+    (tmp_path / "a.md").write_text("# Connecting an antenna\n\nConnect Acme and Globex. Ask Globex about Acme.")
+    (tmp_path / "b.txt").write_text("Initech met Umbrella in Bern. Then Umbrella met Initech again.")
+    model = DummyLM([{"question": "Who met Initech and Umbrella?"}] * 100)
+    settings = Settings(questions=QuestionSettings(candidates=2))
+    embedder = keyword_embedder("Acme", "Initech")
+    build_index(tmp_path, tmp_path / "out.kraq", settings=settings, models={"generator": model}, embedder=embedder)
+    with Index.open(tmp_path / "out.kraq") as index:
+        texts = {question.text for question in index.questions(source="kraq", duplicates=True)}
+    assert "Who met Initech and Umbrella?" in texts
+
+
+def test_what_a_reader_may_do_is_asked_of_the_document_by_name() -> None:
+    passage = "GPL-3\nYou may convey verbatim copies of a covered work in any medium."
+    assert question_about("Program\nThe Program.", [passage]) == (
+        "Can I convey verbatim copies of a covered work in any medium, according to GPL-3?"
+    )
+    passage = passage.replace("GPL-3", "Some words about copies and works")
+    assert question_about("Program\nThe Program.", [passage], "on the TV") == (
+        "Can I convey verbatim copies of a covered work in any medium on the TV?"
+    )

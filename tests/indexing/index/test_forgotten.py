@@ -1,0 +1,164 @@
+"""Tests that removed text leaves no trace in any byte of an index, but in the files that the guide names."""
+
+import json
+import re
+import sqlite3
+import zlib
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kraq_dspy.asset.store.catalogue import CATALOGUE, Catalogue, NewEntry
+from kraq_dspy.asset.store.index import Index
+from kraq_dspy.asset.store.instructed import INSTRUCTED, InstructedRow, InstructedStore, any_instructed
+from kraq_dspy.errors import UnknownRecordError
+from kraq_dspy.indexing.index.build import build_index
+from kraq_dspy.indexing.index.change import add_documents, remove_documents
+from kraq_dspy.indexing.prepare.k2rag import build_summarised
+from kraq_dspy.indexing.prepare.qa_pairs import make_qa_pairs
+from kraq_dspy.indexing.prepare.raptor import build_tree
+from kraq_dspy.models.lms.roles import LanguageModels
+from kraq_dspy.records import Chunk, Document
+from kraq_dspy.settings import Settings
+from tests.conftest import KeywordEmbedder
+
+STAYING = [
+    Document("ada", "Ada", "Ada Lovelace worked with Charles Babbage. Charles Babbage designed the Engine in London."),
+    Document("turing", "Turing", "Alan Turing worked at Bletchley Park. Alan Turing designed the Bombe."),
+]
+FACTS = [
+    f"Quenby Zörblax{number:03} painted the “Vermilion” Lighthouse{number:03} in Marsport." for number in range(40)
+]
+NAMES = [f"Zörblax{number:03}" for number in range(40)]
+PLANTED = [Document(f"planted{n}", f"Planted {n}", " ".join(FACTS[10 * n : 10 * n + 10])) for n in range(4)]
+GONE = [document.id for document in PLANTED]
+
+
+@pytest.fixture
+def embedder(keyword_embedder: type[KeywordEmbedder]) -> KeywordEmbedder:
+    return keyword_embedder("ada", "babbage", "turing", "zörblax", "lighthouse")
+
+
+@pytest.fixture
+def planted(tmp_path: Path, embedder: KeywordEmbedder) -> Path:
+    build_index([*STAYING, *PLANTED], tmp_path / "x.kraq", embedder=embedder)
+    return tmp_path / "x.kraq"
+
+
+def contents(path: Path) -> Iterator[bytes]:
+    """All that is in a file: its bytes, what lies compressed in them, and every value of its tables."""
+    content = path.read_bytes()
+    yield content
+    for match in re.finditer(rb"\xff(?=\x78\x5e)", content):
+        try:
+            yield zlib.decompressobj().decompress(content[match.end() :], 1 << 24)
+        except zlib.error:
+            continue
+    if content.startswith(b"SQLite format 3\0"):
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            for (table,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
+                for value in (value for row in connection.execute(f'SELECT * FROM "{table}"') for value in row):
+                    if isinstance(value, str | bytes):
+                        yield value.encode() if isinstance(value, str) else value
+
+
+def traces(index: Path, texts: list[str]) -> dict[str, int]:
+    """How many of the texts are in each file, as they are or escaped as JSON; files with none are left out."""
+    forms = [{text.encode(), json.dumps(text)[1:-1].encode()} for text in texts]
+    found = {}
+    for path in sorted(path for path in index.rglob("*") if path.is_file()):
+        whole = b"\0".join(contents(path))
+        found[path.relative_to(index).as_posix()] = sum(any(form in whole for form in some) for some in forms)
+    return {name: count for name, count in found.items() if count}
+
+
+def test_planted_facts_are_found(planted: Path) -> None:
+    assert traces(planted, FACTS) == {"states/1/index.db": 40}
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_removed_documents_leave_nothing(planted: Path, embedder: KeywordEmbedder, at_once: bool) -> None:
+    for ids in [GONE] if at_once else [[one] for one in GONE]:
+        remove_documents(planted, ids, embedder=embedder)
+    assert traces(planted, FACTS + NAMES) == {}
+
+
+def test_a_document_that_changed_leaves_nothing_of_what_it_said(planted: Path, embedder: KeywordEmbedder) -> None:
+    add_documents(planted, [Document(one, "Empty", f"Nothing to be told of {one}.") for one in GONE], embedder=embedder)
+    assert traces(planted, FACTS + NAMES) == {}
+
+
+def test_what_was_prepared_of_them_goes_or_is_said_to_stay(planted: Path, embedder: KeywordEmbedder) -> None:
+    models = LanguageModels(Settings(), embedder=embedder)
+    with Index.open(planted, write=True) as index:
+        build_tree(index, embedder, models)
+        make_qa_pairs(index, models)
+        build_summarised(index, embedder, models)
+    with Catalogue(planted / CATALOGUE) as catalogue:
+        number = catalogue.add(NewEntry("Who painted it?", FACTS[0]), by="ann").number
+
+    remove_documents(planted, GONE, embedder=embedder)
+
+    assert {name.split("/")[0] for name in traces(planted, FACTS + NAMES)} == {CATALOGUE, "k2rag.kraq"}
+    with Catalogue(planted / CATALOGUE) as catalogue:
+        catalogue.remove(number, by="ann")
+    with Index.open(planted, write=True) as index:
+        build_summarised(index, embedder, models)
+    assert traces(planted, FACTS + NAMES) == {}
+
+
+def test_a_former_state_goes_when_its_last_reader_has_closed_it(planted: Path, embedder: KeywordEmbedder) -> None:
+    with Index.open(planted):
+        remove_documents(planted, GONE, embedder=embedder)
+        assert {name.split("/")[1] for name in traces(planted, FACTS)} == {"1"}
+    assert traces(planted, FACTS) == {}
+
+
+def test_embeddings_seen_from_questions_go_with_their_passages(planted: Path, embedder: KeywordEmbedder) -> None:
+    chance = np.random.default_rng(0)
+    with Index.open(planted) as index:
+        staying = [chunk.id for chunk in index.all(Chunk) if chunk.document_id == "ada"]
+        gone = [chunk.id for chunk in index.all(Chunk) if chunk.document_id in GONE]
+    vectors = chance.normal(size=(len(gone) + 1, 4)).astype(np.float32)
+    path = planted / INSTRUCTED
+    with_all = InstructedStore.create(path, encoder_name="e", dimension=4)
+    with_all.add([InstructedRow("q", (gone[0], *staying, *gone[1:]), vectors)])
+    with_all.close()
+
+    remove_documents(planted, GONE, embedder=embedder)
+
+    left = InstructedStore.create(path, encoder_name="e", dimension=4)
+    assert left.holds("q", [*gone, *staying]).tolist() == [False] * len(gone) + [True]
+    np.testing.assert_allclose(left.lookup("q", staying)[0][0], vectors[1] / np.linalg.norm(vectors[1]), atol=1e-3)
+    left.close()
+    with any_instructed(path) as store:
+        assert store.damage() == []
+    content = path.read_bytes()
+    assert [row.astype(np.float16).tobytes() in content for row in vectors] == [False, True] + [False] * (len(gone) - 1)
+
+
+class Killed(BaseException):
+    pass
+
+
+def test_a_removal_that_was_killed_is_finished_by_the_same_command(
+    planted: Path, embedder: KeywordEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: object) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr("kraq_dspy.indexing.index.build.Builder.build", killed)
+        with pytest.raises(Killed):
+            remove_documents(planted, GONE, embedder=embedder)
+    with Index.open(planted) as index:
+        assert index.count(Document) == 6  # readers see what there was
+    remove_documents(planted, GONE, embedder=embedder)
+    with Index.open(planted) as index:
+        assert sorted(index.ids(Document)) == ["ada", "turing"]
+    assert traces(planted, FACTS + NAMES) == {}
+    with pytest.raises(UnknownRecordError, match="has no document 'planted0'"):
+        remove_documents(planted, GONE, embedder=embedder)

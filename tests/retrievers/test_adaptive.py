@@ -1,0 +1,105 @@
+from typing import Any
+
+import pytest
+
+from kraq_dspy.records import Hit
+from kraq_dspy.retrievers import AdaptiveRetriever, DenseRetriever, passage_graph
+from kraq_dspy.retrievers.adaptive import graph_weight
+from tests.programs.conftest import Library
+
+
+def adaptive(library: Library, mentions: list[tuple[str, str]], **settings: Any) -> AdaptiveRetriever:
+    return AdaptiveRetriever(
+        DenseRetriever(library.records, library.chunk_vectors, library.embedder),
+        passage_graph(library.records.chunks, [(library.id(name), entity) for name, entity in mentions]),
+        library.records,
+        **settings,
+    )
+
+
+@pytest.mark.parametrize(
+    ("scores", "weight"),
+    [
+        ([1.0] * 10, 0.0),  # flat
+        ([1.0] * 9 + [0.9], 0.0),
+        ([1.0] * 9 + [0.7], 0.3),  # half-way
+        ([1.0] * 9 + [0.5, 0.1], 0.6),
+        ([1.0] * 9 + [-0.5], 0.6),
+        ([1.0, 0.7], 0.3),  # the last, where there are fewer
+        ([1.0], 0.0),
+        ([], 0.0),
+        ([0.0, -1.0], 0.0),
+        ([-0.1], 0.0),
+    ],
+)
+def test_the_steeper_the_scores_the_more_the_graph_says(scores: list[float], weight: float) -> None:
+    assert graph_weight(scores) == pytest.approx(weight)
+
+
+def test_where_scores_fall_off_the_graph_brings_in_what_does_not_resemble_the_question(library: Library) -> None:
+    mentions = [("span", "Stonework"), ("blank", "Stonework")]
+    hits = adaptive(library, mentions, start=1, damping=0.5)("bridge", 2)
+    assert [(hit.chunk.title, hit.why) for hit in hits] == [("span", "adaptive"), ("blank", "adaptive")]
+    # The walk from "span" alone visits it 7 times as often as "blank" (worked out in test_pagerank), whose cosine is 0.
+    assert [hit.score for hit in hits] == pytest.approx([1.0, 0.6 * (1 / 7) ** 0.25], abs=1e-6)
+
+
+class Ranking:
+    """Finds the passages named, with these scores."""
+
+    def __init__(self, library: Library, scores: dict[str, float]) -> None:
+        self.hits = [
+            Hit(library.records.chunks[library.id(name)], score, "?", "given") for name, score in scores.items()
+        ]
+
+    def __call__(self, question: str, k: int, **_: Any) -> list[Hit]:
+        return self.hits[:k]
+
+
+def test_the_walk_starts_from_all_good_hits_and_mostly_from_the_one_that_stands_out(library: Library) -> None:
+    graph = passage_graph(
+        library.records.chunks,
+        [(library.id(name), entity) for name, entity in [("span", "A"), ("blank", "A"), ("gate", "B"), ("tune", "B")]],
+    )
+
+    def behind(second: float) -> list[float]:
+        """Scores of what the graph links to the first and to the second hit."""
+        ranking = Ranking(library, {"span": 1.0, "gate": second, "keep": 0.1})
+        hits = AdaptiveRetriever(ranking, graph, library.records)("?", 5)
+        scores = {hit.chunk.title: hit.score for hit in hits}
+        return [scores["blank"], scores["tune"]]
+
+    first, other = behind(second=1.0)
+    assert first == pytest.approx(other)
+    first, other = behind(second=0.5)
+    base = 0.4 * 0.1  # of both: no more like the question than the last candidate
+    assert (other - base) / (first - base) == pytest.approx(0.5 ** (10 / 4))  # visits as the weights, under the root
+
+
+def test_a_larger_budget_finds_the_same_and_more(library: Library) -> None:
+    retrieve = adaptive(library, [("span", "X"), ("blank", "X"), ("gate", "Y"), ("tune", "Y")])
+    ids = [hit.chunk.id for hit in retrieve("a bridge to a castle", 9)]
+    assert all([hit.chunk.id for hit in retrieve("a bridge to a castle", k)] == ids[:k] for k in (1, 3, 5))
+
+
+def test_where_they_are_flat_it_is_the_retriever_itself(library: Library) -> None:
+    retrieve = adaptive(library, [("span", "Stonework"), ("blank", "Stonework")], pool=1)
+    [hit] = retrieve("bridge", 1)  # one candidate has no shape
+    assert (hit.chunk.title, hit.why) == ("span", "adaptive")
+    plain = DenseRetriever(library.records, library.chunk_vectors, library.embedder)("bridge", 4)
+    never = adaptive(library, [("span", "X"), ("blank", "X")], most=0)("bridge", 4)
+    assert [hit.chunk.id for hit in never] == [hit.chunk.id for hit in plain]
+
+
+def test_a_graph_without_entities_keeps_the_best_hit(library: Library) -> None:
+    retrieve = adaptive(library, [])
+    plain = DenseRetriever(library.records, library.chunk_vectors, library.embedder)("bridge castle", 3)
+    assert retrieve("bridge castle", 3)[0].chunk == plain[0].chunk
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"), [({"most": 1.1}, "most"), ({"pool": 0}, "pool"), ({"start": 0}, "start")]
+)
+def test_settings_out_of_range_are_refused(library: Library, settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        adaptive(library, [], **settings)
