@@ -1,8 +1,10 @@
 """Asks one system one question, and makes a row of what comes: answer, scores, evidence, and what it took."""
 
+import json
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any, TypeVar
 
@@ -17,6 +19,7 @@ from kraq_dspy.models.lms.meter import Answer, Price, TappedJournal, working_on
 from kraq_dspy.models.lms.roles import own_adapter
 from kraq_dspy.ports import Retriever
 from kraq_dspy.records import Hit, Usage
+from kraq_dspy.retrievers.without_documents import WithoutDocuments
 from kraq_dspy.workspace import Workspace
 from kraq_dspy.workspace.choices import ProgramChoice
 
@@ -35,7 +38,8 @@ EVIDENCE, EXCERPT = 3, 240
 class AskedSystem:
     """A program or a retriever under its name in the report. `about` tells what it is made of.
 
-    `choice` is that of a program made by its name, which knows its stages and how many calls it has in flight.
+    `choice` is that of a program made by its name, which knows its stages and how many calls it has in flight; it is
+    made again, with its `state`, for a question that hides documents.
     """
 
     name: str
@@ -43,6 +47,23 @@ class AskedSystem:
     answers: bool
     about: Mapping[str, str]
     choice: ProgramChoice | None = None
+    state: Path | None = None
+
+    def without(self, documents: Collection[str], space: Workspace | None) -> dspy.Module | Retriever:
+        """What is asked, as if the documents were not in the index.
+
+        Raises EvaluationError for a system that is not made of an index by its name.
+        """
+        if space is None or (self.answers and self.choice is None):
+            raise errors.EvaluationError(
+                f"The question hides documents, from which {self.name!r} cannot be kept. Ask programs by their names."
+            )
+        if self.choice is None:
+            return WithoutDocuments(self.asked, space.chunk_ids_of(documents))  # type: ignore[arg-type]
+        try:
+            return space.make_program(self.choice, state=self.state, hidden=documents)
+        except errors.ConfigError as error:  # this question's affair, and not the whole run's
+            raise errors.EvaluationError(str(error)) from error
 
 
 @dataclass(frozen=True)
@@ -78,7 +99,10 @@ class Asking:
 
     def _asked(self, example: Example) -> tuple[dspy.Prediction, Mapping[str, Any]]:
         """The prediction, and its seconds by stage."""
-        question, asked, started = example.question, self.system.asked, perf_counter()
+        question, asked = example.question, self.system.asked
+        if hidden := example.metadata.get("hidden_documents"):
+            asked = self.system.without(names_in(hidden), self.space)
+        started = perf_counter()
         if example.type == "veracity":
             question += "\nIs this claim true, false, or a mixture of both?"
         if not self.system.answers:
@@ -98,6 +122,13 @@ class Asking:
         stages = self.system.choice.seconds(prediction) if self.system.choice else {}
         timings = {TOTAL if stage == "wall" else stage: seconds for stage, seconds in stages.items()}
         return prediction, timings or {"ask": whole, TOTAL: whole}
+
+
+def names_in(value: Any) -> tuple[str, ...]:
+    """A list of names as it stands in a row: itself, or a JSON list in a cell of a csv."""
+    if isinstance(value, str):
+        value = json.loads(value) if value.startswith("[") else [value]
+    return tuple(map(str, value))
 
 
 def measured(

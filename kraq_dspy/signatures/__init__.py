@@ -38,6 +38,16 @@ from kraq_dspy.signatures.qa_search import WriteFactoidPair as WriteFactoidPair
 from kraq_dspy.signatures.speculative import DraftAnswer as DraftAnswer
 from kraq_dspy.signatures.speculative import ExplainResponse as ExplainResponse
 from kraq_dspy.signatures.speculative import VerifyDraft as VerifyDraft
+from kraq_dspy.signatures.testset import AskBridge as AskBridge
+from kraq_dspy.signatures.testset import AskBroad as AskBroad
+from kraq_dspy.signatures.testset import AskComparison as AskComparison
+from kraq_dspy.signatures.testset import AskFact as AskFact
+from kraq_dspy.signatures.testset import AskFalsePremise as AskFalsePremise
+from kraq_dspy.signatures.testset import AskList as AskList
+from kraq_dspy.signatures.testset import CheckAnswered as CheckAnswered
+from kraq_dspy.signatures.testset import CheckSameAnswer as CheckSameAnswer
+from kraq_dspy.signatures.testset import CheckStandAlone as CheckStandAlone
+from kraq_dspy.signatures.testset import ParaphraseQuestion as ParaphraseQuestion
 
 NAMES = sorted(name for name, value in globals().items() if isinstance(value, type))
 """Of all signatures."""

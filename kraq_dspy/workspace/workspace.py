@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Collection, Iterator, Mapping
 from contextlib import ExitStack, aclosing, contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -40,6 +40,7 @@ from kraq_dspy.retrievers.combined import NearestQuestions
 from kraq_dspy.retrievers.metadata_filter import KnownMetadata
 from kraq_dspy.retrievers.raptor import SummaryTree
 from kraq_dspy.retrievers.rerank import questions_by_chunk
+from kraq_dspy.retrievers.without_documents import WithoutDocuments
 from kraq_dspy.settings import Settings
 from kraq_dspy.state import load_state
 from kraq_dspy.workspace.choices import (
@@ -261,25 +262,42 @@ class Workspace:
             choose_program(name, retriever, options, retriever_options=retriever_options), state=state
         )
 
-    def make_retriever(self, choice: RetrieverChoice) -> Retriever:
-        """The retriever of a choice, whose steps, if it has any, ask the model of its role."""
+    def make_retriever(self, choice: RetrieverChoice, *, hidden: Collection[str] = ()) -> Retriever:
+        """The retriever of a choice, whose steps, if it has any, ask the model of its role.
+
+        Passages of the documents in `hidden` are not found.
+        """
         retrieve = choice.spec.make(self, choice.options)
         if isinstance(retrieve, dspy.Module):
             fill_in(retrieve, self.models, choice.spec.role)
-        return retrieve
+        return WithoutDocuments(retrieve, self.chunk_ids_of(hidden)) if hidden else retrieve
 
-    def make_program(self, choice: ProgramChoice, *, state: str | Path | None = None) -> dspy.Module:
-        """The program of a choice, with a state of `kraq optimize`; without a retriever, over the index's default."""
+    def make_program(
+        self, choice: ProgramChoice, *, state: str | Path | None = None, hidden: Collection[str] = ()
+    ) -> dspy.Module:
+        """The program of a choice, with a state of `kraq optimize`; without a retriever, over the index's default.
+
+        Passages of the documents in `hidden` are not found. Raises ConfigError for a program that finds its own
+        evidence, from which nothing can be hidden.
+        """
         part: Retriever | dspy.Module | None = None
         if choice.inner is not None:
-            part = self.make_program(choice.inner)
+            part = self.make_program(choice.inner, hidden=hidden)
         elif choice.takes_retriever:
-            part = self.make_retriever(choice.retriever) if choice.retriever else self.retriever()
+            chosen = choice.retriever or choose_retriever(self.default_retriever)
+            part = self.make_retriever(chosen, hidden=hidden)
+        elif hidden:
+            raise ConfigError(f"The program {choice.spec.name!r} finds its own evidence: no document can be hidden.")
         program = choice.spec.make(self, part, choice.options)
         fill_in(program, self.models, choice.spec.role, choice.spec.roles)
         if state is not None:
             load_state(program, Path(state))
         return program
+
+    def chunk_ids_of(self, document_ids: Collection[str]) -> frozenset[str]:
+        """The passages of these documents."""
+        documents = sorted(document_ids)
+        return frozenset(chunk.id for each in documents for chunk in self.index.all(Chunk, document_id=each))
 
     def ask(
         self, question: str, program: dspy.Module | str = DEFAULT_PROGRAM, *, next_questions: int = NEXT

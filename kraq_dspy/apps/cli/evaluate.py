@@ -149,7 +149,7 @@ def _program(space: "Workspace", name: str | None, retriever: str | None, state:
     program = space.make_program(choice, state=state)
     about = about_choice(choice, space.models.settings, space.embedder.name, space.default_retriever)
     label = choice.spec.name if retriever is None else f"{choice.spec.name} over {retriever}"
-    return AskedSystem(label, program, True, {**about, **({"state": state.name} if state else {})}, choice)
+    return AskedSystem(label, program, True, {**about, **({"state": state.name} if state else {})}, choice, state)
 
 
 @dataclass(frozen=True, kw_only=True)
