@@ -12,9 +12,12 @@ from kraq_dspy.apps.cli.terminal import command, counted, output, print_json, sa
 from kraq_dspy.errors import ConfigError
 
 if TYPE_CHECKING:
+    import dspy
+
     from kraq_dspy.eval.asked import AskedSystem
     from kraq_dspy.eval.metrics.generation import BertScorer
     from kraq_dspy.eval.statistics import Interval
+    from kraq_dspy.ports import Retriever
     from kraq_dspy.workspace import Workspace
 
 
@@ -90,10 +93,8 @@ class EvalIndex(Calls, Limits):
     def run(self) -> None:
         import random
 
-        from kraq_dspy.eval.asked import AskedSystem
         from kraq_dspy.eval.evaluation import evaluate, place_of
         from kraq_dspy.eval.questions import QuestionColumns, learned_note, read_questions
-        from kraq_dspy.eval.tables.systems import about_retriever
         from kraq_dspy.eval.tables.terminal import print_run
 
         examples = read_questions(
@@ -108,12 +109,7 @@ class EvalIndex(Calls, Limits):
         with self.opened(self.index_dir) as space:
             settings = space.models.settings
             if self.retrieval_only:
-                systems = [
-                    AskedSystem(
-                        name, space.retriever(name), False, about_retriever(name, space.embedder.name, [self.k])
-                    )
-                    for name in self.retriever or [space.default_retriever]
-                ]
+                systems = [_retriever(space, name, self.k) for name in self.retriever or [space.default_retriever]]
             else:
                 systems = [
                     _program(space, name, over, self.program_state)
@@ -140,6 +136,16 @@ class EvalIndex(Calls, Limits):
         say(f"Beside another run: {command('report', folder, 'OTHER')}")
 
 
+def _retriever(space: "Workspace", name: str, k: int) -> "AskedSystem":
+    from kraq_dspy.eval.asked import AskedSystem
+    from kraq_dspy.eval.tables.systems import about_retriever
+
+    def make(index: "Workspace") -> "Retriever":
+        return index.retriever(name)
+
+    return AskedSystem(name, make(space), False, about_retriever(name, space.embedder.name, [k]), make=make)
+
+
 def _program(space: "Workspace", name: str | None, retriever: str | None, state: Path | None) -> "AskedSystem":
     from kraq_dspy.eval.asked import AskedSystem
     from kraq_dspy.eval.tables.systems import about_choice
@@ -148,8 +154,12 @@ def _program(space: "Workspace", name: str | None, retriever: str | None, state:
     choice = choose_program(name or DEFAULT_PROGRAM, retriever, measured=True)
     program = space.make_program(choice, state=state)
     about = about_choice(choice, space.models.settings, space.embedder.name, space.default_retriever)
+
+    def make(index: "Workspace") -> "dspy.Module":
+        return index.make_program(choice, state=state)
+
     label = choice.spec.name if retriever is None else f"{choice.spec.name} over {retriever}"
-    return AskedSystem(label, program, True, {**about, **({"state": state.name} if state else {})}, choice, state)
+    return AskedSystem(label, program, True, {**about, **({"state": state.name} if state else {})}, choice, make)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,8 +20,8 @@ apart."""
 _ENDINGS = ("ations", "ation", "ings", "ing", "ors", "ers", "ies", "ed", "or", "er", "es", "s", "e")
 _WORDS = re.compile(r"\w+(?:[.'’-]\w+)*")
 _WORDS_OF_ANY = """a about all also an and any are as at be been by can could did do does for from had has have he her
-his how i in into is it its many much my not of on one or our out she so some than that the their them there these they this
-those to us was we were what when where which who whom whose why will with would you your name named"""
+his how i in into is it its many much my not of on one or our out she so some than that the their them there these they
+this those to us was we were what when where which who whom whose why will with would you your name named"""
 _IN_ANY_QUESTION = frozenset(_WORDS_OF_ANY.split())
 
 
