@@ -183,7 +183,7 @@ class QuestionSettings:
     """Whether a template asks where the model's question does not stand alone. False keeps what the model wrote, as the
     Random baseline does; comparisons of sources of questions are made so."""
     names: Count = 8
-    """Central entities of a community with which its question is searched beside its text; 0 as in the papers."""
+    """Central entities of a community that are kept with its question, for `combined` with the option `names`."""
     random_least: Positive = 2
     """Fewest chunks that a question of the Random baseline is asked about (the thesis draws 3 to 7)."""
     random_most: Positive = 7

@@ -178,7 +178,11 @@ class Finishing:
         if self._parts.random_questions:
             chunks = list(self._index.all(Chunk))
             drawn = self._kraq.random_questions(
-                chunks, len(questions), self._steps, seed=self._settings.communities.seed
+                chunks,
+                len(questions),
+                self._steps,
+                seed=self._settings.communities.seed,
+                names=self._kraq.central_names_of_chunks(self._index.all(Entity)),
             )
             questions += in_reading_order([question async for question in drawn], ())
             self._progress.finish("ask random")
@@ -195,7 +199,7 @@ class Finishing:
     def _marked(self, questions: Sequence[Question]) -> list[Question]:
         """The questions with their vectors stored, and duplicates marked among those of one source: random ones must
         not hide those of communities."""
-        points = (Point(q.id, q.query, {"level": q.level, "source": q.source}) for q in questions)
+        points = (Point(q.id, q.text, {"level": q.level, "source": q.source}) for q in questions)
         store, encode = self._index.question_vectors, self._parts.embedder.encode_queries
         sync_vectors(store, {question.id for question in questions}, points, encode, "embed questions", self._progress)
         marked: list[Question] = []

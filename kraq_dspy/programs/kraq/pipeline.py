@@ -277,11 +277,31 @@ class KRAQ(SavableModule):
 
         return names
 
+    def central_names_of_chunks(self, entities: Iterable[Entity]) -> Callable[[Sequence[Chunk]], tuple[str, ...]]:
+        """As `central_names`, of the entities that some chunks name."""
+        named_in: dict[str, list[tuple[int, str]]] = {}
+        for entity in entities:
+            for chunk_id in entity.chunk_ids:
+                named_in.setdefault(chunk_id, []).append((-entity.degree, entity.name))
+        count = self.settings.questions.names
+
+        def names(chunks: Sequence[Chunk]) -> tuple[str, ...]:
+            members = {entity for chunk in chunks for entity in named_in.get(chunk.id, ())}
+            return tuple(name for _, name in sorted(members)[:count])
+
+        return names
+
     async def random_questions(
-        self, chunks: Sequence[Chunk], count: int, steps: Steps, *, seed: int = 0
+        self,
+        chunks: Sequence[Chunk],
+        count: int,
+        steps: Steps,
+        *,
+        seed: int = 0,
+        names: Callable[[Sequence[Chunk]], tuple[str, ...]] = lambda chunks: (),
     ) -> AsyncIterator[Question]:
         """The papers' Random baseline: `count` questions, each about `settings.questions.random_least` to `random_most`
-        chunks drawn uniformly without repeats."""
+        chunks drawn uniformly without repeats. `names` maps these chunks to their central names."""
         chance, settings = random.Random(seed), self.settings.questions
         sizes = (chance.randint(settings.random_least, settings.random_most) for _ in range(count))
         draws = [chance.sample(chunks, min(size, len(chunks))) for size in sizes]
@@ -297,6 +317,7 @@ class KRAQ(SavableModule):
                 chunk_ids=tuple(chunk.id for chunk in draw),
                 document_ids=tuple(dict.fromkeys(chunk.document_id for chunk in draw)),
                 model=done.model,
+                names=names(draw),
             )
 
     def without_repeats(self, questions: Sequence[Question]) -> list[Question]:
