@@ -8,7 +8,7 @@ from dspy.utils import DummyLM
 
 from kraq_dspy.programs.kraq.asked_by import ListedPassages
 from kraq_dspy.programs.kraq.pipeline import KRAQ
-from kraq_dspy.records import Chunk, Community, Question, Summary, content_id
+from kraq_dspy.records import Chunk, Community, Entity, Question, Summary, content_id
 from kraq_dspy.settings import EMBEDDED, QuestionSettings, Settings
 from kraq_dspy.steps.direct import DirectSteps
 
@@ -104,3 +104,16 @@ def test_a_template_asks_of_communities_that_the_model_is_not_asked_about() -> N
         "broad": "When was Ed Wood made?",
         "narrow": "Who directed Ed Wood?",
     }
+
+
+def test_a_random_question_keeps_the_central_names_of_its_chunks() -> None:
+    """As a community's does, so that both sources can be searched with names: the most linked first."""
+    chunks = [Chunk(id, id, 0, 0, 3, "Ada", 1) for id in ("c1", "c2", "c3")]
+    entities = [
+        Entity("e1", "Ada", "person", "", ("Ada",), ("c1", "c2"), 3),
+        Entity("e2", "Rome", "place", "", ("Rome",), ("c2",), 5),
+        Entity("e3", "Bern", "place", "", ("Bern",), ("c3",), 9),
+    ]
+    names = KRAQ(Settings(questions=QuestionSettings(names=2))).central_names_of_chunks(entities)
+    assert names(chunks[:2]) == ("Rome", "Ada")
+    assert names(chunks[2:]) == ("Bern",)
