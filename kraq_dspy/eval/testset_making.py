@@ -21,11 +21,12 @@ from kraq_dspy._internal.concurrency import run_coroutine
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.eval.testset import Testset
 from kraq_dspy.eval.testset_draft import TestsetDraft
+from kraq_dspy.language.text import content_words
 from kraq_dspy.ports import Progress, SilentProgress
 from kraq_dspy.programs.testset import kinds
 from kraq_dspy.programs.testset.asking import AskForRow, PutOtherwise, SupposeOfAnother
 from kraq_dspy.programs.testset.checking import CheckGold, CheckRow
-from kraq_dspy.programs.testset.difficulty import content_words, draw, overlap, quotas
+from kraq_dspy.programs.testset.difficulty import draw, overlap, quotas
 from kraq_dspy.programs.testset.gold import UNLIKE, GoldFinder, Pool, nearness, says_answer, says_it_of_another
 from kraq_dspy.programs.testset.materials import Corpus, Material
 from kraq_dspy.records import Chunk, Community, Entity, GoldPassage, TestsetRow, content_id

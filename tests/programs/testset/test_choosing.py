@@ -9,6 +9,7 @@ from kraq_dspy.programs.testset.gold import GoldFinder, Pool, are_twins, says_it
 from kraq_dspy.programs.testset.kinds import SHARES, read_shares
 from kraq_dspy.programs.testset.materials import Corpus
 from kraq_dspy.records import Chunk, Community, Entity, Hit, TestsetRow
+from kraq_dspy.retrievers.adapted import as_retriever
 from kraq_dspy.retrievers.in_memory import RecordsInMemory
 
 
@@ -94,11 +95,10 @@ def test_a_question_that_another_passage_answers_otherwise_has_other_answers() -
 
 
 def test_a_retriever_solves_a_question_that_it_finds_all_documents_of() -> None:
-    finder = GoldFinder(
-        {"all": lambda question, k: [Hit(RHINE, 1, question), Hit(ELBE, 0.5, question)][:k],
-         "one": lambda question, k: [Hit(RHINE, 1, question)]},
-        RecordsInMemory([], np.zeros((0, 2), np.float32)), RecordsInMemory([], np.zeros((0, 2), np.float32)),
-    )  # fmt: skip
+    none = RecordsInMemory([], np.zeros((0, 2), np.float32))
+    both = as_retriever(lambda question: [Hit(RHINE, 1, question), Hit(ELBE, 0.5, question)])
+    one = as_retriever(lambda question: [Hit(RHINE, 1, question)])
+    finder = GoldFinder({"all": both, "one": one}, none, none)
 
     pool = finder.pool("Which rivers?")
 
