@@ -47,7 +47,7 @@ MODULES = (
     "kraq_dspy.finetune.token_rows",
     "kraq_dspy.models.embedders",
     "kraq_dspy.models.embedders.sentence",
-    "kraq_dspy.models.lms.engines.rule_based.text",
+    "kraq_dspy.language.text",
     "kraq_dspy.models.lms.meter",
     "kraq_dspy.models.lms.repair",
     "kraq_dspy.models.lms.retry",
