@@ -82,13 +82,13 @@ def test_a_question_in_another_language_is_none_that_wants_a_yes(question: str, 
     [
         (
             "How is Debian pronounced?",
-            "1.2 Pronouncing Debian\nIts users say deb-ee-n, as in English names.\n",
-            "Its users say deb-ee-n, as in English names.",
+            "1.2 Pronouncing Debian\nUsers say deb-ee-n, as in English names.\n",
+            "Users say deb-ee-n, as in English names.",
         ),
         (
             "Wie spricht man Debian aus?",
-            "FAQ\nWie spricht man Debian aus und was bedeutet das?\nDer Name wird deb-ih-en gesprochen, wie im Englischen.",
-            "Der Name wird deb-ih-en gesprochen, wie im Englischen.",
+            "FAQ\nWie spricht man Debian aus und was bedeutet das?\nDer Name wird deb-ih-en gesprochen.",
+            "Der Name wird deb-ih-en gesprochen.",
         ),
         ("What does a ticket cost?", "# Ferry\n\n## What does a ticket cost?\n\nTwelve crowns.", "Twelve crowns."),
         ("What does a ticket cost?", "Ferry\nWhat does a ticket cost? Twelve crowns. It sails.", "Twelve crowns."),
