@@ -190,9 +190,9 @@ def evaluate(
     return Evaluation(summarise_run(header, writer.rows(), seed=seed), folder, left_out)
 
 
-def default_metrics(systems: Sequence[AskedSystem], examples: Sequence[Example], k: int) -> list[str | Metric | Any]:
+def default_metrics(systems: Sequence[AskedSystem], examples: Sequence[Example], k: int) -> list[str]:
     """What can be said with the gold data that the questions have."""
-    names: list[str | Metric | Any] = []
+    names: list[str] = []
     has_answers = any(example.answers for example in examples)
     if any(system.answers for system in systems):
         names += ["token_f1", "exact_match", "contains"] if has_answers else []

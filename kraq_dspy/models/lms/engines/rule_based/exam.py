@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from kraq_dspy.language.names import PERSON, REFERENCE, is_name, kind_of, names_in
 from kraq_dspy.language.templates import definition, is_person, without_asides
-from kraq_dspy.language.text import content_words, language_of, parted, sentences
+from kraq_dspy.language.text import content_words, parted, sentences
+from kraq_dspy.language.told import language_of
 from kraq_dspy.language.vocabulary import DOES, STOP
 from kraq_dspy.models.lms.engines.rule_based.answer import BRACKETED, DATE, POINTS_BACK, YEAR
 from kraq_dspy.models.lms.engines.rule_based.judge import agreement, support
