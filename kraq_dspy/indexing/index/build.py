@@ -6,6 +6,7 @@ import json
 import shutil
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
@@ -126,7 +127,7 @@ async def abuild_index(
         return opening.with_labels(opening.documents_of(corpus, settings), labels, settings)
 
     documents = opening.read_to_the_first(read())
-    async with Builder.at(Path(out), options) as builder:
+    async with Builder.at(Path(out), options, corpus) as builder:
         try:
             builder.begin(corpus, builder.as_before(read(), corpus), replace=replace)
             builder.load(builder.as_before(documents, corpus))
@@ -154,8 +155,9 @@ class Builder(BuildParts):
         self._usage_before = self.index.results.usage()
 
     @classmethod
-    def at(cls, out: Path, options: BuildOptions) -> "Builder":
-        """The build of the index `out`. Raises TypeError for an option that there is not, or of a wrong kind."""
+    def at(cls, out: Path, options: BuildOptions, corpus: object = None) -> "Builder":
+        """The build of the index `out`; a new one is for those who may read the `corpus`, where that is a file or a
+        folder. Raises TypeError for an option that there is not, or of a wrong kind."""
         require_known(options)
         settings = options.get("settings") or Settings()
         given, limits = options.get("models"), options.get("limits")
@@ -181,7 +183,7 @@ class Builder(BuildParts):
         kraq = kraq or KRAQ(settings, embedder)
         for state in states:
             load_state(kraq, Path(state))
-        index = opening.open_for_build(out, settings, embedder)
+        index = opening.open_for_build(out, settings, embedder, corpus)
         index.own_store = settings.store
         if (options.get("labels") or settings.corpus.acl_column) and not index.manifest.has_labels:
             index.update_manifest(has_labels=True)
@@ -200,12 +202,14 @@ class Builder(BuildParts):
             await self.models.aclose()
         self.index.close()
 
-    def begin(self, corpus: object, documents: Iterable[Document | Failure], *, replace: bool) -> None:
+    def begin(
+        self, corpus: object, documents: Iterable[Document | Failure], *, replace: bool, kind: str = "corpus"
+    ) -> None:
         """Note what the index is made from. Raises RemovedDocumentsError, before anything is changed, when another
         corpus than the index was made from lacks documents that it has, unless it is to `replace` them."""
         origin = {"kind": "documents"}
         if isinstance(corpus, str | Path):  # `kraq resume` goes on from it
-            origin = {"kind": "corpus", "path": str(Path(corpus).resolve())}
+            origin = {"kind": kind, "path": str(Path(corpus).resolve())}
         same = "path" in origin and self.index.manifest.origin == origin
         if self._documents_before and not replace and not same:
             opening.require_documents(self.index, (item for item in documents if isinstance(item, Document)))
@@ -349,9 +353,14 @@ class Builder(BuildParts):
         if self.was_finished is not None:
             settle_finished(self)
 
+    async def ask(self) -> None:
+        """A question for each summary of an import; then the index is complete."""
+        await Finishing(self).ask()
+
     def report(self) -> BuildReport:
         added = self.index.count(Document) - self._documents_before + self._removed
         ledger, before = self.index.results.usage(), self._usage_before
+        questions = self.index.questions(source="kraq", duplicates=True)
         spent = usage_by_stage({key: usage - before.get(key, Usage()) for key, usage in ledger.items()})
         return BuildReport(
             path=self.index.path,
@@ -363,6 +372,7 @@ class Builder(BuildParts):
             problems=tuple(self.problems),
             stale_answers=self.stale_answers,
             documents=DocumentChanges(added, self._changed, self._removed),
+            asked_by=dict(Counter(question.model for question in questions)),
         )
 
 
