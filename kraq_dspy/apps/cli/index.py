@@ -110,7 +110,7 @@ def with_generator(settings: "Settings") -> "tuple[Settings, str]":
     if not (models_folder() / f"{name}.gguf").is_file() or find_spec("xllamacpp") is None:
         get = command("lm", "get", name)
         return settings, f"For better questions of manuals and encyclopedias: {get}, and the same command again."
-    questions = dataclasses.replace(settings.questions, broadest=BROADEST)
+    questions = dataclasses.replace(settings.questions, asked_by="mixed", broadest=BROADEST)
     small = RoleSettings(QUESTIONS_BASE, adapter=QUESTIONS, max_tokens=60, temperature=0.0)
     roles = {**settings.roles, "generator": small}
     hint = f"{QUESTIONS_BASE} asks about manuals and encyclopedias ({BROADEST} broadest); --lm embedded does without."
@@ -233,7 +233,7 @@ class ListQuestions:
 def _show_starters(index_dir: Path, count: int, *, json: bool) -> None:
     from kraq_dspy.apps.cli.ask import show_suggested
     from kraq_dspy.asset.store.index import Index
-    from kraq_dspy.workspace.suggested import starters
+    from kraq_dspy.workspace.suggesting import starters
 
     with Index.open(index_dir) as index:
         chosen = starters(index, count)

@@ -22,8 +22,8 @@ from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy.asset import consent
 from kraq_dspy.asset.graph.networkx_view import to_networkx
 from kraq_dspy.asset.graph.passage_graph import PassageGraph, passage_graph
+from kraq_dspy.asset.store import access, states, tables
 from kraq_dspy.asset.store import manifest as manifests
-from kraq_dspy.asset.store import states, tables
 from kraq_dspy.asset.store.codec import dumps, restored, storable
 from kraq_dspy.asset.store.database import Database
 from kraq_dspy.asset.store.manifest import Manifest
@@ -31,12 +31,23 @@ from kraq_dspy.asset.store.own_files import FileLock, damaged_files, require_own
 from kraq_dspy.asset.store.results import ResultStore
 from kraq_dspy.asset.store.states import Lease
 from kraq_dspy.asset.store.sync import batches
-from kraq_dspy.asset.store.tables import TABLES, Record, table_of
+from kraq_dspy.asset.store.tables import TABLES, table_of
 from kraq_dspy.asset.store.vectors import LocalVectorStore, QdrantVectorStore
 from kraq_dspy.asset.store.vectors.local import FRESH
 from kraq_dspy.errors import EncoderMismatchError, IndexStateError, UnknownRecordError
 from kraq_dspy.ports import Embedder, VectorStore
-from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Extraction, Question, Relationship, content_id
+from kraq_dspy.records import (
+    Chunk,
+    Claim,
+    Community,
+    Document,
+    Entity,
+    Extraction,
+    Question,
+    Record,
+    Relationship,
+    content_id,
+)
 from kraq_dspy.settings import Settings, StoreSettings
 
 if TYPE_CHECKING:
@@ -71,16 +82,27 @@ class Index(SharedByCopies):
         self._lease, self._lock = lease, lock
         self._stores: dict[str, VectorStore] = {}
         self._apart: TemporaryDirectory[str] | None = None
+        self._whole_apart: TemporaryDirectory[str] | None = None
         self._opening, self._closed = threading.RLock(), False
 
     @classmethod
-    def create(cls, path: Path | str, settings: Settings, *, encoder_name: str, encoder_dimension: int) -> Self:
+    def create(
+        cls,
+        path: Path | str,
+        settings: Settings,
+        *,
+        encoder_name: str,
+        encoder_dimension: int,
+        readers: int = access.ALL,
+    ) -> Self:
         """A new, empty index, open for writing. What a killed `create` left behind is replaced.
+
+        `readers` are the permission bits that its folder may have (`access.readers_of`).
 
         Raises IndexStateError when `path` holds an index or anything else already.
         """
         path = Path(path)
-        states.require_free(path)
+        states.require_free(path, readers)
         lock = FileLock(path / states.LOCK)
         lock.acquire()
         with ExitStack() as undo:
@@ -92,6 +114,8 @@ class Index(SharedByCopies):
             manifest = manifests.new_manifest(settings, encoder_name, encoder_dimension)
             for folder in (home, path):
                 manifests.write_fields(folder, manifests.to_fields(manifest))
+            access.follow(path, home)
+            access.follow(path, path / manifests.MANIFEST)
             maker = consent.index_at(path, manifest.created_at)
             consent.remember(maker, consent.destinations(settings))  # who makes an index agrees to it
             undo.pop_all()
@@ -148,7 +172,14 @@ class Index(SharedByCopies):
                 if self._apart is not None:
                     self._apart.cleanup()
                 self._lock.release()
-            states.give_back(self.path)
+            if self._whole_apart is None:
+                states.give_back(self.path)
+            else:
+                self._whole_apart.cleanup()
+
+    def keep_until_closed(self, folder: TemporaryDirectory[str]) -> None:
+        """The index lies in `folder`, which is removed when it is closed."""
+        self._whole_apart = folder
 
     def _finish(self) -> None:
         """A writer's part of closing."""

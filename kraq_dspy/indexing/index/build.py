@@ -6,6 +6,7 @@ import json
 import shutil
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
@@ -111,7 +112,7 @@ async def abuild_index(
         corpus = list(corpus)  # to be read twice
     settings = options.get("settings")
     documents = opening.read_to_the_first(opening.documents_of(corpus, settings))
-    async with Builder.at(Path(out), options) as builder:
+    async with Builder.at(Path(out), options, corpus) as builder:
         try:
             again = opening.documents_of(corpus, settings)
             builder.begin(corpus, builder.as_before(again, corpus), replace=replace)
@@ -140,8 +141,9 @@ class Builder(BuildParts):
         self._usage_before = self.index.results.usage()
 
     @classmethod
-    def at(cls, out: Path, options: BuildOptions) -> "Builder":
-        """The build of the index `out`. Raises TypeError for an option that there is not, or of a wrong kind."""
+    def at(cls, out: Path, options: BuildOptions, corpus: object = None) -> "Builder":
+        """The build of the index `out`; a new one is for those who may read the `corpus`, where that is a file or a
+        folder. Raises TypeError for an option that there is not, or of a wrong kind."""
         require_known(options)
         settings = options.get("settings") or Settings()
         given, limits = options.get("models"), options.get("limits")
@@ -167,7 +169,7 @@ class Builder(BuildParts):
         kraq = kraq or KRAQ(settings, embedder)
         for state in states:
             load_state(kraq, Path(state))
-        index = opening.open_for_build(out, settings, embedder)
+        index = opening.open_for_build(out, settings, embedder, corpus)
         index.own_store = settings.store
         progress = options.get("progress") or default_progress()
         steps = opening.steps_for(index, settings.run, models, progress)
@@ -332,6 +334,7 @@ class Builder(BuildParts):
     def report(self) -> BuildReport:
         added = self.index.count(Document) - self._documents_before + self._removed
         ledger, before = self.index.results.usage(), self._usage_before
+        questions = self.index.questions(source="kraq", duplicates=True)
         spent = usage_by_stage({key: usage - before.get(key, Usage()) for key, usage in ledger.items()})
         return BuildReport(
             path=self.index.path,
@@ -343,6 +346,7 @@ class Builder(BuildParts):
             problems=tuple(self.problems),
             stale_answers=self.stale_answers,
             documents=DocumentChanges(added, self._changed, self._removed),
+            asked_by=dict(Counter(question.model for question in questions)),
         )
 
 
