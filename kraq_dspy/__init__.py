@@ -47,6 +47,7 @@ if TYPE_CHECKING:  # for type checkers and editors; the names that are there are
     from kraq_dspy.indexing.index.change import resume_index as resume_index
     from kraq_dspy.indexing.index.change import update_index as update_index
     from kraq_dspy.indexing.index.exchange import export_index as export_index
+    from kraq_dspy.indexing.index.exchange import import_graphrag as import_graphrag
     from kraq_dspy.models.lms.meter import Limits as Limits
     from kraq_dspy.models.lms.roles import make_lm as make_lm
     from kraq_dspy.records import Document as Document
@@ -70,7 +71,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "kraq_dspy.asset.store.index": ("Index",),
         "kraq_dspy.indexing.index.build": ("build_index",),
         "kraq_dspy.indexing.index.change": ("add_documents", "remove_documents", "resume_index", "update_index"),
-        "kraq_dspy.indexing.index.exchange": ("export_index",),
+        "kraq_dspy.indexing.index.exchange": ("export_index", "import_graphrag"),
         "kraq_dspy.errors": ("KraqError",),
         "kraq_dspy.eval.evaluation": ("evaluate",),
         "kraq_dspy.models.lms.meter": ("Limits",),

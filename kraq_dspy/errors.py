@@ -80,6 +80,10 @@ class ServerDownError(ModelError):
     """Many calls in a row failed to reach the model server."""
 
 
+class ExchangeError(KraqError):
+    """A file of another system (GraphRAG) that cannot be read, lacks columns or contradicts itself."""
+
+
 class StateError(KraqError):
     """A saved program state that does not fit the program."""
 

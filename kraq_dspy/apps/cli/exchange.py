@@ -1,13 +1,16 @@
-"""Writes an index, or its questions with answers, in the formats of others: `kraq export`."""
+"""Writes an index in the formats of others (`kraq export`), and makes one of GraphRAG's (`kraq import`)."""
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from kraq_dspy.apps.cli.options import Flag, IndexDir, Json, require_writable, require_writable_file
-from kraq_dspy.apps.cli.terminal import print_json, say, show_counts
+from kraq_dspy.apps.cli.index import index_beside
+from kraq_dspy.apps.cli.options import Builds, Flag, IndexDir, Json, Limits, require_writable, require_writable_file
+from kraq_dspy.apps.cli.progress import run_build
+from kraq_dspy.apps.cli.terminal import command, print_json, say, show_counts
 from kraq_dspy.errors import ConfigError
 
 Format = Literal["parquet", "graphml", "jsonl", "dataset"]
@@ -50,3 +53,26 @@ class Export:
         else:
             for path in written:
                 say(path)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportGraphRAG(Builds, Limits):
+    """Make an index of what Microsoft GraphRAG wrote (version 1, 2 or 3): its reports become summaries, and those
+    questions. Nothing is extracted or summarised again."""
+
+    folder: Annotated[Path, typer.Argument(help="GraphRAG's project or output folder, with its parquet files.")]
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="DIR", help="The index folder to write. Default: FOLDER's name + .kraq"),
+    ] = None
+    replace: Annotated[bool, Flag("--replace", help="Let it take the place of documents in DIR that it lacks.")] = False
+    json: Json = False
+
+    def run(self) -> None:
+        from kraq_dspy.indexing.index.exchange import import_graphrag
+
+        out = self.out or index_beside(self.folder)
+        imported = partial(import_graphrag, self.folder, out, replace=self.replace)
+        report = run_build(imported, self.settings(), self, json=self.json)
+        if not self.json and report.counts.get("questions"):
+            say("Try: ", (command("questions", out), "bold"), " or ", (command("ask", out, "YOUR QUESTION"), "bold"))

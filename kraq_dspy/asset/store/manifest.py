@@ -23,7 +23,7 @@ class Manifest:
     """`complete` is False until a build has done every stage. `models` says which model served each role.
 
     Times are ISO 8601, UTC. `origin` is where the documents came
-    from: {"kind": "corpus", "path": ...}, or {"kind": "documents"} for those given in Python
+    from: {"kind": "corpus" or "graphrag", "path": ...}, or {"kind": "documents"} for those given in Python
     and for an index that documents were added to or removed from. `schemas` says by model what its replies told:
     whether it was asked under JSON schemas, and why. `state` names the folder of the last complete state
     (`store/states.py`); empty while there is none.

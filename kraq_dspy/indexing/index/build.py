@@ -186,12 +186,14 @@ class Builder(BuildParts):
             await self.models.aclose()
         self.index.close()
 
-    def begin(self, corpus: object, documents: Iterable[Document | Failure], *, replace: bool) -> None:
+    def begin(
+        self, corpus: object, documents: Iterable[Document | Failure], *, replace: bool, kind: str = "corpus"
+    ) -> None:
         """Note what the index is made from. Raises RemovedDocumentsError, before anything is changed, when another
         corpus than the index was made from lacks documents that it has, unless it is to `replace` them."""
         origin = {"kind": "documents"}
         if isinstance(corpus, str | Path):  # `kraq resume` goes on from it
-            origin = {"kind": "corpus", "path": str(Path(corpus).resolve())}
+            origin = {"kind": kind, "path": str(Path(corpus).resolve())}
         same = "path" in origin and self.index.manifest.origin == origin
         if self._documents_before and not replace and not same:
             opening.require_documents(self.index, (item for item in documents if isinstance(item, Document)))
@@ -330,6 +332,10 @@ class Builder(BuildParts):
         await stages.finish()
         if self.was_finished is not None:
             settle_finished(self)
+
+    async def ask(self) -> None:
+        """A question for each summary of an import; then the index is complete."""
+        await Finishing(self).ask()
 
     def report(self) -> BuildReport:
         added = self.index.count(Document) - self._documents_before + self._removed
