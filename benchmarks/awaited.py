@@ -3,11 +3,13 @@
     python benchmarks/awaited.py demo.kraq [--questions 40] [--warm 300] [--json]
 
 A door's cost is the processor time of this process for each question, all threads together, so that a machine that is
-busy with other things can be measured on; the ratio is to that of a plain call in the same run, of the program or, for
-`aask` and HTTP, which look for next questions too, of `ask`. The model is a stand-in that answers at once. Without OMP_NUM_THREADS and the like, which hide threads that wait busily: they are unset here. The
-passages of --warm are encoded first, so that an encoder that changes its engine after many texts has done so.
+busy with other things can be measured on. The ratio is to a plain call in the same run: of the program or, for `aask`
+and HTTP, which look for next questions too, of `ask`. The model is a stand-in that answers at once.
 
-Ends with 1 where a door costs more than 1.3 times a plain call.
+OMP_NUM_THREADS and the like, which hide threads that wait busily, are unset here. The passages of --warm are encoded
+first, so that an encoder that changes its engine after many texts has done so.
+
+Ends with 1 if a door costs more than 1.3 times a plain call.
 """
 
 import argparse
