@@ -50,7 +50,8 @@ NUGGET_SAID = 0.6
 class TestsetPlan:
     """What is to be made. `shares` by kind (default: `kinds.SHARES`); `oversampled` rows are made for each one kept.
 
-    `gold_by` are the retrievers that passages are pooled from; those without which this index can do are left out.
+    `gold_by` are the retrievers that passages are pooled from; without a graph, "pagerank" is left out. `only` are ids
+    of passages, of which the first of each question is one; None for all.
     """
 
     __test__ = False
@@ -60,6 +61,7 @@ class TestsetPlan:
     seed: int = 0
     oversampled: float = OVERSAMPLED
     gold_by: tuple[str, ...] = UNLIKE
+    only: frozenset[str] | None = None
 
 
 def make_testset(
@@ -85,6 +87,32 @@ def make_testset(
     """
     plan = plan or TestsetPlan(n, shares, seed)
     return run_coroutine(_Maker(space, plan, draft, progress or SilentProgress()).make())
+
+
+def make_trainset(
+    space: Workspace, n: int = 50, *, seed: int = 0, progress: Progress | None = None
+) -> list[dspy.Example]:
+    """Questions that the index answers, for DSPy's optimizers: `question` and `passages` are inputs, `answers` gold.
+
+    >>> with Workspace.open("docs.kraq") as space:  # doctest: +SKIP
+    ...     dspy.BootstrapFewShot(metric=token_f1).compile(program, trainset=make_trainset(space))
+
+    They are facts and bridges of a test set, with the texts of their gold passages. Measure on other questions: on
+    people's, or on a set of another seed whose documents are others (`Testset.split`).
+    """
+    made = make_testset(space, plan=TestsetPlan(n, {kinds.FACT: 2, kinds.BRIDGE: 1}, seed), progress=progress)
+    texts = {chunk.id: chunk.passage for chunk in space.index.all(Chunk)}
+    return [
+        dspy.Example(
+            id=row.id,
+            question=row.question,
+            passages=[texts[passage.chunk_id] for passage in row.passages],
+            answers=list(row.answers),
+            answer=row.answers[0],
+            supporting_ids=list(row.supporting_ids),
+        ).with_inputs("question", "passages")
+        for row in made
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +185,8 @@ class _Maker:
             self.left_out[kind] = "needs a language model"
             return []
         materials = self.corpus.materials(kind, seed=self.plan.seed)
+        if self.plan.only is not None:
+            materials = [one for one in materials if one.chunks[0].id in self.plan.only]
         rows: list[TestsetRow] = []
         for number in range(MOST_BATCHES):
             lacking = wanted - len(rows)

@@ -188,9 +188,11 @@ def question_for_list(passages: Sequence[str], shared: str) -> dict[str, object]
         if defined is None or shared not in defined.thing or shared in defined.name:
             continue
         kind = _plain_kind(defined.kind)
+        if not kind:
+            continue
         before = defined.thing.partition(shared)[0].partition(kind)[2]
         link = _plain_link(before.split())
-        if kind and 0 < len(link.split()) <= 5 and "," not in before and not _VAGUE.search(link):
+        if 0 < len(link.split()) <= 5 and "," not in before and not _VAGUE.search(link):
             groups[kind.split()[-1].lower()].setdefault(title or defined.name, link)
     kind, items = max(groups.items(), key=lambda one: (len(one[1]), one[0]), default=("", {}))
     if len(items) < 2:

@@ -74,6 +74,12 @@ def test_things_of_one_kind_make_a_list_with_the_words_between_kind_and_name() -
     assert asked == {"question": "Which novels are by Virginia Woolf?", "items": ["Mrs Dalloway", "Orlando"]}
 
 
+def test_a_definition_without_a_plain_kind_makes_no_list() -> None:
+    passages = ["Opel\nOpel is the largest in Rome.", "Fiat\nFiat is the oldest in Rome."]
+
+    assert exam.question_for_list(passages, "Rome") == {"question": "", "items": []}
+
+
 def test_of_two_with_a_year_the_earlier_is_the_answer() -> None:
     one, two = "Les McCann\nLes McCann was born in 1935.", "Trent Reznor\nTrent Reznor was born in 1965."
 
