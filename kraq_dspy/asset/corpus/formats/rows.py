@@ -40,6 +40,14 @@ class ReadSettings:
         optional = {"title": self.title_column, "id": self.id_column}
         return {what: column for what, column in optional.items() if column not in ("", what)}
 
+    def row(self, values: Mapping[str, Any], key: str) -> "Row | BadRow":
+        """What a row of these named values is."""
+        return row_of(values, key, self)
+
+    def is_header(self, columns: Iterable[str]) -> bool:
+        """Whether these can be the names of the columns: one is that of the text."""
+        return self.text_column in columns
+
     def too_large(self, n_bytes: int, what: str = "The text") -> str:
         return f"{what} has {n_bytes:,} bytes; the limit is {self.max_bytes:,}. Split it, or raise max_bytes."
 
@@ -74,7 +82,8 @@ class Row:
     """One document as its file gives it. `key` tells it from the file's others; "" where the file is one document.
 
     `linked` says by where a line begins what of it is linked, where the text has no Markdown that does. `lacks` says
-    which of the columns that somebody has named ("title", "id") are none of the row's.
+    which of the columns that somebody has named ("title", "id") are none of the row's. `values` are all named values,
+    where rows are wanted as they are and not as documents.
     """
 
     text: str
@@ -85,6 +94,7 @@ class Row:
     headings: tuple[Heading, ...] = ()
     linked: Mapping[int, Linked] = field(default_factory=dict)
     lacks: frozenset[str] = frozenset()
+    values: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
