@@ -62,7 +62,8 @@ class Precompute(Calls, Limits):
 
         how = InstructedOptions(parse_top_n(self.top_n or str(TOP_N)), self.source or "kraq")
         kept = "What was embedded is kept; the same command goes on from there."
-        with self.opened(self.index_dir, write=True) as space:
+        with self.opened(self.index_dir, write=True) as opened:
+            space = opened.owned()
             if not self.json and not isinstance(space.instructed_embedder, WeightedSentences):
                 say(price_in_words(price_of_pairs(space.index, space.instructed_embedder, how)))
             with Bars(quiet=self.json, kept=kept) as bars:
@@ -78,7 +79,8 @@ class Precompute(Calls, Limits):
         """Each of `kinds`, names of PREPARATIONS, and what was done."""
         from kraq_dspy.indexing.prepare.preparations import PREPARATIONS
 
-        with self.opened(self.index_dir, write=True) as space, Bars(space.models.settings, quiet=self.json) as bars:
+        with self.opened(self.index_dir, write=True) as opened, Bars(opened.models.settings, quiet=self.json) as bars:
+            space = opened.owned()
             reports = {
                 each.name: each.make(space, each.options(), bars)
                 for each in PREPARATIONS.values()
