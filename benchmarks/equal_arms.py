@@ -140,7 +140,7 @@ PILOT_PAIRS = (("appended", "alone"), ("mixed", "alone"), ("fused", "alone"))
 
 def show(measured: Mapping[str, dict[str, Scores]]) -> None:
     """Both tables, a row for each data set, and one for all of them together."""
-    tables = [(f"arms@{k}", ARM_PAIRS, "dense") for k in BUDGETS]
+    tables: list[tuple[str, Sequence[tuple[str, str]], str]] = [(f"arms@{k}", ARM_PAIRS, "dense") for k in BUDGETS]
     tables += [(f"{name}@{BUDGETS[0]}", PILOT_PAIRS, "alone") for name in ("dense", "adaptive")]
     for key, pairs, first in tables:
         print(f"| {key} | {first} | {' | '.join(f'{system} less {other}' for system, other in pairs)} |")

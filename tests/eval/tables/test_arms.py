@@ -8,12 +8,12 @@ import pytest
 from kraq_dspy.apps.cli.tables import read
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.eval.rows import read_run
-from kraq_dspy.eval.tables.run_table import require_looked_up
 from kraq_dspy.eval.tables.systems import (
     about_choice,
     distinct,
     own_options,
     program_of,
+    require_looked_up,
     settings_of,
     with_equal_questions,
 )
