@@ -32,9 +32,11 @@ from kraq_dspy.asset.corpus.chunk import sentence_spans
 from kraq_dspy.eval.datasets import Dataset, Example, load_local
 from kraq_dspy.eval.testset_making import TestsetPlan, make_testset
 from kraq_dspy.indexing import build_index
+from kraq_dspy.models.embedders import load_embedder
+from kraq_dspy.ports import Embedder, Vectors
 from kraq_dspy.records import Chunk, Document
 from kraq_dspy.retrievers.in_memory import Corpus
-from kraq_dspy.settings import ChunkSettings
+from kraq_dspy.settings import ChunkSettings, EncoderSettings
 
 TUNED_ON = ("hotpotqa", "squad", "clapnq")
 HELD_OUT = ("bioasq", "qasper")
@@ -57,6 +59,23 @@ class System:
     make: Callable[[Workspace], Find]
     broken: bool = False
     pooled: bool = False
+
+
+class CachedQueries:
+    """An encoder that encodes a question once: the systems are asked the same ones."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self.name, self.dimension = embedder.name, embedder.dimension
+        self.encode_passages = embedder.encode_passages
+        self._embedder = embedder
+        self._known: dict[str, Vectors] = {}
+
+    def encode_queries(self, texts: Sequence[str]) -> Vectors:
+        unknown = [text for text in dict.fromkeys(texts) if text not in self._known]
+        if unknown:
+            self._known |= dict(zip(unknown, self._embedder.encode_queries(unknown), strict=True))
+        rows: Vectors = np.array([self._known[text] for text in texts])
+        return rows
 
 
 def by_name(name: str, k: int = K * 2, **options: Any) -> Callable[[Workspace], Find]:
@@ -272,8 +291,10 @@ def prepare(name: str, data: Path, out: Path) -> None:
 def run(name: str, data: Path, out: Path, *, anew: bool) -> None:
     people = sampled(load_local(data / name))
     folder = out / name
-    with Workspace.open(folder / "index.kraq") as space:
+    encoder = CachedQueries(load_embedder(EncoderSettings()))
+    with Workspace.open(folder / "index.kraq", embedder=encoder) as space:
         for label, questions in question_sets(space, people, folder / "made.draft").items():
+            encoder.encode_queries([question for question, _ in questions])
             for system in SYSTEMS:
                 file = folder / label.replace(",", "").replace(" ", "-") / f"{system.name.replace(' ', '-')}.json"
                 if file.exists() and not (anew and label == "made"):
