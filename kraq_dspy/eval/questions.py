@@ -16,7 +16,7 @@ from typing import Any
 import dspy
 
 from kraq_dspy._internal.files import json_objects
-from kraq_dspy.errors import EvaluationError, did_you_mean
+from kraq_dspy.errors import EvaluationError, did_you_mean, needs
 from kraq_dspy.eval.datasets import Example, load_local
 from kraq_dspy.eval.datasets.dataset import is_dataset
 from kraq_dspy.eval.metrics.answers import normalise_answer
@@ -88,7 +88,8 @@ def _rows(path: Path) -> Sequence[Any]:
             with path.open(encoding="utf-8-sig", newline="") as file:
                 return list(csv.DictReader(file, delimiter="\t" if name.endswith(".tsv") else ","))
         if name.endswith(".parquet"):
-            from pyarrow import parquet  # a third of a second
+            with needs("pyarrow", "parquet", f"{name!r}, a Parquet file,"):
+                from pyarrow import parquet  # a third of a second
 
             return list(parquet.read_table(path).to_pylist())
         if name.endswith(".json"):

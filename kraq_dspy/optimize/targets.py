@@ -9,7 +9,7 @@ import numpy as np
 
 from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.step import Step
-from kraq_dspy.errors import ConfigError, EvaluationError, did_you_mean
+from kraq_dspy.errors import ConfigError, EvaluationError, did_you_mean, needs
 from kraq_dspy.eval.metrics.answers import check_references, normalise_answer, token_f1
 from kraq_dspy.eval.metrics.for_dspy import METRICS, Metric, named_metric
 from kraq_dspy.eval.metrics.generation import BertScorer
@@ -212,7 +212,8 @@ def link_f1(gold: Sequence[Triple], predicted: Sequence[Triple]) -> float:
 
 def best_pairs(credit: Sequence[Sequence[float]]) -> float:
     """The credit of the best pairs, each row and column used once."""
-    from scipy.optimize import linear_sum_assignment  # a tenth of a second
+    with needs("scipy", "optimize", "Matching triples"):
+        from scipy.optimize import linear_sum_assignment  # a tenth of a second
 
     credits = np.atleast_2d(np.array(credit, np.float64))
     return float(credits[linear_sum_assignment(credits, maximize=True)].sum())
