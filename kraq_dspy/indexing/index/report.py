@@ -1,9 +1,9 @@
 """Says what a build may be given, and what it did."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, TypeAlias, TypedDict
 
 import dspy
 
@@ -20,6 +20,9 @@ from kraq_dspy.settings import Settings
 
 _NAMED = 3  # entities of a community
 
+LabelsOf: TypeAlias = Callable[[Document], Iterable[str]]
+"""Says which labels a document has: who may read it."""
+
 
 @dataclass(frozen=True)
 class DocumentChanges:
@@ -34,7 +37,8 @@ class DocumentChanges:
 class BuildReport:
     """What a build did. `usage` is what this run asked of models, by stage; `failures` are open ones, to be retried.
 
-    `stale_answers` counts prepared answers whose documents this run changed or removed.
+    `stale_answers` counts prepared answers whose documents this run changed or removed. `asked_by` counts the index's
+    questions by the model that asked them; those of templates have the embedded model's name.
     """
 
     path: Path
@@ -46,6 +50,7 @@ class BuildReport:
     problems: tuple[str, ...] = ()
     stale_answers: int = 0
     documents: DocumentChanges = DocumentChanges()
+    asked_by: dict[str, int] = field(default_factory=dict)
 
 
 def located(index: Index, failures: Iterable[Failure]) -> tuple[Failure, ...]:
@@ -88,6 +93,7 @@ class BuildOptions(TypedDict, total=False):
     progress: Progress | None
     program_states: Sequence[str | Path]
     limits: Limits | None
+    labels: LabelsOf | None
     random_questions: bool
 
 

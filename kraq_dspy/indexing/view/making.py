@@ -79,10 +79,10 @@ class ViewFinishing(Finishing):
 
     def _keep_questions(self, questions: Sequence[Question]) -> None:
         known = self._whole.known(Question, [question.id for question in questions])
-        stored = {question.id: question.query for question in self._whole.get(Question, sorted(known))}
+        stored = {question.id: question.text for question in self._whole.get(Question, sorted(known))}
 
-        same = [question for question in questions if stored.get(question.id) == question.query]
-        points = [Point(each.id, each.query, {"level": each.level, "source": each.source}) for each in same]
+        same = [question for question in questions if stored.get(question.id) == question.text]
+        points = [Point(each.id, each.text, {"level": each.level, "source": each.source}) for each in same]
         copy_points(self._whole, self._index, "questions", points)
         super()._keep_questions(questions)
 
@@ -102,7 +102,7 @@ def _take_documents(whole: Index, view: Index, document_ids: Collection[str]) ->
     allowed = frozenset(document_ids)
     kept = (document_id for document_id in whole.ids(Document) if document_id in allowed)
     for some in batches(kept, _AT_ONCE):
-        view.add(whole.get(Document, some))
+        view.add(dataclasses.replace(document, labels=()) for document in whole.get(Document, some))
 
     order = whole.reading_order(view.ids(Document))
     for some in batches((chunk_id for chunk_id in whole.ids(Chunk) if chunk_id in order), _AT_ONCE):
