@@ -209,13 +209,13 @@ def passage_graph(
     weight_of_edge = np.bincount(edge_of, weights, len(edges))
     weight_of_edge[first < len(passages)] = 1  # mentions, however often they are given
 
-    ends, neighbours = np.concatenate([first, second]), np.concatenate([second, first])
-    order = np.lexsort([neighbours, ends])
-    ends, neighbours, both_ways = ends[order], neighbours[order], np.tile(weight_of_edge, 2)[order]
+    begins, neighbours = np.concatenate([first, second]), np.concatenate([second, first])
+    order = np.lexsort((neighbours, begins))
+    begins, neighbours, both_ways = begins[order], neighbours[order], np.tile(weight_of_edge, 2)[order]
 
-    degrees = np.bincount(ends, both_ways, n_vertices)
-    divided = (both_ways / np.sqrt(degrees[ends] * degrees[neighbours])).astype(np.float32)
-    bounds = np.concatenate([[0], np.cumsum(np.bincount(ends, minlength=n_vertices))])
+    degrees = np.bincount(begins, both_ways, n_vertices)
+    divided = (both_ways / np.sqrt(degrees[begins] * degrees[neighbours])).astype(np.float32)
+    bounds = np.concatenate([[0], np.cumsum(np.bincount(begins, minlength=n_vertices))])
     passage_ids = np.array(passages, "S")
     return PassageGraph(passage_ids, bounds, neighbours.astype(np.int32), divided, degrees.astype(np.float32))
 

@@ -69,7 +69,8 @@ class TensorFile:
         """In float32."""
         place = self._places[name]
         if "int8" not in place:
-            return self._numbers(place["float32"], place["shape"], np.float32)
+            floats: Vectors = self._numbers(place["float32"], place["shape"], np.float32)
+            return floats
         numbers, scales = self.quantized(name)
         widened: Vectors = numbers * scales
         return widened
