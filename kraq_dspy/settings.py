@@ -44,6 +44,9 @@ class CorpusSettings:
     """Its title."""
     id_column: str = "id"
     """What it is called."""
+    acl_column: str = ""
+    """Who may read it: labels with commas between, or a list. In Markdown, a name in the front matter, where "acl" is
+    always taken. Once one document has labels, the index answers nobody without a scope."""
     encoding: str = ""
     """That of files which are not UTF-8 and have no byte-order mark, as "cp1252" or "cp932". Without it such files are
     refused, but for web pages, which say it themselves."""
@@ -239,9 +242,9 @@ class EncoderSettings:
 class InstructedSettings:
     """The encoder of passages as seen from a question (Speculative RAG)."""
 
-    kind: Annotated[str, OneOf(("sentences", "pair", "inbedder"))] = "sentences"
-    """"sentences" (a passage's sentence vectors, weighted by the question), "pair" (question and passage read as one
-    text) or "inbedder"."""
+    kind: Annotated[str, OneOf(("pair", "inbedder", "sentences"))] = "pair"
+    """"pair" (question and passage read as one text), "inbedder" (the papers'), or the variant "sentences" (a passage's
+    sentence vectors, weighted by the question: `efficient` then looks no stored question up)."""
     name: str = "minilm"
     """The packaged "minilm" (for "sentences" and "pair"), a folder or a hub name."""
     sharpness: NotNegative = 10.0

@@ -2,9 +2,12 @@
 
 import asyncio
 import heapq
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
+
+import dspy
 
 from kraq_dspy._internal.both_ways import blocking
 from kraq_dspy._internal.concurrency import SharedByCopies
@@ -15,6 +18,8 @@ from kraq_dspy.state import SavableModule
 
 Scored = list[tuple[str, float]]
 """Chunk ids with scores, best first."""
+ASKING = "kraq_hit_check"
+"""The setting of DSPy that holds the check of whoever asks; DSPy hands its settings on to its threads and tasks."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,6 +59,31 @@ class RetrievalRequest:
         return vector
 
 
+class HitCheck(Protocol):
+    """Looks at hits before anybody sees them, or a prompt is written of them."""
+
+    def __call__(self, hits: Sequence[Hit]) -> None:
+        """Raises ScopeError for one that may not be read."""
+
+
+def looked_at(hits: list[Hit], own: HitCheck | None = None) -> list[Hit]:
+    """The same hits, once the check of whoever made the retriever, and that of whoever asks, have seen them.
+
+    A check raises; it leaves nothing out: what may not be read should not have been found at all.
+    """
+    for check in (own, dspy.settings.get(ASKING)):
+        if check is not None:
+            check(hits)
+    return hits
+
+
+@contextmanager
+def hits_checked_by(check: HitCheck | None) -> Iterator[None]:
+    """Inside, every retriever's hits are looked at by `check`, whoever made it."""
+    with dspy.context(**{ASKING: check}) if check is not None else nullcontext():
+        yield
+
+
 class Retrieving(SharedByCopies):
     """Makes a `ports.Retriever` of `find`, in both forms.
 
@@ -67,6 +97,7 @@ class Retrieving(SharedByCopies):
     """
 
     keeps_contract: ClassVar[bool] = True
+    check: HitCheck | None = None
 
     def find(self, request: RetrievalRequest) -> list[Hit]:
         """What `ports.Retriever` promises, of a request that makes sense."""
@@ -81,7 +112,7 @@ class Retrieving(SharedByCopies):
         filters: Filters | None = None,
         vector: Vectors | None = None,
     ) -> list[Hit]:
-        return self.find(RetrievalRequest(question, k, exclude, filters, vector))
+        return looked_at(self.find(RetrievalRequest(question, k, exclude, filters, vector)), self.check)
 
     async def acall(self, *args: Any, **kwargs: Any) -> list[Hit]:
         """As a call, in a thread: a search must not hold up the event loop."""
@@ -93,6 +124,7 @@ class RetrievingModule(SavableModule):
     steps are optimized and saved with the program that it is part of."""
 
     keeps_contract: ClassVar[bool] = True
+    check: HitCheck | None = None
 
     async def find(self, request: RetrievalRequest) -> list[Hit]:
         """What `ports.Retriever` promises, of a request that makes sense."""
@@ -107,7 +139,7 @@ class RetrievingModule(SavableModule):
         filters: Filters | None = None,
         vector: Vectors | None = None,
     ) -> list[Hit]:
-        return await self.find(RetrievalRequest(question, k, exclude, filters, vector))
+        return looked_at(await self.find(RetrievalRequest(question, k, exclude, filters, vector)), self.check)
 
     forward = blocking(aforward)
 
@@ -115,7 +147,7 @@ class RetrievingModule(SavableModule):
 def to_hits(chunks: ChunkSource, scored: Sequence[tuple[str, float]], query: str, why: str) -> list[Hit]:
     """One hit for each (chunk id, score), in their order."""
     records = chunks.chunks_by_id([chunk_id for chunk_id, _ in scored])
-    return [Hit(chunk, score, query, why) for chunk, (_, score) in zip(records, scored, strict=True)]
+    return looked_at([Hit(chunk, score, query, why) for chunk, (_, score) in zip(records, scored, strict=True)])
 
 
 def best_first(scores: dict[str, float], k: int) -> Scored:

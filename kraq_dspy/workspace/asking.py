@@ -19,6 +19,7 @@ from kraq_dspy.indexing.catalogue.review import evidence_for
 from kraq_dspy.models.lms.envelope import Flaw, flaws_heard, with_flaws
 from kraq_dspy.models.lms.roles import answerer_for, own_adapter
 from kraq_dspy.records import Chunk, Hit
+from kraq_dspy.retrievers.hits import hits_checked_by
 from kraq_dspy.workspace.choices import DEFAULT_PROGRAM
 from kraq_dspy.workspace.choosing import ProgramMaker
 from kraq_dspy.workspace.suggesting import SuggestedQuestion, next_questions, starters
@@ -107,8 +108,9 @@ class Answering(ProgramMaker):
 
         >>> space.prepared(space.starters(1)[0].text).hits  # doctest: +SKIP
         """
+        self.require_scope()
         question = normalised(question)
-        there = (self.index.path / CATALOGUE).is_file()
+        there = (self.path / CATALOGUE).is_file()
         entry = self.answers.exact(question) if there else None
         if entry is None:
             return None
@@ -125,7 +127,12 @@ class Answering(ProgramMaker):
         return starters(self.index, count)
 
     def _followed(self, prediction: dspy.Prediction, question: str, count: int) -> dspy.Prediction:
-        """The prediction with its `next_questions`; without them where the index cannot tell, since it has answered."""
+        """The prediction with its `next_questions`; without them where the index cannot tell, since it has answered.
+
+        Raises ScopeError for a hit that may not be read, wherever the program has it from.
+        """
+        if self.check is not None:
+            self.check([hit for hit in prediction.get("hits") or () if isinstance(hit, Hit)])
         if count:
             try:
                 prediction.next_questions = tuple(next_questions(self.index, self.questions(), question, count))
@@ -141,9 +148,15 @@ class Answering(ProgramMaker):
             raise ConfigError(
                 f"ask takes a question in text, then a program; found {question!r:.80} and {program!r:.80}."
             )
+        self.require_scope()
         if isinstance(program, str):
             if program not in self._programs:
                 self._programs[program] = self.program(program)
             program = self._programs[program]
-        with own_adapter(), answerer_for(program, self.models), flaws_heard() as flaws:
+        with (
+            own_adapter(),
+            answerer_for(program, self.models),
+            hits_checked_by(self.check),
+            flaws_heard() as flaws,
+        ):
             yield normalised(question), program, flaws
