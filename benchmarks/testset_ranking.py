@@ -17,7 +17,6 @@ import argparse
 import itertools
 import json
 import random
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -293,18 +292,25 @@ def run(name: str, data: Path, out: Path, *, anew: bool) -> None:
     folder = out / name
     encoder = CachedQueries(load_embedder(EncoderSettings()))
     with Workspace.open(folder / "index.kraq", embedder=encoder) as space:
-        for label, questions in question_sets(space, people, folder / "made.draft").items():
-            encoder.encode_queries([question for question, _ in questions])
-            for system in SYSTEMS:
-                file = folder / label.replace(",", "").replace(" ", "-") / f"{system.name.replace(' ', '-')}.json"
-                if file.exists() and not (anew and label == "made"):
-                    continue
-                began = time.process_time()
-                find = system.make(space)
-                scores = [recall(gold, find(question)) for question, gold in questions]
+        sets = question_sets(space, people, folder / "made.draft")
+        encoder.encode_queries([question for questions in sets.values() for question, _ in questions])
+        for system in SYSTEMS:
+            lacking = [
+                label for label in sets if not file_of(folder, label, system).exists() or (anew and label == "made")
+            ]
+            find = system.make(space) if lacking else None
+            for label in lacking:
+                assert find is not None
+                scores = [recall(gold, find(question)) for question, gold in sets[label]]
+                file = file_of(folder, label, system)
                 file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_text(json.dumps({"scores": scores, "cpu_s": round(time.process_time() - began, 2)}), "utf-8")
-            print(name, label, len(questions), flush=True)
+                file.write_text(json.dumps({"scores": scores}), "utf-8")
+            print(name, system.name, flush=True)
+
+
+def file_of(folder: Path, label: str, system: System) -> Path:
+    """Where the scores of a system on a set of questions stay."""
+    return folder / label.replace(",", "").replace(" ", "-") / f"{system.name.replace(' ', '-')}.json"
 
 
 def recall(gold: frozenset[str], found: Sequence[str]) -> float:

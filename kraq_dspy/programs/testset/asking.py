@@ -62,6 +62,9 @@ class AskForRow(SavableModule):
 class SupposeOfAnother(SavableModule):
     """The question with another name in the place of one of its own, so that it supposes what is not so.
 
+    Where the model leaves the name, or asks nothing, the other name is put in as it stands: small models often copy the
+    question.
+
     >>> from dspy.utils import DummyLM
     >>> with dspy.context(lm=DummyLM([{"changed": "Where did Eve live?"}])):
     ...     SupposeOfAnother()(question="Where did Ada live?", name="Ada", other="Eve").question
@@ -75,9 +78,11 @@ class SupposeOfAnother(SavableModule):
         self.change = Step(signatures.AskFalsePremise)
 
     async def aforward(self, question: str, name: str, other: str) -> dspy.Prediction:
-        changed = question_in((await call(self.change, question=question, name=name, other=other)).changed or "")
-        is_changed = other in changed and name not in changed and changed.endswith("?")
-        return dspy.Prediction(question=changed, rejected="" if is_changed else "was not changed")
+        written = question_in((await call(self.change, question=question, name=name, other=other)).changed or "")
+        put_in = question.replace(name, other)
+        is_changed = other in written and name not in written and written.endswith("?")
+        changed = written if is_changed else put_in
+        return dspy.Prediction(question=changed, rejected="" if changed != question else "was not changed")
 
     forward = blocking(aforward)
 

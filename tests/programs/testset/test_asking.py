@@ -72,13 +72,16 @@ def test_a_signature_of_ones_own_takes_the_place_of_the_step() -> None:
         AskForRow("fact", dspy.Signature("passage -> question"))
 
 
-def test_a_supposition_changes_the_name_and_nothing_passes_that_does_not() -> None:
-    with dspy.context(lm=DummyLM([{"changed": "Where did Eve live?"}, {"changed": "Where did Ada live?"}])):
+def test_a_supposition_changes_the_name_also_where_a_model_copies_the_question() -> None:
+    replies = [{"changed": "Where did Eve live then?"}, {"changed": "Where did Ada live?"}, {"changed": "Eve lived."}]
+    with dspy.context(lm=DummyLM(replies)):
         suppose = SupposeOfAnother()
-        first, second = (suppose(question="Where did Ada live?", name="Ada", other="Eve") for _ in range(2))
+        made = [suppose(question="Where did Ada live?", name="Ada", other="Eve") for _ in range(3)]
+        unnamed = suppose.deepcopy()
 
-    assert (first.question, first.rejected) == ("Where did Eve live?", "")
-    assert second.rejected == "was not changed"
+    assert [one.question for one in made] == ["Where did Eve live then?", "Where did Eve live?", "Where did Eve live?"]
+    with dspy.context(lm=DummyLM([{"changed": "Where?"}])):
+        assert unnamed(question="Where did Ada live?", name="Bob", other="Eve").rejected == "was not changed"
 
 
 def test_other_words_keep_names_and_numbers() -> None:
