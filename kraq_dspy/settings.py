@@ -116,6 +116,14 @@ class ExtractSettings:
 class ResolveSettings:
     """Which names are one entity."""
 
+    alike: Annotated[str, OneOf(("none", "spelling", "meaning"))] = "none"
+    """Which similar names may be one: none, those alike by "spelling", or by "meaning" too, with the sentence encoder.
+    What differs in accents, hyphens, spaces or word order alone is merged anyway."""
+    similarity: Share = 0.92
+    """Least similarity of such names, in [0, 1]: of their spellings, or the cosine of their embeddings."""
+    confirm: bool = True
+    """Ask the model about each such pair; the embedded one is not asked, and merges none. Without it, all are merged
+    but single words and names of people, where one wrong merge is worse than ten missed."""
     acronyms: bool = True
     """Ask the model whether an acronym and a name that it fits are one ("UBA", "Universidad de Buenos Aires"). The
     embedded one is not asked. What a text itself introduces, "Universidad de Buenos Aires (UBA)", is merged unasked."""
