@@ -20,7 +20,7 @@ from kraq_dspy import signatures
 from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.errors import ModelError
-from kraq_dspy.models.lms.engines.rule_based import ask, extract, judge, rewrite, summarize
+from kraq_dspy.models.lms.engines.rule_based import ask, converse, extract, judge, rewrite, summarize
 from kraq_dspy.models.lms.engines.rule_based.answer import Similar, account, answer, rated_points, short_answer
 from kraq_dspy.models.lms.engines.rule_based.names import names_in
 from kraq_dspy.models.lms.engines.rule_based.text import content_words, sentences
@@ -244,6 +244,9 @@ STEPS: dict[type[dspy.Signature], Step] = {
     ),
     signatures.AskAboutPassages: lambda task, similar: ask.question_about_theme(task.texts("passages")),
     signatures.AskSubQuestion: lambda task, similar: ask.question_about(task.text("information")),
+    signatures.CondenseQuestion: lambda task, similar: converse.complete_question(
+        task.text("last_question"), task.texts("conversation")
+    ),
     signatures.ConfirmSameEntity: lambda task, similar: judge.same_thing(task.text("first"), task.text("second")),
     signatures.ConfirmSameQuestion: lambda task, similar: judge.is_same_question(
         task.text("first_question"), task.text("second_question"), similar
