@@ -1,12 +1,30 @@
-"""Declares the seams: what the programs need of encoders, stores and retrievers, and nothing more."""
+"""Declares the seams: what the programs need of encoders, stores, retrievers and an opened index, and nothing more."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kraq_dspy.records import Chunk, Community, Entity, Hit, Question, QuestionHit, Relationship, Summary
+from kraq_dspy.records import (
+    AnswerEvidence,
+    CatalogueEntry,
+    Chunk,
+    Community,
+    Entity,
+    Hit,
+    QAPair,
+    Question,
+    QuestionHit,
+    Record,
+    Relationship,
+    Summary,
+)
+
+if TYPE_CHECKING:
+    import dspy
+
+R = TypeVar("R", bound=Record)
 
 Vectors = NDArray[np.float32]
 Filters = Mapping[str, Any]
@@ -273,3 +291,227 @@ class GraphSource(ChunkSource, Protocol):
 
     def report_ids_at(self, level: int) -> frozenset[str]:
         """The communities of the partition at `level` (its own, and the leaves above it) that have a report."""
+
+
+class WalkVisits(Protocol):
+    """How often a walk over the graph comes to each passage."""
+
+    @property
+    def peak(self) -> float:
+        """The share of the most visited passage."""
+
+    def of(self, ids: Sequence[str]) -> list[float]:
+        """The share of each passage; 0 for one that the walk does not reach."""
+
+    def best(self, count: int | None = None) -> list[tuple[str, float]]:
+        """The most visited passages, all that were visited without `count`; ties by id."""
+
+
+class WalkedGraph(Protocol):
+    """Passages and the entities that they name, for walks from one to another.
+
+    >>> from kraq_dspy import Workspace
+    >>> graph = Workspace.open("ada.kraq").passage_graph
+    >>> graph.knows(["no such passage"])
+    [False]
+    """
+
+    def knows(self, chunk_ids: Sequence[str]) -> list[bool]:
+        """Which of the passages are in the graph."""
+
+    def visits(self, start: dict[str, float], damping: float) -> WalkVisits:
+        """Of a walk that returns to `start`, by its weights, with probability 1 - `damping`."""
+
+
+class NamedCondition(Protocol):
+    """What a question said, and the values of the metadata `key` that it may mean."""
+
+    @property
+    def key(self) -> str: ...
+
+    @property
+    def phrase(self) -> str: ...
+
+    @property
+    def values(self) -> frozenset[Any]: ...
+
+
+class NamedMetadata(Protocol):
+    """Finds in a question what it can be filtered by."""
+
+    def conditions(self, question: str) -> Sequence[NamedCondition]:
+        """In the order of the question."""
+
+
+class SummaryNode(Protocol):
+    """A summary in a tree over passages; `level` 1 stands on the passages themselves."""
+
+    @property
+    def level(self) -> int: ...
+
+    @property
+    def text(self) -> str: ...
+
+    @property
+    def n_tokens(self) -> int: ...
+
+
+class TreeOfSummaries(Protocol):
+    """Summaries of clusters of passages, and of clusters of summaries."""
+
+    @property
+    def nodes(self) -> Mapping[str, SummaryNode]:
+        """The summaries, by id."""
+
+    @property
+    def leaves(self) -> Mapping[str, frozenset[str]]:
+        """The passages under each summary, by its id."""
+
+
+class SummarisedPassages(ChunkSource, Protocol):
+    """A corpus in fewer words: its passages with their vectors, and the graph of what it says."""
+
+    @property
+    def vectors(self) -> VectorStore: ...
+
+    @property
+    def has_graph(self) -> bool: ...
+
+    @property
+    def graph(self) -> GraphSource: ...
+
+    def entity_vectors(self, embedder: Embedder) -> NearestTexts:
+        """Finds the graph's entities by name and description."""
+
+
+class QAPairSource(Protocol):
+    """Looks up the pairs that were made of chunks in advance.
+
+    >>> from kraq_dspy import Workspace
+    >>> Workspace.open("ada.kraq").stored_pairs.pairs_of(["ada"])  # before `kraq precompute DIR --qa-pairs`
+    {}
+    """
+
+    def pairs_of(self, chunk_ids: Sequence[str]) -> dict[str, tuple[QAPair, ...]]:
+        """By chunk id; a chunk whose pairs were not made is left out."""
+
+
+class PreparedAnswers(Protocol):
+    """What is served of a catalogue. Safe for threads.
+
+    >>> from kraq_dspy import Workspace
+    >>> Workspace.open("ada.kraq").answers.exact("Where did Ada live?") is None  # nothing was prepared
+    True
+    """
+
+    def exact(self, question: str) -> CatalogueEntry | None:
+        """The entry of the same question, case, spaces and final punctuation apart."""
+
+    def entries(self) -> Sequence[CatalogueEntry]:
+        """All, by number."""
+
+    def nearest(self, question: str, k: int, similarity: float = 0.0) -> Sequence[CatalogueEntry]:
+        """Up to `k`, of the most similar questions, best first; with a `similarity` above 0 those alone whose cosine
+        is at least that."""
+
+    def collect(self, question: str, answer: str, evidence: Sequence[AnswerEvidence], failure: str = "") -> None:
+        """Note that a program failed at the question, and in which way (`qa_search.program.failure_of`)."""
+
+
+class IndexView(ChunkSource, QuestionSource, Protocol):
+    """The records of an index and their vectors, as far as they may be read: the whole, or a part of its documents with
+    what was made of that part alone.
+
+    >>> from kraq_dspy import Workspace
+    >>> Workspace.open("ada.kraq").index.count(Entity)
+    3
+    """
+
+    @property
+    def chunk_vectors(self) -> VectorStore: ...
+
+    @property
+    def question_vectors(self) -> VectorStore: ...
+
+    def all(self, kind: type[R], **equal: Any) -> Iterator[R]:
+        """Every record of a kind, in the order of insertion; `equal` asks for the value of a column."""
+
+    def get(self, kind: type[R], ids: Sequence[str]) -> list[R]:
+        """Records in the order of `ids`. Raises UnknownRecordError."""
+
+    def ids(self, kind: type[Record]) -> list[str]:
+        """The ids of a kind, in the order of insertion."""
+
+    def count(self, kind: type[Record]) -> int: ...
+
+    def deepest_level(self) -> int:
+        """The level of the narrowest communities; -1 where there are none."""
+
+
+class Space(Protocol):
+    """What a declaration may ask of an opened index, to make its program or retriever: a `Workspace` is one.
+
+    Everything here is a view: of the whole index, or of what its scope lets it read. A program that takes nothing else
+    cannot read past it. What has to be prepared first raises IndexStateError, which names the command.
+
+        def make_quoting(space: Space, retrieve: Retriever, options: QuotingOptions) -> QuotingRAG:
+            return QuotingRAG(retrieve, space.questions())
+    """
+
+    @property
+    def index(self) -> IndexView: ...
+
+    @property
+    def embedder(self) -> Embedder: ...
+
+    def retriever(self, name: str | None = None, **options: Any) -> Retriever:
+        """A retriever by its name; the index's default without one."""
+
+    def questions(self, source: str = "kraq") -> QuestionFinder:
+        """Finds the index's questions nearest to a text; `source` "random" means those of the papers' baseline."""
+
+    @property
+    def asked_of(self) -> Mapping[str, Collection[str]]:
+        """Which questions stand for the communities of a chunk, by its id."""
+
+    @property
+    def passage_graph(self) -> WalkedGraph: ...
+
+    @property
+    def graph(self) -> GraphSource: ...
+
+    @property
+    def entity_vectors(self) -> NearestTexts: ...
+
+    @property
+    def report_vectors(self) -> NearestTexts: ...
+
+    @property
+    def sentence_vectors(self) -> NearestTexts: ...
+
+    @property
+    def known_metadata(self) -> NamedMetadata: ...
+
+    @property
+    def summary_tree(self) -> tuple[TreeOfSummaries, NearestTexts]: ...
+
+    @property
+    def summarised(self) -> SummarisedPassages: ...
+
+    @property
+    def answers(self) -> PreparedAnswers: ...
+
+    @property
+    def stored_pairs(self) -> QAPairSource: ...
+
+    @property
+    def instructed_embedder(self) -> InstructedEmbedder: ...
+
+    def precomputed(self) -> PrecomputedVectors | SentenceVectors:
+        """What `kraq precompute DIR` stored."""
+
+    def shortener(self, share: float) -> "dspy.Module":
+        """The step that puts a text in about `share` of its tokens: `shorten(text=...).shortened`."""
+
+    def cross_encoder(self, model: str) -> Reranker:
+        """A cross-encoder by a hub name or a folder."""

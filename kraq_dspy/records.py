@@ -9,6 +9,7 @@ the corpus, an id is a hash of the record's content, so the same input gives the
 import hashlib
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass, field
+from typing import TypeAlias
 
 Metadata = Mapping[str, str | int | float | bool]
 
@@ -460,6 +461,12 @@ class Failure:
     reason: str
     attempts: int = 1
     where: str = ""
+
+
+Record: TypeAlias = (
+    Document | Chunk | Extraction | Entity | Relationship | Claim | Merge | Community | Summary | Question | Failure
+)
+"""What an index keeps, each kind in a table of its own."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,10 @@ declarations and nothing else. Another package adds its own by an entry point in
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Any, Literal, TypeAlias
+from typing import Any, Generic, Literal
 
 import dspy
+from typing_extensions import TypeVar
 
 from kraq_dspy._internal.options import Option as Option
 from kraq_dspy._internal.options import Word as Word
@@ -21,9 +22,7 @@ from kraq_dspy._internal.options import option as option
 from kraq_dspy._internal.options import options_of as options_of
 from kraq_dspy.errors import ConfigError, did_you_mean
 from kraq_dspy.ports import Retriever
-
-Space: TypeAlias = Any
-"""What a declaration makes its program or retriever of: an opened index, a `Workspace`."""
+from kraq_dspy.ports import Space as Space
 
 
 @dataclass(frozen=True)
@@ -31,8 +30,14 @@ class NoOptions:
     """The options of what has none."""
 
 
+Options = TypeVar("Options", default=Any)
+"""The dataclass of a program's or a retriever's options."""
+Part = TypeVar("Part", default=Any)
+"""What a program stands on: a `Retriever`, a `dspy.Module`, or None."""
+
+
 @dataclass(frozen=True)
-class RetrieverSpec:
+class RetrieverSpec(Generic[Options]):
     """A retriever, declared once. `make(space, options)` makes it from an opened index, a `Space`.
 
     `argument` names the option that may follow the name after a colon: "cross-encoder:MODEL". `role` is whose model its
@@ -43,9 +48,9 @@ class RetrieverSpec:
 
     name: str
     help: str
-    make: Callable[[Any, Any], Retriever]
+    make: Callable[[Space, Options], Retriever]
     class_name: str
-    options: type = NoOptions
+    options: type[Options] = NoOptions  # type: ignore[assignment]  # a default cannot depend on the variable
     argument: str = ""
     prepared: tuple[str, ...] = ()
     role: str = "rewriter"
@@ -57,7 +62,7 @@ class RetrieverSpec:
 
 
 @dataclass(frozen=True)
-class ProgramSpec:
+class ProgramSpec(Generic[Options, Part]):
     """A program, declared once. `make(space, part, options)` makes it from an opened index.
 
     - `takes` says what `part` is: a retriever, another program (whose name is in the option `over`; options that the
@@ -76,16 +81,16 @@ class ProgramSpec:
 
     name: str
     help: str
-    make: Callable[[Any, Any, Any], dspy.Module]
+    make: Callable[[Space, Part, Options], dspy.Module]
     class_name: str
-    options: type = NoOptions
+    options: type[Options] = NoOptions  # type: ignore[assignment]  # a default cannot depend on the variable
     takes: Literal["retriever", "program", "nothing"] = "retriever"
     prepared: tuple[str, ...] = ()
-    needs_prepared: Callable[[Any], bool] = lambda options: True
+    needs_prepared: Callable[[Options], bool] = lambda options: True
     role: str = "answerer"
     roles: Mapping[str, str] = field(default_factory=dict)
-    budget: Callable[[Any], int] = attrgetter("k")
-    calls_at_once: Callable[[Any], int] = lambda options: 1
+    budget: Callable[[Options], int] = attrgetter("k")
+    calls_at_once: Callable[[Options], int] = lambda options: 1
     settings: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
     seconds: Callable[[dspy.Prediction], Mapping[str, float]] = lambda prediction: dict(prediction.get("timings") or {})

@@ -32,6 +32,10 @@ PLACES = {
 }
 
 
+ASSEMBLED = ("Workspace",)
+"""Classes whose methods stand in several files, and are shown together."""
+
+
 def page() -> str:
     seen: set[str] = set()
     parts = [HEAD]
@@ -53,6 +57,9 @@ def _entries(module: ModuleType, seen: set[str]) -> Iterator[str]:
             if identifier.startswith("kraq_dspy") and identifier not in seen:
                 seen.add(identifier)
                 yield f"::: {identifier}"
+                if value.__name__ in ASSEMBLED:
+                    yield "    options:"
+                    yield "      inherited_members: true"
         else:
             others.append(f"`{name}`")
     if others:

@@ -171,9 +171,13 @@ def option(
     return dataclasses.field(default=default, metadata=facts)
 
 
-@functools.cache
 def options_of(kind: Any) -> Mapping[str, Option]:
     """The options of a dataclass by name, in their order."""
+    return _declared(kind)
+
+
+@functools.cache
+def _declared(kind: Any) -> Mapping[str, Option]:
     hints = get_type_hints(kind, include_extras=True)
     declared = {}
     for field in dataclasses.fields(kind):

@@ -1,9 +1,8 @@
 """Puts questions and passages into question-answer form before the answer (Roy et al., 2024)."""
 
 import logging
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal
 
 import dspy
 
@@ -21,6 +20,7 @@ from kraq_dspy._internal.step import (
     prediction,
 )
 from kraq_dspy.errors import ConfigError
+from kraq_dspy.ports import QAPairSource as QAPairSource
 from kraq_dspy.ports import RetrieverLike
 from kraq_dspy.records import QAPair
 from kraq_dspy.retrievers.adapted import as_retriever
@@ -31,18 +31,6 @@ from kraq_dspy.state import SavableModule
 logger = logging.getLogger(__name__)
 VARIANTS = ("v", "type1", "type2")
 UNKNOWN = "I do not know"
-
-
-class QAPairSource(Protocol):
-    """Looks up the pairs that were made of chunks in advance.
-
-    >>> from kraq_dspy import Workspace
-    >>> Workspace.open("ada.kraq").stored_pairs.pairs_of(["ada"])  # before `kraq precompute DIR --qa-pairs`
-    {}
-    """
-
-    def pairs_of(self, chunk_ids: Sequence[str]) -> dict[str, tuple[QAPair, ...]]:
-        """By chunk id; a chunk whose pairs were not made is left out."""
 
 
 class WritePairs(SavableModule):

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, asdict, dataclass, replace
 
 from kraq_dspy._internal.options import require_between, require_counts
-from kraq_dspy.asset.graph.passage_graph import PassageGraph
-from kraq_dspy.ports import ChunkSource, Retriever
+from kraq_dspy.ports import ChunkSource, Retriever, WalkedGraph
 from kraq_dspy.records import Hit
 from kraq_dspy.retrievers.adapted import as_retriever
 from kraq_dspy.retrievers.hits import RetrievalRequest, Retrieving, matches, ranked
@@ -61,7 +60,7 @@ class AdaptiveRetriever(Retrieving):
     """
 
     retrieve: Retriever
-    graph: PassageGraph
+    graph: WalkedGraph
     chunks: ChunkSource
     _: KW_ONLY
     most: float = 0.6

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kraq_dspy.ports import Filters, Retriever
+from kraq_dspy.ports import Filters, NamedCondition, NamedMetadata, Retriever
 from kraq_dspy.records import Chunk, Entity, Hit
 from kraq_dspy.retrievers.adapted import as_retriever
 from kraq_dspy.retrievers.hits import RetrievalRequest, Retrieving, falling
@@ -101,7 +101,7 @@ class MetadataFilterRetriever(Retrieving):
     ['dense, filtered by document_id: Ada']
     """
 
-    def __init__(self, retrieve: Retriever, known: KnownMetadata) -> None:
+    def __init__(self, retrieve: Retriever, known: NamedMetadata) -> None:
         self.retrieve = as_retriever(retrieve)
         self.known = known
 
@@ -120,7 +120,7 @@ class MetadataFilterRetriever(Retrieving):
         return falling(hits)
 
 
-def _narrowed(conditions: Sequence[Condition], filters: Filters | None) -> dict[str, Any] | None:
+def _narrowed(conditions: Sequence[NamedCondition], filters: Filters | None) -> dict[str, Any] | None:
     """The caller's filters and the conditions together; None where they exclude each other."""
     narrowed: dict[str, Any] = dict(filters or {})
     values: dict[str, frozenset[Any]] = {}

@@ -13,8 +13,7 @@ from dataclasses import KW_ONLY, asdict, dataclass
 import numpy as np
 
 from kraq_dspy._internal.options import require_between
-from kraq_dspy.asset.graph.passage_graph import PassageGraph, Visits
-from kraq_dspy.ports import ChunkSource, Retriever
+from kraq_dspy.ports import ChunkSource, Retriever, WalkedGraph, WalkVisits
 from kraq_dspy.records import Hit
 from kraq_dspy.retrievers.adapted import as_retriever
 from kraq_dspy.retrievers.hits import RetrievalRequest, Retrieving, falling, matches
@@ -48,7 +47,7 @@ class PageRankRetriever(Retrieving):
     """
 
     retrieve: Retriever
-    graph: PassageGraph
+    graph: WalkedGraph
     chunks: ChunkSource
     _: KW_ONLY
     share: float = 0.6
@@ -83,7 +82,7 @@ class PageRankRetriever(Retrieving):
         known = {hit.chunk.id for hit in hits}
         return falling([*hits, *[hit for hit in ranking if hit.chunk.id not in known][: k - len(hits)]])
 
-    def visits(self, start: Sequence[Hit]) -> Visits | None:
+    def visits(self, start: Sequence[Hit]) -> WalkVisits | None:
         """Of the walk; None when the graph knows no passage of the start."""
         known = self.graph.knows([hit.chunk.id for hit in start])
         start = [hit for hit, is_known in zip(start, known, strict=True) if is_known]

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Iterator, Sequence
 from importlib.metadata import EntryPoint, entry_points
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from kraq_dspy.errors import ConfigError, did_you_mean
 from kraq_dspy.programs.combined import COMBINED
@@ -88,7 +88,7 @@ class Registry(Generic[Spec]):
         return spec
 
 
-PROGRAMS = Registry(
+PROGRAMS: Registry[ProgramSpec[Any, Any]] = Registry(
     ProgramSpec,
     "program",
     "kraq_dspy.programs",
@@ -98,7 +98,7 @@ PROGRAMS = Registry(
     ],
 )  # fmt: skip
 
-RETRIEVERS = Registry(
+RETRIEVERS: Registry[RetrieverSpec[Any]] = Registry(
     RetrieverSpec,
     "retriever",
     "kraq_dspy.retrievers",

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from kraq_dspy.records import Hit
     from kraq_dspy.workspace import Workspace
     from kraq_dspy.workspace.choices import ProgramChoice
-    from kraq_dspy.workspace.suggested import SuggestedQuestion
+    from kraq_dspy.workspace.suggesting import SuggestedQuestion
 
 
 EVIDENCE = 3  # passages shown unless more are asked for

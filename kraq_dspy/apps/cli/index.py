@@ -233,7 +233,7 @@ class ListQuestions:
 def _show_starters(index_dir: Path, count: int, *, json: bool) -> None:
     from kraq_dspy.apps.cli.ask import show_suggested
     from kraq_dspy.asset.store.index import Index
-    from kraq_dspy.workspace.suggested import starters
+    from kraq_dspy.workspace.suggesting import starters
 
     with Index.open(index_dir) as index:
         chosen = starters(index, count)

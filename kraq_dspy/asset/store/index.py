@@ -31,12 +31,23 @@ from kraq_dspy.asset.store.own_files import FileLock, damaged_files, require_own
 from kraq_dspy.asset.store.results import ResultStore
 from kraq_dspy.asset.store.states import Lease
 from kraq_dspy.asset.store.sync import batches
-from kraq_dspy.asset.store.tables import TABLES, Record, table_of
+from kraq_dspy.asset.store.tables import TABLES, table_of
 from kraq_dspy.asset.store.vectors import LocalVectorStore, QdrantVectorStore
 from kraq_dspy.asset.store.vectors.local import FRESH
 from kraq_dspy.errors import EncoderMismatchError, IndexStateError, UnknownRecordError
 from kraq_dspy.ports import Embedder, VectorStore
-from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Extraction, Question, Relationship, content_id
+from kraq_dspy.records import (
+    Chunk,
+    Claim,
+    Community,
+    Document,
+    Entity,
+    Extraction,
+    Question,
+    Record,
+    Relationship,
+    content_id,
+)
 from kraq_dspy.settings import Settings, StoreSettings
 
 if TYPE_CHECKING:
@@ -71,6 +82,7 @@ class Index(SharedByCopies):
         self._lease, self._lock = lease, lock
         self._stores: dict[str, VectorStore] = {}
         self._apart: TemporaryDirectory[str] | None = None
+        self._whole_apart: TemporaryDirectory[str] | None = None
         self._opening, self._closed = threading.RLock(), False
 
     @classmethod
@@ -148,7 +160,14 @@ class Index(SharedByCopies):
                 if self._apart is not None:
                     self._apart.cleanup()
                 self._lock.release()
-            states.give_back(self.path)
+            if self._whole_apart is None:
+                states.give_back(self.path)
+            else:
+                self._whole_apart.cleanup()
+
+    def keep_until_closed(self, folder: TemporaryDirectory[str]) -> None:
+        """The index lies in `folder`, which is removed when it is closed."""
+        self._whole_apart = folder
 
     def _finish(self) -> None:
         """A writer's part of closing."""

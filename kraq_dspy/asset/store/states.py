@@ -181,6 +181,18 @@ def has_draft(root: Path) -> bool:
     return _draft_fields(root) is not None
 
 
+def is_read(root: Path) -> bool:
+    """Whether some process holds the last complete state of the index `root`."""
+    try:
+        file = _held(root / STATES / str(manifests.read_fields(root).get("state")), alone=True)
+    except (IndexStateError, OSError):
+        return False
+    if file is None:
+        return True
+    file.close()
+    return False
+
+
 def give_back(root: Path) -> None:
     """Remove states that are neither the last one nor read by anybody. Any process may, at any time."""
     try:

@@ -25,15 +25,12 @@ from kraq_dspy.records import (
     Failure,
     Merge,
     Question,
+    Record,
     Relationship,
     Summary,
 )
 
 R = TypeVar("R")
-
-Record = (
-    Document | Chunk | Extraction | Entity | Relationship | Claim | Merge | Community | Summary | Question | Failure
-)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from kraq_dspy.eval.tables.table import EvalTable, System
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Progress
 from kraq_dspy.settings import ROLES, Settings
-from kraq_dspy.workspace.workspace import default_of
+from kraq_dspy.workspace.choosing import default_of
 
 
 @dataclass(frozen=True)

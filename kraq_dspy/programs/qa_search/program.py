@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from time import perf_counter
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import dspy
 from dspy import ContextWindowExceededError
@@ -21,6 +21,7 @@ from kraq_dspy._internal.options import require_counts
 from kraq_dspy._internal.step import CALL_ERRORS, Step, log_failure, raise_if_final
 from kraq_dspy._internal.step import prediction as prediction_of
 from kraq_dspy.errors import ConfigError
+from kraq_dspy.ports import PreparedAnswers as PreparedAnswers
 from kraq_dspy.programs.qa_search.near_miss import contradiction
 from kraq_dspy.records import AnswerEvidence, CatalogueEntry, Hit
 from kraq_dspy.signatures import ConfirmSameQuestion, FindSameQuestion
@@ -38,28 +39,6 @@ UNKNOWN = re.compile(r"\W*(?:i (?:do not|don['’]t) know|unknown|no answer)\b",
 
 BROKE_OFF, NOTHING_FOUND, NO_ANSWER, REJECTED = FAILURES = ("broke off", "nothing found", "no answer", "rejected")
 """A call failed; no passage was found; it had passages and gave no answer; it judged its own answer wrong."""
-
-
-class PreparedAnswers(Protocol):
-    """What is served of a catalogue. Safe for threads.
-
-    >>> from kraq_dspy import Workspace
-    >>> Workspace.open("ada.kraq").answers.exact("Where did Ada live?") is None  # nothing was prepared
-    True
-    """
-
-    def exact(self, question: str) -> CatalogueEntry | None:
-        """The entry of the same question, case, spaces and final punctuation apart."""
-
-    def entries(self) -> Sequence[CatalogueEntry]:
-        """All, by number."""
-
-    def nearest(self, question: str, k: int, similarity: float = 0.0) -> Sequence[CatalogueEntry]:
-        """Up to `k`, of the most similar questions, best first; with a `similarity` above 0 those alone whose cosine
-        is at least that."""
-
-    def collect(self, question: str, answer: str, evidence: Sequence[AnswerEvidence], failure: str = "") -> None:
-        """Note that a program failed at the question, and in which way (`failure_of`)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 import itertools
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
@@ -133,6 +133,20 @@ class LocalVectorStore:
         if (rows < 0).any():
             raise UnknownRecordError(f"No vector is stored for the id {ids[int(np.argmin(rows))]!r}.")
         return packed.dense[rows]
+
+    def copy_part(self, ids: Iterable[str], target: Path) -> None:
+        """Write the points with these ids into the new file `target`: their vectors, words and tags, and no others."""
+        packed = self._searchable()
+        rows = packed.rows_of([_key(one) for one in ids])
+        rows = np.unique(rows[rows >= 0])
+
+        place_of = np.full(len(packed), -1, np.int64)
+        place_of[rows] = np.arange(len(rows))
+        none = np.zeros(0, np.uint64), np.zeros(0, np.int32), np.zeros(0, np.float32)
+        words, tags = _merged(packed.words, place_of, *none), _merged(packed.tags, place_of, *none)
+
+        blocks = (packed.dense[rows[start : start + _BLOCK]] for start in range(0, len(rows), _BLOCK))
+        write_packed(target, packed.ids[rows], blocks, self.dimension, words, tags)
 
     def search(
         self, vectors: Vectors, k: int, *, exclude: Collection[str] = (), filters: Filters | None = None

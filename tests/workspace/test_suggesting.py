@@ -12,7 +12,7 @@ from kraq_dspy.indexing.index.build import build_index
 from kraq_dspy.records import Chunk, Document, Question
 from kraq_dspy.settings import Settings
 from kraq_dspy.workspace import Workspace
-from kraq_dspy.workspace.suggested import next_questions, starters
+from kraq_dspy.workspace.suggesting import next_questions, starters
 from tests.conftest import KeywordEmbedder
 
 EMBEDDER = KeywordEmbedder("byron", "juan", "ada", "engine", "danube", "sea")

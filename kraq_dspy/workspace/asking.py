@@ -1,0 +1,149 @@
+"""Asks programs about an index: at once or in an event loop, whole or as the answer comes."""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing, contextmanager
+from functools import cached_property
+from typing import Any
+
+import dspy
+from dspy.streaming import StatusMessage, StreamResponse
+
+from kraq_dspy._internal.both_ways import call
+from kraq_dspy._internal.clock import answer_listeners
+from kraq_dspy.asset.corpus.normalise import normalised
+from kraq_dspy.asset.store.catalogue import CATALOGUE
+from kraq_dspy.errors import ConfigError, KraqError, UnknownRecordError
+from kraq_dspy.indexing.catalogue.review import evidence_for
+from kraq_dspy.models.lms.envelope import Flaw, flaws_heard, with_flaws
+from kraq_dspy.models.lms.roles import answerer_for, own_adapter
+from kraq_dspy.records import Chunk, Hit
+from kraq_dspy.workspace.choices import DEFAULT_PROGRAM
+from kraq_dspy.workspace.choosing import ProgramMaker
+from kraq_dspy.workspace.suggesting import SuggestedQuestion, next_questions, starters
+
+logger = logging.getLogger(__name__)
+
+NEXT = 3
+"""Questions that are suggested after an answer."""
+
+PARTS = (StatusMessage, StreamResponse)
+"""What comes of a streamed answer before its prediction."""
+
+
+class Answering(ProgramMaker):
+    """An opened index that is asked, and that suggests what to ask it."""
+
+    @cached_property
+    def _programs(self) -> dict[str, dspy.Module]:
+        """Those that `ask` made, by name."""
+        return {}
+
+    def ask(
+        self, question: str, program: dspy.Module | str = DEFAULT_PROGRAM, *, next_questions: int = NEXT
+    ) -> dspy.Prediction:
+        """Answer a question with a program, or with one by its name; without one, with the default program.
+
+        >>> space.ask("Who wrote Don Juan?").answer  # doctest: +SKIP
+        >>> space.ask("Who wrote Don Juan?", program="speculative")  # doctest: +SKIP
+        >>> space.ask("Who wrote Don Juan?", MyRAG(space.retriever("adaptive")))  # doctest: +SKIP
+
+        A module of your own asks its own models, else those of `dspy.context` or `dspy.configure`, else the workspace's
+        answerer.
+
+        The prediction has `flaws`, in words, where a reply behind it was cut off, withheld, or readable in part; and
+        `next_questions`, so many at most, which the index answers (`SuggestedQuestion`).
+        """
+        with self._asking(question, program) as (question, program, flaws):
+            prediction = with_flaws(program(question=question), flaws)
+        return self._followed(prediction, question, next_questions)
+
+    async def aask(
+        self, question: str, program: dspy.Module | str = DEFAULT_PROGRAM, *, next_questions: int = NEXT
+    ) -> dspy.Prediction:
+        """As `ask`, in an event loop. Cancelled, it cancels the model's calls in flight."""
+        with self._asking(question, program) as (question, program, flaws):
+            prediction: dspy.Prediction = with_flaws(await call(program, question=question), flaws)
+        return await asyncio.to_thread(self._followed, prediction, question, next_questions)
+
+    def stream(
+        self, question: str, program: dspy.Module | str = DEFAULT_PROGRAM, *, next_questions: int = NEXT
+    ) -> Iterator[Any]:
+        """As `ask`, as it comes: a `dspy.streaming.StatusMessage` for each stage, then the answer's text, as the model
+        writes it, in `StreamResponse`s, and at last the prediction.
+
+        Text that is chosen among drafts, or that lay ready, comes with the prediction alone.
+        """
+        with self._asking(question, program) as (question, program, flaws):
+            streamed = dspy.streamify(program, stream_listeners=answer_listeners(program), async_streaming=False)
+            for value in streamed(question=question):
+                if isinstance(value, dspy.Prediction):
+                    yield self._followed(with_flaws(value, flaws), question, next_questions)
+                elif isinstance(value, PARTS):
+                    yield value
+
+    async def astream(
+        self, question: str, program: dspy.Module | str = DEFAULT_PROGRAM, *, next_questions: int = NEXT
+    ) -> AsyncGenerator[Any, None]:
+        """As `stream`, in an event loop, for one task to listen to. To close it (`contextlib.aclosing`) or to cancel
+        the task ends the program, and cancels the model's calls in flight."""
+        with self._asking(question, program) as (question, program, flaws):
+            is_async = hasattr(program, "aforward")
+            streamed = dspy.streamify(program, stream_listeners=answer_listeners(program), is_async_program=is_async)
+            async with aclosing(streamed(question=question)) as values:
+                async for value in values:
+                    if isinstance(value, dspy.Prediction):
+                        prediction = with_flaws(value, flaws)
+                        yield await asyncio.to_thread(self._followed, prediction, question, next_questions)
+                    elif isinstance(value, PARTS):
+                        yield value
+
+    def prepared(self, question: str) -> dspy.Prediction | None:
+        """The catalogue's approved answer to a question that is there word for word, with its passages; None without.
+
+        `kraq catalogue seed DIR --starters 12 --approve` prepares those to the starters, and `kraq ask`, `chat`,
+        `serve` and `explore` give them at once where nobody chose a program.
+
+        >>> space.prepared(space.starters(1)[0].text).hits  # doctest: +SKIP
+        """
+        question = normalised(question)
+        there = (self.index.path / CATALOGUE).is_file()
+        entry = self.answers.exact(question) if there else None
+        if entry is None:
+            return None
+        try:
+            chunks = self.index.get(Chunk, [each.chunk_id for each in evidence_for(self.index, entry)])
+        except UnknownRecordError:  # its documents were cut anew
+            chunks = []
+        hits = [Hit(chunk, 1.0, question, "prepared") for chunk in chunks]
+        prediction = dspy.Prediction(answer=entry.answer, hits=hits, entry=entry, source="catalogue")
+        return self._followed(prediction, question, NEXT)
+
+    def starters(self, count: int = 12) -> list[SuggestedQuestion]:
+        """Questions to begin with: each answerable here, no two alike, together covering most of the corpus."""
+        return starters(self.index, count)
+
+    def _followed(self, prediction: dspy.Prediction, question: str, count: int) -> dspy.Prediction:
+        """The prediction with its `next_questions`; without them where the index cannot tell, since it has answered."""
+        if count:
+            try:
+                prediction.next_questions = tuple(next_questions(self.index, self.questions(), question, count))
+            except KraqError as error:
+                logger.info("There are no next questions: %s", error)
+                prediction.next_questions = ()
+        return prediction
+
+    @contextmanager
+    def _asking(self, question: str, program: dspy.Module | str) -> Iterator[tuple[str, dspy.Module, list[Flaw]]]:
+        """The question as texts are kept here, the program itself, and the flaws of the replies behind its answer."""
+        if not isinstance(question, str) or not isinstance(program, dspy.Module | str):
+            raise ConfigError(
+                f"ask takes a question in text, then a program; found {question!r:.80} and {program!r:.80}."
+            )
+        if isinstance(program, str):
+            if program not in self._programs:
+                self._programs[program] = self.program(program)
+            program = self._programs[program]
+        with own_adapter(), answerer_for(program, self.models), flaws_heard() as flaws:
+            yield normalised(question), program, flaws

@@ -1,0 +1,198 @@
+"""Opens an index with its encoder and its models, and reads from it what programs and retrievers are made of."""
+
+import logging
+from contextlib import ExitStack
+from functools import cached_property
+from pathlib import Path
+from typing import Self
+
+import dspy
+
+from kraq_dspy.asset.graph.passage_graph import PassageGraph
+from kraq_dspy.asset.store.catalogue import CATALOGUE, Catalogue
+from kraq_dspy.asset.store.index import Index
+from kraq_dspy.asset.store.instructed import InstructedStore
+from kraq_dspy.asset.store.served_answers import ServedAnswers
+from kraq_dspy.asset.store.sync import TextVectors
+from kraq_dspy.errors import KraqError
+from kraq_dspy.indexing.prepare.graph import IndexGraph, entity_vectors, report_vectors, sentence_vectors
+from kraq_dspy.indexing.prepare.instructed import StoredSentences, open_precomputed
+from kraq_dspy.indexing.prepare.k2rag import SummarisedCorpus, open_summarised, shortener
+from kraq_dspy.indexing.prepare.qa_pairs import StoredPairs
+from kraq_dspy.indexing.prepare.raptor import open_tree
+from kraq_dspy.models.embedders import load_embedder
+from kraq_dspy.models.embedders.cross_encoder import CrossEncoderReranker
+from kraq_dspy.models.embedders.instructed import load_instructed_embedder
+from kraq_dspy.models.embedders.text_encoder import EmbedderLike, as_embedder
+from kraq_dspy.models.lms.roles import LanguageModels, ModelsLike, as_models, lent
+from kraq_dspy.ports import Embedder, InstructedEmbedder
+from kraq_dspy.programs.k2rag.shorten import Shorten
+from kraq_dspy.records import Chunk, Community, Entity, Question
+from kraq_dspy.retrievers.combined import NearestQuestions
+from kraq_dspy.retrievers.metadata_filter import KnownMetadata
+from kraq_dspy.retrievers.raptor import SummaryTree
+from kraq_dspy.retrievers.rerank import questions_by_chunk
+from kraq_dspy.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+
+class OpenedIndex:
+    """An index that is open, the encoder of its vectors, and the models that are asked about it.
+
+    What is costly to read is read when it is first asked for, and kept until `close`.
+    """
+
+    def __init__(self, index: Index, embedder: Embedder, models: LanguageModels) -> None:
+        self.index = index
+        self.embedder = embedder
+        self.models = models
+        self._block = ExitStack()  # what holds within `with`
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self.index.path)!r})"
+
+    @classmethod
+    def open(
+        cls,
+        path: str | Path,
+        *,
+        settings: Settings | None = None,
+        embedder: EmbedderLike | None = None,
+        models: ModelsLike | None = None,
+        write: bool = False,
+        trust: bool = False,
+    ) -> Self:
+        """Without `settings`, the index's own: the encoder and the models that built it.
+
+        Servers that an index of somebody else names are used once `trust` said so, here or at the command line. An
+        index that was made by this account needs no such word.
+
+        `models` are a `dspy.LM`, models by role (`{"drafter": lm}`), or `LanguageModels`; steps of programs that have
+        none of their own get those that are given so.
+
+        Raises IndexStateError when there is no index, EncoderMismatchError when another encoder made its vectors,
+        UntrustedError when it names servers that nobody agreed to.
+        """
+        index = Index.open(Path(path), write=write)
+        try:
+            if settings is None:
+                own_models = isinstance(models, LanguageModels | dspy.BaseLM) or "default" in (models or {})
+                settings = index.usable_settings(trust=trust, own_models=own_models, own_encoder=embedder is not None)
+            index.own_store = settings.store
+            encoder = load_embedder(settings.encoder) if embedder is None else as_embedder(embedder)
+            index.require_encoder(encoder)
+            return cls(index, encoder, as_models(models, settings, embedder=encoder))
+        except BaseException:
+            index.close()  # with its lock
+            raise
+
+    def newest(self) -> Self:
+        """Another workspace, on the last complete state of the same index, with this one's encoder and models."""
+        newer = type(self).open(self.index.path, embedder=self.embedder, models=self.models)
+        newer.index.own_store = self.index.own_store
+        return newer
+
+    def close(self) -> None:
+        if "summarised" in self.__dict__:  # was asked for
+            self.summarised.close()
+        if "answers" in self.__dict__:
+            self.answers.catalogue.close()
+        self.index.close()
+
+    def __enter__(self) -> Self:
+        """Until the end of the block DSPy's own modules ask the workspace's answerer, unless a model is configured.
+
+        with kraq.Workspace.open("docs.kraq") as space:
+            dspy.Predict("passages, question -> answer")(passages=..., question=...)
+        """
+        try:
+            self._block.enter_context(lent(self.models))
+        except KraqError as error:  # a key that is not set; to retrieve needs no model
+            logger.info("DSPy's own modules have no model: %s", error)
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._block.close()
+        self.close()
+
+    @cached_property
+    def asked_of(self) -> dict[str, set[str]]:
+        """Which questions stand for the communities of a chunk, by its id. Read once."""
+        questions = list(self.index.all(Question))
+        ids = sorted({question.community_id for question in questions if question.community_id is not None})
+        chunk_ids = {community.id: community.chunk_ids for community in self.index.get(Community, ids)}
+        return questions_by_chunk(chunk_ids, questions)
+
+    @cached_property
+    def passage_graph(self) -> PassageGraph:
+        """Chunks and the entities that they mention, for PageRank."""
+        return self.index.passage_graph()
+
+    @cached_property
+    def graph(self) -> IndexGraph:
+        """The graph as GraphRAG's searches need it."""
+        return IndexGraph(self.index)
+
+    @cached_property
+    def entity_vectors(self) -> TextVectors:
+        """Embeddings of the entities; made now where `kraq precompute DIR --graph` was not run."""
+        return entity_vectors(self.index, self.embedder)
+
+    @cached_property
+    def report_vectors(self) -> TextVectors:
+        """Embeddings of the reports; made now where `kraq precompute DIR --graph` was not run."""
+        return report_vectors(self.index, self.embedder)
+
+    @cached_property
+    def sentence_vectors(self) -> TextVectors:
+        """Embeddings of the passages' sentences; made at the first use, about five for each passage, and kept."""
+        return sentence_vectors(self.index, self.embedder)
+
+    @cached_property
+    def known_metadata(self) -> KnownMetadata:
+        """What a question can be filtered by. Read once."""
+        return KnownMetadata(self.index.all(Chunk), self.index.all(Entity))
+
+    @cached_property
+    def summary_tree(self) -> tuple[SummaryTree, TextVectors]:
+        """What `kraq precompute DIR --raptor` stored. Raises IndexStateError where it was not run."""
+        return open_tree(self.index, self.embedder)
+
+    @cached_property
+    def summarised(self) -> SummarisedCorpus:
+        """What `kraq precompute DIR --k2rag` stored. Raises IndexStateError where it was not run."""
+        return open_summarised(self.index, self.embedder)
+
+    @cached_property
+    def answers(self) -> ServedAnswers:
+        """The index's catalogue of prepared answers, for QA search; an empty one where there was none."""
+        catalogue = Catalogue(self.index.path / CATALOGUE)
+        store = self.index.vectors_named("catalogue")
+        return ServedAnswers(catalogue, store, self.embedder)
+
+    @cached_property
+    def stored_pairs(self) -> StoredPairs:
+        """What `kraq precompute DIR --qa-pairs` stored; pairs of other passages are written when they are asked for."""
+        return StoredPairs(self.index.results)
+
+    @cached_property
+    def instructed_embedder(self) -> InstructedEmbedder:
+        """The encoder of the section [instructed]: passages as seen from a question."""
+        return load_instructed_embedder(self.models.settings.instructed)
+
+    def precomputed(self) -> InstructedStore | StoredSentences:
+        """What `kraq precompute DIR` stored. Raises IndexStateError where it was not run."""
+        return open_precomputed(self.index, self.instructed_embedder)
+
+    def shortener(self, share: float) -> Shorten:
+        """What puts a text in fewer words, as the section [k2rag] says."""
+        return shortener(self.models.settings.k2rag, share=share)
+
+    def cross_encoder(self, model: str) -> CrossEncoderReranker:
+        """A cross-encoder by a hub name or a folder. Raises ModelError for one that is not there."""
+        return CrossEncoderReranker(model)
+
+    def questions(self, source: str = "kraq") -> NearestQuestions:
+        """Finds the index's questions nearest to a text; `source` "random" means those of the papers' baseline."""
+        return NearestQuestions(self.index, self.index.question_vectors, self.embedder, filters={"source": source})
