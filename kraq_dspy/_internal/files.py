@@ -5,6 +5,7 @@ import gzip
 import json
 import os
 import shutil
+import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,14 +33,16 @@ def replaced(path: Path) -> Iterator[Path]:
     """A draft beside `path`, a file or a folder to be made in the block: it takes the place of `path` when that ends.
 
     When the block raises, or the process is killed in it, `path` is as it was; a draft that a kill left behind goes
-    with the next one. A file is on the disk, also after a power cut, when this returns. A folder takes no other
-    folder's place. For one writer at a time. Raises OSError.
+    with the next one. A file is on the disk, also after a power cut, when this returns; it has the permissions and the
+    group of the one whose place it takes. A folder takes no other folder's place. For one writer at a time. Raises
+    OSError.
     """
     draft = path.with_name(f".{path.name}.new")
     _remove(draft)
     try:
         yield draft
         if draft.is_file():
+            _keep_permissions(path, draft)
             _flush(draft)
         os.replace(draft, path)
         if os.name == "posix":
@@ -102,6 +105,20 @@ def try_lock(file: int, *, shared: bool = False) -> bool | None:
     except OSError as error:
         return None if error.errno in (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOTSUP) else False
     return True
+
+
+def _keep_permissions(former: Path, draft: Path) -> None:
+    """What a file may be read by, its next version may be read by, and nobody else."""
+    if os.name != "posix" or not former.is_file():
+        return
+    before, now = former.stat(), draft.stat()
+    mode = stat.S_IMODE(before.st_mode)
+    if before.st_gid != now.st_gid:
+        try:
+            os.chown(draft, -1, before.st_gid)
+        except OSError:
+            mode &= ~0o070  # this account cannot give it to that group, and its own was not meant
+    draft.chmod(mode)
 
 
 def _flush(path: Path) -> None:

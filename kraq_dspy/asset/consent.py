@@ -14,6 +14,7 @@ import dataclasses
 import json
 import logging
 import os
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +23,7 @@ from urllib.parse import urlsplit, urlunsplit
 from platformdirs import user_config_path
 
 from kraq_dspy._internal.files import append_line
-from kraq_dspy.errors import UntrustedError
+from kraq_dspy.errors import ModelError, UntrustedError
 from kraq_dspy.settings import EMBEDDED, EncoderSettings, RoleSettings, Settings
 
 logger = logging.getLogger(__name__)
@@ -132,9 +133,38 @@ def _is_address(name: str) -> bool:
 
 
 def bare_address(address: str) -> str:
-    """Without user name and password, as a manifest keeps it."""
+    """Without user name, password and keys, as a manifest keeps it.
+
+    >>> bare_address("http://ada:secret@there/v1?api_key=secret"), bare_address("ada:secret@there:8000/v1")
+    ('http://there/v1', 'there:8000/v1')
+    """
     parts = urlsplit(address.strip().rstrip("/"))
-    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])) if parts.netloc else address
+    if not parts.netloc:
+        host, slash, path = address.partition("/")
+        return host.rpartition("@")[2] + slash + path
+    query = "&".join(each for each in parts.query.split("&") if not _names_a_key(each))
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], query=query))
+
+
+def has_secret(address: str) -> bool:
+    """Whether a user name, a password or a key stands in an address, where logs and errors would tell it."""
+    host = address.partition("://")[2] or address
+    query = host.partition("?")[2]
+    return "@" in re.split("[/?#]", host)[0] or any(map(_names_a_key, query.split("&")))
+
+
+def require_no_secret(address: str, setting: str) -> None:
+    """Raises ModelError, which does not show the address, where `has_secret`."""
+    if has_secret(address):
+        raise ModelError(
+            f"{setting} holds a user name, a password or a key. Leave it out, and name the environment variable that "
+            "holds the key: api_key_env."
+        )
+
+
+def _names_a_key(parameter: str) -> bool:
+    name = parameter.partition("=")[0].casefold().replace("_", "").replace("-", "")
+    return name.endswith(("key", "token", "password", "secret", "signature")) or name in ("sig", "pass", "auth")
 
 
 def own_variables(address: str, provider: str = "") -> tuple[str, ...]:

@@ -72,6 +72,41 @@ def test_an_address_with_a_password_is_refused_without_showing_it(tmp_path: Path
     assert PASSWORD not in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    "address",
+    [
+        f"http://ada:{PASSWORD}@127.0.0.1:9/v1",
+        f"http://{PASSWORD}@127.0.0.1:9/v1",
+        f"ada:{PASSWORD}@127.0.0.1:9/v1",
+        f"http://127.0.0.1:9/v1?api_key={PASSWORD}",
+        f"http://127.0.0.1:9/v1?version=3&X-Access-Token={PASSWORD}",
+    ],
+)
+@pytest.mark.parametrize("option", ["--api-base", "--encoder-api-base"])
+def test_a_secret_on_the_command_line_stays_there(tmp_path: Path, option: str, address: str) -> None:
+    (tmp_path / "a.txt").write_text(TEXTS["a"])
+    words = ["-v", "index", str(tmp_path / "a.txt"), "--out", str(tmp_path / "x.kraq"), option, address]
+    words += ["--lm", "hosted_vllm/m"] if option == "--api-base" else ["--encoder", "m"]
+    refused = CliRunner().invoke(app, words)
+    assert isinstance(refused.exception, ModelError)
+    assert "api_key_env" in str(refused.exception)
+    assert PASSWORD not in refused.output + refused.stderr + str(refused.exception)
+    assert files_with(tmp_path, PASSWORD) == []
+
+
+def test_the_lock_of_an_index_holds_nothing_that_was_typed(kraq: WarmShell, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(TEXTS["a"])
+    (tmp_path / "b.txt").write_text(TEXTS["b"])
+    out = str(tmp_path / "x.kraq")
+    assert kraq("index", str(tmp_path / "a.txt"), "--out", out).returncode == 0
+    assert kraq("add", out, str(tmp_path / "b.txt")).returncode == 0
+    assert kraq("remove", out, "b.txt").returncode == 0
+    lock = (tmp_path / "x.kraq" / "lock").read_text()
+    assert "remove" in lock
+    assert "b.txt" not in lock
+    assert str(tmp_path) not in lock
+
+
 def test_an_error_does_not_show_the_key(kraq: WarmShell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KRAQ_TEST_KEY", KEY)
     role = {"model": "hosted_vllm/m", "api_base": "http://127.0.0.1:9/v1", "api_key_env": "KRAQ_TEST_KEY"}

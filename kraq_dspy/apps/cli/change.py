@@ -22,11 +22,14 @@ class Add(Calls, Limits, Columns):
     json: Json = False
 
     def run(self) -> None:
+        from kraq_dspy.asset.store import access
         from kraq_dspy.indexing.index.change import add_documents
         from kraq_dspy.indexing.index.opening import documents_of, read_to_the_first
 
         settings = self.settings_of(self.index_dir)
         corpora = [read_to_the_first(documents_of(file, settings, self.index_dir)) for file in self.files]
+        for file in self.files:
+            access.withdraw(self.index_dir, access.readers_of(file))
         run_build(partial(add_documents, self.index_dir, chain.from_iterable(corpora)), settings, self, json=self.json)
 
 

@@ -171,7 +171,7 @@ def _lines(text: str, linked: Mapping[int, Linked], levels: Mapping[int, int]) -
             yield _Line(raw, raw, "", start, is_code=True)
         else:
             shown, links = _shown(raw) if "](" in raw else (raw, linked.get(start, Linked()))
-            letters = count_letters(shown)
+            letters = count_letters(_ITEM.sub("", shown))
             level = levels.get(start) or _level(shown, following)
             yield _Line(raw, shown, _words(shown) if letters else "", start, level, letters, links)
         start += len(raw) + 1

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 # The splitter's time grows with the square of the longest stretch without a sentence end (25 s for 350 kB of numbers
 # in one line), so it sees a window of this many characters per token of a chunk at a time: about ten chunks.
 WINDOW = 40
+_EMPTY_FIRST_CELL = "\n\t"  # the splitter takes it off, so room is left to put it on again
 PAGE_BREAK = "\n\f\n"
 """Between the pages of a document that has some: a chunk of it knows its `page` and `last_page`, from 1."""
 
@@ -33,8 +34,17 @@ def chunk_document(document: Document, settings: ChunkSettings) -> list[Chunk]:
     spans: list[tuple[int, int]] = []
     for start, end in _spans(document.text, settings):
         if not spans or end > spans[-1][1]:  # else the overlap alone: a short piece that the chunk before it holds
-            spans.append((start, end))
+            spans.append((_with_empty_cells(document.text, start, end, settings.tokens), end))
     return chunks_at(document, spans)
+
+
+def _with_empty_cells(text: str, start: int, end: int, most_tokens: int) -> int:
+    """Where a chunk begins that has the empty cells before it, as far as they fit: a row of a table without its first
+    cell would stand one column too far to the left."""
+    first = start
+    while first and text[first - 1] == "\t":
+        first -= 1
+    return first if first < start and count_tokens(text[first:end]) <= most_tokens else start
 
 
 def chunks_at(document: Document, spans: Sequence[tuple[int, int]]) -> list[Chunk]:
@@ -85,7 +95,8 @@ def _pages(ends: Sequence[int], start: int, end: int) -> Metadata:
 def _spans(text: str, settings: ChunkSettings) -> Iterator[tuple[int, int]]:
     """(start, end) in characters. A window ends anywhere, so its last chunk is not used: the next starts with it."""
     text = _SURROGATE.sub("\ufffd", text)  # Rust refuses lone ones; tokens are counted of this character, too
-    splitter = _splitter(settings.tokens, settings.overlap)
+    room = 1 if _EMPTY_FIRST_CELL in text and settings.tokens > settings.overlap + 1 else 0
+    splitter = _splitter(settings.tokens - room, settings.overlap)
     width = WINDOW * max(settings.tokens, 50)
     begin = 0
     while begin < len(text):

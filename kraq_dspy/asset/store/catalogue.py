@@ -9,13 +9,14 @@ import re
 import sqlite3
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from kraq_dspy._internal.concurrency import SharedByCopies
+from kraq_dspy.asset.store import access
 from kraq_dspy.asset.store.codec import checksum, dumps, loads, restored, storable
 from kraq_dspy.asset.store.database import Database
 from kraq_dspy.errors import CatalogueConflictError, CatalogueError, IndexStateError
@@ -87,6 +88,10 @@ class Catalogue(SharedByCopies, AbstractContextManager["Catalogue"]):
     def __init__(self, path: Path, *, write: bool = True) -> None:
         """Makes the file where there is none. Raises IndexStateError for one that is damaged or of a newer version."""
         self.path = path
+        if write and not path.exists():
+            with suppress(OSError):  # which the database tells in words
+                path.touch()
+                access.follow_index(path)  # before SQLite makes its log, which has the permissions of the file
         self._database = Database(path, write=write)
         try:
             with self._database.reading() as connection:

@@ -22,8 +22,8 @@ from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy.asset import consent
 from kraq_dspy.asset.graph.networkx_view import to_networkx
 from kraq_dspy.asset.graph.passage_graph import PassageGraph, passage_graph
+from kraq_dspy.asset.store import access, states, tables
 from kraq_dspy.asset.store import manifest as manifests
-from kraq_dspy.asset.store import states, tables
 from kraq_dspy.asset.store.codec import dumps, restored, storable
 from kraq_dspy.asset.store.database import Database
 from kraq_dspy.asset.store.manifest import Manifest
@@ -86,13 +86,23 @@ class Index(SharedByCopies):
         self._opening, self._closed = threading.RLock(), False
 
     @classmethod
-    def create(cls, path: Path | str, settings: Settings, *, encoder_name: str, encoder_dimension: int) -> Self:
+    def create(
+        cls,
+        path: Path | str,
+        settings: Settings,
+        *,
+        encoder_name: str,
+        encoder_dimension: int,
+        readers: int = access.ALL,
+    ) -> Self:
         """A new, empty index, open for writing. What a killed `create` left behind is replaced.
+
+        `readers` are the permission bits that its folder may have (`access.readers_of`).
 
         Raises IndexStateError when `path` holds an index or anything else already.
         """
         path = Path(path)
-        states.require_free(path)
+        states.require_free(path, readers)
         lock = FileLock(path / states.LOCK)
         lock.acquire()
         with ExitStack() as undo:
@@ -104,6 +114,8 @@ class Index(SharedByCopies):
             manifest = manifests.new_manifest(settings, encoder_name, encoder_dimension)
             for folder in (home, path):
                 manifests.write_fields(folder, manifests.to_fields(manifest))
+            access.follow(path, home)
+            access.follow(path, path / manifests.MANIFEST)
             maker = consent.index_at(path, manifest.created_at)
             consent.remember(maker, consent.destinations(settings))  # who makes an index agrees to it
             undo.pop_all()

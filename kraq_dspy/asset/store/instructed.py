@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy._internal.files import replaced
+from kraq_dspy.asset.store import access
 from kraq_dspy.asset.store.codec import checksum
 from kraq_dspy.asset.store.database import Database, translated_errors
 from kraq_dspy.asset.store.vectors.points import unit_rows
@@ -81,6 +82,7 @@ class InstructedStore(SharedByCopies):
         path = Path(path)
         if not path.exists():
             _initialise(path, encoder_name, dimension)
+            access.follow_index(path)
         return cls(path, Database(path, write=True))._required(encoder_name)
 
     @classmethod

@@ -1,6 +1,6 @@
 """Looks after the files of an index: none leads out of its folder, and those of a complete state are what they were.
 
-The one process that changes an index holds its lock.
+The one process that changes an index holds its lock, which says what process that is, and nothing of what was typed.
 
     sums.json    of a state: the size and the CRC-32 of each file in it
 
@@ -9,18 +9,21 @@ Files of up to 256 MB are read in full when they are opened (6 GB a second), lar
 
 import json
 import os
+import re
 import sys
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
 from kraq_dspy._internal.files import replaced, try_lock
+from kraq_dspy.asset.store import access
 from kraq_dspy.errors import IndexLockedError, IndexStateError
 
+PACKAGE = "kraq_dspy"
 SUMS = "sums.json"
 _NOT_SUMMED = (SUMS, "manifest.json")
 _READ_AT_ONCE = 1 << 28  # bytes of a file that is read in full when it is opened
@@ -195,6 +198,7 @@ class FileLock:
         if self._file is not None:
             return
         require_own_file(self.path)
+        is_new = not self.path.exists()
         try:
             file = open(self.path, "a+b")  # noqa: SIM115 (held until release)
         except OSError as error:
@@ -217,13 +221,17 @@ class FileLock:
                 f"{str(self.path.parent)!r} is being changed by {_holder(self.path)}. One process at a time may change "
                 "an index; any number may ask it meanwhile. Wait for it, or end it; its lock goes with it."
             )
+        self._file = file
+        if os.fstat(file.fileno()).st_nlink > 1:  # by a hard link it is another file, too, which is not ours to change
+            return
+        if is_new:
+            access.follow(self.path.parent, self.path)
         file.seek(0)
         file.truncate()
         since = datetime.now(UTC).isoformat(timespec="seconds")
-        process = {"pid": os.getpid(), "command": " ".join(sys.orig_argv), "since": since}
+        process = {"pid": os.getpid(), "program": program_name(sys.argv), "since": since}
         file.write(json.dumps(process).encode())
         file.flush()
-        self._file = file
 
     def release(self) -> None:
         if self._file is not None:
@@ -241,10 +249,26 @@ def holder(path: Path) -> str | None:
         return None
 
 
+def program_name(arguments: Sequence[str]) -> str:
+    """What a process is, without what was typed behind it: that may be a key, a password or a question.
+
+    >>> program_name(["/usr/bin/kraq", "serve", "docs.kraq", "--token", "secret"])
+    'kraq serve'
+    >>> program_name(["/home/ada/work.py", "secret"])
+    'work.py'
+    """
+    path = Path(arguments[0] if arguments else "")
+    name = path.parent.name if path.name == "__main__.py" else path.name
+    if name not in ("kraq", "kraq.exe", PACKAGE):
+        return "python" if name in ("", "-c", "-") else name
+    command = arguments[1] if len(arguments) > 1 else ""
+    return f"kraq {command}" if re.fullmatch("[a-z]{2,12}", command) else "kraq"
+
+
 def _holder(path: Path) -> str:
     try:
         holder = json.loads(path.read_text())
         who = "this process" if holder["pid"] == os.getpid() else f"process {holder['pid']}"
-        return f"{who} ({holder['command']}) since {holder['since']}"
+        return f"{who} ({holder['program']}) since {holder['since']}"
     except (OSError, ValueError, KeyError, TypeError):  # it is just being written, or the system keeps it from us
         return "another process"

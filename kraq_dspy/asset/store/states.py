@@ -26,8 +26,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from kraq_dspy._internal.files import replaced, try_lock
+from kraq_dspy.asset.store import access, own_files
 from kraq_dspy.asset.store import manifest as manifests
-from kraq_dspy.asset.store import own_files
 from kraq_dspy.errors import IndexStateError
 
 logger = logging.getLogger(__name__)
@@ -76,14 +76,15 @@ def hold_state(root: Path, *, unfinished: bool = False) -> Lease:
     return _hold_newest(root)
 
 
-def require_free(root: Path) -> None:
-    """The folder for a new index, made where it is not there. What a writer of the first draft left is no hindrance.
+def require_free(root: Path, readers: int = access.ALL) -> None:
+    """The folder for a new index, made where it is not there, for `readers` (`access.readers_of`). What a writer of the
+    first draft left is no hindrance.
 
     Raises IndexStateError when it holds an index or anything else already.
     """
     own_files.require_own(root)
     try:
-        root.mkdir(parents=True, exist_ok=True)
+        access.make_folder(root, readers)
         present = set(os.listdir(root))
     except OSError as error:
         raise IndexStateError(
@@ -107,6 +108,7 @@ def begin_empty(root: Path) -> Path:
     with writing_to(root):
         _remove(root / DRAFT)
         (root / DRAFT).mkdir()
+        access.follow(root, root / DRAFT)
     return root / DRAFT
 
 
@@ -141,6 +143,7 @@ def begin_draft(root: Path, *, mend: bool = False) -> Lease:
             _copy(lease.home, new, {DATABASE, *known} - (damaged.keys() - {DATABASE}))
             manifests.write_fields(new, lease.fields)
             _remove(root / DRAFT)
+            access.follow(root, new)
             new.rename(root / DRAFT)
         finally:
             lease.release()
@@ -158,7 +161,10 @@ def publish(root: Path) -> str:
             left.unlink(missing_ok=True)
         own_files.write_sums(root / DRAFT)
         manifests.write_fields(root / DRAFT, fields)
-        (root / STATES).mkdir(exist_ok=True)
+        access.follow(root, root / DRAFT)
+        if not (root / STATES).exists():
+            (root / STATES).mkdir()
+            access.follow(root, root / STATES)
         (root / DRAFT).rename(root / STATES / state)
         manifests.write_fields(root, fields)
     give_back(root)
@@ -173,6 +179,7 @@ def install(made: Path, home: Path) -> None:
         own_files.forget_sum(home, name)
         with replaced(home / name) as draft:
             shutil.copyfile(made, draft)
+        access.follow(home.parents[1], home / VECTORS)
         own_files.add_sum(home, name)
 
 

@@ -111,7 +111,7 @@ async def abuild_index(
         corpus = list(corpus)  # to be read twice
     settings = options.get("settings")
     documents = opening.read_to_the_first(opening.documents_of(corpus, settings))
-    async with Builder.at(Path(out), options) as builder:
+    async with Builder.at(Path(out), options, corpus) as builder:
         try:
             again = opening.documents_of(corpus, settings)
             builder.begin(corpus, builder.as_before(again, corpus), replace=replace)
@@ -140,8 +140,9 @@ class Builder(BuildParts):
         self._usage_before = self.index.results.usage()
 
     @classmethod
-    def at(cls, out: Path, options: BuildOptions) -> "Builder":
-        """The build of the index `out`. Raises TypeError for an option that there is not, or of a wrong kind."""
+    def at(cls, out: Path, options: BuildOptions, corpus: object = None) -> "Builder":
+        """The build of the index `out`; a new one is for those who may read the `corpus`, where that is a file or a
+        folder. Raises TypeError for an option that there is not, or of a wrong kind."""
         require_known(options)
         settings = options.get("settings") or Settings()
         given, limits = options.get("models"), options.get("limits")
@@ -167,7 +168,7 @@ class Builder(BuildParts):
         kraq = kraq or KRAQ(settings, embedder)
         for state in states:
             load_state(kraq, Path(state))
-        index = opening.open_for_build(out, settings, embedder)
+        index = opening.open_for_build(out, settings, embedder, corpus)
         index.own_store = settings.store
         progress = options.get("progress") or default_progress()
         steps = opening.steps_for(index, settings.run, models, progress)

@@ -88,7 +88,7 @@ async def _change(
 ) -> BuildReport:
     options = _with_settings(path, options)
     documents = read_to_the_first(documents_of(corpus, options.get("settings"), path))
-    async with Builder.at(path, options) as builder:
+    async with Builder.at(path, options, corpus) as builder:
         known = builder.index.known(Document, removed)
         unknown = set(removed) - known
         if unknown and (unknown := unknown - _being_removed(path, unknown)):

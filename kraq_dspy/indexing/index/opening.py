@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath
 from kraq_dspy.asset.corpus.boilerplate import RepeatedLines
 from kraq_dspy.asset.corpus.load import CorpusFile, cleaned_document, find_files, is_repeated, load_documents
 from kraq_dspy.asset.corpus.normalise import normalised_document, redacted_document
+from kraq_dspy.asset.store import access
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import IndexStateError, RemovedDocumentsError, counted
 from kraq_dspy.models.lms.roles import LanguageModels
@@ -17,13 +18,18 @@ from kraq_dspy.settings import CorpusSettings, RedactSettings, RunSettings, Sett
 from kraq_dspy.steps.kept import StoredSteps
 
 
-def open_for_build(out: Path, settings: Settings, embedder: Embedder) -> Index:
-    """The index at `out`, new or to be brought up to date."""
+def open_for_build(out: Path, settings: Settings, embedder: Embedder, corpus: object = None) -> Index:
+    """The index at `out`, new or to be brought up to date. Accounts that may not read the `corpus`, where that is a
+    file or a folder, may not read the index."""
+    readers = access.readers_of(Path(corpus)) if isinstance(corpus, str | Path) else access.ALL
     if not (out / "manifest.json").exists():
-        return Index.create(out, settings, encoder_name=embedder.name, encoder_dimension=embedder.dimension)
+        return Index.create(
+            out, settings, encoder_name=embedder.name, encoder_dimension=embedder.dimension, readers=readers
+        )
     with Index.open(out, unfinished=True) as former:  # before it is copied to be changed
         former.require_encoder(embedder)
         _require_redaction(former, settings)
+    access.withdraw(out, readers)
     return Index.open(out, write=True)
 
 

@@ -14,6 +14,7 @@ from dspy.lm15 import CollectionLimitError
 
 from kraq_dspy._internal.concurrency import run_all
 from kraq_dspy._internal.dspy_internals import NetworkError
+from kraq_dspy.asset.consent import require_no_secret
 from kraq_dspy.errors import ModelError, UnembeddableError
 from kraq_dspy.models.embedders.text_encoder import TextEncoder
 from kraq_dspy.models.lms.bounded import JSONClient, ReplyLimits
@@ -64,6 +65,7 @@ class EndpointEmbedder(TextEncoder):
         reply_s: float = 300.0,
         reply_mb: int = 256,
     ) -> None:
+        require_no_secret(api_base, f"The api_base of the encoder {model!r}")
         self.query_prefix, self.passage_prefix = prefixes
         self.name = self._named(f"{model} at an endpoint")
         self._model = model

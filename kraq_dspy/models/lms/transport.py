@@ -17,7 +17,7 @@ from typing import Any
 from dspy.lm15 import LM15Error, Request, Response, RouterConfig
 
 from kraq_dspy._internal.dspy_internals import AsyncLiteLLMEngine, AsyncLM15Engine, lookup
-from kraq_dspy.asset.consent import own_variables
+from kraq_dspy.asset.consent import own_variables, require_no_secret
 from kraq_dspy.errors import MissingExtraError, ModelError, did_you_mean
 from kraq_dspy.models.lms.bounded import BoundedEngine, BoundedTransport, ReplyLimits
 from kraq_dspy.models.lms.retry import unreachable
@@ -41,11 +41,7 @@ def route_of(settings: RoleSettings) -> Route:
 
 def route(settings: RoleSettings) -> Route:
     """To one server. Raises ModelError for a provider that is unknown, or that lacks its key or address."""
-    if "@" in (settings.api_base or "").partition("://")[2].partition("/")[0]:  # it would be told in logs and errors
-        raise ModelError(
-            f"The api_base of {settings.model!r} holds a user name or password. Leave them out, and name the "
-            "environment variable that holds the key: api_key_env."
-        )
+    require_no_secret(settings.api_base or "", f"The api_base of {settings.model!r}")
     prefix, _, name = settings.model.partition("/")
     if prefix == "vllm":
         raise ModelError(

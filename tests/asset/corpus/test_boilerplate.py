@@ -117,6 +117,12 @@ def test_a_page_in_html_loses_lists_of_links_and_keeps_its_heading_between_them(
     assert document.headings[0].start == 0
 
 
+def test_the_numbers_of_a_list_of_links_are_no_text_of_it(tmp_path: Path) -> None:
+    menu = "".join(f'<li><a href="/{name}">{name}</a>' for name in ("Home", "News", "Shop", "Map"))
+    document = only_document(write(tmp_path, "a.html", f"<ol start=98>{menu}</ol><p>It was built in 1874."))
+    assert document.text == "It was built in 1874."
+
+
 def test_it_can_be_kept(tmp_path: Path) -> None:
     [document] = load_documents(write(tmp_path, "a.html", HTML), boilerplate="keep")
     assert isinstance(document, Document)

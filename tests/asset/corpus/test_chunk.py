@@ -38,6 +38,14 @@ def test_a_short_document_is_one_chunk_that_carries_its_title_and_metadata() -> 
     assert chunk.n_tokens == count_tokens("Ada wrote programs.")
 
 
+def test_a_chunk_that_begins_with_a_row_of_a_table_has_its_empty_cells() -> None:
+    assert [chunk.text for chunk in chunks_of("\t2001\t2002\nTarnvik\t5\t9")] == ["\t2001\t2002\nTarnvik\t5\t9"]
+    rows = "".join(f"\tship {number}\t{number}\n" for number in range(60))
+    chunks = chunks_of(f"Ships\n{rows}", tokens=40, overlap=0)
+    assert len(chunks) > 5
+    assert all(line.startswith("\t") for chunk in chunks[1:] for line in chunk.text.split("\n"))
+
+
 def test_a_chunk_of_a_document_with_page_breaks_knows_the_page_on_which_it_begins() -> None:
     pages = [SENTENCE * 3, "", SENTENCE * 3]
     chunks = chunk_document(Document("d", "", PAGE_BREAK.join(pages), "a.pdf", {"pages": 3}), ChunkSettings(40, 0))

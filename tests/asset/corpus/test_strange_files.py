@@ -16,7 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kraq_dspy.asset.corpus.formats.html import _Page, _parts
+from kraq_dspy.asset.corpus.formats.html import Page
+from kraq_dspy.asset.corpus.formats.html_parts import parts_of
 from kraq_dspy.asset.corpus.formats.plain import split_front_matter
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.settings import CorpusSettings
@@ -104,8 +105,8 @@ def test_tags_that_html_lets_one_leave_out_are_left_out(tmp_path: Path, page: st
 
 @given(st.text(st.sampled_from("<>/!-\"'= ap\n&;\ue003[]?")))
 def test_any_page_is_read_to_its_end(source: str) -> None:
-    page = _Page()
-    for part in _parts(source):
+    page = Page()
+    for part in parts_of(source):
         page.add(part)
     text, headings, linked = page.text()
     assert all(0 <= heading.start < len(text) for heading in headings)

@@ -1,190 +1,291 @@
 """Reads web pages: what a reader sees of them, a line for each block, in one pass whatever a page leaves open."""
 
-import html
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from kraq_dspy.asset.corpus.boilerplate import PROSE, Linked, count_letters
 from kraq_dspy.asset.corpus.formats.decode import decode_page, read_limited, refuses_unreadable
+from kraq_dspy.asset.corpus.formats.html_hidden import INLINE, HiddenParts, is_decoration, visibility
+from kraq_dspy.asset.corpus.formats.html_lists import NumberedList, begin_list
+from kraq_dspy.asset.corpus.formats.html_parts import VOID, Part, parts_of
+from kraq_dspy.asset.corpus.formats.html_tables import CELL, Table
+from kraq_dspy.asset.corpus.formats.raised import CONTEXT, lowered, raised
 from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row
 from kraq_dspy.asset.corpus.normalise import normalised
 from kraq_dspy.records import Heading
 
-DROPPED = frozenset(
-    ("title", "script", "style", "nav", "template", "noscript", "svg", "iframe", "object", "select", "noembed")
-)
-INLINE = frozenset(
-    (
-        *("a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "data", "del", "dfn", "em", "font", "i"),
-        *("img", "ins", "kbd", "label", "mark", "q", "rp", "rt", "ruby", "s", "samp", "small", "span", "strike"),
-        *("strong", "sub", "sup", "time", "tt", "u", "var", "wbr"),
-    )
-)
 CELLS = frozenset(("td", "th"))
-VOID = frozenset(("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"))
-RAW = frozenset(("script", "style", "title", "textarea", "iframe", "noembed", "xmp"))
-"""What holds text alone: nothing in them is a tag but their own end."""
+LISTS = frozenset(("ol", "ul", "menu"))
 KEEPS_LINES = frozenset(("pre", "textarea", "xmp"))
 HEADINGS = {f"h{level}": level for level in range(1, 7)}
+READINGS = frozenset(("rt", "rtc"))
+WRITTEN_BETWEEN = {"msup": "^", "msub": "_", "mfrac": "/", "msubsup": "_", "munder": "_", "mover": "^"}
+"""MathML whose second part would otherwise stand right behind its first."""
+
+ENDS_BEFORE: dict[str, tuple[frozenset[str], frozenset[str]]] = {
+    **dict.fromkeys(("td", "th"), (CELLS, frozenset(("table",)))),
+    "tr": (CELLS | {"tr", "caption"}, frozenset(("table",))),
+    **dict.fromkeys(("tbody", "thead", "tfoot"), (CELLS | {"tr", "thead", "tbody", "caption"}, frozenset(("table",)))),
+    "li": (frozenset(("li",)), LISTS),
+    **dict.fromkeys(("dt", "dd"), (frozenset(("dt", "dd")), frozenset(("dl",)))),
+    **dict.fromkeys(("rt", "rp", "rb", "rtc"), (frozenset(("rt", "rp", "rb")), frozenset(("ruby",)))),
+}
+"""By a tag: what it ends that is still open, since HTML lets one leave the end out, and how far out it reaches."""
 
 _SPACES = re.compile(r"[ \t\n\f\r]+")
-_TAG = re.compile(r"<(?P<end>/)?(?P<name>[A-Za-z][^\s/>]*)")
-_QUOTE = re.compile(r"=[ \t\n\f\r]*([\"'])")
-_PRIVATE = re.compile("[\ue000-\ue008]")
+_PRIVATE = re.compile("[\ue000-\ue00f]")
 _LINK_BEGINS, _LINK_ENDS = "\ue007", "\ue008"
+_RAISED, _LOWERED, _BACK_ON_LINE = "\ue00a", "\ue00b", "\ue00c"
+_OFF_LINE = re.compile(f"([{_RAISED}{_LOWERED}])([^{_RAISED}{_LOWERED}{_BACK_ON_LINE}\n]*){_BACK_ON_LINE}")
 _LONGEST_LINK = 300  # characters; what goes on for longer was not closed, or is a paragraph
+_DEEPEST_TABLE = 20  # of tables in tables; one further inside is read line by line
+_FARTHEST_END = 50  # open tags that are looked through for one that a tag ends
 
 
 @refuses_unreadable
 def read_html(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
-    """The title is `<title>`. Scripts, styles and navigation are dropped; headings are kept with their places."""
+    """The title is `<title>`. What nobody sees is left out, as scripts, navigation, and text that is hidden or struck
+    out. Headings are kept with their places, cells of tables in their columns, and items of lists with their numbers.
+    """
     with path.open("rb") as stream:
         source = decode_page(read_limited(stream, settings), settings)
-    page = _Page()
-    for part in _parts(source):
+    row = page_row(source, normalised(path.stem))
+    yield row or BadRow("The page shows no text; it may be filled in by a script. Save the page as a browser shows it.")
+
+
+def page_row(source: str, name: str) -> Row | None:
+    """The row of a page, called by `name` where it has no title; None where it shows no text."""
+    page = Page()
+    for part in parts_of(source):
         page.add(part)
     text, headings, linked = page.text()
     if not text:
-        yield BadRow("The page shows no text; it may be filled in by a script. Save the page as a browser shows it.")
-        return
-    title = normalised(_SPACES.sub(" ", page.title)).strip() or normalised(path.stem)
-    yield Row(text, title=title, headings=headings, linked=linked)
+        return None
+    title = normalised(_SPACES.sub(" ", page.title)).strip() or name
+    return Row(text, title=title, headings=headings, linked=linked)
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """A piece of a page: text where it has no `name`, else a tag that begins or ends."""
+@dataclass(slots=True)
+class _Open:
+    """A tag that was not closed yet, and what is to be undone when it is."""
 
-    text: str = ""
-    name: str = ""
-    is_end: bool = False
-    is_closed: bool = False  # as <br/>
-    is_link: bool = False
-
-
-def _parts(source: str) -> Iterator[_Part]:
-    """Tags and the text between them. No character is looked at twice, so an open tag or comment costs nothing."""
-    place = 0
-    while (begin := source.find("<", place)) >= 0:
-        if begin > place:
-            yield _Part(html.unescape(source[place:begin]))
-        if source.startswith("<!--", begin):
-            place = _after(source, "-->", begin + 4)
-        elif source.startswith("<![CDATA[", begin):
-            place = _after(source, "]]>", begin + 9)
-            yield _Part(source[begin + 9 : place].removesuffix("]]>"))
-        elif source.startswith(("<!", "<?"), begin):
-            place = _after(source, ">", begin + 2)
-        elif match := _TAG.match(source, begin):
-            name = match["name"].lower()
-            place = _end_of_tag(source, match.end())
-            is_closed = source[place - 2 : place] == "/>"
-            is_link = name == "a" and "href" in source[match.end() : place].lower()
-            yield _Part(name=name, is_end=match["end"] is not None, is_closed=is_closed, is_link=is_link)
-            if name in RAW and not match["end"] and not is_closed:
-                closing = re.compile(f"</{name}(?=[\\s/>])", re.IGNORECASE).search(source, place)
-                end = closing.start() if closing else len(source)
-                raw = source[place:end]
-                yield _Part(html.unescape(raw) if name in ("title", "textarea") else raw)
-                place = end
-        else:
-            yield _Part("<")
-            place = begin + 1
-    if place < len(source):
-        yield _Part(html.unescape(source[place:]))
+    name: str
+    hides: bool = False
+    was_visible: bool = True
+    outer: list[str] | None = None  # where the pieces went before, where the tag gathers its own
+    table: Table | None = None
+    ends_with: str = ""
+    decorates_from: int = -1  # number of the first piece inside, where those are dropped that have no letters
+    n_children: int = 0  # counted of MathML alone
 
 
-def _after(source: str, mark: str, start: int) -> int:
-    """Behind the next `mark`; the end where there is none, as HTML has it."""
-    found = source.find(mark, start)
-    return found + len(mark) if found >= 0 else len(source)
-
-
-def _end_of_tag(source: str, place: int) -> int:
-    """Behind the ">" of a tag; one inside a quoted value is none, unless nobody closed the quote."""
-    end = source.find(">", place)
-    while end >= 0:
-        quote = _QUOTE.search(source, place, end)
-        closing = source.find(quote[1], quote.end()) if quote else -1
-        if closing < 0:
-            return end + 1
-        place = closing + 1
-        if place > end:
-            end = source.find(">", place)
-    return len(source)
-
-
-class _Page:
+class Page:
     """Gathers what a reader sees, from the parts of a page in their order."""
 
     def __init__(self) -> None:
         self.title = ""
-        self._pieces: list[str] = []
-        self._open: list[str] = []
-        self._counts: Counter[str] = Counter()  # of what is open: how often each is, and which kinds matter
+        self.language = ""
+        self._all: list[str] = []
+        self._pieces = self._all  # or those of the cell that is open
+        self._open: list[_Open] = []
+        self._counts: Counter[str] = Counter()  # how often each tag is open
         self._hidden = self._kept_lines = 0
+        self._is_visible = True
         self._has_title = False
+        self._hidden_parts = HiddenParts()
+        self._tables: list[Table] = []
+        self._lists: list[tuple[NumberedList | None, list[tuple[list[str], int, int]]]] = []
+        self._waiting_numbers: list[tuple[int, int]] = []  # (place in `_lists`, number) of items without text so far
+        self._readings: list[str] = []
 
-    def add(self, part: _Part) -> None:
+    def add(self, part: Part) -> None:
         if not part.name:
             self._add_text(part.text)
         elif part.is_end:
             self._close(part.name)
         else:
-            self._pieces.append(_around(part.name))
-            if part.name in HEADINGS and not self._hidden:
-                self._pieces.append(chr(0xE000 + HEADINGS[part.name]))
-            if part.is_link and not self._hidden:
-                self._pieces.append(_LINK_BEGINS)
-            if part.name not in VOID and not part.is_closed:
-                self._enter(part.name, 1)
-                self._open.append(part.name)
+            self._begin(part)
 
     def _add_text(self, text: str) -> None:
-        if self._open and self._open[-1] == "title" and not self._has_title:
+        inside = self._open[-1].name if self._open else ""
+        if inside == "title" and not self._has_title:
             self.title, self._has_title = text, True
-        if not self._hidden:
-            text = _PRIVATE.sub("", text)
-            self._pieces.append(text if self._kept_lines else _SPACES.sub(" ", text))
+        if inside == "style":
+            self._hidden_parts.add_style_sheet(text)
+        if self._hidden or not self._is_visible:
+            return
+        if self._waiting_numbers and not text.isspace():
+            self._write_numbers()
+        text = _PRIVATE.sub("", text)
+        self._pieces.append(text if self._kept_lines else _SPACES.sub(" ", text))
+
+    def _begin(self, tag: Part) -> None:
+        self._end_what_ends_before(tag.name)
+        attributes = tag.attributes() if tag.inside else {}
+        if tag.name == "html":
+            self.language = attributes.get("lang", "")
+        self._pieces.append(_around(tag.name, in_table=bool(self._tables)))
+        hides = self._hidden_parts.hides(tag, attributes)
+        is_closed = tag.name in VOID or (tag.is_closed and tag.name not in LISTS)
+        if not self._hidden and not hides:
+            self._write_beginning(tag, attributes)
+        if is_closed:
+            return
+
+        opened = _Open(tag.name, hides=hides, was_visible=self._is_visible)
+        said = visibility(attributes)
+        self._is_visible = self._is_visible if said is None else said
+        if not self._hidden and not hides:
+            self._prepare_end(opened, tag, attributes)
+        self._open.append(opened)
+        self._count(opened, 1)
+
+    def _write_beginning(self, tag: Part, attributes: Mapping[str, str]) -> None:
+        if tag.name in HEADINGS:
+            self._pieces.append(chr(0xE000 + HEADINGS[tag.name]))
+            if self._tables and not self._counts["th"]:
+                self._tables[-1].is_layout = True
+        if tag.name == "a" and "href" in attributes:
+            self._pieces.append(_LINK_BEGINS)
+        parent = self._open[-1] if self._open else None
+        if parent and parent.name in WRITTEN_BETWEEN:
+            if parent.n_children == 1:
+                self._pieces.append(WRITTEN_BETWEEN[parent.name])
+            elif parent.n_children == 2:
+                self._pieces.append("^")
+            parent.n_children += 1
+        if tag.name == "tr" and self._tables:
+            self._tables[-1].begin_row()
+        if tag.name == "li" and self._lists and (numbered := self._lists[-1][0]):
+            self._waiting_numbers.append((len(self._lists) - 1, numbered.next(attributes.get("value", ""))))
+
+    def _prepare_end(self, opened: _Open, tag: Part, attributes: Mapping[str, str]) -> None:
+        if tag.name == "table" and len(self._tables) < _DEEPEST_TABLE:
+            for outer in self._tables[-1:]:
+                outer.is_layout = True
+            opened.table = Table(is_layout=attributes.get("role", "") in ("presentation", "none"))
+            self._tables.append(opened.table)
+            self._gather(opened, opened.table.around)
+        elif tag.name in CELLS and self._tables:
+            columns, rows = attributes.get("colspan", ""), attributes.get("rowspan", "")
+            cell = self._tables[-1].begin_cell(columns, rows, is_header=tag.name == "th")
+            self._gather(opened, cell.pieces)
+        elif tag.name in LISTS:
+            numbered = begin_list(attributes) if tag.name == "ol" else None
+            self._lists.append((numbered, []))
+        elif tag.name in READINGS:
+            self._gather(opened, self._readings)
+        opened.ends_with = self._change_of_line(tag, attributes)
+        if is_decoration(tag, attributes):
+            opened.decorates_from = len(self._pieces)
+
+    def _change_of_line(self, tag: Part, attributes: Mapping[str, str]) -> str:
+        """Writes the mark that a raised or lowered stretch begins with; returns the one it ends with."""
+        align = attributes.get("style", "").replace(" ", "").lower()
+        if tag.name == "sup" or "vertical-align:super" in align:
+            self._pieces.append(_RAISED)
+            return _BACK_ON_LINE
+        if tag.name == "sub" or "vertical-align:sub" in align:
+            self._pieces.append(_LOWERED)
+            return _BACK_ON_LINE
+        if tag.name == "q":
+            self._pieces.append("“")
+            return "”"
+        return ""
+
+    def _gather(self, opened: _Open, pieces: list[str]) -> None:
+        opened.outer = self._pieces
+        self._pieces = pieces
 
     def _close(self, name: str) -> None:
         """With what was left open inside. An end of what is not open changes nothing, but for `</p>` and the like."""
-        self._pieces.append(_around(name))
         if not self._counts[name]:
+            self._pieces.append(_around(name, in_table=bool(self._tables)))
             return
         while self._open:
             last = self._open.pop()
-            self._enter(last, -1)
-            if last in HEADINGS and not self._hidden:
-                self._pieces.append("\ue000")
-            if last == "a" and not self._hidden:
-                self._pieces.append(_LINK_ENDS)
-            self._pieces.append(_around(last))
-            if last == name:
+            self._count(last, -1)
+            self._end(last)
+            if last.name == name:
                 return
 
-    def _enter(self, name: str, step: int) -> None:
-        self._counts[name] += step
-        self._hidden += step * (name in DROPPED)
-        self._kept_lines += step * (name in KEEPS_LINES)
+    def _end(self, last: _Open) -> None:
+        if last.decorates_from >= 0 and not any(map(count_letters, self._pieces[last.decorates_from :])):
+            del self._pieces[last.decorates_from :]
+        self._pieces.append(last.ends_with)
+        self._is_visible = last.was_visible
+        if not self._hidden and not last.hides:
+            if last.name in HEADINGS:
+                self._pieces.append("\ue000")
+            if last.name == "a":
+                self._pieces.append(_LINK_ENDS)
+            if last.name in LISTS and self._lists:
+                self._number_backwards(*self._lists.pop())
+            if last.name == "li":
+                self._waiting_numbers.clear()
+        if last.outer is not None:
+            self._pieces = last.outer
+        if last.table is not None:
+            self._tables.pop()
+            self._pieces += last.table.pieces()
+        if last.name == "ruby" and self._readings:
+            self._pieces.append(f"({''.join(self._readings).strip()})")
+            self._readings.clear()
+        self._pieces.append(_around(last.name, in_table=bool(self._tables)))
+
+    def _end_what_ends_before(self, name: str) -> None:
+        if self._open and self._open[-1].name == "p" and name not in INLINE:
+            self._close("p")
+        ended, limit = ENDS_BEFORE.get(name, ((), ()))
+        if not any(self._counts[one] for one in ended):
+            return
+        for opened in self._open[: -_FARTHEST_END - 1 : -1]:
+            if opened.name in limit:
+                return
+            if opened.name in ended:
+                self._close(opened.name)
+                self._end_what_ends_before(name)  # a cell, then its row
+                return
+
+    def _count(self, opened: _Open, step: int) -> None:
+        self._counts[opened.name] += step
+        self._hidden += step * opened.hides
+        self._kept_lines += step * (opened.name in KEEPS_LINES)
+
+    def _write_numbers(self) -> None:
+        """Writes the numbers of items before their first text."""
+        for place, number in self._waiting_numbers:
+            if place < len(self._lists) and (numbered := self._lists[place][0]):
+                self._lists[place][1].append((self._pieces, len(self._pieces), number))
+                self._pieces.append(numbered.written(number))
+        self._waiting_numbers.clear()
+
+    def _number_backwards(self, numbered: NumberedList | None, written: list[tuple[list[str], int, int]]) -> None:
+        """Writes the numbers of a list that counts down from its length, which is known at its end alone."""
+        if numbered is None or not numbered.waits:
+            return
+        for pieces, place, number in written:
+            pieces[place] = numbered.written(number)
 
     def text(self) -> tuple[str, tuple[Heading, ...], dict[int, Linked]]:
         """One line for a block, one space between words, cells of a table side by side; with the headings among them,
         and by where a line begins what of it is linked."""
+        while self._open:
+            self._close(self._open[-1].name)
         lines: list[str] = []
         headings: list[Heading] = []
         linked: dict[int, Linked] = {}
         start = level = 0
         link: int | None = None  # how long the one is that is open
-        for line in normalised("".join(self._pieces)).split("\n"):
+        for line in _on_the_line(normalised("".join(self._all)), self.language).split("\n"):
             marks = _PRIVATE.findall(line)
             level = max([level, *(ord(mark) - 0xE000 for mark in marks if mark < _LINK_BEGINS)])
             if link is not None or _LINK_BEGINS in marks:
                 linked[start], link = _linked(line, link)
-            tidy = _tidy(_PRIVATE.sub("", line))
+            tidy = _tidy(line)
             if tidy and level:
                 headings.append(Heading(start, level, tidy))
             if tidy or "\ue000" in marks:
@@ -193,6 +294,29 @@ class _Page:
                 lines.append(tidy)
                 start += len(tidy) + 1
         return "\n".join(lines), tuple(headings), linked
+
+
+def _on_the_line(text: str, language: str) -> str:
+    """The text with what is raised or lowered written on the line, the innermost first."""
+    for _ in range(3):
+        parts: list[str] = []
+        place = 0
+        for found in _OFF_LINE.finditer(text):
+            parts.append(text[place : found.start()])
+            before = "".join(parts[-2:])[-CONTEXT:].rpartition("\n")[2]
+            after = text[found.end() : found.end() + CONTEXT].partition("\n")[0]
+            after = "" if after.startswith((_RAISED, _LOWERED)) else _PRIVATE.sub("", after)
+            inside, shown = found[2], _PRIVATE.sub("", before)
+            if found[1] == _RAISED:
+                is_link = _LINK_BEGINS in inside or before.endswith(_LINK_BEGINS)
+                parts.append(raised(_PRIVATE.sub("", inside), shown, after, is_link=is_link, language=language))
+            else:
+                parts.append(lowered(_PRIVATE.sub("", inside), shown, after))
+            place = found.end()
+        if not parts:
+            break
+        text = "".join([*parts, text[place:]])
+    return text
 
 
 def _linked(line: str, link: int | None) -> tuple[Linked, int | None]:
@@ -209,11 +333,20 @@ def _linked(line: str, link: int | None) -> tuple[Linked, int | None]:
     return Linked(letters, count), link
 
 
-def _around(name: str) -> str:
-    return "" if name in INLINE else "\t" if name in CELLS else "\n"
+def _around(name: str, *, in_table: bool) -> str:
+    if name in CELLS:
+        return "" if in_table else "\t"
+    return "" if name in INLINE else "\n"
 
 
 def _tidy(line: str) -> str:
-    """Cells without the spaces around them and between them a tab; words with one space between them."""
-    cells = (re.sub(" +", " ", cell).strip(" ") for cell in line.split("\t"))
-    return "\t".join(filter(None, cells))
+    """Cells without the spaces around them and between them a tab; words with one space between them.
+
+    In a table every cell keeps its place, an empty one too, but for those at the end of a row.
+    """
+    keeps_places = CELL in line
+    cells = _PRIVATE.sub("", line.replace(CELL, "\t")).split("\t")
+    tidy = [re.sub(" +", " ", cell).strip(" ") for cell in cells]
+    if not any(tidy):
+        return ""
+    return "\t".join(tidy).rstrip("\t") if keeps_places else "\t".join(filter(None, tidy))

@@ -1,5 +1,6 @@
 """Reads text and Markdown: a file is a document, its front matter the document's metadata."""
 
+import dataclasses
 import json
 import re
 from collections.abc import Iterator
@@ -8,6 +9,7 @@ from pathlib import Path
 import yaml
 
 from kraq_dspy.asset.corpus.formats.decode import decode, read_limited, refuses_unreadable
+from kraq_dspy.asset.corpus.formats.markdown_marks import as_read, without_embedded
 from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row
 from kraq_dspy.asset.corpus.normalise import normalised
 from kraq_dspy.records import Heading, Metadata
@@ -22,17 +24,18 @@ FENCE = re.compile(r" {0,3}(```|~~~)")
 @refuses_unreadable
 def read_plain(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
     """The title is the file's name without its extension."""
-    yield _read(path, settings)
+    row = _read(path, settings)
+    yield dataclasses.replace(row, text=without_embedded(row.text))
 
 
 @refuses_unreadable
 def read_markdown(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
-    """The title is that of the front matter, or the first heading outside code; the text keeps its mark-up.
-
-    Front matter becomes metadata.
+    """The title is that of the front matter, or the first heading outside code; the text keeps its mark-up, but for
+    what nobody reads (`as_read`). Front matter becomes metadata.
     """
     row = _read(path, settings)
     fields, text = split_front_matter(row.text)
+    text = as_read(text)
     metadata = {name: value for name, value in fields.items() if name not in ("id", "title", "text")}
     headings = tuple(find_headings(text))
     title = str(fields.get("title", "")) or (headings[0].text if headings else "") or row.title

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from kraq_dspy.asset.corpus.boilerplate import Linked
+from kraq_dspy.asset.corpus.formats.markdown_marks import without_embedded
 from kraq_dspy.asset.corpus.normalise import normalised
 from kraq_dspy.records import Heading, Metadata
 
@@ -117,7 +118,7 @@ def row_of(values: Mapping[str, Any], key: str, settings: ReadSettings) -> Row |
         return BadRow(f"The column {settings.id_column!r} holds a {kind}; expected a string or a number.", key)
     own = (settings.id_column, settings.title_column, settings.text_column)
     return Row(
-        text=normalised(text),
+        text=without_embedded(normalised(text)),
         title=_as_text(values.get(settings.title_column)),
         id=_as_text(identifier) or None,
         key=key,

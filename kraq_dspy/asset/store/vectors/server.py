@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kraq_dspy.asset.consent import require_no_secret
 from kraq_dspy.asset.store.sync import batches
 from kraq_dspy.asset.store.vectors.points import (
     alternatives,
@@ -57,6 +58,8 @@ class QdrantVectorStore:
         with needs("qdrant-client", "all", "A Qdrant server as vector store"):
             from qdrant_client import QdrantClient
             from qdrant_client.local.qdrant_local import QdrantLocal  # in memory, and not safe for threads
+        if isinstance(server, str):
+            require_no_secret(server, "The url of the Qdrant server")
         self.dimension = dimension
         self._state = state
         self._owned = isinstance(server, str)

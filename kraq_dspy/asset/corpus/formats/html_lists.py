@@ -1,0 +1,77 @@
+"""Numbers the items of ordered lists as a browser does, so that "step 5" of a text leads somewhere."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+_ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"),
+          (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))  # fmt: skip
+
+
+@dataclass(slots=True)
+class NumberedList:
+    """An open `<ol>`, with the number of its next item. One that counts backwards from its own length, as `waits` says,
+    counts down from 0 until that is known."""
+
+    number: int
+    step: int = 1
+    style: str = "1"
+    waits: bool = False
+
+    def next(self, value: str) -> int:
+        """The number of the next item, whose attribute value is this."""
+        said = _integer(value)
+        if said is not None:
+            self.number = said
+        self.number += self.step
+        return self.number - self.step
+
+    def written(self, number: int) -> str:
+        """The number as it stands before its item; of a list that waits, what it is once all items are there."""
+        return _written(number - self.number if self.waits else number, self.style) + ". "
+
+
+def begin_list(attributes: Mapping[str, str]) -> NumberedList | None:
+    """The list that these attributes of an `<ol>` begin; None where its style shows no numbers."""
+    style = attributes.get("style", "").replace(" ", "").lower()
+    if "list-style:none" in style or "list-style-type:none" in style:
+        return None
+    start = _integer(attributes.get("start", ""))
+    is_reversed = "reversed" in attributes
+    return NumberedList(
+        number=start if start is not None else 0 if is_reversed else 1,
+        step=-1 if is_reversed else 1,
+        style=attributes.get("type", "1"),
+        waits=is_reversed and start is None,
+    )
+
+
+def _integer(value: str) -> int | None:
+    value = value.strip()
+    return int(value) if value.removeprefix("-").isdecimal() and len(value) < 10 else None
+
+
+def _written(number: int, style: str) -> str:
+    if style in ("a", "A") and number > 0:
+        letters = _letters(number)
+        return letters.upper() if style == "A" else letters
+    if style in ("i", "I") and 0 < number < 4000:
+        numeral = _roman(number)
+        return numeral.upper() if style == "I" else numeral
+    return str(number)
+
+
+def _letters(number: int) -> str:
+    """a to z, then aa, ab, ..."""
+    letters = ""
+    while number:
+        number, place = divmod(number - 1, 26)
+        letters = chr(ord("a") + place) + letters
+    return letters
+
+
+def _roman(number: int) -> str:
+    numeral = ""
+    for value, letters in _ROMAN:
+        count, number = divmod(number, value)
+        numeral += letters * count
+    return numeral

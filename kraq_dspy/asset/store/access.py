@@ -1,0 +1,109 @@
+"""Keeps an index no more open to other accounts than the texts that it is made from.
+
+The folder of an index decides for everything in it: who may read the folder may read its files, and no one else.
+A new folder is opened to those alone who may read the whole corpus. What an administrator gives a group afterwards
+(`chgrp`, `chmod g+rx`) stays: files that are made later follow the folder.
+
+Windows knows no such bits; there nothing is done.
+"""
+
+import os
+import stat
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from kraq_dspy.asset.corpus.load import CorpusFile, find_files
+
+ALL = 0o777
+_FILE = 0o666  # the bits of a folder that its files have as well
+
+
+def readers_of(corpus: Path) -> int:
+    """The permission bits that an index of the corpus may have: those of the account that makes it, and of a group and
+    of all others where they may read every file.
+
+    >>> oct(readers_of(Path("private.txt")))  # doctest: +SKIP
+    '0o700'
+    """
+    if os.name != "posix":
+        return ALL
+    group, others = 0o070, 0o007
+    groups: set[int] = set()
+    for path in _paths(corpus):
+        try:
+            status = path.stat()
+        except OSError:  # it went meanwhile, and is not read either
+            continue
+        need = stat.S_IXGRP if stat.S_ISDIR(status.st_mode) else stat.S_IRGRP
+        groups.add(status.st_gid)
+        if not status.st_mode & need:
+            group = 0
+        if not status.st_mode & need >> 3:
+            others = 0
+    if groups - {os.getegid()}:  # the group of the index will be another than that of a file
+        group = 0o070 if others else 0
+    return 0o700 | group | others
+
+
+def make_folder(path: Path, readers: int = ALL) -> None:
+    """Make the folder of an index, open to `readers` and to nobody whom the umask leaves out.
+
+    A folder that is there keeps what its group may do; others lose what `readers` do not allow them. Inside another
+    index it is as open as that one. Raises OSError.
+    """
+    try:
+        path.mkdir(parents=True, mode=readers)
+    except FileExistsError:
+        withdraw(path, readers)
+    else:
+        follow_index(path)
+
+
+def withdraw(root: Path, readers: int) -> None:
+    """Take from all others what `readers` do not allow them, in the whole folder. A group keeps what it has.
+
+    Files of another account stay as they are.
+    """
+    if os.name != "posix" or readers & 0o007 or not stat.S_IMODE(root.stat().st_mode) & 0o007:
+        return
+    for path in (root, *root.rglob("*")):
+        with suppress(OSError):
+            path.chmod(stat.S_IMODE(path.stat().st_mode) & ~0o007)
+
+
+def follow(root: Path, path: Path) -> None:
+    """Give a file or a folder that was made in the index `root`, and all that is in it, the access and the group of
+    `root`. What belongs to another account stays as it is."""
+    if os.name != "posix":
+        return
+    status = root.stat()
+    mode = stat.S_IMODE(status.st_mode)
+    inside = path.rglob("*") if path.is_dir() else ()
+    for each in (path, *inside):
+        with suppress(OSError):
+            own = each.stat()
+            if own.st_gid != status.st_gid:
+                os.chown(each, -1, status.st_gid)
+            wanted = mode if stat.S_ISDIR(own.st_mode) else mode & _FILE
+            if stat.S_IMODE(own.st_mode) != wanted:
+                each.chmod(wanted)
+
+
+def follow_index(path: Path) -> None:
+    """As `follow`, for what was made beside the manifest of an index; elsewhere nothing happens."""
+    if path.parent.joinpath("manifest.json").is_file():
+        follow(path.parent, path)
+
+
+def _paths(corpus: Path) -> Iterable[Path]:
+    """The files of the corpus and the folders on the way to them."""
+    folders: set[Path] = {corpus} if corpus.is_dir() else set()
+    for file in find_files(corpus):
+        if not isinstance(file, CorpusFile):
+            continue
+        yield file.path
+        parents = iter(file.path.parents)
+        while corpus in (parent := next(parents)).parents:
+            folders.add(parent)
+    yield from folders

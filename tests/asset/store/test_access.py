@@ -1,0 +1,113 @@
+"""Tests that an index is no more open to other accounts than its corpus, and stays open to those it was opened to."""
+
+import os
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+
+from kraq_dspy.asset.store.access import follow, readers_of
+from kraq_dspy.asset.store.catalogue import CATALOGUE, Catalogue, NewEntry
+from kraq_dspy.indexing.index.build import build_index
+from kraq_dspy.indexing.index.change import add_documents, remove_documents, update_index
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no permission bits")
+
+TEXTS = {
+    "a.txt": "Ada Lovelace met Charles Babbage in London.",
+    "b.txt": "Charles Babbage built the Difference Engine.",
+}
+
+
+@pytest.fixture(autouse=True)
+def usual_umask() -> object:
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+def corpus_in(folder: Path, *, files: int, folders: int) -> Path:
+    folder.mkdir()
+    for name, text in TEXTS.items():
+        (folder / name).write_text(text)
+        (folder / name).chmod(files)
+    folder.chmod(folders)
+    return folder
+
+
+def modes_of(root: Path) -> set[int]:
+    """The permission bits of all that is in a folder and of itself, those of files with an x wherever there is an r."""
+    bits = set()
+    for path in (root, *root.rglob("*")):
+        mode = stat.S_IMODE(path.stat().st_mode)
+        bits.add(mode if path.is_dir() else mode | (mode & 0o444) >> 2)
+    return bits
+
+
+@pytest.mark.parametrize(
+    ("files", "folders", "readers"),
+    [
+        (0o644, 0o755, 0o777),
+        (0o600, 0o755, 0o700),
+        (0o644, 0o700, 0o700),
+        (0o640, 0o750, 0o770),
+        (0o604, 0o705, 0o707),
+        (0o644, 0o744, 0o700),  # a folder that others may list, and not enter
+    ],
+)
+def test_readers_of_a_corpus_are_those_of_all_its_files(tmp_path: Path, files: int, folders: int, readers: int) -> None:
+    assert readers_of(corpus_in(tmp_path / "corpus", files=files, folders=folders)) == readers
+
+
+def test_one_private_file_of_many_counts(tmp_path: Path) -> None:
+    corpus = corpus_in(tmp_path / "corpus", files=0o644, folders=0o755)
+    (corpus / "deep" / "er").mkdir(parents=True)
+    (corpus / "deep" / "er" / "c.txt").write_text("Ada wrote notes.")
+    assert readers_of(corpus) == 0o777
+    (corpus / "deep").chmod(0o700)
+    assert readers_of(corpus) == 0o700
+
+
+def test_an_index_is_as_private_as_its_corpus_through_every_change(tmp_path: Path) -> None:
+    corpus, index = corpus_in(tmp_path / "corpus", files=0o600, folders=0o700), tmp_path / "x.kraq"
+    build_index(corpus, index)
+    assert modes_of(index) == {0o700}
+    (corpus / "c.txt").write_text("Ada Lovelace wrote notes in Paris.")
+    update_index(index, corpus)
+    with Catalogue(index / CATALOGUE) as catalogue:
+        catalogue.add(NewEntry("Who?", "Ada."), by="me")
+        assert modes_of(index) == {0o700}  # the files beside an open database, too
+    remove_documents(index, ["c.txt"])
+    assert modes_of(index) == {0o700}
+
+
+def test_a_private_document_closes_an_index_to_others_and_not_to_its_group(tmp_path: Path) -> None:
+    corpus, index = corpus_in(tmp_path / "corpus", files=0o644, folders=0o755), tmp_path / "x.kraq"
+    build_index(corpus, index)
+    assert modes_of(index) == {0o755}
+    (tmp_path / "private.txt").write_text("Ada Lovelace wrote to Mary Somerville.")
+    (tmp_path / "private.txt").chmod(0o600)
+    add_documents(index, tmp_path / "private.txt")
+    assert modes_of(index) == {0o750}
+
+
+def test_what_a_group_was_given_it_keeps(tmp_path: Path) -> None:
+    corpus, index = corpus_in(tmp_path / "corpus", files=0o600, folders=0o700), tmp_path / "x.kraq"
+    build_index(corpus, index)
+    for path in (index, *index.rglob("*")):
+        path.chmod(0o750 if path.is_dir() else 0o640)
+    os.umask(0o077)  # as of a scheduled job
+    (corpus / "c.txt").write_text("Ada Lovelace wrote notes in Paris.")
+    update_index(index, corpus)
+    assert modes_of(index) == {0o750}
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root may give a file to any group")
+def test_files_that_are_made_later_belong_to_the_group_of_the_index(tmp_path: Path) -> None:
+    (tmp_path / "x.kraq").mkdir(mode=0o750)
+    os.chown(tmp_path / "x.kraq", -1, 4321)
+    made = tmp_path / "x.kraq" / "made"
+    made.write_text("")
+    follow(tmp_path / "x.kraq", made)
+    assert (made.stat().st_gid, stat.S_IMODE(made.stat().st_mode)) == (4321, 0o640)
