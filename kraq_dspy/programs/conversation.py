@@ -53,11 +53,17 @@ class StandaloneQuestion(SavableModule):
         try:
             reply = await call(self.condense, conversation=conversation, last_question=question)
             complete = " ".join(str(reply.complete_question or "").split())
+            if _is_one_of(complete, [turn.question for turn in said]):
+                complete = ""  # a model of half a billion parameters says an earlier question again
         except CALL_ERRORS as error:
             log_failure(logger, "The question is asked as it stands", error)
         return dspy.Prediction(question=complete or question, asked=question)
 
     forward = blocking(aforward)
+
+
+def _is_one_of(question: str, earlier: Sequence[str]) -> bool:
+    return question.casefold() in {" ".join(each.split()).casefold() for each in earlier}
 
 
 def turns_of(history: HistoryLike) -> list[Turn]:

@@ -51,6 +51,11 @@ def test_a_model_that_says_nothing_leaves_the_question_as_it_was(said: str) -> N
         assert StandaloneQuestion()("Where was he born?", SAID).question == "Where was he born?"
 
 
+def test_a_model_that_repeats_an_earlier_question_leaves_the_question_as_it_was() -> None:
+    with dspy.context(lm=replying("who founded Maybach Music Group?")):
+        assert StandaloneQuestion()("Where was he born?", SAID).question == "Where was he born?"
+
+
 def test_a_model_that_fails_leaves_the_question_as_it_was_and_the_log_says_so(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

@@ -191,6 +191,7 @@ def _answer_json(call: ProgramCall, prediction: dspy.Prediction, usage: Usage, s
     timings = {name: float(value) for name, value in choice.seconds(prediction).items() if value}
     return {
         "question": call.question,
+        "standalone_question": str(prediction.get("standalone_question") or ""),
         "index": call.served.name,
         "program": choice.spec.name,
         "model": call.served.model_of(choice),

@@ -78,7 +78,9 @@ def print_grid(grid: Grid, console: Console) -> None:
         for column, width in zip(columns, widths, strict=True):
             heading = grid.headings[column]
             is_words = column == 0 or heading in WORDS or heading in ABOUT
-            table.add_column(heading, justify="left" if is_words else "right", overflow="fold", width=width)
+            table.add_column(
+                Text(_plain(heading)), justify="left" if is_words else "right", overflow="fold", width=width
+            )
         for number, row in enumerate(grid.rows):
             cells = []
             for column in columns:
