@@ -40,7 +40,7 @@ from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.models.lms.meter import Meter
 from kraq_dspy.models.lms.roles import make_lm
-from kraq_dspy.optimize.targets import Triple
+from kraq_dspy.optimize.step_metrics import Triple
 from kraq_dspy.ports import Embedder
 from kraq_dspy.programs.kraq.by_size import extractor
 from kraq_dspy.settings import EncoderSettings, ExtractSettings, RoleSettings, Settings

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.metrics.answers import content_words, token_f1
-from kraq_dspy.optimize.targets import Triple, best_pairs
+from kraq_dspy.optimize.step_metrics import Triple, best_pairs
 from kraq_dspy.ports import Embedder, Vectors
 
 NEAREST = 5  # entities; with 8 and their neighbours' links, as MINE has it, the area is .76

@@ -294,9 +294,9 @@ class Question:
     """A representative question: of a community (`source` "kraq") or of random chunks (`source` "random").
 
     `duplicate_of` is the id of an earlier question that asks the same, or None. `level` is -1 for random questions.
-    `names` are the central entities of its community, most central first: what it is searched with beside its text.
+    `names` are the central entities of its community or its chunks, most central first.
 
-    >>> Question("q1", "Who met Ada?", "kraq", "m1", 0, ("c1",), ("ada",), names=("Ada", "Charles")).query
+    >>> Question("q1", "Who met Ada?", "kraq", "m1", 0, ("c1",), ("ada",), names=("Ada", "Charles")).with_names(8)
     'Who met Ada? Charles'
     """
 
@@ -311,10 +311,10 @@ class Question:
     duplicate_of: str | None = None
     names: tuple[str, ...] = ()
 
-    @property
-    def query(self) -> str:
-        """What is embedded and searched with: the text, and the names that it leaves out."""
-        return " ".join([self.text, ", ".join(name for name in self.names if name not in self.text)]).strip()
+    def with_names(self, count: int) -> str:
+        """The text, and those of the first `count` names that it leaves out."""
+        left_out = [name for name in self.names[:count] if name not in self.text]
+        return f"{self.text} {', '.join(left_out)}" if left_out else self.text
 
     def __repr__(self) -> str:
         return f"Question({self.text!r}, level {self.level}, {len(self.chunk_ids)} chunks)"

@@ -167,19 +167,23 @@ class SummarySettings:
 class QuestionSettings:
     """Representative questions."""
 
+    asked_by: Annotated[str, OneOf(("auto", "model", "templates", "mixed"))] = "auto"
+    """Who asks. "model": the generator about every summary, a template only where its second call gave nothing usable.
+    "templates": no model. "mixed": a template where it knows what to ask, the generator elsewhere. "auto": "model"
+    where a generator is named, otherwise "mixed"."""
     broadest: Positive | None = None
     """So many communities the generator is asked about, the broadest; of the others a template asks. Unset, all."""
     candidates: Positive | None = None
     """Most questions that the generator is asked for about a summary, of which the one is kept that a single sentence
-    tells most plainly. Unset, 3 where it has an adapter and its name says that it has less than two billion parameters,
-    else 1."""
+    tells most plainly. Unset, 1; with `asked_by = "mixed"`, 3 where it has an adapter and its name says that it has
+    less than two billion parameters."""
     duplicate_similarity: Share = 0.95
     """Questions whose embeddings have at least this cosine are marked as duplicates."""
     fallback: bool = True
     """Whether a template asks where the model's question does not stand alone. False keeps what the model wrote, as the
     Random baseline does; comparisons of sources of questions are made so."""
     names: Count = 8
-    """Central entities of a community with which its question is searched beside its text; 0 as in the papers."""
+    """Central entities of a community that are kept with its question, for `combined` with the option `names`."""
     random_least: Positive = 2
     """Fewest chunks that a question of the Random baseline is asked about (the thesis draws 3 to 7)."""
     random_most: Positive = 7

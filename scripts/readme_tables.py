@@ -1,14 +1,24 @@
-"""Writes the tables of programs and retrievers into the guide, between their markers, from the specs."""
+"""Writes tables into the guide and into the signatures, between their markers, from what the code declares.
+
+They are those of programs and retrievers, from their specs, and that of the steps that are optimized by name.
+"""
 
 import re
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from kraq_dspy.eval.metrics.for_dspy import METRICS
 from kraq_dspy.indexing.prepare.preparations import required_commands
+from kraq_dspy.optimize import STEPS, OptimizableStep
 from kraq_dspy.spec import ProgramSpec
 from kraq_dspy.workspace.registry import PROGRAMS, RETRIEVERS
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = (ROOT / "docs" / "guide" / "programs.md",)
+PROGRAMS_PAGE = ROOT / "docs" / "guide" / "programs.md"
+OPTIMIZING_PAGE = ROOT / "docs" / "guide" / "optimizing.md"
+SIGNATURES = ROOT / "kraq_dspy" / "signatures" / "__init__.py"
+WIDTHS = (21, 52, 18)
+"""Of the columns of the table in the signatures, in characters."""
 
 
 def program_table() -> str:
@@ -26,14 +36,71 @@ def retriever_table() -> str:
     return "\n".join(rows)
 
 
-def with_tables(text: str) -> str:
-    """The text with both tables as they are now. Raises ValueError where a marker is missing."""
-    for name, table in (("programs", program_table()), ("retrievers", retriever_table())):
-        begin, end = f"<!-- {name}: made by scripts/readme_tables.py -->", f"<!-- end of {name} -->"
-        text, count = re.subn(f"{re.escape(begin)}.*?{re.escape(end)}", f"{begin}\n{table}\n{end}", text, flags=re.S)
-        if count != 1:
-            raise ValueError(f"The page has {count} times the marker {begin!r}; expected it once, with its end.")
+def steps_table() -> str:
+    """A row for each step that is optimized by name, for a reader of the guide."""
+    rows = [
+        "| step | signatures | module | role | inputs | what is right | metrics (the first by default) | own rows |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for step in STEPS.values():
+        cells = (
+            step.name,
+            _code(signature.__name__ for signature in step.signatures),
+            _code([step.module.__name__]),
+            step.role,
+            _code(step.inputs),
+            _code(_shown_right(step)),
+            _metrics(step),
+            step.own_rows,
+        )
+        rows.append(f"| {' | '.join(cells)} |")
+    return "\n".join(rows)
+
+
+def steps_comment() -> str:
+    """The same, shorter, for a reader of the signatures: step, signatures, module, default metric."""
+    lines = []
+    for step in STEPS.values():
+        signatures = ", ".join(signature.__name__ for signature in step.signatures)
+        columns = zip((step.name, signatures, step.module.__name__), WIDTHS, strict=True)
+        lines.append("#   " + "".join(text.ljust(width) for text, width in columns) + step.metric_names[0])
+    return "\n".join(lines)
+
+
+def written() -> dict[Path, str]:
+    """The files that hold tables, with their texts as they should be."""
+    programs = with_block(PROGRAMS_PAGE.read_text("utf-8"), "programs", program_table())
+    return {
+        PROGRAMS_PAGE: with_block(programs, "retrievers", retriever_table()),
+        OPTIMIZING_PAGE: with_block(OPTIMIZING_PAGE.read_text("utf-8"), "steps", steps_table()),
+        SIGNATURES: with_block(SIGNATURES.read_text("utf-8"), "steps", steps_comment(), "# {}"),
+    }
+
+
+def with_block(text: str, name: str, table: str, comment: str = "<!-- {} -->") -> str:
+    """The text with the table between its markers. Raises ValueError where a marker is missing."""
+    begin = comment.format(f"{name}: made by scripts/readme_tables.py")
+    end = comment.format(f"end of {name}")
+    block = f"{begin}\n{table}\n{end}"
+    text, count = re.subn(f"{re.escape(begin)}.*?{re.escape(end)}", lambda match: block, text, flags=re.S)
+    if count != 1:
+        raise ValueError(f"The page has {count} times the marker {begin!r}; expected it once, with its end.")
     return text
+
+
+def _code(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _shown_right(step: OptimizableStep) -> Sequence[str]:
+    """The fields that say what is right; of rows with questions, the one that counts."""
+    return ("answers",) if "answers" in step.right else step.right[:1] if step.name == "judging" else step.right
+
+
+def _metrics(step: OptimizableStep) -> str:
+    if step.metric_names == tuple(METRICS):
+        return f"{step.metric_names[0]}, {step.metric_names[1]}, ... ([all](evaluate.md#metrics))"
+    return ", ".join(step.metric_names)
 
 
 def _prepared(spec: ProgramSpec) -> str:
@@ -42,5 +109,5 @@ def _prepared(spec: ProgramSpec) -> str:
 
 
 if __name__ == "__main__":
-    for page in PAGES:
-        page.write_text(with_tables(page.read_text("utf-8")), "utf-8")
+    for page, text in written().items():
+        page.write_text(text, "utf-8")

@@ -17,6 +17,7 @@ FLOORS = (
     "_internal",
     "settings",
     "asset",
+    "language",
     "signatures",
     "models",
     "steps",

@@ -5,11 +5,12 @@ from kraq_dspy.optimize.compiling import Compiled, Resources, compile_program
 from kraq_dspy.optimize.domain import Domain, describe_domain
 from kraq_dspy.optimize.optimizers import OPTIMIZERS, Method, Sizes
 from kraq_dspy.optimize.rows import RowKind
-from kraq_dspy.optimize.targets import STEPS, Target, make_target
+from kraq_dspy.optimize.steps import STEPS, OptimizableStep
+from kraq_dspy.optimize.targets import Target, make_target
 from kraq_dspy.state import apply_state, load_state, read_state, save_state, state_of
 
 __all__ = [
-    "OPTIMIZERS", "STEPS", "Compiled", "Domain", "Method", "Resources", "RowKind", "Sizes", "Target",
+    "OPTIMIZERS", "STEPS", "Compiled", "Domain", "Method", "OptimizableStep", "Resources", "RowKind", "Sizes", "Target",
     "apply_state", "compile_program", "describe_domain", "load_state", "make_target", "own_metric", "read_state",
     "save_state", "state_of",
 ]  # fmt: skip

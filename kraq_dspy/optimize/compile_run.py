@@ -6,13 +6,12 @@ import random
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import dspy
 from dspy.utils.exceptions import AdapterParseError
 
-from kraq_dspy._internal.both_ways import blocking
+from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.concurrency import run_all
 from kraq_dspy._internal.dspy_internals import thawed
 from kraq_dspy.errors import ConfigError, KraqError, ModelError
@@ -89,7 +88,7 @@ class CompileRun:
         What else it hung on its result (candidates, logs, marks) stays behind.
         """
         job = Job(
-            keeping_models(self._with_models(self.student, only_own=True)),
+            KeptModels(self._with_models(self.student, only_own=True)),
             self.split.train,
             self.metric,
             self.teacher,
@@ -99,14 +98,14 @@ class CompileRun:
             self.spending,
         )
         try:
-            compiled = self.optimizer.run(job)
+            compiled: Any = self.optimizer.run(job)
         except Exception:
             self.spending.check()  # the reason, where an optimizer said only that there were errors
             raise
         self.spending.check()
         best = self.student.deepcopy()
-        with thawed(compiled):
-            learned = dict(compiled.named_predictors())
+        with thawed(compiled.program):
+            learned = dict(compiled.program.named_predictors())
         changed = [take_over(predictor, learned[name]) for name, predictor in best.named_predictors()]
         if not any(changed):
             self.problems.append(
@@ -215,27 +214,29 @@ def learned_by(program: dspy.Module, state: ProgramState) -> tuple[Learned, ...]
     return tuple(learned for learned in every if learned.demos or learned.before != learned.after)
 
 
-def keeping_models(program: dspy.Module) -> dspy.Module:
-    """The program with predictors that keep their models when an optimizer resets them.
+class KeptModels(dspy.Module):
+    """Holds a program whose predictors keep their models when an optimizer resets a copy of it.
 
-    DSPy's optimizers copy a program and reset the copy's predictors, whose models are gone then, and they know a
-    predictor by its identity. So the predictors of this copy get a class that is their own but for `reset`.
+    DSPy's optimizers work on such copies, and to reset a predictor is to take its model away.
     """
-    for predictor in program.predictors():
-        kind: Any = type(predictor)
-        predictor.__class__ = _keeping_model(kind)
-    return program
 
+    def __init__(self, program: dspy.Module) -> None:
+        super().__init__()
+        self.program = program
 
-@cache
-def _keeping_model(kind: Any) -> Any:
-    class KeepsModel(kind):  # type: ignore[misc]
-        def reset(self) -> None:
-            lm = getattr(self, "lm", None)
-            super().reset()
-            self.lm = lm
+    async def aforward(self, **inputs: Any) -> Any:
+        return await call(self.program, **inputs)
 
-    return KeepsModel
+    forward = blocking(aforward)
+
+    def reset_copy(self) -> "KeptModels":
+        copy: KeptModels = self.deepcopy()
+        models = [predictor.lm for predictor in copy.predictors()]
+        for parameter in copy.parameters():
+            parameter.reset()
+        for predictor, lm in zip(copy.predictors(), models, strict=True):
+            predictor.lm = lm
+        return copy
 
 
 def take_over(predictor: dspy.Predict, learned: dspy.Predict) -> bool:

@@ -23,12 +23,17 @@ from kraq_dspy.optimize.compile_run import CompileRun, Learned, learned_by
 from kraq_dspy.optimize.kept_answers import KeptAnswers, Spending
 from kraq_dspy.optimize.optimizers import Method, Optimizer, find_optimizer
 from kraq_dspy.optimize.rows import Rows, split_rows
-from kraq_dspy.optimize.targets import Target, make_target
+from kraq_dspy.optimize.targets import Target, make_target, target_of
 from kraq_dspy.ports import Progress, SilentProgress
 from kraq_dspy.records import Usage
 from kraq_dspy.settings import Settings
 from kraq_dspy.state import ProgramState, load_state, save_state, state_of
 from kraq_dspy.workspace import Workspace
+
+OWN_ROWS = (
+    "The rows are the index's own: what its models wrote stands for what is right. Rows of people's are better where "
+    "there are some."
+)
 
 
 @dataclass(frozen=True)
@@ -99,27 +104,31 @@ class Compiled:
 
 
 def compile_program(
-    target: str | Target,
-    dev: Rows,
+    target: str | dspy.Module | Target,
+    devset: Rows | None = None,
+    metric: str | Metric | Callable[..., Any] | None = None,
     *,
+    space: str | Path | Workspace | None = None,
     train: Rows | None = None,
     method: str | Method = "bootstrap",
-    metric: str | Metric | Callable[..., Any] | None = None,
     resources: Resources | None = None,
     out: str | Path | None = None,
     force: bool = False,
     progress: Progress | None = None,
 ) -> Compiled:
-    """Optimize a step ("extraction", ...), a program ("combined", ...) or a Target of your own on a dev set.
+    """Optimize a step ("extraction", ...), a program ("combined", ...) or a module of your own on a dev set.
 
     >>> compiled = compile_program("answering", "dev.jsonl", method="mipro", out="answering.json")  # doctest: +SKIP
     >>> compiled.learned[0].diff, compiled.comparison.difference  # doctest: +SKIP
+    >>> compile_program(MyRAG(space.retriever()), "questions.csv", "token_f1", space=space)  # doctest: +SKIP
 
-    The rows of `dev` are split by the method's seed: the optimizer learns from one half, and before and after are
-    measured on the other; with `train` it learns from those, and all of `dev` are measured on. `method` is the name of
-    an optimizer, or a `Method` with its sizes and budget. `metric` is a name of the target's, a Metric, or a function
-    `metric(example, prediction)` in [0, 1], whose answers at 1 are good enough to be shown as demonstrations
-    (`own_metric` takes another threshold). `resources` are the index, the models and the encoder.
+    `devset` is a csv file, JSON lines, rows or `dspy.Example`s; without any, rows of the index's own, where what its
+    models wrote stands for what is right. They are split by the method's seed: the optimizer learns from one half, and
+    before and after are measured on the other; with `train` it learns from those, and all of `devset` are measured on.
+    `metric` is a name of the target's, a Metric, or a function `metric(example, prediction)` in [0, 1], whose answers
+    at 1 are good enough to be shown as demonstrations (`own_metric` takes another threshold). `method` is the name of
+    an optimizer, or a `Method` with its sizes and budget. `space` is the index to work over; `resources` name it too,
+    with models, an encoder and options.
 
     With `out`, every answer that was paid for is kept beside it in `OUT.calls.jsonl`: after an interruption, a spent
     budget or a refusal, the same call goes on from there. Delete that file once you are content.
@@ -131,34 +140,27 @@ def compile_program(
     started = monotonic()
     method = Method(method) if isinstance(method, str) else method
     resources = resources or Resources()
+    if space is not None:
+        resources = dataclasses.replace(resources, index=space)
     optimizer = find_optimizer(method.optimizer)
     path = None if out is None else Path(out)
     if path is not None and path.suffix != ".json":
         raise ConfigError(f"--out is {path.name!r}; a program state is a .json file.")
     with contextlib.ExitStack() as stack:
-        space = stack.enter_context(resources.opened())
-        models = resources.by_role(space)
-        chosen = (
-            target
-            if isinstance(target, Target)
-            else make_target(
-                target,
-                space,
-                retriever=resources.retriever,
-                scorer=resources.scorer,
-                settings=resources.settings or models.settings,
-                arguments=resources.arguments,
-            )
-        )
+        opened = stack.enter_context(resources.opened())
+        models = resources.by_role(opened)
+        chosen = _target(target, opened, resources, models)
         scored = chosen.metric(metric) if metric is None or isinstance(metric, str) else own_metric(metric)
         if method.start is not None:
             load_state(chosen.program, Path(method.start))
         _check(optimizer, chosen)
-        split = split_rows(dev, chosen.rows, train=train, seed=method.seed)
+        split = split_rows(_rows(devset, chosen, opened), chosen.rows, train=train, seed=method.seed)
         spending = Spending(method.budget_calls, progress or SilentProgress())
         answers = KeptAnswers(None if path is None else path.with_suffix(".calls.jsonl"))
         stack.callback(answers.close)
         run = CompileRun(chosen, scored, split, method, models, answers, spending)
+        if devset is None:
+            run.problems.append(OWN_ROWS)
         best, before, after = run.compiled()
         comparison = compare(after, before, seed=method.seed)
         state = state_of(best, _provenance(run, comparison))
@@ -188,6 +190,35 @@ def compile_program(
         path=path,
         learned=learned_by(chosen.program, state),
     )
+
+
+def _target(
+    target: str | dspy.Module | Target, space: Workspace | None, resources: Resources, models: LanguageModels
+) -> Target:
+    if isinstance(target, Target):
+        return target
+    if isinstance(target, dspy.Module):
+        return target_of(target)
+    return make_target(
+        target,
+        space,
+        retriever=resources.retriever,
+        scorer=resources.scorer,
+        settings=resources.settings or models.settings,
+        arguments=resources.arguments,
+    )
+
+
+def _rows(devset: Rows | None, target: Target, space: Workspace | None) -> Rows:
+    """The rows that were given, else the index's own. Raises ConfigError where there is neither."""
+    if devset is not None:
+        return devset
+    if space is None or target.index_rows is None:
+        raise ConfigError(
+            f"There are no rows to optimize {target.name!r} with: give a dev set (--dev FILE), or, for a step or a "
+            "program by name, an index whose own rows serve (--index DIR)."
+        )
+    return target.index_rows(space)
 
 
 def _check(optimizer: Optimizer, target: Target) -> None:

@@ -1,10 +1,11 @@
 """Reads and checks the rows of a dev set, and splits them so that nothing is measured on what was learned from."""
 
+import csv
 import hashlib
 import json
 import random
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,15 +26,17 @@ class RowKind:
     """What the rows of a target look like.
 
     `example` makes one for DSPy, and raises EvaluationError, KeyError, TypeError or ValueError for a row that it cannot
-    use. `fields` are all that a row may have.
+    use. `fields` are all that a row may have; None: any. `cells` read the cells of a csv file that are not text, by the
+    name of their column.
 
     >>> kind = RowKind({"question", "answers"}, lambda row: dspy.Example(**row).with_inputs("question"))
     >>> kind.example({"question": "Which city?", "answers": ["Oslo"]}).answers
     ['Oslo']
     """
 
-    fields: Collection[str]
+    fields: Collection[str] | None
     example: Callable[[Row], dspy.Example]
+    cells: Mapping[str, Callable[[str], Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +50,37 @@ class Split:
     digest: str
 
 
-Rows = str | Path | Sequence[Row]
+Rows = str | Path | Sequence[Row | dspy.Example]
+"""A csv file or JSON lines, rows, or examples that say which of their fields are inputs."""
 
 
-def read_rows(path: Path) -> list[Row]:
-    """JSON lines, gzipped or not, one object each. Raises EvaluationError naming the line."""
-    rows: list[Row] = [row for _, row in json_objects(path, EvaluationError, "the dev set")]
+def read_rows(path: Path, cells: Mapping[str, Callable[[str], Any]] | None = None) -> list[Row]:
+    """The rows of a csv file, or of JSON lines, gzipped or not, one object each.
+
+    `cells` read the cells of a csv file that are not text; empty cells are left out. Raises EvaluationError naming the
+    line.
+    """
+    rows: list[Row]
+    if path.suffix.lower() in (".csv", ".tsv"):
+        rows = _csv_rows(path, cells or {})
+    else:
+        rows = [row for _, row in json_objects(path, EvaluationError, "the dev set")]
     if not rows:
         raise EvaluationError(f"The dev set {str(path)!r} has no rows.")
+    return rows
+
+
+def _csv_rows(path: Path, cells: Mapping[str, Callable[[str], Any]]) -> list[Row]:
+    delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
+    rows: list[Row] = []
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            for line in csv.DictReader(file, delimiter=delimiter, restkey="", strict=True):
+                if "" in line:
+                    raise EvaluationError(f"{str(path)!r}, row {len(rows) + 1} has more cells than there are columns.")
+                rows.append({name: cells.get(name, str)(cell) for name, cell in line.items() if cell})
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise EvaluationError(f"Cannot read the dev set {str(path)!r}: {error}.") from error
     return rows
 
 
@@ -64,8 +90,8 @@ def split_rows(rows: Rows, kind: RowKind, *, train: Rows | None = None, seed: in
     Rows with the same inputs count as one: the later ones are dropped, from `train` where it repeats `rows`. Raises
     EvaluationError for rows that cannot be used, or too few of them.
     """
-    rows = read_rows(Path(rows)) if isinstance(rows, str | Path) else rows
-    train = read_rows(Path(train)) if isinstance(train, str | Path) else train
+    rows = read_rows(Path(rows), kind.cells) if isinstance(rows, str | Path) else rows
+    train = read_rows(Path(train), kind.cells) if isinstance(train, str | Path) else train
     problems: list[str] = []
     earlier: dict[str, str] = {}
     measured = _distinct(rows, kind, "dev", earlier, problems)
@@ -89,26 +115,14 @@ def split_rows(rows: Rows, kind: RowKind, *, train: Rows | None = None, seed: in
 
 
 def _distinct(
-    rows: Sequence[Row], kind: RowKind, where: str, earlier: dict[str, str], problems: list[str]
+    rows: Sequence[Row | dspy.Example], kind: RowKind, where: str, earlier: dict[str, str], problems: list[str]
 ) -> list[dspy.Example]:
     """The rows as examples, without those whose inputs were `earlier`, which it adds to."""
     examples = []
     repeats: list[str] = []
     for number, row in enumerate(rows, start=1):
         name = f"{where} row {number} ({row['id']})" if row.get("id") else f"{where} row {number}"
-        for field in row:
-            if field not in kind.fields:
-                raise EvaluationError(
-                    f"{name} has the unknown field {field!r}; {suggestion(field, sorted(kind.fields))}"
-                )
-        try:
-            example = kind.example(row)
-        except EvaluationError as error:
-            raise EvaluationError(f"{name}: {error}") from error
-        except KeyError as error:
-            raise EvaluationError(f"{name}: the field {error} is missing; it has {', '.join(row)}.") from error
-        except (TypeError, ValueError, AttributeError) as error:
-            raise EvaluationError(f"{name}: {type(error).__name__}: {error}") from error
+        example = _example(row, kind, name)
         # equal for inputs that differ in case and white space alone
         inputs = json.dumps(example.inputs().toDict(), sort_keys=True, ensure_ascii=False, default=str)
         key = "".join(inputs.lower().replace("\\n", " ").replace("\\t", " ").split())
@@ -117,9 +131,30 @@ def _distinct(
         else:
             earlier[key] = name
             examples.append(example)
+
     if repeats:
         more = f" and {len(repeats) - 1} more" if len(repeats) > 1 else ""
         problems.append(
             f"{len(repeats)} {where} row(s) have the inputs of an earlier row and were left out: {repeats[0]}{more}."
         )
     return examples
+
+
+def _example(row: Row | dspy.Example, kind: RowKind, name: str) -> dspy.Example:
+    """The row as an example; one that says which of its fields are inputs is used as it is."""
+    if isinstance(row, dspy.Example):
+        if row._input_keys:
+            return row
+        row = row.toDict()
+
+    for known in row:
+        if kind.fields is not None and known not in kind.fields:
+            raise EvaluationError(f"{name} has the unknown field {known!r}; {suggestion(known, sorted(kind.fields))}")
+    try:
+        return kind.example(row)
+    except EvaluationError as error:
+        raise EvaluationError(f"{name}: {error}") from error
+    except KeyError as error:
+        raise EvaluationError(f"{name}: the field {error} is missing; it has {', '.join(row)}.") from error
+    except (TypeError, ValueError, AttributeError) as error:
+        raise EvaluationError(f"{name}: {type(error).__name__}: {error}") from error

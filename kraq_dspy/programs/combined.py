@@ -31,6 +31,7 @@ class CombinedRetrieveRAG(SavableModule):
     """Algorithm 1: of `k` passages, the share `alpha` for the question, the rest for its `n` nearest stored questions.
 
     `strict=True` retrieves the paper's count, which loses what its two floors cut off; see `CombinedRetriever`.
+    `names` is a variant of our own: that many central names of an auxiliary question are searched behind its text.
     `alpha=1` is TraditionalRAG. `retrieve` may be any function of a question that returns texts (`as_retriever`), and
     `questions` a list of them.
 
@@ -57,10 +58,11 @@ class CombinedRetrieveRAG(SavableModule):
         strict: bool = False,
         explain: bool = False,
         signature: SignatureLike = None,
+        names: int = 0,
     ) -> None:
         super().__init__()
         require_counts("passages", k=k)
-        self.retrieve = CombinedRetriever(retrieve, questions, n=n, alpha=alpha, strict=strict)
+        self.retrieve = CombinedRetriever(retrieve, questions, n=n, alpha=alpha, strict=strict, names=names)
         self.k = k
         self.answer = fitting_step(AnswerAndExplain if explain else AnswerQuestion, signature, "passages")
 

@@ -57,6 +57,9 @@ class SharingOptions:
     alpha: float = option(0.5, "Share of the passages found by your question.", least=0, most=1)
     strict: bool = option(False, "Retrieve the paper's count, which loses what its two floors cut off.")
     questions: Literal["kraq", "random"] = option("kraq", "Auxiliary questions: kraq, or random (a baseline).")
+    names: int = option(
+        0, "Central names with which an auxiliary question is searched beside its text; none in the paper.", least=0
+    )
 
 
 @dataclass(frozen=True)
@@ -72,8 +75,9 @@ class CombinedRetriever(Retrieving):
     their stored vectors are used.
 
     Where an auxiliary question finds fewer than its share (a small corpus, filters), hits of the main query fill the
-    budget up, at the end; not with `strict`, which retrieves as the paper does. `alpha=1` is `retrieve` alone and needs
-    no stored questions. Scores are those of `retrieve` and fall within the hits of each query only.
+    budget up, at the end; not with `strict`, which retrieves as the paper does. With `names`, a variant of our own, an
+    auxiliary question is searched with that many of its central names behind its text. `alpha=1` is `retrieve` alone
+    and needs no stored questions. Scores are those of `retrieve` and fall within the hits of each query only.
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")
@@ -90,6 +94,7 @@ class CombinedRetriever(Retrieving):
         n: int = 2,
         alpha: float = 0.5,
         strict: bool = False,
+        names: int = 0,
     ) -> None:
         require_counts("auxiliary questions (alpha=1 goes without them)", n=n)
         require_between(0, 1, "the main query's share, from 0 to 1", alpha=alpha)
@@ -98,6 +103,7 @@ class CombinedRetriever(Retrieving):
         self.n = n
         self.alpha = alpha
         self.strict = strict
+        self.names = names
 
     def find(self, request: RetrievalRequest) -> list[Hit]:
         return self.search(request).hits
@@ -119,8 +125,9 @@ class CombinedRetriever(Retrieving):
         if auxiliary:
             stored = self.questions.vectors([hit.question.id for hit in auxiliary])
             for near, row in zip(auxiliary, stored, strict=True):
-                text, excluded = near.question.query, {*request.exclude, *known}
-                more = RetrievalRequest(text, each, excluded, request.filters, row).send_to(self.retrieve)
+                text, excluded = near.question.with_names(self.names), {*request.exclude, *known}
+                vector = row if text == near.question.text else None  # a longer text is encoded by the retriever
+                more = RetrievalRequest(text, each, excluded, request.filters, vector).send_to(self.retrieve)
                 hits += [replace(hit, why="auxiliary") for hit in more]
                 known.update(hit.chunk.id for hit in more)
         if not self.strict:

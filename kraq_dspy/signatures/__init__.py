@@ -1,4 +1,25 @@
-"""Holds the language-model steps: one step, one signature; a family of steps, one file."""
+"""Holds the language-model steps: one step, one signature; a family of steps, one file.
+
+Those of the table are optimized by name: `kraq optimize STEP` (docs/guide/optimizing.md).
+"""
+
+#   step                 signatures                                          module            metric, by default
+# steps: made by scripts/readme_tables.py
+#   extraction           ExtractElements, FindMissedElements                 ExtractGraph      triple_f1
+#   gleaning             FindMissedElements                                  SingleStep        missed_f1
+#   description          MergeDescriptions                                   DescribeEntity    facts_kept
+#   same-entity          ConfirmSameEntity                                   ConfirmSame       agreement
+#   summary              SummarizeCommunity                                  DescribeCommunity mentions
+#   question-generation  GenerateQuestion                                    AskQuestion       relevance
+#   answering            AnswerQuestion                                      SingleStep        token_f1
+#   drafting             DraftAnswer                                         SingleStep        token_f1
+#   verification         VerifyDraft                                         SingleStep        agreement
+#   judging              JudgeAnswer                                         SingleStep        agreement
+#   matching             FindSameQuestion                                    SingleStep        agreement
+#   confirmation         ConfirmSameQuestion                                 SingleStep        agreement
+#   critics              RateGroundedness, RateRelevance, RateStandAlone     RateSyntheticPair agreement
+#   decomposition        AskSubQuestion                                      SingleStep        relevance
+# end of steps
 
 from kraq_dspy.signatures.answering import AnswerAndExplain as AnswerAndExplain
 from kraq_dspy.signatures.answering import AnswerQuestion as AnswerQuestion

@@ -16,10 +16,11 @@ def test_the_worked_example_runs(tmp_path: Path) -> None:
     code = "\n".join(re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)).replace('"examples/', f'"{ROOT}/examples/')
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    before, problems, state, _ = done.stdout.splitlines()
+    before, problems, state, *_, guess = done.stdout.splitlines()
     assert re.fullmatch(r"before (\d\.\d\d), after \1", before)
     assert "cannot improve" in problems
     assert "demonstrations, made by labeled" in state
+    assert guess.startswith("Guess token_f1")
 
 
 def test_every_option_that_is_named_exists(kraq: WarmShell) -> None:

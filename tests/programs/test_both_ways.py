@@ -24,7 +24,7 @@ from kraq_dspy._internal.step import FittingPredict
 from kraq_dspy.eval.judges import BinaryJudge, Groundedness, RubricJudge
 from kraq_dspy.indexing.prepare.k2rag import GraphOnly
 from kraq_dspy.models.lms.roles import make_lm
-from kraq_dspy.optimize.targets import SingleStep
+from kraq_dspy.optimize.steps import SingleStep
 from kraq_dspy.ports import Vectors
 from kraq_dspy.programs import K2RAG, KRAQ, NaiveGraphRAG, Shorten
 from kraq_dspy.programs.combined import CombinedRetrieveRAG

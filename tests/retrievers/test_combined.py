@@ -167,6 +167,55 @@ def test_filling_up_needs_no_second_search() -> None:
     assert corpus.requests == [("q", 10), ("auxiliary 0", 2), ("auxiliary 1", 2)]
 
 
+class Named(Numbered):
+    """As many auxiliary questions as are wanted, with vectors that tell them apart."""
+
+    def __call__(self, text: str, n: int, *, vector: Vectors | None = None) -> list[QuestionHit]:
+        questions = [
+            Question(f"q{i}", f"Who met Ada {i}?", "kraq", None, 0, (), (), names=("Ada", "Charles", "London"))
+            for i in range(n)
+        ]
+        return [QuestionHit(question, 1 - number / 10) for number, question in enumerate(questions)]
+
+    def vectors(self, question_ids: Sequence[str]) -> Vectors:
+        return np.array([[float(id[1:])] for id in question_ids], dtype=np.float32)
+
+
+class Recorded(Ranked):
+    """Keeps what each search excluded, and by which vector it searched."""
+
+    def __call__(
+        self,
+        question: str,
+        k: int,
+        *,
+        exclude: Collection[str] = frozenset(),
+        filters: Filters | None = None,
+        vector: Vectors | None = None,
+    ) -> list[Hit]:
+        self.excluded = [*getattr(self, "excluded", []), set(exclude)]
+        self.searched = [*getattr(self, "searched", []), None if vector is None else float(vector[0])]
+        return super().__call__(question, k, exclude=exclude, filters=filters, vector=vector)
+
+
+def test_algorithm_1_line_by_line() -> None:
+    """M=10, alpha=.5, n=2: floor(.5*10) = 5 for Q, floor((10-5)/2) = 2 for each of S; D is excluded from each search;
+    a question of S is searched by its text and its stored vector."""
+    corpus = Recorded(100)
+    hits = CombinedRetriever(corpus, Named(), n=2, alpha=0.5, strict=True)("Q", 10)
+    assert corpus.requests == [("Q", 5), ("Who met Ada 0?", 2), ("Who met Ada 1?", 2)]
+    assert corpus.excluded == [set(), set("01234"), set("0123456")]
+    assert corpus.searched == [0.0, 0.0, 1.0]
+    assert [hit.chunk.id for hit in hits] == ["0", "1", "2", "3", "4", "5", "6", "7", "8"]
+
+
+def test_names_are_a_variant_that_searches_with_a_longer_text() -> None:
+    corpus = Recorded(100)
+    CombinedRetriever(corpus, Named(), n=1, alpha=0.5, strict=True, names=2)("Q", 4)
+    assert corpus.requests == [("Q", 2), ("Who met Ada 0? Charles", 2)]
+    assert corpus.searched == [0.0, None]  # the stored vector is that of the text alone
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [({"n": 0}, "n is 0"), ({"alpha": 1.2}, r"alpha is 1\.2; expected the main query's share")],

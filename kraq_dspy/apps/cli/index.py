@@ -110,7 +110,7 @@ def with_generator(settings: "Settings") -> "tuple[Settings, str]":
     if not (models_folder() / f"{name}.gguf").is_file() or find_spec("xllamacpp") is None:
         get = command("lm", "get", name)
         return settings, f"For better questions of manuals and encyclopedias: {get}, and the same command again."
-    questions = dataclasses.replace(settings.questions, broadest=BROADEST)
+    questions = dataclasses.replace(settings.questions, asked_by="mixed", broadest=BROADEST)
     small = RoleSettings(QUESTIONS_BASE, adapter=QUESTIONS, max_tokens=60, temperature=0.0)
     roles = {**settings.roles, "generator": small}
     hint = f"{QUESTIONS_BASE} asks about manuals and encyclopedias ({BROADEST} broadest); --lm embedded does without."

@@ -33,18 +33,24 @@ class Optimize(Calls):
         str,
         typer.Argument(
             metavar="STEP|PROGRAM",
-            help="extraction, question-generation, answering, judging; or a program: traditional, combined, "
-            "speculative, efficient, ...",
+            help="A step: extraction, gleaning, description, same-entity, summary, question-generation, answering, "
+            "drafting, verification, judging, matching, confirmation, critics, decomposition; or a program: "
+            "traditional, combined, speculative, efficient, ...",
         ),
     ]
     dev: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Needed: JSON lines with inputs and what is right; see docs.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="A csv file or JSON lines with inputs and what is right. Default: rows of the index."
+        ),
     ] = None
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", metavar="FILE", help="Needed: the state to write (.json), for --program-state."),
     ] = None
-    index: Annotated[Path | None, typer.Option(metavar="DIR", help="For programs.")] = None
+    index: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="For programs, for leads_back, and for rows of its own.")
+    ] = None
     optimizer: Annotated[str, typer.Option(help="bootstrap, random-search, mipro, gepa or labeled (DSPy's).")] = (
         "bootstrap"
     )
@@ -62,14 +68,14 @@ class Optimize(Calls):
     force: Annotated[bool, Flag("--force", help="Save the result even if it is worse.")] = False
     retriever: Annotated[str | None, typer.Option(help="What finds a program's passages.")] = None
     bertscore: Annotated[
-        str, typer.Option(metavar="MODEL", help="For question-generation: minilm, roberta-large, FOLDER:LAYER.")
+        str, typer.Option(metavar="MODEL", help="For relevance: minilm, roberta-large, FOLDER:LAYER.")
     ] = "minilm"
     seed: Annotated[int, typer.Option(help="Of the split, the optimizer and the bootstrap.")] = 0
     json: Json = False
 
     def run(self) -> None:
-        if self.dev is None or self.out is None:
-            raise missing({"--dev FILE": self.dev, "--out FILE": self.out})
+        if self.out is None or (self.dev is None and self.index is None):
+            raise missing({"--dev FILE (or --index DIR)": self.dev or self.index, "--out FILE": self.out})
         os.environ.setdefault("TQDM_DISABLE", "1")  # tqdm's own switch; there is a bar here
         import dspy
 

@@ -127,6 +127,8 @@ def run_build(
 
 def show_report(report: "BuildReport", *, json: bool) -> None:
     """The summary at the end of a build, and what failed in it."""
+    from kraq_dspy.programs.kraq.asked_by import asked_in_words
+
     if json:
         print_json(report)
         return
@@ -142,6 +144,8 @@ def show_report(report: "BuildReport", *, json: bool) -> None:
     if changes.changed or changes.removed:
         say(f"documents: {changes.added:,} added, {changes.changed:,} changed, {changes.removed:,} removed")
     say("models: ", models_in_words(report.models))
+    if asked := asked_in_words(report.asked_by):
+        say(asked)
     for problem in report.problems:
         note(short(problem, 300))
     if report.stale_answers:

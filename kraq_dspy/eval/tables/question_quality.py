@@ -1,6 +1,5 @@
 """Makes the rows of Table 1: each reference question, the generated one nearest to it, and how alike they are."""
 
-from dataclasses import replace
 from pathlib import Path
 
 from kraq_dspy.asset.store.index import Index
@@ -20,11 +19,9 @@ _BLOCK = 256  # pairs scored before their rows are written
 def measure(run: Run, folder: Path) -> None:
     """Question sets against the data set's questions: each is asked for in an index of its own settings.
 
-    No source gets a template in place of a question that does not stand alone: Random has none. The embedded model asks
-    by templates alone, and a generator's share of them (it wrote nothing) is told.
+    A generator's share of templates (it wrote nothing) is told.
     """
-    without_templates = replace(run.settings, questions=replace(run.settings.questions, fallback=False))
-    kept, notes = systems.distinct(run.table.systems_for(run.questions.dataset.name), without_templates)
+    kept, notes = systems.distinct(run.table.systems_for(run.questions.dataset.name), run.settings)
     sets: dict[str, list[str]] = {}
     templates: dict[str, int] = {}
     first: PreparedIndex | None = None

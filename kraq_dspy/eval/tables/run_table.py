@@ -9,6 +9,7 @@ from kraq_dspy.eval.scoring import require_metric
 from kraq_dspy.eval.tables import asking, catalogue_search, question_quality
 from kraq_dspy.eval.tables.data import load, prepared, with_model_references
 from kraq_dspy.eval.tables.run import Run, RunOptions
+from kraq_dspy.eval.tables.systems import with_equal_questions
 from kraq_dspy.eval.tables.table import EvalTable
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Progress, SilentProgress
@@ -58,10 +59,12 @@ def run_table(
     folders = []
     for name, questions in questions_of.items():
         folder = options.out / name
-        learned_from = [learned_note(questions.learned)] if questions.learned else []
-        run = Run(table, questions, settings, embedder, options, progress, learned_from)
+        equal, notes = with_equal_questions(settings, table.systems_for(name))
+        if questions.learned:
+            notes.append(learned_note(questions.learned))
+        run = Run(table, questions, equal, embedder, options, progress, notes)
         if table.references == "model":
-            models = run.models(settings)
+            models = run.models(equal)
             run.questions = with_model_references(questions, folder, models, progress)
             models.close()
         MEASURES[table.kind](run, folder)

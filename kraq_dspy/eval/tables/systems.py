@@ -45,6 +45,22 @@ def settings_of(system: System, settings: Settings) -> Settings:
     return dataclasses.replace(settings, roles={**settings.roles, **instead})
 
 
+def with_equal_questions(settings: Settings, systems: Iterable[System]) -> tuple[Settings, list[str]]:
+    """The settings under which sources of questions may be compared, and a note that says so.
+
+    Where one of the systems has the Random baseline's questions, or those of another generator, every source is asked
+    once about what it sees, and what it wrote stays: Random has no templates, headings or second candidates. Otherwise
+    the settings are returned as they are.
+    """
+    if not any(asks_random(system) or "generator" in system.options.get("roles", {}) for system in systems):
+        return settings, []
+    questions = dataclasses.replace(
+        settings.questions, asked_by="model", fallback=False, candidates=settings.questions.candidates or 1
+    )
+    note = "Every source of questions is asked about what it sees alone, and no template asks in its place."
+    return dataclasses.replace(settings, questions=questions), [note]
+
+
 def distinct(systems: Iterable[System], settings: Settings) -> tuple[list[tuple[System, Settings]], list[str]]:
     """The systems with their settings, and notes on those left out since they would be another one once more."""
     first_of: dict[str, str] = {}

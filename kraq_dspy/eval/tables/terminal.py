@@ -106,8 +106,13 @@ def turned(grid: Grid) -> Grid:
     return Grid(grid.title, headings, rows, strong, grid.note)
 
 
+LONGEST_FIGURE = 60  # characters; a longer cell is running text
+
+
 def _can_be_turned(grid: Grid) -> bool:
-    return grid.headings[:1] == ("system",) and not WORDS.intersection(grid.headings)
+    """Whether the grid has figures of systems."""
+    longest = max((len(cell) for row in grid.rows for cell in row[1:]), default=0)
+    return grid.headings[:1] == ("system",) and "reason" not in grid.headings and longest <= LONGEST_FIGURE
 
 
 BORDER = 3  # what a column takes besides its text: two spaces and a line

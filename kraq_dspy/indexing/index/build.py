@@ -6,6 +6,7 @@ import json
 import shutil
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
@@ -333,6 +334,7 @@ class Builder(BuildParts):
     def report(self) -> BuildReport:
         added = self.index.count(Document) - self._documents_before + self._removed
         ledger, before = self.index.results.usage(), self._usage_before
+        questions = self.index.questions(source="kraq", duplicates=True)
         spent = usage_by_stage({key: usage - before.get(key, Usage()) for key, usage in ledger.items()})
         return BuildReport(
             path=self.index.path,
@@ -344,6 +346,7 @@ class Builder(BuildParts):
             problems=tuple(self.problems),
             stale_answers=self.stale_answers,
             documents=DocumentChanges(added, self._changed, self._removed),
+            asked_by=dict(Counter(question.model for question in questions)),
         )
 
 

@@ -10,7 +10,6 @@ from kraq_dspy.asset.graph.build import Graph
 from kraq_dspy.asset.graph.communities import find_communities
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.sync import Point, sync_vectors
-from kraq_dspy.indexing.index.asking import Asking
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Progress
 from kraq_dspy.programs.kraq.pipeline import KRAQ, in_reading_order
@@ -59,6 +58,24 @@ class BuildParts:
         """All settings but those of how and with which models the build runs."""
         fields = dataclasses.asdict(dataclasses.replace(self.settings, run=RunSettings(), roles={}))
         return json.dumps([fields, self.random_questions], sort_keys=True, default=str)
+
+
+class IndexedPassages:
+    """The passages of an index, as templates read them."""
+
+    def __init__(self, index: Index, embedder: Embedder) -> None:
+        self._index, self._embedder = index, embedder
+
+    def ids(self) -> Sequence[str]:
+        return list(self._index.reading_order())
+
+    def get(self, ids: Sequence[str]) -> Sequence[Chunk]:
+        return self._index.get(Chunk, ids)
+
+    def nearest(self, questions: Sequence[str], count: int) -> list[list[str]]:
+        vectors = self._embedder.encode_queries(questions)
+        found = self._index.chunk_vectors.search(vectors, count)
+        return [[chunk_id for chunk_id, _ in hits] for hits in found]
 
 
 class Finishing:
@@ -140,8 +157,8 @@ class Finishing:
         total: int,
         entities: Iterable[Entity],
     ) -> list[Question]:
-        asking = Asking(communities, self._kraq, self._index, self._parts.embedder)
-        shown = asking.shown(summaries, {community.id for community in self._kraq.worth_a_summary(communities)})
+        asked_by = self._kraq.asked_by(communities, IndexedPassages(self._index, self._parts.embedder), self._steps)
+        shown = asked_by.shown(summaries, {community.id for community in self._kraq.worth_a_summary(communities)})
         asked = self._kraq.questions(
             communities,
             shown,
@@ -149,12 +166,11 @@ class Finishing:
             self._steps,
             total=total,
             names=self._kraq.central_names(entities),
-            template=asking.template,
-            asked=asking.asks_model,
+            asked_by=asked_by,
         )
         questions = in_reading_order([question async for question in asked], [c.id for c in communities])
         self._progress.finish("ask")
-        return await asyncio.to_thread(asking.leading_back, questions)
+        return await asyncio.to_thread(asked_by.leading_back, questions)
 
     async def _keep_asked(self, questions: list[Question]) -> None:
         asked = {question.community_id for question in questions if question.community_id}
@@ -162,7 +178,11 @@ class Finishing:
         if self._parts.random_questions:
             chunks = list(self._index.all(Chunk))
             drawn = self._kraq.random_questions(
-                chunks, len(questions), self._steps, seed=self._settings.communities.seed
+                chunks,
+                len(questions),
+                self._steps,
+                seed=self._settings.communities.seed,
+                names=self._kraq.central_names_of_chunks(self._index.all(Entity)),
             )
             questions += in_reading_order([question async for question in drawn], ())
             self._progress.finish("ask random")
@@ -179,7 +199,7 @@ class Finishing:
     def _marked(self, questions: Sequence[Question]) -> list[Question]:
         """The questions with their vectors stored, and duplicates marked among those of one source: random ones must
         not hide those of communities."""
-        points = (Point(q.id, q.query, {"level": q.level, "source": q.source}) for q in questions)
+        points = (Point(q.id, q.text, {"level": q.level, "source": q.source}) for q in questions)
         store, encode = self._index.question_vectors, self._parts.embedder.encode_queries
         sync_vectors(store, {question.id for question in questions}, points, encode, "embed questions", self._progress)
         marked: list[Question] = []

@@ -1,7 +1,7 @@
 """Says what a build may be given, and what it did."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -34,7 +34,8 @@ class DocumentChanges:
 class BuildReport:
     """What a build did. `usage` is what this run asked of models, by stage; `failures` are open ones, to be retried.
 
-    `stale_answers` counts prepared answers whose documents this run changed or removed.
+    `stale_answers` counts prepared answers whose documents this run changed or removed. `asked_by` counts the index's
+    questions by the model that asked them; those of templates have the embedded model's name.
     """
 
     path: Path
@@ -46,6 +47,7 @@ class BuildReport:
     problems: tuple[str, ...] = ()
     stale_answers: int = 0
     documents: DocumentChanges = DocumentChanges()
+    asked_by: dict[str, int] = field(default_factory=dict)
 
 
 def located(index: Index, failures: Iterable[Failure]) -> tuple[Failure, ...]:

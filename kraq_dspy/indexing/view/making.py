@@ -79,10 +79,10 @@ class ViewFinishing(Finishing):
 
     def _keep_questions(self, questions: Sequence[Question]) -> None:
         known = self._whole.known(Question, [question.id for question in questions])
-        stored = {question.id: question.query for question in self._whole.get(Question, sorted(known))}
+        stored = {question.id: question.text for question in self._whole.get(Question, sorted(known))}
 
-        same = [question for question in questions if stored.get(question.id) == question.query]
-        points = [Point(each.id, each.query, {"level": each.level, "source": each.source}) for each in same]
+        same = [question for question in questions if stored.get(question.id) == question.text]
+        points = [Point(each.id, each.text, {"level": each.level, "source": each.source}) for each in same]
         copy_points(self._whole, self._index, "questions", points)
         super()._keep_questions(questions)
 

@@ -9,7 +9,8 @@ SMALL = 2e9
 """Parameters below which a model is asked for names and links alone: with 1.5e9 it links six times as much so
 (docs/results/extraction.md); larger ones were not asked."""
 CANDIDATES = 3
-"""Questions that such a model, with an adapter, is asked for about a summary (docs/results/questions.md)."""
+"""Questions that such a model, with an adapter, is asked for about a summary where templates ask beside it
+(docs/results/questions.md)."""
 _SIZE = re.compile(r"(?<![a-z0-9.])(\d+(?:\.\d+)?)([bm])(?![a-z0-9])", re.IGNORECASE)
 _TIMES = {"b": 1e9, "m": 1e6}
 
@@ -24,12 +25,18 @@ def extractor(settings: Settings) -> ExtractGraph | ExtractNames:
 
 
 def candidates(settings: Settings) -> int:
-    """`settings.questions.candidates`; unset, it goes by the model of the role "generator", and whether it is tuned."""
+    """`settings.questions.candidates`; unset, one question for each summary, as in the papers, unless templates and a
+    small tuned generator share the communities."""
     if settings.questions.candidates is not None:
         return settings.questions.candidates
+    return CANDIDATES if settings.questions.asked_by == "mixed" and has_small_tuned_generator(settings) else 1
+
+
+def has_small_tuned_generator(settings: Settings) -> bool:
+    """Whether the model of the role "generator" has an adapter, and a name that says that it is small."""
     role = settings.role("generator")
     is_tuned = role.adapter is not None or "#" in role.model or role.model == QUESTIONS_BASE
-    return CANDIDATES if is_tuned and is_small(role.model.partition("#")[0]) else 1
+    return is_tuned and is_small(role.model.partition("#")[0])
 
 
 def is_small(model: str) -> bool:

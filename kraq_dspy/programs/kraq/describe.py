@@ -9,10 +9,13 @@ from dspy.utils.exceptions import AdapterParseError
 
 from kraq_dspy import signatures
 from kraq_dspy._internal.both_ways import blocking, call
-from kraq_dspy._internal.step import AGAIN, FittingPredict, Step, attempts, prediction
+from kraq_dspy._internal.step import FittingPredict, Step, attempts, prediction
 from kraq_dspy.programs.kraq.question_text import MARKS, PLAIN, plainness, question_in, repeats, stands_alone
 from kraq_dspy.records import Finding
 from kraq_dspy.state import SavableModule
+
+SECOND_CALL = 1
+"""How often a generator is asked once more where its question is not usable."""
 
 
 def shown_summary(title: str, text: str) -> str:
@@ -107,7 +110,7 @@ async def _asked(step: dspy.Module, text: str, candidates: int, **inputs: Any) -
     Raises ValueError where nothing was written.
     """
     instructions = "\n".join(predictor.signature.instructions for predictor in step.predictors())
-    again = max(AGAIN, candidates - 1)
+    again = max(SECOND_CALL, candidates - 1)
     questions: list[str] = []
     plain: dict[str, float] = {}
     for options in attempts(again):

@@ -3,7 +3,6 @@
 import logging
 import random
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping, Sequence
-from typing import TypeVar
 
 import dspy
 
@@ -16,7 +15,8 @@ from kraq_dspy.asset.graph.elements import GraphView, community_elements
 from kraq_dspy.asset.graph.mentions import Mentions
 from kraq_dspy.asset.graph.resolve import Resolution, resolve_entities
 from kraq_dspy.ports import Embedder
-from kraq_dspy.programs.kraq.by_size import candidates, extractor
+from kraq_dspy.programs.kraq.asked_by import AskedBy, ListedPassages, Passages, each_of
+from kraq_dspy.programs.kraq.by_size import candidates, extractor, has_small_tuned_generator
 from kraq_dspy.programs.kraq.describe import (
     AskQuestion,
     AskRandomQuestion,
@@ -25,7 +25,7 @@ from kraq_dspy.programs.kraq.describe import (
     DescribeEntity,
     shown_summary,
 )
-from kraq_dspy.programs.kraq.question_text import mark_duplicates, stands_alone
+from kraq_dspy.programs.kraq.question_text import mark_duplicates
 from kraq_dspy.records import Chunk, Community, Entity, Extraction, Question, Summary, content_id
 from kraq_dspy.settings import EMBEDDED, Settings
 from kraq_dspy.state import SavableModule
@@ -34,8 +34,6 @@ from kraq_dspy.steps.direct import DirectSteps, Item, OrderedItems, Steps
 logger = logging.getLogger(__name__)
 
 DESCRIBED = 60  # tokens of a description that go with a name which may be another's
-
-T = TypeVar("T")
 
 
 class KRAQ(SavableModule):
@@ -75,7 +73,10 @@ class KRAQ(SavableModule):
         communities = find_communities(graph.entities, graph.relationships, self.settings.communities, document_of)
         summaries = {s.community_id: s async for s in self.summaries(communities, graph, steps)}
         names = self.central_names(graph.entities)
-        questions = [q async for q in self.questions(communities, summaries.values(), document_of, steps, names=names)]
+        asked_by = self.asked_by(communities, ListedPassages(chunks), steps)
+        shown = asked_by.shown(summaries.values(), set(summaries))
+        asked = self.questions(communities, shown, document_of, steps, names=names, asked_by=asked_by)
+        questions = asked_by.leading_back([question async for question in asked])
         return dspy.Prediction(
             extractions=extractions,
             graph=graph,
@@ -192,6 +193,16 @@ class KRAQ(SavableModule):
             written[done.id] = summary
             yield summary
 
+    def asked_by(self, communities: Sequence[Community], passages: Passages, steps: Steps) -> AskedBy:
+        """Who asks about the communities, by the settings and the generator that `steps` would ask."""
+        return AskedBy(
+            communities,
+            passages,
+            self.settings.questions,
+            generator=steps.model("generator", self.ask),
+            is_small=self.ask.candidates > 1 or has_small_tuned_generator(self.settings),
+        )
+
     async def questions(
         self,
         communities: Sequence[Community],
@@ -201,19 +212,18 @@ class KRAQ(SavableModule):
         *,
         total: int | None = None,
         names: Callable[[Community], tuple[str, ...]] = lambda community: (),
-        template: Callable[[Community, str], str] = lambda community, summary: "",
-        asked: Callable[[Community, str], bool] = lambda community, summary: True,
+        asked_by: AskedBy | None = None,
     ) -> AsyncIterator[Question]:
         """Stage 5: one question for each summary; `document_of` maps chunk ids to document ids, `names` a community to
-        what its question is searched with beside its text.
+        its central names.
 
-        `template` asks about a community and its shown summary without a model, or returns "". Its question, the
-        embedded model's by name, stands where the model wrote none that stands alone (unless `questions.fallback` is
-        off), in place of the embedded model's, which sees only the summary, and where the generator is not `asked`.
+        `asked_by` says about which communities the generator is asked, and asks by templates itself: about the others,
+        where the generator wrote nothing usable, and where its call failed. Without it, the generator's questions are
+        the only ones. A template's question has the embedded model's name.
         """
         by_id = {community.id: community for community in communities}
         instructions = "\n".join(step.signature.instructions for step in self.ask.predictors())
-        shown: dict[str, str] = {}
+        shown: dict[str, str] = {}  # what the generator is asked about, until it has answered
         of_templates: list[Question] = []
 
         def question(community: Community, text: str, model: str) -> Question:
@@ -229,10 +239,14 @@ class KRAQ(SavableModule):
                 names=names(community),
             )
 
+        def template(community: Community, summary: str) -> str:
+            return asked_by.template(community, summary) if asked_by else ""
+
         async def items() -> AsyncIterator[Item]:
             async for summary in each_of(summaries):
                 text, community = shown_summary(summary.title, summary.text), by_id[summary.community_id]
-                if not asked(community, text) and (instead := template(community, text)):
+                asks_model = asked_by is None or asked_by.asks_model(community, text)
+                if not asks_model and (instead := template(community, text)):
                     of_templates.append(question(community, instead, EMBEDDED))
                 else:
                     shown[community.id] = text
@@ -241,13 +255,16 @@ class KRAQ(SavableModule):
         async for done in steps.map("ask", "generator", self.ask, items(), total=total):
             community, summary = by_id[done.id], shown.pop(done.id)
             text, model = done.prediction.question, done.model
-            keeps = not self.settings.questions.fallback and bool(text.strip())
-            stands = model != EMBEDDED and (keeps or stands_alone(text, summary, instructions))
-            if not stands and (instead := template(community, summary)):
+            is_usable = asked_by is None or asked_by.is_usable(text, model, summary, instructions)
+            if not is_usable and (instead := template(community, summary)):
                 text, model = instead, EMBEDDED
             yield question(community, text, model)
+
         for one in of_templates:
             yield one
+        for community_id, summary in shown.items():  # whose calls failed
+            if instead := template(by_id[community_id], summary):
+                yield question(by_id[community_id], instead, EMBEDDED)
 
     def central_names(self, entities: Iterable[Entity]) -> Callable[[Community], tuple[str, ...]]:
         """The names of a community's `settings.questions.names` entities with the most relationships."""
@@ -260,11 +277,31 @@ class KRAQ(SavableModule):
 
         return names
 
+    def central_names_of_chunks(self, entities: Iterable[Entity]) -> Callable[[Sequence[Chunk]], tuple[str, ...]]:
+        """As `central_names`, of the entities that some chunks name."""
+        named_in: dict[str, list[tuple[int, str]]] = {}
+        for entity in entities:
+            for chunk_id in entity.chunk_ids:
+                named_in.setdefault(chunk_id, []).append((-entity.degree, entity.name))
+        count = self.settings.questions.names
+
+        def names(chunks: Sequence[Chunk]) -> tuple[str, ...]:
+            members = {entity for chunk in chunks for entity in named_in.get(chunk.id, ())}
+            return tuple(name for _, name in sorted(members)[:count])
+
+        return names
+
     async def random_questions(
-        self, chunks: Sequence[Chunk], count: int, steps: Steps, *, seed: int = 0
+        self,
+        chunks: Sequence[Chunk],
+        count: int,
+        steps: Steps,
+        *,
+        seed: int = 0,
+        names: Callable[[Sequence[Chunk]], tuple[str, ...]] = lambda chunks: (),
     ) -> AsyncIterator[Question]:
         """The papers' Random baseline: `count` questions, each about `settings.questions.random_least` to `random_most`
-        chunks drawn uniformly without repeats."""
+        chunks drawn uniformly without repeats. `names` maps these chunks to their central names."""
         chance, settings = random.Random(seed), self.settings.questions
         sizes = (chance.randint(settings.random_least, settings.random_most) for _ in range(count))
         draws = [chance.sample(chunks, min(size, len(chunks))) for size in sizes]
@@ -280,6 +317,7 @@ class KRAQ(SavableModule):
                 chunk_ids=tuple(chunk.id for chunk in draw),
                 document_ids=tuple(dict.fromkeys(chunk.document_id for chunk in draw)),
                 model=done.model,
+                names=names(draw),
             )
 
     def without_repeats(self, questions: Sequence[Question]) -> list[Question]:
@@ -294,16 +332,6 @@ def in_reading_order(questions: Iterable[Question], community_ids: Iterable[str]
     """Questions in the order of their communities (broadest first); those without a community last, by id."""
     place = {community_id: number for number, community_id in enumerate(community_ids)}
     return sorted(questions, key=lambda q: (place.get(q.community_id or "", len(place)), q.id))
-
-
-async def each_of(items: Iterable[T] | AsyncIterable[T]) -> AsyncIterator[T]:
-    """The items one by one, whichever way they come."""
-    if isinstance(items, AsyncIterable):
-        async for item in items:
-            yield item
-    else:
-        for item in items:
-            yield item
 
 
 def _described(name: NameCount, description: str) -> str:

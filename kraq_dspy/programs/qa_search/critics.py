@@ -12,7 +12,7 @@ import dspy
 
 from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.step import FittingPredict, Step, prediction
-from kraq_dspy.models.lms.engines.rule_based.text import words
+from kraq_dspy.language.text import words
 from kraq_dspy.ports import Retriever
 from kraq_dspy.programs.kraq.question_text import question_in, stands_alone
 from kraq_dspy.records import Chunk

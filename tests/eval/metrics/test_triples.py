@@ -1,7 +1,7 @@
 import pytest
 
 from kraq_dspy.errors import EvaluationError
-from kraq_dspy.optimize.targets import best_pairs, link_f1, triple_f1
+from kraq_dspy.optimize.step_metrics import best_pairs, link_f1, triple_f1
 
 GOLD = [("Ada Lovelace", "worked with", "Charles Babbage"), ("Ada Lovelace", "daughter of", "Lord Byron")]
 

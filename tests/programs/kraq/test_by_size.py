@@ -63,7 +63,13 @@ def test_the_setting_or_what_the_generator_is_chooses_how_many_questions(
     setting: int | None, model: str, adapter: str | None, asked: int
 ) -> None:
     roles = {"default": RoleSettings(), "generator": RoleSettings(model=model, adapter=adapter)}
-    settings = Settings(questions=QuestionSettings(candidates=setting), roles=roles)
+    settings = Settings(questions=QuestionSettings(candidates=setting, asked_by="mixed"), roles=roles)
 
     assert candidates(settings) == asked
     assert KRAQ(settings).ask.candidates == KRAQ(settings).ask_random.candidates == asked
+
+
+def test_a_generator_that_asks_alone_is_asked_for_one_question_of_each_summary() -> None:
+    """As in the papers, and as the Random baseline and the instructed model are."""
+    tuned = RoleSettings("gguf/smollm2-135m", adapter="kraq-questions")
+    assert candidates(Settings(roles={"default": RoleSettings(), "generator": tuned})) == 1

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from kraq_dspy.models.lms.engines.rule_based.names import kind_of, names_in
-from kraq_dspy.models.lms.engines.rule_based.text import clipped, content_words, distinct, parted, sentences, stem
-from kraq_dspy.models.lms.engines.rule_based.vocabulary import MONTH, NO_NAMES, PEOPLE
+from kraq_dspy.language.names import kind_of, names_in
+from kraq_dspy.language.text import clipped, content_words, distinct, parted, sentences, stem
+from kraq_dspy.language.vocabulary import MONTH, NO_NAMES, PEOPLE
 
 UNKNOWN = "I do not know"
 CLOSED = re.compile(r"^(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would)\b", re.IGNORECASE)

@@ -6,9 +6,9 @@ English alone is resolved; a question in another language stays as it is.
 import re
 from collections.abc import Sequence
 
-from kraq_dspy.models.lms.engines.rule_based.names import kind_of, names_in
-from kraq_dspy.models.lms.engines.rule_based.text import sentences
-from kraq_dspy.models.lms.engines.rule_based.vocabulary import KIND_OF_NOUN
+from kraq_dspy.language.names import kind_of, names_in
+from kraq_dspy.language.text import sentences
+from kraq_dspy.language.vocabulary import KIND_OF_NOUN
 
 PERSON_PRONOUN = re.compile(r"\b(?:he|she|him|his|hers?|himself|herself)\b", re.IGNORECASE)
 THING_PRONOUN = re.compile(r"\b(?:it|its|itself)\b", re.IGNORECASE)

@@ -20,10 +20,11 @@ from kraq_dspy import signatures
 from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.errors import ModelError
-from kraq_dspy.models.lms.engines.rule_based import ask, converse, extract, judge, rewrite, summarize
+from kraq_dspy.language import templates
+from kraq_dspy.language.names import names_in
+from kraq_dspy.language.text import content_words, sentences
+from kraq_dspy.models.lms.engines.rule_based import converse, extract, judge, pairs, rewrite, summarize
 from kraq_dspy.models.lms.engines.rule_based.answer import Similar, account, answer, rated_points, short_answer
-from kraq_dspy.models.lms.engines.rule_based.names import names_in
-from kraq_dspy.models.lms.engines.rule_based.text import content_words, sentences
 from kraq_dspy.ports import Embedder
 
 FIELD = re.compile(r"^\[\[ ## (\w+) ## \]\][ \t]*\n?", re.MULTILINE)
@@ -242,11 +243,11 @@ STEPS: dict[type[dspy.Signature], Step] = {
     signatures.AnswerFromPoints: lambda task, similar: answer(
         task.text("question"), [re.sub(r"^\d+: ", "", point) for point in task.texts("points")], similar
     ),
-    signatures.AskAboutPassages: lambda task, similar: ask.question_about_theme(task.texts("passages")),
-    signatures.AskSubQuestion: lambda task, similar: ask.question_about(task.text("information")),
     signatures.CondenseQuestion: lambda task, similar: converse.complete_question(
         task.text("last_question"), task.texts("conversation")
     ),
+    signatures.AskAboutPassages: lambda task, similar: templates.question_about_theme(task.texts("passages")),
+    signatures.AskSubQuestion: lambda task, similar: templates.question_about(task.text("information")),
     signatures.ConfirmSameEntity: lambda task, similar: judge.same_thing(task.text("first"), task.text("second")),
     signatures.ConfirmSameQuestion: lambda task, similar: judge.is_same_question(
         task.text("first_question"), task.text("second_question"), similar
@@ -260,7 +261,7 @@ STEPS: dict[type[dspy.Signature], Step] = {
     signatures.FindSameQuestion: lambda task, similar: judge.matching_number(
         task.text("question"), task.texts("catalogue"), similar
     ),
-    signatures.GenerateQuestion: lambda task, similar: ask.question_about(task.text("summary")),
+    signatures.GenerateQuestion: lambda task, similar: templates.question_about(task.text("summary")),
     signatures.GradeAnswer: _grade,
     signatures.JudgeAnswer: lambda task, similar: _agrees(task, similar) >= 0.6,
     signatures.JudgeListAnswer: _covers,
@@ -282,8 +283,8 @@ STEPS: dict[type[dspy.Signature], Step] = {
     signatures.SummarizePassages: lambda task, similar: summarize.passages_summary(task.texts("passages")),
     signatures.TellFromGraph: lambda task, similar: account(task.text("question"), task.evidence(), similar),
     signatures.VerifyDraft: lambda task, similar: "Yes" if _verdict(task) >= 0.5 else "No",
-    signatures.WriteFactoidPair: lambda task, similar: ask.factoid_pair(task.text("passage"), similar),
-    signatures.WriteQAPairs: lambda task, similar: ask.question_answer_pairs(task.text("passage")),
+    signatures.WriteFactoidPair: lambda task, similar: pairs.factoid_pair(task.text("passage"), similar),
+    signatures.WriteQAPairs: lambda task, similar: pairs.question_answer_pairs(task.text("passage")),
 }
 """What is done for the signatures of this library; the others, and strangers', are answered by a guess."""
 

@@ -4,16 +4,9 @@ import re
 from dataclasses import dataclass
 from itertools import pairwise
 
-from kraq_dspy.models.lms.engines.rule_based.names import (
-    frequent_terms,
-    has_capitals,
-    is_name,
-    kind_of,
-    names_in,
-    without_words,
-)
-from kraq_dspy.models.lms.engines.rule_based.text import clipped, sentences, words
-from kraq_dspy.models.lms.engines.rule_based.vocabulary import STOP
+from kraq_dspy.language.names import frequent_terms, has_capitals, is_name, kind_of, names_in, without_words
+from kraq_dspy.language.text import clipped, sentences, words
+from kraq_dspy.language.vocabulary import STOP
 
 PRONOUN = re.compile(r"^(He|She|It|They|His|Her|Its|Their)\b")
 FILE = re.compile(r"[\w.-]+\.(?:py|ts|c|h|cpp|java|go|rs|rb|sh|sql|txt|md|json|xml|csv|html?|pdf)")

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 from rapidfuzz import fuzz
 
+from kraq_dspy.language.text import content_words, words
+from kraq_dspy.language.vocabulary import STOP
 from kraq_dspy.models.lms.engines.rule_based.answer import Similar
-from kraq_dspy.models.lms.engines.rule_based.text import content_words, words
-from kraq_dspy.models.lms.engines.rule_based.vocabulary import STOP
 
 NUMBERED = re.compile(r"^(\d+): ")
 NO_MATCH = -1

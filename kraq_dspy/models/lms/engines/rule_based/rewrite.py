@@ -2,9 +2,9 @@
 
 import re
 
-from kraq_dspy.models.lms.engines.rule_based.names import names_in
-from kraq_dspy.models.lms.engines.rule_based.text import WORD, words
-from kraq_dspy.models.lms.engines.rule_based.vocabulary import STOP
+from kraq_dspy.language.names import names_in
+from kraq_dspy.language.text import WORD, words
+from kraq_dspy.language.vocabulary import STOP
 
 CLAUSE = re.compile(
     r"(?:,? and|;|,)\s+(?=(?:who|what|which|when|where|why|how|in what|in which)\b)|(?<=\?)\s+", re.IGNORECASE

@@ -3,8 +3,8 @@
 import re
 from collections import Counter
 
-from kraq_dspy.models.lms.engines.rule_based.names import names_in
-from kraq_dspy.models.lms.engines.rule_based.text import centralities, clipped, distinct, parted, sentences
+from kraq_dspy.language.names import names_in
+from kraq_dspy.language.text import centralities, clipped, distinct, parted, sentences
 
 LINK = re.compile(
     r"^(?P<source>[^|\n]+) \| (?P<predicate>[^|\n]+) \| (?P<target>[^|:\n]+?)(?:: (?P<description>.+))?$", re.DOTALL

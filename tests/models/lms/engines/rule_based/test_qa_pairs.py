@@ -4,7 +4,7 @@ import dspy
 import pytest
 
 from kraq_dspy.models.lms.adapter import KraqAdapter
-from kraq_dspy.models.lms.engines.rule_based.ask import factoid_pair, question_answer_pairs
+from kraq_dspy.models.lms.engines.rule_based.pairs import factoid_pair, question_answer_pairs
 from kraq_dspy.models.lms.engines.rule_based.rewrite import keywords, rephrased, sub_questions
 from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.settings import RoleSettings

@@ -12,33 +12,17 @@ from itertools import pairwise
 
 from rapidfuzz import fuzz
 
-from kraq_dspy.models.lms.engines.rule_based.answer import Similar, short_answer
-from kraq_dspy.models.lms.engines.rule_based.headings import (
+from kraq_dspy.language.headings import (
     LONGEST_TOPIC,
     announced_question,
     headings_by_weight,
     subject_of,
     topic_question,
 )
-from kraq_dspy.models.lms.engines.rule_based.names import (
-    PERSON,
-    REFERENCE,
-    frequent_terms,
-    has_capitals,
-    kind_of,
-    names_in,
-    without_words,
-)
-from kraq_dspy.models.lms.engines.rule_based.statements import asked_whether
-from kraq_dspy.models.lms.engines.rule_based.text import (
-    clipped,
-    distinct,
-    language_of,
-    parted,
-    plain_question,
-    sentences,
-)
-from kraq_dspy.models.lms.engines.rule_based.vocabulary import DONE_BY, MONTH, PEOPLE, STOP
+from kraq_dspy.language.names import PERSON, REFERENCE, frequent_terms, has_capitals, kind_of, names_in, without_words
+from kraq_dspy.language.statements import asked_whether
+from kraq_dspy.language.text import language_of, parted, plain_question, sentences
+from kraq_dspy.language.vocabulary import DONE_BY, MONTH, PEOPLE, STOP
 
 NOTHING_NAMED = "What is this about?"
 _IS_A = (
@@ -255,29 +239,3 @@ def _partners(first: str, names: list[str], parts: list[str]) -> list[str]:
         for name in names[1:8]
         if name not in first and first not in name and any(name in part for part in together)
     ]
-
-
-def factoid_pair(passage: str, similar: Similar) -> dict[str, str]:
-    """What the passage is asked about, and the words in it that answer."""
-    question = question_about(passage)
-    response, _ = short_answer(question, [passage], similar)
-    return {"question": question, "answer": response or clipped(passage, 30)}
-
-
-def question_answer_pairs(passage: str) -> list[dict[str, str]]:
-    """One pair for each sentence that names something; sentences that do not go on with the answer before them.
-
-    An answer that does not have the title in it begins with the title, so that it stands alone.
-    """
-    title, body = parted(passage)
-    pairs: list[dict[str, str]] = []
-    for sentence in distinct(sentences(body)):
-        question = question_about(sentence)
-        if question == NOTHING_NAMED:
-            if pairs:
-                pairs[-1]["answer"] += f" {sentence}"
-                continue
-            question = f"What is told of {title}?" if title else question
-        answer = f"{title}: {sentence}" if title and title not in sentence else sentence
-        pairs.append({"question": question, "answer": answer})
-    return pairs

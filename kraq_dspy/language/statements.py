@@ -7,10 +7,10 @@ is about a thing of which there are many. PubMedQA made questions of titles in t
 import re
 from collections.abc import Sequence, Set
 
-from kraq_dspy.models.lms.engines.rule_based.headings import placed
-from kraq_dspy.models.lms.engines.rule_based.names import REFERENCE, is_name
-from kraq_dspy.models.lms.engines.rule_based.text import WORD, centralities, parted, sentences
-from kraq_dspy.models.lms.engines.rule_based.vocabulary import DOES, STATEMENTS
+from kraq_dspy.language.headings import placed
+from kraq_dspy.language.names import REFERENCE, is_name
+from kraq_dspy.language.text import WORD, centralities, parted, sentences
+from kraq_dspy.language.vocabulary import DOES, STATEMENTS
 
 LENGTH = range(6, 23)  # words of a question
 LONGEST_SUBJECT = 10  # words

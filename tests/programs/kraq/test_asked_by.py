@@ -2,15 +2,16 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from dspy.utils import DummyLM
 
 from kraq_dspy import build_index
 from kraq_dspy.asset.store.index import Index
-from kraq_dspy.indexing.index.asking import headings_asked
-from kraq_dspy.models.lms.engines.rule_based.ask import question_about
-from kraq_dspy.records import Community
+from kraq_dspy.language.templates import question_about
+from kraq_dspy.programs.kraq.asked_by import asked_in_words, headings_asked, policy_of
+from kraq_dspy.records import Community, Summary
 from kraq_dspy.settings import QuestionSettings, Settings
 from tests.conftest import KeywordEmbedder
 
@@ -62,7 +63,8 @@ def test_a_models_question_that_leads_to_other_passages_makes_way_for_the_headin
     (tmp_path / "language.md").write_text("# Changing the language\n\nAcme and Initech change the language.")
     asked = DummyLM([{"question": "How do I change the antenna?"}] * 100)
     embedder = keyword_embedder("antenna", "language")
-    build_index(tmp_path, tmp_path / "out.kraq", models={"generator": asked}, embedder=embedder)
+    settings = Settings(questions=QuestionSettings(asked_by="mixed"))
+    build_index(tmp_path, tmp_path / "out.kraq", settings=settings, models={"generator": asked}, embedder=embedder)
     with Index.open(tmp_path / "out.kraq") as index:
         texts = {question.text for question in index.questions(source="kraq", duplicates=True)}
     assert texts == {"How do I change the antenna?", "How do I change the language?"}
@@ -75,7 +77,7 @@ def test_a_small_model_is_asked_about_texts_that_say_what_things_are(
     (tmp_path / "a.txt").write_text(known)
     (tmp_path / "b.txt").write_text("Acme met Initech in Bern. Then Initech met Acme again.")
     model = DummyLM([{"question": "Who met Acme and Initech?"}] * 100)
-    settings = Settings(questions=QuestionSettings(candidates=2))
+    settings = Settings(questions=QuestionSettings(asked_by="mixed", candidates=2))
     build_index(
         tmp_path,
         tmp_path / "out.kraq",
@@ -96,7 +98,7 @@ def test_a_small_model_is_asked_where_headings_announce_questions(
     (tmp_path / "a.md").write_text("# Connecting an antenna\n\nConnect Acme and Globex. Ask Globex about Acme.")
     (tmp_path / "b.txt").write_text("Initech met Umbrella in Bern. Then Umbrella met Initech again.")
     model = DummyLM([{"question": "Who met Initech and Umbrella?"}] * 100)
-    settings = Settings(questions=QuestionSettings(candidates=2))
+    settings = Settings(questions=QuestionSettings(asked_by="mixed", candidates=2))
     embedder = keyword_embedder("Acme", "Initech")
     build_index(tmp_path, tmp_path / "out.kraq", settings=settings, models={"generator": model}, embedder=embedder)
     with Index.open(tmp_path / "out.kraq") as index:
@@ -113,3 +115,41 @@ def test_what_a_reader_may_do_is_asked_of_the_document_by_name() -> None:
     assert question_about("Program\nThe Program.", [passage], "on the TV") == (
         "Can I convey verbatim copies of a covered work in any medium on the TV?"
     )
+
+
+class OneOfThreeUnusable(DummyLM):
+    """Asks well, unless the summary is about Oslo, Bern or Rome."""
+
+    def __init__(self) -> None:
+        super().__init__([])
+        self.calls = 0
+
+    def forward(self, prompt: Any = None, messages: Any = None, **kwargs: Any) -> Any:
+        self.calls += 1
+        told = str(messages)
+        lost = any(place in told for place in ("Oslo", "Bern", "Rome"))
+        text = "What is the summary about?" if lost else "Who met Steel and Rail?"
+        self.answers = iter([{"question": text}])
+        return super().forward(prompt, messages, **kwargs)
+
+
+def test_a_named_generator_asks_about_every_summary_and_the_report_counts_who_asked(tmp_path: Path) -> None:
+    """Three of its questions are not usable at the second call either: templates ask in their place."""
+    for place in ("Oslo", "Bern", "Rome", "Lima", "Cairo", "Delhi", "Seoul", "Kyoto", "Quito"):
+        (tmp_path / f"{place}.txt").write_text(f"{place} Steel met {place} Rail. Then {place} Rail left {place} Steel.")
+    generator = OneOfThreeUnusable()
+    report = build_index(tmp_path, tmp_path / "out.kraq", models={"generator": generator})
+    with Index.open(tmp_path / "out.kraq") as index:
+        assert index.count(Summary) == 9
+        texts = [question.text for question in index.questions(duplicates=True)]
+    assert texts.count("Who met Steel and Rail?") == 6
+    assert report.asked_by == {"embedded": 3, "dummy": 6}
+    assert report.usage["ask"].calls == generator.calls == 6 + 2 * 3
+    assert asked_in_words(report.asked_by) == "9 questions: 6 by dummy, 3 by templates"
+
+
+def test_templates_and_the_model_share_the_work_where_that_is_asked_for() -> None:
+    assert [policy_of(asked_by, "gguf/any") for asked_by in ("auto", "model", "mixed", "templates")] == [
+        "model", "model", "mixed", "templates",
+    ]  # fmt: skip
+    assert policy_of("auto", "embedded") == policy_of("auto", "") == "mixed"

@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import chain, pairwise
 
 from kraq_dspy.asset.corpus.chunk import sentence_spans
-from kraq_dspy.models.lms.engines.rule_based.vocabulary import LANGUAGES, STOP
+from kraq_dspy.language.vocabulary import LANGUAGES, STOP
 
 _MARKS = (
     "\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff\u0e31\u0e34-\u0e3a\u0e47-\u0e4e"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from kraq_dspy.models.lms.engines.rule_based.ask import asks_of_something, question_about
-from kraq_dspy.models.lms.engines.rule_based.statements import asked_whether, whether
+from kraq_dspy.language.statements import asked_whether, whether
+from kraq_dspy.language.templates import asks_of_something, question_about
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
-from kraq_dspy.models.lms.engines.rule_based.names import is_name
-from kraq_dspy.models.lms.engines.rule_based.text import HEADING, WORD, content_words, parted
-from kraq_dspy.models.lms.engines.rule_based.vocabulary import GENERIC_HEADINGS, PROCEDURES, STOP
+from kraq_dspy.language.names import is_name
+from kraq_dspy.language.text import HEADING, WORD, content_words, parted
+from kraq_dspy.language.vocabulary import GENERIC_HEADINGS, PROCEDURES, STOP
 
 LONGEST = 120  # characters of a heading
 LONGEST_TOPIC = 5  # words of a heading that names a topic; longer ones are headlines

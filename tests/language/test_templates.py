@@ -2,15 +2,9 @@
 
 import pytest
 
-from kraq_dspy.models.lms.engines.rule_based.ask import NOTHING_NAMED, definition, question_about, question_about_theme
-from kraq_dspy.models.lms.engines.rule_based.headings import (
-    Heading,
-    announced_question,
-    headings_of,
-    subject_of,
-    topic_question,
-)
-from kraq_dspy.models.lms.engines.rule_based.text import language_of
+from kraq_dspy.language.headings import Heading, announced_question, headings_of, subject_of, topic_question
+from kraq_dspy.language.templates import NOTHING_NAMED, definition, question_about, question_about_theme
+from kraq_dspy.language.text import language_of
 
 
 @pytest.mark.parametrize(

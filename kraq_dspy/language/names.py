@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
-from kraq_dspy.models.lms.engines.rule_based.text import UNPARTED, UNSPACED, WORD
-from kraq_dspy.models.lms.engines.rule_based.vocabulary import (
+from kraq_dspy.language.text import UNPARTED, UNSPACED, WORD
+from kraq_dspy.language.vocabulary import (
     COMMON,
     FUNCTION_LETTERS,
     FUNCTION_WORDS,

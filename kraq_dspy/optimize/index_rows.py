@@ -1,0 +1,309 @@
+"""Makes rows for a step from an index, where a caller gives none: what its models wrote stands for what is right.
+
+Such rows teach a smaller model what a larger one wrote when it built the index, and let every step be tried without a
+label. They hold the mistakes of that model too: people's own rows are better where there are some.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TypeVar
+
+from kraq_dspy.asset.corpus.chunk import sentence_spans
+from kraq_dspy.asset.graph.elements import GraphView, community_elements
+from kraq_dspy.asset.store.catalogue import CATALOGUE
+from kraq_dspy.errors import EvaluationError
+from kraq_dspy.eval.metrics.answers import normalise_answer
+from kraq_dspy.indexing.catalogue.review import evidence_for
+from kraq_dspy.models.lms.engines.rule_based.rewrite import rephrased
+from kraq_dspy.optimize.rows import Row
+from kraq_dspy.programs.kraq.describe import shown_summary
+from kraq_dspy.programs.kraq.element_list import ElementList
+from kraq_dspy.programs.qa_search.program import NO_MATCH
+from kraq_dspy.records import Chunk, Claim, Community, Entity, Extraction, Question, Relationship, Summary
+from kraq_dspy.workspace import Workspace
+
+T = TypeVar("T")
+
+MOST_ROWS = 200
+"""Rows that are made, evenly drawn."""
+
+CENTRAL = 5
+"""Names of a community that its summary should have."""
+
+LISTED = 5
+"""Questions of a catalogue among which one is to be found."""
+
+PAIRS_LACK = (
+    "The index holds no question with a known answer. Give rows of your own, approve answers (kraq catalogue), or let "
+    "a model write pairs of its passages: kraq precompute DIR --qa-pairs."
+)
+
+
+@dataclass(frozen=True)
+class KnownPair:
+    """A question with its answer and the passages that it rests on."""
+
+    question: str
+    answer: str
+    passages: tuple[str, ...]
+    document_ids: tuple[str, ...]
+
+
+def known_pairs(space: Workspace) -> list[KnownPair]:
+    """Approved answers of the index's catalogue; without any, the pairs of `kraq precompute DIR --qa-pairs`.
+
+    Raises EvaluationError where there is neither.
+    """
+    pairs = _approved_pairs(space) or _prepared_pairs(space)
+    if not pairs:
+        raise EvaluationError(PAIRS_LACK)
+    return _evenly_drawn(pairs)
+
+
+def _approved_pairs(space: Workspace) -> list[KnownPair]:
+    if not (space.index.path / CATALOGUE).is_file():
+        return []
+
+    pairs = []
+    for entry in space.answers.catalogue.entries("approved"):
+        evidence = evidence_for(space.index, entry)
+        if evidence:
+            documents = tuple(dict.fromkeys(each.document_id for each in evidence))
+            pairs.append(KnownPair(entry.question, entry.answer, tuple(each.text for each in evidence), documents))
+    return pairs
+
+
+def _prepared_pairs(space: Workspace) -> list[KnownPair]:
+    chunks = list(space.index.all(Chunk))
+    pairs_of = space.stored_pairs.pairs_of([chunk.id for chunk in chunks])
+    return [
+        KnownPair(pair.question, pair.answer, (chunk.passage,), (chunk.document_id,))
+        for chunk in chunks
+        for pair in pairs_of.get(chunk.id, ())
+    ]
+
+
+def question_rows(space: Workspace) -> list[Row]:
+    """Questions with their answers and documents, for programs."""
+    return [
+        {"question": pair.question, "answers": [pair.answer], "supporting_ids": list(pair.document_ids)}
+        for pair in known_pairs(space)
+    ]
+
+
+def reading_rows(space: Workspace) -> list[Row]:
+    """Questions with passages and answers, for answering and drafting."""
+    return [
+        {"question": pair.question, "passages": list(pair.passages), "answers": [pair.answer]}
+        for pair in known_pairs(space)
+    ]
+
+
+def verification_rows(space: Workspace) -> list[Row]:
+    """The sentence that tells an answer as a rationale that supports it, and does not support another's answer."""
+    rows: list[Row] = []
+    for pair, other in _with_another(known_pairs(space)):
+        shown = {"question": pair.question, "rationale": _telling_sentence(pair)}
+        rows.append({**shown, "response": pair.answer, "supported": True})
+        rows.append({**shown, "response": other.answer, "supported": False})
+    return rows
+
+
+def judging_rows(space: Workspace) -> list[Row]:
+    """The sentence that tells an answer, which is right, and the answer to another question, which is wrong."""
+    rows: list[Row] = []
+    for pair, other in _with_another(known_pairs(space)):
+        shown = {"question": pair.question, "answers": [pair.answer]}
+        rows.append({**shown, "answer": _telling_sentence(pair), "right": True})
+        rows.append({**shown, "answer": other.answer, "right": False})
+    return rows
+
+
+def critics_rows(space: Workspace) -> list[Row]:
+    """A pair with its passage, which should pass, and with the passage and answer of another, which should not."""
+    rows: list[Row] = []
+    for pair, other in _with_another(known_pairs(space)):
+        rows.append({"question": pair.question, "answer": pair.answer, "passage": pair.passages[0], "accepted": True})
+        rows.append(
+            {"question": pair.question, "answer": other.answer, "passage": other.passages[0], "accepted": False}
+        )
+    return rows
+
+
+def extraction_rows(space: Workspace) -> list[Row]:
+    """Passages with the links that were read from them when the index was built."""
+    rows: list[Row] = []
+    for chunk, extraction in _extractions(space):
+        triples = [[link.source, link.predicate, link.target] for link in extraction.relationships if link.predicate]
+        if triples:
+            rows.append({"passage": chunk.passage, "triples": triples})
+    return _evenly_drawn(rows)
+
+
+def gleaning_rows(space: Workspace) -> list[Row]:
+    """Passages with all that was read from them but one entity, which a second reading should find."""
+    rows: list[Row] = []
+    for chunk, extraction in _extractions(space):
+        if len(extraction.entities) < 2:
+            continue
+        hidden = extraction.entities[len(rows) % len(extraction.entities)].name
+        known = Extraction(
+            chunk.id,
+            tuple(entity for entity in extraction.entities if entity.name != hidden),
+            tuple(link for link in extraction.relationships if hidden not in (link.source, link.target)),
+        )
+        first_reading = ElementList(passage=None)
+        first_reading.add(known)
+        rows.append({"passage": chunk.passage, "found": first_reading.outline(), "missed": [hidden]})
+    return _evenly_drawn(rows)
+
+
+def description_rows(space: Workspace) -> list[Row]:
+    """Names of which several passages say different things."""
+    said_of: dict[str, list[str]] = {}
+    for extraction in space.index.extractions():
+        for entity in extraction.entities:
+            descriptions = said_of.setdefault(entity.name, [])
+            if entity.description.strip() and entity.description not in descriptions:
+                descriptions.append(entity.description)
+    several: list[Row] = [
+        {"name": name, "descriptions": descriptions} for name, descriptions in said_of.items() if len(descriptions) > 1
+    ]
+    return _evenly_drawn(several)
+
+
+def summary_rows(space: Workspace) -> list[Row]:
+    """Communities with their elements, their central names, and the summary that was written of them."""
+    index = space.index
+    view = GraphView.of(index.all(Entity), index.all(Relationship), index.all(Claim))
+    communities = {community.id: community for community in index.all(Community)}
+    summaries = {summary.community_id: summary for summary in index.all(Summary)}
+    limit = index.manifest.settings.community_tokens
+
+    rows: list[Row] = []
+    for community_id in _evenly_drawn(sorted(summaries.keys() & communities.keys())):
+        community = communities[community_id]
+        members = [view.entities[entity_id] for entity_id in community.entity_ids]
+        members.sort(key=lambda entity: (-entity.degree, entity.name))
+        rows.append(
+            {
+                "elements": community_elements(community, view, limit, summaries.get, communities.get),
+                "mentions": [entity.name for entity in members[:CENTRAL]],
+                "summary": summaries[community_id].text,
+            }
+        )
+    return rows
+
+
+def generation_rows(space: Workspace) -> list[Row]:
+    """Summaries with the questions that stand for their communities, and the passages that these should find."""
+    return [
+        {"summary": shown, "questions": [question.text], "chunk_ids": list(question.chunk_ids)}
+        for shown, question in _asked_summaries(space)
+    ]
+
+
+def decomposition_rows(space: Workspace) -> list[Row]:
+    """Summaries, as pieces of information, with the questions that they made an index ask."""
+    return [
+        {"information": shown, "questions": [question.text], "chunk_ids": list(question.chunk_ids)}
+        for shown, question in _asked_summaries(space)
+    ]
+
+
+def matching_rows(space: Workspace) -> list[Row]:
+    """The index's questions in other words, among the nearest others: once with the question itself, once without."""
+    rows: list[Row] = []
+    for question, others in _with_nearest(space):
+        [asked] = rephrased(question, 1)
+        number = 1 + len(rows) // 2 % (len(others) + 1)
+        among_them = [*others[: number - 1], question, *others[number - 1 :]]
+        rows.append({"question": asked, "catalogue": among_them, "number": number})
+        rows.append({"question": asked, "catalogue": others, "number": NO_MATCH})
+    return rows
+
+
+def confirmation_rows(space: Workspace) -> list[Row]:
+    """The index's questions beside themselves in other words, and beside the nearest other one."""
+    rows: list[Row] = []
+    for question, others in _with_nearest(space):
+        [asked] = rephrased(question, 1)
+        rows.append({"asked": asked, "stored": question, "same": True})
+        rows.append({"asked": asked, "stored": others[0], "same": False})
+    return rows
+
+
+def same_entity_rows(space: Workspace) -> list[Row]:
+    """Spellings that became one entity, and entities whose names share a word."""
+    entities = sorted(space.index.all(Entity), key=lambda entity: entity.name)
+    rows: list[Row] = []
+    for entity in entities:
+        for alias in entity.names[1:]:
+            rows.append({"first": _with_description(entity.name, entity), "second": alias, "same": True})
+    for first, second in pairwise(entities):  # in order of their names
+        if set(first.name.casefold().split()) & set(second.name.casefold().split()):
+            shown = {"first": _with_description(first.name, first), "second": _with_description(second.name, second)}
+            rows.append({**shown, "same": False})
+    return _evenly_drawn(rows)
+
+
+def _extractions(space: Workspace) -> Iterator[tuple[Chunk, Extraction]]:
+    """What was read from each passage, with the passage, in reading order."""
+    chunks = {chunk.id: chunk for chunk in space.index.all(Chunk)}
+    for extraction in space.index.extractions():
+        yield chunks[extraction.chunk_id], extraction
+
+
+def _questions(space: Workspace) -> list[Question]:
+    """Questions of communities, none of which asks the same as another, evenly drawn."""
+    questions = [each for each in space.index.all(Question) if each.source == "kraq" and each.duplicate_of is None]
+    return _evenly_drawn(questions)
+
+
+def _asked_summaries(space: Workspace) -> Iterator[tuple[str, Question]]:
+    summaries = {summary.community_id: summary for summary in space.index.all(Summary)}
+    for question in _questions(space):
+        summary = summaries.get(question.community_id or "")
+        if summary is not None:
+            yield shown_summary(summary.title, summary.text), question
+
+
+def _with_nearest(space: Workspace) -> Iterator[tuple[str, list[str]]]:
+    """Each question that can be put in other words, with those nearest to it."""
+    nearest = space.questions()
+    for question in _questions(space):
+        hits = nearest(question.text, LISTED + 1)
+        others = [hit.question.text for hit in hits if hit.question.text != question.text][:LISTED]
+        if others and rephrased(question.text, 1):
+            yield question.text, others
+
+
+def _with_another(pairs: Sequence[KnownPair]) -> Iterator[tuple[KnownPair, KnownPair]]:
+    """Each pair with the next one that has another answer; none where all answers are the same."""
+    for place, pair in enumerate(pairs):
+        for other in (*pairs[place + 1 :], *pairs[:place]):
+            if normalise_answer(other.answer) != normalise_answer(pair.answer):
+                yield pair, other
+                break
+
+
+def _telling_sentence(pair: KnownPair) -> str:
+    """The first sentence of the passages that has the answer; the beginning of the first passage where none has."""
+    answer = normalise_answer(pair.answer)
+    for passage in pair.passages:
+        for start, end in sentence_spans(passage):
+            if answer in normalise_answer(passage[start:end]):
+                return passage[start:end].strip()
+    start, end = sentence_spans(pair.passages[0])[0]
+    return pair.passages[0][start:end].strip()
+
+
+def _with_description(name: str, entity: Entity) -> str:
+    return f"{name}: {entity.description}" if entity.description else name
+
+
+def _evenly_drawn(items: Sequence[T]) -> list[T]:
+    """At most `MOST_ROWS` of the items, from all parts of the list."""
+    step = max(1, -(-len(items) // MOST_ROWS))
+    return list(items[::step])

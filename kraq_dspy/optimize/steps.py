@@ -1,0 +1,459 @@
+"""Declares the steps that can be optimized by name: signature, module, rows, metrics, and rows of an index's own."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import dspy
+
+from kraq_dspy._internal.both_ways import blocking, call
+from kraq_dspy._internal.step import Step
+from kraq_dspy.errors import EvaluationError
+from kraq_dspy.eval.metrics.answers import check_references
+from kraq_dspy.eval.metrics.for_dspy import METRICS, Metric
+from kraq_dspy.eval.metrics.generation import BertScorer
+from kraq_dspy.optimize import index_rows, step_metrics
+from kraq_dspy.optimize.row_values import (
+    QUESTION_CELLS,
+    QUESTION_FIELDS,
+    answers_in,
+    example_of,
+    list_cell,
+    number_cell,
+    optional_texts,
+    text_in,
+    texts_in,
+    truth_cell,
+    yes_or_no,
+)
+from kraq_dspy.optimize.rows import Row
+from kraq_dspy.programs.kraq.by_size import extractor
+from kraq_dspy.programs.kraq.describe import AskQuestion, ConfirmSame, DescribeCommunity, DescribeEntity
+from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
+from kraq_dspy.programs.qa_search.critics import RateSyntheticPair
+from kraq_dspy.programs.qa_search.program import NO_MATCH, numbered
+from kraq_dspy.settings import Settings
+from kraq_dspy.signatures import (
+    AnswerQuestion,
+    AskSubQuestion,
+    ConfirmSameEntity,
+    ConfirmSameQuestion,
+    DraftAnswer,
+    ExtractElements,
+    FindMissedElements,
+    FindSameQuestion,
+    GenerateQuestion,
+    JudgeAnswer,
+    MergeDescriptions,
+    RateGroundedness,
+    RateRelevance,
+    RateStandAlone,
+    SummarizeCommunity,
+    VerifyDraft,
+)
+from kraq_dspy.state import SavableModule
+from kraq_dspy.workspace import Workspace
+
+AUDIENCE = "people who look things up in this corpus"
+"""Whom the critics of a pair have before them, where no row is about others."""
+
+
+@dataclass(frozen=True)
+class StepSource:
+    """What a step may need beside its rows: settings, the index, a retriever by name, a scorer of questions."""
+
+    settings: Settings
+    space: Workspace | None = None
+    retriever: str | None = None
+    scorer: BertScorer | None = None
+
+
+@dataclass(frozen=True)
+class OptimizableStep:
+    """A step with all that an optimizer needs.
+
+    `make` makes the program of the settings, an instance of `module`, which asks `signatures` of the model of `role`.
+    A row has `inputs` and, to say what is `right`, one or more of those fields; `cells` read those of a csv file that
+    are not text. `metric_names` are those of `metrics`, the default first. `labelled`: a row holds all that the step
+    writes, so that it can be shown as it is. `index_rows` makes rows of an index, as `own_rows` says in words.
+    """
+
+    name: str
+    signatures: tuple[type[dspy.Signature], ...]
+    module: type[dspy.Module]
+    role: str
+    make: Callable[[Settings], dspy.Module]
+    inputs: tuple[str, ...]
+    right: tuple[str, ...]
+    example: Callable[[Row], dspy.Example]
+    metric_names: tuple[str, ...]
+    metrics: Callable[[StepSource], Mapping[str, Metric]]
+    index_rows: Callable[[Workspace], list[Row]]
+    own_rows: str
+    labelled: bool = False
+    cells: Mapping[str, Callable[[str], Any]] = field(default_factory=dict)
+
+
+class SingleStep(SavableModule):
+    """A signature asked once, as a program of its own.
+
+    >>> from dspy.utils import DummyLM
+    >>> with dspy.context(lm=DummyLM([{"answer": "London"}])):
+    ...     SingleStep(AnswerQuestion)(passages=["Ada lived in London."], question="Where did Ada live?").answer
+    'London'
+    """
+
+    def __init__(self, signature: type[dspy.Signature]) -> None:
+        super().__init__()
+        self.step = Step(signature)
+
+    async def aforward(self, **inputs: Any) -> dspy.Prediction:
+        return await call(self.step, **inputs)
+
+    forward = blocking(aforward)
+
+
+# Examples: what a row says, put as the step is asked
+
+
+def _extraction_example(row: Row) -> dspy.Example:
+    triples = [tuple(triple) for triple in row["triples"]]
+    return example_of(row, {"passage": text_in(row, "passage")}, {"triples": step_metrics.checked_triples(triples)})
+
+
+def _gleaning_example(row: Row) -> dspy.Example:
+    inputs = {"passage": text_in(row, "passage"), "found": text_in(row, "found")}
+    return example_of(row, inputs, {"missed": texts_in(row["missed"])})
+
+
+def _description_example(row: Row) -> dspy.Example:
+    inputs = {"name": text_in(row, "name"), "descriptions": texts_in(row["descriptions"])}
+    return example_of(row, inputs, {"references": optional_texts(row, "description")})
+
+
+def _summary_example(row: Row) -> dspy.Example:
+    references, mentions = optional_texts(row, "summary"), optional_texts(row, "mentions")
+    if not references and not mentions:
+        raise EvaluationError("there is neither a reference `summary` nor `mentions`")
+    return example_of(row, {"elements": texts_in(row["elements"])}, {"references": references, "mentions": mentions})
+
+
+def _generation_example(row: Row) -> dspy.Example:
+    questions = _reference_questions(row)
+    gold = {"questions": questions, "question": questions[0], "chunk_ids": optional_texts(row, "chunk_ids")}
+    return example_of(row, {"summary": text_in(row, "summary")}, gold)
+
+
+def _decomposition_example(row: Row) -> dspy.Example:
+    questions = _reference_questions(row)
+    gold = {"questions": questions, "sub_question": questions[0], "chunk_ids": optional_texts(row, "chunk_ids")}
+    return example_of(row, {"information": text_in(row, "information")}, gold)
+
+
+def _reference_questions(row: Row) -> list[str]:
+    questions = texts_in(row["questions"] if "questions" in row else [row["question"]])
+    if not questions:
+        raise EvaluationError("there are no reference questions")
+    return questions
+
+
+def _answering_example(row: Row) -> dspy.Example:
+    gold = answers_in(row)
+    inputs = {"question": text_in(row, "question"), "passages": texts_in(row["passages"])}
+    return example_of(row, inputs, {**gold, "answer": gold["answers"][0]})
+
+
+def _drafting_example(row: Row) -> dspy.Example:
+    gold = answers_in(row)
+    inputs = {"question": text_in(row, "question"), "passages": texts_in(row["passages"])}
+    return example_of(row, inputs, gold)
+
+
+def _verification_example(row: Row) -> dspy.Example:
+    inputs = {name: text_in(row, name) for name in ("question", "response", "rationale")}
+    return example_of(row, inputs, {"verdict": "Yes" if yes_or_no(row, "supported") else "No"})
+
+
+def _judging_example(row: Row) -> dspy.Example:
+    references = [str(answer) for answer in check_references(row["answers"])]
+    inputs = {
+        "question": text_in(row, "question"),
+        "reference_answers": references,
+        "answer": text_in(row, "answer"),
+    }
+    return example_of(row, inputs, {"correct": yes_or_no(row, "right")})
+
+
+def _matching_example(row: Row) -> dspy.Example:
+    questions, number = texts_in(row["catalogue"]), row["number"]
+    if type(number) is not int or not (number == NO_MATCH or 1 <= number <= len(questions)):
+        raise EvaluationError(f"number is {number!r}; expected 1 to {len(questions)}, or {NO_MATCH} for no match")
+    listed = [numbered(place, text) for place, text in enumerate(questions, start=1)]
+    return example_of(row, {"question": text_in(row, "question"), "catalogue": listed}, {"number": number})
+
+
+def _confirmation_example(row: Row) -> dspy.Example:
+    inputs = {"first_question": text_in(row, "asked"), "second_question": text_in(row, "stored")}
+    return example_of(row, inputs, {"same": yes_or_no(row, "same")})
+
+
+def _same_entity_example(row: Row) -> dspy.Example:
+    inputs = {"first": text_in(row, "first"), "second": text_in(row, "second")}
+    return example_of(row, inputs, {"same": yes_or_no(row, "same")})
+
+
+def _critics_example(row: Row) -> dspy.Example:
+    inputs = {name: text_in(row, name) for name in ("question", "answer", "passage")}
+    return example_of(row, inputs, {"rejected_by": not yes_or_no(row, "accepted")})
+
+
+# Metrics: those that need an index or a scorer are made when the step is
+
+
+def _fixed(*metrics: Metric) -> Callable[[StepSource], Mapping[str, Metric]]:
+    named = {metric.name: metric for metric in metrics}
+    return lambda source: named
+
+
+def _of_questions(output: str) -> Callable[[StepSource], Mapping[str, Metric]]:
+    """`relevance` by BERTScore, and with an index whether the question in `output` leads back to its passages."""
+
+    def metrics(source: StepSource) -> Mapping[str, Metric]:
+        scorer = source.scorer or BertScorer.packaged()
+        named = {"relevance": step_metrics.relevance_metric(scorer, field=output)}
+        if source.space is not None:
+            retriever = source.space.retriever(source.retriever or "dense")
+            named["leads_back"] = step_metrics.leads_back_metric(retriever, field=output)
+        return named
+
+    return metrics
+
+
+_READING_CELLS = {**QUESTION_CELLS, "passages": list_cell}
+_QUESTIONS_CELLS = {"questions": list_cell, "chunk_ids": list_cell}
+_PAIRS = "its known pairs"
+
+STEPS: Mapping[str, OptimizableStep] = {
+    step.name: step
+    for step in (
+        OptimizableStep(
+            name="extraction",
+            signatures=(ExtractElements, FindMissedElements),
+            module=ExtractGraph,
+            role="extractor",
+            make=extractor,
+            inputs=("passage",),
+            right=("triples",),
+            example=_extraction_example,
+            metric_names=("triple_f1", "link_f1"),
+            metrics=_fixed(step_metrics.TRIPLE_F1, step_metrics.LINK_F1),
+            index_rows=index_rows.extraction_rows,
+            own_rows="its passages and the links read from them",
+            cells={"triples": list_cell},
+        ),
+        OptimizableStep(
+            name="gleaning",
+            signatures=(FindMissedElements,),
+            module=SingleStep,
+            role="extractor",
+            make=lambda settings: SingleStep(FindMissedElements),
+            inputs=("passage", "found"),
+            right=("missed",),
+            example=_gleaning_example,
+            metric_names=("missed_f1",),
+            metrics=_fixed(step_metrics.MISSED_F1),
+            index_rows=index_rows.gleaning_rows,
+            own_rows="its extractions, one entity hidden in each",
+            cells={"missed": list_cell},
+        ),
+        OptimizableStep(
+            name="description",
+            signatures=(MergeDescriptions,),
+            module=DescribeEntity,
+            role="summarizer",
+            make=lambda settings: DescribeEntity(),
+            inputs=("name", "descriptions"),
+            right=("description",),
+            example=_description_example,
+            metric_names=("facts_kept", "rouge_l"),
+            metrics=_fixed(step_metrics.FACTS_KEPT, step_metrics.reference_metric("description")),
+            index_rows=index_rows.description_rows,
+            own_rows="names that several passages describe",
+            cells={"descriptions": list_cell},
+        ),
+        OptimizableStep(
+            name="same-entity",
+            signatures=(ConfirmSameEntity,),
+            module=ConfirmSame,
+            role="summarizer",
+            make=lambda settings: ConfirmSame(),
+            inputs=("first", "second"),
+            right=("same",),
+            example=_same_entity_example,
+            metric_names=("agreement",),
+            metrics=_fixed(step_metrics.agreement_metric("same")),
+            index_rows=index_rows.same_entity_rows,
+            own_rows="spellings that it merged, and entities that share a word",
+            labelled=True,
+            cells={"same": truth_cell},
+        ),
+        OptimizableStep(
+            name="summary",
+            signatures=(SummarizeCommunity,),
+            module=DescribeCommunity,
+            role="summarizer",
+            make=lambda settings: DescribeCommunity(),
+            inputs=("elements",),
+            right=("mentions", "summary"),
+            example=_summary_example,
+            metric_names=("mentions", "rouge_l"),
+            metrics=_fixed(step_metrics.MENTIONS, step_metrics.reference_metric("summary")),
+            index_rows=index_rows.summary_rows,
+            own_rows="its communities, their central names and summaries",
+            cells={"elements": list_cell, "mentions": list_cell},
+        ),
+        OptimizableStep(
+            name="question-generation",
+            signatures=(GenerateQuestion,),
+            module=AskQuestion,
+            role="generator",
+            make=lambda settings: AskQuestion(),
+            inputs=("summary",),
+            right=("questions", "question", "chunk_ids"),
+            example=_generation_example,
+            metric_names=("relevance", "leads_back"),
+            metrics=_of_questions("question"),
+            index_rows=index_rows.generation_rows,
+            own_rows="its summaries and their questions",
+            labelled=True,
+            cells=_QUESTIONS_CELLS,
+        ),
+        OptimizableStep(
+            name="answering",
+            signatures=(AnswerQuestion,),
+            module=SingleStep,
+            role="answerer",
+            make=lambda settings: SingleStep(AnswerQuestion),
+            inputs=("question", "passages"),
+            right=tuple(sorted(QUESTION_FIELDS - {"id", "question"})),
+            example=_answering_example,
+            metric_names=tuple(METRICS),
+            metrics=lambda source: METRICS,
+            index_rows=index_rows.reading_rows,
+            own_rows=_PAIRS,
+            labelled=True,
+            cells=_READING_CELLS,
+        ),
+        OptimizableStep(
+            name="drafting",
+            signatures=(DraftAnswer,),
+            module=SingleStep,
+            role="drafter",
+            make=lambda settings: SingleStep(DraftAnswer),
+            inputs=("question", "passages"),
+            right=tuple(sorted(QUESTION_FIELDS - {"id", "question"})),
+            example=_drafting_example,
+            metric_names=tuple(METRICS),
+            metrics=lambda source: METRICS,
+            index_rows=index_rows.reading_rows,
+            own_rows=_PAIRS,
+            cells=_READING_CELLS,
+        ),
+        OptimizableStep(
+            name="verification",
+            signatures=(VerifyDraft,),
+            module=SingleStep,
+            role="verifier",
+            make=lambda settings: SingleStep(VerifyDraft),
+            inputs=("question", "response", "rationale"),
+            right=("supported",),
+            example=_verification_example,
+            metric_names=("agreement",),
+            metrics=_fixed(step_metrics.agreement_metric("verdict")),
+            index_rows=index_rows.verification_rows,
+            own_rows=_PAIRS + ", also with another's answer",
+            labelled=True,
+            cells={"supported": truth_cell},
+        ),
+        OptimizableStep(
+            name="judging",
+            signatures=(JudgeAnswer,),
+            module=SingleStep,
+            role="judge",
+            make=lambda settings: SingleStep(JudgeAnswer),
+            inputs=("question", "answers", "answer"),
+            right=("right", *sorted(QUESTION_FIELDS - {"id", "question", "answers", "answer"})),
+            example=_judging_example,
+            metric_names=("agreement",),
+            metrics=_fixed(step_metrics.agreement_metric("correct")),
+            index_rows=index_rows.judging_rows,
+            own_rows=_PAIRS + ", also with another's answer",
+            labelled=True,
+            cells={**QUESTION_CELLS, "right": truth_cell},
+        ),
+        OptimizableStep(
+            name="matching",
+            signatures=(FindSameQuestion,),
+            module=SingleStep,
+            role="answerer",
+            make=lambda settings: SingleStep(FindSameQuestion),
+            inputs=("question", "catalogue"),
+            right=("number",),
+            example=_matching_example,
+            metric_names=("agreement",),
+            metrics=_fixed(step_metrics.agreement_metric("number")),
+            index_rows=index_rows.matching_rows,
+            own_rows="its questions in other words, among the nearest others",
+            labelled=True,
+            cells={"catalogue": list_cell, "number": number_cell},
+        ),
+        OptimizableStep(
+            name="confirmation",
+            signatures=(ConfirmSameQuestion,),
+            module=SingleStep,
+            role="answerer",
+            make=lambda settings: SingleStep(ConfirmSameQuestion),
+            inputs=("asked", "stored"),
+            right=("same",),
+            example=_confirmation_example,
+            metric_names=("agreement",),
+            metrics=_fixed(step_metrics.agreement_metric("same")),
+            index_rows=index_rows.confirmation_rows,
+            own_rows="its questions in other words, and the nearest others",
+            labelled=True,
+            cells={"same": truth_cell},
+        ),
+        OptimizableStep(
+            name="critics",
+            signatures=(RateGroundedness, RateRelevance, RateStandAlone),
+            module=RateSyntheticPair,
+            role="judge",
+            make=lambda settings: RateSyntheticPair(AUDIENCE),
+            inputs=("question", "answer", "passage"),
+            right=("accepted",),
+            example=_critics_example,
+            metric_names=("agreement",),
+            metrics=_fixed(step_metrics.agreement_metric("rejected_by", label=bool)),
+            index_rows=index_rows.critics_rows,
+            own_rows=_PAIRS + ", also with another's passage",
+            cells={"accepted": truth_cell},
+        ),
+        OptimizableStep(
+            name="decomposition",
+            signatures=(AskSubQuestion,),
+            module=SingleStep,
+            role="answerer",
+            make=lambda settings: SingleStep(AskSubQuestion),
+            inputs=("information",),
+            right=("questions", "question", "chunk_ids"),
+            example=_decomposition_example,
+            metric_names=("relevance", "leads_back"),
+            metrics=_of_questions("sub_question"),
+            index_rows=index_rows.decomposition_rows,
+            own_rows="its summaries and their questions",
+            labelled=True,
+            cells=_QUESTIONS_CELLS,
+        ),
+    )
+}
+"""By name, in the order in which an index and then an answer need them."""

@@ -1,0 +1,290 @@
+"""Decides who asks about each community: the generator, a template, or both (`[questions] asked_by`).
+
+Policies:
+
+    model      every community's summary goes to the generator, and its question comes out: Q = f(R), KRAQ paper 2.2.
+               A template asks only where the second call gave nothing usable, too.
+    mixed      what people look for, a heading that announces a question, is asked about, and none of it twice. A
+               template asks where it knows what to, the generator elsewhere; it is shown the heading and its text
+               where the community is narrow, and its question must lead back to a passage of the community.
+    templates  no model is asked.
+    auto       "model" where a generator is named, otherwise "mixed".
+"""
+
+import dataclasses
+import math
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol, TypeVar
+
+from kraq_dspy.language.headings import Heading, announced_question, headings_by_weight, headings_of, placed, subject_of
+from kraq_dspy.language.templates import NOTHING_NAMED, asks_of_something, definition, question_about
+from kraq_dspy.language.text import language_of, parted, sentences
+from kraq_dspy.programs.kraq.question_text import stands_alone
+from kraq_dspy.records import Chunk, Community, Question, Summary, content_id
+from kraq_dspy.settings import EMBEDDED, QuestionSettings
+
+MOST_READ = 40  # passages of a community or an index, evenly drawn, in which headings are looked for
+NARROW = 3  # passages of a community that a model is asked about by a heading and its text, not by their summary
+NEAREST = 10  # passages of an index among which a model's question must have one of its own
+LONGEST = 140  # characters of a question
+DEFINING_READ = 200  # passages of an index, evenly drawn, in which definitions are looked for
+DEFINING = 0.04  # share of passages that define something, from which a small model asks well
+ANNOUNCING = 0.25  # share of communities whose headings announce a question, from which it does as well
+SHOWN = 80  # words of a heading's text that a generator sees
+
+T = TypeVar("T")
+
+
+class Passages(Protocol):
+    """The passages that templates read: those of an index, or of a list."""
+
+    def ids(self) -> Sequence[str]:
+        """Of all passages, in reading order."""
+
+    def get(self, ids: Sequence[str]) -> Sequence[Chunk]:
+        """The passages of these ids."""
+
+    def nearest(self, questions: Sequence[str], count: int) -> list[list[str]]:
+        """For each question the ids of the passages nearest to it; empty lists where nothing is searched."""
+
+
+class ListedPassages:
+    """Passages in memory, which are not searched.
+
+    >>> ListedPassages([]).ids()
+    []
+    """
+
+    def __init__(self, chunks: Sequence[Chunk]) -> None:
+        self._chunks = {chunk.id: chunk for chunk in chunks}
+
+    def ids(self) -> Sequence[str]:
+        return list(self._chunks)
+
+    def get(self, ids: Sequence[str]) -> Sequence[Chunk]:
+        return [self._chunks[id] for id in ids]
+
+    def nearest(self, questions: Sequence[str], count: int) -> list[list[str]]:
+        return [[] for _ in questions]
+
+
+def policy_of(asked_by: str, generator: str) -> str:
+    """What `asked_by` means where the generator's model has this name; "" is no model.
+
+    >>> policy_of("auto", "openai/gpt-4o-mini"), policy_of("auto", EMBEDDED), policy_of("templates", EMBEDDED)
+    ('model', 'mixed', 'templates')
+    """
+    if asked_by != "auto":
+        return asked_by
+    return "mixed" if generator in ("", EMBEDDED) else "model"
+
+
+@dataclass(frozen=True, slots=True)
+class AskedHeading:
+    """A heading, how its text begins, and the `question` that a template makes of it."""
+
+    heading: str
+    text: str
+    question: str
+
+
+class AskedBy:
+    """How the questions of some communities come about, under one policy.
+
+    `is_small` says that the generator is a small tuned model, which the policy "mixed" asks about less. Without
+    `questions.fallback` nothing but the summaries is shown, and what a model wrote stays; a template asks where it
+    wrote nothing.
+
+    >>> AskedBy([], ListedPassages([]), QuestionSettings(), generator=EMBEDDED).policy
+    'mixed'
+    """
+
+    def __init__(
+        self,
+        communities: Sequence[Community],
+        passages: Passages,
+        questions: QuestionSettings,
+        *,
+        generator: str,
+        is_small: bool = False,
+    ) -> None:
+        self.policy = policy_of(questions.asked_by, generator)
+        self._communities, self._source = communities, passages
+        self._fallback = questions.fallback
+        self._is_mixed = questions.fallback and self.policy == "mixed"
+        self._is_small = is_small and self._is_mixed
+
+        ranked = sorted(communities, key=_broadest_first)
+        self._broadest = {community.id for community in ranked[: questions.broadest]}
+
+        asks_of_headings = self._is_mixed or self.policy == "templates"
+        self._headed = headings_asked(communities, self._read, self._subject) if asks_of_headings else {}
+        self._instead = {id: heading.question for id, heading in self._headed.items()}
+
+    async def shown(
+        self, summaries: Iterable[Summary] | AsyncIterable[Summary], summarized: AbstractSet[str]
+    ) -> AsyncIterator[Summary]:
+        """What is asked about: the summaries as they are, under the policy "model".
+
+        Otherwise headings and their texts in place of the summaries of narrow communities (a small model gets lost in
+        summaries of much), and of communities that are not among the ids of the `summarized`.
+        """
+        narrow = {one.id for one in self._communities if self._is_small or len(one.chunk_ids) <= NARROW}
+        async for summary in each_of(summaries):
+            heading = self._headed.get(summary.community_id) if summary.community_id in narrow else None
+            yield dataclasses.replace(summary, title=heading.heading, text=heading.text) if heading else summary
+        for id, heading in self._headed.items():
+            if id not in summarized:
+                yield Summary(id, heading.heading, heading.text, (), EMBEDDED)
+
+    def asks_model(self, community: Community, summary: str) -> bool:
+        """Whether the model is asked.
+
+        A small one is right less often than a template that knows what to ask, and hardly ever about texts that
+        neither say what things are nor have headings which announce questions (news, abstracts, licences).
+        """
+        if self.policy == "templates" or community.id not in self._broadest:
+            return False
+        if not self._is_small:
+            return True
+        if community.id in self._headed:
+            return True
+        return self._suits_a_small_model and not asks_of_something(self.template(community, summary))
+
+    def template(self, community: Community, summary: str) -> str:
+        """A question after a heading of the community's passages or after its summary; "" where nothing is named."""
+        if community.id not in self._instead:
+            question = question_about(summary, self._read(community.chunk_ids), self._subject)
+            self._instead[community.id] = "" if question == NOTHING_NAMED else question
+        return self._instead[community.id]
+
+    def is_usable(self, question: str, model: str, summary: str, instructions: str) -> bool:
+        """Whether the model's question stays.
+
+        The embedded model sees only the summary, and asks less well than a template, which sees the passages: its
+        questions stay under the policy "model" alone.
+        """
+        if model == EMBEDDED and self.policy != "model":
+            return False
+        keeps_what_is_written = not self._fallback and bool(question.strip())
+        return keeps_what_is_written or stands_alone(question, summary, instructions)
+
+    def leading_back(self, questions: Sequence[Question]) -> list[Question]:
+        """The questions; under the policy "mixed", a model's say what the index is about, as the templates do, and lead
+        to a passage of theirs: one that has none among the nearest of the index makes way for the template's."""
+        if not self._is_mixed:
+            return list(questions)
+        kept = [
+            question if question.model == EMBEDDED else _worded(question, placed(question.text, self._subject))
+            for question in questions
+        ]
+        doubtful = [question for question in kept if question.model != EMBEDDED and self._instead.get(_of(question))]
+        if not doubtful:
+            return kept
+
+        nearest = self._source.nearest([question.text for question in doubtful], NEAREST)
+        astray: dict[str, Question] = {}
+        for question, chunk_ids in zip(doubtful, nearest, strict=True):
+            if chunk_ids and not any(chunk_id in question.chunk_ids for chunk_id in chunk_ids):
+                template = _worded(question, self._instead[_of(question)])
+                astray[question.id] = dataclasses.replace(template, model=EMBEDDED)
+        return [astray.get(question.id, question) for question in kept]
+
+    @cached_property
+    def _subject(self) -> str:
+        """What the passages of the whole index say that they are about."""
+        return subject_of(self._read(self._source.ids()))
+
+    @cached_property
+    def _suits_a_small_model(self) -> bool:
+        """Whether headings announce questions, as a manual's, or passages define names, as an encyclopedia's."""
+        if len(self._headed) >= ANNOUNCING * len(self._communities):
+            return True
+        chunks = self._source.get(evenly(self._source.ids(), DEFINING_READ))
+        defining = (any(definition(part, (one.title,)) for part in sentences(one.text)) for one in chunks)
+        return sum(defining) >= max(1, DEFINING * len(chunks))
+
+    def _read(self, chunk_ids: Sequence[str]) -> list[str]:
+        """With the headings of their sections as lines of Markdown, whatever format they are from."""
+        chunks = self._source.get(evenly(chunk_ids, MOST_READ))
+        return ["\n".join([one.title, *(f"## {heading}" for heading in one.headings), one.text]) for one in chunks]
+
+
+def evenly(ids: Sequence[str], most: int) -> Sequence[str]:
+    """At most so many of the ids, evenly drawn.
+
+    >>> evenly("abcdef", 3)
+    'ace'
+    """
+    return ids[:: max(1, math.ceil(len(ids) / most))]
+
+
+def asked_in_words(counts: Mapping[str, int]) -> str:
+    """How many questions there are and who asked them, from their numbers by the model's name; "" for none.
+
+    >>> asked_in_words({"gguf/small#adapter@1a2b3c4d": 3, EMBEDDED: 1})
+    '4 questions: 3 by gguf/small#adapter, 1 by templates'
+    """
+    total = sum(counts.values())
+    if not total:
+        return ""
+    most_first = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    who = [f"{count:,} by {_who(model)}" for model, count in most_first]
+    return f"{total:,} {'question' if total == 1 else 'questions'}: {', '.join(who)}"
+
+
+def _who(model: str) -> str:
+    """The model's name without the hash of its adapter."""
+    return "templates" if model == EMBEDDED else model.partition("@")[0]
+
+
+def headings_asked(
+    communities: Iterable[Community], passages_of: Callable[[Sequence[str]], list[str]], subject: str
+) -> dict[str, AskedHeading]:
+    """For community ids the weightiest heading of their passages that announces a question and that no community before
+    has, the broadest first; communities without one are absent. English alone."""
+    chosen: dict[str, AskedHeading] = {}
+    asked: set[str] = set()
+    for community in sorted(communities, key=_broadest_first):
+        passages = passages_of(community.chunk_ids)
+        if language_of("\n".join(passages)) != "en":
+            continue
+        for heading in headings_by_weight(passages, ""):
+            question = announced_question(heading, passages, subject)
+            if 0 < len(question) <= LONGEST and question.casefold() not in asked:
+                asked.add(question.casefold())
+                chosen[community.id] = AskedHeading(heading.text, _below(heading, passages), question)
+                break
+    return chosen
+
+
+async def each_of(items: Iterable[T] | AsyncIterable[T]) -> AsyncIterator[T]:
+    """The items one by one, whichever way they come."""
+    if isinstance(items, AsyncIterable):
+        async for item in items:
+            yield item
+    else:
+        for item in items:
+            yield item
+
+
+def _below(heading: Heading, passages: Sequence[str]) -> str:
+    """The first sentences of what stands under the heading."""
+    passage = next(passage for passage in passages if heading in headings_of(passage))
+    words = " ".join(sentences(parted(passage)[1].rpartition(f"# {heading.text}\n")[2])).split()
+    return " ".join(words[:SHOWN])
+
+
+def _broadest_first(community: Community) -> tuple[int, int, str]:
+    return community.level, -len(community.chunk_ids), community.id
+
+
+def _of(question: Question) -> str:
+    return question.community_id or ""
+
+
+def _worded(question: Question, text: str) -> Question:
+    return dataclasses.replace(question, id=content_id("question", _of(question), text), text=text)
