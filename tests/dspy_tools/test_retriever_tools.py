@@ -17,7 +17,7 @@ def dense() -> Retriever:
 
 
 def test_a_retriever_needs_no_k_and_says_what_it_is(dense: Retriever) -> None:
-    assert [hit.chunk.text for hit in dense("Which river is in Germany?")][0] == TEXTS[0]
+    assert dense("Which river is in Germany?")[0].chunk.text == TEXTS[0]
     assert repr(dense) == "DenseRetriever()"
     assert (
         repr(RewrittenRetriever(dense, pool=7))
