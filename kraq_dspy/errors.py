@@ -26,6 +26,10 @@ class UntrustedError(KraqError):
     """An index, or a kraq.toml of the current folder, names an address or a key that the user has not agreed to."""
 
 
+class ScopeError(KraqError):
+    """An index that says who may read it is asked by nobody in particular, or for what its scope does not allow."""
+
+
 class CorpusError(KraqError):
     """No usable text: the path does not exist, or every file in it was refused."""
 
@@ -78,6 +82,10 @@ class BudgetExceededError(ModelError):
 
 class ServerDownError(ModelError):
     """Many calls in a row failed to reach the model server."""
+
+
+class ExchangeError(KraqError):
+    """A file of another system (GraphRAG) that cannot be read, lacks columns or contradicts itself."""
 
 
 class StateError(KraqError):

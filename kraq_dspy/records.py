@@ -51,7 +51,8 @@ class Document:
     Document('ada', 'Ada Lovelace', 16 characters)
 
     `headings` are those of Markdown, web pages and the outline of a PDF, in reading order. `left_out` are lines of a
-    web page that were no part of its text, such as menus and notices.
+    web page that were no part of its text, such as menus and notices. `labels` say who may read it (`Scope`): where one
+    document of an index has some, the others without any are read by nobody but the owner.
     """
 
     id: str
@@ -61,6 +62,7 @@ class Document:
     metadata: Metadata = field(default_factory=dict)
     headings: tuple[Heading, ...] = ()
     left_out: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"Document({self.id!r}, {_brief(self.title or self.text)}, {len(self.text):,} characters)"

@@ -44,6 +44,9 @@ class CorpusSettings:
     """Its title."""
     id_column: str = "id"
     """What it is called."""
+    acl_column: str = ""
+    """Who may read it: labels with commas between, or a list. In Markdown, a name in the front matter, where "acl" is
+    always taken. Once one document has labels, the index answers nobody without a scope."""
     encoding: str = ""
     """That of files which are not UTF-8 and have no byte-order mark, as "cp1252" or "cp932". Without it such files are
     refused, but for web pages, which say it themselves."""

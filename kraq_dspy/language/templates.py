@@ -21,7 +21,8 @@ from kraq_dspy.language.headings import (
 )
 from kraq_dspy.language.names import PERSON, REFERENCE, frequent_terms, has_capitals, kind_of, names_in, without_words
 from kraq_dspy.language.statements import asked_whether
-from kraq_dspy.language.text import language_of, parted, plain_question, sentences
+from kraq_dspy.language.text import parted, plain_question, sentences
+from kraq_dspy.language.told import language_of
 from kraq_dspy.language.vocabulary import DONE_BY, MONTH, PEOPLE, STOP
 
 NOTHING_NAMED = "What is this about?"

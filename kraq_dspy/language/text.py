@@ -1,11 +1,9 @@
-"""Cuts text into sentences and words, in any script; tells its language by its script and its commonest words, and asks
-the plain question of each."""
+"""Cuts text into sections, sentences and words, in any script; and asks the plain question of each language."""
 
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, pairwise
 
 from kraq_dspy.asset.corpus.chunk import sentence_spans
@@ -37,6 +35,57 @@ def sentences(text: str) -> list[str]:
         if own and (len(own) <= REPEATED or len(set(own)) * 5 > len(own)):
             parts.append(text[start:end])
     return parts
+
+
+_MARKED_HEADING = re.compile(r" {0,3}#{1,6} +(?P<text>.*?)[ #]*")
+_ENDS_TEXT = re.compile(r"[.!。！।…:;,][\"”’')\]]*\s*$")
+_ASKS = re.compile(r"[?？؟][\"”’')\]]*\s*$")
+_LONGEST_HEADING = 90  # characters
+_ITEM = re.compile(r"\s*(?:[-*+•]\s|\|)|.*\t")
+
+
+def sections(text: str) -> Iterator[tuple[str, list[str]]]:
+    """Sentences with the heading or the question above them, "" where there is none. A heading is a line with the mark
+    of Markdown, or a short one that ends no sentence and stands above a longer one; so is a question that text follows.
+
+    >>> list(sections("1.2 Opening hours\\nThe museum opens at nine. It is closed on Mondays."))
+    [('1.2 Opening hours', ['The museum opens at nine.', 'It is closed on Mondays.'])]
+    """
+    heading = ""
+    block: list[str] = []
+    lines = unwrapped(text).split("\n")
+    for number, line in enumerate(lines):
+        following = next((other for other in lines[number + 1 :] if other.strip()), "")
+        above = _heading_of(line, following)
+        if not above:
+            block.append(line)
+            continue
+        yield from _section(heading, block)
+        heading, block = above, []
+    yield from _section(heading, block)
+
+
+def _section(heading: str, lines: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
+    told = sentences("\n".join(lines))
+    asked = [number for number, part in enumerate(told) if _ASKS.search(part) and number + 1 < len(told)]
+    for start, end in pairwise([-1, *asked, len(told)]):
+        own = told[start + 1 : end]
+        if own:
+            yield (told[start] if start >= 0 else heading), own
+
+
+def _heading_of(line: str, following: str) -> str:
+    """The line's text where it is a heading of the next; "" where it is text itself."""
+    if marked := _MARKED_HEADING.fullmatch(line):
+        return marked["text"]
+    line = line.strip()
+    is_short = 0 < len(line) <= _LONGEST_HEADING and not _ITEM.match(line)
+    if not is_short or not following:
+        return ""
+    if _ASKS.search(line):
+        return line
+    text_follows = len(following) > len(line) and _ENDS_TEXT.search(following) and not _ITEM.match(following)
+    return line if text_follows and not _ENDS_TEXT.search(line) else ""
 
 
 def parted(passage: str) -> tuple[str, str]:
@@ -122,32 +171,6 @@ def distinct(texts: Iterable[str], share: float = 0.8) -> list[str]:
         for word in own:
             saying[word].append(text)
     return list(kept)
-
-
-_SCRIPTS = {language: re.compile(letters) for language, letters in LANGUAGES["scripts"].items()}
-_COMMON = {language: frozenset(words.split()) for language, words in LANGUAGES["common"].items()}
-_TELLING = 3  # different common words of a language that a text in it has
-_SEEN = 4_000  # characters of a text by which its language is told
-
-
-@lru_cache(maxsize=16)
-def language_of(text: str) -> str:
-    """Two letters: the script's language, else the Latin one whose common words it has most, English where none is.
-
-    >>> language_of("Der Zug hält in Bern und ist pünktlich.")
-    'de'
-    """
-    text = text[:_SEEN]
-    letters = sum(letter.isalpha() for letter in text)
-    for language, script in _SCRIPTS.items():
-        share = 0.05 if language == "ja" else 0.3
-        if letters and len(script.findall(text)) >= share * letters:
-            return language
-    words = [word for word in re.findall(r"[^\W\d_]+", text) if word.islower()]
-    counts = {language: sum(word in common for word in words) for language, common in _COMMON.items()}
-    most = max(counts, key=counts.__getitem__)
-    differ = len(_COMMON[most].intersection(words))
-    return most if counts[most] > 2 * counts["en"] and differ >= (_TELLING if counts["en"] else 2) else "en"
 
 
 def plain_question(language: str, names: Sequence[str]) -> str:

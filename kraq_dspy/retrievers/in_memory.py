@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from kraq_dspy._internal.concurrency import SharedByCopies
+from kraq_dspy._internal.one_blas_thread import product
 from kraq_dspy.asset.corpus.chunk import chunk_document
 from kraq_dspy.errors import UnknownRecordError
 from kraq_dspy.models.embedders import load_embedder
@@ -45,7 +46,7 @@ class RecordsInMemory(SharedByCopies):
         ]
         if not allowed:
             return [[] for _ in vectors]
-        cosines = vectors @ self.vectors(allowed).T
+        cosines = product(vectors, self.vectors(allowed).T)
         return [best_first(dict(zip(allowed, row.tolist(), strict=True)), k) for row in cosines]
 
     def chunks_by_id(self, ids: Sequence[str]) -> list[Chunk]:

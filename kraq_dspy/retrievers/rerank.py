@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from kraq_dspy._internal.one_blas_thread import product
 from kraq_dspy._internal.options import require_between, require_counts
 from kraq_dspy.ports import Embedder, Reranker, Retriever, Vectors, VectorStore
 from kraq_dspy.records import Hit, Question
@@ -102,7 +103,8 @@ class QuestionSimilarityReranker:
             vector = self.embedder.encode_queries([question])[0]
         asked_of = [self.asked_of.get(hit.chunk.id, ()) for hit in hits]
         question_ids = sorted(set().union(*asked_of))
-        cosines = dict(zip(question_ids, (self.question_vectors.vectors(question_ids) @ vector).tolist(), strict=True))
+        similarities = product(self.question_vectors.vectors(question_ids), vector)
+        cosines = dict(zip(question_ids, similarities.tolist(), strict=True))
         best = max(hit.score for hit in hits)
         return [
             self.balance * (max(hit.score, 0.0) / best if best > 0 else 0.0)

@@ -9,6 +9,7 @@ from dataclasses import KW_ONLY, asdict, dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from kraq_dspy._internal.one_blas_thread import product
 from kraq_dspy._internal.options import require_between, require_counts
 from kraq_dspy.ports import ChunkSource, Embedder, Retriever, VectorSearch, VectorStore
 from kraq_dspy.records import Hit
@@ -109,7 +110,7 @@ class HybridRetriever(Retrieving):
         if not ids:
             return []
         chunks = self.chunks.chunks_by_id(ids)
-        dense = self.vectors.vectors(ids) @ vector
+        dense = product(self.vectors.vectors(ids), vector)
         sparse = sparse_cosines(question, [chunk.passage for chunk in chunks])
         scores = self.weight * dense + (1 - self.weight) * sparse
         if self.okapi and worded:

@@ -20,6 +20,7 @@ from kraq_dspy.models.lms.envelope import Flaw, flaws_heard, with_flaws
 from kraq_dspy.models.lms.roles import answerer_for, fill_in, own_adapter
 from kraq_dspy.programs.conversation import HistoryLike, StandaloneQuestion
 from kraq_dspy.records import Chunk, Hit
+from kraq_dspy.retrievers.hits import hits_checked_by
 from kraq_dspy.workspace.choices import DEFAULT_PROGRAM
 from kraq_dspy.workspace.choosing import ProgramMaker
 from kraq_dspy.workspace.suggesting import SuggestedQuestion, next_questions, starters
@@ -148,8 +149,9 @@ class Answering(ProgramMaker):
 
         >>> space.prepared(space.starters(1)[0].text).hits  # doctest: +SKIP
         """
+        self.require_scope()
         question = normalised(question)
-        there = (self.index.path / CATALOGUE).is_file()
+        there = (self.path / CATALOGUE).is_file()
         entry = self.answers.exact(question) if there else None
         if entry is None:
             return None
@@ -175,8 +177,11 @@ class Answering(ProgramMaker):
     def _followed(self, prediction: dspy.Prediction, complete: dspy.Prediction, count: int) -> dspy.Prediction:
         """The prediction with its `standalone_question`, if it is another than was asked, and its `next_questions`.
 
-        There are no next questions if the index cannot tell them, since it has answered.
+        There are no next questions if the index cannot tell them, since it has answered. Raises ScopeError for a hit
+        that may not be read, wherever the program has it from.
         """
+        if self.check is not None:
+            self.check([hit for hit in prediction.get("hits") or () if isinstance(hit, Hit)])
         if complete.question != complete.asked:
             prediction.standalone_question = complete.question
         if count:
@@ -196,9 +201,15 @@ class Answering(ProgramMaker):
             raise ConfigError(
                 f"ask takes a question in text, then a program; found {question!r:.80} and {program!r:.80}."
             )
+        self.require_scope()
         if isinstance(program, str):
             if program not in self._programs:
                 self._programs[program] = self.program(program)
             program = self._programs[program]
-        with own_adapter(), answerer_for(program, self.models), flaws_heard() as flaws:
+        with (
+            own_adapter(),
+            answerer_for(program, self.models),
+            hits_checked_by(self.check),
+            flaws_heard() as flaws,
+        ):
             yield normalised(question), program, flaws

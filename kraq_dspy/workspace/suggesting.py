@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from kraq_dspy._internal.one_blas_thread import product
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.vectors.points import words_of
 from kraq_dspy.ports import QuestionFinder
@@ -122,4 +123,5 @@ def _unlike(index: Index, suggested: Sequence[SuggestedQuestion], chosen: Sugges
     """Those that ask something else than `chosen`."""
     vectors = index.question_vectors.vectors([each.question.id for each in suggested])
     (like,) = index.question_vectors.vectors([chosen.question.id])
-    return [each for each, cosine in zip(suggested, vectors @ like, strict=True) if cosine < SAME]
+    cosines = product(vectors, like)
+    return [each for each, cosine in zip(suggested, cosines, strict=True) if cosine < SAME]

@@ -13,7 +13,7 @@ from rich.panel import Panel
 from rich.text import Text
 
 from kraq_dspy.apps.cli.logs import tell_what_is_cut_off
-from kraq_dspy.apps.cli.options import ChosenProgram, Flag, IndexDir, Json, Models
+from kraq_dspy.apps.cli.options import ChosenProgram, Flag, IndexDir, Json, Reads
 from kraq_dspy.apps.cli.terminal import counted, note, output, print_json, printable, say, short
 from kraq_dspy.apps.lines import prediction_lines
 from kraq_dspy.errors import ConfigError
@@ -39,7 +39,7 @@ Stream = Annotated[bool, Flag("--stream/--no-stream", help="Show the answer in a
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ask(ChosenProgram, Models):
+class Ask(ChosenProgram, Reads):
     """Answer QUESTION from the index, and show what the answer rests on."""
 
     index_dir: IndexDir

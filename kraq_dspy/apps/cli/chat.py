@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 from kraq_dspy.apps.cli.ask import EVIDENCE, Evidence, Stream, asked, show_answer, show_suggested
 from kraq_dspy.apps.cli.logs import tell_what_is_cut_off
-from kraq_dspy.apps.cli.options import ChosenProgram, IndexDir, Models
+from kraq_dspy.apps.cli.options import ChosenProgram, IndexDir, Reads
 from kraq_dspy.apps.cli.terminal import errors, note, say
 from kraq_dspy.errors import KraqError
 
 
 @dataclass(frozen=True, kw_only=True)
-class Chat(ChosenProgram, Models):
+class Chat(ChosenProgram, Reads):
     """Ask one question after another, without waiting for models to load again.
 
     A question may refer to what was said before it ("Where was he born?"); "/new" begins another conversation. The

@@ -15,7 +15,7 @@ from kraq_dspy.apps.cli.change import Add, Check, Remove, Resume, Update
 from kraq_dspy.apps.cli.chat import Chat
 from kraq_dspy.apps.cli.demo import Demo
 from kraq_dspy.apps.cli.evaluate import EvalIndex, FetchData, ListData, Report
-from kraq_dspy.apps.cli.exchange import Export
+from kraq_dspy.apps.cli.exchange import Export, ImportGraphRAG
 from kraq_dspy.apps.cli.index import BuildIndex, Estimate, ListQuestions
 from kraq_dspy.apps.cli.lm import GetModel
 from kraq_dspy.apps.cli.mcp import Mcp
@@ -90,7 +90,15 @@ CATALOGUE = {
 COMMANDS: dict[str, Mapping[str, type[Command] | Group]] = {
     "Start": {"demo": Demo, "index": BuildIndex, "estimate": Estimate, "status": Status, "questions": ListQuestions},
     "Ask": {"ask": Ask, "chat": Chat, "explore": Explore, "serve": Serve, "mcp": Mcp},
-    "Maintain": {"add": Add, "remove": Remove, "update": Update, "resume": Resume, "check": Check, "export": Export},
+    "Maintain": {
+        "add": Add,
+        "remove": Remove,
+        "update": Update,
+        "resume": Resume,
+        "check": Check,
+        "export": Export,
+        "import": Group("Make an index of another system's graph.", {"graphrag": ImportGraphRAG}),
+    },
     "Prepare": {
         "precompute": Precompute,
         "catalogue": Group("Answers prepared in advance, which `kraq ask -p qa-search` gives.", CATALOGUE),

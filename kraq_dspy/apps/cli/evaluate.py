@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kraq_dspy.apps.cli.options import Calls, Flag, IndexDir, Json, Limits, Seed, require_writable
+from kraq_dspy.apps.cli.options import Calls, Flag, IndexDir, Json, Limits, Reads, Seed, require_writable
 from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.terminal import command, counted, output, print_json, say
 from kraq_dspy.errors import ConfigError
@@ -41,7 +41,7 @@ def interval(value: "Interval", sign: str = "") -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class EvalIndex(Calls, Limits):
+class EvalIndex(Reads, Calls, Limits):
     """Ask an index, as it is, every question of a file, and score the answers and what was found.
 
     Without answers in the file, what needs none is scored. `kraq report A B` compares two of these runs.

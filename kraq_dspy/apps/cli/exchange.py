@@ -1,20 +1,32 @@
-"""Writes an index, or its questions with answers, in the formats of others: `kraq export`."""
+"""Writes an index in the formats of others (`kraq export`), and makes one of GraphRAG's (`kraq import`)."""
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from kraq_dspy.apps.cli.options import Flag, IndexDir, Json, require_writable, require_writable_file
-from kraq_dspy.apps.cli.terminal import print_json, say, show_counts
+from kraq_dspy.apps.cli.index import index_beside
+from kraq_dspy.apps.cli.options import (
+    Builds,
+    Flag,
+    IndexDir,
+    Json,
+    Limits,
+    Scoped,
+    require_writable,
+    require_writable_file,
+)
+from kraq_dspy.apps.cli.progress import run_build
+from kraq_dspy.apps.cli.terminal import command, print_json, say, show_counts
 from kraq_dspy.errors import ConfigError
 
 Format = Literal["parquet", "graphml", "jsonl", "dataset"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Export:
+class Export(Scoped):
     """Write the index as parquet tables in GraphRAG's column names, as GraphML, as JSON lines, or its questions with
     answers and evidence as a data set (JSON lines): to evaluate with, or to learn from."""
 
@@ -30,23 +42,46 @@ class Export:
 
     def run(self) -> None:
         from kraq_dspy.apps.dataset import export_dataset
-        from kraq_dspy.asset.store.index import Index
         from kraq_dspy.indexing.index.exchange import export_index
 
         if self.format != "dataset" and (self.pending or self.unanswered):
             raise ConfigError(f"--pending and --unanswered go with --format dataset, not with {self.format}.")
         (require_writable_file if self.format in ("graphml", "dataset") else require_writable)(self.out)
         if self.format == "dataset":
-            with Index.open(self.index_dir) as index:
+            with self.readable(self.index_dir) as index:
                 report = export_dataset(index, self.out, pending=self.pending, unanswered=self.unanswered)
             if self.json:
                 print_json(report)
             else:
                 show_counts("Data set", report)
             return
-        written = export_index(self.index_dir, self.out, self.format)
+        with self.readable(self.index_dir) as index:
+            written = export_index(index, self.out, self.format)
         if self.json:
             print_json([str(path) for path in written])
         else:
             for path in written:
                 say(path)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportGraphRAG(Builds, Limits):
+    """Make an index of what Microsoft GraphRAG wrote (version 1, 2 or 3): its reports become summaries, and those
+    questions. Nothing is extracted or summarised again."""
+
+    folder: Annotated[Path, typer.Argument(help="GraphRAG's project or output folder, with its parquet files.")]
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="DIR", help="The index folder to write. Default: FOLDER's name + .kraq"),
+    ] = None
+    replace: Annotated[bool, Flag("--replace", help="Let it take the place of documents in DIR that it lacks.")] = False
+    json: Json = False
+
+    def run(self) -> None:
+        from kraq_dspy.indexing.index.exchange import import_graphrag
+
+        out = self.out or index_beside(self.folder)
+        imported = partial(import_graphrag, self.folder, out, replace=self.replace)
+        report = run_build(imported, self.settings(), self, json=self.json)
+        if not self.json and report.counts.get("questions"):
+            say("Try: ", (command("questions", out), "bold"), " or ", (command("ask", out, "YOUR QUESTION"), "bold"))

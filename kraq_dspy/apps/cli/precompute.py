@@ -58,7 +58,8 @@ class Precompute(Calls, Limits):
 
         how = InstructedOptions(parse_top_n(self.top_n or "100"), self.source or "kraq")
         kept = "What was embedded is kept; the same command goes on from there."
-        with self.opened(self.index_dir, write=True) as space, Bars(quiet=self.json, kept=kept) as bars:
+        with self.opened(self.index_dir, write=True) as opened, Bars(quiet=self.json, kept=kept) as bars:
+            space = opened.owned()
             report = precompute_index(space.index, space.instructed_embedder, how, bars)
         if self.json:
             print_json(report)
@@ -71,7 +72,8 @@ class Precompute(Calls, Limits):
         """Each of `kinds`, names of PREPARATIONS, and what was done."""
         from kraq_dspy.indexing.prepare.preparations import PREPARATIONS
 
-        with self.opened(self.index_dir, write=True) as space, Bars(space.models.settings, quiet=self.json) as bars:
+        with self.opened(self.index_dir, write=True) as opened, Bars(opened.models.settings, quiet=self.json) as bars:
+            space = opened.owned()
             reports = {
                 each.name: each.make(space, each.options(), bars)
                 for each in PREPARATIONS.values()

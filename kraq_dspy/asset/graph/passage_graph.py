@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kraq_dspy._internal.concurrency import SharedByCopies
+from kraq_dspy._internal.one_blas_thread import ONE_BLAS_THREAD
 from kraq_dspy.asset.arrays import map_arrays, write_arrays
 from kraq_dspy.asset.graph.numbered_graph import distinct
 from kraq_dspy.errors import IndexStateError
@@ -131,6 +132,7 @@ class PassageGraph(SharedByCopies):
             active = reached[here[reached] > _FAINT * self.degrees[reached]]
         return shares + (1 - damping) * here
 
+    @ONE_BLAS_THREAD
     def _exact(self, reset: NDArray[np.float64], damping: float) -> NDArray[np.float64]:
         """With root degrees divided out the equations are symmetric, so conjugate gradients solve them, in some twenty
         passes over the edges."""

@@ -34,7 +34,7 @@ from kraq_dspy.asset.store.sync import batches
 from kraq_dspy.asset.store.tables import TABLES, table_of
 from kraq_dspy.asset.store.vectors import LocalVectorStore, QdrantVectorStore
 from kraq_dspy.asset.store.vectors.local import FRESH
-from kraq_dspy.errors import EncoderMismatchError, IndexStateError, UnknownRecordError
+from kraq_dspy.errors import EncoderMismatchError, IndexStateError, ScopeError, UnknownRecordError
 from kraq_dspy.ports import Embedder, VectorStore
 from kraq_dspy.records import (
     Chunk,
@@ -228,6 +228,22 @@ class Index(SharedByCopies):
                 consent.remember(self.made_by, consent.destinations(changed.settings))
         return changed
 
+    def require_no_labels(self) -> None:
+        """For what reads all documents: raises ScopeError where some may be read by some people only."""
+        if self._manifest.has_labels:
+            raise ScopeError(
+                f"{str(self.path)!r} says who may read its documents, and this reads them all. Say who asks: --as "
+                "LABEL; its owner: --as-owner."
+            )
+
+    def require_labels(self) -> None:
+        """Raises ScopeError where no document says who may read it, so that a scope means nothing."""
+        if not self._manifest.has_labels:
+            raise ScopeError(
+                f"No document of {str(self.path)!r} says who may read it, so a scope would show nothing. Index it with "
+                "labels: kraq index CORPUS --acl-column NAME"
+            )
+
     def require_encoder(self, embedder: Embedder) -> None:
         """Raises EncoderMismatchError unless `embedder` is the one that the index was built with."""
         if embedder.name != self._manifest.encoder_name:
@@ -321,6 +337,16 @@ class Index(SharedByCopies):
     def known(self, kind: type[Record], ids: Collection[str]) -> set[str]:
         """The `ids` that are there."""
         return {restored(key) for (key,) in self._rows_where(kind, "id", "id", ids)}
+
+    def labels(self) -> dict[str, tuple[str, ...]]:
+        """Who may read each document, by its id, in the order of insertion."""
+        labels = "CASE typeof(data) WHEN 'text' THEN json_extract(data, '$.labels') ELSE data END"
+        with self._database.reading() as connection:
+            rows = connection.execute(f"SELECT id, typeof(data), {labels} FROM documents ORDER BY seq").fetchall()
+        return {
+            restored(id): tuple(json.loads(value or "[]") if kind == "text" else _labels_in(value))
+            for id, kind, value in rows
+        }
 
     def documents_of(self, chunk_ids: Collection[str]) -> dict[str, str]:
         """Document ids by chunk ids."""
@@ -568,3 +594,9 @@ class Index(SharedByCopies):
             finally:
                 with suppress(sqlite3.ProgrammingError):  # an index closed under a reader that stopped half-way
                     cursor.close()
+
+
+def _labels_in(data: bytes) -> list[str]:
+    """Of a document whose text SQLite does not keep as text."""
+    labels: list[str] = json.loads(restored(data)).get("labels", [])
+    return labels

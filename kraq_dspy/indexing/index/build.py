@@ -26,7 +26,15 @@ from kraq_dspy.indexing.catalogue.sources import flag_stale
 from kraq_dspy.indexing.index import opening
 from kraq_dspy.indexing.index.finishing import FINISHED, BuildParts, Finishing, settle_finished, take_finished
 from kraq_dspy.indexing.index.following import Following
-from kraq_dspy.indexing.index.report import BuildOptions, BuildReport, DocumentChanges, located, require_known, with_lm
+from kraq_dspy.indexing.index.report import (
+    BuildOptions,
+    BuildReport,
+    DocumentChanges,
+    LabelsOf,
+    located,
+    require_known,
+    with_lm,
+)
 from kraq_dspy.models.embedders import load_embedder, resolve_encoder
 from kraq_dspy.models.embedders.text_encoder import EmbedderLike, as_embedder
 from kraq_dspy.models.lms.meter import Limits, Meter, prices_of
@@ -55,6 +63,7 @@ def build_index(
     progress: Progress | None = None,
     program_states: Sequence[str | Path] = (),
     limits: Limits | None = None,
+    labels: LabelsOf | None = None,
     random_questions: bool = False,
     stable: bool = False,
     replace: bool = False,
@@ -77,6 +86,8 @@ def build_index(
         progress: is told how the build goes; a notebook shows it unless another is given.
         program_states: files of `kraq optimize` for the steps; what they change is asked anew.
         limits: bound what this run may ask of models.
+        labels: returns for a document the labels of who may read it (`Scope`); without it, they are those that the
+            documents have. An index in which one has some answers nobody without a scope.
         random_questions: also make as many questions from random chunks as there are communities with a question.
         stable: keep communities that are there already as far as they can be, which spares most calls after a small
             change; without it the index is what a new build would make.
@@ -93,7 +104,7 @@ def build_index(
     """
     options: BuildOptions = {
         "settings": settings, "lm": lm, "models": models, "embedder": embedder, "kraq": kraq, "progress": progress,
-        "program_states": program_states, "limits": limits, "random_questions": random_questions,
+        "program_states": program_states, "limits": limits, "labels": labels, "random_questions": random_questions,
     }  # fmt: skip
     return run_coroutine(abuild_index(corpus, out, stable=stable, replace=replace, **options))
 
@@ -110,12 +121,15 @@ async def abuild_index(
     new = not Path(out).exists()
     if isinstance(corpus, Iterable) and not isinstance(corpus, str) and not new:
         corpus = list(corpus)  # to be read twice
-    settings = options.get("settings")
-    documents = opening.read_to_the_first(opening.documents_of(corpus, settings))
+    settings, labels = options.get("settings"), options.get("labels")
+
+    def read() -> Iterator[Document | Failure]:
+        return opening.with_labels(opening.documents_of(corpus, settings), labels, settings)
+
+    documents = opening.read_to_the_first(read())
     async with Builder.at(Path(out), options, corpus) as builder:
         try:
-            again = opening.documents_of(corpus, settings)
-            builder.begin(corpus, builder.as_before(again, corpus), replace=replace)
+            builder.begin(corpus, builder.as_before(read(), corpus), replace=replace)
             builder.load(builder.as_before(documents, corpus))
         except CorpusError:
             if new:  # nothing was indexed: leave nothing behind
@@ -171,6 +185,8 @@ class Builder(BuildParts):
             load_state(kraq, Path(state))
         index = opening.open_for_build(out, settings, embedder, corpus)
         index.own_store = settings.store
+        if (options.get("labels") or settings.corpus.acl_column) and not index.manifest.has_labels:
+            index.update_manifest(has_labels=True)
         progress = options.get("progress") or default_progress()
         steps = opening.steps_for(index, settings.run, models, progress)
         random_questions = options.get("random_questions", False)
@@ -186,12 +202,14 @@ class Builder(BuildParts):
             await self.models.aclose()
         self.index.close()
 
-    def begin(self, corpus: object, documents: Iterable[Document | Failure], *, replace: bool) -> None:
+    def begin(
+        self, corpus: object, documents: Iterable[Document | Failure], *, replace: bool, kind: str = "corpus"
+    ) -> None:
         """Note what the index is made from. Raises RemovedDocumentsError, before anything is changed, when another
         corpus than the index was made from lacks documents that it has, unless it is to `replace` them."""
         origin = {"kind": "documents"}
         if isinstance(corpus, str | Path):  # `kraq resume` goes on from it
-            origin = {"kind": "corpus", "path": str(Path(corpus).resolve())}
+            origin = {"kind": kind, "path": str(Path(corpus).resolve())}
         same = "path" in origin and self.index.manifest.origin == origin
         if self._documents_before and not replace and not same:
             opening.require_documents(self.index, (item for item in documents if isinstance(item, Document)))
@@ -262,9 +280,13 @@ class Builder(BuildParts):
         """`so_far` are the documents that this build has stored before."""
         known = self.index.known(Document, [document.id for document in documents]) - so_far
         before = {document.id: document for document in self.index.get(Document, sorted(known))}
-        changed = [document.id for document in documents if before.get(document.id, document) != document]
-        self.index.results.forget_items(changed)
+        changed = [document for document in documents if before.get(document.id, document) != document]
+        self.index.results.forget_items(
+            document.id for document in changed if not _differs_in_labels_alone(document, before[document.id])
+        )
         self._changed += len(changed)
+        if any(document.labels for document in documents) and not self.index.manifest.has_labels:
+            self.index.update_manifest(has_labels=True)
         self.index.add(documents)
         self.index.add(chunks)
 
@@ -331,6 +353,10 @@ class Builder(BuildParts):
         if self.was_finished is not None:
             settle_finished(self)
 
+    async def ask(self) -> None:
+        """A question for each summary of an import; then the index is complete."""
+        await Finishing(self).ask()
+
     def report(self) -> BuildReport:
         added = self.index.count(Document) - self._documents_before + self._removed
         ledger, before = self.index.results.usage(), self._usage_before
@@ -348,6 +374,10 @@ class Builder(BuildParts):
             documents=DocumentChanges(added, self._changed, self._removed),
             asked_by=dict(Counter(question.model for question in questions)),
         )
+
+
+def _differs_in_labels_alone(document: Document, before: Document) -> bool:
+    return dataclasses.replace(document, labels=before.labels) == before
 
 
 def forget(index: Index, document_ids: Collection[str], chunk_ids: Collection[str]) -> None:

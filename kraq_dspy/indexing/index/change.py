@@ -12,9 +12,10 @@ from typing import Unpack
 
 from kraq_dspy._internal.concurrency import run_coroutine
 from kraq_dspy.asset.store.index import Index
-from kraq_dspy.errors import CorpusError, UnknownRecordError
+from kraq_dspy.errors import CorpusError, IndexStateError, UnknownRecordError
 from kraq_dspy.indexing.index.build import Builder, abuild_index
-from kraq_dspy.indexing.index.opening import documents_of, read_to_the_first
+from kraq_dspy.indexing.index.exchange import GRAPHRAG, aimport_graphrag
+from kraq_dspy.indexing.index.opening import documents_of, read_to_the_first, with_labels
 from kraq_dspy.indexing.index.report import BuildOptions, BuildReport
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.records import Document, Failure
@@ -60,6 +61,7 @@ def update_index(
     With `recluster`, communities are found anew, as in a new build: they fit the graph a little less after each change
     that they were followed through. Otherwise as `add_documents`.
     """
+    _refuse_import(Path(path))
     return run_coroutine(
         abuild_index(corpus, path, stable=not recluster, replace=True, **_with_settings(path, options))
     )
@@ -78,6 +80,12 @@ def resume_index(path: str | Path, **options: Unpack[BuildOptions]) -> BuildRepo
         origin = index.manifest.origin
     source = Path(origin["path"]) if "path" in origin else None
     options = _with_settings(path, options)
+    if origin.get("kind") == GRAPHRAG:
+        if source is None or not source.exists():
+            raise IndexStateError(
+                f"{str(path)!r} was imported from {str(source)!r}, which is not there. Import it again."
+            )
+        return run_coroutine(aimport_graphrag(source, path, **options))
     if source is not None and source.exists():
         return run_coroutine(abuild_index(source, path, stable=True, **options))
     return run_coroutine(_change(Path(path), (), (), options))
@@ -86,8 +94,11 @@ def resume_index(path: str | Path, **options: Unpack[BuildOptions]) -> BuildRepo
 async def _change(
     path: Path, corpus: str | Path | Iterable[Document | str | Failure], removed: Collection[str], options: BuildOptions
 ) -> BuildReport:
+    _refuse_import(path)
     options = _with_settings(path, options)
-    documents = read_to_the_first(documents_of(corpus, options.get("settings"), path))
+    settings = options.get("settings")
+    documents = with_labels(documents_of(corpus, settings, path), options.get("labels"), settings)
+    documents = read_to_the_first(documents)
     async with Builder.at(path, options, corpus) as builder:
         known = builder.index.known(Document, removed)
         unknown = set(removed) - known
@@ -103,6 +114,16 @@ async def _change(
         builder.load(builder.as_before(documents), removed=removed)
         builder.stable = True
         return await builder.build()
+
+
+def _refuse_import(path: Path) -> None:
+    """Raises IndexStateError for an index whose graph was made elsewhere: of new documents nothing is known there."""
+    with Index.open(path, unfinished=True) as index:
+        if index.manifest.origin.get("kind") == GRAPHRAG:
+            raise IndexStateError(
+                f"{str(path)!r} was imported from GraphRAG's output, so documents cannot be added or removed here. "
+                "Change them there, and import again: kraq import graphrag FOLDER --replace."
+            )
 
 
 def _being_removed(path: Path, document_ids: Collection[str]) -> set[str]:

@@ -17,6 +17,7 @@ from kraq_dspy.asset.store.tables import TABLES
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.indexing.catalogue.sources import count_answers, flag_stale, opened_catalogue, overdue
 from kraq_dspy.indexing.index.change import resume_index
+from kraq_dspy.indexing.index.exchange import GRAPHRAG
 from kraq_dspy.indexing.index.finishing import FINISHED
 from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Extraction, Question, Relationship, Summary
 
@@ -154,15 +155,17 @@ def _records(index: Index) -> Iterator[Problem]:
         missing = [id for id in chunks - extracted if ("extract", id) not in failed]
         yield from _problem("chunks that nothing was extracted from", missing)
     yield from _problem("extractions of chunks that are not there", extracted - chunks)
+    is_import = index.manifest.origin.get("kind") == GRAPHRAG
     placed = Counter(entity_id for community in communities_at(communities, 0) for entity_id in community.entity_ids)
     if communities:
-        yield from _problem("entities that are in no community", entities - placed.keys())
+        if not is_import:  # GraphRAG's levels are no partition, and not each community has a report there
+            yield from _problem("entities that are in no community", entities - placed.keys())
         yield from _problem("entities that are in two communities", [id for id, count in placed.items() if count > 1])
     summaries = {summary.community_id for summary in index.all(Summary)}
     yield from _problem("summaries of communities that are not there", summaries - community_ids)
     least = index.manifest.settings.summaries.min_entities
     worth_a_summary = {community.id for community in communities if community.is_worth_a_summary(least)}
-    lacking = [id for id in worth_a_summary - summaries if ("summarize", id) not in failed]
+    lacking = [id for id in worth_a_summary - summaries if not is_import and ("summarize", id) not in failed]
     yield from _problem("communities without a summary", lacking)
     about = {question.community_id for question in index.all(Question) if question.source == "kraq"}
     yield from _problem("questions of communities that are not there", about - community_ids - {None})

@@ -1,53 +1,62 @@
-"""Writes an index out for others as parquet, GraphML or JSON lines."""
+"""Writes an index out for others as parquet, GraphML or JSON lines, and makes one of what GraphRAG wrote."""
 
 import dataclasses
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
+from kraq_dspy._internal.concurrency import run_coroutine
 from kraq_dspy._internal.files import replaced
+from kraq_dspy.asset.graph.graphrag.read import read_graphrag
 from kraq_dspy.asset.graph.networkx_view import write_graphml
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.tables import TABLES
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.indexing.catalogue.sources import opened_catalogue
-from kraq_dspy.records import Claim, Community, Entity, Extraction, Failure, Relationship
+from kraq_dspy.indexing.index.build import Builder
+from kraq_dspy.indexing.index.report import BuildOptions, BuildReport
+from kraq_dspy.records import Claim, Community, Entity, Extraction, Failure, Merge, Relationship, Summary
 
 FORMATS = ("parquet", "graphml", "jsonl")
 
 
-def export_index(index_dir: str | Path, out: str | Path, format: str = "parquet") -> list[Path]:
+def export_index(index_dir: str | Path | Index, out: str | Path, format: str = "parquet") -> list[Path]:
     """Write the index at `index_dir` to `out`, a folder (for "graphml", a file), and name the files written.
 
     >>> [path.name for path in export_index("ada.kraq", "tables")][:3]
     ['documents.parquet', 'text_units.parquet', 'entities.parquet']
 
     "parquet" has the tables of GraphRAG 3 in its column names and the questions beside them; "jsonl" has every record
-    kind of this library, one file each, and the catalogue if there is one. Raises ConfigError for another format,
-    IndexStateError for no index.
+    kind of this library, one file each, and the catalogue if there is one. `index_dir` may be an opened index, such as
+    `space.scoped(scope).index`. Raises ConfigError for another format, IndexStateError for no index, ScopeError for the
+    folder of an index whose documents say who may read them.
     """
     if format not in FORMATS:
         raise ConfigError(f"There is no format {format!r}; there are: {', '.join(FORMATS)}.")
     out = Path(out)
-    with Index.open(Path(index_dir)) as index:
-        if format == "parquet":
-            from kraq_dspy.asset.graph.parquet_tables import write_parquet  # brings pyarrow
+    if not isinstance(index_dir, Index):
+        with Index.open(Path(index_dir)) as index:
+            index.require_no_labels()
+            return export_index(index, out, format)
+    index = index_dir
+    if format == "parquet":
+        from kraq_dspy.asset.graph.parquet_tables import write_parquet  # brings pyarrow
 
-            return write_parquet(out, index)
-        if format == "graphml":
-            path = out / "graph.graphml" if out.is_dir() else out
-            links, claims = index.all(Relationship), index.all(Claim)
-            return [write_graphml(path, index.all(Entity), links, index.all(Community), claims)]
-        written = [
-            write_jsonl(out / f"{table.name}.jsonl", index.extractions() if kind is Extraction else index.all(kind))
-            for kind, table in TABLES.items()
-            if kind is not Failure
-        ]
-        with opened_catalogue(index.path) as catalogue:
-            if catalogue is not None:
-                written.append(write_jsonl(out / "catalogue.jsonl", catalogue.entries()))
-        return written
+        return write_parquet(out, index)
+    if format == "graphml":
+        path = out / "graph.graphml" if out.is_dir() else out
+        links, claims = index.all(Relationship), index.all(Claim)
+        return [write_graphml(path, index.all(Entity), links, index.all(Community), claims)]
+    written = [
+        write_jsonl(out / f"{table.name}.jsonl", index.extractions() if kind is Extraction else index.all(kind))
+        for kind, table in TABLES.items()
+        if kind is not Failure
+    ]
+    with opened_catalogue(index.path) as catalogue:
+        if catalogue is not None:
+            written.append(write_jsonl(out / "catalogue.jsonl", catalogue.entries()))
+    return written
 
 
 def write_jsonl(path: Path, records: Iterable[Any]) -> Path:
@@ -62,3 +71,43 @@ def write_jsonl(path: Path, records: Iterable[Any]) -> Path:
             json.dump(dataclasses.asdict(record), lines, ensure_ascii=False)
             lines.write("\n")
     return path
+
+
+GRAPHRAG = "graphrag"
+"""The kind of an index's origin, where it was made from GraphRAG's tables."""
+
+
+def import_graphrag(
+    folder: str | Path, out: str | Path, *, replace: bool = False, **options: Unpack[BuildOptions]
+) -> BuildReport:
+    """Make an index from the output folder of Microsoft GraphRAG, version 1, 2 or 3.
+
+    >>> import_graphrag("graphrag/output", "imported.kraq")  # doctest: +SKIP
+
+    Its reports become summaries, and those questions (KRAQ thesis, 3.2.4); nothing is extracted or summarised again.
+    `replace` and `options` are those of `build_index`. Raises ExchangeError for tables or columns that are missing.
+    """
+    return run_coroutine(aimport_graphrag(folder, out, replace=replace, **options))
+
+
+async def aimport_graphrag(
+    folder: str | Path, out: str | Path, *, replace: bool = False, **options: Unpack[BuildOptions]
+) -> BuildReport:
+    """`import_graphrag` for asynchronous code; takes the same arguments."""
+    imported = read_graphrag(Path(folder))
+    async with Builder.at(Path(out), options, folder) as builder:
+        index = builder.index
+        builder.begin(folder, imported.documents, replace=replace, kind=GRAPHRAG)
+        builder.problems.extend(imported.problems)
+        builder.keep_documents(imported.documents, imported.chunks)
+
+        index.replace(Entity, imported.entities)
+        index.replace(Relationship, imported.relationships)
+        index.replace(Claim, imported.claims)
+        index.replace(Merge, ())
+        index.replace(Community, imported.communities)
+        index.replace(Summary, imported.summaries)
+
+        await builder.embed_chunks()
+        await builder.ask()
+        return builder.report()

@@ -116,6 +116,14 @@ class Finishing:
         self._progress.finish("graph")
         await self._keep_asked(await self._summarize_and_ask(communities, graph))
 
+    async def ask(self) -> None:
+        """A question for each summary that is there, of communities that were made elsewhere."""
+        index = self._index
+        entities = list(index.all(Entity))
+        index.keep_passage_graph(entities, index.all(Relationship))
+        communities, summaries = list(index.all(Community)), list(index.all(Summary))
+        await self._keep_asked(await self._ask(communities, summaries, len(summaries), entities))
+
     async def _summarize_and_ask(
         self, communities: Sequence[Community], graph: Graph, known: Mapping[str, Summary] | None = None
     ) -> list[Question]:

@@ -102,7 +102,7 @@ def _take_documents(whole: Index, view: Index, document_ids: Collection[str]) ->
     allowed = frozenset(document_ids)
     kept = (document_id for document_id in whole.ids(Document) if document_id in allowed)
     for some in batches(kept, _AT_ONCE):
-        view.add(whole.get(Document, some))
+        view.add(dataclasses.replace(document, labels=()) for document in whole.get(Document, some))
 
     order = whole.reading_order(view.ids(Document))
     for some in batches((chunk_id for chunk_id in whole.ids(Chunk) if chunk_id in order), _AT_ONCE):

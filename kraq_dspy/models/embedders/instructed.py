@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from kraq_dspy._internal.concurrency import SharedByCopies
+from kraq_dspy._internal.one_blas_thread import product
 from kraq_dspy.asset.corpus.chunk import sentence_spans
 from kraq_dspy.errors import ModelError, import_extra
 from kraq_dspy.models.embedders import load_embedder
@@ -153,8 +154,8 @@ class WeightedSentences(SharedByCopies):
             return vectors
         [query] = self.embedder.encode_queries([question])
         for row, own in zip(vectors, sentences, strict=True):
-            weights = np.exp(self.sharpness * (own @ query - 1))  # cosines: the largest exponent is 0
-            total = weights @ own
+            weights = np.exp(self.sharpness * (product(own, query) - 1))  # cosines: the largest exponent is 0
+            total = product(weights, own)
             row[:] = total / max(float(np.linalg.norm(total)), 1e-12)
         return vectors
 

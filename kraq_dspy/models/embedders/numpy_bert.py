@@ -5,16 +5,14 @@ texts torch takes half the time of this, in bf16 a quarter. Vectors differ from 
 about 1e-3 in bf16 (cosine .9999 or more).
 """
 
-import threading
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import ThreadpoolController
 
+from kraq_dspy._internal.one_blas_thread import ONE_BLAS_THREAD
 from kraq_dspy.models.embedders.model_folder import is_plain_bert, mapped_weights
 from kraq_dspy.ports import Vectors
 
@@ -119,36 +117,3 @@ def _gelu(values: Vectors) -> Vectors:
     error *= np.float32(0.5)
     values *= error
     return values
-
-
-class OneBlasThread:
-    """Keeps numpy to one BLAS thread while any thread is inside: the first sets the limit, the last lifts it.
-
-    A question is encoded in the same time by one thread as by two; with every core busy, two took nineteen times as
-    long. OpenBLAS 0.3.31 does not always let one thread give back what another has set; then its limit stays at one.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._inside = 0
-        self._limiter: Any = None
-
-    @cached_property
-    def _libraries(self) -> Any:
-        return ThreadpoolController()
-
-    def __enter__(self) -> None:
-        with self._lock:
-            if not self._inside:
-                self._limiter = self._libraries.limit(limits=1, user_api="blas")
-            self._inside += 1
-
-    def __exit__(self, *exc_info: object) -> None:
-        with self._lock:
-            self._inside -= 1
-            if not self._inside:
-                self._limiter.restore_original_limits()
-
-
-ONE_BLAS_THREAD = OneBlasThread()
-"""Of this process, since the limit is."""

@@ -15,6 +15,7 @@ from kraq_dspy._internal.step import SignatureLike, fitting_step, further_inputs
 from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.ports import GraphSource, NearestTexts
 from kraq_dspy.records import Chunk, Entity, Hit, Relationship
+from kraq_dspy.retrievers.hits import looked_at
 from kraq_dspy.retrievers.reports import EntityReportRetriever
 from kraq_dspy.signatures import AnswerFromGraph
 from kraq_dspy.spec import ProgramSpec, option
@@ -197,7 +198,7 @@ def _passages(
             led_by.setdefault(chunk_id, cosine)
     chosen = list(led_by)[:k]
     chunks: list[Chunk] = graph.chunks_by_id(chosen)
-    return [Hit(chunk, led_by[chunk.id], question, "entity") for chunk in chunks]
+    return looked_at([Hit(chunk, led_by[chunk.id], question, "entity") for chunk in chunks])
 
 
 def _fitting(items: Sequence[T], texts: Iterable[str], budget: int) -> tuple[list[T], int]:

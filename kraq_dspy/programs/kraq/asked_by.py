@@ -21,7 +21,8 @@ from typing import Protocol, TypeVar
 
 from kraq_dspy.language.headings import Heading, announced_question, headings_by_weight, headings_of, placed, subject_of
 from kraq_dspy.language.templates import NOTHING_NAMED, asks_of_something, definition, question_about
-from kraq_dspy.language.text import language_of, parted, sentences
+from kraq_dspy.language.text import parted, sentences
+from kraq_dspy.language.told import language_of
 from kraq_dspy.programs.kraq.question_text import stands_alone
 from kraq_dspy.records import Chunk, Community, Question, Summary, content_id
 from kraq_dspy.settings import EMBEDDED, QuestionSettings

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from kraq_dspy._internal.one_blas_thread import ONE_BLAS_THREAD
 from kraq_dspy.ports import Vectors
 
 N_INIT = 400  # With 1, two seeds agree on .05-.31 of the clusters (adjusted Rand index), with 400 on .85-1.
@@ -71,6 +72,7 @@ def _in_order(labels: Sequence[int]) -> tuple[int, ...]:
 MAX_ITERATIONS = 300
 
 
+@ONE_BLAS_THREAD
 def kmeans(rows: NDArray[np.float64], k: int, *, seed: int, n_init: int = N_INIT) -> list[int]:
     """Each row's cluster in the tightest of `n_init` runs of KMeans; `rows` hold more than `k` that differ.
 

@@ -58,8 +58,20 @@ def row_id(file: str, text: str, title: str = "") -> str:
 
 
 def write_pdf(path: Path, *pages: str, title: str | None = None, password: str | None = None) -> Path:
+    writer = drawn_pdf(*(f"BT /F1 12 Tf 72 720 Td ({text}) Tj ET" if text else "" for text in pages))
+    if title is not None:
+        writer.add_metadata({"/Title": title})
+    if password is not None:
+        writer.encrypt(password, "owner", algorithm="RC4-128")
+    with path.open("wb") as out:
+        writer.write(out)
+    return path
+
+
+def drawn_pdf(*contents: str) -> pypdf.PdfWriter:
+    """A PDF whose pages are drawn by these operators, with the font /F1."""
     writer = pypdf.PdfWriter()
-    for text in pages:
+    for content in contents:
         page = writer.add_blank_page(612, 792)
         font = DictionaryObject(
             {
@@ -72,12 +84,6 @@ def write_pdf(path: Path, *pages: str, title: str | None = None, password: str |
             {NameObject("/Font"): DictionaryObject({NameObject("/F1"): font})}
         )
         stream = DecodedStreamObject()
-        stream.set_data(f"BT /F1 12 Tf 72 720 Td ({text}) Tj ET".encode() if text else b"")
+        stream.set_data(content.encode("latin-1"))
         page[NameObject("/Contents")] = writer._add_object(stream)
-    if title is not None:
-        writer.add_metadata({"/Title": title})
-    if password is not None:
-        writer.encrypt(password, "owner", algorithm="RC4-128")
-    with path.open("wb") as out:
-        writer.write(out)
-    return path
+    return writer

@@ -1,6 +1,7 @@
-"""Reads PDF through pypdf (extra `formats`): a file is a document, with a form feed between its pages."""
+"""Reads PDF through PDFium and pypdf (extra `formats`): a file is a document, with a form feed between its pages."""
 
 import re
+import threading
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from pathlib import Path
@@ -8,65 +9,120 @@ from typing import Any
 
 from kraq_dspy.asset.corpus.chunk import PAGE_BREAK
 from kraq_dspy.asset.corpus.formats.decode import read_limited, refuses_unreadable
+from kraq_dspy.asset.corpus.formats.pdf_forms import typed_in
+from kraq_dspy.asset.corpus.formats.pdf_layout import page_text
 from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row
 from kraq_dspy.asset.corpus.normalise import is_blank, normalised
 from kraq_dspy.errors import needs
 from kraq_dspy.records import Heading
 
+_PDFIUM = threading.Lock()
+"""PDFium is one for the process, and serves one thread at a time."""
+
 
 @refuses_unreadable
 def read_pdf(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
     """The title is the one in the PDF's properties, where it is one. Words that a line's end cuts in two are whole
-    again. A page that pypdf cannot read is a bad row, and so are those without text; the others are kept.
+    again; what was typed into the fields of a page stands below its text. A page that cannot be read is a bad row, and
+    so are those without text; the others are kept.
     """
     with needs("pypdf", "formats", "Reading PDF"):
         import pypdf
+        import pypdfium2
     with path.open("rb") as stream:
-        read_limited(stream, settings)
+        data = read_limited(stream, settings)
         stream.seek(0)
         try:
             reader = pypdf.PdfReader(stream)
             if reader.is_encrypted and not _opens_without_password(reader):
                 yield BadRow("The PDF is encrypted. Save it without a password.")
                 return
-            n_pages = len(reader.pages)
+            pages = _Pages(reader, _opened(pypdfium2, data))
             title = _title(reader)
         except Exception as error:  # noqa: BLE001  pypdf raises whatever a damaged file makes its code raise
             yield BadRow(f"The PDF is damaged ({_words(error)}). Open and save it anew, or take it out of the corpus.")
             return
         texts: list[str] = []
-        damaged: list[int] = []
-        n_letters = 0
-        for number in range(1, n_pages + 1):
+        for number in range(1, len(pages) + 1):
             try:
-                text = _without_hyphenation(reader.pages[number - 1].extract_text())
+                text = pages.text(number)
             except Exception as error:  # noqa: BLE001  as above
                 text = ""
-                damaged.append(number)
+                pages.damaged.append(number)
                 yield BadRow(f"Page {number} is damaged ({_words(error)}); the other pages are used.", f"page {number}")
-            texts.append("" if is_blank(text) else text.replace("\f", "\n").strip())
-            n_letters += len(text)
-            if n_letters > settings.max_bytes:
+            texts.append(text)
+            if sum(map(len, texts)) > settings.max_bytes:
                 yield BadRow(
                     f"The text of the first {number} pages is longer than {settings.max_bytes:,} letters, the "
                     "limit. Split the PDF, or raise max_bytes in [corpus] of kraq.toml."
                 )
                 return
         headings = _headings(reader, texts)
+        pages.close()
     if not any(texts):
-        yield BadRow(f"None of the PDF's {n_pages} pages has text; it may be scanned. Run it through OCR first.")
+        yield BadRow(f"None of the PDF's {len(texts)} pages has text; it may be scanned. Run it through OCR first.")
         return
+    yield from _empty_pages(texts, pages.damaged)
+    yield Row(
+        PAGE_BREAK.join(texts),
+        title=title or normalised(path.stem),
+        metadata={"pages": len(texts)},
+        headings=headings,
+    )
+
+
+class _Pages:
+    """The pages of a PDF as text, numbered from 1. `document` is PDFium's, None where it cannot open the file: then
+    pypdf's own text is used, which knows less of where words end."""
+
+    def __init__(self, reader: Any, document: Any) -> None:
+        self._reader = reader
+        self._document = document
+        self._n_pages = len(reader.pages)
+        self.damaged: list[int] = []
+
+    def __len__(self) -> int:
+        return self._n_pages
+
+    def text(self, number: int) -> str:
+        """The text of a page, then what was typed into it; "" where nothing can be seen. Raises what pypdf raises."""
+        page = self._reader.pages[number - 1]
+        contents = page.get_contents()
+        if contents is not None:
+            contents.get_data()  # pypdf refuses what unpacks to far more than its size; PDFium would unpack it
+        if self._document is None or number > len(self._document):
+            text = page.extract_text()
+        else:
+            with _PDFIUM:
+                text = page_text(self._document[number - 1])
+        text = _without_hyphenation(text)
+        if is_blank(text):
+            text = ""
+        return "\n".join([text.replace("\f", "\n").strip(), *typed_in(page)]).strip("\n")
+
+    def close(self) -> None:
+        if self._document is not None:
+            with _PDFIUM:
+                self._document.close()
+
+
+def _opened(pypdfium2: Any, data: bytes) -> Any:
+    with _PDFIUM:
+        try:
+            return pypdfium2.PdfDocument(data)
+        except pypdfium2.PdfiumError:
+            return None
+
+
+def _empty_pages(texts: Sequence[str], damaged: Sequence[int]) -> Iterator[BadRow]:
     empty = [number for number, text in enumerate(texts, start=1) if not text and number not in damaged]
     if empty:
         shown = ", ".join(map(str, empty[:20])) + (", ..." if len(empty) > 20 else "")
         yield BadRow(
-            f"{len(empty)} of {n_pages} pages have no text, which may be scanned: {shown}. The others are used; run "
-            "the PDF through OCR for these.",
+            f"{len(empty)} of {len(texts)} pages have no text, which may be scanned: {shown}. The others are used; "
+            "run the PDF through OCR for these.",
             f"page {empty[0]}",
         )
-    yield Row(
-        PAGE_BREAK.join(texts), title=title or normalised(path.stem), metadata={"pages": n_pages}, headings=headings
-    )
 
 
 def _opens_without_password(reader: Any) -> bool:

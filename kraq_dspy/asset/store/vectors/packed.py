@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kraq_dspy._internal.one_blas_thread import product
 from kraq_dspy.asset.arrays import map_arrays, write_arrays
 from kraq_dspy.asset.store.vectors.points import other_dimension
 from kraq_dspy.errors import EncoderMismatchError, IndexStateError
@@ -129,7 +130,7 @@ class Packed:
         some = None if mask is None or mask.sum() > _FEW * len(self) else np.flatnonzero(mask)
         dense = self.dense if some is None else self.dense[some]
         best = []
-        for vector, scores in zip(vectors, vectors @ dense.T, strict=True):
+        for vector, scores in zip(vectors, product(vectors, dense.T), strict=True):
             if some is None and mask is not None:
                 scores[~mask] = -np.inf
             best.append(self._first(vector, some, scores, k))

@@ -7,11 +7,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from kraq_dspy.language.names import kind_of, names_in
-from kraq_dspy.language.text import clipped, content_words, distinct, parted, sentences, stem
+from kraq_dspy.language.text import clipped, content_words, distinct, parted, sections, sentences, stem
+from kraq_dspy.language.told import is_english
 from kraq_dspy.language.vocabulary import MONTH, NO_NAMES, PEOPLE
+from kraq_dspy.models.lms.engines.rule_based.yes_or_no import yes_or_no
 
 UNKNOWN = "I do not know"
-CLOSED = re.compile(r"^(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would)\b", re.IGNORECASE)
+CLOSED = re.compile(
+    r"^(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|may|might|must|should|am)(?:n[’']t)?\b",
+    re.IGNORECASE,
+)
 EITHER = re.compile(
     r"(?i:^.*?\b(?:who|which|what|whose)\b).*?(?:[,:]\s|\s(?=(?:the )?[\"“]?[A-Z0-9]))(?P<a>[^,?]+?),? or (?P<b>[^?]+)"
 )
@@ -83,8 +88,9 @@ def _reply(question: str, passages: Sequence[str], similar: Similar) -> Reply | 
     evidence = nearest(question, passages, similar)
     if not evidence:
         return None
-    if CLOSED.match(question):
-        return _yes_or_no(question, passages, evidence)
+    if CLOSED.match(question) and is_english(question, evidence[0].text):
+        said, told = yes_or_no(question, passages, f"{evidence[0].title}: {evidence[0].text}")
+        return Reply(said, told or (_alone(evidence[0]),))
     if either := EITHER.match(question):
         return _of_two(question, either["a"].strip(' "“”'), either["b"].strip(' "“”'), evidence)
     beside = [[part] for part in evidence[1:] if part.passage == evidence[0].passage]
@@ -104,19 +110,16 @@ def _alone(part: Evidence) -> str:
 def nearest(question: str, passages: Sequence[str], similar: Similar, count: int = 12) -> list[Evidence]:
     """Up to `count` sentences, nearest first: rare shared words, the words of the title, and the encoder's opinion."""
     question_words = set(content_words(question))
-    parts: list[tuple[str, str, int]] = []
-    for number, passage in enumerate(passages):
-        title, body = parted(passage)
-        parts += [(text, title, number) for text in sentences(body)]
-    bags = [set(content_words(text)) for text, _, _ in parts]
-    titles = [set(content_words(title)) for _, title, _ in parts]
+    parts = _told(passages)
+    bags = [set(content_words(part.text)) for part in parts]
+    titles = [set(content_words(f"{part.title} {part.heading}")) for part in parts]
     spread = Counter(word for bag, title in zip(bags, titles, strict=True) for word in bag | title)
     worth = {word: math.log(1 + len(parts) / spread[word]) for word in question_words if spread[word]}
     scored = []
-    for (text, title, number), bag, named in zip(parts, bags, titles, strict=True):
+    for part, bag, named in zip(parts, bags, titles, strict=True):
         score = sum(worth.get(word, 0.0) * (1.0 if word in bag else 0.8) for word in question_words & (bag | named))
         if score:
-            scored.append(Evidence(text, title, number, score))
+            scored.append(Evidence(part.text, part.title, part.passage, score))
     top = sorted(scored, key=lambda part: -part.score)[:count]
     if not top:
         return []
@@ -129,6 +132,30 @@ def nearest(question: str, passages: Sequence[str], similar: Similar, count: int
         for part, cosine in zip(top, near, strict=True)
     ]
     return sorted(top, key=lambda part: -part.score)
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """A sentence, and what stands above it: the title of its passage, whose number this is, and the heading or the
+    question that it follows."""
+
+    text: str
+    title: str
+    passage: int
+    heading: str
+
+
+def _told(passages: Sequence[str]) -> list[_Told]:
+    """The sentences of the passages. A heading is none, since it would answer a question with the same words; where
+    there is nothing else, it is one."""
+    told: list[_Told] = []
+    for number, passage in enumerate(passages):
+        title, body = parted(passage)
+        for heading, own in sections(body):
+            told += [_Told(text, title, number, heading) for text in own]
+    if told:
+        return told
+    return [_Told(text, "", number, "") for number, passage in enumerate(passages) for text in sentences(passage)]
 
 
 def _chain(question: str, evidence: list[Evidence]) -> list[Evidence]:
@@ -199,37 +226,6 @@ def _number(question: str, things: str, texts: Sequence[str]) -> str:
 def _asks(question: str, word: str) -> bool:
     """Whether the question word leads the question or a part of it, rather than a clause about something in it."""
     return bool(re.search(rf"(?:^|[,;:] (?:but |and |so )?|^[a-z]+ ){word}\b", question.strip(), re.IGNORECASE))
-
-
-def _yes_or_no(question: str, passages: Sequence[str], evidence: list[Evidence]) -> Reply:
-    """Of two things compared: does what is told of each have what the question asks for, or do both have the same of
-    it? Else: yes where the nearest sentence has most of what the question says; that it is not so is told by none."""
-    names = names_in(question[question.find(" ") + 1 :])
-    accounts = [
-        list(clauses) for clauses in dict.fromkeys(tuple(_told_of(name, passages)) for name in names[:2]) if clauses
-    ]
-    question_words = set(content_words(question)) - {word for name in names for word in content_words(name)}
-    if len(accounts) < 2:
-        first = evidence[0]
-        covered = question_words & set(content_words(f"{first.title} {first.text}"))
-        return Reply("yes" if len(covered) * 2 >= len(question_words) else "", (_alone(first),))
-    one, two = (" ".join(account) for account in accounts)
-    first_words, second_words = set(content_words(one)), set(content_words(two))
-    if re.search(r"\b(nationality|country)\b", question):
-        is_so = not NO_NAMES.isdisjoint(set(re.findall(r"\w+", one)).intersection(re.findall(r"\w+", two)))
-    elif re.search(r"\bsame\b", question):
-        is_so = len((first_words & second_words) - question_words) >= 2
-    else:
-        is_so = all(len(question_words & bag) * 2 > len(question_words) for bag in (first_words, second_words))
-    return Reply("yes" if is_so else "no", tuple(account[0] for account in accounts))
-
-
-def _told_of(name: str, passages: Sequence[str]) -> list[str]:
-    """The first two sentences of the passage that has the name in its title, or else of one that mentions it."""
-    for passage in sorted(passages, key=lambda passage: (not parted(passage)[0].startswith(name), len(passage))):
-        if name in passage:
-            return sentences(parted(passage)[1])[:2]
-    return []
 
 
 def _of_two(question: str, one: str, two: str, evidence: list[Evidence]) -> Reply:

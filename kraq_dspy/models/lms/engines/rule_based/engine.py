@@ -18,6 +18,7 @@ from dspy.lm15 import Message, Request, Response, TextPart, TokenLogprob, TopLog
 
 from kraq_dspy import signatures
 from kraq_dspy._internal.concurrency import SharedByCopies
+from kraq_dspy._internal.one_blas_thread import product
 from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.errors import ModelError
 from kraq_dspy.language import templates
@@ -137,7 +138,7 @@ class EmbeddedEngine(SharedByCopies):
         """Cosines of the question to the texts; zeros without an encoder."""
         if self.embedder is None or not texts:
             return [0.0] * len(texts)
-        return list(self.embedder.encode_passages(texts) @ self.embedder.encode_queries([question])[0])
+        return list(product(self.embedder.encode_passages(texts), self.embedder.encode_queries([question])[0]))
 
     def _values(self, task: Task) -> dict[str, Any]:
         fields = [name for name in task.outputs if name != "reasoning"]

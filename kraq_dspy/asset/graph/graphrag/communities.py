@@ -1,0 +1,254 @@
+"""Reads GraphRAG's communities and their reports, which become summaries.
+
+GraphRAG's levels are no partition: an entity outside the communities of level 0 stays outside. Early versions 1 write
+neither members nor parents into the table of communities: members stand in the table of nodes, and a parent is the
+smallest community of the level above that holds them.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from kraq_dspy.asset.graph.graphrag.tables import Tables, text_of, texts_of, whole_number
+from kraq_dspy.records import Community, Entity, Finding, Relationship, Summary, content_id
+
+MODEL = "graphrag"
+"""Who wrote the summaries, by name."""
+
+NO_PARENT = -1
+
+
+@dataclass
+class _Group:
+    """A community as GraphRAG has it, under its number; `parent` is a number too."""
+
+    level: int
+    parent: int
+    member_ids: list[str] = field(default_factory=list)  # GraphRAG's ids of entities
+    entity_ids: frozenset[str] = frozenset()  # ours
+
+
+def read_communities(
+    tables: Tables,
+    entity_ids: Mapping[str, str],
+    entities: Sequence[Entity],
+    relationships: Sequence[Relationship],
+    order: Mapping[str, int],
+    problems: Counter[str],
+) -> tuple[tuple[Community, ...], dict[int, str]]:
+    """The communities, broadest first, and their ids by GraphRAG's numbers.
+
+    `entity_ids` are ours by GraphRAG's, `order` has the place of a chunk by its id.
+    """
+    groups = _groups(tables, entity_ids, entities, problems)
+    ids, numbers = _ids(groups, problems)
+    parents = {id: _parent(number, groups, ids, numbers) for id, number in numbers.items()}
+    levels = _levels(parents, {id: groups[number].level for id, number in numbers.items()})
+    moved = sum(levels[id] != groups[number].level for id, number in numbers.items())
+    if moved:
+        problems["communities were moved to the level below their parent's"] = moved
+
+    children: dict[str, list[str]] = defaultdict(list)
+    for id, parent_id in parents.items():
+        if parent_id is not None:
+            children[parent_id].append(id)
+
+    contents = _Contents(entities, relationships, order)
+    communities = []
+    for id, number in numbers.items():
+        inside = groups[number].entity_ids
+        links = contents.links_inside(inside)
+        community = Community(
+            id=id,
+            level=levels[id],
+            parent_id=parents[id],
+            child_ids=tuple(sorted(children[id])),
+            entity_ids=tuple(sorted(inside)),
+            relationship_ids=tuple(link.id for link in links),
+            chunk_ids=contents.chunks_of(links, inside),
+        )
+        communities.append(community)
+
+    _count_lost_members(communities, problems)
+    communities.sort(key=lambda community: (community.level, -len(community.entity_ids), community.id))
+    return tuple(communities), ids
+
+
+class _Contents:
+    """Looks up what lies inside a set of entities."""
+
+    def __init__(
+        self, entities: Iterable[Entity], relationships: Iterable[Relationship], order: Mapping[str, int]
+    ) -> None:
+        self._entities = {entity.id: entity for entity in entities}
+        self._links_of: dict[str, list[Relationship]] = defaultdict(list)
+        for link in relationships:
+            self._links_of[link.source_id].append(link)
+        self._order = order
+
+    def links_inside(self, entity_ids: frozenset[str]) -> list[Relationship]:
+        """Relationships with both ends there, by id."""
+        links = []
+        for entity_id in entity_ids:
+            links += [link for link in self._links_of[entity_id] if link.target_id in entity_ids]
+        return sorted(links, key=lambda link: link.id)
+
+    def chunks_of(self, links: Sequence[Relationship], entity_ids: Iterable[str]) -> tuple[str, ...]:
+        """The chunks that state the links, in reading order; those of the entities where there is no link."""
+        sources: Iterable[Relationship | Entity] = links or [self._entities[id] for id in entity_ids]
+        chunk_ids = {chunk_id for record in sources for chunk_id in record.chunk_ids}
+        return tuple(sorted(chunk_ids, key=self._order.__getitem__))
+
+
+def _groups(
+    tables: Tables, entity_ids: Mapping[str, str], entities: Sequence[Entity], problems: Counter[str]
+) -> dict[int, _Group]:
+    """The communities by number, with the entities that are there."""
+    groups = _groups_of_table(tables, problems)
+    stand_for = _stand_for(entity_ids, groups.values())
+    for group in groups.values():
+        lost = sum(id not in entity_ids for id in group.member_ids)
+        if lost:
+            problems["references of communities to entities that do not exist were dropped"] += lost
+        group.entity_ids = frozenset(stand_for[id] for id in group.member_ids if id in stand_for)
+    return groups
+
+
+def _groups_of_table(tables: Tables, problems: Counter[str]) -> dict[int, _Group]:
+    members = _members_in_nodes(tables) if tables.has("nodes") else {}
+    columns: list[str | tuple[str, ...]] = [("community", "id"), "level"]
+    if not members:
+        columns.append("entity_ids")
+
+    groups: dict[int, _Group] = {}
+    has_parents = True
+    for row in tables.rows("communities", columns):
+        number = whole_number(row["community"] if "community" in row else row["id"])
+        has_parents = has_parents and "parent" in row
+        if number in groups:
+            problems["communities have the number of an earlier one and were merged with it"] += 1
+        group = groups.setdefault(number, _Group(whole_number(row["level"]), whole_number(row.get("parent"))))
+        group.member_ids += texts_of(row.get("entity_ids")) or members.get(number, [])
+    if not has_parents:
+        _find_parents(groups)
+    return groups
+
+
+def _members_in_nodes(tables: Tables) -> dict[int, list[str]]:
+    """GraphRAG's ids of entities by the number of a community, from version 1's table of nodes."""
+    members: dict[int, list[str]] = defaultdict(list)
+    for row in tables.rows("nodes", ["id", "community"]):
+        number = whole_number(row["community"])
+        if number != NO_PARENT:
+            members[number].append(text_of(row["id"]))
+    return members
+
+
+def _find_parents(groups: Mapping[int, _Group]) -> None:
+    """The parent of each community: the smallest one of the level above that holds all its members."""
+    by_level: dict[int, list[int]] = defaultdict(list)
+    for number, group in groups.items():
+        by_level[group.level].append(number)
+    members = {number: frozenset(group.member_ids) for number, group in groups.items()}
+    for number, group in groups.items():
+        holding = [above for above in by_level[group.level - 1] if members[above] >= members[number]]
+        group.parent = min(holding, key=lambda above: (len(members[above]), above), default=NO_PARENT)
+
+
+def _stand_for(entity_ids: Mapping[str, str], groups: Iterable[_Group]) -> dict[str, str]:
+    """Our entity ids by those of GraphRAG; of titles that were merged, only the first that is in a community counts.
+
+    The others would put one entity into several communities of a level.
+    """
+    used = {id for group in groups for id in group.member_ids}
+    first: dict[str, str] = {}
+    for id, entity_id in entity_ids.items():
+        if id in used:
+            first.setdefault(entity_id, id)
+    return {id: entity_id for entity_id, id in first.items()}
+
+
+def _ids(groups: Mapping[int, _Group], problems: Counter[str]) -> tuple[dict[int, str], dict[str, int]]:
+    """Our ids by number, and by id the number of the broadest community with those entities."""
+    ids: dict[int, str] = {}
+    numbers: dict[str, int] = {}
+    for number, group in sorted(groups.items(), key=lambda item: (item[1].level, item[0])):
+        if not group.entity_ids:
+            problems["communities without entities were left out"] += 1
+            continue
+        ids[number] = content_id("community", *sorted(group.entity_ids))
+        if numbers.setdefault(ids[number], number) != number:
+            problems["communities have the same entities as a broader one and were merged with it"] += 1
+    return ids, numbers
+
+
+def _parent(
+    number: int, groups: Mapping[int, _Group], ids: Mapping[int, str], numbers: Mapping[str, int]
+) -> str | None:
+    """The id of the nearest community above that holds other entities; None at the top or where the chain is broken."""
+    visited = {number}
+    above = groups[number].parent
+    while above in ids and above not in visited:
+        if ids[above] != ids[number]:
+            holder = groups[numbers[ids[above]]]
+            return ids[above] if holder.entity_ids > groups[number].entity_ids else None
+        visited.add(above)
+        above = groups[above].parent
+    return None
+
+
+def _levels(parents: Mapping[str, str | None], levels_there: Mapping[str, int]) -> dict[str, int]:
+    """One below the parent's, so that no level has a hole; communities without a parent keep their own."""
+    levels: dict[str, int] = {}
+    for id in parents:
+        chain = [id]
+        while chain[-1] not in levels and (above := parents[chain[-1]]) is not None:
+            chain.append(above)
+        for each in reversed(chain):
+            parent = parents[each]
+            levels[each] = levels_there[each] if parent is None else levels[parent] + 1
+    return levels
+
+
+def _count_lost_members(communities: Sequence[Community], problems: Counter[str]) -> None:
+    """Communities with entities that none of their sub-communities has: GraphRAG leaves singletons out."""
+    by_id = {community.id: community for community in communities}
+    for community in communities:
+        below = {entity_id for child_id in community.child_ids for entity_id in by_id[child_id].entity_ids}
+        if below and not below.issuperset(community.entity_ids):
+            problems["communities have entities that none of their sub-communities has"] += 1
+
+
+def read_summaries(tables: Tables, ids: Mapping[int, str], problems: Counter[str]) -> tuple[Summary, ...]:
+    """One for each community that has a report, joined on `community`: the ids of reports repeat."""
+    by_community: dict[str, Summary] = {}
+    for row in tables.rows("community_reports", ["community", "summary"]):
+        number = whole_number(row["community"])
+        text = text_of(row.get("summary")).strip() or text_of(row.get("full_content")).strip()
+        if number not in ids:
+            problems["reports are about a community that does not exist and were left out"] += 1
+            continue
+        if not text:
+            problems["reports without text were left out"] += 1
+            continue
+        findings = _findings(row.get("findings"))
+        if not findings:
+            problems["reports have no findings"] += 1
+        earlier = by_community.get(ids[number])
+        if earlier is not None:
+            problems["reports are about a community that has one already; the one with more findings was kept"] += 1
+        if earlier is None or len(findings) > len(earlier.findings):
+            title = text_of(row.get("title")).strip()
+            by_community[ids[number]] = Summary(ids[number], title, text, findings, MODEL)
+    return tuple(sorted(by_community.values(), key=lambda summary: summary.community_id))
+
+
+def _findings(value: Any) -> tuple[Finding, ...]:
+    findings = []
+    for each in value if isinstance(value, list) else ():
+        if isinstance(each, dict):
+            finding = Finding(text_of(each.get("summary")).strip(), text_of(each.get("explanation")).strip())
+            if finding.summary or finding.explanation:
+                findings.append(finding)
+    return tuple(findings)

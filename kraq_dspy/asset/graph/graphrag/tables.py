@@ -1,0 +1,160 @@
+"""Finds GraphRAG's tables in a folder and reads their rows, from parquet or from JSON lines."""
+
+import gzip
+import json
+import math
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kraq_dspy.errors import ExchangeError
+
+Row = dict[str, Any]
+
+SUFFIXES = (".parquet", ".jsonl", ".jsonl.gz")
+NAMES: Mapping[str, tuple[str, ...]] = {
+    "entities": ("entities", "create_final_entities"),
+    "relationships": ("relationships", "create_final_relationships"),
+    "communities": ("communities", "create_final_communities"),
+    "community_reports": ("community_reports", "create_final_community_reports"),
+    "text_units": ("text_units", "create_final_text_units", "corpus"),
+    "documents": ("documents", "create_final_documents"),
+    "covariates": ("covariates", "create_final_covariates", "claims"),
+    "nodes": ("nodes", "create_final_nodes"),
+}
+"""The file names of each table, without suffix: of versions 2 and 3, then of version 1."""
+
+OPTIONAL = frozenset({"documents", "covariates", "nodes"})
+ROWS_AT_ONCE = 1024
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The files of GraphRAG's output, by the names of their tables."""
+
+    folder: Path
+    paths: Mapping[str, Path]
+
+    @classmethod
+    def at(cls, folder: Path) -> "Tables":
+        """Those of a project or of its output folder. Raises ExchangeError where one is missing."""
+        if not folder.is_dir():
+            raise ExchangeError(f"There is no folder {str(folder)!r}. Give GraphRAG's output folder.")
+
+        place = _holding_entities(folder)
+        found = {table: path for table in NAMES if (path := _file_of(place, table)) is not None}
+        missing = [table for table in NAMES if table not in found and table not in OPTIONAL]
+        if missing:
+            there = ", ".join(repr(path.name) for path in found.values())
+            raise ExchangeError(f"{place.name!r} lacks the table {', '.join(map(repr, missing))}; it has: {there}.")
+        return cls(place, found)
+
+    def has(self, table: str) -> bool:
+        return table in self.paths
+
+    def rows(self, table: str, columns: Sequence[str | tuple[str, ...]]) -> Iterator[Row]:
+        """The rows of a table. Raises ExchangeError where the first one lacks one of the `columns`; of several names
+        in a tuple, one is enough."""
+        path = self.paths[table]
+        for number, row in enumerate(read_rows(path)):
+            if number == 0:
+                _require_columns(path, row, columns)
+            yield row
+
+
+def _holding_entities(folder: Path) -> Path:
+    """The folder itself or its "output", where GraphRAG's project keeps the tables."""
+    for place in (folder, folder / "output", *sorted((folder / "output").glob("*/artifacts"), reverse=True)):
+        if _file_of(place, "entities") is not None:
+            return place
+
+    there = ", ".join(sorted(repr(path.name) for path in folder.iterdir())[:20]) or "nothing"
+    raise ExchangeError(
+        f"{folder.name!r} has no table 'entities' ({', '.join(SUFFIXES)}), neither itself nor in 'output'; it has: "
+        f"{there}. Give GraphRAG's output folder, of version 1, 2 or 3."
+    )
+
+
+def _file_of(folder: Path, table: str) -> Path | None:
+    for name in NAMES[table]:
+        for suffix in SUFFIXES:
+            path = folder / f"{name}{suffix}"
+            if path.is_file():
+                return path
+    return None
+
+
+def read_rows(path: Path) -> Iterator[Row]:
+    """The rows of a file. Raises ExchangeError for a file or a line that cannot be read."""
+    try:
+        yield from _parquet_rows(path) if path.suffix == ".parquet" else _json_rows(path)
+    except (OSError, EOFError, zlib.error) as error:  # gzip: damaged data is an OSError, cut data an EOFError
+        raise ExchangeError(f"{path.name!r} cannot be read: {error}. Is the file whole?") from error
+
+
+def _json_rows(path: Path) -> Iterator[Row]:
+    with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as lines:
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                continue
+            try:
+                row = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
+            except (ValueError, RecursionError) as error:
+                raise ExchangeError(f"{path.name!r}, line {number}: no valid JSON ({error}).") from error
+            if not isinstance(row, dict):
+                raise ExchangeError(f"{path.name!r}, line {number}: no JSON object.")
+            yield row
+
+
+def _parquet_rows(path: Path) -> Iterator[Row]:
+    import pyarrow
+    import pyarrow.parquet
+
+    try:
+        with pyarrow.parquet.ParquetFile(path) as file:
+            for batch in file.iter_batches(batch_size=ROWS_AT_ONCE):
+                yield from batch.to_pylist()
+    except (pyarrow.ArrowInvalid, pyarrow.ArrowNotImplementedError, pyarrow.ArrowTypeError) as error:
+        raise ExchangeError(f"{path.name!r} is no parquet file that can be read: {error}.") from error
+
+
+def _require_columns(path: Path, row: Row, columns: Iterable[str | tuple[str, ...]]) -> None:
+    missing = []
+    for column in columns:
+        names = (column,) if isinstance(column, str) else column
+        if not any(name in row for name in names):
+            missing.append(names[0])
+    if missing:
+        present = ", ".join(map(repr, sorted(row))) or "none"
+        raise ExchangeError(f"{path.name!r} lacks the column {', '.join(map(repr, missing))}; it has: {present}.")
+
+
+# Cells
+
+
+def text_of(value: Any) -> str:
+    """A cell as text: "" for nothing and NaN."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    return value if isinstance(value, str) else str(value)
+
+
+def texts_of(value: Any) -> list[str]:
+    """A cell as a list of texts; none where it is no list."""
+    return [text_of(each) for each in value] if isinstance(value, list) else []
+
+
+def number_of(value: Any, default: float) -> float:
+    """A cell as a finite number, else `default`."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return default
+    return number if math.isfinite(number) else default
+
+
+def whole_number(value: Any) -> int:
+    """A cell as a whole number; -1, which GraphRAG writes for none, where it is no number."""
+    return int(number_of(value, -1))

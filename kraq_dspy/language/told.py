@@ -1,0 +1,77 @@
+"""Tells which language a text is in: by its script, by its commonest words, and else by py3langid.
+
+>>> language_of("Der Zug hält in Bern und ist pünktlich.")
+'de'
+"""
+
+import re
+from functools import lru_cache
+from typing import Any
+
+from kraq_dspy.language.vocabulary import LANGUAGES
+
+LATIN = ("en", "de", "es", "fr", "it", "pt", "nl", "pl", "sv", "da", "no", "fi", "cs", "hu", "ro", "tr", "ca", "af")
+"""Languages in Latin letters that are told apart."""
+CYRILLIC = ("ru", "uk", "bg", "sr")
+
+_SCRIPTS = {language: re.compile(letters) for language, letters in LANGUAGES["scripts"].items()}
+_COMMON = {language: frozenset(words.split()) for language, words in LANGUAGES["common"].items()}
+_WORD = re.compile(r"[^\W\d_]+")
+_SEEN = 4_000  # characters of a text by which its language is told
+_CERTAIN_WORDS = 4  # different English words of a text that has hardly any of another language
+_LIKELY = 0.6  # probability from which on py3langid is believed
+_FEW_WORDS = 3
+
+
+@lru_cache(maxsize=256)
+def language_of(text: str) -> str:
+    """Two letters, such as "de"; "en" for a text too short to tell, or without words."""
+    text = text[:_SEEN]
+    if script := _by_script(text):
+        return _likeliest(text, CYRILLIC) or script if script == "ru" else script
+    words = _WORD.findall(text)
+    by_words = _by_common_words([word for word in words if word.islower()])
+    if by_words is not None or len(words) < _FEW_WORDS:
+        return by_words or "en"
+    return _likeliest(text, LATIN) or "en"
+
+
+def is_english(question: str, text: str) -> bool:
+    """Whether a question, which may be short, is one in English, asked of this text."""
+    alone = _likeliest(question, LATIN, at_least=0.85)
+    return (alone or language_of(f"{question} {text}")) == "en"
+
+
+def _by_script(text: str) -> str:
+    """The language of a script that one language is written in, or one above others; "" for Latin letters."""
+    n_letters = sum(map(str.isalpha, text))
+    for language, script in _SCRIPTS.items():
+        share = 0.05 if language == "ja" else 0.3
+        if n_letters and len(script.findall(text)) >= share * n_letters:
+            return language
+    return ""
+
+
+def _by_common_words(words: list[str]) -> str | None:
+    """The language whose commonest words say it alone; None where they leave it open."""
+    said = {language: common.intersection(words) for language, common in _COMMON.items()}
+    counts = {language: sum(word in own for word in words) for language, own in said.items()}
+    first, second = sorted(counts, key=counts.__getitem__, reverse=True)[:2]
+    if len(said[first]) >= _CERTAIN_WORDS and counts[first] > 3 * counts[second]:
+        return first
+    return None
+
+
+def _likeliest(text: str, among: tuple[str, ...], at_least: float = _LIKELY) -> str:
+    """What py3langid says; "" where it is not sure."""
+    language, probability = _identifier(among).classify(text)
+    return str(language) if probability >= at_least else ""
+
+
+@lru_cache(maxsize=2)
+def _identifier(among: tuple[str, ...]) -> Any:
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier  # half a second, where a text is not plainly English
+
+    identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    identifier.set_languages(list(among))
+    return identifier

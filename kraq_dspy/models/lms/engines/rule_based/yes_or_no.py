@@ -1,0 +1,98 @@
+"""Answers English questions that want a yes or a no, and neither where the text does not plainly say it."""
+
+import re
+from collections.abc import Sequence
+
+from kraq_dspy.language.names import names_in
+from kraq_dspy.language.text import content_words, parted, sentences
+from kraq_dspy.language.vocabulary import NO_NAMES
+
+_NEGATION = re.compile(
+    r"\b(?:not|never|no|none|nobody|nothing|nowhere|neither|nor|cannot|without|no longer|non)\b|n[’']t\b"
+    r"|\b(?:forbidden|forbid|forbids|forbade|prohibit(?:s|ed)?|ban(?:s|ned)?|den(?:y|ies|ied)|refus(?:e|es|ed)|reject(?:s|ed)?"
+    r"|fail(?:s|ed)?|lack(?:s|ed)?|unable|impossible|illegal|false|untrue|wrong|myth|hoax|avoid(?:s|ed)?|absent|missing"
+    r"|cancel+ed|abandoned|stopped|ceased|ended|closed|prevent(?:s|ed)?|declin(?:e|es|ed)|disproved?|except"
+    r"|exclud(?:e|es|ed)|instead|rather than|far from|hardly|scarcely|barely|rarely|seldom|few|little)\b",
+    re.IGNORECASE,
+)
+_PLAIN_NOT = re.compile(r"\b(?:not|never|cannot|no longer|forbidden|prohibited|banned)\b|n[’']t\b", re.IGNORECASE)
+_NOT_ONLY = re.compile(r"\bnot (?:only|just|merely|all|every|always|necessarily|yet|until|un\w+)\b", re.IGNORECASE)
+_OPEN = re.compile(
+    r"\b(?:if|unless|except|until|till|but|although|though|however|while|whereas|or|only|may|might|could|would|should"
+    r"|perhaps|possibly|probably|likely|allegedly|reportedly|rumou?red|claim(?:s|ed)?|plan(?:s|ned)?|propos(?:e|es|ed)"
+    r"|intend(?:s|ed)?|expect(?:s|ed)?|hop(?:e|es|ed)|want(?:s|ed)?|almost|nearly|some|once|formerly|originally"
+    r"|used to|whether|said|says|believ(?:e|es|ed)|thought|supposed(?:ly)?|ask(?:s|ed)?|tri(?:es|ed)|wish(?:es|ed)?)\b",
+    re.IGNORECASE,
+)
+"""What leaves open whether it is so, or for which part."""
+_BOTH = re.compile(r"\b(?:both|same|also|each)\b", re.IGNORECASE)
+_NUMBER = re.compile(r"\d[\d.,]*\d|\d")
+_ASKS_OPEN = re.compile(
+    r"\b(?:only|always|all|every|never|any|ever|still|again|first|last|more|most|less)\b", re.IGNORECASE
+)
+
+
+def yes_or_no(question: str, passages: Sequence[str], told: str) -> tuple[str, tuple[str, ...]]:
+    """("yes", "no" or "", and the sentences that say so, () for `told`), of the nearest sentence `told` behind its
+    title; or, where a question compares two things, of what is told of each.
+
+    >>> yes_or_no("Does the ferry sail on Sunday?", [], "Alma: The ferry does not sail on Sunday.")
+    ('no', ())
+    """
+    compared = _compared(question)
+    accounts = [account for name in compared if (account := _told_of(name, passages))]
+    if len(accounts) == 2:
+        is_so = _of_both(question, compared, accounts)
+        return {True: "yes", False: "no", None: ""}[is_so], tuple(account[0] for account in accounts)
+    return _of_one(question, told), ()
+
+
+def _of_one(question: str, told: str) -> str:
+    """ "yes" or "no" where the sentence has every word of the question and leaves nothing open; "" else."""
+    own = set(content_words(told))
+    asked = set(content_words(question.partition(" ")[2]))
+    states_all = asked and asked <= own and _names_and_numbers(question) <= _names_and_numbers(told)
+    if not states_all or _OPEN.search(told) or _ASKS_OPEN.search(question):
+        return ""
+    n_asked, n_told = len(_NEGATION.findall(question)), len(_NEGATION.findall(told))
+    if n_asked == n_told == 0:
+        return "yes"
+    is_denied = n_told == 1 and n_asked == 0 and _PLAIN_NOT.search(told) and not _NOT_ONLY.search(told)
+    return "no" if is_denied and "," not in told else ""
+
+
+def _names_and_numbers(text: str) -> set[str]:
+    numbers = set(_NUMBER.findall(text))
+    return numbers | {word.lower() for name in names_in(f"· {text}") for word in name.split()}
+
+
+def _compared(question: str) -> list[str]:
+    """The two names that a question compares; [] where it compares none."""
+    names = names_in(question[question.find(" ") + 1 :])[:2]
+    if len(names) < 2:
+        return []
+    between = question[question.find(names[0]) + len(names[0]) : question.find(names[1])]
+    is_joined = re.fullmatch(r"[^\w]*(?:and|or)\s(?:the )?", between) is not None
+    return names if is_joined or _BOTH.search(question) else []
+
+
+def _of_both(question: str, names: Sequence[str], accounts: Sequence[Sequence[str]]) -> bool | None:
+    """Whether both have what the question asks for, or have the same of it; None where an account denies something."""
+    asked = set(content_words(question)) - {word for name in names for word in content_words(name)}
+    one, two = (" ".join(account) for account in accounts)
+    first, second = set(content_words(one)), set(content_words(two))
+    if re.search(r"\b(nationality|country)\b", question):
+        return not NO_NAMES.isdisjoint(set(re.findall(r"\w+", one)).intersection(re.findall(r"\w+", two)))
+    if _NEGATION.search(one) or _NEGATION.search(two) or _NEGATION.search(question):
+        return None
+    if re.search(r"\bsame\b", question):
+        return len((first & second) - asked) >= 2
+    return all(len(asked & bag) * 2 > len(asked) for bag in (first, second))
+
+
+def _told_of(name: str, passages: Sequence[str]) -> list[str]:
+    """The first two sentences of the passage that has the name in its title, or else of one that mentions it."""
+    for passage in sorted(passages, key=lambda passage: (not parted(passage)[0].startswith(name), len(passage))):
+        if name in passage:
+            return sentences(parted(passage)[1])[:2]
+    return []
