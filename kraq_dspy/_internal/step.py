@@ -113,7 +113,9 @@ def further_inputs(step: dspy.Module, inputs: Mapping[str, Any]) -> Mapping[str,
     Raises ConfigError for one that the step's signature does not have: nobody would read it.
     """
     signature = getattr(step, "signature", None)
-    unknown = [name for name in inputs if signature is not None and name not in signature.input_fields]
+    if signature is None:  # a module of one's own, which takes what it takes
+        return inputs
+    unknown = [name for name in inputs if name not in signature.input_fields]
     if unknown:
         raise ConfigError(
             f"The signature {signature.__name__} has no input {_quoted(unknown)}; it has "
