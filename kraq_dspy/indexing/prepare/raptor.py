@@ -17,7 +17,7 @@ from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.sync import TextVectors
 from kraq_dspy.errors import IndexStateError, needs
-from kraq_dspy.indexing.index.build import TREE_FILE, TREE_STAGE
+from kraq_dspy.indexing.index.forgetting import TREE_FILE, TREE_STAGE
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Progress, SilentProgress, Vectors
 from kraq_dspy.records import Chunk, content_id
