@@ -29,11 +29,8 @@ from kraq_dspy.signatures.answering import GuessAnswer as GuessAnswer
 from kraq_dspy.signatures.answering import ListKeywords as ListKeywords
 from kraq_dspy.signatures.answering import RewriteQuestion as RewriteQuestion
 from kraq_dspy.signatures.answering import SummarizePassages as SummarizePassages
-<<<<<<< HEAD
-from kraq_dspy.signatures.conversation import CondenseQuestion as CondenseQuestion
-=======
 from kraq_dspy.signatures.answering import VaryQuestion as VaryQuestion
->>>>>>> main
+from kraq_dspy.signatures.conversation import CondenseQuestion as CondenseQuestion
 from kraq_dspy.signatures.graph import AnswerFromGraph as AnswerFromGraph
 from kraq_dspy.signatures.graph import AnswerFromPoints as AnswerFromPoints
 from kraq_dspy.signatures.graph import RatePoints as RatePoints
