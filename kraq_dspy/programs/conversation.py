@@ -10,7 +10,7 @@ from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.step import CALL_ERRORS, SignatureLike, Step, log_failure, signature_for
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.records import Turn
-from kraq_dspy.signatures import CondenseQuestion
+from kraq_dspy.signatures import CompleteQuestion
 from kraq_dspy.state import SavableModule
 
 logger = logging.getLogger(__name__)
@@ -41,7 +41,7 @@ class StandaloneQuestion(SavableModule):
 
     def __init__(self, signature: SignatureLike = None) -> None:
         super().__init__()
-        self.condense = Step(signature_for(CondenseQuestion, signature))
+        self.complete = Step(signature_for(CompleteQuestion, signature))
 
     async def aforward(self, question: str, turns: HistoryLike = None) -> dspy.Prediction:
         said = turns_of(turns)
@@ -51,7 +51,7 @@ class StandaloneQuestion(SavableModule):
         conversation = [_as_text(turn) for turn in said[-MOST_TURNS:]]
         complete = ""
         try:
-            reply = await call(self.condense, conversation=conversation, last_question=question)
+            reply = await call(self.complete, conversation=conversation, last_question=question)
             complete = " ".join(str(reply.complete_question or "").split())
             if _is_one_of(complete, [turn.question for turn in said]):
                 complete = ""  # a model of half a billion parameters says an earlier question again

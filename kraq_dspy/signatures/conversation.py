@@ -3,7 +3,7 @@
 import dspy
 
 
-class CondenseQuestion(dspy.Signature):
+class CompleteQuestion(dspy.Signature):
     """Rewrite the last question so that it can be understood without the conversation.
 
     Replace pronouns and words such as "there" or "that company" with the names that they stand for, and add what was

@@ -244,7 +244,7 @@ STEPS: dict[type[dspy.Signature], Step] = {
     signatures.AnswerFromPoints: lambda task, similar: answer(
         task.text("question"), [re.sub(r"^\d+: ", "", point) for point in task.texts("points")], similar
     ),
-    signatures.CondenseQuestion: lambda task, similar: converse.complete_question(
+    signatures.CompleteQuestion: lambda task, similar: converse.complete_question(
         task.text("last_question"), task.texts("conversation")
     ),
     signatures.AskAboutPassages: lambda task, similar: templates.question_about_theme(task.texts("passages")),
