@@ -41,6 +41,8 @@ TUNED_ON = ("hotpotqa", "squad", "clapnq")
 HELD_OUT = ("bioasq", "qasper")
 APART = ("musique", "multihop_rag")
 MOST_PASSAGES, MOST_QUESTIONS, MOST_GOLD = 600, 150, 10
+MOST_MADE = 100
+"""Questions of the made set and of each rival."""
 K = 5
 """Documents among which evidence is looked for: recall@5."""
 RESAMPLES = 2000
@@ -246,8 +248,8 @@ def sampled(dataset: Dataset) -> Dataset:
 
 
 def question_sets(space: Workspace, people: Dataset, draft: Path) -> dict[str, Questions]:
-    """People's questions, the made set, and its rivals, as many of each as there are of people's."""
-    n = max(100, len(people.examples))
+    """People's questions, the made set, and its rivals, as many of each."""
+    n = MOST_MADE
     draw = random.Random(0)
     chunks = list(space.index.all(Chunk))
     made = make_testset(space, plan=TestsetPlan(n), draft=draft)
@@ -269,7 +271,6 @@ def question_sets(space: Workspace, people: Dataset, draft: Path) -> dict[str, Q
         "made": [(row.question, frozenset(row.supporting_ids)) for row in made if row.is_answerable],
         "random sentences": draw.sample(sentences, min(n, len(sentences))),
         "titles": draw.sample(titles, min(n, len(titles))),
-        "own questions": draw.sample(own, min(n, len(own))),
         "own, 2 to 4 documents": draw.sample(several, min(n, len(several))),
     }
     made.save(draft.with_suffix(".jsonl"))

@@ -128,7 +128,7 @@ class TestsetEstimate:
 
 def estimate_testset(space: Workspace, plan: TestsetPlan) -> TestsetEstimate:
     """By arithmetic over the passages; no model is asked."""
-    corpus = _corpus(space)
+    corpus = corpus_of(space)
     calls = tokens = 0
     for kind, wanted in quotas(plan.n, kinds.read_shares(plan.shares)).items():
         drawn_from = 1 if kind in kinds.WITHOUT_ANSWER else plan.oversampled
@@ -155,7 +155,7 @@ class _Maker:
     def __init__(self, space: Workspace, plan: TestsetPlan, draft: str | Path | None, progress: Progress) -> None:
         self.space, self.plan = space, plan
         self.shares = kinds.read_shares(plan.shares)
-        self.corpus = _corpus(space)
+        self.corpus = corpus_of(space)
         self.draft = TestsetDraft(None if draft is None else Path(draft))
         self.runner = ProgramRunner(space.models, progress)
         self.progress = progress
@@ -367,7 +367,8 @@ class _Maker:
         return any(nearness(question, chunk.passage) >= 0.9 for chunk in self.corpus.chunks)
 
 
-def _corpus(space: Workspace) -> Corpus:
+def corpus_of(space: Workspace) -> Corpus:
+    """What questions are asked of. Raises IndexStateError for an index without passages."""
     index = space.index
     chunks = list(index.all(Chunk))
     if not chunks:

@@ -28,7 +28,10 @@ Format = Literal["parquet", "graphml", "jsonl", "dataset"]
 @dataclass(frozen=True, kw_only=True)
 class Export(Scoped):
     """Write the index as parquet tables in GraphRAG's column names, as GraphML, as JSON lines, or its questions with
-    answers and evidence as a data set (JSON lines): to evaluate with, or to learn from."""
+    answers and evidence as a data set (JSON lines), to learn from.
+
+    The data set's questions stand for whole communities, so they rank retrievers badly: to measure, `kraq testset make`.
+    """
 
     index_dir: IndexDir
     out: Annotated[Path, typer.Option("--out", "-o", help="A folder; for graphml and dataset, a file.")]
@@ -54,6 +57,7 @@ class Export(Scoped):
                 print_json(report)
             else:
                 show_counts("Data set", report)
+                note(" to compare systems with, make questions for that: kraq testset make", label="To learn from;")
             return
         with self.readable(self.index_dir) as index:
             written = export_index(index, self.out, self.format)
