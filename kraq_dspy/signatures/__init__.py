@@ -19,6 +19,15 @@ Those of the table are optimized by name: `kraq optimize STEP` (docs/guide/optim
 #   confirmation         ConfirmSameQuestion                                 SingleStep        agreement
 #   critics              RateGroundedness, RateRelevance, RateStandAlone     RateSyntheticPair agreement
 #   decomposition        AskSubQuestion                                      SingleStep        relevance
+#   testset-fact         AskFact                                             AskForRow         usable
+#   testset-bridge       AskBridge                                           AskForRow         usable
+#   testset-list         AskList                                             AskForRow         usable
+#   testset-comparison   AskComparison                                       AskForRow         usable
+#   testset-broad        AskBroad                                            AskForRow         usable
+#   testset-alone        CheckStandAlone                                     SingleStep        agreement
+#   testset-gold         CheckAnswered                                       SingleStep        agreement
+#   testset-same         CheckSameAnswer                                     SingleStep        agreement
+#   testset-wording      ParaphraseQuestion                                  PutOtherwise      other_words
 # end of steps
 
 from kraq_dspy.signatures.answering import AnswerAndExplain as AnswerAndExplain

@@ -169,10 +169,9 @@ class EvalIndex(Reads, Calls, Limits):
             checks += worse_checks(self.fail_if_worse, folder, metrics=metrics, seed=self.seed)
 
         if self.json:
-<<<<<<< HEAD
             print_json({**result.to_dict(), "files": [str(file) for file in files], "checks": checks})
         else:
-            print_run(result.summary, output, brief=True)
+            print_run(result.summary, output)
             if result.left_out:
                 say(learned_note(result.left_out))
             for note in result.notes:
@@ -193,17 +192,6 @@ def _retriever(space: "Workspace", name: str, k: int) -> "AskedSystem":
         return index.retriever(name)
 
     return AskedSystem(name, make(space), False, about_retriever(name, space.embedder.name, [k]), make=make)
-=======
-            print_json({**result.to_dict(), "files": [str(file) for file in files]})
-            return
-        print_run(result.summary, output)
-        if result.left_out:
-            say(learned_note(result.left_out))
-        for note in result.notes:
-            say(note)
-        say(f"Report: {', '.join(map(str, files))}")
-        say(f"Beside another run: {command('report', folder, 'OTHER')}")
->>>>>>> main
 
 
 def _program(space: "Workspace", name: str | None, retriever: str | None, state: Path | None) -> "AskedSystem":

@@ -19,7 +19,7 @@ from kraq_dspy.apps.cli.options import (
     require_writable_file,
 )
 from kraq_dspy.apps.cli.progress import run_build
-from kraq_dspy.apps.cli.terminal import command, print_json, say, show_counts
+from kraq_dspy.apps.cli.terminal import command, note, print_json, say, show_counts
 from kraq_dspy.errors import ConfigError
 
 Format = Literal["parquet", "graphml", "jsonl", "dataset"]
@@ -30,7 +30,7 @@ class Export(Scoped):
     """Write the index as parquet tables in GraphRAG's column names, as GraphML, as JSON lines, or its questions with
     answers and evidence as a data set (JSON lines), to learn from.
 
-    The data set's questions stand for whole communities, so they rank retrievers badly: to measure, `kraq testset make`.
+    The data set's questions stand for whole communities, and rank retrievers badly: to measure, `kraq testset make`.
     """
 
     index_dir: IndexDir

@@ -24,11 +24,7 @@ from kraq_dspy.errors import ModelError
 from kraq_dspy.language import templates
 from kraq_dspy.language.names import names_in
 from kraq_dspy.language.text import content_words, sentences
-<<<<<<< HEAD
-from kraq_dspy.models.lms.engines.rule_based import exam, extract, judge, pairs, rewrite, summarize
-=======
-from kraq_dspy.models.lms.engines.rule_based import converse, extract, judge, pairs, rewrite, summarize
->>>>>>> main
+from kraq_dspy.models.lms.engines.rule_based import converse, exam, extract, judge, pairs, rewrite, summarize
 from kraq_dspy.models.lms.engines.rule_based.answer import Similar, account, answer, rated_points, short_answer
 from kraq_dspy.ports import Embedder
 
