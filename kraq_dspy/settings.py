@@ -32,6 +32,7 @@ ROLES = (
 )  # fmt: skip
 DEVICES = ("auto", "cpu", "cuda", "mps")
 PRECISIONS = ("auto", "fp32", "bf16")
+ENCODER_PRECISIONS = ("auto", "int8", "fp32", "bf16")
 
 
 @checked("corpus")
@@ -231,11 +232,13 @@ class EncoderSettings:
     """Most megabytes of an endpoint's reply, unpacked."""
     threads: Positive | None = None
     """Processor threads; unset, as many as there are."""
-    precision: Annotated[str, OneOf(PRECISIONS)] = "auto"
-    """The number format of many texts: "bf16" is about three times faster on processors that have it, "auto" chooses it
-    on those. A question and a few sentences are encoded in fp32, without torch, where the encoder is a BERT."""
+    precision: Annotated[str, OneOf(ENCODER_PRECISIONS)] = "auto"
+    """The number format. "int8" is minilm's packaged weights, which need no torch. "fp32" and "bf16" run in torch
+    (extra `transformers`); on processors that have "bf16" it is the fastest. "auto" is "int8" for minilm; for other
+    encoders "bf16" if the processor has it, else "fp32". An index keeps the one that it was made with."""
     device: Annotated[str, OneOf(DEVICES)] = "auto"
-    """Where it computes: "cpu", "cuda", "mps", or "auto", the best that is there. An endpoint's is its own."""
+    """Where it computes: "cpu", "cuda", "mps", or "auto", the best that is there. minilm in "int8" runs on the
+    processor; "cuda" and "mps" take torch. An endpoint's is its own."""
 
 
 @checked("instructed")
