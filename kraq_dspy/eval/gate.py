@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kraq_dspy.errors import ConfigError, EvaluationError, counted
-from kraq_dspy.eval.compare import compare_runs
+from kraq_dspy.eval.comparing import compare_runs
 from kraq_dspy.eval.summary import Cell, RunSummary
 
 FIRST_OF = ("recall", "all_supporting", "hits", "ndcg", "mrr", "answer_found", "token_f1")

@@ -233,7 +233,7 @@ class Report:
             raise ConfigError(
                 "--baseline is for the report of one run; of two, the first is what the second is compared with."
             )
-        from kraq_dspy.eval.compare import compare_runs
+        from kraq_dspy.eval.comparing import compare_runs
         from kraq_dspy.eval.grids import changed_questions, grids
         from kraq_dspy.eval.tables.terminal import print_grid
 

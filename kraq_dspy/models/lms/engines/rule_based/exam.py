@@ -51,6 +51,11 @@ _CUT = re.compile(
     r"[,;:].*$| (?:which|where|although|though|while|whereas|because|as well as|so that|since|but|despite|who)\b.*$"
 )
 _ADDS = re.compile(r" (?:in|on|at|by|for|from|with|during|due to|after|before|until|since|to|as|through|under|and) ")
+_CALLS_FOR_MORE = re.compile(r" (?:[a-z]+ed|born|made|held|known|set|contribute|[a-z]+ing|as|one|first)$")
+"""How what is said does not end, if it was cut off: "is a disease caused"."""
+_IS_A_KIND = re.compile(r"(?:is|are|was|were) (?:an?|the|one of) ")
+_TELLS_WHICH = re.compile(r" (?:in|of|at|from|by|for|on|near|between|to|with|that|which|as) .*[A-Z0-9]| \d{4} |[\"“]")
+"""What tells one of a kind from others: a name or a number behind a preposition, or a year."""
 _ASIDE_WORD = re.compile(r"^(?:also|then|first|later) ")
 _VAGUE = re.compile(
     r"\b(?:who|he|she|they|this|these|those|such|it|his|her|their|them|him|we|our|us|i|my|you|your|above|below|following"
@@ -132,6 +137,8 @@ def facts_in(passage: str) -> list[Fact]:
             continue
         is_of_title = statement.subject == title
         who = is_who if is_of_title else _is_somebody(statement.subject, " ".join(parts))
+        if defined := definition(f"{statement.subject} {statement.phrase}", [statement.subject]):
+            who = is_person(_plain_kind(defined.kind) or defined.kind, sentence, statement.subject)
         is_kind_said = bool(kind) and kind.split()[-1] in statement.phrase
         facts += _asked_for_values(statement)
         for phrase in _from_long_to_short(statement):
@@ -167,7 +174,7 @@ def question_over_two(first: str, second: str, link: str) -> dict[str, str]:
     is_kind_said = bool(kind) and kind.split()[-1] in leading.phrase
     for fact in sorted(fitting, key=lambda one: content_id(first, one.question)):
         said = _said_of_subject(fact.question)
-        if said:
+        if said and _TELLS_WHICH.search(said):
             named = _in_place_of_name(said, described, is_who=link_is_who)
             asked = _which(kind if is_of_title and not is_kind_said else "", who_leads, f"{leading.phrase} {named}")
             return {"question": asked, "answer": leading.subject}
@@ -329,14 +336,17 @@ def _from_long_to_short(statement: Statement) -> list[str]:
     if statement.subject in statement.phrase:
         return []
     ends = [match.start() for match in _ADDS.finditer(statement.phrase)]
-    beginnings = [statement.phrase[:end] for end in [len(statement.phrase), *reversed(ends)]]
-    return [phrase for phrase in beginnings if _tells_enough(statement.subject, phrase)]
+    cut = [statement.phrase[:end] for end in reversed(ends)]
+    whole = [phrase for phrase in cut if not _CALLS_FOR_MORE.search(phrase)]
+    return [phrase for phrase in [statement.phrase, *whole] if _tells_enough(statement.subject, phrase)]
 
 
 def _tells_enough(subject: str, phrase: str) -> bool:
     words = phrase.split()
     said = set(content_words(phrase)) - set(content_words(subject))
     fewest = _FEWEST_WITH_NAME if re.search(r"[A-Z0-9]", phrase) else _FEWEST
+    if _IS_A_KIND.match(phrase) and not _TELLS_WHICH.search(phrase):
+        return False  # "is a Canadian actress" is said of many
     return len(words) <= _MOST and len(said) >= fewest and words[-1].lower() not in _PREPOSITIONS | STOP
 
 
