@@ -2,7 +2,7 @@
 
 The one process that changes an index holds its lock, which says what process that is, and nothing of what was typed.
 
-    sums.json    of a state: the size and the CRC-32 of each file in it
+    sums.json    of a state: the size and the CRC-32 of each file in it, and the checksum of this list
 
 Files of up to 256 MB are read in full when they are opened (6 GB a second), larger ones by `kraq check`.
 """
@@ -93,8 +93,12 @@ def read_sums(home: Path) -> dict[str, Sum]:
     """The sums by the file's path in the state. Raises IndexStateError."""
     path = home / SUMS
     try:
-        sums = json.loads(path.read_text("utf-8"))
-        return {name: (int(size), int(crc)) for name, (size, crc) in sums.items()}
+        fields = json.loads(path.read_text("utf-8"))
+        if fields.keys() == {"files", "sum"}:
+            if fields["sum"] != _sum_of(fields["files"]):
+                raise ValueError("its checksum is another")
+            fields = fields["files"]  # what earlier versions wrote has no checksum
+        return {name: (int(size), int(crc)) for name, (size, crc) in fields.items()}
     except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
         fault = getattr(error, "strerror", None) or "it is not what was written"
         raise IndexStateError(damage_text(path, fault)) from error
@@ -157,8 +161,9 @@ def _sum_of(fields: dict[str, Any]) -> int:
 
 
 def _write(home: Path, sums: dict[str, Sum]) -> None:
+    files = {name: list(each) for name, each in sums.items()}
     with replaced(home / SUMS) as draft:
-        draft.write_text(json.dumps(sums, indent=1), "utf-8")
+        draft.write_text(json.dumps({"files": files, "sum": _sum_of(files)}, indent=1), "utf-8")
 
 
 def _foreign(folder: Path) -> Iterator[Path]:

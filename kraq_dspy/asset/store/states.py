@@ -33,7 +33,7 @@ from kraq_dspy.errors import IndexStateError
 logger = logging.getLogger(__name__)
 
 STATES, DRAFT, LOCK = "states", "draft", "lock"
-DATABASE, VECTORS = "index.db", "vectors"
+DATABASE, VECTORS, VIEWS = "index.db", "vectors", "views"
 _ATTEMPTS, _PAUSE_S = 100, 0.01  # to open a state while it is replaced again and again
 
 
@@ -201,7 +201,8 @@ def is_read(root: Path) -> bool:
 
 
 def give_back(root: Path) -> None:
-    """Remove states that are neither the last one nor read by anybody. Any process may, at any time."""
+    """Remove states that are neither the last one nor read by anybody, and their views. Any process may, at any
+    time."""
     try:
         current = int(manifests.read_fields(root).get("state") or 0)
         for old in _numbers(root, below=current):
@@ -210,6 +211,8 @@ def give_back(root: Path) -> None:
             if file is not None or not (folder / manifests.MANIFEST).exists():  # or another one's removal was killed
                 with file or nullcontext():
                     shutil.rmtree(folder, ignore_errors=True)  # what stays, goes next time
+        for view in _former_views(root, current):
+            shutil.rmtree(view, ignore_errors=True)
     except PermissionError:  # a reader that may not write: the writer's affair
         return
     except OSError as error:
@@ -287,6 +290,14 @@ def _numbers(root: Path, *, above: int = 0, below: int | None = None) -> list[in
         numbers = sorted(int(name) for name in os.listdir(root / STATES) if name.isdecimal())
         return [number for number in numbers if number > above and (below is None or number < below)]
     return []
+
+
+def _former_views(root: Path, current: int) -> list[Path]:
+    """Views of other states that nobody reads: they hold what those held."""
+    if not current or not (root / VIEWS).is_dir():
+        return []
+    views = [path for path in (root / VIEWS).iterdir() if not path.name.startswith((".", f"{current}-"))]
+    return [view for view in views if not is_read(view)]
 
 
 def _copy(home: Path, new: Path, names: Iterable[str]) -> None:

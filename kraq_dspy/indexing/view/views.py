@@ -16,8 +16,9 @@ from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 
-from kraq_dspy.asset.store import states
+from kraq_dspy.asset.store import access, states
 from kraq_dspy.asset.store.index import Index
+from kraq_dspy.asset.store.states import VIEWS
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.indexing.view.making import MakePipeline, make_view
 from kraq_dspy.models.lms.roles import LanguageModels
@@ -27,7 +28,6 @@ from kraq_dspy.records import Document, content_id
 
 logger = logging.getLogger(__name__)
 
-VIEWS = "views"
 KEPT = 64
 """Views of one state that stay on disk."""
 
@@ -78,7 +78,9 @@ def save_view(
     """Make a view and keep it in the folder of the index, in place of one that is there. Raises OSError where that
     cannot be written."""
     root = whole.path / VIEWS
-    root.mkdir(exist_ok=True)
+    if not root.exists():
+        root.mkdir(exist_ok=True)
+        access.follow_index(root)
     folder = root / view_name(whole, document_ids)
 
     with tempfile.TemporaryDirectory(prefix=".", dir=root) as apart:  # another process may make the same one now
