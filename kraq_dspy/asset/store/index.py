@@ -118,7 +118,7 @@ class Index(SharedByCopies):
             access.follow(path, home)
             access.follow(path, path / manifests.MANIFEST)
             maker = consent.index_at(path, manifest.created_at)
-            consent.remember(maker, consent.destinations(settings))  # who makes an index agrees to it
+            consent.remember(maker, consent.asked_about(settings))  # who makes an index agrees to it
             undo.pop_all()
             return cls(path, manifest, database, Lease(home, {}, None), lock)
 
@@ -228,7 +228,7 @@ class Index(SharedByCopies):
             manifests.write_fields(self.home, manifests.to_fields(changed))
             self._manifest = changed
             if "settings" in changes:
-                consent.remember(self.made_by, consent.destinations(changed.settings))
+                consent.remember(self.made_by, consent.asked_about(changed.settings))
         return changed
 
     def require_no_labels(self) -> None:
