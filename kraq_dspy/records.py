@@ -210,7 +210,8 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """Why two names became one entity. `method` is "normalised", "lexical", "acronym" or "confirmed".
+    """Why two names became one entity. `method` is "normalised", "lexical", "acronym", "spelling", "meaning" or
+    "confirmed" (by a model).
 
     `similarity` is in [0, 1]; 1.0 for the normalised string.
     """

@@ -46,7 +46,14 @@ from kraq_dspy.programs.speculative.efficient_speculative_rag import EfficientSp
 from kraq_dspy.programs.speculative.scoring import KraqScore, VoteScore
 from kraq_dspy.programs.speculative.speculative_rag import SpeculativeRAG
 from kraq_dspy.programs.traditional import TraditionalRAG
-from kraq_dspy.retrievers import AdaptedRetriever, DenseRetriever, NearestQuestions, RewrittenRetriever
+from kraq_dspy.retrievers import (
+    AdaptedRetriever,
+    DenseRetriever,
+    DMQRRetriever,
+    NearestQuestions,
+    RAGFusionRetriever,
+    RewrittenRetriever,
+)
 from kraq_dspy.retrievers.hits import RetrievingModule
 from kraq_dspy.retrievers.raptor import SummarizeCluster
 from kraq_dspy.settings import RoleSettings
@@ -236,6 +243,8 @@ MODULES: dict[type[dspy.Module], tuple[Callable[[Any], dspy.Module], Mapping[str
         lambda library: RereadSyntheticPair(),
         {"question": "Where does Cologne stand?", "answer": "on the Rhine", "passage": PASSAGE},
     ),
+    DMQRRetriever: (lambda library: DMQRRetriever(dense(library), adaptive=False), {"question": QUESTION, "k": 4}),
+    RAGFusionRetriever: (lambda library: RAGFusionRetriever(dense(library)), {"question": QUESTION, "k": 4}),
     RewrittenRetriever: (lambda library: RewrittenRetriever(dense(library)), {"question": QUESTION, "k": 4}),
     RubricJudge: (lambda library: RubricJudge(), ANSWERED),
     Groundedness: (lambda library: Groundedness(), ANSWERED),
