@@ -17,6 +17,7 @@ from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import ConfigError, IndexLockedError, IndexStateError
 from kraq_dspy.indexing.catalogue.sources import open_catalogue
 from kraq_dspy.ports import Retriever
+from kraq_dspy.retrievers.hits import Retrieving
 from kraq_dspy.retrievers.rerank import CROSS_ENCODER, names_a_model
 from kraq_dspy.workspace.choices import ProgramChoice, choose_program, choose_retriever
 from kraq_dspy.workspace.newest_state import NewestState
@@ -95,6 +96,19 @@ class ServedIndex:
         self._newest.close()
         if "catalogue" in self.__dict__ and self.catalogue is not None:
             self.catalogue.close()
+
+
+def asks_a_model(retriever: object, depth: int = 4) -> bool:
+    """Whether a retriever, or one that it stands on, asks a language model."""
+    if isinstance(retriever, dspy.Module):
+        return bool(retriever.predictors()) or any(asks_a_model(part, depth - 1) for part in _parts(retriever, depth))
+    return any(asks_a_model(part, depth - 1) for part in _parts(retriever, depth))
+
+
+def _parts(retriever: object, depth: int) -> list[object]:
+    """The retrievers that one holds."""
+    held = vars(retriever).values() if depth and hasattr(retriever, "__dict__") else ()
+    return [each for each in held if isinstance(each, dspy.Module | Retrieving)]
 
 
 def _refuse_models(*values: object) -> None:

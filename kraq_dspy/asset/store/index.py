@@ -570,11 +570,11 @@ class Index(SharedByCopies):
         if self._database.write:
             return LocalVectorStore(path, dimension)
         if self._lease.is_constant:
-            path = self.file(f"{states.VECTORS}/{name}") or self._folder_apart() / name
-        return LocalVectorStore(path, dimension, apart=self._folder_apart, keep=self._keep)
+            path = self.file(f"{states.VECTORS}/{name}") or self.folder_apart() / name
+        return LocalVectorStore(path, dimension, apart=self.folder_apart, keep=self._keep)
 
-    def _folder_apart(self) -> Path:
-        """A folder for what a reader makes."""
+    def folder_apart(self) -> Path:
+        """A folder for what a reader makes; it goes when the index is closed."""
         with self._opening:
             if self._apart is None:
                 self._apart = TemporaryDirectory(prefix="kraq-")

@@ -7,6 +7,7 @@ The one process that changes an index holds its lock, which says what process th
 Files of up to 256 MB are read in full when they are opened (6 GB a second), larger ones by `kraq check`.
 """
 
+import errno
 import json
 import os
 import re
@@ -52,6 +53,16 @@ def require_own_file(path: Path) -> None:
     for each in (path, path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")):
         if each.is_symlink() or (each.exists() and not each.is_file()):
             raise IndexStateError(_FOREIGN.format(str(each)))
+
+
+def require_unshared(path: Path) -> None:
+    """Raises IndexStateError for a file that is to be changed in its place, and is another file, too, by a hard
+    link."""
+    if path.is_file() and path.stat().st_nlink > 1:
+        raise IndexStateError(
+            f"{str(path)!r} is another file, too, by a hard link (as backups make them), which would change with it. "
+            f"Nothing was written. Make it a file of its own: cp {path} {path}.own && mv {path}.own {path}"
+        )
 
 
 def write_summed(path: Path, fields: dict[str, Any]) -> None:
@@ -100,6 +111,8 @@ def read_sums(home: Path) -> dict[str, Sum]:
             fields = fields["files"]  # what earlier versions wrote has no checksum
         return {name: (int(size), int(crc)) for name, (size, crc) in fields.items()}
     except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
+        if isinstance(error, OSError):
+            require_descriptors(error)
         fault = getattr(error, "strerror", None) or "it is not what was written"
         raise IndexStateError(damage_text(path, fault)) from error
 
@@ -135,6 +148,21 @@ def damaged_files(home: Path) -> Iterator[tuple[str, str]]:
             yield name, fault
 
 
+def require_descriptors(error: OSError | None = None) -> None:
+    """Raises IndexStateError where this process may open no more files, which makes every file look damaged."""
+    try:
+        if error is None:
+            os.close(os.open(os.devnull, os.O_RDONLY))
+            return
+    except OSError as refused:
+        error = refused
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        raise IndexStateError(
+            f"No more files can be opened: {error.strerror}. Nothing is damaged. Let the process open more (ulimit -n "
+            "1024), or close what it holds open."
+        ) from error
+
+
 def _fault(path: Path, expected: Sum, *, wholly: bool) -> str | None:
     try:
         size = path.stat().st_size
@@ -144,6 +172,7 @@ def _fault(path: Path, expected: Sum, *, wholly: bool) -> str | None:
     except FileNotFoundError:
         return "it is missing"
     except OSError as error:
+        require_descriptors(error)
         return f"it cannot be read ({error.strerror})"
 
 
@@ -207,6 +236,7 @@ class FileLock:
         try:
             file = open(self.path, "a+b")  # noqa: SIM115 (held until release)
         except OSError as error:
+            require_descriptors(error)
             raise IndexStateError(
                 f"Cannot lock {str(self.path)!r}: {error.strerror}. The folder must exist and be writable."
             ) from error
