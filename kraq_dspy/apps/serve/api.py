@@ -111,8 +111,10 @@ class Api:
         find: Callable[[], Json] = partial(
             search, served, query.q, limit=query.limit, kinds=kinds, retriever=query.retriever
         )
+        found: Json
         if query.retriever == requests.BY_WORDS:
-            return await run_in_threadpool(find)
+            found = await run_in_threadpool(find)
+            return found
 
         retriever = await run_in_threadpool(served.retriever, query.retriever)
         if request.method != "POST" and asks_a_model(retriever):
@@ -124,7 +126,8 @@ class Api:
                 {"Allow": "POST"},
             )
         async with self.slots.slot():
-            return await run_in_threadpool(find)
+            found = await run_in_threadpool(find)
+        return found
 
     def _index(self, query: requests.Query) -> ServedIndex:
         """Raises RequestError for a name that there is not."""
