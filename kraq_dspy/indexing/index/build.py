@@ -2,7 +2,6 @@
 
 import asyncio
 import dataclasses
-import json
 import shutil
 import threading
 import time
@@ -18,8 +17,6 @@ from kraq_dspy._internal.concurrency import run_coroutine
 from kraq_dspy._internal.display import default_progress
 from kraq_dspy.asset.corpus.chunk import chunk_document
 from kraq_dspy.asset.store.index import Index
-from kraq_dspy.asset.store.instructed import INSTRUCTED, forget_chunks
-from kraq_dspy.asset.store.states import VECTORS
 from kraq_dspy.asset.store.sync import batches, chunk_point, sync_vectors
 from kraq_dspy.errors import ConfigError, CorpusError
 from kraq_dspy.indexing.catalogue.sources import flag_stale
@@ -35,6 +32,7 @@ from kraq_dspy.indexing.index.report import (
     require_known,
     with_lm,
 )
+from kraq_dspy.indexing.prepare import instructed, raptor
 from kraq_dspy.models.embedders import load_embedder, resolve_encoder
 from kraq_dspy.models.embedders.text_encoder import EmbedderLike, as_embedder
 from kraq_dspy.models.lms.meter import Limits, Meter, prices_of
@@ -46,7 +44,6 @@ from kraq_dspy.settings import Settings
 from kraq_dspy.state import load_state
 
 HEAD_START = 1.0  # seconds that calls have before this process embeds: torch's import would hold them up
-TREE_STAGE, TREE_FILE = "raptor", "raptor.json"
 _BATCH = 256  # records written at once
 _NO_TEXT = "There is no text in the corpus: every document is empty or was refused."
 
@@ -381,19 +378,9 @@ def _differs_in_labels_alone(document: Document, before: Document) -> bool:
 
 
 def forget(index: Index, document_ids: Collection[str], chunk_ids: Collection[str]) -> None:
-    """Whatever was made from these documents and chunks alone beside the records: stored answers of every stage, the
-    embeddings seen from questions, and the summaries of a tree, with the tree, which is then to be made again."""
+    """Whatever was made from these documents and chunks alone beside the records: stored answers of every stage, and
+    what each preparation holds of them."""
     index.results.forget_items({*document_ids, *chunk_ids})
-    if not chunk_ids:
-        return
-    forget_chunks(index.path / INSTRUCTED, chunk_ids)
-    path, lost = index.file(TREE_FILE), set(chunk_ids)
-    kept: set[str] = set()
-    if path is not None:
-        for node in json.loads(path.read_text("utf-8"))["nodes"]:  # the lowest first
-            (kept if lost.isdisjoint(node["child_ids"]) else lost).add(node["id"])
-        if lost == set(chunk_ids):
-            return
-        path.unlink()
-        (index.home / VECTORS / TREE_STAGE).unlink(missing_ok=True)
-    index.results.prune(TREE_STAGE, kept)  # with those of a tree that was never finished
+    if chunk_ids:
+        instructed.forget(index, chunk_ids)
+        raptor.forget(index, chunk_ids)
