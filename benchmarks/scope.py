@@ -60,9 +60,8 @@ def cost(out: Path, chunks: int) -> None:
 
     whole, scope = (asked_apart(path, who) for who in ("whole", "scope"))
     print(f"{machine()}\n{chunks:,} passages, {counts['chunks']:,} of them in the scope")
-    print(
-        f"view made in {made:.1f} s, opened again in {opened:.2f} s; {of_view / 1e6:.1f} MB beside {of_whole / 1e6:.1f}"
-    )
+    print(f"view made in {made:.1f} s, opened again in {opened:.2f} s")
+    print(f"disk: view {of_view / 1e6:.1f} MB, whole {of_whole / 1e6:.1f} MB")
     print(f"memory of a process that has asked: whole {whole['rss'] / 1e3:.0f} MB, scope {scope['rss'] / 1e3:.0f} MB")
     for name in RETRIEVERS:
         ratio = scope[name] / whole[name]
@@ -70,30 +69,26 @@ def cost(out: Path, chunks: int) -> None:
 
 
 def asked_apart(path: Path, who: str) -> dict[str, float]:
-    done = subprocess.run(
-        [sys.executable, __file__, "ask", "--index", str(path), "--who", who],
-        check=True,
-        capture_output=True,
-        text=True,
-    )
+    command = [sys.executable, __file__, "ask", "--index", str(path), "--who", who]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
     answers: dict[str, float] = json.loads(done.stdout)
     return answers
 
 
 def ask(path: Path, who: str) -> None:
     """Prints the median processor seconds of a question by retriever, and the process's memory in kB."""
-    with Workspace.open(path, embedder=Hashing()) as space:
-        with space.scoped(SCOPE if who == "scope" else Scope.everything()) as asked:
-            seconds = {}
-            for name in RETRIEVERS:
-                retrieve = asked.retriever(name)
-                retrieve(QUESTIONS[0], K)  # reads what it needs
-                taken = []
-                for number in range(ROUNDS):
-                    began = time.process_time()
-                    retrieve(QUESTIONS[number % len(QUESTIONS)], K)
-                    taken.append(time.process_time() - began)
-                seconds[name] = statistics.median(taken)
+    scope = SCOPE if who == "scope" else Scope.everything()
+    with Workspace.open(path, embedder=Hashing()) as space, space.scoped(scope) as asked:
+        seconds = {}
+        for name in RETRIEVERS:
+            retrieve = asked.retriever(name)
+            retrieve(QUESTIONS[0], K)  # reads what it needs
+            taken = []
+            for number in range(ROUNDS):
+                began = time.process_time()
+                retrieve(QUESTIONS[number % len(QUESTIONS)], K)
+                taken.append(time.process_time() - began)
+            seconds[name] = statistics.median(taken)
     print(json.dumps({**seconds, "rss": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}))
 
 
@@ -106,30 +101,31 @@ def difference(out: Path) -> None:
         if not (out / f"{name}.kraq" / "manifest.json").exists():
             build_index(corpus, out / f"{name}.kraq")
 
-    with Workspace.open(out / "all.kraq") as space, Workspace.open(out / "alone.kraq") as alone:
-        with space.scoped(SCOPE) as scoped:
-            for name in ("dense", "bm25", "hybrid", "adaptive", "combined"):
-                same, apart = 0, 0.0
-                recalls: tuple[list[float], list[float]] = ([], [])
-                retrievers = scoped.retriever(name), alone.retriever(name)
-                for row in rows:
-                    found = [retrieve(row["question"], K) for retrieve in retrievers]
-                    ids = [[hit.chunk.id for hit in hits] for hits in found]
-                    same += ids[0] == ids[1]
-                    if ids[0] == ids[1]:
-                        pairs = zip(*found, strict=True)
-                        apart = max([apart, *(abs(one.score - other.score) for one, other in pairs)])
-                    gold = [
-                        chunk.id for id in row["supporting_ids"] for chunk in alone.index.all(Chunk, document_id=id)
-                    ]
-                    if gold:
-                        for each, of_one in zip(recalls, ids, strict=True):
-                            each.append(recall_at_k(frozenset(gold), of_one, K))
-                means = [statistics.mean(each) for each in recalls]
-                print(
-                    f"{name:9} same ids {same} of {len(rows)}, scores apart at most {apart:.1e}; "
-                    f"recall@{K} view {means[0]:.4f}, alone {means[1]:.4f} ({len(recalls[0])} questions)"
-                )
+    with (
+        Workspace.open(out / "all.kraq") as space,
+        Workspace.open(out / "alone.kraq") as alone,
+        space.scoped(SCOPE) as scoped,
+    ):
+        for name in ("dense", "bm25", "hybrid", "adaptive", "combined"):
+            same, apart = 0, 0.0
+            recalls: tuple[list[float], list[float]] = ([], [])
+            retrievers = scoped.retriever(name), alone.retriever(name)
+            for row in rows:
+                found = [retrieve(row["question"], K) for retrieve in retrievers]
+                ids = [[hit.chunk.id for hit in hits] for hits in found]
+                same += ids[0] == ids[1]
+                if ids[0] == ids[1]:
+                    pairs = zip(*found, strict=True)
+                    apart = max([apart, *(abs(one.score - other.score) for one, other in pairs)])
+                gold = [chunk.id for id in row["supporting_ids"] for chunk in alone.index.all(Chunk, document_id=id)]
+                if gold:
+                    for each, of_one in zip(recalls, ids, strict=True):
+                        each.append(recall_at_k(frozenset(gold), of_one, K))
+            means = [statistics.mean(each) for each in recalls]
+            print(
+                f"{name:9} same ids {same} of {len(rows)}, scores apart at most {apart:.1e}; "
+                f"recall@{K} view {means[0]:.4f}, alone {means[1]:.4f} ({len(recalls[0])} questions)"
+            )
 
 
 def main() -> None:

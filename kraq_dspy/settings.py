@@ -234,9 +234,9 @@ class EncoderSettings:
 class InstructedSettings:
     """The encoder of passages as seen from a question (Speculative RAG)."""
 
-    kind: Annotated[str, OneOf(("sentences", "pair", "inbedder"))] = "sentences"
-    """"sentences" (a passage's sentence vectors, weighted by the question), "pair" (question and passage read as one
-    text) or "inbedder"."""
+    kind: Annotated[str, OneOf(("pair", "inbedder", "sentences"))] = "pair"
+    """"pair" (question and passage read as one text), "inbedder" (the papers'), or the variant "sentences" (a passage's
+    sentence vectors, weighted by the question: `efficient` then looks no stored question up)."""
     name: str = "minilm"
     """The packaged "minilm" (for "sentences" and "pair"), a folder or a hub name."""
     sharpness: NotNegative = 10.0

@@ -79,6 +79,7 @@ class EvalIndex(Reads, Calls, Limits):
     documents_column: Annotated[
         str, typer.Option(help="Ids of the documents with the evidence. Default: supporting_ids, ...")
     ] = ""
+    encoding: Annotated[str, typer.Option(help="Of a file that is not UTF-8, such as cp1252.")] = ""
     limit: Annotated[int | None, typer.Option(min=1, help="Questions, drawn by the seed.")] = None
     seed: Seed = 0
     program_state: Annotated[
@@ -97,7 +98,9 @@ class EvalIndex(Reads, Calls, Limits):
         from kraq_dspy.eval.tables.terminal import print_run
 
         examples = read_questions(
-            self.questions, QuestionColumns(self.question_column, self.answer_column, self.documents_column)
+            self.questions,
+            QuestionColumns(self.question_column, self.answer_column, self.documents_column),
+            encoding=self.encoding,
         )
         if self.limit is not None:
             examples = sorted(examples, key=lambda example: example.id)
@@ -136,6 +139,8 @@ class EvalIndex(Reads, Calls, Limits):
         print_run(result.summary, output, brief=True)
         if result.left_out:
             say(learned_note(result.left_out))
+        for note in result.notes:
+            say(note)
         say(f"Report: {', '.join(map(str, files))}")
         say(f"Beside another run: {command('report', folder, 'OTHER')}")
 

@@ -58,6 +58,7 @@ logger = logging.getLogger(__name__)
 R = TypeVar("R", bound=Record)
 
 GRAPH = "passages.graph"
+_TO_ERASE = "erase"  # the name under which a draft notes that text was removed from it
 _AT_ONCE = 500  # rows per read, ids per query
 
 
@@ -195,7 +196,9 @@ class Index(SharedByCopies):
         if not (self.home / GRAPH).exists():  # it was not made since the index began to change
             self.keep_passage_graph(self.all(Entity), self.all(Relationship))
         on_server = [store for store in self._stores.values() if isinstance(store, QdrantVectorStore)]
-        self._database.stand_alone()
+        erase = bool(self.results.settled(_TO_ERASE))
+        self.results.unsettle(_TO_ERASE)
+        self._database.stand_alone(erase=erase)
         self._database.close()
         states.publish(self.path)
         for store in on_server:
@@ -309,6 +312,10 @@ class Index(SharedByCopies):
         with self._database.writing() as connection:
             for kind, ids in ((Document, document_ids), (Chunk, chunk_ids), (Extraction, chunk_ids)):
                 tables.change(connection, table_of(kind), ids, ())
+
+    def erase_when_complete(self) -> None:
+        """Note that text was removed: nothing of it is to be left in the file of the next complete state."""
+        self.results.settle(_TO_ERASE, "yes")
 
     def all(self, kind: type[R], **equal: Any) -> Generator[R, None, None]:
         """Every record of a kind, in the order of insertion, as of the moment when the first one is read.

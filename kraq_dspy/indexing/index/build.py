@@ -16,13 +16,13 @@ import dspy
 from kraq_dspy._internal.concurrency import run_coroutine
 from kraq_dspy._internal.display import default_progress
 from kraq_dspy.asset.corpus.chunk import chunk_document
-from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.sync import batches, chunk_point, sync_vectors
 from kraq_dspy.errors import ConfigError, CorpusError
 from kraq_dspy.indexing.catalogue.sources import flag_stale
 from kraq_dspy.indexing.index import opening
 from kraq_dspy.indexing.index.finishing import FINISHED, BuildParts, Finishing, settle_finished, take_finished
 from kraq_dspy.indexing.index.following import Following
+from kraq_dspy.indexing.index.forgetting import forget, forget_beside
 from kraq_dspy.indexing.index.report import (
     BuildOptions,
     BuildReport,
@@ -32,7 +32,6 @@ from kraq_dspy.indexing.index.report import (
     require_known,
     with_lm,
 )
-from kraq_dspy.indexing.prepare import instructed, raptor
 from kraq_dspy.models.embedders import load_embedder, resolve_encoder
 from kraq_dspy.models.embedders.text_encoder import EmbedderLike, as_embedder
 from kraq_dspy.models.lms.meter import Limits, Meter, prices_of
@@ -224,6 +223,7 @@ class Builder(BuildParts):
 
         await asyncio.gather(extracting, compute())
         await self.finish()
+        self.problems += await asyncio.to_thread(forget_beside, self.index)
         return self.report()
 
     def load(self, documents: Iterable[Document | Failure], *, removed: Collection[str] | None = None) -> None:
@@ -278,9 +278,8 @@ class Builder(BuildParts):
         known = self.index.known(Document, [document.id for document in documents]) - so_far
         before = {document.id: document for document in self.index.get(Document, sorted(known))}
         changed = [document for document in documents if before.get(document.id, document) != document]
-        self.index.results.forget_items(
-            document.id for document in changed if not _differs_in_labels_alone(document, before[document.id])
-        )
+        other = [document.id for document in changed if not _differs_in_labels_alone(document, before[document.id])]
+        forget(self.index, other, ())
         self._changed += len(changed)
         if any(document.labels for document in documents) and not self.index.manifest.has_labels:
             self.index.update_manifest(has_labels=True)
@@ -295,8 +294,8 @@ class Builder(BuildParts):
 
     def _forget(self, document_ids: Set[str], chunk_ids: Set[str]) -> None:
         self._removed += len(document_ids)
-        self.index.remove(document_ids, chunk_ids)
         forget(self.index, document_ids, chunk_ids)
+        self.index.remove(document_ids, chunk_ids)
         self.stale_answers += len(flag_stale(self.index))  # now: an interrupted run must not leave them served
 
     async def embed_chunks(self) -> None:
@@ -375,12 +374,3 @@ class Builder(BuildParts):
 
 def _differs_in_labels_alone(document: Document, before: Document) -> bool:
     return dataclasses.replace(document, labels=before.labels) == before
-
-
-def forget(index: Index, document_ids: Collection[str], chunk_ids: Collection[str]) -> None:
-    """Whatever was made from these documents and chunks alone beside the records: stored answers of every stage, and
-    what each preparation holds of them."""
-    index.results.forget_items({*document_ids, *chunk_ids})
-    if chunk_ids:
-        instructed.forget(index, chunk_ids)
-        raptor.forget(index, chunk_ids)

@@ -61,7 +61,7 @@ def _has_tree(space: Workbench) -> bool:
 
 INSTRUCTED = Preparation(
     "instructed",
-    "Passages as seen from questions: their sentences, or E(d|q) of the stored ones.",
+    "Passages as seen from the stored questions, E(d|q).",
     lambda space, options, progress: instructed.precompute(space.index, space.instructed_embedder, options, progress),
     lambda whole, view, embedder, make_part: instructed.carry(whole, view),
     options=instructed.InstructedOptions,

@@ -87,6 +87,13 @@ def forget(index: Index, chunk_ids: Collection[str]) -> None:
     index.results.prune(STAGE, [node.id for node in kept])  # with those of a tree that was never finished
 
 
+def leaves(index: Index) -> set[str]:
+    """The passages that the summaries of a stored tree stand on; none where there is no tree."""
+    stored = _stored_tree(index)
+    nodes = stored.nodes if stored else []
+    return {child for node in nodes for child in node.child_ids} - {node.id for node in nodes}
+
+
 def carry(whole: Index, view: Index, embedder: Embedder) -> None:
     """Give a view the summaries that were made of its passages alone; what stood on others is no part of its tree."""
     stored = _stored_tree(whole)

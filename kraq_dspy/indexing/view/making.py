@@ -17,6 +17,7 @@ from pathlib import Path
 
 from kraq_dspy._internal.concurrency import run_coroutine
 from kraq_dspy.asset import consent
+from kraq_dspy.asset.store import access
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.sync import Point, batches, chunk_point
 from kraq_dspy.asset.store.vectors.copying import copy_points
@@ -51,7 +52,11 @@ def make_view(
     """
     manifest = whole.manifest
     with Index.create(
-        out, _own_settings(manifest.settings), encoder_name=embedder.name, encoder_dimension=embedder.dimension
+        out,
+        _own_settings(manifest.settings),
+        encoder_name=embedder.name,
+        encoder_dimension=embedder.dimension,
+        readers=access.of_folder(whole.path),
     ) as view:
         _take_documents(whole, view, document_ids)
         _take_chunk_vectors(whole, view)

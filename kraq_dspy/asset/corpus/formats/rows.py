@@ -44,6 +44,14 @@ class ReadSettings:
         named = {what: column for what, column in optional.items() if column not in ("", what)}
         return named | ({"acl": self.acl_column} if self.acl_column else {})
 
+    def row(self, values: Mapping[str, Any], key: str) -> "Row | BadRow":
+        """What a row of these named values is."""
+        return row_of(values, key, self)
+
+    def is_header(self, columns: Iterable[str]) -> bool:
+        """Whether these can be the names of the columns: one is that of the text."""
+        return self.text_column in columns
+
     def too_large(self, n_bytes: int, what: str = "The text") -> str:
         return f"{what} has {n_bytes:,} bytes; the limit is {self.max_bytes:,}. Split it, or raise max_bytes."
 
@@ -79,7 +87,7 @@ class Row:
 
     `linked` says by where a line begins what of it is linked, where the text has no Markdown that does. `lacks` says
     which of the columns that somebody has named ("title", "id", "acl") are none of the row's. `labels` say who may
-    read it.
+    read it. `values` are all named values, where rows are wanted as they are and not as documents.
     """
 
     text: str
@@ -91,6 +99,7 @@ class Row:
     linked: Mapping[int, Linked] = field(default_factory=dict)
     lacks: frozenset[str] = frozenset()
     labels: tuple[str, ...] = ()
+    values: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
