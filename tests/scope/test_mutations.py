@@ -15,7 +15,7 @@ from kraq_dspy.asset.store.catalogue import CATALOGUE, Catalogue, NewEntry
 from kraq_dspy.asset.store.instructed import INSTRUCTED, any_instructed
 from kraq_dspy.asset.store.served_answers import ServedAnswers
 from kraq_dspy.errors import ScopeError
-from kraq_dspy.extend import Chunk, Hit
+from kraq_dspy.extend import Chunk, Hit, Question
 from kraq_dspy.indexing.catalogue.sources import sources_of
 from kraq_dspy.indexing.prepare import instructed, qa_pairs, raptor
 from kraq_dspy.indexing.prepare.preparations import PREPARATIONS
@@ -99,7 +99,8 @@ def holds_results_of_others(space: Workspace, staff: Workspace) -> bool:
     if not set(others).isdisjoint(chain.from_iterable(tree.leaves.values())):
         return True
     with any_instructed(staff.index.path / INSTRUCTED) as stored:
-        return bool(staff.index.results.outputs(qa_pairs.STAGE, others)) or not stored.owners().isdisjoint(others)
+        own = {*staff.index.ids(Chunk), *staff.index.ids(Question)}
+        return bool(staff.index.results.outputs(qa_pairs.STAGE, others)) or not stored.owners() <= own
 
 
 def asks_for_another(space: Workspace) -> None:
