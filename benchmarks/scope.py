@@ -27,6 +27,7 @@ from kraq_dspy import Document, Scope, Workspace, build_index, bundled_example
 from kraq_dspy.asset.corpus.load import load_documents
 from kraq_dspy.eval.metrics.retrieval import recall_at_k
 from kraq_dspy.extend import Chunk
+from kraq_dspy.settings import EncoderSettings, Settings
 
 K = 10
 ROUNDS = 15
@@ -99,7 +100,7 @@ def difference(out: Path) -> None:
     shown = [document for number, document in enumerate(documents) if number % 2]
     for name, corpus in (("all", list(labelled(iter(documents)))), ("alone", shown)):
         if not (out / f"{name}.kraq" / "manifest.json").exists():
-            build_index(corpus, out / f"{name}.kraq")
+            build_index(corpus, out / f"{name}.kraq", settings=Settings(encoder=EncoderSettings(precision="fp32")))
 
     with (
         Workspace.open(out / "all.kraq") as space,
