@@ -118,13 +118,13 @@ class MissingExtraError(KraqError, ImportError):
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         super().__init__(
             f"{purpose} needs the package {package!r}. Install it with: pip install 'kraq-dspy[{extra}]'"
-            f"{CPU_FIRST if package == 'torch' else ''}"
+            f"{_CPU_FIRST if package == 'torch' else ''}"
         )
 
 
-CPU_FIRST = (
+_CPU_FIRST = (
     ". Without a GPU, install PyTorch's build for CPUs before it (pytorch.org, Get Started, Compute Platform CPU), "
-    "else pip brings some gigabytes of CUDA. Or let a server encode: --encoder-api-base URL"
+    "else pip brings some gigabytes of CUDA"
 )
 
 

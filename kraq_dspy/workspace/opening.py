@@ -26,8 +26,9 @@ from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.models.embedders.cross_encoder import CrossEncoderReranker
 from kraq_dspy.models.embedders.instructed import load_instructed_embedder
 from kraq_dspy.models.embedders.text_encoder import EmbedderLike, as_embedder
+from kraq_dspy.models.lms.prompt_scorer import make_prompt_scorer
 from kraq_dspy.models.lms.roles import LanguageModels, ModelsLike, as_models, lent
-from kraq_dspy.ports import Embedder, InstructedEmbedder
+from kraq_dspy.ports import Embedder, InstructedEmbedder, PromptScorer
 from kraq_dspy.programs.k2rag.shorten import Shorten
 from kraq_dspy.records import Chunk, Community, Entity, Question
 from kraq_dspy.retrievers.combined import NearestQuestions
@@ -233,6 +234,13 @@ class OpenedIndex:
     def shortener(self, share: float) -> Shorten:
         """What puts a text in fewer words, as the section [k2rag] says."""
         return shortener(self.models.settings.k2rag, share=share)
+
+    def prompt_scorer(self, role: str) -> PromptScorer:
+        """How likely the model of a role finds given text: one behind vLLM, or of this process (transformers/FOLDER).
+
+        Raises ModelError for any other.
+        """
+        return make_prompt_scorer(self.models.settings.role(role))
 
     def cross_encoder(self, model: str) -> CrossEncoderReranker:
         """A cross-encoder by a hub name or a folder. Raises ModelError for one that is not there."""

@@ -95,7 +95,7 @@ def test_the_variant_sentences_sees_passages_from_the_question_itself_and_is_nam
     [
         (("-P", "alpha=0.5"), 2, "The program 'speculative' has no option 'alpha'"),
         (("-P", "preset=squad"), 2, "'preset' is squad; expected one of bioasq, hotpotqa"),
-        (("-P", "scorer=best"), 2, "'scorer' is best; expected one of kraq, vote"),
+        (("-P", "scorer=best"), 2, "'scorer' is best; expected one of kraq, wang2024, vote"),
     ],
 )
 def test_what_cannot_be_asked_is_refused_with_what_can(

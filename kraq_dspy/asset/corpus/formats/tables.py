@@ -11,6 +11,7 @@ from typing import Any
 
 from kraq_dspy.asset.corpus.formats.decode import Line, UnreadableTextError, decode, read_lines, refuses_unreadable
 from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row
+from kraq_dspy.errors import needs
 
 DELIMITERS = (",", "\t", ";", "|")
 _SAID = re.compile(r'"?sep=(.)"?', re.IGNORECASE)
@@ -135,8 +136,9 @@ BATCH = 256  # rows
 def read_parquet(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
     """Keys are row numbers from 1. Columns of bytes (images and the like) are not read, but for text without a type,
     as some writers leave it."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    with needs("pyarrow", "parquet", f"{path.name!r}, a Parquet file,"):
+        import pyarrow as pa
+        import pyarrow.parquet as pq
 
     number = 0
     try:
