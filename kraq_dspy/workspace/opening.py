@@ -69,6 +69,7 @@ class OpenedIndex:
         self.scope = scope
         self.part = part
         self._index = index
+        self._owns_index = True  # or another workspace closes it
         self._block = ExitStack()  # what holds within `with`
 
     def __repr__(self) -> str:
@@ -141,7 +142,8 @@ class OpenedIndex:
             self.summarised.close()
         if "answers" in self.__dict__:
             self.answers.catalogue.close()
-        self._index.close()
+        if self._owns_index:
+            self._index.close()
 
     def __enter__(self) -> Self:
         """Until the end of the block DSPy's own modules ask the workspace's answerer, unless a model is configured.
