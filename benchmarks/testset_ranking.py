@@ -384,7 +384,8 @@ def ceiling(people: Scores, places: Sequence[int]) -> float:
 def report(out: Path) -> None:
     """A table for each set on standard output, and `report.json`."""
     figures: dict[str, Any] = {}
-    for folder in sorted(path for path in out.iterdir() if (path / "people").is_dir()):
+    done = (path for path in out.iterdir() if len(list((path / "people").glob("*.json"))) == len(SYSTEMS))
+    for folder in sorted(done):
         people = scores_of(folder / "people")
         top = {"ceiling": ceiling(people, UNBROKEN), "ceiling with broken": ceiling(people, range(len(SYSTEMS)))}
         figures[folder.name] = {"questions": len(people), **top, "sets": {}}

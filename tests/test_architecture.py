@@ -29,6 +29,7 @@ FLOORS = (
     "build",
     "extend",
     "workspace",
+    "testing",
     "eval",
     "testing",
     "optimize",
