@@ -29,7 +29,6 @@ FLOORS = (
     "build",
     "extend",
     "workspace",
-    "testing",
     "eval",
     "testing",
     "optimize",

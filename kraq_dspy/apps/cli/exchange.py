@@ -30,7 +30,8 @@ class Export(Scoped):
     """Write the index as parquet tables in GraphRAG's column names, as GraphML, as JSON lines, or its questions with
     answers and evidence as a data set (JSON lines), to learn from.
 
-    The data set's questions stand for whole communities, and rank retrievers badly: to measure, `kraq testset make`.
+    The data set's questions stand for whole communities, and may have dozens of documents: `kraq testset make` writes
+    questions with answers and gold passages to measure with.
     """
 
     index_dir: IndexDir
@@ -57,7 +58,7 @@ class Export(Scoped):
                 print_json(report)
             else:
                 show_counts("Data set", report)
-                note(" to compare systems with, make questions for that: kraq testset make", label="To learn from;")
+                note(" have few gold passages and an answer each: kraq testset make", label="Questions to measure with")
             return
         with self.readable(self.index_dir) as index:
             written = export_index(index, self.out, self.format)
