@@ -60,7 +60,7 @@ def test_efficient_looks_up_and_says_which_question_stood_in(kraq: WarmShell, pr
     answer = as_json(kraq, "ask", precomputed, "Who wrote Don Juan?", "-p", "efficient", "-P", "scorer=vote")
     assert (answer["proxy_used"], answer["n_looked_up"], answer["n_embedded"]) == (True, 3, 0)
     assert answer["timings"]["embed"] == 0
-    assert answer["seen_by"].startswith("pair:minilm@256")
+    assert answer["seen_by"].startswith("pair:minilm[int8]@256")
     shown = kraq("ask", precomputed, "Who wrote Don Juan?", "-p", "efficient")
     assert "seen from (3 looked up" in shown.stdout
     assert "papers' model" in shown.stdout
