@@ -7,6 +7,7 @@ the corpus, an id is a hash of the record's content, so the same input gives the
 """
 
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass, field
 from typing import TypeAlias
@@ -68,6 +69,10 @@ class Document:
         return f"Document({self.id!r}, {_brief(self.title or self.text)}, {len(self.text):,} characters)"
 
 
+_UNDERLINE = re.compile(r"\A[ \t]*[=-]{3,}[ \t]*\n")
+"""What Markdown has below a title."""
+
+
 @dataclass(frozen=True, slots=True)
 class Chunk:
     """A span of a document: `text == document.text[start:end]`, in characters.
@@ -92,8 +97,13 @@ class Chunk:
 
     @property
     def passage(self) -> str:
-        """What a model or a reader sees of the chunk: its document's title, then its text."""
-        return f"{self.title}\n{self.text}" if self.title else self.text
+        """What a model or a reader sees of the chunk: its document's title, then its text, which may begin with it."""
+        if not self.title:
+            return self.text
+        first, _, rest = self.text.partition("\n")
+        if first.strip("#= \t").casefold() != self.title.casefold() or not rest.strip():
+            return f"{self.title}\n{self.text}"
+        return f"{self.title}\n{_UNDERLINE.sub('', rest).lstrip()}"
 
     def __repr__(self) -> str:
         return f"Chunk({self.document_id!r}, {self.position}, {_brief(self.text)})"
@@ -328,7 +338,8 @@ class Hit:
     """A chunk that a retriever found. `score` grows with relevance; its scale is the retriever's own.
 
     `query` is the text that found it: the user's question or an auxiliary one. `why` names the path in one word
-    ("dense", "bm25", "auxiliary", ...).
+    ("dense", "bm25", "auxiliary", ...). In a prompt a hit is its passage, so a list of hits may be given to a
+    `dspy.Predict` as it is.
 
     >>> Hit(Chunk("c1", "ada", 0, 0, 16, "Ada wrote notes.", 4), 0.5, "Who wrote notes?")
     Hit(0.500, 'ada', 'Ada wrote notes.', 'dense')
@@ -341,6 +352,19 @@ class Hit:
 
     def __repr__(self) -> str:
         return f"Hit({self.score:.3f}, {self.chunk.document_id!r}, {_brief(self.chunk.text)}, {self.why!r})"
+
+    # DSPy writes a list of inputs, or what a tool of dspy.ReAct found, into a prompt by these three.
+
+    def __str__(self) -> str:
+        """The passage, as a model reads it."""
+        return self.chunk.passage
+
+    def __contains__(self, text: str) -> bool:
+        return text in self.chunk.passage
+
+    def replace(self, old: str, new: str) -> str:
+        """The passage with other words, as `str.replace`."""
+        return self.chunk.passage.replace(old, new)
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,6 +380,21 @@ class QuestionHit:
 
     def __repr__(self) -> str:
         return f"QuestionHit({self.similarity:.3f}, {_brief(self.question.text)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One question of a conversation, and the answer that it got; `answer` is "" where there was none.
+
+    >>> Turn("Who founded Maybach Music Group?", "Rick Ross.")
+    Turn('Who founded Maybach Music Group?', 'Rick Ross.')
+    """
+
+    question: str
+    answer: str = ""
+
+    def __repr__(self) -> str:
+        return f"Turn({_brief(self.question)}, {_brief(self.answer)})"
 
 
 @dataclass(frozen=True, slots=True)

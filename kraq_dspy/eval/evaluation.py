@@ -15,15 +15,17 @@ from kraq_dspy.eval import questions
 from kraq_dspy.eval.asked import AskedSystem, Asking
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.evidence import with_known_documents
+from kraq_dspy.eval.frame import rows_as_frame
 from kraq_dspy.eval.judges import JUDGED
 from kraq_dspy.eval.metrics.for_dspy import RANKINGS, Metric, own_metric
 from kraq_dspy.eval.questions import FOUND, QuestionColumns, QuestionSource
+from kraq_dspy.eval.report_page import write_report
 from kraq_dspy.eval.rows import ResultRow, RowWriter, RunHeader, write_rows
 from kraq_dspy.eval.scoring import OF_RETRIEVAL, SIMILARITY, RowScorer, require_metric
 from kraq_dspy.eval.summary import RunSummary, TableSummary, failed_rows, summarise_run
 from kraq_dspy.eval.tables.data import checksum_of
 from kraq_dspy.eval.tables.systems import about_system
-from kraq_dspy.eval.tables.terminal import print_run, write_report
+from kraq_dspy.eval.tables.terminal import print_run
 from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.models.lms.meter import prices_of
 from kraq_dspy.ports import Progress, Retriever, SilentProgress
@@ -74,10 +76,22 @@ class Evaluation:
         return failed_rows(self.rows, metric or next(iter(self.summary.metrics), ""), below)
 
     def write_report(self, folder: str | Path) -> list[Path]:
-        """`report.html` with the figures, and the questions that failed with their evidence."""
+        """Write `report.html` into the folder: figures, differences drawn, and a row for each question.
+
+        The page is one file that loads nothing; its tables can be sorted and its questions filtered.
+        """
         place = Path(folder)
         place.mkdir(parents=True, exist_ok=True)
         return write_report(self._as_table, place)
+
+    def to_pandas(self) -> Any:
+        """A `pandas.DataFrame` with a row for each question of each system.
+
+        Its columns are question_id, system, question, gold, type, answer, failure, a column for each metric, `evidence`
+        (the beginnings of the passages), `hit_ids`, `seconds`, and the tokens where a model was asked. Raises
+        MissingExtraError without pandas.
+        """
+        return rows_as_frame(self.rows)
 
     def to_dict(self) -> dict[str, Any]:
         """The figures as JSON values, without the rows."""

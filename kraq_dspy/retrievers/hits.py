@@ -21,6 +21,9 @@ Scored = list[tuple[str, float]]
 ASKING = "kraq_hit_check"
 """The setting of DSPy that holds the check of whoever asks; DSPy hands its settings on to its threads and tasks."""
 
+PASSAGES = 10
+"""Hits of a search that names no `k`."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RetrievalRequest:
@@ -106,13 +109,18 @@ class Retrieving(SharedByCopies):
     def __call__(
         self,
         question: str,
-        k: int,
+        k: int = PASSAGES,
         *,
-        exclude: Collection[str] = frozenset(),
+        exclude: Iterable[str] = frozenset(),
         filters: Filters | None = None,
-        vector: Vectors | None = None,
+        vector: Any = None,
     ) -> list[Hit]:
-        return looked_at(self.find(RetrievalRequest(question, k, exclude, filters, vector)), self.check)
+        """The best `k` passages for the question. The types are those that `dspy.Tool` can describe to a model."""
+        request = RetrievalRequest(question, k, frozenset(exclude), filters, vector)
+        return looked_at(self.find(request), self.check)
+
+    def __repr__(self) -> str:
+        return described(self)
 
     async def acall(self, *args: Any, **kwargs: Any) -> list[Hit]:
         """As a call, in a thread: a search must not hold up the event loop."""
@@ -130,18 +138,51 @@ class RetrievingModule(SavableModule):
         """What `ports.Retriever` promises, of a request that makes sense."""
         raise NotImplementedError(f"{type(self).__name__} has no `find`.")
 
+    def __call__(
+        self,
+        question: str,
+        k: int = PASSAGES,
+        *,
+        exclude: Iterable[str] = frozenset(),
+        filters: Filters | None = None,
+        vector: Any = None,
+    ) -> list[Hit]:
+        """The best `k` passages for the question. The types are those that `dspy.Tool` can describe to a model."""
+        hits: list[Hit] = super().__call__(question, k, exclude=exclude, filters=filters, vector=vector)
+        return hits
+
     async def aforward(
         self,
         question: str,
-        k: int,
+        k: int = PASSAGES,
         *,
-        exclude: Collection[str] = frozenset(),
+        exclude: Iterable[str] = frozenset(),
         filters: Filters | None = None,
         vector: Vectors | None = None,
     ) -> list[Hit]:
-        return looked_at(await self.find(RetrievalRequest(question, k, exclude, filters, vector)), self.check)
+        request = RetrievalRequest(question, k, frozenset(exclude), filters, vector)
+        return looked_at(await self.find(request), self.check)
 
     forward = blocking(aforward)
+
+    def __repr__(self) -> str:
+        return described(self)
+
+
+def described(retriever: object) -> str:
+    """The retriever's class with what was chosen for it: its numbers and words, and the retrievers inside.
+
+    >>> from kraq_dspy import Workspace
+    >>> Workspace.open("ada.kraq").retriever("hybrid")
+    HybridRetriever(share=0.8, pool=50)
+    """
+    chosen = []
+    for name, value in vars(retriever).items():
+        is_plain = isinstance(value, int | float | str)
+        is_retriever = getattr(value, "keeps_contract", False)
+        if not name.startswith("_") and (is_plain or is_retriever):
+            chosen.append(f"{name}={value!r}")
+    return f"{type(retriever).__name__}({', '.join(chosen)})"
 
 
 def to_hits(chunks: ChunkSource, scored: Sequence[tuple[str, float]], query: str, why: str) -> list[Hit]:

@@ -30,6 +30,7 @@ from kraq_dspy.signatures.answering import ListKeywords as ListKeywords
 from kraq_dspy.signatures.answering import RewriteQuestion as RewriteQuestion
 from kraq_dspy.signatures.answering import SummarizePassages as SummarizePassages
 from kraq_dspy.signatures.answering import VaryQuestion as VaryQuestion
+from kraq_dspy.signatures.conversation import CompleteQuestion as CompleteQuestion
 from kraq_dspy.signatures.graph import AnswerFromGraph as AnswerFromGraph
 from kraq_dspy.signatures.graph import AnswerFromPoints as AnswerFromPoints
 from kraq_dspy.signatures.graph import RatePoints as RatePoints

@@ -26,8 +26,9 @@ from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.models.embedders.cross_encoder import CrossEncoderReranker
 from kraq_dspy.models.embedders.instructed import load_instructed_embedder
 from kraq_dspy.models.embedders.text_encoder import EmbedderLike, as_embedder
+from kraq_dspy.models.lms.prompt_scorer import make_prompt_scorer
 from kraq_dspy.models.lms.roles import LanguageModels, ModelsLike, as_models, lent
-from kraq_dspy.ports import Embedder, InstructedEmbedder
+from kraq_dspy.ports import Embedder, InstructedEmbedder, PromptScorer
 from kraq_dspy.programs.k2rag.shorten import Shorten
 from kraq_dspy.records import Chunk, Community, Entity, Question
 from kraq_dspy.retrievers.combined import NearestQuestions
@@ -68,6 +69,7 @@ class OpenedIndex:
         self.scope = scope
         self.part = part
         self._index = index
+        self._owns_index = True  # or another workspace closes it
         self._block = ExitStack()  # what holds within `with`
 
     def __repr__(self) -> str:
@@ -140,7 +142,8 @@ class OpenedIndex:
             self.summarised.close()
         if "answers" in self.__dict__:
             self.answers.catalogue.close()
-        self._index.close()
+        if self._owns_index:
+            self._index.close()
 
     def __enter__(self) -> Self:
         """Until the end of the block DSPy's own modules ask the workspace's answerer, unless a model is configured.
@@ -233,6 +236,13 @@ class OpenedIndex:
     def shortener(self, share: float) -> Shorten:
         """What puts a text in fewer words, as the section [k2rag] says."""
         return shortener(self.models.settings.k2rag, share=share)
+
+    def prompt_scorer(self, role: str) -> PromptScorer:
+        """How likely the model of a role finds given text: one behind vLLM, or of this process (transformers/FOLDER).
+
+        Raises ModelError for any other.
+        """
+        return make_prompt_scorer(self.models.settings.role(role))
 
     def cross_encoder(self, model: str) -> CrossEncoderReranker:
         """A cross-encoder by a hub name or a folder. Raises ModelError for one that is not there."""

@@ -136,7 +136,7 @@ class EvalIndex(Reads, Calls, Limits):
         if self.json:
             print_json({**result.to_dict(), "files": [str(file) for file in files]})
             return
-        print_run(result.summary, output, brief=True)
+        print_run(result.summary, output)
         if result.left_out:
             say(learned_note(result.left_out))
         for note in result.notes:
@@ -180,8 +180,8 @@ class Report:
             raise ConfigError(
                 "--baseline is for the report of one run; of two, the first is what the second is compared with."
             )
+        from kraq_dspy.eval.compare import compare_runs
         from kraq_dspy.eval.grids import changed_questions, grids
-        from kraq_dspy.eval.summary import compare_runs
         from kraq_dspy.eval.tables.terminal import print_grid
 
         comparisons = compare_runs(self.run_dir, self.other, seed=self.seed)
@@ -196,8 +196,9 @@ class Report:
 
 
 def make_report(folder: Path, baseline: str | None, seed: int, *, json: bool) -> None:
+    from kraq_dspy.eval.report_page import write_report
     from kraq_dspy.eval.summary import find_runs, summarise
-    from kraq_dspy.eval.tables.terminal import print_summary, write_report
+    from kraq_dspy.eval.tables.terminal import print_summary
 
     summary = summarise(find_runs(folder), baseline=baseline, seed=seed)
     files = write_report(summary, folder)

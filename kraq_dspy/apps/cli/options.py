@@ -269,7 +269,10 @@ class Builds(Calls):
 class Columns(Models):
     """Which columns of a table are what (kraq.toml, section corpus, names them too)."""
 
-    text_column: Annotated[str | None, ColumnOption(help="The text of a document. Default: text")] = None
+    text_column: Annotated[
+        str | None,
+        ColumnOption(help="The text of a document, or several columns with commas. Default: text, content, ..."),
+    ] = None
     title_column: Annotated[str | None, ColumnOption(help="Its title. Default: title")] = None
     id_column: Annotated[str | None, ColumnOption(help="Its id. Default: id")] = None
     acl_column: Annotated[

@@ -21,6 +21,7 @@ from starlette.types import ASGIApp
 
 from kraq_dspy.apps.serve import requests
 from kraq_dspy.apps.serve.api import GONE, Api
+from kraq_dspy.apps.serve.chat_completions import ChatCompletions, ChatRequest, NoParameters
 from kraq_dspy.apps.serve.guard import Guard, ServeSettings
 from kraq_dspy.apps.serve.refusals import Json, RequestError, response_of
 from kraq_dspy.apps.serve.served import ServedIndex
@@ -73,6 +74,12 @@ def api_routes(api: Api) -> list[Route]:
         ("/api/catalogue/{number:int}", api.review, requests.ReviewRequest),
         ("/api/ask", api.ask, requests.AskRequest),
     ]
+    chat = ChatCompletions(api)
+    reading += [
+        ("/v1/models", chat.models, NoParameters),
+        ("/v1/models/{id:path}", chat.model, NoParameters),
+    ]
+    posting += [("/v1/chat/completions", chat.complete, ChatRequest)]
     return [
         *(Route(path, _handler(answer, model), methods=["GET"]) for path, answer, model in reading),
         *(Route(path, _handler(answer, model), methods=["POST"]) for path, answer, model in posting),

@@ -71,7 +71,7 @@ class E5File:
         places: Vectors = self._floats("emb.pos").reshape(-1, self.width) + self._floats("emb.type")[: self.width]
         return places
 
-    def tokenizer(self, max_tokens: int) -> Tokenize:
+    def tokenizer(self, max_tokens: int | None) -> Tokenize:
         """XLM-RoBERTa's: SentencePiece's pieces behind a map of characters."""
         with needs("tokenizers", "embedded", "The sentence encoder"):
             from tokenizers import Tokenizer
@@ -82,7 +82,8 @@ class E5File:
         vocabulary = list(zip(self._pieces, self._scores.tolist(), strict=True))
         tokenizer = Tokenizer(Unigram(vocabulary, unk_id=unknown))
         tokenizer.pre_tokenizer = Metaspace(prepend_scheme="always")
-        tokenizer.enable_truncation(max_tokens - 2)
+        if max_tokens is not None:
+            tokenizer.enable_truncation(max_tokens - 2)
 
         def tokenize(texts: list[str]) -> list[list[int]]:
             clean = [_SPACES.sub(" ", text.translate(self._replaced)) for text in texts]

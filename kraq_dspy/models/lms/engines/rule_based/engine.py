@@ -24,7 +24,7 @@ from kraq_dspy.errors import ModelError
 from kraq_dspy.language import templates
 from kraq_dspy.language.names import names_in
 from kraq_dspy.language.text import content_words, sentences
-from kraq_dspy.models.lms.engines.rule_based import extract, judge, pairs, rewrite, summarize
+from kraq_dspy.models.lms.engines.rule_based import converse, extract, judge, pairs, rewrite, summarize
 from kraq_dspy.models.lms.engines.rule_based.answer import Similar, account, answer, rated_points, short_answer
 from kraq_dspy.ports import Embedder
 
@@ -243,6 +243,9 @@ STEPS: dict[type[dspy.Signature], Step] = {
     ),
     signatures.AnswerFromPoints: lambda task, similar: answer(
         task.text("question"), [re.sub(r"^\d+: ", "", point) for point in task.texts("points")], similar
+    ),
+    signatures.CompleteQuestion: lambda task, similar: converse.complete_question(
+        task.text("last_question"), task.texts("conversation")
     ),
     signatures.AskAboutPassages: lambda task, similar: templates.question_about_theme(task.texts("passages")),
     signatures.AskSubQuestion: lambda task, similar: templates.question_about(task.text("information")),
