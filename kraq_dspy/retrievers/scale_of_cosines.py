@@ -1,4 +1,4 @@
-"""Puts the cosines of any encoder on the scale for which the weights of meaning and words were chosen."""
+"""Puts the cosines of any encoder on the scale for which the weights of meaning and words were chosen: MiniLM's."""
 
 from functools import cached_property
 
@@ -7,43 +7,46 @@ import numpy as np
 from kraq_dspy._internal.one_blas_thread import product
 from kraq_dspy.ports import Vectors, VectorStore
 
-UNRELATED = 0.2
-"""Above MiniLM's cosines of questions with passages that have nothing to do with them: .05 to .12 on average."""
+LOW, SPREAD = 0.03, 0.11
+"""By MiniLM, the lower quartile and the standard deviation of a question's cosines with passages drawn by chance."""
 
-_SAMPLE = 256  # passages
-_QUARTER = 0.25  # of the sample, at least, has nothing to do with a question
+UNRELATED = 0.2
+"""A quartile up to which nothing is moved: MiniLM's own differ with the question and the corpus."""
+
+_SAMPLE, _FEWEST = 256, 20  # passages
+_NOISE = 1e-4  # how far rounding alone may spread equal cosines
 
 
 class ScaleOfCosines:
-    """Moves the zero of cosines to where unrelated passages lie in this store, for an encoder that puts them higher.
+    """Standardises cosines over the passages of a store, for an encoder that puts unrelated texts near each other.
 
-    Encoders differ: a question and a passage that have nothing in common have a cosine of .1 by MiniLM and of .75 by
-    E5, whose cosines all lie between .7 and .95. Mixed with other scores they would hardly tell passages apart. The
-    lower quartile of a sample of the store's passages says where a question's zero is. Up to `UNRELATED` nothing is
-    moved, so MiniLM's cosines stay what they are.
+    A question and a passage that have nothing in common have a cosine of .1 by MiniLM and of .75 by E5, whose cosines
+    all lie between .7 and .95. Mixed with other scores they would hardly tell passages apart. A sample of the store's
+    passages says where a question's cosines begin, by their lower quartile, and how far they spread.
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")
     >>> vector = space.embedder.encode_queries(["Where did Ada live?"])[0]
     >>> scale = ScaleOfCosines(space.index.chunk_vectors)
-    >>> 0 <= scale.zero(vector) < 0.1
-    True
+    >>> scale(np.array([0.1, 0.5]), vector).tolist()
+    [0.1, 0.5]
     """
 
     def __init__(self, vectors: VectorStore) -> None:
         self._vectors = vectors
 
     def __call__(self, cosines: Vectors, question: Vectors) -> Vectors:
-        """`cosines` of passages with the question's vector; 1 stays 1."""
-        if not len(cosines) or cosines.min() <= UNRELATED:  # the encoder uses that part of the scale, too
+        """`cosines` of passages with the question's vector, in the same order; as they are for an encoder like MiniLM,
+        and in a store of a few passages."""
+        if not len(cosines) or cosines.min() <= UNRELATED or len(self._sample) < _FEWEST:
             return cosines
-        zero = self.zero(question)
-        return (cosines - zero) / (1 - zero)
 
-    def zero(self, question: Vectors) -> float:
-        """How far a quarter of the sampled passages is above `UNRELATED`; 0 if it is not."""
-        cosines = product(self._sample, question)
-        return max(0.0, float(np.quantile(cosines, _QUARTER)) - UNRELATED)
+        by_chance = product(self._sample, question)
+        low, spread = np.quantile(by_chance, 0.25), by_chance.std()
+        if low <= UNRELATED or spread < _NOISE:
+            return cosines
+        standardised: Vectors = LOW + SPREAD * (cosines - low) / spread
+        return standardised
 
     @cached_property
     def _sample(self) -> Vectors:

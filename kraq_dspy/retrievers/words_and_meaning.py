@@ -74,9 +74,9 @@ class HybridRetriever(Retrieving):
     """`weight * cos(dense) + (1 - weight) * cos(sparse)`: K2RAG, equations 3 and 4; `why` is "hybrid".
 
     The candidates are the `pool` (or `k`, if that is more) best by embedding and as many by BM25; each of them gets
-    both cosines, so that neither side's scale decides; of an encoder whose cosines all lie high, `ScaleOfCosines` moves
-    the zero. `weight` is the paper's lambda, 0.8 there: 1 ranks by meaning
-    alone, 0 by words alone; on musique 0.5 found more (`docs/decisions/retrieval.md`). The sparse vectors are
+    both cosines, so that neither side's scale decides; those of an encoder whose cosines all lie high are standardised
+    (`ScaleOfCosines`). `weight` is the paper's lambda, 0.8 there: 1 ranks by meaning alone, 0 by words alone; on
+    musique 0.5 found more (`docs/decisions/retrieval.md`). The sparse vectors are
     tf-idf ones over the candidates (`sparse_cosines`): the paper names Okapi BM25, whose scores are no cosines.
 
     `okapi` adds that many times the candidate's BM25 score as a share of the best one, 0 where it is not among the
