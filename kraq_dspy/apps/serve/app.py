@@ -85,9 +85,8 @@ def _handler(answer: Callable[..., Any], model: type[BaseModel]) -> Callable[[Re
             parameters = await _read(request, model)
             if inspect.iscoroutinefunction(answer):
                 value = await answer(request, parameters, **request.path_params)
-            else:
-                value = await run_in_threadpool(answer, parameters, **request.path_params)
-            return value if isinstance(value, Response) else await run_in_threadpool(Json, value)
+                return value if isinstance(value, Response) else Json(value)
+            return await run_in_threadpool(lambda: Json(answer(parameters, **request.path_params)))
         except ClientDisconnect:
             return Response(status_code=GONE)
         except Exception as error:  # noqa: BLE001 (a client gets an answer to everything; the log has the error)
