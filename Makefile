@@ -1,11 +1,11 @@
-# make demo and make test do all their own set-up: a virtual environment in .venv, CPU torch where none is there yet.
+# make demo and make test do all their own set-up: a virtual environment in .venv; for the tests CPU torch, too.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DEV := $(VENV)/.ready-dev
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-# Where pip finds CPU builds of torch, if not where it looks anyway: make demo TORCH_INDEX=URL
+# Where pip finds CPU builds of torch, if not where it looks anyway: make test TORCH_INDEX=URL
 TORCH_INDEX ?=
 SOURCES := kraq_dspy tests benchmarks examples scripts
 
@@ -24,20 +24,20 @@ help:
 	@echo "make format     rewrite the sources in the project's format"
 	@echo "make clean      remove the virtual environment and what the runs left"
 
-# torch first and by pip: what needs torch is then content with it, and nothing pulls gigabytes of CUDA.
 $(READY): pyproject.toml
 	@command -v $(PYTHON) >/dev/null || { echo "No $(PYTHON) found: install Python 3.11 or newer, or set PYTHON=..."; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; $(PYTHON) is older. Set PYTHON=..."; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@echo "Setting up $(VENV) (once, some minutes)"
-	@$(BIN)/python -c 'import torch' 2>/dev/null \
-		|| $(PIP) install 'torch==2.13.0+cpu' $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) 2>/dev/null \
-		|| $(PIP) install 'torch==2.13.0'
+	@echo "Setting up $(VENV) (once, about a minute)"
 	@$(PIP) install -e '.[embedded]'
 	@touch $@
 
+# torch first and by pip: what needs torch is then content with it, and nothing pulls gigabytes of CUDA.
 $(DEV): $(READY)
 	@echo "Adding what the tests need (once)"
+	@$(BIN)/python -c 'import torch' 2>/dev/null \
+		|| $(PIP) install 'torch==2.13.0+cpu' $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) 2>/dev/null \
+		|| $(PIP) install 'torch==2.13.0'
 	@$(PIP) install -e '.[dev]'
 	@touch $@
 

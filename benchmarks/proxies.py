@@ -20,7 +20,7 @@ from kraq_dspy.eval.tables.data import prepare_index, prepared
 from kraq_dspy.models.embedders.instructed import load_instructed_embedder
 from kraq_dspy.programs.speculative.subsets import cluster
 from kraq_dspy.records import Question
-from kraq_dspy.settings import Settings
+from kraq_dspy.settings import InstructedSettings, Settings
 from kraq_dspy.workspace import Workspace
 
 PASSAGES, CLUSTERS = 10, 2  # the papers' for TriviaQA
@@ -62,7 +62,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--questions", type=int, default=200)
     options = parser.parse_args()
-    settings, embedder = prepared(Settings())
+    settings, embedder = prepared(Settings(instructed=InstructedSettings(kind="sentences")))
     encoder = load_instructed_embedder(settings.instructed).name
     print(f"| {encoder} | {' | '.join(VIEWS)} | nearest less arbitrary | less none |")
     print("|---" * (len(VIEWS) + 3) + "|")
@@ -71,7 +71,7 @@ def main() -> None:
         examples = list(dataset.examples)
         random.Random(0).shuffle(examples)
         path = prepare_index(dataset, options.out / "indexes", settings, embedder).path
-        with Workspace.open(path, embedder=embedder) as space:
+        with Workspace.open(path, settings=settings, embedder=embedder) as space:
             scores = agreements(space, [example.question for example in examples[: options.questions]])
         means = [bootstrap_mean(scores[view]) for view in VIEWS]
         gains = [bootstrap_difference(scores["nearest"], scores[other]) for other in ("arbitrary", "none")]

@@ -23,10 +23,11 @@ from proxies import agreement
 from kraq_dspy.asset.store.instructed import INSTRUCTED, InstructedStore
 from kraq_dspy.eval.statistics import bootstrap_mean
 from kraq_dspy.indexing.prepare.instructed import StoredSentences, precompute_pairs, store_sentences
-from kraq_dspy.models.embedders.instructed import WeightedSentences
+from kraq_dspy.models.embedders.instructed import WeightedSentences, load_instructed_embedder
 from kraq_dspy.ports import Vectors
 from kraq_dspy.programs.speculative.subsets import cluster
 from kraq_dspy.records import Chunk
+from kraq_dspy.settings import InstructedSettings
 from kraq_dspy.workspace import Workspace
 
 PASSAGES, CLUSTERS = 10, 2  # the papers' for TriviaQA
@@ -56,7 +57,7 @@ def main() -> None:
         took = {"by the encoder": 0.0}
         path = Path(shutil.copytree(options.index, Path(folder) / "copy.kraq"))
         with Workspace.open(path, write=True) as space:
-            embedder = space.instructed_embedder
+            embedder = load_instructed_embedder(InstructedSettings(kind="sentences"))
             assert isinstance(embedder, WeightedSentences)
             (path / INSTRUCTED).unlink(missing_ok=True)
             began = time.perf_counter()
@@ -65,7 +66,7 @@ def main() -> None:
             with_sentences = path / INSTRUCTED
             kept = with_sentences.rename(path.with_suffix(".sentences"))
             began = time.perf_counter()
-            pairs = precompute_pairs(space.index, ReadOnce(embedder))
+            pairs = precompute_pairs(space.index, ReadOnce(embedder), top_n=100)
             took["as seen from q*"] = time.perf_counter() - began
             seen = StoredSentences(InstructedStore.open(kept, encoder_name=embedder.sentences_name), embedder)
             store = InstructedStore.open(path / INSTRUCTED, encoder_name=embedder.name)

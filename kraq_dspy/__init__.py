@@ -38,6 +38,7 @@ if TYPE_CHECKING:  # for type checkers and editors; the names that are there are
     from kraq_dspy import testing as testing
     from kraq_dspy._internal.display import show as show
     from kraq_dspy.asset.corpus.load import bundled_example as bundled_example
+    from kraq_dspy.asset.scope import Scope as Scope
     from kraq_dspy.asset.store.index import Index as Index
     from kraq_dspy.errors import KraqError as KraqError
     from kraq_dspy.eval.evaluation import evaluate as evaluate
@@ -68,6 +69,7 @@ __getattr__, __dir__, __all__ = lazy_names(
     {
         "kraq_dspy._internal.display": ("show",),
         "kraq_dspy.asset.corpus.load": ("bundled_example",),
+        "kraq_dspy.asset.scope": ("Scope",),
         "kraq_dspy.asset.store.index": ("Index",),
         "kraq_dspy.indexing.index.build": ("build_index",),
         "kraq_dspy.indexing.index.change": ("add_documents", "remove_documents", "resume_index", "update_index"),

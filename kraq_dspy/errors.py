@@ -26,6 +26,10 @@ class UntrustedError(KraqError):
     """An index, or a kraq.toml of the current folder, names an address or a key that the user has not agreed to."""
 
 
+class ScopeError(KraqError):
+    """An index that says who may read it is asked by nobody in particular, or for what its scope does not allow."""
+
+
 class CorpusError(KraqError):
     """No usable text: the path does not exist, or every file in it was refused."""
 
@@ -114,13 +118,13 @@ class MissingExtraError(KraqError, ImportError):
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         super().__init__(
             f"{purpose} needs the package {package!r}. Install it with: pip install 'kraq-dspy[{extra}]'"
-            f"{CPU_FIRST if package == 'torch' else ''}"
+            f"{_CPU_FIRST if package == 'torch' else ''}"
         )
 
 
-CPU_FIRST = (
+_CPU_FIRST = (
     ". Without a GPU, install PyTorch's build for CPUs before it (pytorch.org, Get Started, Compute Platform CPU), "
-    "else pip brings some gigabytes of CUDA. Or let a server encode: --encoder-api-base URL"
+    "else pip brings some gigabytes of CUDA"
 )
 
 

@@ -178,7 +178,7 @@ class Retriever(Protocol):
     def __call__(
         self,
         question: str,
-        k: int,
+        k: int = 10,
         *,
         exclude: Collection[str] = frozenset(),
         filters: Filters | None = None,

@@ -51,7 +51,8 @@ class Document:
     Document('ada', 'Ada Lovelace', 16 characters)
 
     `headings` are those of Markdown, web pages and the outline of a PDF, in reading order. `left_out` are lines of a
-    web page that were no part of its text, such as menus and notices.
+    web page that were no part of its text, such as menus and notices. `labels` say who may read it (`Scope`): where one
+    document of an index has some, the others without any are read by nobody but the owner.
     """
 
     id: str
@@ -61,6 +62,7 @@ class Document:
     metadata: Metadata = field(default_factory=dict)
     headings: tuple[Heading, ...] = ()
     left_out: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"Document({self.id!r}, {_brief(self.title or self.text)}, {len(self.text):,} characters)"
@@ -208,7 +210,8 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """Why two names became one entity. `method` is "normalised", "lexical", "acronym" or "confirmed".
+    """Why two names became one entity. `method` is "normalised", "lexical", "acronym", "spelling", "meaning" or
+    "confirmed" (by a model).
 
     `similarity` is in [0, 1]; 1.0 for the normalised string.
     """
@@ -325,7 +328,8 @@ class Hit:
     """A chunk that a retriever found. `score` grows with relevance; its scale is the retriever's own.
 
     `query` is the text that found it: the user's question or an auxiliary one. `why` names the path in one word
-    ("dense", "bm25", "auxiliary", ...).
+    ("dense", "bm25", "auxiliary", ...). In a prompt a hit is its passage, so a list of hits may be given to a
+    `dspy.Predict` as it is.
 
     >>> Hit(Chunk("c1", "ada", 0, 0, 16, "Ada wrote notes.", 4), 0.5, "Who wrote notes?")
     Hit(0.500, 'ada', 'Ada wrote notes.', 'dense')
@@ -338,6 +342,19 @@ class Hit:
 
     def __repr__(self) -> str:
         return f"Hit({self.score:.3f}, {self.chunk.document_id!r}, {_brief(self.chunk.text)}, {self.why!r})"
+
+    # DSPy writes a list of inputs, or what a tool of dspy.ReAct found, into a prompt by these three.
+
+    def __str__(self) -> str:
+        """The passage, as a model reads it."""
+        return self.chunk.passage
+
+    def __contains__(self, text: str) -> bool:
+        return text in self.chunk.passage
+
+    def replace(self, old: str, new: str) -> str:
+        """The passage with other words, as `str.replace`."""
+        return self.chunk.passage.replace(old, new)
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,6 +370,21 @@ class QuestionHit:
 
     def __repr__(self) -> str:
         return f"QuestionHit({self.similarity:.3f}, {_brief(self.question.text)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One question of a conversation, and the answer that it got; `answer` is "" where there was none.
+
+    >>> Turn("Who founded Maybach Music Group?", "Rick Ross.")
+    Turn('Who founded Maybach Music Group?', 'Rick Ross.')
+    """
+
+    question: str
+    answer: str = ""
+
+    def __repr__(self) -> str:
+        return f"Turn({_brief(self.question)}, {_brief(self.answer)})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,7 @@ ROLES = (
 )  # fmt: skip
 DEVICES = ("auto", "cpu", "cuda", "mps")
 PRECISIONS = ("auto", "fp32", "bf16")
+ENCODER_PRECISIONS = ("auto", "int8", "fp32", "bf16")
 
 
 @checked("corpus")
@@ -44,6 +45,9 @@ class CorpusSettings:
     """Its title."""
     id_column: str = "id"
     """What it is called."""
+    acl_column: str = ""
+    """Who may read it: labels with commas between, or a list. In Markdown, a name in the front matter, where "acl" is
+    always taken. Once one document has labels, the index answers nobody without a scope."""
     encoding: str = ""
     """That of files which are not UTF-8 and have no byte-order mark, as "cp1252" or "cp932". Without it such files are
     refused, but for web pages, which say it themselves."""
@@ -113,6 +117,14 @@ class ExtractSettings:
 class ResolveSettings:
     """Which names are one entity."""
 
+    alike: Annotated[str, OneOf(("none", "spelling", "meaning"))] = "none"
+    """Which similar names may be one: none, those alike by "spelling", or by "meaning" too, with the sentence encoder.
+    What differs in accents, hyphens, spaces or word order alone is merged anyway."""
+    similarity: Share = 0.92
+    """Least similarity of such names, in [0, 1]: of their spellings, or the cosine of their embeddings."""
+    confirm: bool = True
+    """Ask the model about each such pair; the embedded one is not asked, and merges none. Without it, all are merged
+    but single words and names of people, where one wrong merge is worse than ten missed."""
     acronyms: bool = True
     """Ask the model whether an acronym and a name that it fits are one ("UBA", "Universidad de Buenos Aires"). The
     embedded one is not asked. What a text itself introduces, "Universidad de Buenos Aires (UBA)", is merged unasked."""
@@ -220,20 +232,22 @@ class EncoderSettings:
     """Most megabytes of an endpoint's reply, unpacked."""
     threads: Positive | None = None
     """Processor threads; unset, as many as there are."""
-    precision: Annotated[str, OneOf(PRECISIONS)] = "auto"
-    """The number format of many texts: "bf16" is about three times faster on processors that have it, "auto" chooses it
-    on those. A question and a few sentences are encoded in fp32, without torch, where the encoder is a BERT."""
+    precision: Annotated[str, OneOf(ENCODER_PRECISIONS)] = "auto"
+    """The number format. "int8" is minilm's packaged weights, which need no torch. "fp32" and "bf16" run in torch
+    (extra `transformers`); on processors that have "bf16" it is the fastest. "auto" is "int8" for minilm; for other
+    encoders "bf16" if the processor has it, else "fp32". An index keeps the one that it was made with."""
     device: Annotated[str, OneOf(DEVICES)] = "auto"
-    """Where it computes: "cpu", "cuda", "mps", or "auto", the best that is there. An endpoint's is its own."""
+    """Where it computes: "cpu", "cuda", "mps", or "auto", the best that is there. minilm in "int8" runs on the
+    processor; "cuda" and "mps" take torch. An endpoint's is its own."""
 
 
 @checked("instructed")
 class InstructedSettings:
     """The encoder of passages as seen from a question (Speculative RAG)."""
 
-    kind: Annotated[str, OneOf(("sentences", "pair", "inbedder"))] = "sentences"
-    """"sentences" (a passage's sentence vectors, weighted by the question), "pair" (question and passage read as one
-    text) or "inbedder"."""
+    kind: Annotated[str, OneOf(("pair", "inbedder", "sentences"))] = "pair"
+    """"pair" (question and passage read as one text), "inbedder" (the papers'), or the variant "sentences" (a passage's
+    sentence vectors, weighted by the question: `efficient` then looks no stored question up)."""
     name: str = "minilm"
     """The packaged "minilm" (for "sentences" and "pair"), a folder or a hub name."""
     sharpness: NotNegative = 10.0

@@ -3,7 +3,7 @@ shorten their inputs; and tells calls that failed by themselves from those that 
 
 import logging
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol
 
@@ -38,13 +38,34 @@ class Step(dspy.Predict):
 
     by_role: Fallback | None = None
 
+    def __init__(self, signature: Any, reads: Iterable[str] | None = None) -> None:
+        """`reads` are the outputs that the program needs; all of `signature`'s if None."""
+        super().__init__(signature)
+        self.reads = tuple(self.signature.output_fields if reads is None else reads)
+
     def forward(self, **inputs: Any) -> Any:
+        self._require_fields(inputs)
         with self._filled_in(inputs):
             return super().forward(**inputs)
 
     async def aforward(self, **inputs: Any) -> Any:
+        self._require_fields(inputs)
         with self._filled_in(inputs):
             return await super().aforward(**inputs)
+
+    def _require_fields(self, inputs: Mapping[str, Any]) -> None:
+        """Raises ConfigError for a signature, set afterwards too, that lacks an output which the program reads or
+        needs an input that is not given."""
+        require_outputs(self.signature, self.reads)
+        missing = [
+            name for name, field in self.signature.input_fields.items() if field.is_required() and name not in inputs
+        ]
+        if missing:
+            example = ", ".join(f"{name}=..." for name in missing)
+            raise ConfigError(
+                f"The signature {self.signature.__name__} needs the input {_quoted(missing)}, which was not "
+                f"given. Give it with the question: program(question=..., {example}); or give the field a default."
+            )
 
     def _filled_in(self, inputs: Mapping[str, Any]) -> AbstractContextManager[None]:
         if self.by_role is None:
@@ -59,8 +80,8 @@ SignatureLike = type[dspy.Signature] | str | None
 def signature_for(default: type[dspy.Signature], own: SignatureLike) -> type[dspy.Signature]:
     """`own`, where one is given; a string is instructions, or a signature in DSPy's short form.
 
-    Raises ConfigError for a signature that lacks an output of `default`, all of which the program reads, or needs an
-    input that `default` does not have, since nobody would fill it.
+    Inputs that `default` does not have are given with the question: `program(question=..., audience=...)`. Raises
+    ConfigError for a signature that lacks an output of `default`, all of which the program reads.
 
     >>> signature_for(dspy.Signature("question -> answer"), "Answer in one word.").instructions
     'Answer in one word.'
@@ -72,18 +93,35 @@ def signature_for(default: type[dspy.Signature], own: SignatureLike) -> type[dsp
         own = dspy.Signature(own) if is_short_form else default.with_instructions(own)
     if not (isinstance(own, type) and issubclass(own, dspy.Signature)):
         raise ConfigError(f"signature is {own!r:.80}; expected a dspy.Signature, or a string of instructions.")
-    if missing := [name for name in default.output_fields if name not in own.output_fields]:
-        raise ConfigError(
-            f"The signature {own.__name__} returns no {_quoted(missing)}, which the program reads; it has "
-            f"{_quoted(own.output_fields)}. Add the output field."
-        )
-    needed = [name for name, field in own.input_fields.items() if field.is_required()]
-    if unfilled := [name for name in needed if name not in default.input_fields]:
-        raise ConfigError(
-            f"The signature {own.__name__} needs the input {_quoted(unfilled)}, which nobody fills; filled are "
-            f"{_quoted(default.input_fields)}. Leave it out, or give it a default."
-        )
+    require_outputs(own, default.output_fields)
     return own
+
+
+def require_outputs(signature: type[dspy.Signature], reads: Iterable[str]) -> None:
+    """Raise ConfigError for a signature that lacks one of the outputs that its program reads."""
+    missing = [name for name in reads if name not in signature.output_fields]
+    if missing:
+        raise ConfigError(
+            f"The signature {signature.__name__} returns no {_quoted(missing)}, which the program reads; it has "
+            f"{_quoted(signature.output_fields)}. Add the output field."
+        )
+
+
+def further_inputs(step: dspy.Module, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+    """`inputs`, which were given with a question, for the step that reads them.
+
+    Raises ConfigError for one that the step's signature does not have: nobody would read it.
+    """
+    signature = getattr(step, "signature", None)
+    if signature is None:  # a module of one's own, which takes what it takes
+        return inputs
+    unknown = [name for name in inputs if name not in signature.input_fields]
+    if unknown:
+        raise ConfigError(
+            f"The signature {signature.__name__} has no input {_quoted(unknown)}; it has "
+            f"{_quoted(signature.input_fields)}. Give the program a signature that reads it: signature=..."
+        )
+    return inputs
 
 
 def prediction(reply: Any, **own: Any) -> dspy.Prediction:
@@ -108,8 +146,8 @@ class FittingPredict(Step):
     >>> step = FittingPredict("passages, question -> answer", shorten="passages")
     """
 
-    def __init__(self, signature: Any, shorten: str, *then: str) -> None:
-        super().__init__(signature)
+    def __init__(self, signature: Any, shorten: str, *then: str, reads: Iterable[str] | None = None) -> None:
+        super().__init__(signature, reads)
         self.shorten = (shorten, *then)
 
     async def aforward(self, **inputs: Any) -> Any:
@@ -132,6 +170,15 @@ class FittingPredict(Step):
                 logger.warning("%s: too long; going on with %d of %d %s", name, len(after), len(before), unit)
                 return {**inputs, name: kept}
         raise error
+
+
+def fitting_step(default: type[dspy.Signature], own: SignatureLike, *shorten: str) -> FittingPredict:
+    """The step of a program that people may give a signature of their own: `own` in the place of `default`.
+
+    >>> fitting_step(dspy.Signature("passages, question -> answer"), "Answer in one word.", "passages").reads
+    ('answer',)
+    """
+    return FittingPredict(signature_for(default, own), *shorten, reads=default.output_fields)
 
 
 def _first_half(whole: Any) -> Any:

@@ -59,7 +59,8 @@ def speculation(answer: "dspy.Prediction") -> Iterator[Text]:
     if "proxy_used" in answer:
         question = answer.proxy.question.text if answer.proxy_used and answer.proxy else "the question itself"
         counts = f"{answer.n_looked_up} looked up, {answer.n_embedded} embedded online"
-        yield Text(f"passages seen from ({counts}): ") + short(question, 120)
+        by = "their sentences, a variant of Algorithm 2" if answer.seen_by.startswith("sentences") else answer.seen_by
+        yield Text(f"passages seen from ({counts}, by {by}): ") + short(question, 120)
     times = answer.timings
     yield Text(f"ms: {1000 * times.wall:.1f}; papers' model {1000 * times.parallel_model:.1f}")
 

@@ -71,7 +71,7 @@ class Asking:
                 failed_metrics=scores.failed,
                 timings=seconds,
                 hit_ids=tuple(hit.chunk.id for hit in hits),
-                extra={"evidence": excerpts(hits), "undefined": scores.undefined},
+                extra={"evidence": excerpts(hits), "undefined": scores.undefined, **nearest_question(prediction)},
             )
 
         return measured(self.system.name, example, self.prices, lambda: self._asked(example), row_of)
@@ -154,6 +154,14 @@ class SpendingJournal(TappedJournal):
             "cpu_s": process_time() - computing,
             **memory_mb(),
         }
+
+
+def nearest_question(prediction: dspy.Prediction) -> dict[str, dict[str, Any]]:
+    """The stored question that a program looked up for the user's, q* of Algorithm 2; nothing for other programs."""
+    proxy = prediction.get("proxy")
+    if proxy is None:
+        return {}
+    return {"q*": {"text": proxy.question.text, "source": proxy.question.source, "similarity": proxy.similarity}}
 
 
 def excerpts(hits: Sequence[Hit]) -> list[str]:

@@ -14,19 +14,22 @@ from kraq_dspy.errors import ConfigError, EvaluationError
 from kraq_dspy.eval import questions
 from kraq_dspy.eval.asked import AskedSystem, Asking
 from kraq_dspy.eval.datasets import Example
+from kraq_dspy.eval.evidence import with_known_documents
+from kraq_dspy.eval.frame import rows_as_frame
 from kraq_dspy.eval.judges import JUDGED
 from kraq_dspy.eval.metrics.for_dspy import RANKINGS, Metric, own_metric
 from kraq_dspy.eval.questions import FOUND, QuestionColumns, QuestionSource
+from kraq_dspy.eval.report_page import write_report
 from kraq_dspy.eval.rows import ResultRow, RowWriter, RunHeader, write_rows
 from kraq_dspy.eval.scoring import OF_RETRIEVAL, SIMILARITY, RowScorer, require_metric
 from kraq_dspy.eval.summary import RunSummary, TableSummary, failed_rows, summarise_run
 from kraq_dspy.eval.tables.data import checksum_of
 from kraq_dspy.eval.tables.systems import about_system
-from kraq_dspy.eval.tables.terminal import print_run, write_report
+from kraq_dspy.eval.tables.terminal import print_run
 from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.models.lms.meter import prices_of
 from kraq_dspy.ports import Progress, Retriever, SilentProgress
-from kraq_dspy.records import content_id
+from kraq_dspy.records import Document, content_id
 from kraq_dspy.retrievers.adapted import as_retriever
 from kraq_dspy.settings import EncoderSettings
 from kraq_dspy.workspace import Workspace
@@ -45,12 +48,14 @@ class Evaluation:
     >>> result.mean("answer_found"), result.failed()
     (1.0, [])
 
-    `folder` has the rows on disk, where they were written; `left_out` counts questions that a model had learned from.
+    `folder` has the rows on disk, where they were written; `left_out` counts questions that a model had learned from;
+    `notes` say what else a reader has to know.
     """
 
     summary: RunSummary
     folder: Path | None = None
     left_out: int = 0
+    notes: tuple[str, ...] = ()
 
     @property
     def rows(self) -> tuple[ResultRow, ...]:
@@ -71,10 +76,22 @@ class Evaluation:
         return failed_rows(self.rows, metric or next(iter(self.summary.metrics), ""), below)
 
     def write_report(self, folder: str | Path) -> list[Path]:
-        """`report.html` with the figures, and the questions that failed with their evidence."""
+        """Write `report.html` into the folder: figures, differences drawn, and a row for each question.
+
+        The page is one file that loads nothing; its tables can be sorted and its questions filtered.
+        """
         place = Path(folder)
         place.mkdir(parents=True, exist_ok=True)
         return write_report(self._as_table, place)
+
+    def to_pandas(self) -> Any:
+        """A `pandas.DataFrame` with a row for each question of each system.
+
+        Its columns are question_id, system, question, gold, type, answer, failure, a column for each metric, `evidence`
+        (the beginnings of the passages), `hit_ids`, `seconds`, and the tokens where a model was asked. Raises
+        MissingExtraError without pandas.
+        """
+        return rows_as_frame(self.rows)
 
     def to_dict(self) -> dict[str, Any]:
         """The figures as JSON values, without the rows."""
@@ -109,6 +126,7 @@ def evaluate(
     *,
     space: Workspace | None = None,
     columns: QuestionColumns = FOUND,
+    encoding: str = "",
     k: int = K,
     judge: dspy.LM | None = None,
     out: str | Path | None = None,
@@ -121,11 +139,11 @@ def evaluate(
 
     `systems` is an index (its folder, or a `Workspace`: the program and the retriever that `ask` uses), a program, a
     retriever, or several of these by name, of which the first is the baseline of the others. `devset` is what
-    `read_questions` takes: a csv, jsonl or parquet file, dictionaries, `dspy.Example`s. `metrics` are names
-    (`named_metric`; "judge", "groundedness" and others ask the model for the role judge), Metrics or functions; without
-    any, those that the questions have gold data for. `space` is the index that a program of your own works over: its
-    models answer where the program names none. A retriever is asked for `k` passages. Questions that an adapter of the
-    index or of its models was trained on are left out, and counted.
+    `read_questions` takes: a csv, jsonl or parquet file, a DataFrame, dictionaries, `dspy.Example`s; `encoding` is that
+    of a file that is not UTF-8. `metrics` are names (`named_metric`; "judge", "groundedness" and others ask the model
+    for the role judge), Metrics or functions; without any, those that the questions have gold data for. `space` is the
+    index that a program of your own works over: its models answer where the program names none. A retriever is asked
+    for `k` passages. Questions that an adapter of the index or of its models was trained on are left out, and counted.
 
     With `out`, rows are written to that folder as they come: the same call goes on where it was interrupted.
 
@@ -136,7 +154,7 @@ def evaluate(
     Evaluation(40 rows; token_f1 0.512, recall@5 0.881)
     """
     title = title or (Path(devset).name.partition(".")[0] if isinstance(devset, str | Path) else "questions")
-    examples = questions.read_questions(devset, columns)
+    examples = questions.read_questions(devset, columns, encoding=encoding)
     n_read = len(examples)
     with ExitStack() as stack:
         asked, space = _opened(systems, space, stack)
@@ -146,6 +164,7 @@ def evaluate(
         left_out = n_read - len(examples)
         if not examples:
             raise EvaluationError(f"{questions.learned_note(left_out)} None remains.")
+        examples, unknown = _with_known_documents(examples, space, metrics)
         scorer = _scorer(asked, default_metrics(asked, examples, k) if metrics is None else metrics, space, judge)
         models_by_role = {
             "answerer": ", ".join(dict.fromkeys(each.about["model"] for each in asked if each.about.get("model"))),
@@ -169,7 +188,7 @@ def evaluate(
                 },
                 "asked": len(examples),
                 "in_flight": concurrency,
-                "notes": [questions.learned_note(left_out)] if left_out else [],
+                "notes": [*([questions.learned_note(left_out)] if left_out else []), *([unknown] if unknown else [])],
                 "data": checksum_of(examples),
             },
         )
@@ -182,7 +201,22 @@ def evaluate(
             at_once = max(1, concurrency // (system.choice.calls_at_once if system.choice else 1))
             work = Asking(system, scorer, prices, space, most)
             write_rows(system.name, work, examples, writer, at_once=at_once, progress=progress or SilentProgress())
-    return Evaluation(summarise_run(header, writer.rows(), seed=seed), folder, left_out)
+    notes = (unknown,) if unknown else ()
+    return Evaluation(summarise_run(header, writer.rows(), seed=seed), folder, left_out, notes)
+
+
+def _with_known_documents(
+    examples: list[Example], space: Workspace | None, metrics: Sequence[str | Metric | Callable[..., Any]] | None
+) -> tuple[list[Example], str]:
+    """The examples with documents as the index calls them, and what it lacks of them; as they are without an index.
+
+    Raises EvaluationError where a ranking was asked for and none of the documents is there.
+    """
+    if space is None:
+        return examples, ""
+    index = space.index
+    required = any(isinstance(metric, str) and metric.partition("@")[0] in RANKINGS for metric in metrics or ())
+    return with_known_documents(examples, lambda ids: index.known(Document, ids), required=required)
 
 
 def default_metrics(systems: Sequence[AskedSystem], examples: Sequence[Example], k: int) -> list[str | Metric | Any]:

@@ -85,7 +85,7 @@ def changed_questions(run: RunSummary) -> Grid | None:
 
     def scored(row: ResultRow) -> str:
         score = number(row.metrics[metric]) if metric in row.metrics else "failed"
-        return f"{score} {row.failure or row.answer}"
+        return f"{score} {clipped(row.failure or row.answer)}"
 
     rows = tuple((*_asked(row), scored(row), scored(other)) for row, other in ends)
     note = f"{len(changed)} questions have another {metric}; shown are those that fell and rose most."
@@ -150,6 +150,12 @@ def number(value: float, *, signed: bool = False) -> str:
     return f"{value:+.{digits}f}" if signed else f"{value:.{digits}f}"
 
 
+def clipped(text: str, most: int = 200) -> str:
+    """The text on one line, of at most `most` characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else line[: most - 1] + "…"
+
+
 def seconds(value: float) -> str:
     return f"{value:.2f} s" if value >= 1 else f"{value * 1000:.0f} ms" if value >= 0.01 else f"{value * 1000:.1f} ms"
 
@@ -180,15 +186,20 @@ def _scores(run: RunSummary, title: str, metrics: Sequence[str]) -> Grid:
         if cells and 0 < cells[0].n_undefined < run.systems[0].n:
             note += f" {metric}: {cells[0].n_undefined} questions have no gold data for it."
     rows = tuple(
-        (each.name, *(_score(each.cells[metric]) for metric in metrics), str(each.n), str(each.n_failed))
+        (each.name, *(_score(each.cells[metric], each.n) for metric in metrics), str(each.n), str(each.n_failed))
         for each in run.systems
     )
     return Grid(title or "Scores", ("system", *metrics, "n", "failed"), rows, frozenset(strong), note)
 
 
-def _score(cell: Cell) -> str:
+def _score(cell: Cell, n_rows: int) -> str:
+    """The mean with its interval, and over how many questions if not over all."""
     failed = f" ({cell.n_failed} failed)" if cell.n_failed else ""
-    return f"{_interval(cell.interval)}{failed}" if cell.interval else f"-{failed}"
+    if cell.interval is None:
+        return f"-{failed}"
+    n_scored = n_rows - cell.n_failed - cell.n_undefined
+    n = f" n={n_scored}" if n_scored != n_rows else ""
+    return f"{_interval(cell.interval)}{n}{failed}"
 
 
 def _interval(interval: Interval, *, signed: bool = False) -> str:

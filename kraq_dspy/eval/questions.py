@@ -4,8 +4,6 @@ It also knows which questions an adapter learned from, so that it is not measure
 `learned.json`, short hashes that tell a question again and do not give it away.
 """
 
-import contextlib
-import csv
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -15,10 +13,12 @@ from typing import Any
 
 import dspy
 
-from kraq_dspy._internal.files import json_objects
+from kraq_dspy.asset.corpus.formats.rows import BadRow
+from kraq_dspy.asset.corpus.formats.values import ValueSettings, holds_rows, read_values
 from kraq_dspy.errors import EvaluationError, did_you_mean
 from kraq_dspy.eval.datasets import Example, load_local
 from kraq_dspy.eval.datasets.dataset import is_dataset
+from kraq_dspy.eval.gold import Gold, document_names, gold_answers, is_missing
 from kraq_dspy.eval.metrics.answers import normalise_answer
 from kraq_dspy.models.lms.local_models import adapter_folder
 from kraq_dspy.records import content_id
@@ -28,10 +28,12 @@ QuestionSource = str | Path | Iterable[Any]
 
 QUESTION = ("question", "query", "user_input", "input", "prompt", "q")
 ANSWERS = ("answers", "answer", "gold", "reference", "reference_answer", "expected", "expected_answer", "ground_truth",
-           "ground_truths", "target", "label")  # fmt: skip
+           "ground_truths", "expected_output", "response_gold", "target", "label")  # fmt: skip
 DOCUMENTS = ("supporting_ids", "supporting_documents", "documents", "document_ids", "doc_ids", "document", "doc_id",
              "evidence_ids", "sources", "source")  # fmt: skip
 IDS = ("id", "_id", "question_id", "qid", "query_id")
+ROWS = ("data", "Data", "questions", "examples", "rows", "items")
+"""Where a file of one object has its rows."""
 FORMATS = (".csv", ".tsv", ".jsonl", ".jsonl.gz", ".json", ".parquet")
 
 
@@ -54,59 +56,103 @@ FOUND = QuestionColumns()
 """All columns are found by themselves."""
 
 
-def read_questions(source: QuestionSource, columns: QuestionColumns = FOUND) -> list[Example]:
+def read_questions(source: QuestionSource, columns: QuestionColumns = FOUND, *, encoding: str = "") -> list[Example]:
     """The questions, in order. Answers and documents may be missing; a cell with a JSON list holds several.
+
+    A file is read as a corpus is: any common mark between cells, UTF-16, and with `encoding` others; empty rows are
+    passed over. A pandas DataFrame, a `datasets.Dataset` and a dictionary of columns are taken, too.
 
     Raises EvaluationError for a file that cannot be read, a row without a question, and a column that is not there.
 
     >>> [example.answers for example in read_questions([{"question": "Which city?", "answer": "Oslo"}])]
     [('Oslo',)]
     """
-    rows = _rows(Path(source)) if isinstance(source, str | Path) else list(source)
-    where = str(source) if isinstance(source, str | Path) else "the questions"
+    in_table = False
+    if isinstance(source, str | Path):
+        path = Path(source)
+        in_table = path.name.lower().endswith((".csv", ".tsv"))
+        rows, where = _read(path, encoding, columns), str(source)
+    else:
+        rows, where = _listed(source), "the questions"
     if not rows:
         raise EvaluationError(f"There are no questions in {where}.")
-    examples = [row if isinstance(row, Example) else _example(row, n, columns, where) for n, row in enumerate(rows, 1)]
+    examples = [
+        row if isinstance(row, Example) else _example(row, number, columns, where, in_table=in_table)
+        for number, row in enumerate(rows, 1)
+    ]
     twice = [each for each, count in Counter(example.id for example in examples).items() if count > 1]
     if twice:
         raise EvaluationError(f"{where}: {len(twice)} ids occur more than once, {twice[0]!r} first.")
     return examples
 
 
-def _rows(path: Path) -> Sequence[Any]:
+def _read(path: Path, encoding: str, columns: QuestionColumns) -> Sequence[Any]:
     if path.is_dir():
         if not is_dataset(path):
             raise EvaluationError(f"{str(path)!r} is a folder without questions.jsonl; name a file of questions.")
         return load_local(path).examples
     if not path.is_file():
         raise EvaluationError(f"There is no file {str(path)!r} with questions.")
-    name = path.name.lower()
-    if name.endswith((".jsonl", ".jsonl.gz")):
-        return [row for _, row in json_objects(path, EvaluationError, "the questions")]
+    if not holds_rows(path.name):
+        raise EvaluationError(f"{path.name!r} is of no kind that holds questions; expected {', '.join(FORMATS)}.")
+    expected = (columns.question.lower(),) if columns.question else QUESTION
+    settings = ValueSettings(id_column="", title_column="", text_column="", encoding=encoding, expected=expected)
+    rows: list[Mapping[str, Any]] = []
     try:
-        if name.endswith((".csv", ".tsv")):
-            with path.open(encoding="utf-8-sig", newline="") as file:
-                return list(csv.DictReader(file, delimiter="\t" if name.endswith(".tsv") else ","))
-        if name.endswith(".parquet"):
-            from pyarrow import parquet  # a third of a second
-
-            return list(parquet.read_table(path).to_pylist())
-        if name.endswith(".json"):
-            rows = json.loads(path.read_text("utf-8"))
-            if isinstance(rows, list):
-                return rows
-            raise ValueError("it is no list of objects")
-    except (ValueError, OSError) as error:  # pyarrow's errors are ValueErrors, undecodable text too
+        for row in read_values(path, settings):
+            if isinstance(row, BadRow):
+                raise EvaluationError(f"{str(path)!r} cannot be read: {row.reason}")
+            rows.append(row.values)
+    except OSError as error:
         raise EvaluationError(f"{str(path)!r} cannot be read: {error}.") from error
-    raise EvaluationError(f"{path.name!r} is of no kind that holds questions; expected {', '.join(FORMATS)}.")
+    return _unfolded(rows[0]) if len(rows) == 1 else rows
 
 
-def _example(row: Any, number: int, columns: QuestionColumns, where: str) -> Example:
+def _unfolded(row: Mapping[str, Any]) -> Sequence[Any]:
+    """The rows in an object that holds a list of them, as data sets in one JSON file do; else the object alone."""
+    if any(str(name).strip().lower() in QUESTION for name in row):
+        return [row]
+    listed = next((row[name] for name in ROWS if isinstance(row.get(name), list) and row[name]), None)
+    if listed is None or not all(isinstance(each, Mapping) for each in listed):
+        return [row]
+    if "paragraphs" not in listed[0]:
+        return list(listed)
+    return [asked for article in listed for paragraph in article["paragraphs"] for asked in paragraph["qas"]]  # SQuAD
+
+
+def _listed(source: Any) -> Sequence[Any]:
+    """The rows of a DataFrame, a data set, a dictionary of columns, or what lists them."""
+    if hasattr(source, "to_dicts"):  # polars
+        return list(source.to_dicts())
+    if hasattr(source, "to_dict") and hasattr(source, "columns"):  # pandas
+        return list(source.to_dict("records"))
+    if hasattr(source, "to_pylist"):  # Arrow
+        return list(source.to_pylist())
+    if hasattr(source, "goldens"):  # DeepEval
+        return list(source.goldens)
+    return _listed_mapping(source) if isinstance(source, Mapping) else list(source)
+
+
+def _listed_mapping(source: Mapping[str, Any]) -> Sequence[Any]:
+    """The rows of a dictionary: one row, columns by name, or the only part of a data set."""
+    values = list(source.values())
+    if not values or any(isinstance(value, str) for value in values):
+        return [source]
+    if hasattr(values[0], "column_names"):
+        if len(values) > 1:
+            raise EvaluationError(f"The data set has the parts {', '.join(map(repr, source))}. Give one of them.")
+        return list(values[0])
+    return [dict(zip(source, row, strict=True)) for row in zip(*values, strict=True)]
+
+
+def _example(row: Any, number: int, columns: QuestionColumns, where: str, *, in_table: bool) -> Example:
     if isinstance(row, dspy.Example):
         row = row.toDict()
-    if not isinstance(row, Mapping):
-        raise EvaluationError(f"{where}, row {number} is a {type(row).__name__}; expected a row of named values.")
     place = f"{where}, row {number}"
+    kind = type(row).__name__
+    row = _as_mapping(row)
+    if row is None:
+        raise EvaluationError(f"{place} is a {kind}; expected a row of named values.")
     column = _column(row, columns.question, QUESTION, place)
     question = row.get(column) if column else None
     if not isinstance(question, str) or not question.strip():
@@ -117,18 +163,33 @@ def _example(row: Any, number: int, columns: QuestionColumns, where: str) -> Exa
         )
     answers = _column(row, columns.answers, ANSWERS, place)
     documents = _column(row, columns.documents, DOCUMENTS, place)
-    own_id = next((str(row[name]) for name in IDS if row.get(name) not in (None, "")), f"q{number}")
-    taken = {column, answers, documents, *IDS, "type", "answer_items"}
+    try:
+        gold = gold_answers(row.get(answers), in_table=in_table) if answers else Gold()
+    except EvaluationError as error:
+        raise EvaluationError(f"{place}, column {answers!r}: {error}.") from error
+    own_id = next((str(row[name]) for name in IDS if not is_missing(row.get(name))), f"q{number}")
     items = row.get("answer_items") or ()
+    taken = {*IDS, "question", "answers", "supporting_ids", "type", "answer_items"}
     return Example(
         own_id,
         question.strip(),
-        _texts(row.get(answers)) if answers else (),
-        _texts(row.get(documents)) if documents else (),
+        gold.answers,
+        document_names(row.get(documents), in_table=in_table) if documents else (),
         str(row.get("type") or ""),
-        tuple(tuple(synonyms) for synonyms in items) if not isinstance(items, str) else (),
+        tuple(tuple(synonyms) for synonyms in items) if items and not isinstance(items, str) else gold.items,
         metadata={str(name): value for name, value in row.items() if name not in taken},
     )
+
+
+def _as_mapping(row: Any) -> Mapping[str, Any] | None:
+    """A row of named values, also of the objects of RAGAS and DeepEval; None where it is none."""
+    if isinstance(row, Mapping):
+        return row
+    if hasattr(row, "model_dump"):
+        return dict(row.model_dump())
+    if hasattr(row, "__dict__") and not isinstance(row, type):
+        return {name: value for name, value in vars(row).items() if not name.startswith("_")}
+    return None
 
 
 def _column(row: Mapping[str, Any], named: str, known: Sequence[str], place: str) -> str:
@@ -138,15 +199,7 @@ def _column(row: Mapping[str, Any], named: str, known: Sequence[str], place: str
             raise EvaluationError(f"{place} has no column {named!r}{did_you_mean(named, [str(each) for each in row])}.")
         return named
     plain = {str(name).strip().lower(): name for name in row}
-    return next((plain[name] for name in known if name in plain and row[plain[name]] not in (None, "", [])), "")
-
-
-def _texts(value: Any) -> tuple[str, ...]:
-    if isinstance(value, str) and value.strip().startswith("["):
-        with contextlib.suppress(json.JSONDecodeError):  # a text that begins so
-            value = json.loads(value)
-    values = [value] if isinstance(value, str | int | float) or value is None else list(value)
-    return tuple(dict.fromkeys(str(each).strip() for each in values if each is not None and str(each).strip()))
+    return next((plain[name] for name in known if name in plain and not is_missing(row[plain[name]])), "")
 
 
 LEARNED_FILE = "learned.json"

@@ -1,4 +1,4 @@
-"""Makes figures of rows: means with intervals, differences with paired tests, failures; sets two runs side by side."""
+"""Makes figures of rows: means with intervals, differences with paired tests, failures."""
 
 import dataclasses
 import math
@@ -146,44 +146,6 @@ def summarise_run(
     n_asked = header.extra.get("asked") or 0
     missing = {name: n_asked - len(by_system[name]) for name in order if n_asked > len(by_system[name])}
     return RunSummary(header, chosen, systems, missing, tuple(rows))
-
-
-def compare_runs(first: Path, second: Path, *, seed: int = 0) -> list[RunSummary]:
-    """Each system of the second run against that of the first of the same name, or one against one where each run has
-    one only: a summary for each, whose baseline is the first run's.
-
-    Raises EvaluationError for a folder without a run, and where the two share no data set, system, metric or question.
-    """
-    before = {header.dataset: rows for header, rows in map(read_run, find_runs(first))}
-    after = {header.dataset: rows for header, rows in map(read_run, find_runs(second))}
-    pairs = [(name, before[name], after[name]) for name in before if name in after]
-    if not pairs and len(before) == len(after) == 1:  # one file of questions under two names
-        [(name, rows)], [others] = before.items(), after.values()
-        pairs = [(name, rows, others)]
-    compared = []
-    for dataset, rows, others in pairs:
-        names, other_names = ({row.system: None for row in each} for each in (rows, others))
-        shared = [(name, name) for name in names if name in other_names]
-        if not shared and len(names) == len(other_names) == 1:
-            shared = [(next(iter(names)), next(iter(other_names)))]
-        for name, other in shared:
-            labels = f"{name}, first", f"{other}, second"
-            own = [dataclasses.replace(row, system=labels[0]) for row in rows if row.system == name]
-            own += [dataclasses.replace(row, system=labels[1]) for row in others if row.system == other]
-            scored = [{m for row in own if row.system == label for m in row.metrics} for label in labels]
-            metrics = [
-                m for m in dict.fromkeys(m for row in own for m in row.metrics) if all(m in each for each in scored)
-            ]
-            table = {"baseline": labels[0], "metrics": metrics}
-            header = RunHeader("comparison", dataset, {}, {}, {}, extra={"table": table})
-            run = summarise_run(header, own, seed=seed) if metrics else None
-            if run and any(cell.difference for cell in run.systems[-1].cells.values()):
-                compared.append(run)
-    if not compared:
-        raise EvaluationError(
-            f"{str(first)!r} and {str(second)!r} have no data set, system, metric and question in common."
-        )
-    return compared
 
 
 def failed_rows(rows: Iterable[ResultRow], metric: str, below: float = 1.0) -> list[ResultRow]:

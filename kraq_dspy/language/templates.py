@@ -124,6 +124,7 @@ def definition(sentence: str, titles: Collection[str] = ()) -> Definition | None
             return None
     kind = _NOT_OF_IT.split(match["thing"].partition(",")[0])[0].strip()
     name = re.sub(r"^The (?=[A-Z0-9])", "the ", match["name"].strip('"“”'))
+    name = re.sub(r"^(\S.*) \1$", r"\1", name)  # a heading ran into its first sentence: "Ed Wood Ed Wood is a film"
     return Definition(name, match["verb"], kind, match["thing"])
 
 

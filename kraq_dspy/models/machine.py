@@ -65,7 +65,7 @@ def multiplies_in_bf16() -> bool:
     """Whether this processor does, as Linux tells, or else torch, whose import takes seconds."""
     if sys.platform == "linux":
         return not _BF16.isdisjoint(_PROCESSORS.read_text().split())
-    with needs("torch", "embedded", "The sentence encoder"):
+    with needs("torch", "transformers", "A model in torch"):
         import torch
     able: dict[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()
     return any(able.get(name) for name in _BF16)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from kraq_dspy.errors import EvaluationError
+from kraq_dspy.errors import EvaluationError, needs
 from kraq_dspy.eval.metrics import generation
 from kraq_dspy.eval.metrics.answers import answer_words, content_words, normalise_answer, token_f1
 from kraq_dspy.eval.metrics.for_dspy import Metric
@@ -43,7 +43,8 @@ def link_f1(gold: Sequence[Triple], predicted: Sequence[Triple]) -> float:
 
 def best_pairs(credit: Sequence[Sequence[float]]) -> float:
     """The credit of the best pairs, each row and column used once."""
-    from scipy.optimize import linear_sum_assignment  # a tenth of a second
+    with needs("scipy", "optimize", "Matching triples"):
+        from scipy.optimize import linear_sum_assignment  # a tenth of a second
 
     credits = np.atleast_2d(np.array(credit, np.float64))
     return float(credits[linear_sum_assignment(credits, maximize=True)].sum())

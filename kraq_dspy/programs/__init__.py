@@ -13,6 +13,7 @@ programs, stand beside them.
 from kraq_dspy.ports import GraphSource as GraphSource
 from kraq_dspy.ports import NearestTexts as NearestTexts
 from kraq_dspy.programs.combined import CombinedRetrieveRAG as CombinedRetrieveRAG
+from kraq_dspy.programs.conversation import StandaloneQuestion as StandaloneQuestion
 from kraq_dspy.programs.graph.graph_global_search import GraphGlobalSearch as GraphGlobalSearch
 from kraq_dspy.programs.graph.graph_local_search import GraphLocalSearch as GraphLocalSearch
 from kraq_dspy.programs.graph.graph_local_search import KnowledgeGraph as KnowledgeGraph

@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import dspy
 
 from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.clock import Clock
 from kraq_dspy._internal.options import require_counts
-from kraq_dspy._internal.step import FittingPredict, SignatureLike, prediction, signature_for
+from kraq_dspy._internal.step import SignatureLike, fitting_step, further_inputs, prediction
 from kraq_dspy.ports import QuestionFinder, Retriever, RetrieverLike
 from kraq_dspy.records import Question
 from kraq_dspy.retrievers.combined import CombinedRetriever, SharingOptions
@@ -37,7 +38,8 @@ class CombinedRetrieveRAG(SavableModule):
     The prediction has `answer`, `hits` (each with the query that found it, and why), `auxiliary_questions` (those that
     were asked, with their similarity to the question) and `timings`: seconds for "retrieve", "answer" and "wall"; with
     `explain`, also `explanation`: what supports the answer (thesis, appendix 7.4). `signature` is another one for the
-    answer, or instructions; its further outputs come into the prediction.
+    answer, or instructions; its further inputs are given with the question, and its further outputs come into the
+    prediction.
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")
@@ -62,16 +64,16 @@ class CombinedRetrieveRAG(SavableModule):
         require_counts("passages", k=k)
         self.retrieve = CombinedRetriever(retrieve, questions, n=n, alpha=alpha, strict=strict, names=names)
         self.k = k
-        self.answer = FittingPredict(
-            signature_for(AnswerAndExplain if explain else AnswerQuestion, signature), shorten="passages"
-        )
+        self.answer = fitting_step(AnswerAndExplain if explain else AnswerQuestion, signature, "passages")
 
-    async def aforward(self, question: str) -> dspy.Prediction:
+    async def aforward(self, question: str, **inputs: Any) -> dspy.Prediction:
+        further = further_inputs(self.answer, inputs)
         clock = Clock()
         await clock.begin("retrieve", "retrieving")
         combined = await call(self.retrieve.search, RetrievalRequest(question, self.k))
         await clock.begin("answer", "answering")
-        reply = await call(self.answer, question=question, passages=[hit.chunk.passage for hit in combined.hits])
+        passages = [hit.chunk.passage for hit in combined.hits]
+        reply = await call(self.answer, question=question, passages=passages, **further)
         return prediction(
             reply, hits=combined.hits, auxiliary_questions=combined.auxiliary_questions, timings=clock.timings()
         )

@@ -14,9 +14,10 @@ from kraq_dspy._internal.step import (
     FittingPredict,
     SignatureLike,
     Step,
+    fitting_step,
+    further_inputs,
     log_failure,
     prediction,
-    signature_for,
 )
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.ports import QAPairSource as QAPairSource
@@ -105,22 +106,23 @@ class QARAG(SavableModule):
         self.k = k
         self.variant = variant
         if variant == "v":
-            self.answer = FittingPredict(signature_for(AnswerQuestion, signature), shorten="passages")
+            self.answer = fitting_step(AnswerQuestion, signature, "passages")
             return
         self.decompose = Step(DecomposeQuestion)
         self.write_pairs = WritePairs()
-        self.answer = FittingPredict(signature_for(AnswerFromPairs, signature), shorten="pairs")
+        self.answer = fitting_step(AnswerFromPairs, signature, "pairs")
         if variant == "type2":
             self.check = FittingPredict(CheckResponse, shorten="context")
 
-    async def aforward(self, question: str) -> dspy.Prediction:
+    async def aforward(self, question: str, **inputs: Any) -> dspy.Prediction:
+        further = further_inputs(self.answer, inputs)
         clock = Clock()
         await clock.begin("retrieve", "retrieving")
         hits = await call(self.retrieve, question, self.k)
         passages = [hit.chunk.passage for hit in hits]
         if self.variant == "v":
             await clock.begin("answer", "answering")
-            reply = await call(self.answer, question=question, passages=passages)
+            reply = await call(self.answer, question=question, passages=passages, **further)
             nothing: dict[str, Any] = {"sub_questions": [], "pairs": [], "n_looked_up": 0, "n_made": 0, "n_failed": 0}
             return prediction(reply, hits=hits, response=reply.answer, valid=None, timings=clock.timings(), **nothing)
         await clock.begin("plug_ins", "pairing questions and answers")
@@ -139,7 +141,8 @@ class QARAG(SavableModule):
         for hit in hits:
             context += [f"{pair.question}\n{pair.answer}" for pair in pairs_of[hit.chunk.id]] or [hit.chunk.passage]
         await clock.begin("answer", "answering")
-        reply = await call(self.answer, question=question, sub_questions=sub_questions, pairs=context)
+        parts_and_pairs = {"sub_questions": sub_questions, "pairs": context}
+        reply = await call(self.answer, question=question, **parts_and_pairs, **further)
         valid = None
         if self.variant == "type2":
             await clock.begin("check", "checking")

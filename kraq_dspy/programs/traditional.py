@@ -1,13 +1,14 @@
 """Retrieves once and answers once: the baseline that the other programs must beat (KRAQ paper, section 3)."""
 
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import dspy
 
 from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.clock import Clock
 from kraq_dspy._internal.options import require_counts
-from kraq_dspy._internal.step import FittingPredict, SignatureLike, prediction, signature_for
+from kraq_dspy._internal.step import SignatureLike, fitting_step, further_inputs, prediction
 from kraq_dspy.ports import RetrieverLike
 from kraq_dspy.retrievers.adapted import as_retriever
 from kraq_dspy.signatures import AnswerAndExplain, AnswerQuestion
@@ -27,7 +28,8 @@ class TraditionalRAG(SavableModule):
     The prediction has `answer`, `hits` and `timings`: seconds for "retrieve", "answer" and "wall" (all together);
     with `explain`, also `explanation`: what supports the answer (thesis, appendix 7.4). No hits are no error: the model
     is then asked without passages, and is told to say so when it does not know. `signature` is another one for the
-    answer, or instructions; its further outputs come into the prediction.
+    answer, or instructions; its further inputs are given with the question, and its further outputs come into the
+    prediction.
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")
@@ -46,16 +48,16 @@ class TraditionalRAG(SavableModule):
         require_counts("passages", k=k)
         self.retrieve = as_retriever(retrieve)
         self.k = k
-        self.answer = FittingPredict(
-            signature_for(AnswerAndExplain if explain else AnswerQuestion, signature), shorten="passages"
-        )
+        self.answer = fitting_step(AnswerAndExplain if explain else AnswerQuestion, signature, "passages")
 
-    async def aforward(self, question: str) -> dspy.Prediction:
+    async def aforward(self, question: str, **inputs: Any) -> dspy.Prediction:
+        further = further_inputs(self.answer, inputs)
         clock = Clock()
         await clock.begin("retrieve", "retrieving")
         hits = await call(self.retrieve, question, self.k)
         await clock.begin("answer", "answering")
-        reply = await call(self.answer, question=question, passages=[hit.chunk.passage for hit in hits])
+        passages = [hit.chunk.passage for hit in hits]
+        reply = await call(self.answer, question=question, passages=passages, **further)
         return prediction(reply, hits=hits, timings=clock.timings())
 
     forward = blocking(aforward)

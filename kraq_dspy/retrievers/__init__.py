@@ -13,12 +13,14 @@ from kraq_dspy.retrievers.combined import CombinedRetriever as CombinedRetriever
 from kraq_dspy.retrievers.combined import NearestQuestions as NearestQuestions
 from kraq_dspy.retrievers.combined import as_question_finder as as_question_finder
 from kraq_dspy.retrievers.combined import share_budget as share_budget
+from kraq_dspy.retrievers.dmqr import DMQRRetriever as DMQRRetriever
 from kraq_dspy.retrievers.hits import RetrievalRequest as RetrievalRequest
 from kraq_dspy.retrievers.hits import Retrieving as Retrieving
 from kraq_dspy.retrievers.in_memory import Corpus as Corpus
 from kraq_dspy.retrievers.metadata_filter import KnownMetadata as KnownMetadata
 from kraq_dspy.retrievers.metadata_filter import MetadataFilterRetriever as MetadataFilterRetriever
 from kraq_dspy.retrievers.pagerank import PageRankRetriever as PageRankRetriever
+from kraq_dspy.retrievers.rag_fusion import RAGFusionRetriever as RAGFusionRetriever
 from kraq_dspy.retrievers.raptor import RaptorRetriever as RaptorRetriever
 from kraq_dspy.retrievers.raptor import SummaryTree as SummaryTree
 from kraq_dspy.retrievers.raptor import TreeNode as TreeNode

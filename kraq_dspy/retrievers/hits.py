@@ -2,9 +2,12 @@
 
 import asyncio
 import heapq
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
+
+import dspy
 
 from kraq_dspy._internal.both_ways import blocking
 from kraq_dspy._internal.concurrency import SharedByCopies
@@ -15,6 +18,11 @@ from kraq_dspy.state import SavableModule
 
 Scored = list[tuple[str, float]]
 """Chunk ids with scores, best first."""
+ASKING = "kraq_hit_check"
+"""The setting of DSPy that holds the check of whoever asks; DSPy hands its settings on to its threads and tasks."""
+
+PASSAGES = 10
+"""Hits of a search that names no `k`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,6 +62,31 @@ class RetrievalRequest:
         return vector
 
 
+class HitCheck(Protocol):
+    """Looks at hits before anybody sees them, or a prompt is written of them."""
+
+    def __call__(self, hits: Sequence[Hit]) -> None:
+        """Raises ScopeError for one that may not be read."""
+
+
+def looked_at(hits: list[Hit], own: HitCheck | None = None) -> list[Hit]:
+    """The same hits, once the check of whoever made the retriever, and that of whoever asks, have seen them.
+
+    A check raises; it leaves nothing out: what may not be read should not have been found at all.
+    """
+    for check in (own, dspy.settings.get(ASKING)):
+        if check is not None:
+            check(hits)
+    return hits
+
+
+@contextmanager
+def hits_checked_by(check: HitCheck | None) -> Iterator[None]:
+    """Inside, every retriever's hits are looked at by `check`, whoever made it."""
+    with dspy.context(**{ASKING: check}) if check is not None else nullcontext():
+        yield
+
+
 class Retrieving(SharedByCopies):
     """Makes a `ports.Retriever` of `find`, in both forms.
 
@@ -67,6 +100,7 @@ class Retrieving(SharedByCopies):
     """
 
     keeps_contract: ClassVar[bool] = True
+    check: HitCheck | None = None
 
     def find(self, request: RetrievalRequest) -> list[Hit]:
         """What `ports.Retriever` promises, of a request that makes sense."""
@@ -75,13 +109,18 @@ class Retrieving(SharedByCopies):
     def __call__(
         self,
         question: str,
-        k: int,
+        k: int = PASSAGES,
         *,
-        exclude: Collection[str] = frozenset(),
+        exclude: Iterable[str] = frozenset(),
         filters: Filters | None = None,
-        vector: Vectors | None = None,
+        vector: Any = None,
     ) -> list[Hit]:
-        return self.find(RetrievalRequest(question, k, exclude, filters, vector))
+        """The best `k` passages for the question. The types are those that `dspy.Tool` can describe to a model."""
+        request = RetrievalRequest(question, k, frozenset(exclude), filters, vector)
+        return looked_at(self.find(request), self.check)
+
+    def __repr__(self) -> str:
+        return described(self)
 
     async def acall(self, *args: Any, **kwargs: Any) -> list[Hit]:
         """As a call, in a thread: a search must not hold up the event loop."""
@@ -93,29 +132,63 @@ class RetrievingModule(SavableModule):
     steps are optimized and saved with the program that it is part of."""
 
     keeps_contract: ClassVar[bool] = True
+    check: HitCheck | None = None
 
     async def find(self, request: RetrievalRequest) -> list[Hit]:
         """What `ports.Retriever` promises, of a request that makes sense."""
         raise NotImplementedError(f"{type(self).__name__} has no `find`.")
 
+    def __call__(
+        self,
+        question: str,
+        k: int = PASSAGES,
+        *,
+        exclude: Iterable[str] = frozenset(),
+        filters: Filters | None = None,
+        vector: Any = None,
+    ) -> list[Hit]:
+        """The best `k` passages for the question. The types are those that `dspy.Tool` can describe to a model."""
+        hits: list[Hit] = super().__call__(question, k, exclude=exclude, filters=filters, vector=vector)
+        return hits
+
     async def aforward(
         self,
         question: str,
-        k: int,
+        k: int = PASSAGES,
         *,
-        exclude: Collection[str] = frozenset(),
+        exclude: Iterable[str] = frozenset(),
         filters: Filters | None = None,
         vector: Vectors | None = None,
     ) -> list[Hit]:
-        return await self.find(RetrievalRequest(question, k, exclude, filters, vector))
+        request = RetrievalRequest(question, k, frozenset(exclude), filters, vector)
+        return looked_at(await self.find(request), self.check)
 
     forward = blocking(aforward)
+
+    def __repr__(self) -> str:
+        return described(self)
+
+
+def described(retriever: object) -> str:
+    """The retriever's class with what was chosen for it: its numbers and words, and the retrievers inside.
+
+    >>> from kraq_dspy import Workspace
+    >>> Workspace.open("ada.kraq").retriever("hybrid")
+    HybridRetriever(share=0.8, pool=50)
+    """
+    chosen = []
+    for name, value in vars(retriever).items():
+        is_plain = isinstance(value, int | float | str)
+        is_retriever = getattr(value, "keeps_contract", False)
+        if not name.startswith("_") and (is_plain or is_retriever):
+            chosen.append(f"{name}={value!r}")
+    return f"{type(retriever).__name__}({', '.join(chosen)})"
 
 
 def to_hits(chunks: ChunkSource, scored: Sequence[tuple[str, float]], query: str, why: str) -> list[Hit]:
     """One hit for each (chunk id, score), in their order."""
     records = chunks.chunks_by_id([chunk_id for chunk_id, _ in scored])
-    return [Hit(chunk, score, query, why) for chunk, (_, score) in zip(records, scored, strict=True)]
+    return looked_at([Hit(chunk, score, query, why) for chunk, (_, score) in zip(records, scored, strict=True)])
 
 
 def best_first(scores: dict[str, float], k: int) -> Scored:

@@ -1,10 +1,12 @@
-"""Searches with the question and with a model's rewriting of it, and fuses the rankings: QRFusion (QA-RAG paper)."""
+"""Searches with the question and with what a model makes of it, and fuses the rankings; the plainest is QRFusion."""
 
 import logging
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
-from kraq_dspy._internal.both_ways import call
+from kraq_dspy._internal.both_ways import at_once, call
 from kraq_dspy._internal.options import require_between, require_counts
 from kraq_dspy._internal.step import CALL_ERRORS, Step, log_failure
 from kraq_dspy.ports import Retriever
@@ -24,12 +26,43 @@ class RewrittenOptions:
     constant: float = option(60.0, "Added to each rank: the larger, the less the first ones count.", least=0)
 
 
-class RewrittenRetriever(RetrievingModule):
-    """Reciprocal rank fusion over the question and what `rewrite` makes of it; `why` is "rewritten".
+class FusedSearches(RetrievingModule):
+    """Reciprocal rank fusion over the question and the `searches` that a model makes of it; `why` is `named`.
 
     Each search gives its `pool` (or `k`, if that is more) best; a chunk scores the sum of `1 / (constant + rank)`.
-    Where the model fails, or has nothing to change, the question is searched with alone. A spent budget or a server
-    that is down raises its error.
+    Where the model fails, or has nothing to add, the question is searched with alone. A spent budget or a server that
+    is down raises its error.
+    """
+
+    named: ClassVar[str]
+
+    def __init__(self, retrieve: Retriever, *, pool: int = 30, constant: float = 60.0) -> None:
+        super().__init__()
+        require_counts("hits of each search", pool=pool)
+        require_between(0, math.inf, "0 or more", constant=constant)
+        self.retrieve = as_retriever(retrieve)
+        self.pool = pool
+        self.constant = constant
+
+    async def searches(self, question: str) -> Sequence[str]:
+        """What is searched with beside the question."""
+        raise NotImplementedError(f"{type(self).__name__} has no `searches`.")
+
+    async def find(self, request: RetrievalRequest) -> list[Hit]:
+        larger = replace(request, k=max(request.k, self.pool))
+        others: Sequence[str] = ()
+        try:
+            others = distinct_searches(request.question, await self.searches(request.question))
+        except CALL_ERRORS as error:
+            log_failure(logger, "The question is searched with alone", error)
+
+        requests = [larger, *(replace(larger, question=search, vector=None) for search in others)]
+        rankings = await at_once(lambda each: call(each.send_to, self.retrieve), requests)
+        return fused(rankings, self.constant, request.question, request.k, self.named)
+
+
+class RewrittenRetriever(FusedSearches):
+    """QRFusion (QA-RAG paper, 2.2): the question, and `rewrite`'s wording of it.
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")
@@ -38,27 +71,28 @@ class RewrittenRetriever(RetrievingModule):
     ['rewritten']
     """
 
-    def __init__(self, retrieve: Retriever, *, pool: int = 30, constant: float = 60.0) -> None:
-        super().__init__()
-        require_counts("hits of each search", pool=pool)
-        require_between(0, math.inf, "0 or more", constant=constant)
-        self.retrieve = as_retriever(retrieve)
-        self.rewrite = Step(RewriteQuestion)
-        self.pool = pool
-        self.constant = constant
+    named = "rewritten"
 
-    async def find(self, request: RetrievalRequest) -> list[Hit]:
-        larger = replace(request, k=max(request.k, self.pool))
-        rankings = [await call(larger.send_to, self.retrieve)]
-        rewritten = ""
-        try:
-            rewritten = str((await call(self.rewrite, question=request.question)).rewritten or "").strip()
-        except CALL_ERRORS as error:
-            log_failure(logger, "The question is not rewritten", error)
-        if rewritten and _plain(rewritten) != _plain(request.question):
-            other = replace(larger, question=rewritten, vector=None)
-            rankings.append(await call(other.send_to, self.retrieve))
-        return fused(rankings, self.constant, request.question, request.k, "rewritten")
+    def __init__(self, retrieve: Retriever, *, pool: int = 30, constant: float = 60.0) -> None:
+        super().__init__(retrieve, pool=pool, constant=constant)
+        self.rewrite = Step(RewriteQuestion)
+
+    async def searches(self, question: str) -> Sequence[str]:
+        return [str((await call(self.rewrite, question=question)).rewritten or "")]
+
+
+def distinct_searches(question: str, searches: Iterable[str]) -> list[str]:
+    """Each search once, none that is empty or the question itself; case and white space do not count.
+
+    >>> distinct_searches("Who was Ada?", ["who was  Ada?", "Ada Lovelace", "", "ada lovelace"])
+    ['Ada Lovelace']
+    """
+    by_words: dict[str, str] = {}
+    for search in searches:
+        by_words.setdefault(_plain(search), search.strip())
+    by_words.pop(_plain(question), None)
+    by_words.pop("", None)
+    return list(by_words.values())
 
 
 def _plain(text: str) -> str:

@@ -23,8 +23,14 @@ Those of the table are optimized by name: `kraq optimize STEP` (docs/guide/optim
 
 from kraq_dspy.signatures.answering import AnswerAndExplain as AnswerAndExplain
 from kraq_dspy.signatures.answering import AnswerQuestion as AnswerQuestion
+from kraq_dspy.signatures.answering import ChooseRewritings as ChooseRewritings
+from kraq_dspy.signatures.answering import CondenseQuestion as CondenseQuestion
+from kraq_dspy.signatures.answering import GuessAnswer as GuessAnswer
+from kraq_dspy.signatures.answering import ListKeywords as ListKeywords
 from kraq_dspy.signatures.answering import RewriteQuestion as RewriteQuestion
 from kraq_dspy.signatures.answering import SummarizePassages as SummarizePassages
+from kraq_dspy.signatures.answering import VaryQuestion as VaryQuestion
+from kraq_dspy.signatures.conversation import CompleteQuestion as CompleteQuestion
 from kraq_dspy.signatures.graph import AnswerFromGraph as AnswerFromGraph
 from kraq_dspy.signatures.graph import AnswerFromPoints as AnswerFromPoints
 from kraq_dspy.signatures.graph import RatePoints as RatePoints

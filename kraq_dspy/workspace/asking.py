@@ -17,8 +17,10 @@ from kraq_dspy.asset.store.catalogue import CATALOGUE
 from kraq_dspy.errors import ConfigError, KraqError, UnknownRecordError
 from kraq_dspy.indexing.catalogue.review import evidence_for
 from kraq_dspy.models.lms.envelope import Flaw, flaws_heard, with_flaws
-from kraq_dspy.models.lms.roles import answerer_for, own_adapter
+from kraq_dspy.models.lms.roles import answerer_for, fill_in, own_adapter
+from kraq_dspy.programs.conversation import HistoryLike, StandaloneQuestion
 from kraq_dspy.records import Chunk, Hit
+from kraq_dspy.retrievers.hits import hits_checked_by
 from kraq_dspy.workspace.choices import DEFAULT_PROGRAM
 from kraq_dspy.workspace.choosing import ProgramMaker
 from kraq_dspy.workspace.suggesting import SuggestedQuestion, next_questions, starters
@@ -41,13 +43,26 @@ class Answering(ProgramMaker):
         return {}
 
     def ask(
-        self, question: str, program: dspy.Module | str = DEFAULT_PROGRAM, *, next_questions: int = NEXT
+        self,
+        question: str,
+        program: dspy.Module | str = DEFAULT_PROGRAM,
+        *,
+        history: HistoryLike = None,
+        next_questions: int = NEXT,
+        **inputs: Any,
     ) -> dspy.Prediction:
         """Answer a question with a program, or with one by its name; without one, with the default program.
 
         >>> space.ask("Who wrote Don Juan?").answer  # doctest: +SKIP
         >>> space.ask("Who wrote Don Juan?", program="speculative")  # doctest: +SKIP
         >>> space.ask("Who wrote Don Juan?", MyRAG(space.retriever("adaptive")))  # doctest: +SKIP
+        >>> said = [("Who wrote Don Juan?", "Lord Byron.")]
+        >>> space.ask("Where was he born?", history=said).standalone_question  # doctest: +SKIP
+        'Where was Lord Byron born?'
+
+        `history` is the conversation before the question, the oldest turn first (`HistoryLike`): the model of the role
+        rewriter makes the question complete, which the program is then asked; the prediction has it as
+        `standalone_question`. Further `inputs` reach the program, and its signature.
 
         A module of your own asks its own models, else those of `dspy.context` or `dspy.configure`, else the workspace's
         answerer.
@@ -56,19 +71,34 @@ class Answering(ProgramMaker):
         `next_questions`, so many at most, which the index answers (`SuggestedQuestion`).
         """
         with self._asking(question, program) as (question, program, flaws):
-            prediction = with_flaws(program(question=question), flaws)
-        return self._followed(prediction, question, next_questions)
+            complete = self._standalone(question, history)
+            prediction = with_flaws(program(question=complete.question, **inputs), flaws)
+        return self._followed(prediction, complete, next_questions)
 
     async def aask(
-        self, question: str, program: dspy.Module | str = DEFAULT_PROGRAM, *, next_questions: int = NEXT
+        self,
+        question: str,
+        program: dspy.Module | str = DEFAULT_PROGRAM,
+        *,
+        history: HistoryLike = None,
+        next_questions: int = NEXT,
+        **inputs: Any,
     ) -> dspy.Prediction:
         """As `ask`, in an event loop. Cancelled, it cancels the model's calls in flight."""
         with self._asking(question, program) as (question, program, flaws):
-            prediction: dspy.Prediction = with_flaws(await call(program, question=question), flaws)
-        return await asyncio.to_thread(self._followed, prediction, question, next_questions)
+            complete = await call(self._standalone, question, history)
+            answered = await call(program, question=complete.question, **inputs)
+            prediction: dspy.Prediction = with_flaws(answered, flaws)
+        return await asyncio.to_thread(self._followed, prediction, complete, next_questions)
 
     def stream(
-        self, question: str, program: dspy.Module | str = DEFAULT_PROGRAM, *, next_questions: int = NEXT
+        self,
+        question: str,
+        program: dspy.Module | str = DEFAULT_PROGRAM,
+        *,
+        history: HistoryLike = None,
+        next_questions: int = NEXT,
+        **inputs: Any,
     ) -> Iterator[Any]:
         """As `ask`, as it comes: a `dspy.streaming.StatusMessage` for each stage, then the answer's text, as the model
         writes it, in `StreamResponse`s, and at last the prediction.
@@ -76,26 +106,38 @@ class Answering(ProgramMaker):
         Text that is chosen among drafts, or that lay ready, comes with the prediction alone.
         """
         with self._asking(question, program) as (question, program, flaws):
+            if history:
+                yield StatusMessage("completing the question")
+            complete = self._standalone(question, history)
             streamed = dspy.streamify(program, stream_listeners=answer_listeners(program), async_streaming=False)
-            for value in streamed(question=question):
+            for value in streamed(question=complete.question, **inputs):
                 if isinstance(value, dspy.Prediction):
-                    yield self._followed(with_flaws(value, flaws), question, next_questions)
+                    yield self._followed(with_flaws(value, flaws), complete, next_questions)
                 elif isinstance(value, PARTS):
                     yield value
 
     async def astream(
-        self, question: str, program: dspy.Module | str = DEFAULT_PROGRAM, *, next_questions: int = NEXT
+        self,
+        question: str,
+        program: dspy.Module | str = DEFAULT_PROGRAM,
+        *,
+        history: HistoryLike = None,
+        next_questions: int = NEXT,
+        **inputs: Any,
     ) -> AsyncGenerator[Any, None]:
         """As `stream`, in an event loop, for one task to listen to. To close it (`contextlib.aclosing`) or to cancel
         the task ends the program, and cancels the model's calls in flight."""
         with self._asking(question, program) as (question, program, flaws):
+            if history:
+                yield StatusMessage("completing the question")
+            complete = await call(self._standalone, question, history)
             is_async = hasattr(program, "aforward")
             streamed = dspy.streamify(program, stream_listeners=answer_listeners(program), is_async_program=is_async)
-            async with aclosing(streamed(question=question)) as values:
+            async with aclosing(streamed(question=complete.question, **inputs)) as values:
                 async for value in values:
                     if isinstance(value, dspy.Prediction):
                         prediction = with_flaws(value, flaws)
-                        yield await asyncio.to_thread(self._followed, prediction, question, next_questions)
+                        yield await asyncio.to_thread(self._followed, prediction, complete, next_questions)
                     elif isinstance(value, PARTS):
                         yield value
 
@@ -107,8 +149,9 @@ class Answering(ProgramMaker):
 
         >>> space.prepared(space.starters(1)[0].text).hits  # doctest: +SKIP
         """
+        self.require_scope()
         question = normalised(question)
-        there = (self.index.path / CATALOGUE).is_file()
+        there = (self.path / CATALOGUE).is_file()
         entry = self.answers.exact(question) if there else None
         if entry is None:
             return None
@@ -118,17 +161,34 @@ class Answering(ProgramMaker):
             chunks = []
         hits = [Hit(chunk, 1.0, question, "prepared") for chunk in chunks]
         prediction = dspy.Prediction(answer=entry.answer, hits=hits, entry=entry, source="catalogue")
-        return self._followed(prediction, question, NEXT)
+        return self._followed(prediction, dspy.Prediction(question=question, asked=question), NEXT)
 
     def starters(self, count: int = 12) -> list[SuggestedQuestion]:
         """Questions to begin with: each answerable here, no two alike, together covering most of the corpus."""
         return starters(self.index, count)
 
-    def _followed(self, prediction: dspy.Prediction, question: str, count: int) -> dspy.Prediction:
-        """The prediction with its `next_questions`; without them where the index cannot tell, since it has answered."""
+    @cached_property
+    def _standalone(self) -> StandaloneQuestion:
+        """What makes a question of a conversation complete."""
+        step = StandaloneQuestion()
+        fill_in(step, self.models, "rewriter")
+        return step
+
+    def _followed(self, prediction: dspy.Prediction, complete: dspy.Prediction, count: int) -> dspy.Prediction:
+        """The prediction with its `standalone_question`, if it is another than was asked, and its `next_questions`.
+
+        There are no next questions if the index cannot tell them, since it has answered. Raises ScopeError for a hit
+        that may not be read, wherever the program has it from.
+        """
+        if self.check is not None:
+            self.check([hit for hit in prediction.get("hits") or () if isinstance(hit, Hit)])
+        if complete.question != complete.asked:
+            prediction.standalone_question = complete.question
         if count:
+            hits = prediction.get("hits") or ()
             try:
-                prediction.next_questions = tuple(next_questions(self.index, self.questions(), question, count))
+                following = next_questions(self.index, self.questions(), complete.question, count, evidence=hits)
+                prediction.next_questions = tuple(following)
             except KraqError as error:
                 logger.info("There are no next questions: %s", error)
                 prediction.next_questions = ()
@@ -141,9 +201,15 @@ class Answering(ProgramMaker):
             raise ConfigError(
                 f"ask takes a question in text, then a program; found {question!r:.80} and {program!r:.80}."
             )
+        self.require_scope()
         if isinstance(program, str):
             if program not in self._programs:
                 self._programs[program] = self.program(program)
             program = self._programs[program]
-        with own_adapter(), answerer_for(program, self.models), flaws_heard() as flaws:
+        with (
+            own_adapter(),
+            answerer_for(program, self.models),
+            hits_checked_by(self.check),
+            flaws_heard() as flaws,
+        ):
             yield normalised(question), program, flaws

@@ -1,6 +1,7 @@
 """Makes programs and retrievers by name over an opened index."""
 
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,9 @@ from kraq_dspy.asset.store.index import Index
 from kraq_dspy.models.lms.roles import fill_in
 from kraq_dspy.ports import Retriever
 from kraq_dspy.records import Entity
+from kraq_dspy.retrievers.adapted import as_retriever
 from kraq_dspy.state import load_state
+from kraq_dspy.workspace.checking import ReadableHits
 from kraq_dspy.workspace.choices import (
     DEFAULT_PROGRAM,
     ProgramChoice,
@@ -23,6 +26,11 @@ from kraq_dspy.workspace.opening import OpenedIndex
 
 class ProgramMaker(OpenedIndex):
     """An opened index that makes programs and retrievers, by name or as they were chosen before."""
+
+    @cached_property
+    def check(self) -> ReadableHits | None:
+        """What looks at hits again; None where the whole index may be read."""
+        return None if self.part is None else ReadableHits(self, self.part.document_ids)
 
     @property
     def default_retriever(self) -> str:
@@ -65,6 +73,9 @@ class ProgramMaker(OpenedIndex):
         retrieve = choice.spec.make(self, choice.options)
         if isinstance(retrieve, dspy.Module):
             fill_in(retrieve, self.models, choice.spec.role)
+        if self.check is not None:
+            retrieve = as_retriever(retrieve)
+            setattr(retrieve, "check", self.check)  # noqa: B010 (a port has no such attribute; ours have)
         return retrieve
 
     def make_program(self, choice: ProgramChoice, *, state: str | Path | None = None) -> dspy.Module:

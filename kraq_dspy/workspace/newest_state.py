@@ -23,7 +23,7 @@ class NewestState:
     """
 
     def __init__(self, space: Workspace) -> None:
-        self._path = space.index.path
+        self._path = space.path
         self._former = self._space = space
         self._made: dict[Any, Any] = {}
         self._renewing, self._keeping = threading.Lock(), threading.Lock()

@@ -2,6 +2,7 @@
 
 import logging
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Self
@@ -9,12 +10,13 @@ from typing import Self
 import dspy
 
 from kraq_dspy.asset.graph.passage_graph import PassageGraph
+from kraq_dspy.asset.scope import Scope
 from kraq_dspy.asset.store.catalogue import CATALOGUE, Catalogue
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.instructed import InstructedStore
 from kraq_dspy.asset.store.served_answers import ServedAnswers
 from kraq_dspy.asset.store.sync import TextVectors
-from kraq_dspy.errors import KraqError
+from kraq_dspy.errors import KraqError, ScopeError
 from kraq_dspy.indexing.prepare.graph import IndexGraph, entity_vectors, report_vectors, sentence_vectors
 from kraq_dspy.indexing.prepare.instructed import StoredSentences, open_precomputed
 from kraq_dspy.indexing.prepare.k2rag import SummarisedCorpus, open_summarised, shortener
@@ -37,20 +39,66 @@ from kraq_dspy.settings import Settings
 logger = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True)
+class PartOfIndex:
+    """Which documents of which index a view shows; `hidden` are those that were left out by their ids."""
+
+    of: Path
+    document_ids: frozenset[str]
+    hidden: frozenset[str] = frozenset()
+
+
 class OpenedIndex:
     """An index that is open, the encoder of its vectors, and the models that are asked about it.
 
     What is costly to read is read when it is first asked for, and kept until `close`.
     """
 
-    def __init__(self, index: Index, embedder: Embedder, models: LanguageModels) -> None:
-        self.index = index
+    def __init__(
+        self,
+        index: Index,
+        embedder: Embedder,
+        models: LanguageModels,
+        *,
+        scope: Scope | None = None,
+        part: "PartOfIndex | None" = None,
+    ) -> None:
         self.embedder = embedder
         self.models = models
+        self.scope = scope
+        self.part = part
+        self._index = index
         self._block = ExitStack()  # what holds within `with`
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({str(self.index.path)!r})"
+        who = "" if self.scope is None else f", {self.scope!r}"
+        return f"{type(self).__name__}({str(self._index.path)!r}{who})"
+
+    @property
+    def index(self) -> Index:
+        """What may be read: the whole index, or a view of it. Raises ScopeError where the index says who may read its
+        documents and nobody has said who asks."""
+        self.require_scope()
+        return self._index
+
+    def require_scope(self) -> None:
+        """Raises ScopeError where documents say who may read them, and nobody has said who asks."""
+        if self.has_labels:
+            raise ScopeError(
+                f"{str(self._index.path)!r} says who may read its documents, so it answers nobody in particular. Say "
+                "who asks: space.scoped(Scope(['LABEL'])), or --as LABEL; its owner says Scope.everything(), or "
+                "--as-owner."
+            )
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether documents say who may read them, and nobody has said yet who asks."""
+        return self.scope is None and self._index.manifest.has_labels
+
+    @property
+    def path(self) -> Path:
+        """The folder of the whole index, also where this is a view of it."""
+        return self._index.path if self.part is None else self.part.of
 
     @classmethod
     def open(
@@ -87,18 +135,12 @@ class OpenedIndex:
             index.close()  # with its lock
             raise
 
-    def newest(self) -> Self:
-        """Another workspace, on the last complete state of the same index, with this one's encoder and models."""
-        newer = type(self).open(self.index.path, embedder=self.embedder, models=self.models)
-        newer.index.own_store = self.index.own_store
-        return newer
-
     def close(self) -> None:
         if "summarised" in self.__dict__:  # was asked for
             self.summarised.close()
         if "answers" in self.__dict__:
             self.answers.catalogue.close()
-        self.index.close()
+        self._index.close()
 
     def __enter__(self) -> Self:
         """Until the end of the block DSPy's own modules ask the workspace's answerer, unless a model is configured.
@@ -166,10 +208,13 @@ class OpenedIndex:
 
     @cached_property
     def answers(self) -> ServedAnswers:
-        """The index's catalogue of prepared answers, for QA search; an empty one where there was none."""
-        catalogue = Catalogue(self.index.path / CATALOGUE)
+        """The index's catalogue of prepared answers, for QA search; an empty one where there was none.
+
+        Of a view, those answers that rest on documents, and on none that it lacks.
+        """
         store = self.index.vectors_named("catalogue")
-        return ServedAnswers(catalogue, store, self.embedder)
+        readable = None if self.part is None else self.part.document_ids
+        return ServedAnswers(Catalogue(self.path / CATALOGUE), store, self.embedder, readable=readable)
 
     @cached_property
     def stored_pairs(self) -> StoredPairs:

@@ -18,8 +18,10 @@ from kraq_dspy.programs.traditional import TRADITIONAL
 from kraq_dspy.retrievers import (
     adaptive,
     combined,
+    dmqr,
     metadata_filter,
     pagerank,
+    rag_fusion,
     raptor,
     reports,
     rerank,
@@ -106,6 +108,6 @@ RETRIEVERS: Registry[RetrieverSpec[Any]] = Registry(
         words_and_meaning.DENSE, words_and_meaning.BM25, words_and_meaning.HYBRID, words_and_meaning.FUSION,
         combined.COMBINED, pagerank.PAGERANK, adaptive.ADAPTIVE, sentence_window.SENTENCE_WINDOW,
         metadata_filter.METADATA_FILTER, rerank.RERANKED, rerank.CROSS_ENCODER, rewritten.QR_FUSION,
-        raptor.RAPTOR, reports.GRAPH_LOCAL, reports.GRAPH_GLOBAL,
+        rag_fusion.RAG_FUSION, dmqr.DMQR, raptor.RAPTOR, reports.GRAPH_LOCAL, reports.GRAPH_GLOBAL,
     ],
 )  # fmt: skip

@@ -8,13 +8,14 @@ from kraq_dspy._internal.one_blas_thread import product
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.vectors.points import words_of
 from kraq_dspy.ports import QuestionFinder
-from kraq_dspy.records import Chunk, Question
+from kraq_dspy.records import Chunk, Hit, Question
 
 CANDIDATES = 400  # questions that starters are chosen among, the broadest first
 NEAR = 12  # stored questions near the user's, among which the next ones are chosen
 FOUND = 3  # a question is answerable when one of so many passages nearest to it is of its own community
 SAME = 0.9  # a cosine above which two questions ask the same
 TELLING = 4  # words that carry meaning in a question which says what it asks
+LEADING = 3  # passages of an answer that tell what it is about
 RELATED = 0.7  # a next question is at least so near to the user's, as a share of what the nearest one is
 
 
@@ -68,19 +69,38 @@ def starters(index: Index, count: int = 12) -> list[SuggestedQuestion]:
     return chosen
 
 
-def next_questions(index: Index, nearest: QuestionFinder, question: str, count: int = 3) -> list[SuggestedQuestion]:
-    """Stored questions near `question`, each answerable here and asking something else; none without questions."""
+def next_questions(
+    index: Index, nearest: QuestionFinder, question: str, count: int = 3, *, evidence: Sequence[object] = ()
+) -> list[SuggestedQuestion]:
+    """Choose stored questions near `question`, each answerable here and asking something else.
+
+    `evidence` are the answer's passages, best first: a next question is answered by a document of the best of them, or
+    its community has one of them, so that it belongs to the answer. None without stored questions.
+    """
     if count < 1 or not question.strip() or not index.question_vectors.count():
         return []
     asked = question.strip().casefold()
     hits = [hit for hit in nearest(question, NEAR) if hit.similarity < SAME and hit.question.text.casefold() != asked]
     related = [hit.question for hit in hits if hit.similarity >= RELATED * hits[0].similarity]
-    left = _answerable(index, related)
+    left = _belonging(_answerable(index, related), [hit for hit in evidence if isinstance(hit, Hit)][:LEADING])
     chosen: list[SuggestedQuestion] = []
     while left and len(chosen) < count:
         chosen.append(left[0])
         left = _unlike(index, left, left[0])
     return chosen
+
+
+def _belonging(suggested: list[SuggestedQuestion], leading: Sequence[Hit]) -> list[SuggestedQuestion]:
+    """Those that go on from the leading passages of an answer; all if there are no passages to tell by."""
+    if not leading:
+        return suggested
+    chunk_ids = {hit.chunk.id for hit in leading}
+    document_ids = {hit.chunk.document_id for hit in leading}
+    return [
+        each
+        for each in suggested
+        if each.passage.document_id in document_ids or not chunk_ids.isdisjoint(each.question.chunk_ids)
+    ]
 
 
 def _answerable(index: Index, questions: Sequence[Question]) -> list[SuggestedQuestion]:

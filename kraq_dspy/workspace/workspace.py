@@ -1,12 +1,14 @@
 """Is what most code needs of an index: opened, with programs and retrievers by name, and asked."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterator
 from typing import Self
 
-from kraq_dspy.asset.store.index import Index
+from kraq_dspy.asset.scope import Scope
+from kraq_dspy.errors import ScopeError
 from kraq_dspy.indexing.view.views import open_view
 from kraq_dspy.records import Document
 from kraq_dspy.workspace.asking import Answering
+from kraq_dspy.workspace.opening import PartOfIndex
 
 
 class Workspace(Answering):
@@ -22,6 +24,32 @@ class Workspace(Answering):
     (programs and retrievers by name), `asking` and `suggesting`.
     """
 
+    def scoped(self, scope: Scope) -> Self:
+        """Another workspace, which reads what `scope` allows: it is to be handed to whoever asks, in place of this one.
+
+            with Workspace.open("docs.kraq") as space, space.scoped(Scope(["staff"])) as staff:
+                staff.ask("When does the canteen open?")
+
+        It is a view, as `without` makes one: programs, retrievers, questions, graph and numbers know of nothing else.
+        Labels that no document has show nothing. `Scope.everything()` is for the owner, and shows the whole.
+
+        Raises ScopeError where no document says who may read it, and where this workspace is scoped already.
+        """
+        if not isinstance(scope, Scope):
+            raise ScopeError(f"A scope is {scope!r:.80}; expected a Scope, such as Scope(['staff']).")
+        if self.scope is not None:
+            raise ScopeError("This workspace has a scope already. Make the other one from the workspace of the whole.")
+        self._index.require_labels()
+        if scope.is_everything:
+            return type(self)(self._index, self.embedder, self.models, scope=scope)
+
+        allowed = [document_id for document_id, labels in self._index.labels().items() if scope.allows(labels)]
+        return self._part(allowed, scope)
+
+    def owned(self) -> Self:
+        """The workspace for whoever changes the index and shows nothing of it: who may write its files owns it."""
+        return self.scoped(Scope.everything()) if self.has_labels else self
+
     def without(self, document_ids: Collection[str]) -> Self:
         """Another workspace, over a view of the index: what it would be had these documents never been in it.
 
@@ -35,8 +63,38 @@ class Workspace(Answering):
         changes: to hide many documents from one question each, hide them all together. Close both workspaces.
         """
         hidden = frozenset(document_ids)
-        return self._of_view([document_id for document_id in self.index.ids(Document) if document_id not in hidden])
+        shown = [document_id for document_id in self.index.ids(Document) if document_id not in hidden]
+        return self._part(shown, self.scope, hidden)
 
-    def _of_view(self, document_ids: Collection[str]) -> Self:
-        view: Index = open_view(self.index, document_ids, self.embedder)
-        return type(self)(view, self.embedder, self.models)
+    def newest(self) -> Self:
+        """Another workspace, on the last complete state of the same index, with this one's encoder and models; with its
+        scope, and without what it is without."""
+        newest = type(self).open(self.path, embedder=self.embedder, models=self.models)
+        newest._index.own_store = self._index.own_store
+
+        for narrowed in self._narrowings():
+            wider = newest
+            try:
+                newest = narrowed(wider)
+            except BaseException:
+                wider.close()
+                raise
+            if newest._index is not wider._index:
+                wider.close()
+        return newest
+
+    def _narrowings(self) -> Iterator[Callable[[Self], Self]]:
+        """What leads from the whole index to what this workspace shows."""
+        scope, part = self.scope, self.part
+        if scope is not None:
+            yield lambda space: space.scoped(scope)
+        if part is not None and part.hidden:
+            yield lambda space: space.without(part.hidden)
+
+    def _part(self, document_ids: Collection[str], scope: Scope | None, hidden: frozenset[str] = frozenset()) -> Self:
+        readable = frozenset(document_ids)
+        before = self.part.hidden if self.part is not None else frozenset()
+        view = open_view(self._index, readable, self.embedder)
+        part = PartOfIndex(self.path, readable, before | hidden)
+        view.own_store = self._index.own_store
+        return type(self)(view, self.embedder, self.models, scope=scope, part=part)

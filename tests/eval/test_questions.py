@@ -72,3 +72,71 @@ def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
     (tmp_path / "q.parquet").write_bytes(b"nothing")
     with pytest.raises(EvaluationError, match="cannot be read"):
         read_questions(tmp_path / "q.parquet")
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("semicolons.csv", b"question;answer\nWo liegt Tarnvik?;im Norden\n"),
+        ("tabs.csv", b"question\tanswer\nWo liegt Tarnvik?\tim Norden\n"),
+        ("wide.csv", "question,answer\nWo liegt Tarnvik?,im Norden\n".encode("utf-16")),
+        ("empty_rows.csv", b"question,answer\n,\nWo liegt Tarnvik?,im Norden,,\n,,\n   ,\n\n"),
+        ("excel.csv", b"sep=;\r\nquestion;answer\r\nWo liegt Tarnvik?;im Norden\r\n"),
+        ("lines.json", b'{"question": "Wo liegt Tarnvik?", "answer": "im Norden"}\n{"question": "Wer?"}\n'),
+        ("one.json", b'{"data": [{"question": "Wo liegt Tarnvik?", "answer": "im Norden"}]}'),
+        (
+            "squad.json",
+            b'{"data": [{"paragraphs": [{"context": "...", "qas": [{"id": "1", "question": "Wo liegt Tarnvik?",'
+            b' "answers": [{"text": "im Norden", "answer_start": 5}]}]}]}]}',
+        ),
+    ],
+)
+def test_files_are_read_as_those_of_a_corpus(tmp_path: Path, name: str, content: bytes) -> None:
+    (tmp_path / name).write_bytes(content)
+    first = read_questions(tmp_path / name)[0]
+    assert (first.question, first.answers) == ("Wo liegt Tarnvik?", ("im Norden",))
+
+
+def test_the_encoding_of_a_file_can_be_said(tmp_path: Path) -> None:
+    file = tmp_path / "q.csv"
+    file.write_bytes("question,answer\nWo schließt der Hafen?,Montag\n".encode("cp1252"))
+    with pytest.raises(EvaluationError, match="--encoding cp1252"):
+        read_questions(file)
+    assert read_questions(file, encoding="cp1252")[0].question == "Wo schließt der Hafen?"
+
+
+def test_a_comma_that_is_not_quoted_makes_no_answer(tmp_path: Path) -> None:
+    (tmp_path / "q.csv").write_text("question,answer\nWhere?,Oslo\nWho, really?,Jonas Berg\n")
+    with pytest.raises(EvaluationError, match=r"Row 2 \(line 3\) has 3 cells for 2 columns"):
+        read_questions(tmp_path / "q.csv")
+
+
+def test_rows_come_from_the_objects_that_others_hold_them_in() -> None:
+    import datasets
+    import pandas
+    from pydantic import BaseModel
+
+    class Sample(BaseModel):  # as RAGAS has it
+        user_input: str
+        reference: str | None = None
+
+    class Golden(BaseModel):  # as DeepEval has it
+        input: str
+        expected_output: str | None = None
+
+    columns = {"question": ["Who?", "Where?"], "answer": ["Ada", None]}
+    table = datasets.Dataset.from_dict(columns)
+    sources: list[Any] = [
+        columns,
+        pandas.DataFrame(columns),
+        pa.table(columns),
+        table,
+        datasets.DatasetDict({"test": table}),
+        [Sample(user_input="Who?", reference="Ada"), Sample(user_input="Where?")],
+        [Golden(input="Who?", expected_output="Ada"), Golden(input="Where?")],
+    ]
+    for source in sources:
+        read = [(example.question, example.answers) for example in read_questions(source)]
+        assert read == [("Who?", ("Ada",)), ("Where?", ())]
+    with pytest.raises(EvaluationError, match="parts 'train', 'test'"):
+        read_questions(datasets.DatasetDict({"train": table, "test": table}))  # type: ignore[arg-type]

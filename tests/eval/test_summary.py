@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from kraq_dspy.errors import EvaluationError
+from kraq_dspy.eval.compare import compare_runs
 from kraq_dspy.eval.grids import changed_questions
 from kraq_dspy.eval.latency import parallel_seconds
 from kraq_dspy.eval.rows import ResultRow, RowWriter, RunHeader
-from kraq_dspy.eval.summary import compare_runs, find_runs, scores_of, summarise, summarise_run
+from kraq_dspy.eval.summary import find_runs, scores_of, summarise, summarise_run
 
 
 def header(**extra: Any) -> RunHeader:

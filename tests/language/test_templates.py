@@ -149,3 +149,11 @@ def test_other_languages_are_asked_in_their_own(text: str, language: str, questi
 def test_a_language_is_told_by_its_script_or_several_of_its_words() -> None:
     texts = ("京都はどこですか", "ไทย", "مرحبا", "नमस्ते", "el puerto de la ciudad", "La Liga", "")
     assert [language_of(text) for text in texts] == ["ja", "th", "ar", "hi", "es", "en", "en"]
+
+
+def test_a_heading_that_ran_into_its_sentence_is_no_part_of_the_name() -> None:
+    told = "Ed Wood (film) Ed Wood is a 1994 American film directed and produced by Tim Burton."
+    assert question_about(f"Ed Wood\n{told}") == "Who directed Ed Wood?"
+    defined = definition("New York New York is a city of New York State.")
+    assert defined is not None
+    assert defined.name == "New York"

@@ -226,12 +226,47 @@ def test_a_chosen_draft_hands_on_what_it_returns_besides() -> None:
     [
         (dspy.Predict, "expected a dspy"),
         ("question, passages -> reply", "returns no 'answer', which the program reads; it has 'reply'"),
-        (WithMood.append("tone", dspy.InputField(), str), "needs the input 'tone', which nobody fills"),
     ],
 )
 def test_a_signature_that_does_not_fit_its_place_is_refused_when_the_program_is_made(signature: Any, says: str) -> None:
     with pytest.raises(ConfigError, match=says):
         TraditionalRAG(texts, signature=signature)
+
+
+@pytest.mark.parametrize("make", ANSWERING)
+def test_what_is_given_with_the_question_reaches_the_signature(make: Callable[..., Any]) -> None:
+    lm = model()
+    for_children = WithMood.append("audience", dspy.InputField(), str)
+    ask(make(signature=for_children), {"question": QUESTION, "audience": "seven-year-olds"}, lm)
+    assert any("seven-year-olds" in str(call["messages"]) for call in lm.history)
+
+
+def test_drafts_are_written_with_what_is_given_with_the_question() -> None:
+    lm = model()
+    program = SpeculativeRAG(texts, Seen(), k=1, m=1, scorer=VoteScore())  # type: ignore[arg-type]
+    program.draft.signature = program.draft.signature.append("audience", dspy.InputField(), str)
+    ask(program, {"question": QUESTION, "audience": "seven-year-olds"}, lm)
+    assert any("seven-year-olds" in str(call["messages"]) for call in lm.history)
+
+
+def test_an_input_that_no_signature_reads_is_refused_before_anything_is_asked() -> None:
+    lm = model()
+    with pytest.raises(ConfigError, match=r"has no input 'audience'; it has 'passages', 'question'"):
+        ask(TraditionalRAG(texts), {"question": QUESTION, "audience": "children"}, lm)
+    assert lm.history == []
+
+
+def test_an_input_that_was_not_given_is_named_with_the_way_to_give_it() -> None:
+    rag = TraditionalRAG(texts, signature=WithMood.append("audience", dspy.InputField(), str))
+    with pytest.raises(ConfigError, match=r"needs the input 'audience'.*program\(question=\.\.\., audience=\.\.\.\)"):
+        ask(rag, {"question": QUESTION}, model())
+
+
+def test_a_signature_that_is_set_afterwards_is_checked_too() -> None:
+    rag = TraditionalRAG(texts)
+    rag.answer.signature = dspy.Signature("question, passages -> reply")
+    with pytest.raises(ConfigError, match="returns no 'answer', which the program reads; it has 'reply'"):
+        ask(rag, {"question": QUESTION}, model())
 
 
 def test_an_explanation_needs_its_output() -> None:

@@ -52,7 +52,7 @@ class Ranking:
             Hit(library.records.chunks[library.id(name)], score, "?", "given") for name, score in scores.items()
         ]
 
-    def __call__(self, question: str, k: int, **_: Any) -> list[Hit]:
+    def __call__(self, question: str, k: int = 10, **_: Any) -> list[Hit]:
         return self.hits[:k]
 
 

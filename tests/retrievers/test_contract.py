@@ -21,6 +21,7 @@ from kraq_dspy.retrievers import (
     BM25Retriever,
     CombinedRetriever,
     DenseRetriever,
+    DMQRRetriever,
     FusionRetriever,
     HybridRetriever,
     KnownMetadata,
@@ -29,6 +30,7 @@ from kraq_dspy.retrievers import (
     PageRankRetriever,
     PassageGraph,
     QuestionSimilarityReranker,
+    RAGFusionRetriever,
     RaptorRetriever,
     RerankingRetriever,
     RewrittenRetriever,
@@ -38,6 +40,7 @@ from kraq_dspy.retrievers import (
     passage_graph,
     questions_by_chunk,
 )
+from kraq_dspy.retrievers.rewritten import FusedSearches
 from kraq_dspy.retrievers.sentence_window import sentence_id
 from kraq_dspy.settings import RoleSettings
 from kraq_dspy.testing import check_retriever
@@ -127,10 +130,13 @@ def raptor(library: Library) -> RaptorRetriever:
     return RaptorRetriever(library.records, library.chunk_vectors, library.embedder, tree, vectors)
 
 
-def rewritten(library: Library) -> RewrittenRetriever:
-    retriever = RewrittenRetriever(dense(library))
+def embedded(retriever: FusedSearches) -> FusedSearches:
     retriever.set_lm(make_lm(RoleSettings(model="embedded")))
     return retriever
+
+
+def rewritten(library: Library) -> FusedSearches:
+    return embedded(RewrittenRetriever(dense(library)))
 
 
 RETRIEVERS: dict[str, Callable[[Any], Retriever]] = {
@@ -152,6 +158,12 @@ RETRIEVERS: dict[str, Callable[[Any], Retriever]] = {
         CombinedRetriever(dense(library), nearest(library)), nearest(library)
     ),
     "qr-fusion": rewritten,
+    "rag-fusion": lambda library: embedded(RAGFusionRetriever(dense(library))),
+    "dmqr": lambda library: embedded(DMQRRetriever(dense(library))),
+    "dmqr, all four": lambda library: embedded(DMQRRetriever(dense(library), adaptive=False)),
+    "combined over rag-fusion": lambda library: CombinedRetriever(
+        embedded(RAGFusionRetriever(dense(library))), nearest(library)
+    ),
     "combined over qr-fusion": lambda library: CombinedRetriever(rewritten(library), nearest(library)),
     "pagerank": pagerank,
     "adaptive": lambda library: AdaptiveRetriever(hybrid(library), passages_and_entities(library), library.records),

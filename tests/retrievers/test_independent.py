@@ -18,7 +18,7 @@ from kraq_dspy.ports import Vectors
 from kraq_dspy.records import Chunk, content_id
 from kraq_dspy.retrievers import BM25Retriever, DenseRetriever
 
-EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "hotpotqa-mini"
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "hotpotqa-mini"
 K = 10
 
 

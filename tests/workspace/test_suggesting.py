@@ -6,11 +6,14 @@ from pathlib import Path
 
 import dspy
 import pytest
+from dspy.utils import DummyLM
 
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.indexing.index.build import build_index
-from kraq_dspy.records import Chunk, Document, Question
+from kraq_dspy.programs import TraditionalRAG
+from kraq_dspy.records import Chunk, Document, Hit, Question
 from kraq_dspy.settings import Settings
+from kraq_dspy.signatures import AnswerQuestion
 from kraq_dspy.workspace import Workspace
 from kraq_dspy.workspace.suggesting import next_questions, starters
 from tests.conftest import KeywordEmbedder
@@ -65,7 +68,8 @@ def test_a_question_whose_passages_are_elsewhere_is_not_answerable(tmp_path: Pat
 def test_an_answer_comes_with_next_questions_in_all_four_forms(space: Workspace) -> None:
     program = space.program("traditional", k=1)
     question = "Who wrote about the engine?"
-    expected = tuple(next_questions(space.index, space.questions(), question))
+    hits = space.ask(question, program, next_questions=0).hits
+    expected = tuple(next_questions(space.index, space.questions(), question, evidence=hits))
     assert expected
     assert space.ask(question, program).next_questions == expected
     assert asyncio.run(space.aask(question, program)).next_questions == expected
@@ -86,3 +90,42 @@ def test_an_index_without_questions_answers_without_next_ones(tmp_path: Path) ->
         assert index.count(Chunk) == 0
     with Workspace.open(new, embedder=EMBEDDER) as empty:
         assert next_questions(empty.index, empty.questions(), "Who?") == []
+
+
+def test_next_questions_belong_to_the_answers_first_passages(space: Workspace) -> None:
+    def about(document_id: str) -> list[Hit]:
+        chunks = [chunk for chunk in space.index.all(Chunk) if chunk.document_id == document_id]
+        return [Hit(chunk, 1.0, "q") for chunk in chunks]
+
+    for document_id in TEXTS:
+        suggested = next_questions(space.index, space.questions(), "Who wrote what?", 12, evidence=about(document_id))
+        assert {each.passage.document_id for each in suggested} <= {document_id}
+
+
+def test_a_conversation_is_asked_in_full_in_all_four_forms(space: Workspace) -> None:
+    said = [("Who wrote Don Juan?", "Lord Byron.")]
+
+    async def awaited() -> dspy.Prediction:
+        return await space.aask("Where did he live?", history=said)
+
+    async def streamed() -> dspy.Prediction:
+        return [value async for value in space.astream("Where did he live?", history=said)][-1]
+
+    answers = [
+        space.ask("Where did he live?", history=said),
+        asyncio.run(awaited()),
+        list(space.stream("Where did he live?", history=said))[-1],
+        asyncio.run(streamed()),
+    ]
+    assert {answer.standalone_question for answer in answers} == {"Where did Lord Byron live?"}
+    assert all(answer.hits[0].query == "Where did Lord Byron live?" for answer in answers)
+    assert "standalone_question" not in space.ask("Where did Lord Byron live?", history=said)
+
+
+def test_inputs_of_ones_own_reach_the_signature(space: Workspace) -> None:
+    lm = DummyLM([{"answer": "A poet."}])
+    for_children = AnswerQuestion.append("audience", dspy.InputField(), str)
+    rag = TraditionalRAG(space.retriever("dense"), k=1, signature=for_children)
+    with dspy.context(lm=lm):
+        assert space.ask("Who was Byron?", rag, audience="seven-year-olds").answer == "A poet."
+    assert "seven-year-olds" in str(lm.history[0]["messages"])

@@ -13,7 +13,7 @@ from rich.panel import Panel
 from rich.text import Text
 
 from kraq_dspy.apps.cli.logs import tell_what_is_cut_off
-from kraq_dspy.apps.cli.options import ChosenProgram, Flag, IndexDir, Json, Models
+from kraq_dspy.apps.cli.options import ChosenProgram, Flag, IndexDir, Json, Reads
 from kraq_dspy.apps.cli.terminal import counted, note, output, print_json, printable, say, short
 from kraq_dspy.apps.lines import prediction_lines
 from kraq_dspy.errors import ConfigError
@@ -21,7 +21,7 @@ from kraq_dspy.errors import ConfigError
 if TYPE_CHECKING:
     import dspy
 
-    from kraq_dspy.records import Hit
+    from kraq_dspy.records import Hit, Turn
     from kraq_dspy.workspace import Workspace
     from kraq_dspy.workspace.choices import ProgramChoice
     from kraq_dspy.workspace.suggesting import SuggestedQuestion
@@ -39,7 +39,7 @@ Stream = Annotated[bool, Flag("--stream/--no-stream", help="Show the answer in a
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ask(ChosenProgram, Models):
+class Ask(ChosenProgram, Reads):
     """Answer QUESTION from the index, and show what the answer rests on."""
 
     index_dir: IndexDir
@@ -71,16 +71,18 @@ class Ask(ChosenProgram, Models):
             note(f"--k asks for {counted(choice.budget, 'passage')}; there were {len(answer.hits):,} to be found.")
 
 
-def asked(space: "Workspace", program: "dspy.Module", question: str, *, stream: bool) -> "dspy.Prediction":
-    """`space.ask(question, program)`, shown as it comes where `stream` is set and standard output is a terminal."""
+def asked(
+    space: "Workspace", program: "dspy.Module", question: str, *, stream: bool, history: "Sequence[Turn]" = ()
+) -> "dspy.Prediction":
+    """Ask as `space.ask` does; the answer is shown as it comes if `stream` is set and standard output is a terminal."""
     if not stream or not output.is_terminal:
-        return space.ask(question, program)
+        return space.ask(question, program, history=history)
     from dspy.streaming import StatusMessage, StreamResponse
 
     text, stage = "", ""
     prediction: Any = None
     with Live(console=output, transient=True, refresh_per_second=10) as live:
-        for value in space.stream(question, program):
+        for value in space.stream(question, program, history=history):
             if isinstance(value, StatusMessage):
                 stage = value.message
             elif isinstance(value, StreamResponse):
@@ -103,6 +105,8 @@ def show_answer(
 ) -> None:
     """The answer, what the program says it rests on, and the best `evidence` passages of all queries in turn."""
     output.print(short(question, 1000), style="bold")
+    if standalone := answer.get("standalone_question"):
+        output.print(Text("asked as: ", style="dim") + short(standalone, 1000))
     text = Text(printable(answer.answer).strip())
     from_whom = f"{choice.spec.name}, {model}" if answer.get("source") != "catalogue" else "prepared answer"
     output.print(Panel(text, subtitle=from_whom, subtitle_align="left"))

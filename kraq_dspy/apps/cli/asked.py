@@ -7,13 +7,13 @@ from typing import Annotated
 import typer
 
 from kraq_dspy.apps.cli.evaluate import RunOut
-from kraq_dspy.apps.cli.options import IndexDir, Json, Models, Seed, require_writable
+from kraq_dspy.apps.cli.options import IndexDir, Json, Reads, Seed, require_writable
 from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.terminal import output, print_json, say
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked(Models):
+class Asked(Reads):
     """What of a log of real questions the index anticipates, and what the corpus does not answer; no model is asked.
 
     Beside its questions stand titles, the same as "How do I ...?", questions of random passages, and other people's.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from kraq_dspy.apps.cli.options import Calls, Flag, IndexDir, Json, Limits
+from kraq_dspy.apps.cli.options import Calls, Flag, IndexDir, Json, Limits, Owner, Owns
 from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.terminal import command, counted, grid, note, output, print_json, say, short, show_counts
 from kraq_dspy.errors import CatalogueError, ConfigError
@@ -30,10 +30,16 @@ Critics = Literal["ratings", "roundtrip"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class AddEntry:
-    """Add a question and its answer, or answer a question that is there. When a source changes, it goes to review."""
+class OfCatalogue(Owner):
+    """What the commands of a catalogue have in common: the index, and that its owner asks."""
 
     index_dir: IndexDir
+
+
+@dataclass(frozen=True, kw_only=True)
+class AddEntry(OfCatalogue):
+    """Add a question and its answer, or answer a question that is there. When a source changes, it goes to review."""
+
     question: Annotated[str, typer.Argument(help="As people ask it.")]
     answer: Annotated[str, typer.Argument(help="What they are told.")]
     source: Annotated[
@@ -45,15 +51,14 @@ class AddEntry:
 
     def run(self) -> None:
         from kraq_dspy.asset.store.catalogue import NewEntry
-        from kraq_dspy.asset.store.index import Index
         from kraq_dspy.indexing.catalogue.sources import sources_of
 
-        with Index.open(self.index_dir) as index:  # before there is a catalogue, which a wrong id must not make
+        with self.readable(self.index_dir) as index:  # before there is a catalogue, which a wrong id must not make
             sources = sources_of(index, self.source or ())
         if not self.answer.strip():
             raise CatalogueError("The answer is empty. Write what people are to be told.")
         new = NewEntry(self.question, self.answer, "pending" if self.pending else "approved", sources)
-        with opened_catalogue(self.index_dir) as (_, entries):
+        with opened_catalogue(self) as (_, entries):
             entry = entries.add(new, by=user(), replace=self.replace)
         if self.json:
             print_json(entry)
@@ -62,16 +67,15 @@ class AddEntry:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ListEntries:
+class ListEntries(OfCatalogue):
     """The entries, by number, and in which ways programs failed at their questions."""
 
-    index_dir: IndexDir
     status: Annotated[Status | None, typer.Option(help="Only these.")] = None
     limit: Annotated[int | None, typer.Option(min=1, help="The first N.")] = None
     json: Json = False
 
     def run(self) -> None:
-        entries = read_entries(self.index_dir, self.status)
+        entries = read_entries(self, self.status)
         shown = entries[: self.limit]
         if self.json:
             print_json(shown)
@@ -92,17 +96,16 @@ class ListEntries:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ApproveEntries:
+class ApproveEntries(OfCatalogue):
     """Serve these entries from now on, as their answers and their documents are now."""
 
-    index_dir: IndexDir
     numbers: Numbers
     json: Json = False
 
     def run(self) -> None:
         from kraq_dspy.indexing.catalogue.review import approve as approve_entry
 
-        with opened_catalogue(self.index_dir, make=False) as (index, entries):
+        with opened_catalogue(self, make=False) as (index, entries):
             done = [approve_entry(index, entries, number, by=user()) for number in existing(entries, self.numbers)]
         if self.json:
             print_json(done)
@@ -111,15 +114,14 @@ class ApproveEntries:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RemoveEntries:
+class RemoveEntries(OfCatalogue):
     """Take entries out. Their numbers are not given again."""
 
-    index_dir: IndexDir
     numbers: Numbers
     json: Json = False
 
     def run(self) -> None:
-        with opened_catalogue(self.index_dir, make=False) as (_, entries):
+        with opened_catalogue(self, make=False) as (_, entries):
             removed = existing(entries, self.numbers)
             for number in removed:
                 entries.remove(number, by=user())
@@ -131,11 +133,10 @@ class RemoveEntries:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImportEntries:
+class ImportEntries(OfCatalogue):
     """Add the entries of a file. Rows that are none, and answers that contradict the catalogue's, are shown and left;
     then it ends with 1."""
 
-    index_dir: IndexDir
     file: Annotated[
         Path, typer.Argument(help="csv, tsv, jsonl or json: columns question, answer, and if need be sources, status.")
     ]
@@ -146,7 +147,7 @@ class ImportEntries:
     def run(self) -> None:
         from kraq_dspy.indexing.catalogue.files import import_answers
 
-        with opened_catalogue(self.index_dir) as (index, entries):
+        with opened_catalogue(self) as (index, entries):
             report = import_answers(index, entries, self.file, by=user(), replace=self.replace, pending=self.pending)
         if self.json:
             print_json(report)
@@ -170,10 +171,9 @@ class ImportEntries:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExportEntries:
+class ExportEntries(OfCatalogue):
     """Write the entries to a file that `import` reads: to edit them elsewhere, or for another index."""
 
-    index_dir: IndexDir
     file: Annotated[Path, typer.Argument(metavar="FILE", help=".csv or .jsonl.")]
     status: Annotated[Status | None, typer.Option(help="Only these.")] = None
     json: Json = False
@@ -184,7 +184,7 @@ class ExportEntries:
         form = self.file.suffix.lower().removeprefix(".")
         if form not in ("csv", "jsonl"):
             raise ConfigError(f"{str(self.file)!r}: name a file that ends in .csv or .jsonl.")
-        entries = read_entries(self.index_dir, self.status)
+        entries = read_entries(self, self.status)
         self.file.write_text(entries_text(entries, form), "utf-8", newline="")
         if self.json:
             print_json({"file": str(self.file), "entries": len(entries)})
@@ -193,7 +193,7 @@ class ExportEntries:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seed(Calls, Limits):
+class Seed(Owns, Calls, Limits):
     """Answer the index's representative questions, and keep the answers for review.
 
     Run it again to go on after an interruption, or after the index has grown: what is there is not asked again.
@@ -238,7 +238,7 @@ class Seed(Calls, Limits):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Synthesize(Calls, Limits):
+class Synthesize(Owns, Calls, Limits):
     """Make a question and its answer from each passage of the documents, and keep those that critics let pass: is it
     answered there, does anybody ask it, can it be understood alone?
 
@@ -292,12 +292,12 @@ class Synthesize(Calls, Limits):
 
 
 @contextmanager
-def opened_catalogue(index_dir: Path, *, make: bool = True) -> "Iterator[tuple[Index, Catalogue]]":
+def opened_catalogue(asked: OfCatalogue, *, make: bool = True) -> "Iterator[tuple[Index, Catalogue]]":
     """The index's records and its catalogue to change; a new one where there is none, unless `make` is false."""
     from kraq_dspy.asset.store.catalogue import CATALOGUE, Catalogue
-    from kraq_dspy.asset.store.index import Index
 
-    with Index.open(index_dir) as index:
+    index_dir = asked.index_dir
+    with asked.readable(index_dir) as index:
         path = index.path / CATALOGUE
         if not make and not path.is_file():
             begin = command("catalogue", "add", index_dir, "QUESTION", "ANSWER")
@@ -315,17 +315,16 @@ def opened_with_models(
 
     with (
         command.opened(command.index_dir, write=write) as space,
-        Catalogue(space.index.path / CATALOGUE) as entries,
+        Catalogue(space.path / CATALOGUE) as entries,
         Bars(space.models.settings, quiet=command.json) as bars,
     ):
         yield space, entries, bars
 
 
-def read_entries(index_dir: Path, status: Status | None) -> "list[CatalogueEntry]":
-    from kraq_dspy.asset.store.index import Index
-    from kraq_dspy.indexing.catalogue.sources import opened_catalogue
+def read_entries(asked: OfCatalogue, status: Status | None) -> "list[CatalogueEntry]":
+    from kraq_dspy.indexing.catalogue.sources import opened_catalogue as catalogue_of
 
-    with Index.open(index_dir) as index, opened_catalogue(index.path) as entries:
+    with asked.readable(asked.index_dir) as index, catalogue_of(index.path) as entries:
         return entries.entries(status) if entries else []
 
 

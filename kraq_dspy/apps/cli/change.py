@@ -119,6 +119,8 @@ class Check(Models):
                 say((f"{problem.count:,} ", "yellow"), short(problem.what, 200), listed)
             if any(problem.repair == "precompute" for problem in report.problems):
                 note(command("precompute", self.index_dir), label="Embeddings: ")
+            if any(problem.repair == "answers" for problem in report.problems):
+                note(command("catalogue", "remove", self.index_dir, "NUMBERS"), label="Prepared answers: ")
             if any(problem.repair in ("resume", "flag") for problem in report.problems):
                 note(command("check", self.index_dir, "--repair"), label="To mend it: ")
         waiting = {status: count for status, count in (report.answers or {}).items() if count and status != "approved"}

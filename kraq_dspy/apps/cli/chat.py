@@ -5,17 +5,17 @@ from dataclasses import dataclass
 
 from kraq_dspy.apps.cli.ask import EVIDENCE, Evidence, Stream, asked, show_answer, show_suggested
 from kraq_dspy.apps.cli.logs import tell_what_is_cut_off
-from kraq_dspy.apps.cli.options import ChosenProgram, IndexDir, Models
+from kraq_dspy.apps.cli.options import ChosenProgram, IndexDir, Reads
 from kraq_dspy.apps.cli.terminal import errors, note, say
 from kraq_dspy.errors import KraqError
 
 
 @dataclass(frozen=True, kw_only=True)
-class Chat(ChosenProgram, Models):
+class Chat(ChosenProgram, Reads):
     """Ask one question after another, without waiting for models to load again.
 
-    Each question stands for itself; the arrow keys bring earlier ones back. The number of a suggested question asks
-    it; an empty line ends.
+    A question may refer to what was said before it ("Where was he born?"); "/new" begins another conversation. The
+    number of a suggested question asks it, the arrow keys bring earlier questions back, and an empty line ends.
     """
 
     index_dir: IndexDir
@@ -24,6 +24,7 @@ class Chat(ChosenProgram, Models):
 
     def run(self) -> None:
         from kraq_dspy.asset.corpus.normalise import normalised
+        from kraq_dspy.records import Turn
 
         with contextlib.suppress(ImportError):
             import readline  # noqa: F401 (input uses it)
@@ -32,21 +33,28 @@ class Chat(ChosenProgram, Models):
         with self.opened(self.index_dir) as space:
             program = space.make_program(choice)
             suggested = list(space.starters(4))
+            turns: list[Turn] = []
             say(
-                f"{self.index_dir}, {choice.spec.name}. A number asks a suggested question; an empty line ends.",
+                f"{self.index_dir}, {choice.spec.name}. A number asks a suggested question; /new begins another "
+                "conversation; an empty line ends.",
                 style="dim",
             )
             show_suggested(suggested, "to begin with:")
             while line := _line():
-                question = normalised(line)
+                if line == "/new":
+                    turns.clear()
+                    say("A new conversation.", style="dim")
+                    continue
+                question, history = normalised(line), tuple(turns)
                 if line.isdecimal() and 0 < int(line) <= len(suggested):
-                    question = suggested[int(line) - 1].text
+                    question, history = suggested[int(line) - 1].text, ()
                 try:
-                    prepared = space.prepared(question) if self.is_default else None
-                    answer = prepared or asked(space, program, question, stream=self.stream)
+                    prepared = space.prepared(question) if self.is_default and not history else None
+                    answer = prepared or asked(space, program, question, stream=self.stream, history=history)
                 except KraqError as error:  # of this question; the next one may do
                     note(error, label="Error: ")
                     continue
+                turns.append(Turn(answer.get("standalone_question") or question, str(answer.answer or "")))
                 suggested = list(answer.get("next_questions") or ())
                 show_answer(question, choice, space.models[choice.role].model, answer, self.evidence)
 

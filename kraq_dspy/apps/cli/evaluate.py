@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kraq_dspy.apps.cli.options import Calls, Flag, IndexDir, Json, Limits, Seed, require_writable
+from kraq_dspy.apps.cli.options import Calls, Flag, IndexDir, Json, Limits, Reads, Seed, require_writable
 from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.terminal import command, counted, output, print_json, say
 from kraq_dspy.errors import ConfigError
@@ -41,7 +41,7 @@ def interval(value: "Interval", sign: str = "") -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class EvalIndex(Calls, Limits):
+class EvalIndex(Reads, Calls, Limits):
     """Ask an index, as it is, every question of a file, and score the answers and what was found.
 
     Without answers in the file, what needs none is scored. `kraq report A B` compares two of these runs.
@@ -79,6 +79,7 @@ class EvalIndex(Calls, Limits):
     documents_column: Annotated[
         str, typer.Option(help="Ids of the documents with the evidence. Default: supporting_ids, ...")
     ] = ""
+    encoding: Annotated[str, typer.Option(help="Of a file that is not UTF-8, such as cp1252.")] = ""
     limit: Annotated[int | None, typer.Option(min=1, help="Questions, drawn by the seed.")] = None
     seed: Seed = 0
     program_state: Annotated[
@@ -97,7 +98,9 @@ class EvalIndex(Calls, Limits):
         from kraq_dspy.eval.tables.terminal import print_run
 
         examples = read_questions(
-            self.questions, QuestionColumns(self.question_column, self.answer_column, self.documents_column)
+            self.questions,
+            QuestionColumns(self.question_column, self.answer_column, self.documents_column),
+            encoding=self.encoding,
         )
         if self.limit is not None:
             examples = sorted(examples, key=lambda example: example.id)
@@ -133,9 +136,11 @@ class EvalIndex(Calls, Limits):
         if self.json:
             print_json({**result.to_dict(), "files": [str(file) for file in files]})
             return
-        print_run(result.summary, output, brief=True)
+        print_run(result.summary, output)
         if result.left_out:
             say(learned_note(result.left_out))
+        for note in result.notes:
+            say(note)
         say(f"Report: {', '.join(map(str, files))}")
         say(f"Beside another run: {command('report', folder, 'OTHER')}")
 
@@ -175,8 +180,8 @@ class Report:
             raise ConfigError(
                 "--baseline is for the report of one run; of two, the first is what the second is compared with."
             )
+        from kraq_dspy.eval.compare import compare_runs
         from kraq_dspy.eval.grids import changed_questions, grids
-        from kraq_dspy.eval.summary import compare_runs
         from kraq_dspy.eval.tables.terminal import print_grid
 
         comparisons = compare_runs(self.run_dir, self.other, seed=self.seed)
@@ -191,8 +196,9 @@ class Report:
 
 
 def make_report(folder: Path, baseline: str | None, seed: int, *, json: bool) -> None:
+    from kraq_dspy.eval.report_page import write_report
     from kraq_dspy.eval.summary import find_runs, summarise
-    from kraq_dspy.eval.tables.terminal import print_summary, write_report
+    from kraq_dspy.eval.tables.terminal import print_summary
 
     summary = summarise(find_runs(folder), baseline=baseline, seed=seed)
     files = write_report(summary, folder)

@@ -8,7 +8,16 @@ from typing import Annotated, Literal
 import typer
 
 from kraq_dspy.apps.cli.index import index_beside
-from kraq_dspy.apps.cli.options import Builds, Flag, IndexDir, Json, Limits, require_writable, require_writable_file
+from kraq_dspy.apps.cli.options import (
+    Builds,
+    Flag,
+    IndexDir,
+    Json,
+    Limits,
+    Scoped,
+    require_writable,
+    require_writable_file,
+)
 from kraq_dspy.apps.cli.progress import run_build
 from kraq_dspy.apps.cli.terminal import command, print_json, say, show_counts
 from kraq_dspy.errors import ConfigError
@@ -17,7 +26,7 @@ Format = Literal["parquet", "graphml", "jsonl", "dataset"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Export:
+class Export(Scoped):
     """Write the index as parquet tables in GraphRAG's column names, as GraphML, as JSON lines, or its questions with
     answers and evidence as a data set (JSON lines): to evaluate with, or to learn from."""
 
@@ -33,21 +42,21 @@ class Export:
 
     def run(self) -> None:
         from kraq_dspy.apps.dataset import export_dataset
-        from kraq_dspy.asset.store.index import Index
         from kraq_dspy.indexing.index.exchange import export_index
 
         if self.format != "dataset" and (self.pending or self.unanswered):
             raise ConfigError(f"--pending and --unanswered go with --format dataset, not with {self.format}.")
         (require_writable_file if self.format in ("graphml", "dataset") else require_writable)(self.out)
         if self.format == "dataset":
-            with Index.open(self.index_dir) as index:
+            with self.readable(self.index_dir) as index:
                 report = export_dataset(index, self.out, pending=self.pending, unanswered=self.unanswered)
             if self.json:
                 print_json(report)
             else:
                 show_counts("Data set", report)
             return
-        written = export_index(self.index_dir, self.out, self.format)
+        with self.readable(self.index_dir) as index:
+            written = export_index(index, self.out, self.format)
         if self.json:
             print_json([str(path) for path in written])
         else:

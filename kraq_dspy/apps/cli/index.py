@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from rich.text import Text
 
-from kraq_dspy.apps.cli.options import Builds, Columns, Flag, IndexDir, Json, Limits, ModelOption
+from kraq_dspy.apps.cli.options import Builds, Columns, Flag, IndexDir, Json, Limits, ModelOption, Scoped
 from kraq_dspy.apps.cli.progress import label, run_build
 from kraq_dspy.apps.cli.terminal import command, compact, counted, grid, note, output, print_json, say, short
 from kraq_dspy.errors import ConfigError, RemovedDocumentsError
@@ -180,7 +180,7 @@ def _cells(usage: "Usage", cost: float | None) -> tuple[str, str, str, str]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ListQuestions:
+class ListQuestions(Scoped):
     """The representative questions, broadest first."""
 
     index_dir: IndexDir
@@ -199,12 +199,11 @@ class ListQuestions:
 
     def run(self) -> None:
         from kraq_dspy.asset.corpus.normalise import find_personal
-        from kraq_dspy.asset.store.index import Index
 
         if self.starters is not None:
-            _show_starters(self.index_dir, self.starters, json=self.json)
+            _show_starters(self, self.starters)
             return
-        with Index.open(self.index_dir) as index:
+        with self.readable(self.index_dir) as index:
             listed = list(index.questions(self.level, source=self.source, duplicates=self.duplicates))
             deepest = max((question.level for question in index.questions(source=self.source)), default=None)
         if self.level is not None and deepest is not None and self.level > deepest:
@@ -230,14 +229,13 @@ class ListQuestions:
         output.print(grid("", (*numbers, "question"), rows, right=numbers, box=None, padding=(0, 2, 0, 0)))
 
 
-def _show_starters(index_dir: Path, count: int, *, json: bool) -> None:
+def _show_starters(command: ListQuestions, count: int) -> None:
     from kraq_dspy.apps.cli.ask import show_suggested
-    from kraq_dspy.asset.store.index import Index
     from kraq_dspy.workspace.suggesting import starters
 
-    with Index.open(index_dir) as index:
+    with command.readable(command.index_dir) as index:
         chosen = starters(index, count)
-    if json:
+    if command.json:
         print_json([each.to_dict() for each in chosen])
     else:
-        show_suggested(chosen, f"{index_dir} answers, among others:" if chosen else "No questions here.")
+        show_suggested(chosen, f"{command.index_dir} answers, among others:" if chosen else "No questions here.")

@@ -9,14 +9,14 @@ from typing import Annotated
 
 import typer
 
-from kraq_dspy.apps.cli.options import ChosenProgram, Flag, IndexDir, Models
+from kraq_dspy.apps.cli.options import ChosenProgram, Flag, IndexDir, Reads
 from kraq_dspy.apps.cli.serving import at_once_at_the_end
 from kraq_dspy.apps.cli.terminal import note
 from kraq_dspy.errors import needs
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mcp(ChosenProgram, Models):
+class Mcp(ChosenProgram, Reads):
     """Offer the index to agents by the Model Context Protocol: ask, search, starters, questions_about, community,
     neighbours_of, read_document.
 

@@ -20,6 +20,8 @@ from kraq_dspy.errors import ConfigError, UntrustedError
 
 if TYPE_CHECKING:
     from kraq_dspy.asset.consent import Named
+    from kraq_dspy.asset.scope import Scope
+    from kraq_dspy.asset.store.index import Index
     from kraq_dspy.models.lms.meter import Limits as MeterLimits
     from kraq_dspy.settings import Settings
     from kraq_dspy.workspace import Workspace
@@ -30,6 +32,7 @@ IndexDir = Annotated[Path, typer.Argument(metavar="DIR", help="The index folder,
 Flag = partial(typer.Option, metavar="")
 ModelOption = partial(typer.Option, rich_help_panel="Models and settings")
 ColumnOption = partial(typer.Option, rich_help_panel="Columns of csv, jsonl and parquet")
+ScopeOption = partial(typer.Option, rich_help_panel="Who asks, where documents say who may read them")
 LimitOption = partial(typer.Option, rich_help_panel="Limits of this run")
 
 Json = Annotated[bool, Flag("--json", help="Print JSON and nothing else on standard output.")]
@@ -159,6 +162,78 @@ def _is_terminal() -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Owner:
+    """What only the owner of an index does, where its documents say who may read them."""
+
+    as_owner: Annotated[
+        bool, ScopeOption("--as-owner", metavar="", help="Read everything, with labels and without.")
+    ] = False
+
+    def scope(self) -> "Scope | None":
+        """None where nobody said who asks."""
+        from kraq_dspy.asset.scope import Scope
+
+        return Scope.everything() if self.as_owner else None
+
+    @contextmanager
+    def readable(self, index_dir: Path) -> "Iterator[Index]":
+        """The records that may be read, without asking a model. Raises ScopeError where nobody said who asks."""
+        from kraq_dspy.asset.store.index import Index
+
+        scope = self.scope()
+        if scope is None or scope.is_everything:
+            with Index.open(index_dir) as index:
+                (index.require_no_labels if scope is None else index.require_labels)()
+                yield index
+            return
+        from kraq_dspy.models.lms.roles import LanguageModels
+        from kraq_dspy.workspace import Workspace
+
+        with Workspace.open(index_dir, models=LanguageModels()) as space, space.scoped(scope) as view:
+            yield view.index
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scoped(Owner):
+    """Whoever asks an index whose documents say who may read them."""
+
+    as_label: Annotated[
+        list[str] | None,
+        ScopeOption("--as", metavar="LABEL", help="Read what somebody with this label may read; repeatable."),
+    ] = None
+
+    def scope(self) -> "Scope | None":
+        """None where nobody said who asks. Raises ScopeError for an empty label, ConfigError for both at once."""
+        from kraq_dspy.asset.scope import Scope
+
+        if self.as_owner and self.as_label:
+            raise ConfigError("--as-owner reads everything, --as LABEL what the label allows. Give one of them.")
+        return Scope(self.as_label) if self.as_label else super().scope()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Owns(Owner, Models):
+    """The options of what works with all of an index: its models, and that its owner asks."""
+
+    @contextmanager
+    def opened(self, index_dir: Path, *, write: bool = False) -> "Iterator[Workspace]":
+        """The index as far as whoever asks may read it. Raises ScopeError where nobody said who that is."""
+        scope = self.scope()
+        with super().opened(index_dir, write=write) as space:
+            if scope is None:
+                _ = space.index  # refused now, before anything is loaded for it
+                yield space
+            else:
+                with space.scoped(scope) as scoped:
+                    yield scoped
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reads(Scoped, Owns):
+    """The options of what answers from an index: its models, and who asks."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Calls(Models):
     concurrency: Annotated[int | None, ModelOption(min=1, help="Model calls in flight at once.")] = None
 
@@ -197,13 +272,18 @@ class Columns(Models):
     text_column: Annotated[str | None, ColumnOption(help="The text of a document. Default: text")] = None
     title_column: Annotated[str | None, ColumnOption(help="Its title. Default: title")] = None
     id_column: Annotated[str | None, ColumnOption(help="Its id. Default: id")] = None
+    acl_column: Annotated[
+        str | None, ColumnOption(help="Labels of who may read it; in Markdown, front matter. Then see --as.")
+    ] = None
     encoding: Annotated[str | None, ColumnOption(help="Of files that are not UTF-8, as cp1252, cp932, gb18030.")] = None
 
     def settings(self, base: "Settings | None" = None) -> "Settings":
         settings = super().settings(base)
         columns = {each.name: getattr(self, each.name) for each in dataclasses.fields(Columns)}
         named = {
-            name: columns[name] for name in ("text_column", "title_column", "id_column", "encoding") if columns[name]
+            name: columns[name]
+            for name in ("text_column", "title_column", "id_column", "acl_column", "encoding")
+            if columns[name]
         }
         return dataclasses.replace(settings, corpus=dataclasses.replace(settings.corpus, **named))
 

@@ -2,30 +2,34 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich import filesize
 
 from kraq_dspy.apps.cli.options import Calls, Flag, IndexDir, Json, Limits
 from kraq_dspy.apps.cli.progress import Bars
-from kraq_dspy.apps.cli.terminal import note, print_json, short, show_counts
+from kraq_dspy.apps.cli.terminal import note, print_json, say, short, show_counts
 from kraq_dspy.errors import ConfigError
+
+if TYPE_CHECKING:
+    from kraq_dspy.indexing.prepare.instructed import Price
 
 Questions = Literal["kraq", "random", "all"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Precompute(Calls, Limits):
-    """Read passages so that `kraq ask --program efficient` need not: their sentences, or, where the encoder reads
-    question and passage together, as seen from the stored questions.
+    """Read passages as seen from the stored questions, so that `kraq ask --program efficient` need not.
+
+    The price is shown first. With `[instructed] kind = "sentences"` the passages' sentences are read instead.
 
     Run it again to go on after an interruption, or when passages or questions have been added.
     """
 
     index_dir: IndexDir
     top_n: Annotated[
-        str | None, typer.Option(help="Passages for each question: a number, or all.", show_default="100")
+        str | None, typer.Option(help="Passages for each question: a number, or all.", show_default="20")
     ] = None
     source: Annotated[
         Questions | None,
@@ -53,13 +57,17 @@ class Precompute(Calls, Limits):
             "config": None
         }
         _refuse(of_models, "goes with --qa-pairs, --raptor or --k2rag: embeddings ask no language model")
-        from kraq_dspy.indexing.prepare.instructed import InstructedOptions
-        from kraq_dspy.indexing.prepare.instructed import precompute as precompute_index
+        from kraq_dspy.indexing.prepare.instructed import TOP_N, InstructedOptions, precompute, price_of_pairs
+        from kraq_dspy.models.embedders.instructed import WeightedSentences
 
-        how = InstructedOptions(parse_top_n(self.top_n or "100"), self.source or "kraq")
+        how = InstructedOptions(parse_top_n(self.top_n or str(TOP_N)), self.source or "kraq")
         kept = "What was embedded is kept; the same command goes on from there."
-        with self.opened(self.index_dir, write=True) as space, Bars(quiet=self.json, kept=kept) as bars:
-            report = precompute_index(space.index, space.instructed_embedder, how, bars)
+        with self.opened(self.index_dir, write=True) as opened:
+            space = opened.owned()
+            if not self.json and not isinstance(space.instructed_embedder, WeightedSentences):
+                say(price_in_words(price_of_pairs(space.index, space.instructed_embedder, how)))
+            with Bars(quiet=self.json, kept=kept) as bars:
+                report = precompute(space.index, space.instructed_embedder, how, bars)
         if self.json:
             print_json(report)
             return
@@ -71,7 +79,8 @@ class Precompute(Calls, Limits):
         """Each of `kinds`, names of PREPARATIONS, and what was done."""
         from kraq_dspy.indexing.prepare.preparations import PREPARATIONS
 
-        with self.opened(self.index_dir, write=True) as space, Bars(space.models.settings, quiet=self.json) as bars:
+        with self.opened(self.index_dir, write=True) as opened, Bars(opened.models.settings, quiet=self.json) as bars:
+            space = opened.owned()
             reports = {
                 each.name: each.make(space, each.options(), bars)
                 for each in PREPARATIONS.values()
@@ -82,6 +91,17 @@ class Precompute(Calls, Limits):
             return
         for name, report in reports.items():
             show_counts(name, report)
+
+
+def price_in_words(price: "Price") -> str:
+    """What will be read, about how long that takes on this machine, and how much room it needs."""
+    if not price.readings:
+        return f"Nothing is left to read: all passages of {price.questions:,} questions are stored."
+    minutes = f"{price.seconds / 60:.0f} minutes" if price.seconds > 100 else f"{max(1, round(price.seconds))} seconds"
+    return (
+        f"{price.readings:,} readings of a question with a passage, for {price.questions:,} questions: about {minutes} "
+        f"here, and {filesize.decimal(price.n_bytes)}. --top-n changes it; what is stored is kept if you stop."
+    )
 
 
 def _refuse(options: dict[str, Any], why: str) -> None:

@@ -13,7 +13,7 @@ import typer
 
 from kraq_dspy.apps.cli import INTERRUPTED
 from kraq_dspy.apps.cli.logs import tell_what_is_cut_off
-from kraq_dspy.apps.cli.options import Flag, IndexDir, Limits, Models
+from kraq_dspy.apps.cli.options import Flag, IndexDir, Limits, Models, Reads
 from kraq_dspy.apps.cli.terminal import command, counted, note, say
 from kraq_dspy.errors import needs
 
@@ -25,7 +25,7 @@ PORT = 8377
 
 
 @dataclass(frozen=True, kw_only=True)
-class Serve(Limits):
+class Serve(Reads, Limits):
     """Serve one or more indexes: a page and a JSON API."""
 
     index_dirs: Annotated[list[Path], typer.Argument(metavar="DIR ...", help="Index folders, made by `kraq index`.")]
@@ -70,7 +70,7 @@ class Serve(Limits):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Explore(Limits):
+class Explore(Reads, Limits):
     """Open the index in the browser: its questions from broad to narrow, what stands behind them, and answers."""
 
     index_dir: IndexDir

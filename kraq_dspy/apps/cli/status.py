@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
-from kraq_dspy.apps.cli.options import IndexDir, Json
+from kraq_dspy.apps.cli.options import IndexDir, Json, Scoped
 from kraq_dspy.apps.cli.progress import has_tokens, label, models_in_words, show_failures, usage_cells, usage_headings
 from kraq_dspy.apps.cli.terminal import command, counted, grid, note, output, print_json, two_columns
 
 
 @dataclass(frozen=True, kw_only=True)
-class Status:
+class Status(Scoped):
     """What the index holds, what made it, what it took, and what failed."""
 
     index_dir: IndexDir
@@ -19,14 +19,13 @@ class Status:
 
     def run(self) -> None:
         from kraq_dspy.asset.corpus.normalise import find_personal
-        from kraq_dspy.asset.store.index import Index
         from kraq_dspy.asset.store.own_files import holder
         from kraq_dspy.asset.store.states import has_draft
         from kraq_dspy.indexing.catalogue.sources import count_answers
         from kraq_dspy.indexing.index.report import located
         from kraq_dspy.records import Merge, Question
 
-        with Index.open(self.index_dir) as index:
+        with self.readable(self.index_dir) as index:
             manifest, counts, failures = index.manifest, index.counts(), located(index, index.results.failures())
             usage = index.results.usage()
             merges = Counter(merge.method for merge in index.all(Merge))

@@ -7,6 +7,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import Field
 from rapidfuzz import process
+from typing_extensions import TypedDict
 
 from kraq_dspy._internal.display import shown_model
 from kraq_dspy.asset.store.index import Index
@@ -89,6 +90,13 @@ Retriever = Annotated[
 ]
 
 
+class EarlierTurn(TypedDict):
+    """A question that was asked before, with its answer."""
+
+    question: str
+    answer: str
+
+
 class IndexTools:
     """One method a tool: its docstring and its parameters' notes are what an agent reads. Safe for threads.
 
@@ -112,15 +120,27 @@ class IndexTools:
     def index(self) -> Index:
         return self.space.index
 
-    async def ask(self, question: AskedQuestion, program: Program = "", evidence: Evidence = 3) -> Json:
+    async def ask(
+        self,
+        question: AskedQuestion,
+        program: Program = "",
+        evidence: Evidence = 3,
+        history: Annotated[
+            list[EarlierTurn] | None,
+            Field(max_length=20, description="Questions that were asked before this one, with their answers."),
+        ] = None,
+    ) -> Json:
         """Answer a question from the documents, with the passages that the answer rests on. Asks a language model, so
         it takes seconds or more; `search` and `questions_about` take milliseconds. `n_passages` were found for it, and
-        `evidence` has the first; the documents answer `next_questions`, too."""
+        `evidence` has the first; the documents answer `next_questions`, too. With `history` the question may refer to
+        what was said ("Where was he born?"); `question` is then what was asked."""
         choice = choose_program(program) if program else self.choice
         answering = await asyncio.to_thread(self._newest.kept, program, lambda space: space.make_program(choice))
-        prediction = await self.space.aask(_text(question, "question"), answering)
+        asked = _text(question, "question")
+        prediction = await self.space.aask(asked, answering, history=history)
         hits = list(prediction.get("hits") or ())
         return {
+            "question": prediction.get("standalone_question") or asked,
             "answer": str(prediction.get("answer") or ""),
             "program": choice.spec.name,
             "model": shown_model(self.space.models.name(choice.role)),

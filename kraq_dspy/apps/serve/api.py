@@ -24,7 +24,7 @@ from kraq_dspy.asset.store.catalogue import Catalogue
 from kraq_dspy.errors import CatalogueConflictError, CatalogueError, UnknownRecordError
 from kraq_dspy.indexing.catalogue.review import answer, approve, evidence_for, source_states, waiting
 from kraq_dspy.indexing.prepare.preparations import required_commands
-from kraq_dspy.records import Community, Entity
+from kraq_dspy.records import Community, Entity, Turn
 from kraq_dspy.spec import options_of
 from kraq_dspy.workspace.choices import DEFAULT_PROGRAM
 from kraq_dspy.workspace.registry import PROGRAMS, RETRIEVERS
@@ -171,17 +171,22 @@ class Api:
     async def ask(self, request: Request, body: requests.AskRequest) -> Any:
         """Raises RequestError before anything is answered; later, a stream says what went wrong as an event."""
         program = body.program or DEFAULT_PROGRAM
-        call = await self._call(self._index(body), program, body.question, body.retriever, body.options)
-        if not (body.program or body.retriever or body.options):
-            call = replace(call, may_be_prepared=True)
+        call = await self.call(self._index(body), program, body.question, body.retriever, body.options)
+        history = tuple(Turn(turn.question, turn.answer) for turn in body.history)
+        is_default = not (body.program or body.retriever or body.options)
+        call = replace(call, history=history, may_be_prepared=is_default and not history)
         if body.stream:
             return streaming(sent(stream(call)))
         answer = await while_connected(request, ask(call))
         return Response(status_code=GONE) if answer is None else answer
 
-    async def _call(
+    async def call(
         self, served: ServedIndex, program: str, question: str, retriever: str | None = None, options: Any = None
     ) -> ProgramCall:
+        """A question to a program, ready to be answered.
+
+        Raises RequestError for a program or an option that there is not, and if too many wait already.
+        """
         if not question.strip():
             raise RequestError(422, "invalid_request", "The question is empty.")
         choice, answering = await run_in_threadpool(served.program, program, retriever, options)

@@ -26,6 +26,7 @@ from kraq_dspy.apps.serve.access_log import AccessLog
 from kraq_dspy.apps.serve.api import GONE, Api
 from kraq_dspy.apps.serve.asking import AnswerSlots
 from kraq_dspy.apps.serve.callers import Caller
+from kraq_dspy.apps.serve.chat_completions import ChatCompletions, ChatRequest, NoParameters
 from kraq_dspy.apps.serve.guard import Guard, ServeSettings
 from kraq_dspy.apps.serve.metrics import Metrics
 from kraq_dspy.apps.serve.openapi import described
@@ -105,6 +106,12 @@ def api_routes(api: Api) -> list[Route]:
         ("/api/catalogue/{number:int}", api.review, requests.ReviewRequest),
         ("/api/ask", api.ask, requests.AskRequest),
     ]
+    chat = ChatCompletions(api)
+    reading += [
+        ("/v1/models", chat.models, NoParameters),
+        ("/v1/models/{id:path}", chat.model, NoParameters),
+    ]
+    posting += [("/v1/chat/completions", chat.complete, ChatRequest)]
     description = Json(described(reading, posting))
 
     async def describe(request: Request) -> Response:

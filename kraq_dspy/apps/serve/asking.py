@@ -19,10 +19,12 @@ from kraq_dspy.apps.serve.refusals import RequestError, as_request_error, body_o
 from kraq_dspy.apps.serve.served import ServedIndex
 from kraq_dspy.apps.serve.watch import current_request
 from kraq_dspy.models.lms.meter import FREE, Answer, Price, TappedJournal, working_on
-from kraq_dspy.records import Hit, Usage
+from kraq_dspy.records import Hit, Turn, Usage
 from kraq_dspy.workspace.choices import ProgramChoice
 
 STAGE = "serve"
+Event = tuple[str, dict[str, Any]]
+"""(name, data) of what a client is sent while an answer is made."""
 SILENCE_S = 15
 """After so long without news a stream says that it is alive, so that nobody between here and the client ends it."""
 PATIENCE_S = 60.0
@@ -63,8 +65,10 @@ class AnswerSlots:
 
 @dataclass(frozen=True)
 class ProgramCall:
-    """A question to a program of an index; `choice` says which program with which options. Where it `may_be_prepared`,
-    an answer of the catalogue goes before the program's."""
+    """A question to a program of an index; `choice` says which program with which options.
+
+    `history` is what was said before it. An answer of the catalogue goes before the program's if it `may_be_prepared`.
+    """
 
     served: ServedIndex
     choice: ProgramChoice
@@ -72,11 +76,15 @@ class ProgramCall:
     question: str
     slots: AnswerSlots
     may_be_prepared: bool = False
+    history: tuple[Turn, ...] = ()
 
     async def prepared(self) -> dspy.Prediction | None:
         if not self.may_be_prepared:
             return None
         return await asyncio.to_thread(self.served.space.prepared, self.question)
+
+    async def answer(self) -> dspy.Prediction:
+        return await self.served.space.aask(self.question, self.program, history=self.history)
 
 
 class UsageCount:
@@ -100,7 +108,7 @@ async def ask(call: ProgramCall) -> dict[str, Any]:
     async with call.slots.slot():
         with working_on(STAGE, uuid4().hex, count.journal):
             started = time.perf_counter()
-            prediction = await call.prepared() or await call.served.space.aask(call.question, call.program)
+            prediction = await call.prepared() or await call.answer()
             return await asyncio.to_thread(_answer_json, call, prediction, count.usage, time.perf_counter() - started)
 
 
@@ -116,7 +124,8 @@ async def stream(call: ProgramCall) -> AsyncGenerator[tuple[str, dict[str, Any]]
                 if prepared := await call.prepared():
                     yield "answer", await asyncio.to_thread(_answer_json, call, prepared, count.usage, 0.0)
                     return
-                async with aclosing(call.served.space.astream(call.question, call.program)) as values:
+                streamed = call.served.space.astream(call.question, call.program, history=call.history)
+                async with aclosing(streamed) as values:
                     async for value in values:
                         if isinstance(value, StatusMessage):
                             yield "stage", {"stage": value.message}
@@ -136,9 +145,9 @@ def streaming(events: AsyncGenerator[ServerSentEvent, None]) -> EventSourceRespo
     return EventSourceResponse(events, headers=headers, ping=SILENCE_S, sep="\n", send_timeout=PATIENCE_S)
 
 
-async def sent(events: AsyncGenerator[tuple[str, dict[str, Any]], None]) -> AsyncGenerator[ServerSentEvent, None]:
+async def in_own_task(events: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:
     """The events, made in a task of their own: DSPy's streams open cancel scopes, which one task has to close."""
-    queue: asyncio.Queue[tuple[str, dict[str, Any]] | None] = asyncio.Queue()
+    queue: asyncio.Queue[Event | None] = asyncio.Queue()
 
     async def make() -> None:
         try:
@@ -151,11 +160,17 @@ async def sent(events: AsyncGenerator[tuple[str, dict[str, Any]], None]) -> Asyn
     task = asyncio.create_task(make())
     try:
         while (event := await queue.get()) is not None:
-            name, data = event
-            yield ServerSentEvent(json.dumps(data), event=name, sep="\n")
+            yield event
         await task
     finally:
         task.cancel()
+
+
+async def sent(events: AsyncGenerator[Event, None]) -> AsyncGenerator[ServerSentEvent, None]:
+    """The events as they go to a client."""
+    async with aclosing(in_own_task(events)) as made:
+        async for name, data in made:
+            yield ServerSentEvent(json.dumps(data), event=name, sep="\n")
 
 
 async def while_connected(request: Request, work: Coroutine[Any, Any, Any]) -> Any:
@@ -183,6 +198,7 @@ def _answer_json(call: ProgramCall, prediction: dspy.Prediction, usage: Usage, s
     timings = {name: float(value) for name, value in choice.seconds(prediction).items() if value}
     return {
         "question": call.question,
+        "standalone_question": str(prediction.get("standalone_question") or ""),
         "index": call.served.name,
         "program": choice.spec.name,
         "model": call.served.model_of(choice),

@@ -71,14 +71,27 @@ class CatalogueQuery(PageQuery):
     status: Literal["waiting", "pending", "approved", "stale"] = "waiting"
 
 
+class TurnRequest(BaseModel):
+    """A question that was asked before, with its answer."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    question: Words
+    answer: Annotated[str, Field(max_length=100_000)] = ""
+
+
 class AskRequest(Query):
-    """A question, and what is to answer it; without a program, a prepared answer or the default program's."""
+    """A question, and what is to answer it; without a program, a prepared answer or the default program's.
+
+    `history` holds the conversation before it, the oldest turn first.
+    """
 
     question: Annotated[str, Field(min_length=1, max_length=QUESTION)]
     program: Name | None = None
     retriever: Name | None = None
     options: dict[str, int | float | bool | str | None] = {}
     stream: bool = False
+    history: Annotated[list[TurnRequest], Field(max_length=100)] = []
 
 
 class ReviewRequest(Query):

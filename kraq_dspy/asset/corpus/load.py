@@ -31,6 +31,7 @@ def load_documents(
     id_column: str = "id",
     title_column: str = "title",
     text_column: str = "text",
+    acl_column: str = "",
     encoding: str = "",
     max_bytes: int = MAX_BYTES,
     max_unpacked: int = MAX_UNPACKED,
@@ -40,10 +41,10 @@ def load_documents(
     """The documents of a file, or of a folder and those in it, as they are read and in the same order every time.
 
     Files whose rows are documents (jsonl, jsonl.gz, ndjson, json, csv, tsv, parquet) have a text column and, if they
-    like, an id and a title; every other column becomes metadata. Of the others (txt, md, html, pdf) each file is a
-    document. A document without an id column is called by its file's relative path, a row by path#content, where
-    content is the hash of its title and text: it keeps its name when others come before it. A row without a title has
-    none. Text, titles and names are `normalised`.
+    like, an id, a title, and labels of who may read them (`acl_column`); every other column becomes metadata. Of the
+    others (txt, md, html, pdf) each file is a document. A document without an id column is called by its file's
+    relative path, a row by path#content, where content is the hash of its title and text: it keeps its name when
+    others come before it. A row without a title has none. Text, titles and names are `normalised`.
 
     `encoding` is that of files which are not UTF-8 and have no byte-order mark. `max_bytes` limits a file that is one
     document, a line of jsonl, and a text; `max_unpacked` how many times its size a compressed file may hold. Of
@@ -63,7 +64,7 @@ def load_documents(
         root.lstat()
     except (OSError, ValueError) as error:
         raise CorpusError(f"There is no corpus at {str(root)!r}. Name a file or a folder.") from error
-    settings = ReadSettings(id_column, title_column, text_column, max_bytes, max_unpacked, encoding)
+    settings = ReadSettings(id_column, title_column, text_column, acl_column, max_bytes, max_unpacked, encoding)
     return _load(root, settings, RepeatedLines(known_lines) if boilerplate == "drop" else None)
 
 
@@ -174,6 +175,7 @@ def _document(
         source=file.source,
         metadata=row.metadata,
         headings=row.headings,
+        labels=row.labels,
     )
     if repeated is not None:
         document = cleaned_document(document, repeated, row.linked)

@@ -3,8 +3,9 @@
 Names with one normalised string are one. Beyond that, a wrong merge costs more than a missed one: it puts two things
 into one node, and no later step can take them apart. Similarity alone is no proof ("Prussian", "Russian"; "Las Vegas",
 "Last Vegas"). So two names merge unasked only where what differs does not tell things apart: `names.skeletons`
-(accents, spaces, hyphens), and acronyms that a text introduces ("Universidad de Buenos Aires (UBA)"). Other acronyms
-are doubtful: only a model merges them.
+(accents, spaces, hyphens), and acronyms that a text introduces ("Universidad de Buenos Aires (UBA)") or that mean one
+thing everywhere ("NYC"). Other acronyms are doubtful: only a model merges them. Names that are similar and no more are
+candidates on request (`graph/similar_names.py`).
 """
 
 import itertools
@@ -15,10 +16,18 @@ from dataclasses import dataclass
 
 from rapidfuzz import fuzz
 
-from kraq_dspy.asset.graph.names import initials, is_capitalised, looks_like_acronym, normalise_name, skeletons
+from kraq_dspy.asset.graph.names import (
+    abbreviated,
+    initials,
+    is_capitalised,
+    looks_like_acronym,
+    normalise_name,
+    skeletons,
+)
 
 logger = logging.getLogger(__name__)
 
+ACRONYM = "acronym"
 _MEANINGS = 3  # names that an acronym may stand for
 
 
@@ -35,8 +44,9 @@ class NameCount:
 class MergeCandidate:
     """Two names (the most frequent spellings of their keys, in alphabetical order of the keys) that may be one.
 
-    `method` is "lexical" or "acronym". `certain` ones may be merged unasked. `similarity` is that of the spellings, in
-    [0, 1].
+    `method` is "lexical" or "acronym", or "spelling" or "meaning" for names that are similar and no more
+    (`graph/similar_names.py`). `certain` ones may be merged unasked. `similarity` is that of the spellings, for
+    "meaning" the cosine, in [0, 1].
     """
 
     first: str
@@ -48,10 +58,11 @@ class MergeCandidate:
 
 @dataclass(frozen=True, slots=True)
 class NameGroup:
-    """The spellings of one key."""
+    """The spellings of one key, and its most frequent type ("" where unknown)."""
 
     counts: dict[str, int]
     name: str  # the preferred one
+    type: str = ""
 
 
 Names = Iterable[NameCount] | Mapping[str, NameGroup]
@@ -67,7 +78,8 @@ def propose_merges(names: Names, introduced: Collection[tuple[str, str]] = ()) -
     groups = grouped(names)
     candidates: dict[tuple[str, str], MergeCandidate] = {}
     keys = sorted(groups)
-    for candidate in itertools.chain(_alike(keys, groups), _acronyms(keys, groups, introduced)):
+    certain = itertools.chain(_alike(keys, groups), _abbreviations(keys, groups))
+    for candidate in itertools.chain(certain, _acronyms(keys, groups, introduced)):
         candidates.setdefault((candidate.first, candidate.second), candidate)
     logger.info("%d names, %d pairs that may be one thing", len(keys), len(candidates))
     return sorted(candidates.values(), key=lambda c: (not c.certain, -c.similarity, c.first, c.second))
@@ -88,16 +100,24 @@ def grouped(names: Names) -> Mapping[str, NameGroup]:
     if isinstance(names, Mapping):
         return names
     counts: dict[str, dict[str, int]] = {}
+    types: dict[str, dict[str, int]] = {}
     for each in names:
         if each.name.strip():
-            of_key = counts.setdefault(normalise_name(each.name), {})
+            key = normalise_name(each.name)
+            of_key = counts.setdefault(key, {})
             of_key[each.name] = of_key.get(each.name, 0) + each.count
-    return {key: NameGroup(of_key, by_preference(of_key)[0]) for key, of_key in counts.items()}
+            if each.type:
+                types_of_key = types.setdefault(key, {})
+                types_of_key[each.type] = types_of_key.get(each.type, 0) + each.count
+    return {
+        key: NameGroup(of_key, by_preference(of_key)[0], majority(types.get(key, {}))) for key, of_key in counts.items()
+    }
 
 
-def _candidate(
+def candidate_of(
     groups: Mapping[str, NameGroup], a: str, b: str, method: str, similarity: float, *, certain: bool = False
 ) -> MergeCandidate:
+    """The candidate of two keys, by their names."""
     first, second = sorted((a, b))
     return MergeCandidate(groups[first].name, groups[second].name, method, round(float(similarity), 4), certain)
 
@@ -112,7 +132,16 @@ def _alike(keys: Sequence[str], groups: Mapping[str, NameGroup]) -> Iterator[Mer
                 alike[text].append(key)
     for text, others in alike.items():
         for a, b in itertools.pairwise([first[text], *others]):
-            yield _candidate(groups, a, b, "lexical", 1.0, certain=True)
+            yield candidate_of(groups, a, b, "lexical", 1.0, certain=True)
+
+
+def _abbreviations(keys: Sequence[str], groups: Mapping[str, NameGroup]) -> Iterator[MergeCandidate]:
+    """Acronyms that mean one thing all over the world, "NYC", and the first of their names that is there."""
+    for key in keys:
+        short = key.replace(" ", "")
+        whole = next((name for name in abbreviated(short) if name in groups), None)
+        if whole is not None and looks_like_acronym(groups[key].name):
+            yield candidate_of(groups, key, whole, ACRONYM, fuzz.ratio(key, whole) / 100, certain=True)
 
 
 def _acronyms(
@@ -134,4 +163,4 @@ def _acronyms(
             for key in names:
                 similarity = fuzz.ratio(acronyms[short], key) / 100
                 certain = (short, key) in introduced
-                yield _candidate(groups, acronyms[short], key, "acronym", similarity, certain=certain)
+                yield candidate_of(groups, acronyms[short], key, ACRONYM, similarity, certain=certain)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from kraq_dspy._internal.files import replaced
+from kraq_dspy.errors import needs
 from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Question, Relationship, Summary
 
 if TYPE_CHECKING:
@@ -48,8 +49,9 @@ class RecordSource(Protocol):
 
 def write_parquet(folder: Path, records: RecordSource) -> list[Path]:
     """The paths of the tables written into `folder`, which is made; each table that is there is replaced at once."""
-    import pyarrow as pa
-    import pyarrow.parquet
+    with needs("pyarrow", "parquet", "Writing parquet"):
+        import pyarrow as pa
+        import pyarrow.parquet
 
     folder.mkdir(parents=True, exist_ok=True)
     paths = []

@@ -181,8 +181,6 @@ def passage_graph(
     direction, add up; links of an entity to itself and links of weight 0 are left out. Raises ValueError for a chunk
     id that is not in `chunk_ids` and for a negative weight.
     """
-    from scipy.sparse import coo_array  # not for those who open one
-
     passages = sorted({chunk_id.encode() for chunk_id in chunk_ids})
     place = {chunk_id.decode(): number for number, chunk_id in enumerate(passages)}
     entity: dict[str, int] = {}
@@ -205,15 +203,21 @@ def passage_graph(
         targets.append(max(ends))
         weights.append(weight)
     n_vertices = len(passages) + len(entity)
-    one_way = coo_array((weights, (sources, targets)), (n_vertices, n_vertices), np.float64).tocsr()  # adds up
-    one_way.data[: one_way.indptr[len(passages)]] = 1  # mentions, however often they are given
-    edges = (one_way + one_way.T).tocsr()
-    edges.sort_indices()
-    degrees = edges.sum(axis=1)
-    ends = np.repeat(degrees, np.diff(edges.indptr)) * degrees[edges.indices]
-    divided = (edges.data / np.sqrt(ends)).astype(np.float32)
-    bounds, neighbours = edges.indptr.astype(np.int64), edges.indices.astype(np.int32)
-    return PassageGraph(np.array(passages, "S"), bounds, neighbours, divided, degrees.astype(np.float32))
+
+    edges, edge_of = np.unique(np.asarray(sources) * n_vertices + np.asarray(targets), return_inverse=True)
+    first, second = np.divmod(edges, n_vertices)
+    weight_of_edge = np.bincount(edge_of, weights, len(edges))
+    weight_of_edge[first < len(passages)] = 1  # mentions, however often they are given
+
+    begins, neighbours = np.concatenate([first, second]), np.concatenate([second, first])
+    order = np.lexsort((neighbours, begins))
+    begins, neighbours, both_ways = begins[order], neighbours[order], np.tile(weight_of_edge, 2)[order]
+
+    degrees = np.bincount(begins, both_ways, n_vertices)
+    divided = (both_ways / np.sqrt(degrees[begins] * degrees[neighbours])).astype(np.float32)
+    bounds = np.concatenate([[0], np.cumsum(np.bincount(begins, minlength=n_vertices))])
+    passage_ids = np.array(passages, "S")
+    return PassageGraph(passage_ids, bounds, neighbours.astype(np.int32), divided, degrees.astype(np.float32))
 
 
 def _rounds() -> Iterator[int]:

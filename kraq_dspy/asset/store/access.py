@@ -46,6 +46,11 @@ def readers_of(corpus: Path) -> int:
     return 0o700 | group | others
 
 
+def of_folder(path: Path) -> int:
+    """The permission bits of an index: those that another index, made of it, may have."""
+    return stat.S_IMODE(path.stat().st_mode) if os.name == "posix" else ALL
+
+
 def make_folder(path: Path, readers: int = ALL) -> None:
     """Make the folder of an index, open to `readers` and to nobody whom the umask leaves out.
 

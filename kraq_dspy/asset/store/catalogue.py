@@ -8,7 +8,7 @@ import dataclasses
 import re
 import sqlite3
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -24,6 +24,8 @@ from kraq_dspy.records import AnswerEvidence, AnswerSource, CatalogueEntry, Docu
 
 CATALOGUE = "catalogue.db"
 STATUSES = ("pending", "approved", "stale")
+MADE_BY_MODELS = ("kraq", "synthetic", "answered")
+"""Origins of entries whose answers a model wrote."""
 SCHEMA_VERSION = 3
 
 _SCHEMA = (
@@ -75,6 +77,15 @@ class AddReport:
     replaced: tuple[int, ...] = ()
     unchanged: tuple[int, ...] = ()
     conflicts: tuple[Conflict, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Withdrawal:
+    """Numbers of entries: `withdrawn` ones went with their documents; `kept` ones rest on them and stay, to be looked
+    at by somebody."""
+
+    withdrawn: tuple[int, ...] = ()
+    kept: tuple[int, ...] = ()
 
 
 class Catalogue(SharedByCopies, AbstractContextManager["Catalogue"]):
@@ -267,6 +278,52 @@ class Catalogue(SharedByCopies, AbstractContextManager["Catalogue"]):
                 _update(connection, entry, "", status="stale")
         return [entry.number for entry in stale]
 
+    def withdraw(self, document_ids: Collection[str]) -> Withdrawal:
+        """Forget what was said from documents that are gone, in every byte of the file.
+
+        An entry that a model made goes, with its question, when it rests on these documents alone, or on others too and
+        nobody has looked at it since. Of the others the passages go that a program saw, and what it said of them; what
+        people wrote stays, since nobody else can write it again.
+        """
+        gone = set(document_ids)
+        withdrawn: list[int] = []
+        kept: list[int] = []
+        n_changed = 0
+        with self._database.writing() as connection:
+            rows = connection.execute("SELECT key, status, data, sum FROM entries ORDER BY number").fetchall()
+            for status, entry in ((row[1], _entry(*row)) for row in rows):
+                sources = {source.document_id for source in entry.sources}
+                seen = {passage.document_id for passage in entry.evidence}
+                if gone.isdisjoint(sources | seen):
+                    continue
+                n_changed += 1
+                if _goes_with(entry, gone):
+                    _write(connection, _erased(entry), status="removed", key="")
+                    withdrawn += [entry.number] if status != "removed" else []
+                    continue
+                evidence = tuple(passage for passage in entry.evidence if passage.document_id not in gone)
+                given = entry.given if gone.isdisjoint(seen) else ""
+                bare = dataclasses.replace(entry, evidence=evidence, given=given)
+                _write(connection, bare, status=status)
+                kept += [entry.number] if entry.answer and not gone.isdisjoint(sources) else []
+        if n_changed:
+            self._database.erase()
+        return Withdrawal(tuple(withdrawn), tuple(kept))
+
+
+def _goes_with(entry: CatalogueEntry, gone: set[str]) -> bool:
+    """Whether an entry goes with these documents: a model made it of them."""
+    if entry.origin not in MADE_BY_MODELS:
+        return False
+    basis = {source.document_id for source in entry.sources} or {each.document_id for each in entry.evidence}
+    is_as_it_was_made = entry.version - (entry.status == "stale") == 1
+    return basis <= gone or (is_as_it_was_made and not basis.isdisjoint(gone))
+
+
+def _erased(entry: CatalogueEntry) -> CatalogueEntry:
+    """Its number, which is not given again."""
+    return CatalogueEntry(entry.number, "", "", "pending", origin=entry.origin, changed_at=_now())
+
 
 def _entries(connection: sqlite3.Connection, where: str = "", *values: Any) -> list[CatalogueEntry]:
     """Those that were not removed."""
@@ -295,8 +352,17 @@ def _update(connection: sqlite3.Connection, old: CatalogueEntry, by: str, **fiel
     return entry
 
 
-def _write(connection: sqlite3.Connection, entry: CatalogueEntry, *, status: str = "", is_change: bool = True) -> None:
-    """Write an entry in its place; a change is a new revision."""
+def _write(
+    connection: sqlite3.Connection,
+    entry: CatalogueEntry,
+    *,
+    status: str = "",
+    is_change: bool = True,
+    key: str | None = None,
+) -> None:
+    """Write an entry in its place, under another `key` where one is given; a change is a new revision."""
+    if key is not None:
+        connection.execute("UPDATE entries SET status = ?, key = ? WHERE number = ?", (status, key, entry.number))
     [key] = connection.execute("SELECT key FROM entries WHERE number = ?", (entry.number,)).fetchone()
     status, data = status or entry.status, storable(dumps(entry))
     revision = "(SELECT max(revision) + 1 FROM entries)" if is_change else "revision"

@@ -15,14 +15,28 @@ from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import orjson
 
+from kraq_dspy.records import Document
+
 R = TypeVar("R")
 
 _COMPRESSED = b"\xff"  # begins no text in UTF-8
 _LEVEL = 3  # higher ones take longer and save little
 
 
+_UNLABELLED = ',"labels":[]}'
+"""How a document without labels ends. It is not written, so that the records of an index that declares none stay as
+they were before there were labels."""
+
+
 def dumps(value: Any) -> str:
     """Compact JSON of a record, or of any JSON value that may hold records. Raises TypeError for other objects."""
+    text = _dumps(value)
+    if isinstance(value, Document) and text.endswith(_UNLABELLED):
+        return f"{text[: -len(_UNLABELLED)]}}}"
+    return text
+
+
+def _dumps(value: Any) -> str:
     try:
         text = orjson.dumps(value).decode()
     except TypeError:  # lone surrogates, large integers, other mappings than dict, or what no record may hold

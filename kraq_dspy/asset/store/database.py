@@ -8,7 +8,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 from kraq_dspy._internal.files import replaced
@@ -89,15 +89,27 @@ class Database:
                     self._writer.execute("ROLLBACK")
                 raise
 
-    def stand_alone(self) -> None:
-        """Bring the log into the file, for others to read it without one. Nothing may be written meanwhile."""
+    def stand_alone(self, *, erase: bool = False) -> None:
+        """Bring the log into the file, for others to read it without one. Nothing may be written meanwhile.
+
+        With `erase`, the file is written anew: pages that rows were moved out of may still hold them, also after the
+        rows were overwritten where they came to lie.
+        """
         with self._write_lock, translated_errors(self.path):
             assert self._writer is not None
             self._writer.execute("PRAGMA busy_timeout=1000")
             busy, _, _ = self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-            if busy:  # somebody reads what an earlier part of the log says; a copy has no log
-                with replaced(self.path) as draft, closing(sqlite3.connect(draft)) as copy:
-                    self._writer.backup(copy)
+            if busy or erase:  # somebody reads what an earlier part of the log says; a copy has no log
+                with replaced(self.path) as draft:
+                    self._writer.execute("VACUUM INTO ?", (str(draft),))
+
+    def erase(self) -> None:
+        """Write the file anew in its place, and empty the log: nothing is left of what was deleted."""
+        self._check_open()
+        with self._write_lock, translated_errors(self.path):
+            assert self._writer is not None
+            self._writer.execute("VACUUM")
+            self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def damage(self) -> list[str]:
         """What SQLite finds wrong with the file, read anew; nothing when it is sound."""

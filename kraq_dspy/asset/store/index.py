@@ -34,7 +34,7 @@ from kraq_dspy.asset.store.sync import batches
 from kraq_dspy.asset.store.tables import TABLES, table_of
 from kraq_dspy.asset.store.vectors import LocalVectorStore, QdrantVectorStore
 from kraq_dspy.asset.store.vectors.local import FRESH
-from kraq_dspy.errors import EncoderMismatchError, IndexStateError, UnknownRecordError
+from kraq_dspy.errors import EncoderMismatchError, IndexStateError, ScopeError, UnknownRecordError
 from kraq_dspy.ports import Embedder, VectorStore
 from kraq_dspy.records import (
     Chunk,
@@ -58,6 +58,7 @@ logger = logging.getLogger(__name__)
 R = TypeVar("R", bound=Record)
 
 GRAPH = "passages.graph"
+_TO_ERASE = "erase"  # the name under which a draft notes that text was removed from it
 _AT_ONCE = 500  # rows per read, ids per query
 
 
@@ -195,7 +196,9 @@ class Index(SharedByCopies):
         if not (self.home / GRAPH).exists():  # it was not made since the index began to change
             self.keep_passage_graph(self.all(Entity), self.all(Relationship))
         on_server = [store for store in self._stores.values() if isinstance(store, QdrantVectorStore)]
-        self._database.stand_alone()
+        erase = bool(self.results.settled(_TO_ERASE))
+        self.results.unsettle(_TO_ERASE)
+        self._database.stand_alone(erase=erase)
         self._database.close()
         states.publish(self.path)
         for store in on_server:
@@ -227,6 +230,22 @@ class Index(SharedByCopies):
             if "settings" in changes:
                 consent.remember(self.made_by, consent.destinations(changed.settings))
         return changed
+
+    def require_no_labels(self) -> None:
+        """For what reads all documents: raises ScopeError where some may be read by some people only."""
+        if self._manifest.has_labels:
+            raise ScopeError(
+                f"{str(self.path)!r} says who may read its documents, and this reads them all. Say who asks: --as "
+                "LABEL; its owner: --as-owner."
+            )
+
+    def require_labels(self) -> None:
+        """Raises ScopeError where no document says who may read it, so that a scope means nothing."""
+        if not self._manifest.has_labels:
+            raise ScopeError(
+                f"No document of {str(self.path)!r} says who may read it, so a scope would show nothing. Index it with "
+                "labels: kraq index CORPUS --acl-column NAME"
+            )
 
     def require_encoder(self, embedder: Embedder) -> None:
         """Raises EncoderMismatchError unless `embedder` is the one that the index was built with."""
@@ -294,6 +313,10 @@ class Index(SharedByCopies):
             for kind, ids in ((Document, document_ids), (Chunk, chunk_ids), (Extraction, chunk_ids)):
                 tables.change(connection, table_of(kind), ids, ())
 
+    def erase_when_complete(self) -> None:
+        """Note that text was removed: nothing of it is to be left in the file of the next complete state."""
+        self.results.settle(_TO_ERASE, "yes")
+
     def all(self, kind: type[R], **equal: Any) -> Generator[R, None, None]:
         """Every record of a kind, in the order of insertion, as of the moment when the first one is read.
 
@@ -321,6 +344,16 @@ class Index(SharedByCopies):
     def known(self, kind: type[Record], ids: Collection[str]) -> set[str]:
         """The `ids` that are there."""
         return {restored(key) for (key,) in self._rows_where(kind, "id", "id", ids)}
+
+    def labels(self) -> dict[str, tuple[str, ...]]:
+        """Who may read each document, by its id, in the order of insertion."""
+        labels = "CASE typeof(data) WHEN 'text' THEN json_extract(data, '$.labels') ELSE data END"
+        with self._database.reading() as connection:
+            rows = connection.execute(f"SELECT id, typeof(data), {labels} FROM documents ORDER BY seq").fetchall()
+        return {
+            restored(id): tuple(json.loads(value or "[]") if kind == "text" else _labels_in(value))
+            for id, kind, value in rows
+        }
 
     def documents_of(self, chunk_ids: Collection[str]) -> dict[str, str]:
         """Document ids by chunk ids."""
@@ -568,3 +601,9 @@ class Index(SharedByCopies):
             finally:
                 with suppress(sqlite3.ProgrammingError):  # an index closed under a reader that stopped half-way
                     cursor.close()
+
+
+def _labels_in(data: bytes) -> list[str]:
+    """Of a document whose text SQLite does not keep as text."""
+    labels: list[str] = json.loads(restored(data)).get("labels", [])
+    return labels

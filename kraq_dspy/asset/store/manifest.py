@@ -15,6 +15,8 @@ from kraq_dspy.errors import ConfigError, IndexStateError
 from kraq_dspy.settings import Settings, settings_from_dict
 
 SCHEMA_VERSION = 6
+LABELLED = 7
+"""The schema version of an index whose documents say who may read them. What knows nothing of labels refuses it."""
 MANIFEST = "manifest.json"
 
 
@@ -26,7 +28,8 @@ class Manifest:
     from: {"kind": "corpus" or "graphrag", "path": ...}, or {"kind": "documents"} for those given in Python
     and for an index that documents were added to or removed from. `schemas` says by model what its replies told:
     whether it was asked under JSON schemas, and why. `state` names the folder of the last complete state
-    (`store/states.py`); empty while there is none.
+    (`store/states.py`); empty while there is none. `has_labels` says that documents declare who may read them: then
+    nothing is answered without a scope, for ever.
     """
 
     schema_version: int
@@ -41,6 +44,7 @@ class Manifest:
     origin: dict[str, str] = field(default_factory=dict)
     state: str = ""
     schemas: dict[str, str] = field(default_factory=dict)
+    has_labels: bool = False
 
 
 def new_manifest(settings: Settings, encoder_name: str, encoder_dimension: int) -> Manifest:
@@ -71,8 +75,10 @@ def read_fields(folder: Path) -> dict[str, Any]:
     try:
         fields: dict[str, Any] = json.loads(path.read_text("utf-8"))
         schema_version = int(fields["schema_version"])
-        if schema_version == SCHEMA_VERSION:
+        if schema_version in (SCHEMA_VERSION, LABELLED):
             fields = without_sum(fields)
+            if (schema_version == LABELLED) != bool(fields.get("has_labels")):
+                raise ValueError(f"its schema version is {schema_version}, which does not fit its labels")
             if not re.fullmatch(r'"[0-9]{0,18}"', state := json.dumps(fields.get("state"))):
                 raise ValueError(f"its state is {state}; expected the number of one")
     except FileNotFoundError:
@@ -83,7 +89,7 @@ def read_fields(folder: Path) -> dict[str, Any]:
         raise IndexStateError(damage_text(path, str(error))) from error
     except OSError as error:
         raise IndexStateError(f"Cannot read {str(path)!r}: {error.strerror}.") from error
-    if schema_version != SCHEMA_VERSION:
+    if schema_version not in (SCHEMA_VERSION, LABELLED):
         is_newer = schema_version > SCHEMA_VERSION
         raise IndexStateError(
             f"{str(folder)!r} has schema version {schema_version} (kraq-dspy "
@@ -123,7 +129,10 @@ def write_fields(folder: Path, fields: dict[str, Any]) -> None:
 def to_fields(manifest: Manifest) -> dict[str, Any]:
     """Addresses lose their user:password part, so that no secret reaches the file."""
     fields: dict[str, Any] = _without_credentials(dataclasses.asdict(manifest))
-    return fields
+    if manifest.has_labels:
+        return {**fields, "schema_version": LABELLED}
+    del fields["has_labels"]
+    return {**fields, "schema_version": SCHEMA_VERSION}
 
 
 def _without_credentials(value: Any) -> Any:

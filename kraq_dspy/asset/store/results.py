@@ -7,7 +7,8 @@ paid for; it only grows.
 
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from kraq_dspy.asset.store import codec
@@ -46,6 +47,17 @@ class ResultStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._in_use: dict[str, set[str]] = {}  # by stage, of those that `watching` is about
+
+    @contextmanager
+    def watching(self, stage: str) -> Iterator[set[str]]:
+        """The ids of those items of a stage whose result is found, or saved, in the block; it grows meanwhile."""
+        in_use: set[str] = set()
+        self._in_use[stage] = in_use
+        try:
+            yield in_use
+        finally:
+            del self._in_use[stage]
 
     def find(self, stage: str, item_id: str, fingerprint: str) -> Any | None:
         """The output of an item, as JSON values; None when there is none or when it was made from something else."""
@@ -54,7 +66,11 @@ class ResultStore:
                 "SELECT output FROM results WHERE stage = ? AND item_id = ? AND fingerprint = ?",
                 (stage, storable(item_id), fingerprint),
             ).fetchone()
-        return None if row is None else _value(row[0])
+        if row is None:
+            return None
+        if stage in self._in_use:
+            self._in_use[stage].add(item_id)
+        return _value(row[0])
 
     def settle(self, stage: str, made_by: str) -> None:
         """Note that every result of the stage was made by `made_by`, and that nothing of it is left to be done."""
@@ -104,6 +120,8 @@ class ResultStore:
             connection.execute("DELETE FROM failures WHERE id = ?", (failure_id(stage, item_id),))
             if flaw:
                 _note_failure(connection, Failure(stage, item_id, flaw, 1))
+        if stage in self._in_use:
+            self._in_use[stage].add(item_id)
 
     def fail(self, stage: str, item_id: str, reason: str) -> None:
         """Note that an item failed (once more), and forget its journal, so that a retry asks again."""
@@ -180,6 +198,28 @@ class ResultStore:
                     f"DELETE FROM {table} WHERE stage = ? AND item_id NOT IN (SELECT item_id FROM kept)", (stage,)
                 )
             connection.execute("DELETE FROM kept")
+
+    def forget_outdated(self, stage: str, current: Collection[str], among: Collection[str] | None = None) -> None:
+        """Forget the results and journals of a stage but those of the `current` items: they were made of something that
+        is no longer so. Of `among`, where that is given; failures stay, to be tried again."""
+        with self._database.writing() as connection:
+            for table in ("results", "journal"):
+                rows = connection.execute(f"SELECT DISTINCT item_id FROM {table} WHERE stage = ?", (stage,)).fetchall()
+                stored = {restored(key) for (key,) in rows}
+                outdated = (stored if among is None else stored.intersection(among)).difference(current)
+                connection.executemany(
+                    f"DELETE FROM {table} WHERE stage = ? AND item_id = ?",
+                    ((stage, storable(item_id)) for item_id in outdated),
+                )
+
+    def items(self, stage: str) -> set[str]:
+        """The ids of those items of a stage of which a result or a journal is kept."""
+        with self._database.reading() as connection:
+            rows = connection.execute(
+                "SELECT item_id FROM results WHERE stage = ? UNION SELECT item_id FROM journal WHERE stage = ?",
+                (stage, stage),
+            ).fetchall()
+        return {restored(key) for (key,) in rows}
 
 
 def _value(output: str | bytes) -> Any:

@@ -1,5 +1,6 @@
 """Serves the approved entries of an index's catalogue to QA search, with the embeddings of their questions."""
 
+import dataclasses
 import threading
 from collections.abc import Sequence
 
@@ -17,10 +18,16 @@ class ServedAnswers(SharedByCopies):
 
     The questions are embedded when a nearest one is first asked for, and after a change only those that changed. Safe
     for threads.
+
+    With `readable`, ids of documents, only answers are served that rest on documents, all of which are among these;
+    and nothing of what a program said or saw before the answer was written.
     """
 
-    def __init__(self, catalogue: Catalogue, store: VectorStore, embedder: Embedder) -> None:
+    def __init__(
+        self, catalogue: Catalogue, store: VectorStore, embedder: Embedder, *, readable: frozenset[str] | None = None
+    ) -> None:
         self.catalogue = catalogue
+        self.readable = readable
         self._store = store
         self._embedder = embedder
         self._lock = threading.Lock()
@@ -64,8 +71,21 @@ class ServedAnswers(SharedByCopies):
             old = self._entries.pop(number, None)
             if old is not None:
                 del self._by_key[question_key(old.question)]
-            if entry is not None and entry.status == "approved":
+            entry = self._served(entry)
+            if entry is not None:
                 self._entries[number] = entry
                 self._by_key[question_key(entry.question)] = entry
             if (old is not None) != (number in self._entries):
                 self._vectors = None
+
+    def _served(self, entry: CatalogueEntry | None) -> CatalogueEntry | None:
+        """The entry as it is served; None where it is not approved, or may not be read."""
+        if entry is None or entry.status != "approved":
+            return None
+        if self.readable is None:
+            return entry
+
+        rests_on = {source.document_id for source in entry.sources}
+        if not rests_on or not rests_on <= self.readable:
+            return None
+        return dataclasses.replace(entry, given="", evidence=(), asked=0, failure="")

@@ -11,12 +11,15 @@ An example has `answer` or `answers` (for lists `answer_items`, for retrieval `s
 raises EvaluationError that names the question.
 """
 
+import contextlib
 import functools
 import importlib
 import math
 import runpy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 import dspy
@@ -164,16 +167,53 @@ def own_metric(function: Callable[..., Any], threshold: float = 1.0, *, name: st
     called = name or getattr(function, "__name__", type(function).__name__)
 
     def score(example: Any, prediction: Any) -> float:
-        value = function(example, prediction)
-        number = getattr(value, "score", value)
-        if isinstance(number, bool | int | float) and math.isfinite(number):
-            return float(number)
+        value = function(_as_dspy_names_it(example), _with_evidence(prediction))
+        number = _number(value.get("score") if isinstance(value, Mapping) else getattr(value, "score", value))
+        if number is not None and math.isfinite(number):
+            return number
         raise EvaluationError(f"the metric {called!r} returned {value!r}; expected a finite number, or one as `score`")
 
     def explain(example: Any, prediction: Any, score: float) -> str:
-        return str(getattr(function(example, prediction), "feedback", None) or f"This scores {score:.2f}.")
+        value = function(_as_dspy_names_it(example), _with_evidence(prediction))
+        return str(getattr(value, "feedback", None) or f"This scores {score:.2f}.")
 
     return Metric(called, score, explain, threshold, needs=())
+
+
+def _number(value: Any) -> float | None:
+    """A number of Python, numpy or torch; None for anything else, a text that reads as one too."""
+    if hasattr(value, "item"):
+        with contextlib.suppress(ValueError, TypeError, RuntimeError):
+            value = value.item()
+    return float(value) if isinstance(value, bool | Real | Decimal) else None
+
+
+def _as_dspy_names_it(example: Any) -> Any:
+    """The example with the fields that DSPy's own metrics read: `answer`, and `response` for SemanticF1."""
+    if not isinstance(example, dspy.Example):
+        return example
+    gold = list(getattr(example, "answers", None) or [])
+    own = getattr(example, "answer", None)
+    is_answer = isinstance(own, str) or (isinstance(own, list) and all(isinstance(each, str) for each in own))
+    named: dict[str, Any] = {}
+    if gold and not is_answer:
+        named["answer"] = gold[0] if len(gold) == 1 else gold
+    if gold and not isinstance(getattr(example, "response", None), str):
+        named["response"] = gold[0]
+    return example.copy(**named) if named else example
+
+
+def _with_evidence(prediction: Any) -> Any:
+    """The prediction with its answer as `response`, and its passages as `context` and the like."""
+    if not isinstance(prediction, dspy.Prediction):
+        return prediction
+    named: dict[str, Any] = {}
+    if "response" not in prediction and isinstance(prediction.get("answer"), str):
+        named["response"] = prediction.answer
+    if prediction.get("hits") is not None:
+        texts = [hit.chunk.passage for hit in prediction.hits]
+        named |= {name: texts for name in ("context", "contexts", "passages") if name not in prediction}
+    return dspy.Prediction(**{**dict(prediction.items()), **named}) if named else prediction
 
 
 def similarity_metric(embedder: EmbedderLike, *, threshold: float = 0.8) -> Metric:

@@ -9,7 +9,7 @@ from kraq_dspy.eval.scoring import require_metric
 from kraq_dspy.eval.tables import asking, catalogue_search, question_quality
 from kraq_dspy.eval.tables.data import load, prepared, with_model_references
 from kraq_dspy.eval.tables.run import Run, RunOptions
-from kraq_dspy.eval.tables.systems import with_equal_questions
+from kraq_dspy.eval.tables.systems import require_looked_up, with_equal_questions
 from kraq_dspy.eval.tables.table import EvalTable
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Progress, SilentProgress
@@ -55,6 +55,7 @@ def run_table(
         )
         for name in names
     }
+    require_looked_up(table, settings)
     settings, embedder = prepared(settings)
     folders = []
     for name, questions in questions_of.items():

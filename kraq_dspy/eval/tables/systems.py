@@ -12,6 +12,7 @@ from kraq_dspy.errors import ConfigError
 from kraq_dspy.eval.tables.table import EvalTable, System
 from kraq_dspy.indexing.prepare.preparations import Preparation
 from kraq_dspy.models.lms.roles import lm_in_program
+from kraq_dspy.programs.speculative.efficient_speculative_rag import EFFICIENT
 from kraq_dspy.records import content_id
 from kraq_dspy.settings import ROLES, Settings
 from kraq_dspy.spec import ProgramSpec, RetrieverSpec, options_of
@@ -67,6 +68,10 @@ def distinct(systems: Iterable[System], settings: Settings) -> tuple[list[tuple[
     kept, notes = [], []
     for system in systems:
         own = settings_of(system, settings)
+        has_other_questions = asks_random(system) or "generator" in system.options.get("roles", {})
+        if system.use == EFFICIENT.name and has_other_questions and own.instructed.kind == "sentences":
+            notes.append(f"{system.name} is left out: the variant sentences looks no stored question up.")
+            continue
         options = {name: value for name, value in system.options.items() if name not in ("roles", "settings")}
         fields = {**own.to_dict(), "roles": {role: dataclasses.asdict(own.role(role)) for role in ROLES}}
         key = json.dumps([system.use, options, fields], sort_keys=True)
@@ -139,13 +144,34 @@ def needed(table: EvalTable, systems: Iterable[System]) -> list[tuple[Preparatio
 def about_choice(choice: ProgramChoice, settings: Settings, encoder: str, default_retriever: str) -> dict[str, str]:
     """What a report says of a program made by its name."""
     retriever = choice.retriever.spec.name if choice.retriever else default_retriever
+    is_variant = looks_no_question_up(choice.spec, settings)
     return {
-        "program": choice.spec.name + (f" over {choice.inner.spec.name}" if choice.inner else ""),
+        "program": choice.spec.name
+        + (f" over {choice.inner.spec.name}" if choice.inner else "")
+        + (", the variant sentences" if is_variant else ""),
         "retriever": retriever if choice.takes_retriever else "its own",
         "model": settings.role(choice.role).model,
         "encoder": encoder,
         "passages": str(choice.budget),
     }
+
+
+def looks_no_question_up(spec: ProgramSpec, settings: Settings) -> bool:
+    """Whether the program is Efficient Speculative RAG in the variant "sentences", which is not Algorithm 2."""
+    return spec is EFFICIENT and settings.instructed.kind == "sentences"
+
+
+def require_looked_up(table: EvalTable, settings: Settings) -> None:
+    """Raises ConfigError for a table of a paper that is about q*, where nothing would look a q* up."""
+    is_papers = table.as_paper is not None or any(each.startswith(("kraq-", "thesis-")) for each in table.papers)
+    if table.kind != "answers" or not is_papers:
+        return
+    for system in table.systems:
+        if looks_no_question_up(program_of(system, paper=table.of_papers).spec, settings_of(system, settings)):
+            raise ConfigError(
+                f"{system.name!r} is Algorithm 2, which looks the stored question nearest to the user's up, and with "
+                '[instructed] kind = "sentences" there is none to look up. Say "pair" or "inbedder" in kraq.toml.'
+            )
 
 
 def about_retriever(name: str, encoder: str, budgets: Iterable[int]) -> dict[str, str]:

@@ -1,9 +1,10 @@
-"""Shows the summary as tables in the terminal, and the same as one HTML page."""
+"""Shows the summary as tables in the terminal, and what the terminal shows as an HTML page."""
 
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -12,14 +13,11 @@ from kraq_dspy._internal.files import replaced
 from kraq_dspy.eval.grids import ABOUT, WORDS, Grid, facts, failed_questions, grids, paper_grids, setup_lines
 from kraq_dspy.eval.summary import RunSummary, TableSummary
 
-FAILED, FAILED_ON_PAGE = 5, 100
+FAILED = 5
 """Questions that failed, of each data set."""
+NARROW = 100
+"""Columns of a terminal below which metrics are rows."""
 PAGE_WIDTH = 160  # characters
-
-
-def write_report(summary: TableSummary, folder: Path) -> list[Path]:
-    """`report.html` in the folder."""
-    return [write_page(lambda console: print_summary(summary, console, failed=FAILED_ON_PAGE), folder / "report.html")]
 
 
 def write_page(show: Callable[[Console], None], file: Path) -> Path:
@@ -67,19 +65,89 @@ def _print_lines(lines: Mapping[str, str], console: Console) -> None:
 
 
 def print_grid(grid: Grid, console: Console) -> None:
-    table = Table(title=grid.title or None, title_justify="left", title_style="bold")
-    for column, heading in enumerate(grid.headings):
-        words = column == 0 or heading in WORDS or heading in ABOUT
-        table.add_column(heading, justify="left" if words else "right", overflow="fold")
-    for place, row in enumerate(grid.rows):
-        cells = [
-            Text(_plain(cell), style="bold" if (place, column) in grid.strong else "")
-            for column, cell in enumerate(row)
-        ]
-        table.add_row(*cells)
-    console.print(table)
+    """The grid as tables that are no wider than the console.
+
+    In a narrow console the metrics of systems are rows. What is still too wide is parted by columns, so that no word is
+    broken unless it is wider than the console itself.
+    """
+    if console.width < NARROW and _can_be_turned(grid):
+        grid = turned(grid)
+    parts = _parts_that_fit(grid, console.width)
+    for place, (columns, widths) in enumerate(parts):
+        table = Table(title=grid.title if place == 0 and grid.title else None, title_justify="left", title_style="bold")
+        for column, width in zip(columns, widths, strict=True):
+            heading = grid.headings[column]
+            is_words = column == 0 or heading in WORDS or heading in ABOUT
+            table.add_column(
+                Text(_plain(heading)), justify="left" if is_words else "right", overflow="fold", width=width
+            )
+        for number, row in enumerate(grid.rows):
+            cells = []
+            for column in columns:
+                style = "bold" if (number, column) in grid.strong else ""
+                cells.append(Text(_plain(row[column]), style=style))
+            table.add_row(*cells)
+        console.print(table)
     if grid.note:
         console.print(Text(grid.note, style="dim"))
+
+
+def turned(grid: Grid) -> Grid:
+    """The grid with its columns as rows.
+
+    >>> turned(Grid("Scores", ("system", "recall@5", "n"), (("dense", "0.500", "20"),))).rows
+    (('recall@5', '0.500'), ('n', '20'))
+    """
+    headings = ("", *(row[0] for row in grid.rows))
+    rows = tuple(
+        (heading, *(row[column] for row in grid.rows)) for column, heading in enumerate(grid.headings) if column
+    )
+    strong = frozenset((column - 1, row + 1) for row, column in grid.strong if column)
+    return Grid(grid.title, headings, rows, strong, grid.note)
+
+
+LONGEST_FIGURE = 60  # characters; a longer cell is running text
+
+
+def _can_be_turned(grid: Grid) -> bool:
+    """Whether the grid has figures of systems."""
+    longest = max((len(cell) for row in grid.rows for cell in row[1:]), default=0)
+    return grid.headings[:1] == ("system",) and "reason" not in grid.headings and longest <= LONGEST_FIGURE
+
+
+BORDER = 3  # what a column takes besides its text: two spaces and a line
+
+
+def _parts_that_fit(grid: Grid, available: int) -> list[tuple[list[int], list[int]]]:
+    """Which columns stand together in a table, the first in each, and how wide they are."""
+    least: list[int] = []
+    full: list[int] = []
+    for column, heading in enumerate(grid.headings):
+        texts = [_plain(heading), *(_plain(row[column]) for row in grid.rows)]
+        words = [word for text in texts for word in text.split()]
+        least.append(min(max(map(cell_len, words), default=1), available // 2))
+        full.append(max(least[-1], *map(cell_len, texts)))
+
+    parts: list[list[int]] = [[0]]
+    for column in range(1, len(grid.headings)):
+        together = [*parts[-1], column]
+        if len(parts[-1]) > 1 and sum(least[each] + BORDER for each in together) + 1 > available:
+            parts.append([0])
+        parts[-1].append(column)
+    return [(columns, _widths(columns, least, full, available)) for columns in parts]
+
+
+def _widths(columns: Sequence[int], least: Sequence[int], full: Sequence[int], available: int) -> list[int]:
+    """Full widths, less what is too much: taken from the column that has most to give."""
+    widths = [full[column] for column in columns]
+    room = [full[column] - least[column] for column in columns]
+    too_much = sum(widths) + BORDER * len(columns) + 1 - available
+    while too_much > 0 and max(room) > 0:
+        widest = max(range(len(columns)), key=lambda place: (room[place] > 0, widths[place]))
+        widths[widest] -= 1
+        room[widest] -= 1
+        too_much -= 1
+    return widths
 
 
 def _shortened(text: str, most: int) -> str:

@@ -2,7 +2,6 @@
 
 import asyncio
 import dataclasses
-import json
 import shutil
 import threading
 import time
@@ -17,16 +16,22 @@ import dspy
 from kraq_dspy._internal.concurrency import run_coroutine
 from kraq_dspy._internal.display import default_progress
 from kraq_dspy.asset.corpus.chunk import chunk_document
-from kraq_dspy.asset.store.index import Index
-from kraq_dspy.asset.store.instructed import INSTRUCTED, forget_chunks
-from kraq_dspy.asset.store.states import VECTORS
 from kraq_dspy.asset.store.sync import batches, chunk_point, sync_vectors
 from kraq_dspy.errors import ConfigError, CorpusError
 from kraq_dspy.indexing.catalogue.sources import flag_stale
 from kraq_dspy.indexing.index import opening
 from kraq_dspy.indexing.index.finishing import FINISHED, BuildParts, Finishing, settle_finished, take_finished
 from kraq_dspy.indexing.index.following import Following
-from kraq_dspy.indexing.index.report import BuildOptions, BuildReport, DocumentChanges, located, require_known, with_lm
+from kraq_dspy.indexing.index.forgetting import forget, forget_beside
+from kraq_dspy.indexing.index.report import (
+    BuildOptions,
+    BuildReport,
+    DocumentChanges,
+    LabelsOf,
+    located,
+    require_known,
+    with_lm,
+)
 from kraq_dspy.models.embedders import load_embedder, resolve_encoder
 from kraq_dspy.models.embedders.text_encoder import EmbedderLike, as_embedder
 from kraq_dspy.models.lms.meter import Limits, Meter, prices_of
@@ -38,7 +43,6 @@ from kraq_dspy.settings import Settings
 from kraq_dspy.state import load_state
 
 HEAD_START = 1.0  # seconds that calls have before this process embeds: torch's import would hold them up
-TREE_STAGE, TREE_FILE = "raptor", "raptor.json"
 _BATCH = 256  # records written at once
 _NO_TEXT = "There is no text in the corpus: every document is empty or was refused."
 
@@ -55,6 +59,7 @@ def build_index(
     progress: Progress | None = None,
     program_states: Sequence[str | Path] = (),
     limits: Limits | None = None,
+    labels: LabelsOf | None = None,
     random_questions: bool = False,
     stable: bool = False,
     replace: bool = False,
@@ -77,6 +82,8 @@ def build_index(
         progress: is told how the build goes; a notebook shows it unless another is given.
         program_states: files of `kraq optimize` for the steps; what they change is asked anew.
         limits: bound what this run may ask of models.
+        labels: returns for a document the labels of who may read it (`Scope`); without it, they are those that the
+            documents have. An index in which one has some answers nobody without a scope.
         random_questions: also make as many questions from random chunks as there are communities with a question.
         stable: keep communities that are there already as far as they can be, which spares most calls after a small
             change; without it the index is what a new build would make.
@@ -93,7 +100,7 @@ def build_index(
     """
     options: BuildOptions = {
         "settings": settings, "lm": lm, "models": models, "embedder": embedder, "kraq": kraq, "progress": progress,
-        "program_states": program_states, "limits": limits, "random_questions": random_questions,
+        "program_states": program_states, "limits": limits, "labels": labels, "random_questions": random_questions,
     }  # fmt: skip
     return run_coroutine(abuild_index(corpus, out, stable=stable, replace=replace, **options))
 
@@ -110,12 +117,15 @@ async def abuild_index(
     new = not Path(out).exists()
     if isinstance(corpus, Iterable) and not isinstance(corpus, str) and not new:
         corpus = list(corpus)  # to be read twice
-    settings = options.get("settings")
-    documents = opening.read_to_the_first(opening.documents_of(corpus, settings))
+    settings, labels = options.get("settings"), options.get("labels")
+
+    def read() -> Iterator[Document | Failure]:
+        return opening.with_labels(opening.documents_of(corpus, settings), labels, settings)
+
+    documents = opening.read_to_the_first(read())
     async with Builder.at(Path(out), options, corpus) as builder:
         try:
-            again = opening.documents_of(corpus, settings)
-            builder.begin(corpus, builder.as_before(again, corpus), replace=replace)
+            builder.begin(corpus, builder.as_before(read(), corpus), replace=replace)
             builder.load(builder.as_before(documents, corpus))
         except CorpusError:
             if new:  # nothing was indexed: leave nothing behind
@@ -171,6 +181,8 @@ class Builder(BuildParts):
             load_state(kraq, Path(state))
         index = opening.open_for_build(out, settings, embedder, corpus)
         index.own_store = settings.store
+        if (options.get("labels") or settings.corpus.acl_column) and not index.manifest.has_labels:
+            index.update_manifest(has_labels=True)
         progress = options.get("progress") or default_progress()
         steps = opening.steps_for(index, settings.run, models, progress)
         random_questions = options.get("random_questions", False)
@@ -211,6 +223,7 @@ class Builder(BuildParts):
 
         await asyncio.gather(extracting, compute())
         await self.finish()
+        self.problems += await asyncio.to_thread(forget_beside, self.index)
         return self.report()
 
     def load(self, documents: Iterable[Document | Failure], *, removed: Collection[str] | None = None) -> None:
@@ -264,9 +277,12 @@ class Builder(BuildParts):
         """`so_far` are the documents that this build has stored before."""
         known = self.index.known(Document, [document.id for document in documents]) - so_far
         before = {document.id: document for document in self.index.get(Document, sorted(known))}
-        changed = [document.id for document in documents if before.get(document.id, document) != document]
-        self.index.results.forget_items(changed)
+        changed = [document for document in documents if before.get(document.id, document) != document]
+        other = [document.id for document in changed if not _differs_in_labels_alone(document, before[document.id])]
+        forget(self.index, other, ())
         self._changed += len(changed)
+        if any(document.labels for document in documents) and not self.index.manifest.has_labels:
+            self.index.update_manifest(has_labels=True)
         self.index.add(documents)
         self.index.add(chunks)
 
@@ -278,8 +294,8 @@ class Builder(BuildParts):
 
     def _forget(self, document_ids: Set[str], chunk_ids: Set[str]) -> None:
         self._removed += len(document_ids)
-        self.index.remove(document_ids, chunk_ids)
         forget(self.index, document_ids, chunk_ids)
+        self.index.remove(document_ids, chunk_ids)
         self.stale_answers += len(flag_stale(self.index))  # now: an interrupted run must not leave them served
 
     async def embed_chunks(self) -> None:
@@ -356,20 +372,5 @@ class Builder(BuildParts):
         )
 
 
-def forget(index: Index, document_ids: Collection[str], chunk_ids: Collection[str]) -> None:
-    """Whatever was made from these documents and chunks alone beside the records: stored answers of every stage, the
-    embeddings seen from questions, and the summaries of a tree, with the tree, which is then to be made again."""
-    index.results.forget_items({*document_ids, *chunk_ids})
-    if not chunk_ids:
-        return
-    forget_chunks(index.path / INSTRUCTED, chunk_ids)
-    path, lost = index.file(TREE_FILE), set(chunk_ids)
-    kept: set[str] = set()
-    if path is not None:
-        for node in json.loads(path.read_text("utf-8"))["nodes"]:  # the lowest first
-            (kept if lost.isdisjoint(node["child_ids"]) else lost).add(node["id"])
-        if lost == set(chunk_ids):
-            return
-        path.unlink()
-        (index.home / VECTORS / TREE_STAGE).unlink(missing_ok=True)
-    index.results.prune(TREE_STAGE, kept)  # with those of a tree that was never finished
+def _differs_in_labels_alone(document: Document, before: Document) -> bool:
+    return dataclasses.replace(document, labels=before.labels) == before

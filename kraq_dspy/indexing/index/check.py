@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from kraq_dspy.indexing.catalogue.sources import count_answers, flag_stale, open
 from kraq_dspy.indexing.index.change import resume_index
 from kraq_dspy.indexing.index.exchange import GRAPHRAG
 from kraq_dspy.indexing.index.finishing import FINISHED
+from kraq_dspy.indexing.index.forgetting import erase_traces, orphaned_answers, text_in_lock, traces
 from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Extraction, Question, Relationship, Summary
 
 _SHOWN = 5
@@ -30,7 +32,7 @@ class Problem:
     """Something that is not as it should be. `ids` are some of the records concerned, `count` is how many there are.
 
     `repair` says what mends it: "resume" (the build goes on and asks for what is missing), "flag" (answers are marked
-    as stale), "precompute", or "none".
+    as stale), "precompute", "answers" (somebody takes them out of the catalogue), or "none".
     """
 
     what: str
@@ -66,6 +68,7 @@ def check_index(path: str | Path) -> CheckReport:
         problems = [*_database(index), *_files(index)]
         if not any(problem.what.startswith(_UNREADABLE) for problem in problems):
             problems += [*_records(index), *_vectors(index), *_precomputed(index), *_summarised(index)]
+            problems += _traces(index)
         if not index.manifest.complete:
             problems.insert(0, Problem("The build is not finished", 1, ()))
         elif has_draft(index.path) and holder(index.path / LOCK) is None:
@@ -100,6 +103,8 @@ def repair_index(path: str | Path, **options: Any) -> CheckReport:
         with Index.open(Path(path), write=True, damaged=True) as index:
             index.update_manifest(complete=False)  # until all is made again, readers see what there was
             _drop_damaged(index)
+            with suppress(IndexStateError, ValueError):  # of a file that is damaged, and is made again or named
+                erase_traces(index)
             documents = set(index.ids(Document))  # what is without its document or chunk goes: the build would keep it
             index.delete(Chunk, {chunk.id for chunk in index.all(Chunk) if chunk.document_id not in documents})
             chunk_ids = index.ids(Chunk)
@@ -217,6 +222,17 @@ def _summarised(index: Index) -> Iterator[Problem]:
             yield Problem(what, problem.count, problem.ids, repair="precompute")
 
 
+def _traces(index: Index) -> Iterator[Problem]:
+    """What is left of documents that were removed."""
+    try:
+        for what, ids in traces(index):
+            yield from _problem(f"Traces of removed text: {what}", ids)
+    except (IndexStateError, ValueError, KeyError, TypeError) as error:
+        yield Problem(f"Traces of removed text cannot be looked for: {error}", 1, ())
+    if text_in_lock(index.path / LOCK):
+        yield Problem("The lock holds a command line, as an earlier version left it", 1, ())
+
+
 def _catalogue(index: Index) -> Iterator[Problem]:
     with opened_catalogue(index.path) as catalogue:
         for fault in catalogue.damage() if catalogue else ():
@@ -224,6 +240,8 @@ def _catalogue(index: Index) -> Iterator[Problem]:
             return
     late = [str(number) for number in overdue(index)]
     yield from _problem("prepared answers whose documents changed or are gone, and that are still given", late, "flag")
+    what = "Traces of removed text: prepared answers whose every document is gone (kraq catalogue remove)"
+    yield from _problem(what, orphaned_answers(index), "answers")
 
 
 def _drop_damaged(index: Index) -> None:

@@ -21,37 +21,42 @@ from kraq_dspy.records import Claim, Community, Entity, Extraction, Failure, Mer
 FORMATS = ("parquet", "graphml", "jsonl")
 
 
-def export_index(index_dir: str | Path, out: str | Path, format: str = "parquet") -> list[Path]:
+def export_index(index_dir: str | Path | Index, out: str | Path, format: str = "parquet") -> list[Path]:
     """Write the index at `index_dir` to `out`, a folder (for "graphml", a file), and name the files written.
 
     >>> [path.name for path in export_index("ada.kraq", "tables")][:3]
     ['documents.parquet', 'text_units.parquet', 'entities.parquet']
 
     "parquet" has the tables of GraphRAG 3 in its column names and the questions beside them; "jsonl" has every record
-    kind of this library, one file each, and the catalogue if there is one. Raises ConfigError for another format,
-    IndexStateError for no index.
+    kind of this library, one file each, and the catalogue if there is one. `index_dir` may be an opened index, such as
+    `space.scoped(scope).index`. Raises ConfigError for another format, IndexStateError for no index, ScopeError for the
+    folder of an index whose documents say who may read them.
     """
     if format not in FORMATS:
         raise ConfigError(f"There is no format {format!r}; there are: {', '.join(FORMATS)}.")
     out = Path(out)
-    with Index.open(Path(index_dir)) as index:
-        if format == "parquet":
-            from kraq_dspy.asset.graph.parquet_tables import write_parquet  # brings pyarrow
+    if not isinstance(index_dir, Index):
+        with Index.open(Path(index_dir)) as index:
+            index.require_no_labels()
+            return export_index(index, out, format)
+    index = index_dir
+    if format == "parquet":
+        from kraq_dspy.asset.graph.parquet_tables import write_parquet  # brings pyarrow
 
-            return write_parquet(out, index)
-        if format == "graphml":
-            path = out / "graph.graphml" if out.is_dir() else out
-            links, claims = index.all(Relationship), index.all(Claim)
-            return [write_graphml(path, index.all(Entity), links, index.all(Community), claims)]
-        written = [
-            write_jsonl(out / f"{table.name}.jsonl", index.extractions() if kind is Extraction else index.all(kind))
-            for kind, table in TABLES.items()
-            if kind is not Failure
-        ]
-        with opened_catalogue(index.path) as catalogue:
-            if catalogue is not None:
-                written.append(write_jsonl(out / "catalogue.jsonl", catalogue.entries()))
-        return written
+        return write_parquet(out, index)
+    if format == "graphml":
+        path = out / "graph.graphml" if out.is_dir() else out
+        links, claims = index.all(Relationship), index.all(Claim)
+        return [write_graphml(path, index.all(Entity), links, index.all(Community), claims)]
+    written = [
+        write_jsonl(out / f"{table.name}.jsonl", index.extractions() if kind is Extraction else index.all(kind))
+        for kind, table in TABLES.items()
+        if kind is not Failure
+    ]
+    with opened_catalogue(index.path) as catalogue:
+        if catalogue is not None:
+            written.append(write_jsonl(out / "catalogue.jsonl", catalogue.entries()))
+    return written
 
 
 def write_jsonl(path: Path, records: Iterable[Any]) -> Path:

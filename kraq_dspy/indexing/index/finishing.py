@@ -92,9 +92,12 @@ class Finishing:
 
     async def _make_graph(self) -> Graph:
         self._progress.start("graph", None)
-        graph = await self._kraq.graph(self._index.extractions(), self._steps)
-        described = {entity.id for entity in graph.entities} | {link.id for link in graph.relationships}
-        self._index.results.prune("describe", described)
+        results = self._index.results
+        with results.watching("describe") as described, results.watching("confirm") as confirmed:
+            graph = await self._kraq.graph(self._index.extractions(), self._steps)
+        results.prune("describe", {entity.id for entity in graph.entities} | {link.id for link in graph.relationships})
+        results.forget_outdated("describe", described)  # a name may stay of which less is told than before
+        results.forget_outdated("confirm", confirmed)
         return graph
 
     async def finish_from(self, graph: Graph) -> None:
@@ -131,12 +134,16 @@ class Finishing:
         there."""
         summaries: ItemStream[Summary] = ItemStream()
         total = sum(community.id not in (known or ()) for community in self._kraq.worth_a_summary(communities))
+        results = self._index.results
         try:
-            async with asyncio.TaskGroup() as group:
-                group.create_task(self._summarize(communities, graph, summaries, known))
-                asking = group.create_task(self._ask(communities, summaries, total, graph.entities))
+            with results.watching("ask") as asked:
+                async with asyncio.TaskGroup() as group:
+                    group.create_task(self._summarize(communities, graph, summaries, known))
+                    asking = group.create_task(self._ask(communities, summaries, total, graph.entities))
         except BaseExceptionGroup as several:
             raise several.exceptions[0] from None
+        looked_at = {community.id for community in communities}.difference(known or ())
+        results.forget_outdated("ask", asked, looked_at)  # where a template asks now, in place of a model
         return asking.result()
 
     async def _summarize(
@@ -183,17 +190,19 @@ class Finishing:
     async def _keep_asked(self, questions: list[Question]) -> None:
         asked = {question.community_id for question in questions if question.community_id}
         self._index.results.prune("ask", asked | set(self._index.ids(Summary)))
-        if self._parts.random_questions:
-            chunks = list(self._index.all(Chunk))
-            drawn = self._kraq.random_questions(
-                chunks,
-                len(questions),
-                self._steps,
-                seed=self._settings.communities.seed,
-                names=self._kraq.central_names_of_chunks(self._index.all(Entity)),
-            )
-            questions += in_reading_order([question async for question in drawn], ())
-            self._progress.finish("ask random")
+        with self._index.results.watching("ask random") as drawn_now:
+            if self._parts.random_questions:
+                chunks = list(self._index.all(Chunk))
+                drawn = self._kraq.random_questions(
+                    chunks,
+                    len(questions),
+                    self._steps,
+                    seed=self._settings.communities.seed,
+                    names=self._kraq.central_names_of_chunks(self._index.all(Entity)),
+                )
+                questions += in_reading_order([question async for question in drawn], ())
+                self._progress.finish("ask random")
+        self._index.results.forget_outdated("ask random", drawn_now)
         await asyncio.to_thread(self._keep_questions, questions)
         if not self._index.count(Question):
             self._parts.problems.append(NO_QUESTIONS)

@@ -8,9 +8,11 @@ from pathlib import Path, PurePosixPath
 from kraq_dspy.asset.corpus.boilerplate import RepeatedLines
 from kraq_dspy.asset.corpus.load import CorpusFile, cleaned_document, find_files, is_repeated, load_documents
 from kraq_dspy.asset.corpus.normalise import normalised_document, redacted_document
+from kraq_dspy.asset.scope import labels_of
 from kraq_dspy.asset.store import access
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import IndexStateError, RemovedDocumentsError, counted
+from kraq_dspy.indexing.index.report import LabelsOf
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Progress
 from kraq_dspy.records import Document, Failure, content_id
@@ -73,6 +75,31 @@ def documents_of(
     if own.boilerplate == "keep":
         return documents
     return (cleaned_document(each, repeated) if isinstance(each, Document) else each for each in documents)
+
+
+def with_labels(
+    items: Iterable[Document | Failure], labels: LabelsOf | None, settings: Settings | None
+) -> Iterator[Document | Failure]:
+    """The items with the labels that the function `labels` gives each document, or in order those that they have.
+
+    Where the settings or the function declare labels, a document without any gets that of nobody.
+    """
+    if labels is not None and not callable(labels):
+        raise TypeError(f"labels is {labels!r:.80}; expected a function that returns the labels of a document.")
+    return _labelled(items, labels, isinstance(settings, Settings) and bool(settings.corpus.acl_column))
+
+
+def _labelled(
+    items: Iterable[Document | Failure], labels: LabelsOf | None, by_column: bool
+) -> Iterator[Document | Failure]:
+    declared = labels is not None or by_column
+    for item in items:
+        if not isinstance(item, Document):
+            yield item
+            continue
+        own = item.labels if labels is None else labels(item)
+        ordered = labels_of(own) if own or declared else ()
+        yield item if ordered == item.labels else dataclasses.replace(item, labels=ordered)
 
 
 def _document(item: Document | str | Failure) -> Document | Failure:

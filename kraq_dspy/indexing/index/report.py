@@ -1,9 +1,9 @@
 """Says what a build may be given, and what it did."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, TypeAlias, TypedDict
 
 import dspy
 
@@ -19,6 +19,9 @@ from kraq_dspy.records import Chunk, Community, Document, Entity, Failure, Usage
 from kraq_dspy.settings import Settings
 
 _NAMED = 3  # entities of a community
+
+LabelsOf: TypeAlias = Callable[[Document], Iterable[str]]
+"""Says which labels a document has: who may read it."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +93,7 @@ class BuildOptions(TypedDict, total=False):
     progress: Progress | None
     program_states: Sequence[str | Path]
     limits: Limits | None
+    labels: LabelsOf | None
     random_questions: bool
 
 

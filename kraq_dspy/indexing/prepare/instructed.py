@@ -1,14 +1,15 @@
-"""Prepares passages as seen from questions: their sentences once, or E(d|q) of each question's top-N passages.
+"""Prepares passages as seen from questions: E(d|q) of each stored question's top-N passages, or their sentences once.
 
-An encoder that weighs sentences needs no stored question: from the sentences' vectors E(d|Q) of any question is
-computed. One that reads question and passage together has E(d|q) stored for the index's questions, each with the
-passages nearest to it (KRAQ paper, appendix D.3), and the question nearest to the user's stands in.
+An encoder that reads question and passage together has E(d|q) stored for the index's questions, each with the passages
+nearest to it (KRAQ paper, appendix D.3), and the question nearest to the user's is looked up. The variant "sentences"
+needs no stored question: from the sentences' vectors E(d|Q) of any question is computed.
 """
 
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any, Literal
 
 import numpy as np
@@ -27,6 +28,9 @@ from kraq_dspy.spec import option
 logger = logging.getLogger(__name__)
 
 STAGE = "precompute"
+TOP_N = 20
+"""Passages of each question: the papers' programs retrieve 10 to 20."""
+SAMPLE = 8  # pairs that are read to tell how long all will take
 
 _PASSAGES_PER_TRANSACTION = 256
 _QUESTIONS_PER_SEARCH = 32
@@ -36,7 +40,7 @@ _QUESTIONS_PER_SEARCH = 32
 class InstructedOptions:
     """What is embedded as seen from which questions, by encoders that read question and passage together."""
 
-    top_n: int | None = option(100, "Passages for each question; none for all.", least=1)
+    top_n: int | None = option(TOP_N, "Passages for each question; none for all.", least=1)
     questions: Literal["kraq", "random", "all"] = option(
         "kraq", "Questions to do it for: kraq, random (the papers' baseline) or all."
     )
@@ -56,6 +60,51 @@ def precompute(
         return store_sentences(index, embedder, progress)
     source = None if options.questions == "all" else options.questions
     return precompute_pairs(index, embedder, top_n=options.top_n, source=source, progress=progress)
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What `precompute` would read: `readings` of a question with a passage, for so many `questions`, of which some are
+    stored already; about how many `seconds` they take here, and the bytes that they will take on the disk."""
+
+    questions: int
+    readings: int
+    seconds: float
+    n_bytes: int
+
+
+def price_of_pairs(index: Index, embedder: InstructedEmbedder, options: InstructedOptions) -> Price:
+    """What is still to be read, by an encoder that reads question and passage together.
+
+    The seconds are those of a few pairs, read to find out. Raises as `precompute` does.
+    """
+    questions = _questions_of(index, None if options.questions == "all" else options.questions)
+    k = min(options.top_n or index.chunk_vectors.count(), index.chunk_vectors.count())
+    with closing(_store(index, embedder.name, embedder.dimension)) as store:
+        stored = store.owners()
+        begun = [question for question in questions if question.id in stored]
+        readings = k * (len(questions) - len(begun))
+        readings += sum(int(missing.sum()) for _, _, missing in _work(index, store, begun, k))
+    if not readings:
+        return Price(len(questions), 0, 0.0, 0)
+
+    sample = index.chunks_by_id(index.ids(Chunk)[:SAMPLE])
+    embedder.encode(questions[0].text, [sample[0].passage])  # loads the weights
+    started = perf_counter()
+    embedder.encode(questions[0].text, [chunk.passage for chunk in sample])
+    seconds = (perf_counter() - started) / len(sample) * readings
+    return Price(len(questions), readings, seconds, 2 * embedder.dimension * readings)
+
+
+def _questions_of(index: Index, source: str | None) -> list[Question]:
+    """Those about the most passages come first. Raises IndexStateError where there are none."""
+    questions = sorted(index.questions(source=source), key=lambda question: -len(question.chunk_ids))
+    if not questions:
+        raise IndexStateError(
+            f"{str(index.path)!r} has no questions to pre-compute for. Finish the build: "
+            f"kraq index CORPUS --out {index.path}"
+        )
+    return questions
 
 
 def store_sentences(index: Index, embedder: WeightedSentences, progress: Progress | None = None) -> dict[str, Any]:
@@ -86,7 +135,7 @@ def precompute_pairs(
     index: Index,
     embedder: InstructedEmbedder,
     *,
-    top_n: int | None = 100,
+    top_n: int | None = TOP_N,
     source: str | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
@@ -99,17 +148,12 @@ def precompute_pairs(
     the store's `n_bytes`.
     """
     progress = progress or SilentProgress()
-    questions = sorted(index.questions(source=source), key=lambda question: -len(question.chunk_ids))
-    if not questions:
-        raise IndexStateError(
-            f"{str(index.path)!r} has no questions to pre-compute for. Finish the build: "
-            f"kraq index CORPUS --out {index.path}"
-        )
+    questions = _questions_of(index, source)
     k = min(top_n or index.chunk_vectors.count(), index.chunk_vectors.count())
     embedded = kept = done = 0
     failures: list[tuple[str, str]] = []
     with closing(_store(index, embedder.name, embedder.dimension)) as store:
-        removed = store.prune({question.id for question in questions})
+        removed = store.prune(index.ids(Question))  # those of another source stay
         progress.start(STAGE, len(questions) * k)
         for question, chunk_ids, missing in _work(index, store, questions, k):
             try:
@@ -180,7 +224,16 @@ def open_precomputed(index: Index, embedder: InstructedEmbedder) -> InstructedSt
         return StoredSentences(InstructedStore.open(path, encoder_name=embedder.sentences_name), embedder)
     if index.count(Question) == 0:
         raise IndexStateError(
-            f"{str(index.path)!r} has no questions that could stand in for yours. Finish the build "
-            f"(kraq index CORPUS --out {index.path}), then run: kraq precompute {index.path}"
+            f"{str(index.path)!r} has no questions that could be looked up for yours. Finish the build "
+            f"(kraq index CORPUS --out {index.path}), then run: kraq precompute {index.path}. {_VARIANT}"
         )
-    return InstructedStore.open(path, encoder_name=embedder.name)
+    try:
+        return InstructedStore.open(path, encoder_name=embedder.name)
+    except IndexStateError as error:
+        raise type(error)(f"{error} {_VARIANT}") from error
+
+
+_VARIANT = (
+    'The variant "sentences" needs no stored question: [instructed] kind = "sentences" in kraq.toml, then '
+    "kraq precompute again."
+)

@@ -43,7 +43,7 @@ def _has_tree(space: Any) -> bool:
 
 INSTRUCTED = Preparation(
     "instructed",
-    "Passages as seen from questions: their sentences, or E(d|q) of the stored ones.",
+    "Passages as seen from the stored questions, E(d|q).",
     lambda space, options, progress: precompute(space.index, space.instructed_embedder, options, progress),
     options=InstructedOptions,
     required=True,

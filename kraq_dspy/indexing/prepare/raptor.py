@@ -17,7 +17,7 @@ from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.sync import TextVectors
 from kraq_dspy.errors import IndexStateError, needs
-from kraq_dspy.indexing.index.build import TREE_FILE, TREE_STAGE
+from kraq_dspy.indexing.index.forgetting import TREE_FILE, TREE_STAGE
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Progress, SilentProgress, Vectors
 from kraq_dspy.records import Chunk, content_id
@@ -167,7 +167,7 @@ def soft_clusters(vectors: NDArray[np.float32], sizes: Sequence[int], limit: int
 
 def _split(vectors: NDArray[np.float32], seed: int) -> list[list[int]]:
     """At least two parts, each smaller than the whole: a mixture's, else halves along the first component."""
-    with needs("scikit-learn", "embedded", "Clustering passages for RAPTOR"):
+    with needs("scikit-learn", "raptor", "Clustering passages for RAPTOR"):
         from sklearn.decomposition import PCA
         from sklearn.exceptions import ConvergenceWarning
         from sklearn.mixture import GaussianMixture

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from kraq_dspy._internal.concurrency import run_coroutine
 from kraq_dspy.asset import consent
+from kraq_dspy.asset.store import access
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.sync import Point, batches, chunk_point
 from kraq_dspy.asset.store.vectors.copying import copy_points
@@ -50,7 +51,11 @@ def make_view(
     """
     manifest = whole.manifest
     with Index.create(
-        out, _own_settings(manifest.settings), encoder_name=embedder.name, encoder_dimension=embedder.dimension
+        out,
+        _own_settings(manifest.settings),
+        encoder_name=embedder.name,
+        encoder_dimension=embedder.dimension,
+        readers=access.of_folder(whole.path),
     ) as view:
         _take_documents(whole, view, document_ids)
         _take_chunk_vectors(whole, view)
@@ -102,7 +107,7 @@ def _take_documents(whole: Index, view: Index, document_ids: Collection[str]) ->
     allowed = frozenset(document_ids)
     kept = (document_id for document_id in whole.ids(Document) if document_id in allowed)
     for some in batches(kept, _AT_ONCE):
-        view.add(whole.get(Document, some))
+        view.add(dataclasses.replace(document, labels=()) for document in whole.get(Document, some))
 
     order = whole.reading_order(view.ids(Document))
     for some in batches((chunk_id for chunk_id in whole.ids(Chunk) if chunk_id in order), _AT_ONCE):

@@ -1,10 +1,10 @@
 """Loads sentence encoders: packaged, from a folder or hub on this machine, or at an endpoint."""
 
 import dataclasses
-import importlib.util
 
 from kraq_dspy.asset.consent import own_key
-from kraq_dspy.errors import MissingExtraError
+from kraq_dspy.errors import ConfigError
+from kraq_dspy.models.embedders.packaged_embedder import MINILM, PRECISION, PackagedEmbedder
 from kraq_dspy.models.embedders.sentence import SentenceEmbedder
 from kraq_dspy.models.machine import precision_of
 from kraq_dspy.ports import Embedder
@@ -32,13 +32,19 @@ def load_embedder(settings: EncoderSettings) -> Embedder:
             reply_s=settings.reply_s,
             reply_mb=settings.reply_mb,
         )
-    if importlib.util.find_spec("torch") is None:  # it is imported when there are many texts
-        raise MissingExtraError("torch", "embedded", "The sentence encoder")
+    precision = _precision(settings)
+    if precision == PRECISION:
+        return PackagedEmbedder(
+            query_prefix=settings.query_prefix,
+            passage_prefix=settings.passage_prefix,
+            batch_size=settings.batch_size,
+            threads=settings.threads,
+        )
     return SentenceEmbedder(
         settings.name,
         query_prefix=settings.query_prefix,
         passage_prefix=settings.passage_prefix,
-        precision=settings.precision,
+        precision=precision,
         batch_size=settings.batch_size,
         threads=settings.threads,
         device=settings.device,
@@ -46,10 +52,23 @@ def load_embedder(settings: EncoderSettings) -> Embedder:
 
 
 def resolve_encoder(settings: EncoderSettings) -> EncoderSettings:
-    """The settings with the precision that "auto" means on this machine.
+    """The settings with the precision that "auto" means for this encoder, on this machine.
 
     An index keeps these, so that it is opened with the same precision on a machine with another processor.
     """
     if settings.precision != "auto" or settings.api_base is not None:
         return settings
-    return dataclasses.replace(settings, precision=precision_of("auto"))
+    return dataclasses.replace(settings, precision=_precision(settings))
+
+
+def _precision(settings: EncoderSettings) -> str:
+    on_processor = settings.device in ("auto", "cpu")
+    if settings.precision == "auto":
+        return PRECISION if settings.name == MINILM and on_processor else precision_of("auto")
+    if settings.precision == PRECISION and (settings.name != MINILM or not on_processor):
+        where = "on the processor" if on_processor else f"on the processor, not on device {settings.device!r}"
+        raise ConfigError(
+            f'precision is "{PRECISION}", which only {MINILM!r} has, {where}; the encoder is {settings.name!r}. '
+            'Set [encoder] precision to "fp32" or "bf16", or leave it out.'
+        )
+    return settings.precision

@@ -28,7 +28,7 @@ class CrossEncoderReranker(SharedByCopies):
             import torch
             from transformers import AutoModelForSequenceClassification, AutoTokenizer
         except ImportError as error:
-            raise MissingExtraError(error.name or "transformers", "embedded", "A cross-encoder") from error
+            raise MissingExtraError(error.name or "transformers", "transformers", "A cross-encoder") from error
         source = str(local_folder(model, "cross-encoder") or model)
         self.device = device_named(device, torch)
         try:

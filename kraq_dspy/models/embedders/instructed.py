@@ -19,6 +19,7 @@ from kraq_dspy.asset.corpus.chunk import sentence_spans
 from kraq_dspy.errors import ModelError, import_extra
 from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.models.embedders.model_folder import packaged_folder, quiet_transformers, read_model_folder
+from kraq_dspy.models.embedders.packaged_embedder import MINILM
 from kraq_dspy.models.machine import device_named
 from kraq_dspy.ports import Embedder, InstructedEmbedder, Vectors
 from kraq_dspy.settings import EncoderSettings, InstructedSettings
@@ -28,7 +29,7 @@ INBEDDER_PROMPT = "### Input:\n{passage}\n\n### Instruction:\n{question}\n\n### 
 N_MASKS = 3
 
 PACKAGED = "minilm"
-_NEEDED = "embedded", "Embedding passages as seen from a question"  # the extra, and what for
+_NEEDED = "transformers", "Embedding passages as seen from a question"  # the extra, and what for
 
 Weigh = Callable[[Any], Any]
 """A batch of the tokeniser's -> the weight of each token in the mean, `[batch, tokens]`."""
@@ -107,7 +108,7 @@ def load_instructed_embedder(settings: InstructedSettings) -> InstructedEmbedder
             name=settings.name,
             batch_size=settings.batch_size,
             threads=settings.threads,
-            precision="bf16" if settings.dtype == "bfloat16" else "fp32",
+            precision=_precision_of_sentences(settings),
             device=settings.device,
         )
         return WeightedSentences(load_embedder(sentences), sharpness=settings.sharpness)
@@ -116,6 +117,12 @@ def load_instructed_embedder(settings: InstructedSettings) -> InstructedEmbedder
         options["max_tokens"] = settings.max_tokens
     encoder: type[InBedder | PairEmbedder] = InBedder if settings.kind == "inbedder" else PairEmbedder
     return encoder(settings.name, **options)
+
+
+def _precision_of_sentences(settings: InstructedSettings) -> str:
+    if settings.dtype == "bfloat16":
+        return "bf16"
+    return "int8" if settings.name == MINILM and settings.device in ("auto", "cpu") else "fp32"
 
 
 class WeightedSentences(SharedByCopies):

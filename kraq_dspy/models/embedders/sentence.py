@@ -1,23 +1,13 @@
-"""Runs sentence encoders in this process: a few texts in numpy, many in torch, on a GPU where there is one."""
+"""Runs sentence encoders in this process in torch, on a GPU where there is one."""
 
 import logging
-import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from kraq_dspy.errors import ConfigError, ModelError, needs
-from kraq_dspy.models.embedders.model_folder import (
-    ModelFolder,
-    Tokenize,
-    clear_errors,
-    fast_tokenizer,
-    local_folder,
-    packaged_folder,
-    read_model_folder,
-)
-from kraq_dspy.models.embedders.numpy_bert import NumpyBert
+from kraq_dspy.models.embedders.model_folder import ModelFolder, local_folder, packaged_folder, read_model_folder
 from kraq_dspy.models.embedders.short_names import KNOWN_ENCODERS
 from kraq_dspy.models.embedders.text_encoder import TextEncoder
 from kraq_dspy.models.lms.local_models import models_folder
@@ -28,33 +18,26 @@ logger = logging.getLogger(__name__)
 
 PACKAGED = "minilm"
 
-FEW = 4096
-"""Tokens that an encoder makes in numpy: from there on torch, which is two to five times as fast, makes up for its
-import."""
-
 Encode = Callable[[Sequence[str], str], Vectors]
 
 _HUB_FILES = ["*.json", "*.txt", "*.model", "*.safetensors"]  # no pickles
 
 
 class SentenceEmbedder(TextEncoder):
-    """The packaged MiniLM ("minilm"), one of `KNOWN_ENCODERS` ("bge-small"), or a sentence-transformers model by its
-    hub name or its folder.
+    """MiniLM ("minilm") in the precision of its authors, one of `KNOWN_ENCODERS` ("bge-small"), or a
+    sentence-transformers model by its hub name or its folder.
 
     Vectors equal those of the sentence-transformers library, whose prompts, pooling and length limit are read from the
     model's folder; explicit prefixes take the place of its prompts. A text's vector does not depend on the texts that
     it is encoded with.
-
-    A BERT (MiniLM, BGE, E5) runs in numpy for its first `FEW` tokens, so that a process that asks a question does not
-    wait for torch, which does everything from then on. Numpy computes in fp32 whatever the `precision` of torch is: a
-    vector of the one differs from that of the other by 1e-6 in fp32, by about 1e-3 in bf16 (cosine .9999 or more).
 
     >>> SentenceEmbedder().encode_queries(["Who wrote the first program?"]).shape
     (1, 384)
 
     `max_tokens` cuts texts; None is the model's own limit. `threads` None takes every free core, and is a setting of
     torch for the whole process. `device` is "auto", "cpu", "cuda" or "mps". Safe for threads, which take turns. Raises
-    ModelError when the model cannot be found or loaded, ConfigError for a device that is not there.
+    MissingExtraError without torch, ModelError when the model cannot be found or loaded, ConfigError for a device that
+    is not there.
     """
 
     def __init__(
@@ -77,18 +60,11 @@ class SentenceEmbedder(TextEncoder):
             raise ConfigError(
                 f"max_tokens is {max_tokens}; {model!r} takes 3 to {folder.config['max_position_embeddings']}."
             )
-        self._folder = folder
-        self._max_tokens = max_tokens or folder.max_tokens
-        self._batch_size, self._threads, self._device = batch_size, threads, device
-        self._lock = threading.Lock()
-        self._torch: Encode | None = None
-        self._n_tokens = 0  # tokens
-        self._numpy = self._load_numpy()
-        if self._numpy is None:
-            self._torch = self._load_torch()
+        limit = max_tokens or folder.max_tokens
+        self._encode = _load_torch(folder, limit, self.precision, batch_size, threads, device)
         limits = [] if max_tokens in (None, folder.max_tokens) else [f"max_tokens={max_tokens}"]
         self.name = self._named(_weights_name(model, folder), self.precision, *limits)
-        self._dimension = self._encode(["dimension"], "").shape[1] if self._numpy is None else self._numpy[1].dimension
+        self._dimension = self._encode(["dimension"], "").shape[1]
 
     def encode(self, texts: Sequence[str], prefix: str) -> Vectors:
         vectors = self._encode(texts, prefix)
@@ -96,33 +72,15 @@ class SentenceEmbedder(TextEncoder):
             raise ModelError(f'{self.name!r} made a vector that is not finite. Try precision = "fp32".')
         return vectors
 
-    def _encode(self, texts: Sequence[str], prefix: str) -> Vectors:
-        if self._torch is None and self._numpy is not None and len(texts) <= FEW:
-            tokenize, encode = self._numpy
-            ids = [tokens or [0] for tokens in tokenize(self._folder.prepared(texts, prefix))]
-            self._n_tokens += sum(map(len, ids))
-            if self._n_tokens <= FEW:
-                return encode(ids)
-        with self._lock:
-            if self._torch is None:
-                self._torch = self._load_torch()
-        return self._torch(texts, prefix)
 
-    def _load_numpy(self) -> tuple[Tokenize, NumpyBert] | None:
-        folder = self._folder
-        if self._device not in ("auto", "cpu") or folder.pooling is None:
-            return None
-        with clear_errors(folder.path):
-            encode = NumpyBert.open(folder.path, folder.config, folder.pooling)
-            return None if encode is None else (fast_tokenizer(folder.path, self._max_tokens), encode)
+def _load_torch(
+    folder: ModelFolder, max_tokens: int | None, precision: str, batch_size: int, threads: int | None, device: str
+) -> Encode:
+    with needs("torch", "transformers", f"The encoder {folder.path.name!r} in torch"):
+        import torch
 
-    def _load_torch(self) -> Encode:
-        with needs("torch", "embedded", "The sentence encoder"):
-            import torch
-
-            from kraq_dspy.models.embedders.torch_encoder import torch_encoder
-        place = device_named(self._device, torch)
-        return torch_encoder(self._folder, self._max_tokens, self.precision, self._batch_size, self._threads, place)
+        from kraq_dspy.models.embedders.torch_encoder import torch_encoder
+    return torch_encoder(folder, max_tokens, precision, batch_size, threads, device_named(device, torch))
 
 
 def _folder_of(model: str) -> ModelFolder:
@@ -137,7 +95,9 @@ def _folder_of(model: str) -> ModelFolder:
 def _downloaded(model: str, kept: Path | None = None) -> Path:
     """From the hub's cache on this machine, or from the hub; `kept` is a folder where it was looked for before."""
     import httpx
-    from huggingface_hub import snapshot_download
+
+    with needs("huggingface_hub", "transformers", "An encoder from the hub"):
+        from huggingface_hub import snapshot_download
 
     repository = model if "/" in model else f"sentence-transformers/{model}"
     try:

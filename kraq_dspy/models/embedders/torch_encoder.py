@@ -16,13 +16,14 @@ from torch.nn.functional import gelu, layer_norm, linear, normalize, scaled_dot_
 
 from kraq_dspy.errors import needs
 from kraq_dspy.models.embedders.model_folder import (
+    TOKENIZER,
     WEIGHTS,
     ModelFolder,
     Tokenize,
     clear_errors,
-    fast_tokenizer,
     is_plain_bert,
     quiet_transformers,
+    tokenizer_of,
 )
 from kraq_dspy.ports import Vectors
 
@@ -53,7 +54,7 @@ class _PlainEncoder:
         with clear_errors(folder.path):
             if is_plain_bert(folder.path, folder.config):
                 self._forward: Any = _Bert(folder, torch.bfloat16 if precision == "bf16" else torch.float32, device)
-                self._tokenize, self._padding = fast_tokenizer(folder.path, max_tokens), 0
+                self._tokenize, self._padding = tokenizer_of(folder.path / TOKENIZER, max_tokens), 0
             else:
                 self._forward, self._tokenize, self._padding = _through_transformers(folder.path, max_tokens, device)
         self._folder, self._max_tokens, self._batch_size, self._device = folder, max_tokens, batch_size, device

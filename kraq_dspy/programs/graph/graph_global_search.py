@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import dspy
 
 from kraq_dspy._internal.both_ways import at_once, blocking, call
 from kraq_dspy._internal.clock import Clock, announce
 from kraq_dspy._internal.options import require_counts
-from kraq_dspy._internal.step import FittingPredict, SignatureLike, prediction, signature_for
+from kraq_dspy._internal.step import FittingPredict, SignatureLike, fitting_step, further_inputs, prediction
 from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.ports import RetrieverLike
 from kraq_dspy.records import Hit, RatedPoint
@@ -59,9 +60,11 @@ class GraphGlobalSearch(SavableModule):
         self.k = k
         self.tokens = tokens
         self.rate = FittingPredict(RatePoints, shorten="reports")
-        self.answer = FittingPredict(signature_for(AnswerFromPoints, signature), shorten="points")
+        self.answer = fitting_step(AnswerFromPoints, signature, "points")
 
-    async def aforward(self, question: str) -> dspy.Prediction:
+    async def aforward(self, question: str, **inputs: Any) -> dspy.Prediction:
+        further = further_inputs(self.answer, inputs)
+
         async def rate(batch: tuple[int, list[str]]) -> dspy.Prediction:
             number, reports = batch
             await announce(f"rating reports, {number} of {len(batches)}")
@@ -78,7 +81,7 @@ class GraphGlobalSearch(SavableModule):
         shown = _shown(points, self.tokens)
         reply = dspy.Prediction(answer=UNKNOWN)
         if shown:
-            reply = await call(self.answer, question=question, points=shown)
+            reply = await call(self.answer, question=question, points=shown, **further)
         return prediction(reply, hits=hits, points=points, n_batches=len(batches), timings=clock.timings())
 
     forward = blocking(aforward)

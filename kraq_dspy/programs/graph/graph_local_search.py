@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import dspy
 
@@ -11,10 +11,11 @@ from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.clock import Clock
 from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy._internal.options import require_counts
-from kraq_dspy._internal.step import FittingPredict, SignatureLike, prediction, signature_for
+from kraq_dspy._internal.step import SignatureLike, fitting_step, further_inputs, prediction
 from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.ports import GraphSource, NearestTexts
 from kraq_dspy.records import Chunk, Entity, Hit, Relationship
+from kraq_dspy.retrievers.hits import looked_at
 from kraq_dspy.retrievers.reports import EntityReportRetriever
 from kraq_dspy.signatures import AnswerFromGraph
 from kraq_dspy.spec import ProgramSpec, option
@@ -136,16 +137,15 @@ class GraphLocalSearch(SavableModule):
         super().__init__()
         self.context = KnowledgeGraph(nearest, graph, k=k, n_entities=n_entities, level=level, tokens=tokens)
         self.k = k
-        self.answer = FittingPredict(
-            signature_for(AnswerFromGraph, signature), "passages", "reports", "relationships", "entities"
-        )
+        self.answer = fitting_step(AnswerFromGraph, signature, "passages", "reports", "relationships", "entities")
 
-    async def aforward(self, question: str) -> dspy.Prediction:
+    async def aforward(self, question: str, **inputs: Any) -> dspy.Prediction:
+        further = further_inputs(self.answer, inputs)
         clock = Clock()
         await clock.begin("retrieve", "searching the graph")
         context = await call(self.context, question)
         await clock.begin("answer", "answering")
-        reply = await call(self.answer, question=question, **context.shown)
+        reply = await call(self.answer, question=question, **context.shown, **further)
         return prediction(
             reply,
             hits=list(context.hits),
@@ -198,7 +198,7 @@ def _passages(
             led_by.setdefault(chunk_id, cosine)
     chosen = list(led_by)[:k]
     chunks: list[Chunk] = graph.chunks_by_id(chosen)
-    return [Hit(chunk, led_by[chunk.id], question, "entity") for chunk in chunks]
+    return looked_at([Hit(chunk, led_by[chunk.id], question, "entity") for chunk in chunks])
 
 
 def _fitting(items: Sequence[T], texts: Iterable[str], budget: int) -> tuple[list[T], int]:

@@ -4,14 +4,22 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import zip_longest
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import dspy
 
 from kraq_dspy._internal.both_ways import at_once, blocking, call
 from kraq_dspy._internal.clock import Clock
 from kraq_dspy._internal.options import require_counts
-from kraq_dspy._internal.step import CALL_ERRORS, FittingPredict, SignatureLike, log_failure, prediction, signature_for
+from kraq_dspy._internal.step import (
+    CALL_ERRORS,
+    FittingPredict,
+    SignatureLike,
+    fitting_step,
+    further_inputs,
+    log_failure,
+    prediction,
+)
 from kraq_dspy.errors import counted
 from kraq_dspy.ports import RetrieverLike
 from kraq_dspy.programs.graph.graph_local_search import GraphContextOptions, KnowledgeGraph, LocalContext
@@ -90,9 +98,10 @@ class K2RAG(SavableModule):
         self.ask = FittingPredict(AskSubQuestion, shorten="information")
         self.sub_answer = FittingPredict(AnswerQuestion, shorten="passages")
         self.shorten = shorten
-        self.answer = FittingPredict(signature_for(AnswerQuestion, signature), shorten="passages")
+        self.answer = fitting_step(AnswerQuestion, signature, "passages")
 
-    async def aforward(self, question: str) -> dspy.Prediction:
+    async def aforward(self, question: str, **inputs: Any) -> dspy.Prediction:
+        further = further_inputs(self.answer, inputs)
         clock = Clock()
         account = ""
         await clock.begin("graph", "searching the graph")
@@ -111,7 +120,7 @@ class K2RAG(SavableModule):
         findings = await self._shorter("\n".join(sub_answer.shortened for sub_answer in sub_answers))
         await clock.begin("answer", "answering")
         passages = [text for text in (summary, findings) if text]
-        reply = await call(self.answer, question=question, passages=passages)
+        reply = await call(self.answer, question=question, passages=passages, **further)
         return prediction(
             reply,
             hits=_in_turn(sub_answers),
@@ -203,16 +212,17 @@ class NaiveGraphRAG(SavableModule):
         self.knowledge = knowledge
         self.k = knowledge.k
         self.tell = FittingPredict(TellFromGraph, shorten="passages")
-        self.answer = FittingPredict(signature_for(AnswerQuestion, signature), shorten="passages")
+        self.answer = fitting_step(AnswerQuestion, signature, "passages")
 
-    async def aforward(self, question: str) -> dspy.Prediction:
+    async def aforward(self, question: str, **inputs: Any) -> dspy.Prediction:
+        further = further_inputs(self.answer, inputs)
         clock = Clock()
         await clock.begin("retrieve", "searching the graph")
         context = await call(self.knowledge, question)
         await clock.begin("tell")
         account = (await call(self.tell, question=question, **context.shown)).account.strip()
         await clock.begin("answer", "answering")
-        reply = await call(self.answer, question=question, passages=[account] if account else [])
+        reply = await call(self.answer, question=question, passages=[account] if account else [], **further)
         return prediction(reply, hits=list(context.hits), account=account, timings=clock.timings())
 
     forward = blocking(aforward)

@@ -1,5 +1,6 @@
 """Leads from chunks to a graph, its communities, their summaries and one question each (KRAQ paper, section 2)."""
 
+import asyncio
 import logging
 import random
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping, Sequence
@@ -9,11 +10,12 @@ import dspy
 from kraq_dspy._internal.concurrency import run_coroutine
 from kraq_dspy.asset.corpus.tokens import exceeds_tokens, truncate_tokens
 from kraq_dspy.asset.graph.build import Graph, ResolvedMentions, apply_descriptions
-from kraq_dspy.asset.graph.candidates import NameCount, grouped, propose_merges
+from kraq_dspy.asset.graph.candidates import ACRONYM, MergeCandidate, NameCount, NameGroup, grouped, propose_merges
 from kraq_dspy.asset.graph.communities import find_communities
 from kraq_dspy.asset.graph.elements import GraphView, community_elements
 from kraq_dspy.asset.graph.mentions import Mentions
 from kraq_dspy.asset.graph.resolve import Resolution, resolve_entities
+from kraq_dspy.asset.graph.similar_names import meant_alike, merged_unasked, spelled_alike
 from kraq_dspy.ports import Embedder
 from kraq_dspy.programs.kraq.asked_by import AskedBy, ListedPassages, Passages, each_of
 from kraq_dspy.programs.kraq.by_size import candidates, extractor, has_small_tuned_generator
@@ -113,7 +115,8 @@ class KRAQ(SavableModule):
     async def graph(self, extractions: Iterable[Extraction], steps: Steps) -> Graph:
         """Stage 2: one node per thing, one description per node.
 
-        Acronyms are put to the model with `settings.resolve.acronyms`, unless it is the embedded one. Descriptions of
+        Acronyms are put to the model with `settings.resolve.acronyms`, similar names with `settings.resolve.confirm`,
+        unless it is the embedded one. Descriptions of
         an entity (of a relationship with `settings.resolve.relationships`) are merged by the model only where together
         they exceed `settings.resolve.description_tokens`.
         """
@@ -144,26 +147,61 @@ class KRAQ(SavableModule):
         return apply_descriptions(graph, merged)
 
     async def _resolution(self, mentions: Mentions, steps: Steps) -> Resolution:
-        settings, names = self.settings.resolve, mentions.names()
-        groups = grouped(names)
-        candidates = propose_merges(groups, mentions.introduced_acronyms())
+        groups = grouped(mentions.names())
+        candidates = [
+            *propose_merges(groups, mentions.introduced_acronyms()),
+            *(await asyncio.to_thread(self._similar_names, groups)),
+        ]
         accepted = [candidate for candidate in candidates if candidate.certain]
-        uncertain = [candidate for candidate in candidates if not candidate.certain]
-        asks = settings.acronyms and steps.model("summarizer", self.confirm) not in ("", EMBEDDED)
-        if uncertain and asks:
-            ends = {end for pair in uncertain for end in (pair.first, pair.second)}
-            descriptions = mentions.descriptions(ends)
-            shown = {
-                name.name: _described(name, descriptions.get(name.name, "")) for name in names if name.name in ends
-            }
-            doubtful = {content_id("pair", c.first, c.second): c for c in uncertain}
-            items = (
-                Item(id, {"first": shown[pair.first], "second": shown[pair.second]}) for id, pair in doubtful.items()
-            )
-            async for done in steps.map("confirm", "summarizer", self.confirm, items, total=len(doubtful)):
-                if done.prediction.same:
-                    accepted.append(doubtful[done.id])
+        doubtful = [candidate for candidate in candidates if not candidate.certain]
+        if not self.settings.resolve.confirm:
+            accepted += merged_unasked([one for one in doubtful if one.method != ACRONYM], groups)
+
+        to_confirm = self._to_confirm(doubtful)
+        if to_confirm and steps.model("summarizer", self.confirm) not in ("", EMBEDDED):
+            accepted += await self._confirmed(to_confirm, mentions, steps)
         return resolve_entities(groups, accepted)
+
+    def _similar_names(self, groups: Mapping[str, NameGroup]) -> list[MergeCandidate]:
+        """Names that are alike as the settings say."""
+        settings = self.settings.resolve
+        if settings.alike == "none":
+            return []
+        similar = list(spelled_alike(groups, settings.similarity))
+        if settings.alike == "meaning" and self.embedder is not None:
+            known = {(one.first, one.second) for one in similar}
+            meant = meant_alike(groups, settings.similarity, self.embedder)
+            similar += [one for one in meant if (one.first, one.second) not in known]
+        return similar
+
+    def _to_confirm(self, doubtful: Iterable[MergeCandidate]) -> list[MergeCandidate]:
+        """Those that a model is asked about, as the settings say, each pair once."""
+        settings = self.settings.resolve
+        pairs: dict[tuple[str, str], MergeCandidate] = {}
+        for candidate in doubtful:
+            if settings.acronyms if candidate.method == ACRONYM else settings.confirm:
+                pairs.setdefault((candidate.first, candidate.second), candidate)
+        return list(pairs.values())
+
+    async def _confirmed(
+        self, candidates: Sequence[MergeCandidate], mentions: Mentions, steps: Steps
+    ) -> list[MergeCandidate]:
+        """Those of which the model says that they are one thing."""
+        ends = {end for pair in candidates for end in (pair.first, pair.second)}
+        descriptions = mentions.descriptions(ends)
+        shown = {
+            name.name: _described(name, descriptions.get(name.name, ""))
+            for name in mentions.names()
+            if name.name in ends
+        }
+        asked = {content_id("pair", pair.first, pair.second): pair for pair in candidates}
+        items = (Item(id, {"first": shown[pair.first], "second": shown[pair.second]}) for id, pair in asked.items())
+
+        confirmed = []
+        async for done in steps.map("confirm", "summarizer", self.confirm, items, total=len(asked)):
+            if done.prediction.same:
+                confirmed.append(asked[done.id])
+        return confirmed
 
     def worth_a_summary(self, communities: Sequence[Community]) -> list[Community]:
         """Those of at least `settings.summaries.min_entities` entities, linked ones among them."""

@@ -49,10 +49,12 @@ async def write_draft(
     number: int,
     passages: tuple[int, ...],
     wanted_by: str | None,
+    further: Mapping[str, Any] | None = None,
 ) -> Draft | FailedDraft:
     """Ask the drafter. What goes wrong with this draft alone becomes a FailedDraft; cancelling cancels the request.
 
-    `texts` are the passages at the positions `passages`; `wanted_by` names a scorer that needs log-probabilities.
+    `texts` are the passages at the positions `passages`; `wanted_by` names a scorer that needs log-probabilities;
+    `further` are inputs of a signature of one's own.
     Raises MissingLogprobsError, and the errors that end a run: a spent budget, a server that is down.
     """
     started = perf_counter()
@@ -62,7 +64,7 @@ async def write_draft(
 
     options = {"config": {"logprobs": True}} if wanted_by else {}
     try:
-        prediction = await call(predict, question=question, passages=list(texts), **options)
+        prediction = await call(predict, question=question, passages=list(texts), **(further or {}), **options)
     except CALL_ERRORS as error:
         raise_if_final(error)
         return failed(in_one_line(error))

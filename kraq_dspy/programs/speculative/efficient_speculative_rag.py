@@ -1,6 +1,7 @@
-"""Has E(d|Q) from prepared sentences, or looks E(d|q*) up in its place: efficient Speculative RAG (KRAQ paper, 3.2)."""
+"""Looks E(d|q*) up in place of E(d|Q): Efficient Speculative RAG (KRAQ paper, 3.2, Algorithm 2)."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from operator import attrgetter
 from time import perf_counter
 from typing import Any
@@ -27,18 +28,20 @@ from kraq_dspy.spec import ProgramSpec, Space
 
 
 class EfficientSpeculativeRAG(SpeculativeRAG):
-    """Speculative RAG over vectors that were prepared: the passages' sentences, or E(d|q) of stored questions.
+    """Speculative RAG over vectors that were prepared: E(d|q) of the stored questions (Algorithm 2).
 
-    From the vectors of their sentences (`SentenceVectors`) passages are seen from the user's question itself. Where the
-    encoder reads question and passage together they are seen from q*, the stored question nearest to the user's.
-    Passages that are not stored for q* are embedded online as seen from q*, too, so that all vectors of one clustering
-    have one question. When q* is less similar than `min_similarity` (a cosine), or none of
-    its passages is stored, all are embedded online as seen from the user's question: that is Speculative RAG.
+    Passages are seen from q*, the stored question nearest to the user's. Those that are not stored for q* are embedded
+    online as seen from q*, too, so that all vectors of one clustering have one question. When q* is less similar than
+    `min_similarity` (a cosine), or none of its passages is stored, all are embedded online as seen from the user's
+    question: that is Speculative RAG.
+
+    A variant of our own, "sentences", needs no stored question: from the vectors of their sentences
+    (`SentenceVectors`) passages are seen from the user's question itself. The prediction names it in `seen_by`.
 
     The question is embedded once, by the question finder, for the retriever too: both must have the same encoder.
 
     The prediction has, besides what SpeculativeRAG gives, `proxy` (QuestionHit or None), `proxy_similarity` (or None),
-    `proxy_used`, `n_looked_up` and `n_embedded` (passages).
+    `proxy_used`, `n_looked_up` and `n_embedded` (passages), and `seen_by`: the name of the encoder.
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")
@@ -70,7 +73,11 @@ class EfficientSpeculativeRAG(SpeculativeRAG):
         return self.retrieve(question, self.n, vector=vector), vector
 
     def see(self, question: str, hits: Sequence[Hit], vector: Vectors | None) -> SeenPassages:
-        """E(d|Q) of every hit from its sentences, or E(d|q*) by look-up where it is stored."""
+        """E(d|q*) of every hit, by look-up where it is stored; in the variant "sentences", E(d|Q)."""
+        seen = self._seen(question, hits, vector)
+        return replace(seen, facts={**seen.facts, "seen_by": self.embedder.name})
+
+    def _seen(self, question: str, hits: Sequence[Hit], vector: Vectors | None) -> SeenPassages:
         if isinstance(self.precomputed, SentenceVectors):
             started = perf_counter()
             vectors, stored = self.precomputed.seen_from(question, [hit.chunk for hit in hits])
@@ -125,7 +132,7 @@ def make_efficient(space: Space, retrieve: Retriever, options: EfficientOptions)
 
 EFFICIENT = ProgramSpec(
     "efficient",
-    "The same over prepared vectors: of sentences, or as seen from the nearest KRAQ question.",
+    "The same over prepared vectors: passages as seen from the nearest KRAQ question.",
     make_efficient,
     "EfficientSpeculativeRAG",
     EfficientOptions,
@@ -135,7 +142,7 @@ EFFICIENT = ProgramSpec(
     budget=attrgetter("sizes.n"),
     calls_at_once=attrgetter("sizes.m"),
     settings=("instructed",),
-    keys=(*DRAFTED, "proxy", "proxy_similarity", "proxy_used", "n_looked_up", "n_embedded"),
+    keys=(*DRAFTED, "proxy", "proxy_similarity", "proxy_used", "n_looked_up", "n_embedded", "seen_by"),
     seconds=stage_seconds,
     source="KRAQ paper, Algorithm 2",
 )

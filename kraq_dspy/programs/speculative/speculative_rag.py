@@ -11,7 +11,7 @@ import dspy
 from kraq_dspy._internal.both_ways import at_once, blocking, call
 from kraq_dspy._internal.clock import announce
 from kraq_dspy._internal.options import require_counts
-from kraq_dspy._internal.step import FittingPredict, SignatureLike, prediction, signature_for
+from kraq_dspy._internal.step import SignatureLike, fitting_step, further_inputs, prediction
 from kraq_dspy.errors import ConfigError, ModelError
 from kraq_dspy.ports import InstructedEmbedder, RetrieverLike, Vectors
 from kraq_dspy.programs.speculative.drafts import Draft, FailedDraft, write_draft
@@ -166,10 +166,11 @@ class SpeculativeRAG(SavableModule):
         self.embedder = embedder
         self.n, self.k, self.m = n, k, m
         self.seed, self.in_flight = seed, in_flight
-        self.draft = FittingPredict(signature_for(DraftAnswer, signature), shorten="passages")
+        self.draft = fitting_step(DraftAnswer, signature, "passages")
         self.scorer = scorer or KraqScore()
 
-    async def aforward(self, question: str) -> dspy.Prediction:
+    async def aforward(self, question: str, **inputs: Any) -> dspy.Prediction:
+        further = further_inputs(self.draft, inputs)
         started = perf_counter()
         await announce("retrieving")
         evidence = await call(self._gather, question)
@@ -179,7 +180,9 @@ class SpeculativeRAG(SavableModule):
             number, subset = numbered
             await announce(f"drafting {number + 1} of {len(evidence.subsets)}")
             texts = [evidence.hits[position].chunk.passage for position in subset]
-            return await write_draft(self.draft, question, texts, number=number, passages=subset, wanted_by=wanted_by)
+            return await write_draft(
+                self.draft, question, texts, number=number, passages=subset, wanted_by=wanted_by, further=further
+            )
 
         outcomes = await at_once(draft, list(enumerate(evidence.subsets)), limit=self.in_flight)
         drafts = [outcome for outcome in outcomes if isinstance(outcome, Draft)]

@@ -51,3 +51,14 @@ def test_starters_are_listed_with_the_documents_that_answer_them(index: Path) ->
     assert set(starter) == {"text", "question_id", "community_id", "chunk_id", "document_id", "title"}
     answered = json.loads(CliRunner().invoke(app, ["ask", str(index), "Who wrote notes?", "--json"]).stdout)
     assert all(set(each) == set(starter) for each in answered["next_questions"])
+
+
+def test_a_question_may_refer_to_what_was_said_before_it(index: Path) -> None:
+    said = " ".join(chat(index, "Who wrote Don Juan?", "Who was his daughter?").stdout.split())
+    assert "asked as: Who was Lord Byron's daughter?" in said
+
+
+def test_a_new_conversation_refers_to_nothing(index: Path) -> None:
+    done = chat(index, "Who wrote Don Juan?", "/new", "Who was his daughter?")
+    assert "A new conversation." in done.stdout
+    assert "asked as" not in done.stdout

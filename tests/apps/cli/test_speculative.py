@@ -33,22 +33,19 @@ def index(kraq: WarmShell, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def pair(index: Path) -> tuple[str, Path]:
-    """Has question and passage read together, so that stored questions stand in for the user's."""
-    settings = index.parent / "pair.toml"
-    settings.write_text('[instructed]\nkind = "pair"\n')
-    return "--config", settings
-
-
-@pytest.fixture(scope="module")
-def precomputed(kraq: WarmShell, index: Path, pair: tuple[str, Path]) -> Path:
+def precomputed(kraq: WarmShell, index: Path) -> Path:
     """The index, after it was asked without, and then with, pre-computed embeddings."""
     before = kraq("ask", index, "Who wrote Don Juan?", "-p", "efficient")
     assert before.returncode == 1
-    assert f"Run: kraq precompute {index}" in before.stderr.replace("\n", " ")
-    report = as_json(kraq, "precompute", index, "--top-n", "3", *pair)
-    assert report["embedded"] == 3 * report["questions"] > 0
-    assert as_json(kraq, "precompute", index, "--top-n", "3", *pair)["embedded"] == 0
+    said = " ".join(before.stderr.split())
+    assert f"Run: kraq precompute {index}" in said
+    assert 'The variant "sentences" needs no stored question: [instructed] kind = "sentences"' in said
+    first = kraq("precompute", index, "--top-n", "3")
+    report = as_json(kraq, "precompute", index, "--top-n", "3")
+    readings = 3 * report["questions"]
+    assert f"{readings} readings of a question with a passage, for {report['questions']} questions" in first.stdout
+    assert (report["embedded"], report["kept"]) == (0, readings)
+    assert "Nothing is left to read" in kraq("precompute", index, "--top-n", "3").stdout
     return index
 
 
@@ -59,37 +56,38 @@ def test_speculative_answers_with_its_drafts_scores_and_times(kraq: WarmShell, i
     assert answer["timings"]["wall"] > answer["timings"]["embed"] > 0
 
 
-def test_efficient_looks_up_and_says_which_question_stood_in(
-    kraq: WarmShell, precomputed: Path, pair: tuple[str, Path]
-) -> None:
-    answer = as_json(kraq, "ask", precomputed, "Who wrote Don Juan?", "-p", "efficient", "-P", "scorer=vote", *pair)
+def test_efficient_looks_up_and_says_which_question_stood_in(kraq: WarmShell, precomputed: Path) -> None:
+    answer = as_json(kraq, "ask", precomputed, "Who wrote Don Juan?", "-p", "efficient", "-P", "scorer=vote")
     assert (answer["proxy_used"], answer["n_looked_up"], answer["n_embedded"]) == (True, 3, 0)
     assert answer["timings"]["embed"] == 0
-    shown = kraq("ask", precomputed, "Who wrote Don Juan?", "-p", "efficient", *pair)
+    assert answer["seen_by"].startswith("pair:minilm@256")
+    shown = kraq("ask", precomputed, "Who wrote Don Juan?", "-p", "efficient")
     assert "seen from (3 looked up" in shown.stdout
     assert "papers' model" in shown.stdout
 
 
-def test_a_stored_question_that_is_too_far_stands_in_for_nobody(
-    kraq: WarmShell, precomputed: Path, pair: tuple[str, Path]
-) -> None:
+def test_a_stored_question_that_is_too_far_stands_in_for_nobody(kraq: WarmShell, precomputed: Path) -> None:
     least = ("-P", "min_similarity=0.99")
-    answer = as_json(kraq, "ask", precomputed, "Who wrote Don Juan?", "-p", "efficient", *least, *pair)
+    answer = as_json(kraq, "ask", precomputed, "Who wrote Don Juan?", "-p", "efficient", *least)
     assert answer["proxy_used"] is False
     assert 0 < answer["proxy_similarity"] < 0.99
     assert answer["n_embedded"] == 3
 
 
-def test_by_default_passages_are_seen_from_the_question_itself_by_their_stored_sentences(
+def test_the_variant_sentences_sees_passages_from_the_question_itself_and_is_named(
     kraq: WarmShell, tmp_path: Path
 ) -> None:
     (tmp_path / "byron.md").write_text(PASSAGES["byron"])
-    index = tmp_path / "byron.kraq"
+    (tmp_path / "variant.toml").write_text('[instructed]\nkind = "sentences"\n')
+    index, variant = tmp_path / "byron.kraq", ("--config", tmp_path / "variant.toml")
     as_json(kraq, "index", tmp_path / "byron.md", "--out", index)
-    report = as_json(kraq, "precompute", index)
+    report = as_json(kraq, "precompute", index, *variant)
     assert (report["passages"], report["embedded"]) == (1, 1)
-    answer = as_json(kraq, "ask", index, "Who wrote Don Juan?", "-p", "efficient", "-P", "scorer=vote")
+    asked = ("ask", index, "Who wrote Don Juan?", "-p", "efficient", "-P", "scorer=vote", *variant)
+    answer = as_json(kraq, *asked)
     assert (answer["proxy"], answer["n_looked_up"], answer["n_embedded"]) == (None, 1, 0)
+    assert answer["seen_by"].startswith("sentences:")
+    assert "a variant of Algorithm 2" in kraq(*asked).stdout.replace("\n", " ")
 
 
 @pytest.mark.parametrize(

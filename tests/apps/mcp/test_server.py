@@ -128,7 +128,7 @@ def test_errors_are_errors_of_the_tool_with_the_way_out(
 def test_a_model_that_cannot_be_reached_is_named_in_the_log_alone(
     server: MCPServer, tools: IndexTools, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def down(*_: Any) -> NoReturn:
+    def down(*_: Any, **__: Any) -> NoReturn:
         raise ServerDownError("http://10.0.0.7:8000/v1 cannot be reached.")
 
     monkeypatch.setattr(tools.space, "aask", down)

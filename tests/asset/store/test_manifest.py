@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from kraq_dspy.asset.store.manifest import (
+    LABELLED,
     SCHEMA_VERSION,
     Manifest,
     new_manifest,
@@ -44,7 +45,7 @@ def test_addresses_are_kept_without_user_and_password(tmp_path: Path) -> None:
     assert kept.roles["judge"].addresses == ("http://a:8000/v1", "http://b:8000/v1")
 
 
-@pytest.mark.parametrize(("by", "way_out"), [(1, "pip install -U kraq-dspy"), (-1, "Index its corpus again")])
+@pytest.mark.parametrize(("by", "way_out"), [(2, "pip install -U kraq-dspy"), (-1, "Index its corpus again")])
 def test_another_schema_is_refused_with_the_way_out(tmp_path: Path, by: int, way_out: str) -> None:
     fields = {**to_fields(new_manifest(Settings(), "minilm", 384)), "schema_version": SCHEMA_VERSION + by}
     write_fields(tmp_path, fields)
@@ -87,8 +88,8 @@ def test_a_write_that_fails_says_what_is_needed(tmp_path: Path) -> None:
 
 def test_the_manifest_of_today_is_the_one_of_this_schema_version() -> None:
     """A field that comes or goes changes the schema: raise SCHEMA_VERSION."""
-    assert SCHEMA_VERSION == 6
+    assert (SCHEMA_VERSION, LABELLED) == (6, 7)  # with and without labels of who may read the documents
     assert [field.name for field in dataclasses.fields(Manifest)] == [
         "schema_version", "settings", "encoder_name", "encoder_dimension", "created_at", "updated_at", "complete",
-        "models", "library_version", "origin", "state", "schemas",
+        "models", "library_version", "origin", "state", "schemas", "has_labels",
     ]  # fmt: skip

@@ -5,9 +5,21 @@ from typing import Any
 
 import pytest
 
-from kraq_dspy.eval.tables.systems import distinct, own_options, settings_of, with_equal_questions
+from kraq_dspy.apps.cli.tables import read
+from kraq_dspy.errors import ConfigError
+from kraq_dspy.eval.rows import read_run
+from kraq_dspy.eval.tables.systems import (
+    about_choice,
+    distinct,
+    own_options,
+    program_of,
+    require_looked_up,
+    settings_of,
+    with_equal_questions,
+)
 from kraq_dspy.eval.tables.table import DEFINITIONS, EvalTable, System, read_table
-from kraq_dspy.settings import QuestionSettings, RoleSettings, Settings
+from kraq_dspy.settings import InstructedSettings, QuestionSettings, RoleSettings, Settings
+from tests.eval.tables.conftest import Toy
 
 TUNED = Settings(roles={"default": RoleSettings(), "generator": RoleSettings("gguf/smollm2-135m", temperature=0.5)})
 COMPARED = ("combined", "speculative", "questions", "drafter", "retrievers")
@@ -78,3 +90,44 @@ def test_the_instructed_arm_has_another_generator_and_nothing_else() -> None:
 
 def test_a_table_without_another_source_of_questions_keeps_the_settings() -> None:
     assert with_equal_questions(TUNED, table("drafter").systems) == (TUNED, [])
+
+
+SENTENCES = replace(TUNED, instructed=InstructedSettings(kind="sentences"))
+
+
+@pytest.mark.parametrize("name", ["kraq-6", "kraq-7", "kraq-8"])
+def test_the_papers_tables_of_algorithm_2_refuse_what_looks_no_question_up(name: str) -> None:
+    with pytest.raises(ConfigError, match=r'is Algorithm 2.*"pair" or "inbedder"'):
+        require_looked_up(read(name), SENTENCES)
+    require_looked_up(read(name), TUNED)
+
+
+def test_with_paper_the_table_refuses_it_too_and_without_it_says_which_variant_it_is() -> None:
+    with pytest.raises(ConfigError, match="is Algorithm 2"):
+        require_looked_up(table("speculative").as_in_paper(), SENTENCES)
+    require_looked_up(table("speculative"), SENTENCES)
+    [efficient] = [each for each in table("speculative").systems if each.name == "efficient"]
+    about = about_choice(program_of(efficient), SENTENCES, "minilm", "dense")
+    assert about["program"] == "efficient, the variant sentences"
+    assert about_choice(program_of(efficient), TUNED, "minilm", "dense")["program"] == "efficient"
+
+
+def test_the_variant_has_no_arm_of_other_questions() -> None:
+    kept, notes = distinct(table("speculative").systems, SENTENCES)
+    names = [system.name for system, _ in kept]
+    assert "efficient" in names
+    assert not [name for name in names if "questions" in name]
+    assert len([note for note in notes if "looks no stored question up" in note]) == 2
+
+
+def test_the_arms_of_table_7_look_different_questions_up(toy: Toy) -> None:
+    """KRAQ's arm is seen from questions of communities, Random's from questions about drawn chunks; both find theirs
+    stored, whichever was prepared first."""
+    arms = [each for each in read("kraq-7").systems if each.name in ("efficient", "efficient, random questions")]
+    seven = replace(read("kraq-7"), systems=tuple(arms), precompute=3, metrics=("looked_up",))
+    run = toy.run(seven, limit=2)
+    _, rows = read_run(run)
+    assert {row.system for row in rows} == {arm.name for arm in arms}
+    assert all(row.metrics["looked_up"] > 0 for row in rows)
+    sources = {(row.system, row.extra["q*"]["source"]) for row in rows}
+    assert sources == {("efficient", "kraq"), ("efficient, random questions", "random")}

@@ -9,8 +9,8 @@ from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.metrics.generation import require_packages
 from kraq_dspy.eval.papers import PaperTable, papers_tables
 from kraq_dspy.eval.papers.listing import figures_of
+from kraq_dspy.eval.report_page import write_report
 from kraq_dspy.eval.summary import summarise
-from kraq_dspy.eval.tables.terminal import write_report
 from kraq_dspy.programs.kraq.pipeline import KRAQ
 from kraq_dspy.settings import RoleSettings, Settings
 from tests.eval.tables.conftest import Toy

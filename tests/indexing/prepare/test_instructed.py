@@ -14,10 +14,12 @@ from kraq_dspy.asset.store.instructed import INSTRUCTED, InstructedStore
 from kraq_dspy.errors import ConfigError, EncoderMismatchError, IndexStateError, ModelError
 from kraq_dspy.indexing.prepare.instructed import (
     InstructedOptions,
+    Price,
     StoredSentences,
     open_precomputed,
     precompute,
     precompute_pairs,
+    price_of_pairs,
 )
 from kraq_dspy.models.embedders.instructed import WeightedSentences
 from kraq_dspy.ports import Vectors
@@ -227,3 +229,30 @@ def test_top_n_is_a_number_or_all() -> None:
     for wrong in ("0", "-3", "many", ""):
         with pytest.raises(ConfigError, match="a number from 1, or all"):
             parse_top_n(wrong)
+
+
+def test_what_was_read_for_one_source_of_questions_stays_when_another_is_prepared(
+    index: Index, keyword_embedder: type[KeywordEmbedder]
+) -> None:
+    """So that both arms of a comparison look something up."""
+    drawn = question("apple or tax, which?", "random")
+    put(index, keyword_embedder("apple", "rocket", "tax"), [], [drawn])
+    precompute_pairs(index, CountingEncoder(), top_n=2, source="kraq")
+    precompute_pairs(index, CountingEncoder(), top_n=2, source="random")
+    store = stored(index)
+    assert store.owners() == {one.id for one in (*QUESTIONS, drawn)}
+    store.close()
+
+
+def test_the_price_is_what_is_left_to_read(index: Index) -> None:
+    options, encoder = InstructedOptions(top_n=2), CountingEncoder()
+    price = price_of_pairs(index, encoder, options)
+    assert (price.questions, price.readings, price.n_bytes) == (3, 6, 6 * 2 * 2)  # two numbers of two bytes each
+    assert price.seconds > 0
+    precompute(index, encoder, options)
+    assert price_of_pairs(index, encoder, options) == Price(3, 0, 0.0, 0)
+    assert price_of_pairs(index, encoder, InstructedOptions(top_n=4)).readings == 3 * 2
+
+
+def test_the_papers_twenty_passages_of_each_question_are_read_by_default() -> None:
+    assert InstructedOptions().top_n == 20

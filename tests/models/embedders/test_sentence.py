@@ -1,14 +1,11 @@
 import copy
-import subprocess
-import sys
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.models.embedders import load_embedder, resolve_encoder, sentence, torch_encoder
+from kraq_dspy.models.embedders import load_embedder, resolve_encoder, torch_encoder
 from kraq_dspy.models.embedders.sentence import SentenceEmbedder
 from kraq_dspy.models.machine import precision_of
 from kraq_dspy.settings import EncoderSettings
@@ -23,11 +20,9 @@ TEXTS = [
 ]
 
 
-@pytest.fixture(scope="module", params=["numpy", "torch"])
-def minilm(request: pytest.FixtureRequest) -> Iterator[SentenceEmbedder]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sentence, "FEW", 1 << 30 if request.param == "numpy" else 0)
-        yield SentenceEmbedder(precision="fp32")
+@pytest.fixture(scope="module")
+def minilm() -> SentenceEmbedder:
+    return SentenceEmbedder(precision="fp32")
 
 
 def packaged_path() -> str:
@@ -47,9 +42,7 @@ def test_vectors_equal_those_of_sentence_transformers(minilm: SentenceEmbedder) 
 
 def test_bf16_points_where_fp32_points(minilm: SentenceEmbedder) -> None:
     fine = minilm.encode_passages(TEXTS)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sentence, "FEW", 0)
-        coarse = SentenceEmbedder(precision="bf16").encode_passages(TEXTS)
+    coarse = SentenceEmbedder(precision="bf16").encode_passages(TEXTS)
 
     assert (coarse * fine).sum(axis=1).min() > 0.9999
     np.testing.assert_allclose(coarse, fine, atol=2e-3)
@@ -62,17 +55,17 @@ def test_meaning_is_near_to_meaning(minilm: SentenceEmbedder) -> None:
     assert question @ inventor > question @ kitten + 0.2
 
 
-@pytest.mark.parametrize("precision", ["fp32", "bf16"])
-def test_a_text_has_the_same_vector_in_any_company(precision: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sentence, "FEW", 0)
+@pytest.mark.parametrize(("precision", "atol"), [("fp32", 1e-6), ("bf16", 2e-3)])
+def test_a_text_has_the_same_vector_in_any_company(precision: str, atol: float) -> None:
+    """Some processors round by batch, in bf16 at its third digit."""
     texts = [f"{'word ' * (i % 40)}number {i}" for i in range(60)]
     together = SentenceEmbedder(precision=precision, batch_size=64).encode_passages(texts)
 
     in_sevens = SentenceEmbedder(precision=precision, batch_size=7).encode_passages(texts)
     alone = np.concatenate([SentenceEmbedder(precision=precision).encode_passages(texts[i : i + 1]) for i in (3, 39)])
 
-    np.testing.assert_allclose(together, in_sevens, atol=1e-6)  # some processors round by batch
-    np.testing.assert_allclose(together[[3, 39]], alone, atol=1e-6)  # some processors round by batch
+    np.testing.assert_allclose(together, in_sevens, rtol=0, atol=atol)
+    np.testing.assert_allclose(together[[3, 39]], alone, rtol=0, atol=atol)
 
 
 def test_texts_are_cut_at_the_models_limit_or_at_a_given_one(minilm: SentenceEmbedder) -> None:
@@ -136,37 +129,10 @@ def test_a_copied_program_shares_its_encoder(minilm: SentenceEmbedder) -> None:
 
 
 def test_auto_means_the_precision_that_this_processor_is_fast_in_and_is_made_explicit_for_an_index() -> None:
-    settings = resolve_encoder(EncoderSettings(batch_size=8))
+    settings = resolve_encoder(EncoderSettings("bge-small", batch_size=8))
 
-    assert settings == EncoderSettings(batch_size=8, precision=precision_of("auto"))
+    assert settings == EncoderSettings("bge-small", batch_size=8, precision=precision_of("auto"))
     assert settings.precision in ("fp32", "bf16")
-    assert load_embedder(settings).name == load_embedder(EncoderSettings()).name
+    assert SentenceEmbedder().name == SentenceEmbedder(precision=settings.precision).name
     with pytest.raises(ConfigError, match="int8"):
         precision_of("int8")
-
-
-def test_vectors_of_numpy_and_of_torch_agree_and_one_takes_over_from_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sentence, "FEW", 50)
-    encoder = SentenceEmbedder(precision="fp32")
-
-    first = encoder.encode_passages(TEXTS[:1])  # 10 tokens
-    assert encoder._torch is None
-    many = encoder.encode_passages(TEXTS)  # 256 and more
-    assert encoder._torch is not None
-
-    np.testing.assert_allclose(first[0], many[0], atol=1e-6)
-    monkeypatch.setattr(sentence, "FEW", 1000)
-    np.testing.assert_allclose(SentenceEmbedder(precision="fp32").encode_passages(TEXTS), many, atol=1e-6)
-
-
-@pytest.mark.parametrize("precision", ["fp32", "bf16"])
-def test_encoding_a_question_imports_neither_torch_nor_other_heavy_libraries(precision: str) -> None:
-    code = (
-        "import sys\nfrom kraq_dspy.settings import EncoderSettings\n"
-        "from kraq_dspy.models.embedders import load_embedder\n"
-        f"load_embedder(EncoderSettings(precision='{precision}')).encode_queries(['x'])\n"
-        "heavy = {'torch', 'transformers', 'sentence_transformers', 'huggingface_hub'}\n"
-        "print(sorted(heavy & set(sys.modules)))"
-    )
-
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

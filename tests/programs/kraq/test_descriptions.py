@@ -21,8 +21,8 @@ EXTRACTIONS = [
 ]
 
 
-def graph(**resolve: bool) -> Graph:
-    settings = Settings(resolve=ResolveSettings(description_tokens=4, **resolve))
+def graph(*, relationships: bool = False) -> Graph:
+    settings = Settings(resolve=ResolveSettings(description_tokens=4, relationships=relationships))
     lm = DummyLM({"Ada | met | Charles": {"description": "They met twice."}, "Ada": {"description": "Ada did both."}})
     with dspy.context(lm=lm):
         return asyncio.run(KRAQ(settings).graph(EXTRACTIONS, DirectSteps()))

@@ -4,7 +4,7 @@ import asyncio
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import dspy
 import numpy as np
@@ -182,3 +182,45 @@ def test_copies_of_the_program_share_the_store(tmp_path: Path, drafter: dspy.LM)
     copy = program.deepcopy()
     assert copy.precomputed is store
     assert ask(copy, drafter).proxy_used
+
+
+class Circle:
+    """Three questions on a circle, at 0, 60 and 120 degrees; the user's stands at 50."""
+
+    angles: ClassVar = {"q0": 0.0, "q60": 60.0, "q120": 120.0}
+
+    def __call__(self, text: str, n: int, *, vector: Vectors | None = None) -> list[QuestionHit]:
+        assert vector is not None
+        cosines = {id: float(self.vectors([id])[0] @ vector) for id in self.angles}
+        nearest = sorted(cosines, key=cosines.__getitem__, reverse=True)[:n]
+        return [QuestionHit(Question(content_id(id), id, "kraq", None, 0, (), ()), cosines[id]) for id in nearest]
+
+    def encode(self, text: str) -> Vectors:
+        return _direction(50)
+
+    def vectors(self, question_ids: Sequence[str]) -> Vectors:
+        return np.stack([_direction(self.angles[id]) for id in question_ids])
+
+
+def _direction(degrees: float) -> Vectors:
+    return np.array([math.cos(math.radians(degrees)), math.sin(math.radians(degrees))], dtype=np.float32)
+
+
+def test_algorithm_2_line_by_line(tmp_path: Path, drafter: dspy.LM) -> None:
+    """q* = argmax cos(emb Q, emb q) = q60, at cos 10 degrees; E_pre(d, q*) is looked up for all of D; these vectors,
+    and not those of another question, make the clusters."""
+    of_each = {"q0": [0, 0, 90, 90], "q60": [0, 90, 90, 0], "q120": [0, 90, 0, 90]}
+    store = InstructedStore.create(tmp_path / "instructed.db", encoder_name="by-word", dimension=2)
+    ids = tuple(chunk.id for chunk in CHUNKS)
+    store.add(
+        InstructedRow(content_id(id), ids, np.stack([_direction(angle) for angle in angles]))
+        for id, angles in of_each.items()
+    )
+    encoder = ByWord()
+    program = EfficientSpeculativeRAG(retrieve, Circle(), store, encoder, n=4, k=2, m=4, scorer=VoteScore())
+    prediction = ask(program, drafter)
+    assert prediction.proxy.question.text == "q60"
+    assert prediction.proxy_similarity == pytest.approx(math.cos(math.radians(10)))
+    assert prediction.clusters == (0, 1, 1, 0)
+    assert sorted(map(sorted, prediction.subsets)) == [[0, 1], [0, 2], [1, 3], [2, 3]]  # one of each cluster
+    assert (prediction.n_looked_up, encoder.encoded, prediction.seen_by) == (4, [], "by-word")

@@ -21,6 +21,8 @@ export async function viewAsk({ query, status }) {
   const help = h("p", { class: "dim help" });
   const button = h("button", { class: "primary" }, "Ask");
   const answers = h("div", { class: "answers" });
+  const conversation = h("section", { class: "conversation", "aria-label": "Conversation", hidden: true });
+  let turns = []; // what was said before, for one program at a time
   let abort = null;
 
   function explain() {
@@ -35,6 +37,19 @@ export async function viewAsk({ query, status }) {
   for (const each of [first, second]) each.addEventListener("change", explain);
   explain();
 
+  function begin() {
+    turns = [];
+    showTurns();
+    question.focus();
+  }
+
+  function showTurns() {
+    conversation.hidden = !turns.length;
+    replace(conversation,
+      turns.map((turn) => h("details", {}, h("summary", {}, turn.question), h("p", {}, turn.answer))),
+      h("p", { class: "dim" }, "A question may refer to what was said. ", h("button", { type: "button", class: "link", onclick: begin }, "New conversation")));
+  }
+
   async function run() {
     const text = question.value.trim();
     if (!text) return;
@@ -45,10 +60,14 @@ export async function viewAsk({ query, status }) {
     const columns = programs.map((program) => column(program));
     answers.className = `answers of${columns.length}`;
     replace(answers, columns.map((each) => each.node));
-    const results = await Promise.all(columns.map((each) => each.run(text, retriever.value, takes(status, each.program), abort.signal, columns.length === 1 && each.program === status.default_program)));
+    const results = await Promise.all(columns.map((each) => each.run(text, retriever.value, takes(status, each.program), abort.signal, columns.length === 1 && each.program === status.default_program, columns.length === 1 ? turns : [])));
     abort = null;
     button.textContent = "Ask";
     const [left, right] = results;
+    if (left && columns.length === 1) {
+      turns = [...turns, { question: left.standalone_question || left.question, answer: left.answer }].slice(-20);
+      showTurns();
+    }
     if (left && right) columns.forEach((each, place) => each.compare(place ? left : right));
     say(results.some(Boolean) ? "The answer is there." : "There is no answer.");
   }
@@ -57,7 +76,7 @@ export async function viewAsk({ query, status }) {
     title: "Ask",
     leave: () => { if (abort) abort.abort(); },
     ready: () => { question.focus(); if (query.get("go")) run(); },
-    node: h("div", { class: "page" }, h("h1", {}, "Ask"), form, answers),
+    node: h("div", { class: "page" }, h("h1", {}, "Ask"), conversation, form, answers),
   };
 }
 
@@ -84,11 +103,11 @@ function column(program) {
   let cards = [];
 
   // Without a program the server gives an answer that was prepared, where there is one.
-  async function run(question, retriever, takesRetriever, signal, isDefault) {
+  async function run(question, retriever, takesRetriever, signal, isDefault, turns) {
     let answer = null;
     let written = "";
     try {
-      const body = { question, ...(isDefault ? {} : { program }), ...(retriever && takesRetriever ? { retriever } : {}) };
+      const body = { question, ...(turns.length ? { history: turns } : {}), ...(isDefault ? {} : { program }), ...(retriever && takesRetriever ? { retriever } : {}) };
       await source.ask(body, (event, data) => {
         if (event === "stage") stage.textContent = data.stage;
         else if (event === "text") { written += data.text; text.textContent = written; }
@@ -109,6 +128,7 @@ function column(program) {
   function show(answer) {
     stage.remove();
     text.textContent = answer.answer || "No answer.";
+    if (answer.standalone_question) text.before(h("p", { class: "dim" }, `Asked as: ${answer.standalone_question}`));
     const queries = [...new Set([question(answer), ...answer.hits.map((each) => each.query)])];
     const hue = new Map(queries.map((each, place) => [each, place % STAGES]));
     cards = answer.hits.map((hit, place) => ({ hit, node: passage(hit, { open: false, note: [

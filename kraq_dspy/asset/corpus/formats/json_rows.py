@@ -16,7 +16,7 @@ from kraq_dspy.asset.corpus.formats.decode import (
     read_lines,
     refuses_unreadable,
 )
-from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row, row_of
+from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row
 
 _FIRST = 1_000_000  # bytes of a line by which the kind of a file is told
 
@@ -92,14 +92,14 @@ def _whole(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
     with path.open("rb") as stream:
         content = _parse(decode(read_limited(stream, settings), settings))
     if isinstance(content, dict):
-        yield row_of(content, "", settings)
+        yield settings.row(content, "")
         return
     if not isinstance(content, list):
         yield BadRow(f"The file holds a {type(content).__name__}; expected a list of objects, or one object.")
         return
     for number, item in enumerate(content, start=1):
         if isinstance(item, dict):
-            yield row_of(item, str(number), settings)
+            yield settings.row(item, str(number))
         else:
             yield BadRow(f"Item {number} is a {type(item).__name__}; expected an object.", str(number))
 
@@ -111,7 +111,7 @@ def _row(text: str, where: str, key: str, settings: ReadSettings) -> Row | BadRo
         return BadRow(f"{where}: {error}", key)
     if not isinstance(values, dict):
         return BadRow(f"{where} is a {type(values).__name__}; expected an object with named columns.", key)
-    row = row_of(values, key, settings)
+    row = settings.row(values, key)
     return BadRow(f"{where}: {row.reason}", key) if isinstance(row, BadRow) else row
 
 

@@ -12,6 +12,7 @@ from kraq_dspy.asset.corpus.formats.decode import decode, read_limited, refuses_
 from kraq_dspy.asset.corpus.formats.markdown_marks import as_read, without_embedded
 from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row
 from kraq_dspy.asset.corpus.normalise import normalised
+from kraq_dspy.asset.scope import labels_of
 from kraq_dspy.records import Heading, Metadata
 
 HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(?=\S)")
@@ -19,6 +20,8 @@ UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*")
 LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()]*\)")
 ANCHOR = re.compile(r"\{#[^{}]*\}$")
 FENCE = re.compile(r" {0,3}(```|~~~)")
+ACL = "acl"
+"""The name in front matter that says who may read the document, whether or not the settings name it."""
 
 
 @refuses_unreadable
@@ -36,10 +39,19 @@ def read_markdown(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
     row = _read(path, settings)
     fields, text = split_front_matter(row.text)
     text = as_read(text)
-    metadata = {name: value for name, value in fields.items() if name not in ("id", "title", "text")}
+    labels = _labels(fields, settings)
+    own = ("id", "title", "text", ACL, settings.acl_column)
+    metadata = {name: value for name, value in fields.items() if name not in own}
     headings = tuple(find_headings(text))
     title = str(fields.get("title", "")) or (headings[0].text if headings else "") or row.title
-    yield Row(text, title=title, metadata=metadata, headings=headings)
+    yield Row(text, title=title, metadata=metadata, headings=headings, labels=labels)
+
+
+def _labels(fields: Metadata, settings: ReadSettings) -> tuple[str, ...]:
+    """Who may read the document, by its front matter; of a corpus whose labels have a name, nobody without that."""
+    if settings.acl_column:
+        return labels_of(fields.get(settings.acl_column))
+    return labels_of(fields[ACL]) if ACL in fields else ()
 
 
 def find_headings(text: str) -> Iterator[Heading]:
@@ -102,6 +114,8 @@ def split_front_matter(text: str) -> tuple[Metadata, str]:
             fields[str(name)] = _scalar(value.strip())
         elif isinstance(value, list) and value and all(isinstance(part, str) for part in value):
             fields[str(name)] = ", ".join(value)
+        elif name == ACL:  # an empty list, or what names nobody that we know: it is there, and allows nobody
+            fields[ACL] = ""
     return fields, text[end.end() :].lstrip("\n")
 
 

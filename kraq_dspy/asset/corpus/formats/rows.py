@@ -13,6 +13,7 @@ from typing import Any
 from kraq_dspy.asset.corpus.boilerplate import Linked
 from kraq_dspy.asset.corpus.formats.markdown_marks import without_embedded
 from kraq_dspy.asset.corpus.normalise import normalised
+from kraq_dspy.asset.scope import labels_of
 from kraq_dspy.records import Heading, Metadata
 
 INTEGERS = range(-(2**63), 2**63)  # what SQLite and Qdrant hold
@@ -29,6 +30,7 @@ class ReadSettings:
     id_column: str = "id"
     title_column: str = "title"
     text_column: str = "text"
+    acl_column: str = ""
     max_bytes: int = 50_000_000
     max_unpacked: int = 200
     encoding: str = ""
@@ -36,9 +38,19 @@ class ReadSettings:
 
     @property
     def named(self) -> dict[str, str]:
-        """The columns of titles and ids that somebody has named, by what they hold; both may be absent by default."""
+        """The columns of titles, ids and labels that somebody has named, by what they hold; all may be absent by
+        default."""
         optional = {"title": self.title_column, "id": self.id_column}
-        return {what: column for what, column in optional.items() if column not in ("", what)}
+        named = {what: column for what, column in optional.items() if column not in ("", what)}
+        return named | ({"acl": self.acl_column} if self.acl_column else {})
+
+    def row(self, values: Mapping[str, Any], key: str) -> "Row | BadRow":
+        """What a row of these named values is."""
+        return row_of(values, key, self)
+
+    def is_header(self, columns: Iterable[str]) -> bool:
+        """Whether these can be the names of the columns: one is that of the text."""
+        return self.text_column in columns
 
     def too_large(self, n_bytes: int, what: str = "The text") -> str:
         return f"{what} has {n_bytes:,} bytes; the limit is {self.max_bytes:,}. Split it, or raise max_bytes."
@@ -62,7 +74,7 @@ class ReadSettings:
         return names, reason
 
     def missing_named(self, what: str, columns: Iterable[str]) -> str:
-        """Says that the column named for the "title" or "id" is none of these."""
+        """Says that the column named for the "title", "id" or "acl" is none of these."""
         return (
             f"There is no column {self.named[what]!r} for the {what}; there are: {_names(columns)}. Name the right "
             f"one: --{what}-column NAME, or {what}_column in [corpus] of kraq.toml."
@@ -74,7 +86,8 @@ class Row:
     """One document as its file gives it. `key` tells it from the file's others; "" where the file is one document.
 
     `linked` says by where a line begins what of it is linked, where the text has no Markdown that does. `lacks` says
-    which of the columns that somebody has named ("title", "id") are none of the row's.
+    which of the columns that somebody has named ("title", "id", "acl") are none of the row's. `labels` say who may
+    read it. `values` are all named values, where rows are wanted as they are and not as documents.
     """
 
     text: str
@@ -85,6 +98,8 @@ class Row:
     headings: tuple[Heading, ...] = ()
     linked: Mapping[int, Linked] = field(default_factory=dict)
     lacks: frozenset[str] = frozenset()
+    labels: tuple[str, ...] = ()
+    values: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +131,7 @@ def row_of(values: Mapping[str, Any], key: str, settings: ReadSettings) -> Row |
     if isinstance(identifier, list | dict | bytes):
         kind = type(identifier).__name__
         return BadRow(f"The column {settings.id_column!r} holds a {kind}; expected a string or a number.", key)
-    own = (settings.id_column, settings.title_column, settings.text_column)
+    own = (settings.id_column, settings.title_column, settings.text_column, settings.acl_column)
     return Row(
         text=without_embedded(normalised(text)),
         title=_as_text(values.get(settings.title_column)),
@@ -128,6 +143,7 @@ def row_of(values: Mapping[str, Any], key: str, settings: ReadSettings) -> Row |
             if name not in own and not _is_missing(value) and not isinstance(value, bytes)
         },
         lacks=frozenset(what for what, column in settings.named.items() if column not in values),
+        labels=labels_of(_listed(values.get(settings.acl_column))) if settings.acl_column else (),
     )
 
 
@@ -139,6 +155,10 @@ def _is_missing(value: Any) -> bool:
     if isinstance(value, float):
         return math.isnan(value)
     return value is None or (isinstance(value, str) and not value.strip())
+
+
+def _listed(value: Any) -> Any:
+    return None if _is_missing(value) else value
 
 
 def _as_text(value: Any) -> str:

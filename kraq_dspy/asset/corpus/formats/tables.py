@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from kraq_dspy.asset.corpus.formats.decode import Line, UnreadableTextError, decode, read_lines, refuses_unreadable
-from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row, row_of
+from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row
+from kraq_dspy.errors import needs
 
 DELIMITERS = (",", "\t", ";", "|")
 _SAID = re.compile(r'"?sep=(.)"?', re.IGNORECASE)
@@ -62,8 +63,9 @@ def _rows(lines: "_CsvLines", columns: list[str], delimiter: str, settings: Read
         except csv.Error as error:
             problem = f"{error}. Check its quotes: one that is not closed takes the lines behind it along."
         problem = lines.problem or problem
-        if not cells and not problem:
-            continue  # an empty line
+        if not any(map(str.strip, cells)) and not problem:
+            continue  # an empty line, or an empty row of a spreadsheet
+        cells = _without_empty_end(cells, len(columns))
         number += 1
         key, where = str(number), f"Row {number} ({lines.place})"
         if problem:
@@ -76,15 +78,22 @@ def _rows(lines: "_CsvLines", columns: list[str], delimiter: str, settings: Read
             values = dict(zip(columns, [*cells, *[""] * (len(columns) - len(cells))], strict=True))
             if values.get(settings.id_column) in MISSING_IDS:
                 values[settings.id_column] = ""
-            row = row_of(values, key, settings)
+            row = settings.row(values, key)
             yield BadRow(f"{where}: {row.reason}", key) if isinstance(row, BadRow) else row
+
+
+def _without_empty_end(cells: list[str], n_columns: int) -> list[str]:
+    """Without empty cells behind the last column, which spreadsheets leave."""
+    while len(cells) > n_columns and not cells[-1].strip():
+        cells.pop()
+    return cells
 
 
 def _delimiter(first: str, expected: str, settings: ReadSettings) -> str:
     """The mark that makes the first row name the text column; where none does, the one that makes most columns."""
     headers = {mark: _header(first, mark) for mark in (expected, *DELIMITERS)}
     most = max(headers, key=lambda mark: len(headers[mark]))
-    return next((mark for mark, header in headers.items() if settings.text_column in header), most)
+    return next((mark for mark, header in headers.items() if settings.is_header(header)), most)
 
 
 def _header(line: str, delimiter: str) -> list[str]:
@@ -126,8 +135,9 @@ BATCH = 256  # rows
 def read_parquet(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
     """Keys are row numbers from 1. Columns of bytes (images and the like) are not read, but for text without a type,
     as some writers leave it."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    with needs("pyarrow", "parquet", f"{path.name!r}, a Parquet file,"):
+        import pyarrow as pa
+        import pyarrow.parquet as pq
 
     number = 0
     try:
@@ -145,7 +155,7 @@ def read_parquet(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
                 for values in zip(*(_values_of(column, settings) for column in batch.columns), strict=True):
                     number += 1
                     key = str(number)
-                    row = row_of(dict(zip(names, values, strict=True)), key, settings)
+                    row = settings.row(dict(zip(names, values, strict=True)), key)
                     yield BadRow(f"Row {number}: {row.reason}", key) if isinstance(row, BadRow) else row
         if not number:
             yield BadRow("The table has no rows.")

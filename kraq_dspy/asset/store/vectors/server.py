@@ -55,7 +55,7 @@ class QdrantVectorStore:
         state: int = 0,
         api_key: str | None = None,
     ) -> None:
-        with needs("qdrant-client", "all", "A Qdrant server as vector store"):
+        with needs("qdrant-client", "qdrant", "A Qdrant server as vector store"):
             from qdrant_client import QdrantClient
             from qdrant_client.local.qdrant_local import QdrantLocal  # in memory, and not safe for threads
         if isinstance(server, str):

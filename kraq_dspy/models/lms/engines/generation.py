@@ -100,8 +100,8 @@ class SchemaGrammars:
     """
 
     def __init__(self, tokenizer: Any, ends: Sequence[int]) -> None:
-        self._llguidance = import_extra("llguidance", "embedded", _PURPOSE)
-        tables = import_extra("llguidance.hf", "embedded", _PURPOSE)
+        self._llguidance = import_extra("llguidance", "transformers", _PURPOSE)
+        tables = import_extra("llguidance.hf", "transformers", _PURPOSE)
         self._tokens = tables.from_tokenizer(tokenizer, eos_token=list(ends) or None)
 
     def matcher(self, response_format: Mapping[str, Any]) -> Any:

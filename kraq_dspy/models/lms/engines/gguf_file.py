@@ -132,7 +132,7 @@ def lora_file(place: str, base: GGUFHeader) -> Path:
 
 def _convert(folder: Path, base: GGUFHeader, target: Path) -> None:
     purpose = "An adapter of peft's in llama.cpp"
-    gguf, numpy = import_extra("gguf", "local", purpose), import_extra("safetensors.numpy", "embedded", purpose)
+    gguf, numpy = import_extra("gguf", "local", purpose), import_extra("safetensors.numpy", "local", purpose)
     config = json.loads((folder / "adapter_config.json").read_text("utf-8"))
     if base.architecture not in _KNOWN or config.get("use_dora") or config.get("modules_to_save"):
         raise ModelError(

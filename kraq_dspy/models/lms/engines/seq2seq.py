@@ -6,7 +6,7 @@ from typing import Any
 from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy.errors import ModelError, import_extra
 
-_NEEDED = "embedded", "A summariser in this process"  # the extra, and what for
+_NEEDED = "transformers", "A summariser in this process"  # the extra, and what for
 _TOKENS_PER_WORD = 1.6  # generous: a limit must not cut a sentence that keeps to the words asked for
 
 

@@ -38,7 +38,7 @@ from kraq_dspy.models.lms.local_models import TRANSFORMERS, adapter_folder, weig
 from kraq_dspy.models.machine import precision_of
 from kraq_dspy.settings import RoleSettings
 
-_NEEDED = "embedded", "A model in this process"  # the extra, and what for
+_NEEDED = "transformers", "A model in this process"  # the extra, and what for
 _BASE = "__base__"  # peft's name for a row without an adapter
 
 

@@ -24,7 +24,7 @@ from kraq_dspy.errors import ModelError
 from kraq_dspy.language import templates
 from kraq_dspy.language.names import names_in
 from kraq_dspy.language.text import content_words, sentences
-from kraq_dspy.models.lms.engines.rule_based import extract, judge, pairs, rewrite, summarize
+from kraq_dspy.models.lms.engines.rule_based import converse, extract, judge, pairs, rewrite, summarize
 from kraq_dspy.models.lms.engines.rule_based.answer import Similar, account, answer, rated_points, short_answer
 from kraq_dspy.ports import Embedder
 
@@ -244,8 +244,13 @@ STEPS: dict[type[dspy.Signature], Step] = {
     signatures.AnswerFromPoints: lambda task, similar: answer(
         task.text("question"), [re.sub(r"^\d+: ", "", point) for point in task.texts("points")], similar
     ),
+    signatures.CompleteQuestion: lambda task, similar: converse.complete_question(
+        task.text("last_question"), task.texts("conversation")
+    ),
     signatures.AskAboutPassages: lambda task, similar: templates.question_about_theme(task.texts("passages")),
     signatures.AskSubQuestion: lambda task, similar: templates.question_about(task.text("information")),
+    signatures.ChooseRewritings: lambda task, similar: rewrite.rewritings(task.text("question")),
+    signatures.CondenseQuestion: lambda task, similar: rewrite.core(task.text("question")),
     signatures.ConfirmSameEntity: lambda task, similar: judge.same_thing(task.text("first"), task.text("second")),
     signatures.ConfirmSameQuestion: lambda task, similar: judge.is_same_question(
         task.text("first_question"), task.text("second_question"), similar
@@ -261,9 +266,11 @@ STEPS: dict[type[dspy.Signature], Step] = {
     ),
     signatures.GenerateQuestion: lambda task, similar: templates.question_about(task.text("summary")),
     signatures.GradeAnswer: _grade,
+    signatures.GuessAnswer: lambda task, similar: rewrite.core(task.text("question")),
     signatures.JudgeAnswer: lambda task, similar: _agrees(task, similar) >= 0.6,
     signatures.JudgeListAnswer: _covers,
     signatures.JudgeSupport: _supported,
+    signatures.ListKeywords: lambda task, similar: rewrite.keywords(task.text("question")),
     signatures.MergeDescriptions: lambda task, similar: summarize.merged_description(
         task.text("name"), task.texts("descriptions")
     ),
@@ -280,6 +287,7 @@ STEPS: dict[type[dspy.Signature], Step] = {
     signatures.SummarizeEvidence: lambda task, similar: _titled(summarize.passages_summary(task.texts("passages"))),
     signatures.SummarizePassages: lambda task, similar: summarize.passages_summary(task.texts("passages")),
     signatures.TellFromGraph: lambda task, similar: account(task.text("question"), task.evidence(), similar),
+    signatures.VaryQuestion: lambda task, similar: rewrite.varied(task.text("question"), int(task.text("count") or 4)),
     signatures.VerifyDraft: lambda task, similar: "Yes" if _verdict(task) >= 0.5 else "No",
     signatures.WriteFactoidPair: lambda task, similar: pairs.factoid_pair(task.text("passage"), similar),
     signatures.WriteQAPairs: lambda task, similar: pairs.question_answer_pairs(task.text("passage")),

@@ -14,6 +14,8 @@ EITHER = re.compile(
     re.IGNORECASE,
 )
 
+LONG = 20  # words
+
 
 def keywords(question: str) -> list[str]:
     """Names in full, then the other words that carry meaning, in order."""
@@ -34,6 +36,25 @@ def rephrased(question: str, count: int, most_characters: int = 0) -> list[str]:
     else:
         wordings = [f"Do you know {plain[:1].lower()}{plain[1:]}?", f"{' '.join(words_of)}?", f"{plain}, please?"]
     return [text for text in dict.fromkeys(wordings) if text and text != question.strip()][:count]
+
+
+def varied(question: str, count: int) -> list[str]:
+    """Up to `count` searches: the question's parts, its keywords, and what it names."""
+    parts = sub_questions(question)
+    searches = [*(parts if len(parts) > 1 else []), " ".join(keywords(question)), core(question), *names_in(question)]
+    return list(dict.fromkeys(text for text in searches if text))[:count]
+
+
+def core(question: str) -> str:
+    """The names and the first words that carry meaning, six at most."""
+    return " ".join(keywords(question)[:6])
+
+
+def rewritings(question: str) -> list[str]:
+    """Those of DMQR-RAG that fit how the question looks."""
+    if len(words(question)) > LONG:
+        return ["core"]
+    return ["keywords"] if len(names_in(question)) > 1 else []
 
 
 def sub_questions(question: str) -> list[str]:

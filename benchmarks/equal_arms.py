@@ -1,0 +1,176 @@
+"""Do a corpus's questions find more than questions about random chunks, when the two arms differ in nothing else?
+
+    OMP_NUM_THREADS=1 python benchmarks/equal_arms.py --data ../shared/data --out runs/arms popqa musique hotpotqa
+    OMP_NUM_THREADS=1 python benchmarks/equal_arms.py --out runs/arms examples/hotpotqa-mini
+
+A name of `--data`, or the folder of a data set. Sixty questions and six hundred passages of each; the embedded model
+asks both sources' questions, once, and no template asks in its place (`with_equal_questions`).
+
+First table: document recall of combined retrieval over `dense` (n=2, alpha=.5), with KRAQ's questions and with
+Random's, searched by their text (Algorithm 1) or with eight central names behind it.
+
+Second table: are the names of the nearest communities what helps? Those of the two nearest questions, appended to the
+user's question, mixed into its vector by a quarter, or searched beside it and fused by rank with a quarter's weight.
+
+Differences are paired, with 95 % bootstrap intervals; the last row of each table pools the sets.
+"""
+
+import argparse
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from default_program import sample
+
+from kraq_dspy.eval.datasets import Dataset, load_dataset, load_local
+from kraq_dspy.eval.metrics.retrieval import recall_at_k
+from kraq_dspy.eval.statistics import bootstrap_difference
+from kraq_dspy.eval.tables.data import prepare_index, prepared
+from kraq_dspy.eval.tables.systems import with_equal_questions
+from kraq_dspy.eval.tables.table import DEFINITIONS, read_table
+from kraq_dspy.ports import Retriever, Vectors
+from kraq_dspy.records import Hit
+from kraq_dspy.retrievers import CombinedRetriever
+from kraq_dspy.settings import Settings
+from kraq_dspy.workspace import Workspace
+
+BUDGETS = (10, 15)
+NAMES = 8
+WEIGHT = 0.25
+FUSION = 60  # reciprocal rank fusion: 1 / (60 + rank)
+
+Search = Callable[[str, int, Vectors], Sequence[Hit]]
+Scores = dict[str, list[float]]
+
+
+def arms(space: Workspace) -> dict[str, Search]:
+    """Dense retrieval, and Algorithm 1 over it with either source, by text and with names."""
+    dense = space.retriever("dense")
+
+    def combined(source: str, names: int) -> Search:
+        retriever = CombinedRetriever(dense, space.questions(source), n=2, alpha=0.5, names=names)
+        return lambda question, k, vector: retriever(question, k, vector=vector)
+
+    return {
+        "dense": lambda question, k, vector: dense(question, k, vector=vector),
+        "KRAQ": combined("kraq", 0),
+        "Random": combined("random", 0),
+        "KRAQ, names": combined("kraq", NAMES),
+        "Random, names": combined("random", NAMES),
+    }
+
+
+def names_of_neighbours(space: Workspace, question: str, vector: Vectors) -> str:
+    """The central names of the two nearest questions, those left out that the question has."""
+    nearest = space.questions()(question, 2, vector=vector)
+    names = [name for hit in nearest for name in hit.question.names[:NAMES]]
+    return ", ".join(dict.fromkeys(name for name in names if name not in question))
+
+
+def pilot(space: Workspace, retriever: Retriever) -> dict[str, Search]:
+    """The retriever alone, and with the names of neighbouring communities, in three ways."""
+
+    def appended(question: str, k: int, vector: Vectors) -> Sequence[Hit]:
+        return retriever(f"{question} {names_of_neighbours(space, question, vector)}", k)
+
+    def mixed(question: str, k: int, vector: Vectors) -> Sequence[Hit]:
+        of_names = space.embedder.encode_queries([names_of_neighbours(space, question, vector) or question])[0]
+        together = (1 - WEIGHT) * vector + WEIGHT * of_names
+        return retriever(question, k, vector=together / np.linalg.norm(together))
+
+    def fused(question: str, k: int, vector: Vectors) -> Sequence[Hit]:
+        rankings = retriever(question, 2 * k, vector=vector), appended(question, 2 * k, vector)
+        hits: dict[str, Hit] = {}
+        scores: dict[str, float] = {}
+        for ranking, weight in zip(rankings, (1.0, WEIGHT), strict=True):
+            for rank, hit in enumerate(ranking):
+                hits[hit.chunk.id] = hit
+                scores[hit.chunk.id] = scores.get(hit.chunk.id, 0.0) + weight / (FUSION + rank)
+        best = sorted(scores, key=lambda chunk_id: -scores[chunk_id])[:k]
+        return [hits[chunk_id] for chunk_id in best]
+
+    return {
+        "alone": lambda question, k, vector: retriever(question, k, vector=vector),
+        "appended": appended,
+        "mixed": mixed,
+        "fused": fused,
+    }
+
+
+def measure(dataset: Dataset, out: Path) -> dict[str, Scores]:
+    """By table and budget, document recall of each question by system."""
+    settings, embedder = prepared(Settings())
+    table = read_table(DEFINITIONS / "combined.toml")
+    equal, _ = with_equal_questions(settings, table.systems)
+    index = prepare_index(dataset, out / "indexes", equal, embedder, random_questions=True)
+    scores: dict[str, Scores] = {}
+    with Workspace.open(index.path, embedder=embedder) as space:
+        tables: dict[str, tuple[Mapping[str, Search], Sequence[int]]] = {
+            "arms": (arms(space), BUDGETS),
+            "dense": (pilot(space, space.retriever("dense")), BUDGETS[:1]),
+            "adaptive": (pilot(space, space.retriever("adaptive")), BUDGETS[:1]),
+        }
+        for example in dataset.examples:
+            vector = embedder.encode_queries([example.question])[0]
+            for name, (systems, budgets) in tables.items():
+                for k in budgets:
+                    for system, search in systems.items():
+                        found = [hit.chunk.document_id for hit in search(example.question, k, vector)]
+                        recall = recall_at_k(example.supporting_ids, found, None)
+                        scores.setdefault(f"{name}@{k}", {}).setdefault(system, []).append(recall)
+    return scores
+
+
+def row(label: str, scores: Scores, pairs: Sequence[tuple[str, str]], first: str) -> str:
+    """The mean of `first`, then the difference of each pair of systems."""
+    cells = [label, f"{np.mean(scores[first]):.3f}"]
+    for system, other in pairs:
+        difference = bootstrap_difference(scores[system], scores[other])
+        cells.append(f"{difference.estimate:+.3f} [{difference.low:+.3f}, {difference.high:+.3f}]")
+    return f"| {' | '.join(cells)} |"
+
+
+ARM_PAIRS = (
+    ("KRAQ", "dense"), ("Random", "dense"), ("KRAQ", "Random"),
+    ("KRAQ, names", "dense"), ("Random, names", "dense"), ("KRAQ, names", "Random, names"),
+)  # fmt: skip
+PILOT_PAIRS = (("appended", "alone"), ("mixed", "alone"), ("fused", "alone"))
+
+
+def show(measured: Mapping[str, dict[str, Scores]]) -> None:
+    """Both tables, a row for each data set, and one for all of them together."""
+    tables: list[tuple[str, Sequence[tuple[str, str]], str]] = [(f"arms@{k}", ARM_PAIRS, "dense") for k in BUDGETS]
+    tables += [(f"{name}@{BUDGETS[0]}", PILOT_PAIRS, "alone") for name in ("dense", "adaptive")]
+    for key, pairs, first in tables:
+        print(f"| {key} | {first} | {' | '.join(f'{system} less {other}' for system, other in pairs)} |")
+        print("|---" * (2 + len(pairs)) + "|")
+        pooled: Scores = {}
+        for name, scores in measured.items():
+            print(row(f"{name}, {len(scores[key][first])} questions", scores[key], pairs, first))
+            for system, values in scores[key].items():
+                pooled.setdefault(system, []).extend(values)
+        print(row(f"all, {len(pooled[first])} questions", pooled, pairs, first), flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("datasets", nargs="+", metavar="NAME")
+    parser.add_argument("--data", type=Path, default=Path("."))
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--questions", type=int, default=60)
+    parser.add_argument("--passages", type=int, default=1200, help="the evidence, and others up to a half of them")
+    options = parser.parse_args()
+    for name in options.datasets:
+        is_folder = Path(name).is_dir()
+        dataset = load_local(Path(name)) if is_folder else load_dataset(name, options.data)
+        dataset = sample(dataset, options.questions, options.passages)
+        options.out.mkdir(parents=True, exist_ok=True)
+        scores = measure(dataset, options.out)
+        (options.out / f"{Path(name).name}.json").write_text(json.dumps(scores), "utf-8")
+    files = sorted(options.out.glob("*.json"))
+    show({file.stem: json.loads(file.read_text("utf-8")) for file in files})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,178 @@
+"""Speaks OpenAI's chat completions, so that chat clients use an index as they use a model.
+
+A model is an index ("docs"), which answers with the default program, or an index and a program ("docs/combined"). The
+last message is the question, those before it are the conversation. A completion has, besides OpenAI's fields, `kraq`:
+what `POST /api/ask` answers, with the passages that the answer rests on.
+"""
+
+import json
+import time
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing
+from dataclasses import replace
+from typing import Annotated, Any, Literal
+from uuid import uuid4
+
+from pydantic import BaseModel, ConfigDict, Field
+from sse_starlette import ServerSentEvent
+from starlette.requests import Request
+from starlette.responses import Response
+
+from kraq_dspy.apps.serve.api import GONE, Api
+from kraq_dspy.apps.serve.asking import ProgramCall, ask, in_own_task, stream, streaming, while_connected
+from kraq_dspy.apps.serve.atlas import Json
+from kraq_dspy.apps.serve.refusals import RequestError
+from kraq_dspy.apps.serve.requests import QUESTION
+from kraq_dspy.errors import did_you_mean
+from kraq_dspy.programs.conversation import text_of, turns_of
+from kraq_dspy.workspace.choices import DEFAULT_PROGRAM
+from kraq_dspy.workspace.registry import PROGRAMS
+
+MOST_MESSAGES = 1000
+
+
+class NoParameters(BaseModel):
+    """Of requests that have none; what a client adds is passed over."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+class Message(BaseModel):
+    """A message of a conversation. Of a list of parts, text alone is read."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    role: Literal["system", "developer", "user", "assistant", "tool", "function"]
+    content: str | list[dict[str, Any]] | None = None
+
+
+class StreamOptions(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+    include_usage: bool = False
+
+
+class ChatRequest(BaseModel):
+    """What is read of a request for a completion.
+
+    How a model writes (temperature, max_tokens, tools and others) is the index's own matter and is passed over.
+    """
+
+    model_config = ConfigDict(extra="ignore")
+
+    model: Annotated[str, Field(min_length=1, max_length=400)]
+    messages: Annotated[list[Message], Field(min_length=1, max_length=MOST_MESSAGES)]
+    n: Annotated[int, Field(ge=1, le=1)] | None = None
+    stream: bool = False
+    stream_options: StreamOptions | None = None
+
+
+class ChatCompletions:
+    """Answers the addresses below /v1 from the indexes of the API, in its places for questions."""
+
+    def __init__(self, api: Api) -> None:
+        self.api = api
+        self.started = int(time.time())
+
+    def models(self, query: NoParameters) -> Json:
+        """Each index, and each program over it, as a model."""
+        return {"object": "list", "data": [self._described(name) for name in self._names()]}
+
+    def model(self, query: NoParameters, id: str) -> Json:
+        """Raises RequestError for a model that there is not."""
+        self._parts_of(id)
+        return self._described(id)
+
+    async def complete(self, request: Request, body: ChatRequest) -> Any:
+        """Raises RequestError before anything is answered; later, a stream says what went wrong as an event."""
+        index_name, program = self._parts_of(body.model)
+        question, earlier = _asked_in(body.messages)
+        call = await self.api.call(self.api.served[index_name], program or DEFAULT_PROGRAM, question)
+        call = replace(call, history=tuple(turns_of(earlier)), may_be_prepared=not program and not earlier)
+
+        if body.stream:
+            with_usage = body.stream_options is not None and body.stream_options.include_usage
+            return streaming(_chunks(call, body.model, with_usage=with_usage))
+        answer = await while_connected(request, ask(call))
+        return Response(status_code=GONE) if answer is None else _completion(body.model, answer)
+
+    def _names(self) -> Iterator[str]:
+        for index_name in self.api.served:
+            yield index_name
+            for spec in PROGRAMS:
+                yield f"{index_name}/{spec.name}"
+
+    def _described(self, name: str) -> Json:
+        return {"id": name, "object": "model", "created": self.started, "owned_by": "kraq"}
+
+    def _parts_of(self, model: str) -> tuple[str, str]:
+        """(index, program) of a model's name; "" for the default program. Raises RequestError."""
+        index_name, _, program = model.partition("/")
+        if index_name in self.api.served and (not program or program in PROGRAMS):
+            return index_name, program
+        names = list(self._names())
+        message = f"There is no model {model[:80]!r}{did_you_mean(model, names)}. GET /v1/models lists them."
+        raise RequestError(404, "model_not_found", message)
+
+
+def _asked_in(messages: list[Message]) -> tuple[str, list[dict[str, Any]]]:
+    """The question, which is the last message, and the messages before it. Raises RequestError."""
+    last = messages[-1]
+    question = text_of(last.content).strip()
+    if last.role != "user" or not question:
+        raise RequestError(422, "invalid_request", "The last message must be the user's, with a text: the question.")
+    if len(question) > QUESTION:
+        raise RequestError(422, "invalid_request", f"The question is longer than {QUESTION:,} characters.")
+    earlier = [{"role": message.role, "content": message.content} for message in messages[:-1]]
+    return question, [message for message in earlier if message["role"] in ("user", "assistant")]
+
+
+def _completion(model: str, answer: Json) -> Json:
+    """A whole answer in OpenAI's shape."""
+    message = {"role": "assistant", "content": answer["answer"], "refusal": None}
+    return {
+        "id": _new_id(),
+        "object": "chat.completion",
+        "created": int(time.time()),
+        "model": model,
+        "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}],
+        "usage": _usage(answer),
+        "kraq": answer,
+    }
+
+
+async def _chunks(call: ProgramCall, model: str, *, with_usage: bool) -> AsyncGenerator[ServerSentEvent, None]:
+    """An answer as it comes, in OpenAI's shape: the role, the text's parts, the end with the evidence, "[DONE]"."""
+    shared = {"id": _new_id(), "object": "chat.completion.chunk", "created": int(time.time()), "model": model}
+
+    def chunk(delta: Json, *, finish_reason: str | None = None, **more: Any) -> ServerSentEvent:
+        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
+        return ServerSentEvent(json.dumps({**shared, "choices": [choice], **more}), sep="\n")
+
+    yield chunk({"role": "assistant", "content": ""})
+    has_text = False
+    async with aclosing(in_own_task(stream(call))) as events:
+        async for name, data in events:
+            if name == "text":
+                has_text = True
+                yield chunk({"content": data["text"]})
+            elif name == "answer":
+                if not has_text:
+                    yield chunk({"content": data["answer"]})
+                yield chunk({}, finish_reason="stop", kraq=data)
+                if with_usage:
+                    yield ServerSentEvent(json.dumps({**shared, "choices": [], "usage": _usage(data)}), sep="\n")
+            elif name == "error":
+                yield ServerSentEvent(json.dumps(data), sep="\n")
+    yield ServerSentEvent("[DONE]", sep="\n")
+
+
+def _usage(answer: Json) -> Json:
+    """What the models behind the answer took; 0 for a prepared one."""
+    usage = answer["usage"]
+    prompt, completion = usage["prompt_tokens"], usage["completion_tokens"]
+    return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
+
+
+def _new_id() -> str:
+    return f"chatcmpl-{uuid4().hex}"

@@ -1,0 +1,113 @@
+"""Sets two runs side by side: what the second has more than the first, question by question."""
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from kraq_dspy.errors import EvaluationError
+from kraq_dspy.eval.rows import ResultRow, RunHeader, read_run
+from kraq_dspy.eval.summary import RunSummary, find_runs, summarise_run
+
+SHOWN = 3
+"""Names of each side that an error shows."""
+
+Rows = Sequence[ResultRow]
+
+
+def compare_runs(first: Path, second: Path, *, seed: int = 0) -> list[RunSummary]:
+    """Compare each system of the second run with that of the first: a summary for each, whose baseline is the first's.
+
+    Systems of the same name are compared, or the only one of each run. Raises EvaluationError for a folder without a
+    run, and for two that share no data set, system, metric or question: it names what each side has.
+    """
+    rows_before = {header.dataset: rows for header, rows in map(read_run, find_runs(first))}
+    rows_after = {header.dataset: rows for header, rows in map(read_run, find_runs(second))}
+
+    comparisons = []
+    for dataset, before, after in data_sets_to_compare(rows_before, rows_after):
+        for system_before, system_after in systems_to_compare(before, after):
+            comparison = _comparison(dataset, _rows_of(before, system_before), _rows_of(after, system_after), seed)
+            if comparison is not None:
+                comparisons.append(comparison)
+    if not comparisons:
+        raise EvaluationError(
+            f"The two runs have nothing in common to compare. {first}: {_held(rows_before)}. "
+            f"{second}: {_held(rows_after)}. Runs are compared over the same questions, by a metric that both have."
+        )
+    return comparisons
+
+
+def data_sets_to_compare(before: Mapping[str, Rows], after: Mapping[str, Rows]) -> list[tuple[str, Rows, Rows]]:
+    """Pair the data sets of two runs: those of the same name, or the only one of each (one file under two names)."""
+    shared = [(name, before[name], after[name]) for name in before if name in after]
+    if shared:
+        return shared
+
+    if len(before) == len(after) == 1:
+        name, rows = next(iter(before.items()))
+        return [(name, rows, next(iter(after.values())))]
+    return []
+
+
+def systems_to_compare(before: Rows, after: Rows) -> list[tuple[str, str]]:
+    """Pair the systems of two runs: those of the same name, or the only one of each run."""
+    systems_before = _unique(row.system for row in before)
+    systems_after = _unique(row.system for row in after)
+
+    of_the_same_name = [(system, system) for system in systems_before if system in systems_after]
+    if of_the_same_name:
+        return of_the_same_name
+
+    if len(systems_before) == len(systems_after) == 1:
+        return [(systems_before[0], systems_after[0])]
+    return []
+
+
+def _comparison(dataset: str, before: Rows, after: Rows, seed: int) -> RunSummary | None:
+    """The second's difference from the first; None if no question has a score by one metric on both sides."""
+    labels = f"{before[0].system}, first", f"{after[0].system}, second"
+    metrics_after = {metric for row in after for metric in row.metrics}
+    metrics = [metric for metric in _unique(_metrics_of(before)) if metric in metrics_after]
+    if not metrics:
+        return None
+
+    rows = [dataclasses.replace(row, system=labels[0]) for row in before]
+    rows += [dataclasses.replace(row, system=labels[1]) for row in after]
+    table = {"baseline": labels[0], "metrics": metrics}
+    header = RunHeader("comparison", dataset, {}, {}, {}, extra={"table": table})
+    summary = summarise_run(header, rows, seed=seed)
+
+    has_pairs = any(cell.difference for cell in summary.systems[-1].cells.values())
+    return summary if has_pairs else None
+
+
+def _rows_of(rows: Rows, system: str) -> list[ResultRow]:
+    return [row for row in rows if row.system == system]
+
+
+def _metrics_of(rows: Rows) -> list[str]:
+    return [metric for row in rows for metric in row.metrics]
+
+
+def _unique(names: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(names))
+
+
+def _held(runs: Mapping[str, Rows]) -> str:
+    """What a run has, in words: data sets, systems, metrics, and how many questions."""
+    rows = [row for each in runs.values() for row in each]
+    questions = len({row.question_id for row in rows})
+    parts = {
+        "data": list(runs),
+        "systems": _unique(row.system for row in rows),
+        "metrics": _unique(_metrics_of(rows)),
+    }
+    words = [f"{name} {_listed(names)}" for name, names in parts.items()]
+    return f"{'; '.join(words)}; {questions} questions"
+
+
+def _listed(names: Sequence[str]) -> str:
+    if not names:
+        return "none"
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + more

@@ -1,0 +1,65 @@
+"""Holds the documents that questions name against those of an index: a ranking cannot find what is not there."""
+
+import dataclasses
+import re
+from collections.abc import Callable, Collection, Sequence
+
+from kraq_dspy.errors import EvaluationError
+from kraq_dspy.eval.datasets import Example
+
+_BETWEEN_NAMES = re.compile(r"\s*[;|\n]\s*|\s*,\s+")
+_SHOWN = 3
+
+
+def with_known_documents(
+    examples: Sequence[Example], known: Callable[[Collection[str]], Collection[str]], *, required: bool
+) -> tuple[list[Example], str]:
+    """The examples with their documents as the index calls them, and a sentence about those that it lacks, or "".
+
+    `known` are those of some ids that the index has. Names in one cell are parted where all of them are known. Where
+    none of any question's is, the examples have no documents, or with `required` EvaluationError is raised.
+
+    >>> asked = [Example("q1", "Who?", (), ("a.txt; b.txt",)), Example("q2", "Where?", (), ("c",))]
+    >>> examples, note = with_known_documents(asked, {"a.txt", "b.txt"}.intersection, required=False)
+    >>> examples[0].supporting_ids, note
+    (('a.txt', 'b.txt'), "1 of 2 questions names a document that the index does not have: 'c'.")
+    """
+    named = {name for example in examples for name in example.supporting_ids}
+    if not named:
+        return list(examples), ""
+    there = frozenset(known({spelling for name in named for spelling in (name, _plain(name), *_parts(name))}))
+    spelled = [
+        dataclasses.replace(
+            example, supporting_ids=tuple(id for name in example.supporting_ids for id in _known(name, there))
+        )
+        for example in examples
+    ]
+    lacking = list(dict.fromkeys(id for example in spelled for id in example.supporting_ids if id not in there))
+    if not lacking:
+        return spelled, ""
+    shown = ", ".join(map(repr, lacking[:_SHOWN])) + (", ..." if len(lacking) > _SHOWN else "")
+    if not there:
+        reason = f"The index has none of the documents that the questions name: {shown}."
+        if required:
+            raise EvaluationError(f"{reason} Name the column with its ids (--documents-column), or score answers.")
+        return [dataclasses.replace(example, supporting_ids=()) for example in spelled], reason
+    asking = sum(1 for example in spelled if not there.issuperset(example.supporting_ids))
+    verb = "names a document" if asking == 1 else "name documents"
+    return spelled, f"{asking} of {len(examples)} questions {verb} that the index does not have: {shown}."
+
+
+def _known(name: str, there: Collection[str]) -> Sequence[str]:
+    if name in there:
+        return [name]
+    if _plain(name) in there:
+        return [_plain(name)]
+    parts = _parts(name)
+    return parts if len(parts) > 1 and all(part in there for part in parts) else [name]
+
+
+def _plain(name: str) -> str:
+    return name.strip().removeprefix("./")
+
+
+def _parts(name: str) -> list[str]:
+    return [_plain(part) for part in _BETWEEN_NAMES.split(name) if part]

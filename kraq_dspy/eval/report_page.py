@@ -1,0 +1,232 @@
+"""Writes a report as one HTML page: figures, differences drawn, latency, tokens, and a row for each question.
+
+The page loads nothing. Every text is escaped, and its one script is named by its hash, so no text of a document or a
+model can act in it. Without scripts it is complete, but not sorted or filtered.
+"""
+
+import base64
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+
+from kraq_dspy._internal.files import replaced
+from kraq_dspy.eval.difference_plot import Difference, draw_differences
+from kraq_dspy.eval.grids import SIGNIFICANT, WORDS, Grid, facts, grids, number, paper_grids, setup_lines
+from kraq_dspy.eval.rows import ResultRow
+from kraq_dspy.eval.summary import RunSummary, TableSummary
+
+LONGEST = 1200
+"""Characters of an answer or of a passage on the page."""
+
+
+def write_report(summary: TableSummary, folder: Path) -> list[Path]:
+    """Write `report.html` into the folder, and return where it is."""
+    file = folder / "report.html"
+    with replaced(file) as draft:
+        draft.write_text(report_page(summary), "utf-8")
+    return [file]
+
+
+def report_page(summary: TableSummary) -> str:
+    """The page as text. The same rows make the same page."""
+    parts = [f"<h1>{_text(summary.title)}</h1>", _described(setup_lines(summary))]
+    parts += [_table(grid) for grid in paper_grids(summary)]
+    for place, run in enumerate(summary.runs):
+        parts.append(f"<h2>{_text(run.header.dataset)}</h2>")
+        parts.append(_described(facts(run)))
+        parts += [_table(grid) for grid in grids(run)]
+        parts.append(_differences(run))
+        parts.append(_questions(run, f"questions-{place}"))
+    return _whole(summary.title, "\n".join(part for part in parts if part))
+
+
+def _whole(title: str, body: str) -> str:
+    style, script = _asset("report.css"), _asset("report.js")
+    hashed = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{hashed}'"
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<title>{_text(title)}</title>
+<style>{style}</style>
+</head>
+<body>
+{body}
+<script>{script}</script>
+</body>
+</html>
+"""
+
+
+def _asset(name: str) -> str:
+    return files("kraq_dspy.eval").joinpath(name).read_text("utf-8")
+
+
+def _described(lines: Mapping[str, str]) -> str:
+    if not lines:
+        return ""
+    rows = "\n".join(f"<dt>{_text(name)}</dt><dd>{_text(text)}</dd>" for name, text in lines.items())
+    return f"<dl>\n{rows}\n</dl>"
+
+
+def _table(grid: Grid) -> str:
+    """A grid as a table that a person can sort."""
+    heads = []
+    for column, heading in enumerate(grid.headings):
+        is_words = column == 0 or heading in WORDS
+        heads.append(_head(heading, "" if is_words else "figure"))
+
+    body = []
+    for place, row in enumerate(grid.rows):
+        cells = []
+        for column, cell in enumerate(row):
+            text = f"<strong>{_text(cell)}</strong>" if (place, column) in grid.strong else _text(cell)
+            is_words = column == 0 or grid.headings[column] in WORDS
+            cells.append(f"<td>{text}</td>" if is_words else f'<td class="figure"{_value(cell)}>{text}</td>')
+        body.append(f"<tr>{''.join(cells)}</tr>")
+
+    title = f"<h3>{_text(grid.title)}</h3>" if grid.title else ""
+    note = f'<p class="note">{_text(grid.note)}</p>' if grid.note else ""
+    return f"{title}\n{_sortable(heads, body)}\n{note}"
+
+
+def _sortable(heads: Sequence[str], body: Sequence[str], id: str = "") -> str:
+    named = f' id="{id}"' if id else ""
+    rows = "\n".join(body)
+    return (
+        f'<div class="scroll"><table class="sortable"{named}>\n<thead><tr>{"".join(heads)}</tr></thead>\n'
+        f"<tbody>\n{rows}\n</tbody></table></div>"
+    )
+
+
+def _head(heading: str, kind: str = "") -> str:
+    return f'<th class="{kind}"><button type="button">{_text(heading)}</button></th>'
+
+
+def _value(cell: str) -> str:
+    """What a figure is sorted by: the number that it begins with, in the unit that it names."""
+    first = cell.replace(",", "").split(" ")
+    try:
+        value = float(first[0])
+    except ValueError:
+        return ' data-value=""'
+    if len(first) > 1 and first[1] == "ms":
+        value /= 1000
+    return f' data-value="{value!r}"'
+
+
+def _differences(run: RunSummary) -> str:
+    """The paired differences to the baseline, drawn."""
+    drawn = []
+    for metric in run.metrics:
+        for system in run.systems:
+            cell = system.cells[metric]
+            if cell.difference is not None and cell.p_adjusted is not None:
+                label = f"{metric}, {system.name}"
+                drawn.append(Difference(label, cell.difference, cell.p_adjusted < SIGNIFICANT))
+    if not drawn:
+        return ""
+    title = f"Difference from {run.baseline}, paired by question, with 95 % intervals"
+    picture = draw_differences(drawn, title=title)
+    caption = f"Filled: p below {SIGNIFICANT} (paired randomisation test, adjusted by Holm). Hollow: cannot be told."
+    return f"<h3>{_text(title)}</h3>\n<figure>{picture}<figcaption>{_text(caption)}</figcaption></figure>"
+
+
+def _questions(run: RunSummary, id: str) -> str:
+    """A row for each question: what is right, and what each system answered from what, with its scores."""
+    by_question: dict[str, dict[str, ResultRow]] = {}
+    for row in run.rows:
+        by_question.setdefault(row.question_id, {})[row.system] = row
+    if not by_question:
+        return ""
+
+    systems = [system.name for system in run.systems]
+    kinds = sorted({_kind(row) for rows in by_question.values() for row in rows.values() if _kind(row)})
+    heads = [_head("question"), _head("right answer")]
+    if kinds:
+        heads.append(_head("type"))
+    for system in systems:
+        heads += [_head(metric if len(systems) == 1 else f"{metric}, {system}", "figure") for metric in run.metrics]
+        heads.append(_head("answer" if len(systems) == 1 else f"answer, {system}"))
+
+    body = [_question(run, question_id, rows, has_kinds=bool(kinds)) for question_id, rows in by_question.items()]
+    filters = _filters(id, kinds, several=len(systems) > 1)
+    return f"<h3>Questions</h3>\n{filters}\n{_sortable(heads, body, id)}"
+
+
+def _question(run: RunSummary, question_id: str, rows: Mapping[str, ResultRow], *, has_kinds: bool) -> str:
+    first = next(iter(rows.values()))
+    question = str(first.extra.get("question", question_id))
+    cells = [f'<td class="wide">{_text(question)}</td>', f"<td>{_text('; '.join(first.extra.get('gold', ())))}</td>"]
+    if has_kinds:
+        cells.append(f"<td>{_text(_kind(first))}</td>")
+    for system in run.systems:
+        cells += _answered(run.metrics, rows.get(system.name))
+
+    metric = next(iter(run.metrics), "")
+    scores = [row.metrics.get(metric, 0.0) if row.failure is None else -1.0 for row in rows.values()]
+    is_wrong = any(score < 1 for score in scores)
+    differs = len(set(scores)) > 1
+    marks = f'data-wrong="{_yes(is_wrong)}" data-differs="{_yes(differs)}" data-kind="{_text(_kind(first))}"'
+    return f"<tr {marks}>{''.join(cells)}</tr>"
+
+
+def _answered(metrics: Sequence[str], row: ResultRow | None) -> Iterator[str]:
+    """The cells of one system: a score for each metric, and the answer with what it was read from."""
+    for metric in metrics:
+        score = row.metrics.get(metric) if row is not None else None
+        if score is None:
+            reason = row.failed_metrics.get(metric, "") if row is not None else ""
+            yield f'<td class="figure" data-value="" title="{_text(reason)}">-</td>'
+        else:
+            yield f'<td class="figure" data-value="{score!r}">{number(score)}</td>'
+
+    if row is None:
+        yield "<td>not asked</td>"
+    elif row.failure is not None:
+        yield f'<td class="wide failed">failed: {_text(_clipped(row.failure))}</td>'
+    else:
+        yield f'<td class="wide">{_text(_clipped(row.answer))}{_evidence(row)}</td>'
+
+
+def _evidence(row: ResultRow) -> str:
+    passages = [str(passage) for passage in row.extra.get("evidence", ())]
+    if not passages:
+        return ""
+    shown = "".join(f"<p>{_text(_clipped(passage))}</p>" for passage in passages)
+    return f"<details><summary>{len(passages)} passages</summary>{shown}</details>"
+
+
+def _filters(id: str, kinds: Sequence[str], *, several: bool) -> str:
+    differs = '<label><input type="checkbox" name="differs"> where systems differ</label>' if several else ""
+    choices = "".join(f'<option value="{_text(kind)}">{_text(kind)}</option>' for kind in kinds)
+    chosen = f'<select name="kind" aria-label="type"><option value="">every type</option>{choices}</select>'
+    return (
+        f'<form class="filters" data-table="{id}">'
+        '<input type="search" name="words" placeholder="words of a question or an answer" aria-label="words">'
+        '<label><input type="checkbox" name="wrong"> below 1 or failed</label>'
+        f"{differs}{chosen if kinds else ''}<output></output></form>"
+    )
+
+
+def _kind(row: ResultRow) -> str:
+    return str(row.extra.get("type") or "")
+
+
+def _yes(holds: bool) -> str:
+    return "yes" if holds else "no"
+
+
+def _clipped(text: str) -> str:
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+
+
+def _text(text: str) -> str:
+    """The text, escaped, without characters that a page cannot show."""
+    plain = "".join(character if character.isprintable() or character == "\n" else " " for character in text)
+    return escape(plain)

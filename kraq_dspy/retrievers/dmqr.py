@@ -1,0 +1,80 @@
+"""Searches with rewritings that keep more or less of the question: DMQR-RAG (Li et al., 2024, arXiv 2411.13154)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kraq_dspy._internal.both_ways import at_once, call
+from kraq_dspy._internal.step import Step
+from kraq_dspy.ports import Retriever
+from kraq_dspy.retrievers.rewritten import FusedSearches, RewrittenOptions
+from kraq_dspy.signatures import ChooseRewritings, CondenseQuestion, GuessAnswer, ListKeywords, RewriteQuestion
+from kraq_dspy.spec import RetrieverSpec, option
+
+
+@dataclass(frozen=True)
+class DiverseOptions(RewrittenOptions):
+    adaptive: bool = option(True, "Let the model choose among the rewritings.")
+
+
+class DMQRRetriever(FusedSearches):
+    """Four rewritings, or, `adaptive`, those of them that the model chooses; `why` is "diverse".
+
+    General rewriting keeps all of the question, keywords and core keep less of it, a pseudo-answer adds to it. One call
+    chooses, then one call for each rewriting, all at once. The paper reranks what the searches find with a
+    cross-encoder; here the rankings are fused, and `cross-encoder` over this retriever does the rest.
+
+    >>> from kraq_dspy import Workspace
+    >>> space = Workspace.open("ada.kraq")
+    >>> with space:  # whose model is asked
+    ...     [hit.why for hit in DMQRRetriever(space.retriever("dense"))("Where did Ada live?", 1)]
+    ['diverse']
+    """
+
+    named = "diverse"
+
+    def __init__(self, retrieve: Retriever, *, adaptive: bool = True, pool: int = 30, constant: float = 60.0) -> None:
+        super().__init__(retrieve, pool=pool, constant=constant)
+        self.adaptive = adaptive
+        self.rewrite = Step(RewriteQuestion)
+        self.keywords = Step(ListKeywords)
+        self.guess = Step(GuessAnswer)
+        self.condense = Step(CondenseQuestion)
+        if adaptive:
+            self.choose = Step(ChooseRewritings)
+
+    async def searches(self, question: str) -> Sequence[str]:
+        writers = {
+            "rewrite": self._rewritten,
+            "keywords": self._keywords,
+            "answer": self._guessed,
+            "core": self._core,
+        }
+        names = list(writers)
+        if self.adaptive:
+            chosen = (await call(self.choose, question=question)).rewritings or ()
+            names = [name for name in dict.fromkeys(chosen) if name in writers]
+        return await at_once(lambda name: writers[name](question), names)
+
+    async def _rewritten(self, question: str) -> str:
+        return str((await call(self.rewrite, question=question)).rewritten or "")
+
+    async def _keywords(self, question: str) -> str:
+        return " ".join(map(str, (await call(self.keywords, question=question)).keywords or ()))
+
+    async def _guessed(self, question: str) -> str:
+        return str((await call(self.guess, question=question)).guess or "")
+
+    async def _core(self, question: str) -> str:
+        return str((await call(self.condense, question=question)).core or "")
+
+
+DMQR = RetrieverSpec(
+    "dmqr",
+    "Rewritings that keep more or less of the question, chosen by a model, fused.",
+    lambda space, options: DMQRRetriever(
+        space.retriever(options.over), adaptive=options.adaptive, pool=options.pool, constant=options.constant
+    ),
+    "DMQRRetriever",
+    DiverseOptions,
+    source="DMQR-RAG, Li et al., 2024",
+)

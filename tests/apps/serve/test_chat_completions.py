@@ -1,0 +1,134 @@
+"""Chat completions: OpenAI's client, LangChain's, and the calls that a web chat makes."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import openai
+import pytest
+from dspy.utils import DummyLM
+from starlette.testclient import TestClient
+
+from kraq_dspy.apps.serve.app import make_app
+from kraq_dspy.apps.serve.guard import ServeSettings
+from tests.apps.serve.conftest import open_all
+
+FOLLOW_UP = [
+    {"role": "system", "content": "Be brief."},
+    {"role": "user", "content": "Who wrote Don Juan?"},
+    {"role": "assistant", "content": "Lord Byron."},
+    {"role": "user", "content": "Where did he live?"},
+]
+
+
+def openai_client(client: TestClient, key: str = "none") -> openai.OpenAI:
+    return openai.OpenAI(base_url="http://localhost/v1", api_key=key, http_client=client, max_retries=0)
+
+
+def test_each_index_and_each_program_over_it_is_a_model(client: TestClient) -> None:
+    models = openai_client(client).models.list().data
+    names = [model.id for model in models]
+    assert names[0] == "poets"
+    assert {"poets/traditional", "poets/combined", "poets/speculative"} <= set(names)
+    assert openai_client(client).models.retrieve("poets/combined").owned_by == "kraq"
+
+
+def test_a_question_gets_an_answer_with_its_evidence(client: TestClient) -> None:
+    completion = openai_client(client).chat.completions.create(
+        model="poets/traditional", messages=[{"role": "user", "content": "Who wrote Don Juan?"}], temperature=0.3
+    )
+    assert completion.choices[0].finish_reason == "stop"
+    assert "Byron" in str(completion.choices[0].message.content)
+    assert completion.usage is not None
+    assert completion.usage.total_tokens == completion.usage.prompt_tokens + completion.usage.completion_tokens > 0
+    evidence = completion.model_extra["kraq"]["hits"]  # type: ignore[index]
+    assert "byron" in {hit["document_id"] for hit in evidence}
+
+
+def test_a_follow_up_is_asked_in_full(client: TestClient) -> None:
+    completion = openai_client(client).chat.completions.create(model="poets", messages=FOLLOW_UP)  # type: ignore[arg-type]
+    assert completion.model_extra["kraq"]["standalone_question"] == "Where did Lord Byron live?"  # type: ignore[index]
+    assert "London" in str(completion.choices[0].message.content)
+
+
+def test_a_stream_has_the_role_the_text_the_end_and_the_usage(poets: Path) -> None:
+    lm = DummyLM([{"answer": "Lord Byron wrote it."}])
+    with open_all(poets, models={"answerer": lm}) as served, TestClient(make_app(served, ServeSettings())) as client:
+        client.base_url = "http://localhost"  # type: ignore[assignment]
+        chunks = list(
+            openai_client(client).chat.completions.create(
+                model="poets/traditional",
+                messages=[{"role": "user", "content": "Who wrote Don Juan?"}],
+                stream=True,
+                stream_options={"include_usage": True},
+            )
+        )
+    assert chunks[0].choices[0].delta.role == "assistant"
+    text = "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices)
+    assert text == "Lord Byron wrote it."
+    assert [chunk.choices[0].finish_reason for chunk in chunks if chunk.choices][-1] == "stop"
+    assert chunks[-1].usage is not None
+    assert len({chunk.id for chunk in chunks}) == 1
+
+
+def test_langchains_client_asks_and_streams(client: TestClient) -> None:
+    langchain = pytest.importorskip("langchain_openai", reason="langchain-openai is not installed")
+    chat = langchain.ChatOpenAI(model="poets", base_url="http://localhost/v1", api_key="none", http_client=client)
+    assert "Byron" in chat.invoke("Who wrote Don Juan?").content
+    assert "Byron" in "".join(chunk.content for chunk in chat.stream("Who wrote Don Juan?"))
+
+
+def test_the_calls_of_a_web_chat_are_answered(client_of: Callable[..., TestClient]) -> None:
+    """A web chat lists models, streams an answer with options of its own, and asks for a title of the conversation."""
+    client = client_of(token="a-long-token")
+    bearer = {"Authorization": "Bearer a-long-token"}
+    assert client.get("/v1/models").status_code == 401
+    listed = client.get("/v1/models", headers=bearer).json()
+    model = listed["data"][0]["id"]
+
+    body: dict[str, Any] = {
+        "model": model,
+        "stream": True,
+        "messages": [{"role": "user", "content": [{"type": "text", "text": "Who wrote Don Juan?"}]}],
+        "temperature": 0.7,
+        "top_p": 1,
+        "max_tokens": 500,
+        "user": "someone",
+        "chat_id": "an unknown field",
+    }
+    lines = client.post("/v1/chat/completions", json=body, headers=bearer).text.split("\n\n")
+    data = [line.removeprefix("data: ") for line in lines if line.startswith("data: ")]
+    assert data[-1] == "[DONE]"
+    assert json.loads(data[0])["object"] == "chat.completion.chunk"
+
+    title = {**body, "stream": False, "messages": [{"role": "user", "content": "Give this chat a title of 3 words."}]}
+    assert client.post("/v1/chat/completions", json=title, headers=bearer).json()["object"] == "chat.completion"
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "code"),
+    [
+        ({"model": "poet"}, 404, "model_not_found"),
+        ({"model": "poets/combine"}, 404, "model_not_found"),
+        ({"messages": []}, 422, "invalid_request"),
+        ({"messages": [{"role": "assistant", "content": "Hello."}]}, 422, "invalid_request"),
+        ({"messages": [{"role": "user", "content": "  "}]}, 422, "invalid_request"),
+        ({"messages": [{"role": "user", "content": "x" * 5000}]}, 422, "invalid_request"),
+        ({"n": 2}, 422, "invalid_request"),
+    ],
+)
+def test_what_cannot_be_answered_is_refused_in_openais_shape(
+    client: TestClient, change: dict[str, Any], status: int, code: str
+) -> None:
+    body = {"model": "poets", "messages": [{"role": "user", "content": "Who wrote Don Juan?"}], **change}
+    response = client.post("/v1/chat/completions", json=body)
+    error = response.json()["error"]
+    assert (response.status_code, error["code"], error["type"]) == (status, code, "invalid_request_error")
+
+
+def test_a_mistyped_model_is_told_the_nearest_name(client: TestClient) -> None:
+    with pytest.raises(openai.NotFoundError, match="did you mean 'poets/combined'"):
+        openai_client(client).chat.completions.create(
+            model="poets/combine", messages=[{"role": "user", "content": "Who?"}]
+        )

@@ -1,0 +1,212 @@
+"""Labels come with documents, and an index that has some answers nobody without a scope."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kraq_dspy import Document, Scope, Workspace, add_documents, build_index, export_index, update_index
+from kraq_dspy.asset.corpus.load import load_documents
+from kraq_dspy.asset.scope import NOBODY, labels_of
+from kraq_dspy.asset.store.index import Index
+from kraq_dspy.asset.store.manifest import LABELLED, SCHEMA_VERSION
+from kraq_dspy.errors import ConfigError, KraqError, ScopeError
+from kraq_dspy.settings import CorpusSettings, Settings
+
+ADA = Document("ada", "Ada", "Ada lived in London.", labels=("staff",))
+BYRON = Document("byron", "Byron", "Byron wrote Don Juan.", labels=("board", "legal"))
+KEATS = Document("keats", "Keats", "Keats wrote odes.")
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Path:
+    build_index([ADA, BYRON, KEATS], tmp_path / "a.kraq")
+    return tmp_path / "a.kraq"
+
+
+@pytest.mark.parametrize(
+    "labels", [[], (), {}, frozenset(), "staff", b"staff", None, 3, [""], [" "], ["staff", ""], [3]]
+)
+def test_a_scope_without_a_label_is_none(labels: Any) -> None:
+    with pytest.raises(ScopeError):
+        Scope(labels)
+
+
+def test_a_scope_cannot_be_changed() -> None:
+    scope = Scope(["staff"])
+    with pytest.raises(AttributeError):
+        scope.labels = frozenset(["board"])  # type: ignore[misc]
+    with pytest.raises(AttributeError):
+        scope.is_everything = True  # type: ignore[misc]
+    assert Scope(["staff", "staff"]) == scope
+    assert Scope(["staff"]) != Scope.everything()
+
+
+def test_one_label_in_common_is_enough_and_no_label_is_nobodys() -> None:
+    scope = Scope(["staff", "board"])
+    assert scope.allows(["board", "legal"])
+    assert not scope.allows(["Staff"])
+    assert not scope.allows([])
+    assert not scope.allows([NOBODY])
+    assert Scope.everything().allows([])
+
+
+def test_labels_are_a_column_of_a_table(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text('id,text,groups\n1,One text.,"staff, board"\n2,Another text.,\n', "utf-8")
+    documents = list(load_documents(tmp_path, acl_column="groups"))
+    assert [document.labels for document in documents if isinstance(document, Document)] == [
+        ("board", "staff"),
+        (NOBODY,),
+    ]
+    assert [document.metadata for document in documents if isinstance(document, Document)] == [{}, {}]
+
+
+def test_lists_in_json_lines_are_labels_too(tmp_path: Path) -> None:
+    rows = [{"text": "One.", "acl": ["b", "a"]}, {"text": "Two.", "acl": []}, {"text": "Three."}]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    labels = [each.labels for each in load_documents(tmp_path, acl_column="acl") if isinstance(each, Document)]
+    assert labels == [("a", "b"), (NOBODY,), (NOBODY,)]
+
+
+def test_a_table_without_the_named_column_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("text,groups\nOne text.,staff\n", "utf-8")
+    with pytest.raises(KraqError, match="There is no column 'team' for the acl; there are: 'text', 'groups'"):
+        list(load_documents(tmp_path, acl_column="team"))
+
+
+@pytest.mark.parametrize(
+    ("line", "labels"),
+    [("acl: staff", ("staff",)), ("acl: [b, a]", ("a", "b")), ("acl:", (NOBODY,)), ("acl: []", (NOBODY,)),
+     ("acl: {a: b}", (NOBODY,)), ("author: me", ())],
+)  # fmt: skip
+def test_labels_are_in_front_matter(line: str, labels: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text(f"---\ntitle: A\n{line}\n---\nText.\n", "utf-8")
+    [document] = load_documents(tmp_path)
+    assert isinstance(document, Document)
+    assert document.labels == labels
+    assert "acl" not in document.metadata
+
+
+@pytest.mark.parametrize("given", ["staff,board", ("staff", "board"), ["board", "staff"], '["board", "staff"]'])
+def test_labels_are_kept_in_order_however_they_are_given(given: Any) -> None:
+    assert labels_of(given) == ("board", "staff")
+
+
+def test_an_index_with_labels_answers_nobody_without_a_scope(index: Path) -> None:
+    with Workspace.open(index) as space:
+        for asked in (
+            lambda: space.index,
+            lambda: space.ask("Where did Ada live?"),
+            lambda: space.retriever("bm25"),
+            lambda: space.questions(),
+            lambda: space.starters(),
+            lambda: space.prepared("Where did Ada live?"),
+            lambda: space.without([]),
+            lambda: space.answers,
+            lambda: list(space.stream("Where did Ada live?")),
+        ):
+            with pytest.raises(ScopeError, match="says who may read its documents"):
+                asked()
+    with pytest.raises(ScopeError):
+        export_index(index, index.parent / "tables", "jsonl")
+    assert not (index.parent / "tables").exists()
+
+
+def test_its_owner_sees_everything(index: Path) -> None:
+    with Workspace.open(index) as space, space.scoped(Scope.everything()) as owner:
+        assert owner.index.ids(Document) == ["ada", "byron", "keats"]
+        assert owner.ask("Where did Ada live?").answer.startswith("London")
+
+
+def test_a_scope_sees_the_documents_with_its_labels(index: Path) -> None:
+    with Workspace.open(index) as space:
+        for labels, ids in ((["staff"], ["ada"]), (["legal", "staff"], ["ada", "byron"]), (["unknown"], [])):
+            with space.scoped(Scope(labels)) as scoped:
+                assert scoped.index.ids(Document) == ids
+                assert [document.labels for document in scoped.index.all(Document)] == [()] * len(ids)
+
+
+def test_a_scope_is_not_widened(index: Path) -> None:
+    with Workspace.open(index) as space, space.scoped(Scope(["staff"])) as staff:
+        with pytest.raises(ScopeError, match="has a scope already"):
+            staff.scoped(Scope.everything())
+        with pytest.raises(ScopeError, match="expected a Scope"):
+            space.scoped(["staff"])  # type: ignore[arg-type]
+
+
+def test_where_no_document_has_labels_a_scope_is_refused(tmp_path: Path) -> None:
+    build_index([KEATS], tmp_path / "b.kraq")
+    with Workspace.open(tmp_path / "b.kraq") as space, pytest.raises(ScopeError, match="--acl-column"):
+        space.scoped(Scope(["staff"]))
+
+
+def test_an_index_keeps_its_labels_declared_whatever_comes_later(index: Path) -> None:
+    update_index(index, [KEATS])
+    with Index.open(index) as opened:
+        assert opened.manifest.has_labels
+    with Workspace.open(index) as space, pytest.raises(ScopeError):
+        space.ask("Who wrote odes?")
+
+
+def test_a_function_gives_labels(tmp_path: Path) -> None:
+    build_index([ADA, KEATS], tmp_path / "a.kraq", labels=lambda document: ["all"] if document.id == "keats" else [])
+    with Workspace.open(tmp_path / "a.kraq") as space, space.scoped(Scope(["all"])) as scoped:
+        assert scoped.index.ids(Document) == ["keats"]
+    with pytest.raises(TypeError, match="expected a function"):
+        build_index([ADA], tmp_path / "b.kraq", labels=["all"])  # type: ignore[arg-type]
+
+
+def test_a_column_that_is_named_declares_labels_even_where_none_is_there(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("Keats wrote odes.", "utf-8")
+    build_index(tmp_path / "a.txt", tmp_path / "a.kraq", settings=Settings(corpus=CorpusSettings(acl_column="groups")))
+    with Workspace.open(tmp_path / "a.kraq") as space, pytest.raises(ScopeError):
+        space.ask("Who wrote odes?")
+
+
+def test_other_labels_cost_no_call_of_a_model(index: Path) -> None:
+    report = update_index(index, [Document("ada", "Ada", ADA.text, labels=("board",)), BYRON, KEATS])
+    assert report.usage == {}
+    assert report.documents.changed == 1
+    with Workspace.open(index) as space, space.scoped(Scope(["staff"])) as staff:
+        assert staff.index.ids(Document) == []
+
+
+def test_a_document_that_is_added_without_labels_is_nobodys(index: Path) -> None:
+    add_documents(index, [Document("new", "New", "A new text about Shelley.")])
+    with Workspace.open(index) as space, space.scoped(Scope(["staff", "board", "legal"])) as scoped:
+        assert "new" not in scoped.index.ids(Document)
+
+
+def test_what_knows_no_labels_does_not_open_the_index(index: Path, tmp_path: Path) -> None:
+    manifest = json.loads((index / "manifest.json").read_text("utf-8"))
+    assert manifest["schema_version"] == LABELLED
+    build_index([KEATS], tmp_path / "b.kraq")
+    plain = json.loads((tmp_path / "b.kraq" / "manifest.json").read_text("utf-8"))
+    assert plain["schema_version"] == SCHEMA_VERSION
+    assert "has_labels" not in plain
+
+
+def test_a_manifest_whose_labels_were_taken_out_is_damaged(index: Path) -> None:
+    path = index / "manifest.json"
+    fields = json.loads(path.read_text("utf-8"))
+    for change in ({"has_labels": False}, {"schema_version": SCHEMA_VERSION}):
+        path.write_text(json.dumps({name: value for name, value in {**fields, **change}.items() if name != "sum"}))
+        with pytest.raises(KraqError, match="does not fit its labels"):
+            Workspace.open(index)
+
+
+def test_records_of_an_index_without_labels_are_written_as_before_there_were_any(tmp_path: Path) -> None:
+    build_index([KEATS], tmp_path / "a.kraq")
+    with Index.open(tmp_path / "a.kraq") as opened, opened._database.reading() as connection:
+        [(data,)] = connection.execute("SELECT data FROM documents")
+    assert "labels" not in data
+
+
+def test_it_is_one_of_owner_and_label() -> None:
+    from kraq_dspy.apps.cli.options import Scoped
+
+    assert Scoped().scope() is None
+    assert Scoped(as_label=["staff"]).scope() == Scope(["staff"])
+    with pytest.raises(ConfigError, match="Give one of them"):
+        Scoped(as_label=["staff"], as_owner=True).scope()

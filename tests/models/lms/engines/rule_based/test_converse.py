@@ -1,0 +1,51 @@
+"""Pronouns and short ways of asking, completed from what was said before."""
+
+import pytest
+
+from kraq_dspy.models.lms.engines.rule_based.converse import complete_question
+
+LABEL = (
+    "Question: Who founded Maybach Music Group?\n"
+    "Answer: Rick Ross. Maybach Music Group is a record label founded by Rick Ross in 2009."
+)
+FILM = "Question: Who directed Ed Wood?\nAnswer: Tim Burton. Ed Wood is a 1994 American film directed by Tim Burton."
+HOME = "Question: Where did Ada live?\nAnswer: London. Ada lived in London."
+
+
+@pytest.mark.parametrize(
+    ("said", "question", "complete"),
+    [
+        (LABEL, "Where was he born?", "Where was Rick Ross born?"),
+        (LABEL, "When was it founded?", "When was Maybach Music Group founded?"),
+        (LABEL, "What is his real name?", "What is Rick Ross' real name?"),
+        (LABEL, "Which artists did the label sign?", "Which artists did Maybach Music Group sign?"),
+        (LABEL, "And when?", "When (Rick Ross)?"),
+        (FILM, "Who starred in it?", "Who starred in Ed Wood?"),
+        (FILM, "When was he born?", "When was Tim Burton born?"),
+        (FILM, "What was its budget?", "What was Ed Wood's budget?"),
+        (HOME, "What did she do there?", "What did Ada do there?"),
+        (HOME, "Is it large?", "Is London large?"),
+    ],
+)
+def test_a_pronoun_gets_the_name_of_its_kind(said: str, question: str, complete: str) -> None:
+    assert complete_question(question, [said]) == complete
+
+
+def test_what_about_asks_the_earlier_question_of_another_thing() -> None:
+    assert complete_question("What about Roc Nation?", [LABEL]) == "Who founded Roc Nation?"
+
+
+def test_the_latest_turn_is_meant() -> None:
+    assert complete_question("When was he born?", [LABEL, FILM]) == "When was Tim Burton born?"
+    assert complete_question("When was he born?", [FILM, LABEL]) == "When was Rick Ross born?"
+
+
+@pytest.mark.parametrize(
+    "question", ["Who wrote Don Juan?", "Who is there?", "Wo wurde er geboren?", "What time is it?"]
+)
+def test_a_question_that_is_complete_or_not_understood_stays_as_it_is(question: str) -> None:
+    assert complete_question(question, [LABEL]) == question
+
+
+def test_without_anything_said_the_question_stays_as_it_is() -> None:
+    assert complete_question("Where was he born?", []) == "Where was he born?"

@@ -1,0 +1,118 @@
+"""Every command that docs/results names is one of this version: its own parser takes its words; nothing is run."""
+
+import argparse
+import re
+import runpy
+import shlex
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from kraq_dspy.apps.cli.commands import add_commands
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "docs" / "results"
+TARGETS = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+
+
+class ParsedError(Exception):
+    """A script's parser took its words."""
+
+
+def commands_of(page: Path) -> Iterator[str]:
+    """The commands of a page's blocks of code, without comments and settings of the environment."""
+    text = page.read_text("utf-8")
+    joined = re.sub(r"\\\n\s*", "", text)
+    for line in re.findall(r"(?m)^ {4}(.+)$", joined):
+        for part in line.split("&&"):
+            command = re.sub(r"\s+#.*$", "", part).strip()
+            command = re.sub(r"^(?:[A-Z_]+=\S+ )+", "", command)  # OMP_NUM_THREADS=1
+            if re.match(r"(?:kraq|python|make) \S", command):
+                yield command
+
+
+def mentioned_in(page: Path) -> Iterator[str]:
+    """The commands that its sentences name, which may leave out what a command needs: "`kraq precompute --top-n`"."""
+    prose = re.sub(r"(?m)^ {4}.+$", "", page.read_text("utf-8"))
+    for command in re.findall(r"`(kraq [^`\n]+)`", prose):
+        if "..." not in command:
+            yield re.sub(r"\bID\b", "kraq-2", command)
+
+
+COMMANDS = sorted({(page.name, command) for page in RESULTS.glob("*.md") for command in commands_of(page)})
+
+
+MENTIONED = sorted({(page.name, command) for page in RESULTS.glob("*.md") for command in mentioned_in(page)})
+
+
+@pytest.fixture(scope="module")
+def program() -> Any:
+    app = typer.Typer()
+    add_commands(app)
+    return typer.main.get_command(app)
+
+
+def parse(command: Any, words: list[str], parent: Any = None) -> None:
+    """Raises the parser's own error for a word that it does not take."""
+    with command.make_context(command.name, list(words), parent=parent) as context:
+        if not hasattr(command, "resolve_command"):
+            return
+        left = [*getattr(context, "_protected_args", getattr(context, "protected_args", [])), *context.args]
+        if not left:  # a group named without one of its commands: "`kraq catalogue`"
+            return
+        _, member, rest = command.resolve_command(context, left)
+        parse(member, rest, context)
+
+
+@pytest.mark.parametrize(("page", "command"), [each for each in COMMANDS if each[1].startswith("kraq ")])
+def test_a_command_of_the_results_is_taken_by_the_program(page: str, command: str, program: Any) -> None:
+    words = shlex.split(command)[1:]
+    parse(program, words)
+    tables = [word for word in words if word.endswith(".toml") and "/" in word]
+    assert [table for table in tables if not (ROOT / table).is_file()] == []
+
+
+@pytest.mark.parametrize(("page", "command"), MENTIONED)
+def test_a_command_that_the_results_mention_is_there_with_its_options(page: str, command: str, program: Any) -> None:
+    try:
+        parse(program, shlex.split(command)[1:])
+    except Exception as error:  # the parser of typer is a package of its own
+        incomplete = ("MissingParameter", "NoArgsIsHelpError")
+        if type(error).__name__ not in incomplete and "requires an argument" not in str(error):
+            raise
+
+
+@pytest.mark.parametrize(("page", "command"), [each for each in COMMANDS if each[1].startswith("python ")])
+def test_a_benchmark_of_the_results_takes_its_options(page: str, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, script, *words = shlex.split(command)
+    path = ROOT / script
+    assert path.is_file(), script
+    take = argparse.ArgumentParser.parse_args
+
+    def parse_and_stop(parser: argparse.ArgumentParser, *args: Any, **options: Any) -> Any:
+        take(parser, words)
+        raise ParsedError
+
+    monkeypatch.setattr(argparse.ArgumentParser, "parse_args", parse_and_stop)
+    monkeypatch.setattr(sys, "argv", [script, *words])
+    for folder in (path.parent, ROOT / "benchmarks", ROOT):
+        monkeypatch.syspath_prepend(str(folder))
+    with pytest.raises(ParsedError):
+        runpy.run_path(str(path), run_name="__main__")
+
+
+@pytest.mark.parametrize(("page", "command"), [each for each in COMMANDS if each[1].startswith("make ")])
+def test_a_target_of_the_results_is_one_of_the_makefile(page: str, command: str) -> None:
+    assert set(shlex.split(command)[1:]) <= TARGETS
+
+
+def test_a_command_that_is_none_would_be_seen(program: Any) -> None:
+    with pytest.raises(Exception, match="No such option"):
+        parse(program, ["precompute", "a.kraq", "--passages", "3"])
+    with pytest.raises(Exception, match="no command, table or index 'kraq-99'"):
+        parse(program, ["eval", "kraq-99"])
+    assert len(COMMANDS) > 80
