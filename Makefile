@@ -9,12 +9,13 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 TORCH_INDEX ?=
 SOURCES := kraq_dspy tests benchmarks examples scripts
 
-.PHONY: help demo demo-lm test test-kill test-lm test-vllm test-browser check docs docs-test format lint types clean
+.PHONY: help demo demo-lm test scope test-kill test-lm test-vllm test-browser check docs docs-test format lint types clean
 help:
 	@echo "make demo       index the bundled passages, ask three questions, print recall and exact match"
 	@echo "make demo-lm    the same on a few passages with real language models in this process: 590 MB, up to 15 minutes"
 	@echo "make test       run the tests"
 	@echo "make check      format, lint, types and tests: what continuous integration runs"
+	@echo "make scope      who may read what, with ten thousand canaries: about an hour"
 	@echo "make test-kill  kill -9 at fifty moments, and a full disk: some minutes"
 	@echo "make test-lm    the contract with a real language model in this process: minutes, 98 MB"
 	@echo "make test-browser  every view of the page in a Chromium that is installed"
@@ -56,6 +57,9 @@ test: $(DEV)
 
 test-kill: $(DEV)
 	@$(BIN)/python -m pytest tests/killed -m slow -s
+
+scope: $(DEV)
+	@KRAQ_CANARIES=10000 $(BIN)/python -m pytest tests/scope tests/asset/test_scope.py tests/indexing/view -s
 
 test-lm: $(DEV)
 	@$(BIN)/kraq lm get smollm2-135m

@@ -81,6 +81,17 @@ class SentenceVectors(Protocol):
         others are read now."""
 
 
+class PromptScorer(Protocol):
+    """Says how likely a language model finds given text; generates nothing."""
+
+    def prompt_logprobs(self, prompts: Sequence[Sequence[str]]) -> list[list[tuple[float, ...]]]:
+        """For each prompt, given as its segments in order, the log-probabilities of each segment's tokens.
+
+        Segments are tokenised apart, so that their boundaries are exact. The first token of a prompt has no
+        probability: it is left out of the first segment. Raises ModelError.
+        """
+
+
 class VectorSearch(Protocol):
     """Embeddings by id, found by vector. Safe for threads.
 
@@ -512,6 +523,9 @@ class Space(Protocol):
 
     def shortener(self, share: float) -> "dspy.Module":
         """The step that puts a text in about `share` of its tokens: `shorten(text=...).shortened`."""
+
+    def prompt_scorer(self, role: str) -> PromptScorer:
+        """Says how likely the model of a role finds given text. Raises ModelError where it cannot."""
 
     def cross_encoder(self, model: str) -> Reranker:
         """A cross-encoder by a hub name or a folder."""

@@ -7,6 +7,7 @@ the corpus, an id is a hash of the record's content, so the same input gives the
 """
 
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass, field
 from typing import TypeAlias
@@ -68,6 +69,10 @@ class Document:
         return f"Document({self.id!r}, {_brief(self.title or self.text)}, {len(self.text):,} characters)"
 
 
+_UNDERLINE = re.compile(r"\A[ \t]*[=-]{3,}[ \t]*\n")
+"""What Markdown has below a title."""
+
+
 @dataclass(frozen=True, slots=True)
 class Chunk:
     """A span of a document: `text == document.text[start:end]`, in characters.
@@ -92,8 +97,13 @@ class Chunk:
 
     @property
     def passage(self) -> str:
-        """What a model or a reader sees of the chunk: its document's title, then its text."""
-        return f"{self.title}\n{self.text}" if self.title else self.text
+        """What a model or a reader sees of the chunk: its document's title, then its text, which may begin with it."""
+        if not self.title:
+            return self.text
+        first, _, rest = self.text.partition("\n")
+        if first.strip("#= \t").casefold() != self.title.casefold() or not rest.strip():
+            return f"{self.title}\n{self.text}"
+        return f"{self.title}\n{_UNDERLINE.sub('', rest).lstrip()}"
 
     def __repr__(self) -> str:
         return f"Chunk({self.document_id!r}, {self.position}, {_brief(self.text)})"

@@ -11,23 +11,31 @@ promised and what came instead. The tests of this library run the same checks on
 
 import asyncio
 import copy
+import re
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
+from dataclasses import dataclass, fields, is_dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import dspy
 import numpy as np
+from dspy.utils.callback import BaseCallback
 
 from kraq_dspy._internal.both_ways import call
 from kraq_dspy._internal.concurrency import run_coroutine
-from kraq_dspy.errors import UnknownRecordError
+from kraq_dspy.asset.scope import Scope
+from kraq_dspy.asset.store.tables import TABLES
+from kraq_dspy.errors import KraqError, UnknownRecordError
 from kraq_dspy.ports import Retriever, Vectors, VectorStore
-from kraq_dspy.records import Hit, content_id
+from kraq_dspy.records import Document, Hit, content_id
 from kraq_dspy.retrievers.adapted import as_retriever
+from kraq_dspy.workspace import Workspace
+from kraq_dspy.workspace.choices import choose_program
+from kraq_dspy.workspace.registry import PROGRAMS, RETRIEVERS
 
 THREADS = 16
 
@@ -158,6 +166,122 @@ def check_program(program: dspy.Module, question: str) -> None:
     names = [name for name, _ in program.named_predictors()]
     _require([name for name, _ in fresh.named_predictors()] == names, "loads what it saved")
     _require(fresh(question=question).answer == prediction.answer, "answers alike after it was loaded")
+
+
+@dataclass(frozen=True)
+class ScopeReport:
+    """What `check_scope` looked at: how many outputs of programs, retrievers and the rest, and how many prompts.
+
+    `left_out` has what could not be asked, such as programs whose data was not prepared, with the reason.
+    """
+
+    outputs: int
+    prompts: int
+    left_out: Mapping[str, str]
+
+
+def check_scope(
+    space: Workspace,
+    scope: Scope,
+    secrets: Collection[str],
+    questions: Sequence[str],
+    *,
+    programs: Sequence[str] | None = None,
+    retrievers: Sequence[str] | None = None,
+) -> ScopeReport:
+    """Nothing that `scope` may not read comes out of the index, or into a prompt.
+
+        def test_the_board_s_papers_stay_with_the_board() -> None:
+            with kraq.Workspace.open("docs.kraq") as space:
+                check_scope(space, Scope(["staff"]), ["Project Nightingale"], ["What will be built next year?"])
+
+    `secrets` are words and names that stand in documents which the scope may not read, and in no others: case does not
+    matter. `questions` are asked of every program over every retriever (all of this library, unless some are named)
+    with the models of `space`; choose such as lead near the secrets without naming them. Looked at are answers, hits,
+    notes and all else of a prediction, the text of errors, prompts, starters, every record of the view and its files.
+
+    Raises BrokenContractError, which says where a secret came out. Raises ValueError where no secret stands in what the
+    owner may read: then the check would show nothing.
+    """
+    watcher = _PromptWatcher()
+    with space.scoped(Scope.everything()) as owner:
+        texts = "\n".join(map(_all_of, owner.index.all(Document))).casefold()
+    if not secrets or not all(secret.casefold() in texts for secret in secrets):
+        raise ValueError("Some of the secrets stand in no document of the index; expected words of documents.")
+
+    with space.scoped(scope) as scoped, dspy.context(callbacks=[*dspy.settings.callbacks, watcher]):
+        looked = _Looked(secrets)
+        for path in scoped.index.path.rglob("*"):
+            if path.is_file():
+                looked.at(path.read_bytes().decode("utf-8", "replace"), f"the file {path.name} of the view")
+        for kind in TABLES:
+            records: Iterable[object] = scoped.index.all(kind)
+            for record in records:
+                looked.at(_all_of(record), f"a {kind.__name__} of the view")
+        looked.at(_all_of(scoped.starters()), "the starters")
+
+        for name in retrievers if retrievers is not None else list(RETRIEVERS.own):
+            if RETRIEVERS[name].argument:
+                continue  # a cross-encoder, whose model is to be named
+            for question in questions:
+                looked.at_what_comes_of(f"the retriever {name!r}", lambda: scoped.retriever(name)(question, 10))  # noqa: B023
+            for program in programs if programs is not None else list(PROGRAMS.own):
+                takes_retriever = choose_program(program).takes_retriever
+                if takes_retriever or name == "dense":
+                    with_retriever = name if takes_retriever else None
+                    for question in questions:
+                        looked.at_what_comes_of(
+                            f"the program {program!r} over {name!r}",
+                            lambda: scoped.ask(question, scoped.program(program, with_retriever)),  # noqa: B023
+                        )
+        for prompt in watcher.prompts:
+            looked.at(prompt, "a prompt")
+    return ScopeReport(looked.count - len(watcher.prompts), len(watcher.prompts), looked.left_out)
+
+
+class _PromptWatcher(BaseCallback):
+    """Keeps every prompt that a model is sent, whichever it is."""
+
+    def __init__(self) -> None:
+        self.prompts: list[str] = []
+
+    def on_lm_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
+        self.prompts.append(repr(inputs))
+
+
+class _Looked:
+    """Looks for secrets in what comes out."""
+
+    def __init__(self, secrets: Collection[str]) -> None:
+        self._secrets = re.compile("|".join(sorted(map(re.escape, secrets), key=len, reverse=True)), re.IGNORECASE)
+        self.count = 0
+        self.left_out: dict[str, str] = {}
+
+    def at(self, text: str, where: str) -> None:
+        self.count += 1
+        if found := self._secrets.search(text):
+            raise BrokenContractError(f"A scope lets nothing out; {where} holds {found[0]!r}.")
+
+    def at_what_comes_of(self, name: str, work: Callable[[], object]) -> None:
+        """The outcome, or the text of the error that it ends with."""
+        try:
+            self.at(_all_of(work()), name)
+        except KraqError as error:
+            self.at(str(error), f"an error of {name}")
+            self.left_out[name] = str(error)
+
+
+def _all_of(value: Any) -> str:
+    """All text in records, predictions and lists of these."""
+    if isinstance(value, dspy.Prediction):
+        return _all_of(value.toDict())
+    if is_dataclass(value) and not isinstance(value, type):
+        return _all_of({each.name: getattr(value, each.name) for each in fields(value)})
+    if isinstance(value, Mapping):
+        return " ".join(f"{name} {_all_of(each)}" for name, each in value.items())
+    if isinstance(value, list | tuple | set | frozenset):
+        return " ".join(map(_all_of, value))
+    return str(value)
 
 
 def _check_hits(retriever: Retriever, question: str, k: int) -> None:

@@ -1,6 +1,7 @@
 """Opens an index with its encoder and its models, and reads from it what programs and retrievers are made of."""
 
 import logging
+import os
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +17,7 @@ from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.instructed import InstructedStore
 from kraq_dspy.asset.store.served_answers import ServedAnswers
 from kraq_dspy.asset.store.sync import TextVectors
-from kraq_dspy.errors import KraqError, ScopeError
+from kraq_dspy.errors import IndexStateError, KraqError, ScopeError
 from kraq_dspy.indexing.prepare.graph import IndexGraph, entity_vectors, report_vectors, sentence_vectors
 from kraq_dspy.indexing.prepare.instructed import StoredSentences, open_precomputed
 from kraq_dspy.indexing.prepare.k2rag import SummarisedCorpus, open_summarised, shortener
@@ -26,8 +27,9 @@ from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.models.embedders.cross_encoder import CrossEncoderReranker
 from kraq_dspy.models.embedders.instructed import load_instructed_embedder
 from kraq_dspy.models.embedders.text_encoder import EmbedderLike, as_embedder
+from kraq_dspy.models.lms.prompt_scorer import make_prompt_scorer
 from kraq_dspy.models.lms.roles import LanguageModels, ModelsLike, as_models, lent
-from kraq_dspy.ports import Embedder, InstructedEmbedder
+from kraq_dspy.ports import Embedder, InstructedEmbedder, PromptScorer
 from kraq_dspy.programs.k2rag.shorten import Shorten
 from kraq_dspy.records import Chunk, Community, Entity, Question
 from kraq_dspy.retrievers.combined import NearestQuestions
@@ -68,6 +70,7 @@ class OpenedIndex:
         self.scope = scope
         self.part = part
         self._index = index
+        self._owns_index = True  # or another workspace closes it
         self._block = ExitStack()  # what holds within `with`
 
     def __repr__(self) -> str:
@@ -140,7 +143,8 @@ class OpenedIndex:
             self.summarised.close()
         if "answers" in self.__dict__:
             self.answers.catalogue.close()
-        self._index.close()
+        if self._owns_index:
+            self._index.close()
 
     def __enter__(self) -> Self:
         """Until the end of the block DSPy's own modules ask the workspace's answerer, unless a model is configured.
@@ -214,7 +218,19 @@ class OpenedIndex:
         """
         store = self.index.vectors_named("catalogue")
         readable = None if self.part is None else self.part.document_ids
-        return ServedAnswers(Catalogue(self.path / CATALOGUE), store, self.embedder, readable=readable)
+        return ServedAnswers(self._catalogue(), store, self.embedder, readable=readable)
+
+    def _catalogue(self) -> Catalogue:
+        """To note what could not be answered, where the folder can be written; else to read, or an empty one."""
+        path = self.path / CATALOGUE
+        try:
+            return Catalogue(path)
+        except IndexStateError:
+            if path.is_file():
+                return Catalogue(path, write=False)
+            if os.access(self.path, os.W_OK):
+                raise
+        return Catalogue(self.index.folder_apart() / CATALOGUE)
 
     @cached_property
     def stored_pairs(self) -> StoredPairs:
@@ -233,6 +249,13 @@ class OpenedIndex:
     def shortener(self, share: float) -> Shorten:
         """What puts a text in fewer words, as the section [k2rag] says."""
         return shortener(self.models.settings.k2rag, share=share)
+
+    def prompt_scorer(self, role: str) -> PromptScorer:
+        """How likely the model of a role finds given text: one behind vLLM, or of this process (transformers/FOLDER).
+
+        Raises ModelError for any other.
+        """
+        return make_prompt_scorer(self.models.settings.role(role))
 
     def cross_encoder(self, model: str) -> CrossEncoderReranker:
         """A cross-encoder by a hub name or a folder. Raises ModelError for one that is not there."""

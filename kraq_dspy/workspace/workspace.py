@@ -41,7 +41,9 @@ class Workspace(Answering):
             raise ScopeError("This workspace has a scope already. Make the other one from the workspace of the whole.")
         self._index.require_labels()
         if scope.is_everything:
-            return type(self)(self._index, self.embedder, self.models, scope=scope)
+            owner = type(self)(self._index, self.embedder, self.models, scope=scope)
+            owner._owns_index = False
+            return owner
 
         allowed = [document_id for document_id, labels in self._index.labels().items() if scope.allows(labels)]
         return self._part(allowed, scope)
@@ -79,7 +81,9 @@ class Workspace(Answering):
             except BaseException:
                 wider.close()
                 raise
-            if newest._index is not wider._index:
+            if newest._index is wider._index:
+                newest._owns_index = True
+            else:
                 wider.close()
         return newest
 

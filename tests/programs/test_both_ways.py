@@ -24,6 +24,7 @@ from kraq_dspy._internal.step import FittingPredict
 from kraq_dspy.eval.judges import BinaryJudge, Groundedness, RubricJudge
 from kraq_dspy.indexing.prepare.k2rag import GraphOnly
 from kraq_dspy.models.lms.roles import make_lm
+from kraq_dspy.optimize.compile_run import KeptModels
 from kraq_dspy.optimize.steps import SingleStep
 from kraq_dspy.ports import Vectors
 from kraq_dspy.programs import K2RAG, KRAQ, NaiveGraphRAG, Shorten
@@ -44,7 +45,7 @@ from kraq_dspy.programs.qa_search.critics import RateSyntheticPair, RereadSynthe
 from kraq_dspy.programs.qa_search.program import QASearch
 from kraq_dspy.programs.speculative.drafts import Draft
 from kraq_dspy.programs.speculative.efficient_speculative_rag import EfficientSpeculativeRAG
-from kraq_dspy.programs.speculative.scoring import KraqScore, VoteScore
+from kraq_dspy.programs.speculative.scoring import KraqScore, VoteScore, WangScore
 from kraq_dspy.programs.speculative.speculative_rag import SpeculativeRAG
 from kraq_dspy.programs.traditional import TraditionalRAG
 from kraq_dspy.retrievers import (
@@ -57,6 +58,7 @@ from kraq_dspy.retrievers import (
 )
 from kraq_dspy.retrievers.hits import RetrievingModule
 from kraq_dspy.retrievers.raptor import SummarizeCluster
+from kraq_dspy.retrievers.rewritten import FusedSearches
 from kraq_dspy.settings import RoleSettings
 from kraq_dspy.signatures import AnswerQuestion
 from kraq_dspy.state import load_state, save_state, state_of
@@ -258,9 +260,17 @@ MODULES: dict[type[dspy.Module], tuple[Callable[[Any], dspy.Module], Mapping[str
     ),
     TraditionalRAG: (lambda library: TraditionalRAG(dense(library), k=3), ASKED),
     VoteScore: (lambda library: VoteScore(), SCORED),
+    WangScore: (lambda library: WangScore(HalfOfAll()), SCORED),
     WritePairs: (lambda library: WritePairs(), {"passage": PASSAGE}),
     WriteSyntheticPair: (lambda library: WriteSyntheticPair(), {"passage": PASSAGE}),
 }  # fmt: skip
+
+
+class HalfOfAll:
+    """A verifier to which each text has the probability 1/2."""
+
+    def prompt_logprobs(self, prompts: Sequence[Sequence[str]]) -> list[list[tuple[float, ...]]]:
+        return [[(-0.69,) for _ in prompt] for prompt in prompts]
 
 
 class Knowledge:
@@ -290,7 +300,7 @@ def test_no_module_overrides_call_and_every_one_has_both_forms_or_none_of_its_ow
 def test_the_table_below_has_every_module_that_has_a_body() -> None:
     bodies = {module for module in modules() if not module.__name__.startswith("_") and hasattr(module, "aforward")}
     predictors = {module for module in bodies if issubclass(module, dspy.Predict)} - {FittingPredict}
-    whole = bodies - predictors - {RetrievingModule, GraphOnly}  # its classes have the body; it has that of KRAQ
+    whole = bodies - predictors - {RetrievingModule, FusedSearches, KeptModels, GraphOnly}  # the bodies are others'
     assert {module.__name__ for module in whole} == {module.__name__ for module in MODULES}
 
 
@@ -319,7 +329,7 @@ def test_both_forms_give_the_same_answer(module: type[dspy.Module], library: Lib
     assert timeless(called) == timeless(awaited)
 
 
-LEARNS_NOTHING = {AdaptedRetriever, VoteScore}
+LEARNS_NOTHING = {AdaptedRetriever, VoteScore, WangScore}
 SAMPLES = {str: "Which tower?", list[str]: ["A tower.", "A bridge."]}
 
 

@@ -17,7 +17,7 @@ from kraq_dspy.apps.cli.demo import Demo
 from kraq_dspy.apps.cli.evaluate import EvalIndex, FetchData, ListData, Report
 from kraq_dspy.apps.cli.exchange import Export, ImportGraphRAG
 from kraq_dspy.apps.cli.index import BuildIndex, Estimate, ListQuestions
-from kraq_dspy.apps.cli.lm import GetModel
+from kraq_dspy.apps.cli.lm import GetModel, ServeModel
 from kraq_dspy.apps.cli.mcp import Mcp
 from kraq_dspy.apps.cli.optimize import Domain, Optimize
 from kraq_dspy.apps.cli.precompute import Precompute
@@ -111,7 +111,9 @@ COMMANDS: dict[str, Mapping[str, type[Command] | Group]] = {
         "optimize": Optimize,
         "pairs": MakePairs,
         "finetune": Group("Train a small model for a step (LoRA).", {"generator": Generator, "drafter": Drafter}),
-        "lm": Group("Small models that run in this process.", {"get": GetModel}),
+        "lm": Group(
+            "Small models that run in this process, and servers of others.", {"get": GetModel, "serve": ServeModel}
+        ),
     },
 }
 

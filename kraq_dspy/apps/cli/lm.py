@@ -1,13 +1,16 @@
-"""Brings models that run in this process: `kraq lm`."""
+"""Brings models that run in this process, and serves others with vLLM: `kraq lm`."""
 
+import os
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
-from kraq_dspy.apps.cli.options import Json
-from kraq_dspy.apps.cli.terminal import command, errors, print_json, say
+from kraq_dspy.apps.cli.options import Flag, Json
+from kraq_dspy.apps.cli.terminal import command, errors, note, output, print_json, say
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,3 +44,52 @@ class GetModel:
         if GGUF + self.name == QUESTIONS_BASE:
             say(f'As generator of questions, in kraq.toml:\n[roles.generator]\nmodel = "{model_string}"')
             say(f'adapter = "{QUESTIONS}"')
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServeModel:
+    """Print the command with which vLLM serves MODEL and its adapters, and start it where vLLM is installed.
+
+    Ctrl-C stops the server. Options of vLLM's own go behind --.
+    """
+
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="A hub name or a folder.")]
+    more: Annotated[
+        list[str] | None, typer.Argument(metavar="-- OPTIONS", help="Options of vLLM's own.", show_default=False)
+    ] = None
+    adapter: Annotated[
+        list[str] | None,
+        typer.Option("--adapter", metavar="DIR", help="A LoRA adapter that `kraq finetune` wrote; may be repeated."),
+    ] = None
+    host: Annotated[str, typer.Option(help="The address to listen at.")] = "localhost"
+    port: Annotated[int, typer.Option(min=1, max=65535, help="The port to listen at.")] = 8000
+    print_only: Annotated[bool, Flag("--print", help="Only print the command.")] = False
+    vllm: Annotated[str, typer.Option(metavar="PATH", help="The program, also in an environment of its own.")] = "vllm"
+    json: Json = False
+
+    def run(self) -> None:
+        from kraq_dspy.models.lms.vllm_server import VLLMServer
+
+        server = VLLMServer(self.model, tuple(self.adapter or ()), self.host, self.port)
+        more = self.more or []
+        program = shutil.which(self.vllm)
+        if self.json:
+            print_json(
+                {"command": server.command(more=more), "api_base": server.api_base, "role": server.role(),
+                 "installed": program is not None}
+            )  # fmt: skip
+            return
+
+        output.print(Text(server.shown(more)), soft_wrap=True)
+        errors.print(Text(f"In kraq.toml, for whoever asks it:\n{server.role()}"), soft_wrap=True)
+        if self.print_only:
+            return
+        if program is None:
+            note(
+                f"there is no program {self.vllm!r}, so nothing was started. vLLM wants an environment of its own: "
+                "python -m venv vllm-env && vllm-env/bin/pip install vllm, then --vllm vllm-env/bin/vllm."
+            )
+            return
+        output.file.flush()
+        command_line = server.command(program, more)
+        os.execv(program, command_line)  # in our place: what stops us, stops the server

@@ -35,7 +35,40 @@ def chunk_document(document: Document, settings: ChunkSettings) -> list[Chunk]:
     for start, end in _spans(document.text, settings):
         if not spans or end > spans[-1][1]:  # else the overlap alone: a short piece that the chunk before it holds
             spans.append((_with_empty_cells(document.text, start, end, settings.tokens), end))
-    return chunks_at(document, spans)
+    return chunks_at(document, _without_headings_alone(document, spans, settings.tokens))
+
+
+def _without_headings_alone(
+    document: Document, spans: Sequence[tuple[int, int]], most_tokens: int
+) -> list[tuple[int, int]]:
+    """The spans; one of headings alone begins the next, as far as both fit, else ends the one before it."""
+    if not document.headings:
+        return list(spans)
+    kept: list[tuple[int, int]] = []
+    waiting: int | None = None  # where the headings begin that go with the next span
+    for start, end in spans:
+        begin = start if waiting is None else waiting
+        if _is_of_headings(document, begin, end):
+            waiting = begin
+            continue
+        if waiting is not None and count_tokens(document.text[begin:end]) > most_tokens:
+            begin = start  # the section's text has the heading among its own (`Chunk.headings`)
+        kept.append((begin, end))
+        waiting = None
+    if waiting is not None and kept:
+        begin, end = kept[-1][0], spans[-1][1]
+        if count_tokens(document.text[begin:end]) <= most_tokens:
+            kept[-1] = (begin, end)
+    return kept or list(spans)
+
+
+def _is_of_headings(document: Document, start: int, end: int) -> bool:
+    """Whether a span holds nothing but lines that are headings."""
+    headings = document.headings
+    first = bisect(headings, start - 1, key=lambda heading: heading.start)
+    inside = headings[first : bisect(headings, end - 1, key=lambda heading: heading.start)]
+    lines = [line for line in document.text[start:end].split("\n") if line.strip(" \t=-~#*")]
+    return bool(lines) and len(lines) <= len(inside)
 
 
 def _with_empty_cells(text: str, start: int, end: int, most_tokens: int) -> int:

@@ -20,6 +20,7 @@ MAX_BYTES, MAX_UNPACKED = 50_000_000, 200
 FIRST_ROWS = 100  # of a file, by which it is known whether it has a column
 SAME_TEXT = "The text is the same as that of the earlier document"
 SAME_ID = "belongs to an earlier document"
+NO_PAGES = (".pdf", ".pptx", ".xlsx", ".xls", ".ods")  # hold no web pages, and take long to read
 FAILURES_NAMED = 1000  # of one file; more are counted in one further failure
 
 logger = logging.getLogger(__name__)
@@ -51,7 +52,8 @@ def load_documents(
     documents with the same text, or with the same id, the first is kept.
 
     Web pages, in HTML or Markdown, are without `boilerplate` unless it is to "keep": see `cleaned_document`. What
-    repeats over them is found in a first reading of all files but PDF; `known_lines` were found before.
+    repeats over them is found in a first reading of all files but PDF, slides and sheets; `known_lines` were found
+    before.
 
     Failures have the stage "load" and name the file, or file#row, where row is the line number in jsonl and the row
     number elsewhere, from 1. Raises CorpusError at once when the path does not exist, and at the end when there was no
@@ -88,7 +90,7 @@ def _load(root: Path, settings: ReadSettings, repeated: RepeatedLines | None) ->
     earlier = _DuplicateFilter()
     if repeated is not None:
         for file in find_files(root):
-            if isinstance(file, CorpusFile) and not file.source.lower().endswith(".pdf"):
+            if isinstance(file, CorpusFile) and not file.source.lower().endswith(NO_PAGES):
                 for row in _read(file, settings):
                     if isinstance(row, Row):
                         repeated.add(row.text, row.linked)
@@ -149,12 +151,8 @@ def _with_named_columns(rows: Iterator[Row | BadRow], settings: ReadSettings) ->
 
 
 def _read(file: "CorpusFile", settings: ReadSettings) -> Iterator[Row | BadRow]:
-    reader = find_reader(file.source)
-    if reader is None:
-        yield BadRow(f"The kind of file is not known. Known: {_extensions()}.")
-        return
     try:
-        yield from reader(file.path, settings)
+        yield from find_reader(file.source)(file.path, settings)
     except OSError as error:
         yield BadRow(unreadable(error))
     except MissingExtraError as error:

@@ -143,6 +143,19 @@ class InstructedStore(SharedByCopies):
         row = self._row(owner_id)
         return None if row is None else unit_rows(row[1])
 
+    def part(self, owner_id: str, passage_ids: Collection[str]) -> InstructedRow:
+        """The row of an owner with none but these passages: of a question those of its passages, of a passage that is
+        one of these all its sentences. Raises KeyError where it has no row."""
+        row = self._row(owner_id)
+        if row is None:
+            raise KeyError(owner_id)
+        keys, vectors = row
+        if owner_id in passage_ids:
+            return InstructedRow(owner_id, tuple(key.hex() for key in keys), vectors)
+        allowed = set(map(_key, passage_ids))
+        places = [place for place, key in enumerate(keys) if key in allowed]
+        return InstructedRow(owner_id, tuple(keys[place].hex() for place in places), vectors[places])
+
     def _row(self, owner_id: str) -> tuple[list[bytes], Vectors] | None:
         """The keys of an owner's parts, and their vectors as they are kept; None where it has no row."""
         with self._database.reading() as connection:

@@ -100,6 +100,16 @@ class ResultStore:
                     outputs[item_id] = _value(row[0])
         return outputs
 
+    def take(self, stage: str, source: "ResultStore", item_ids: Sequence[str]) -> None:
+        """Copy the results of these items of a stage from another store, as they are; what took calls is counted
+        there."""
+        columns = "stage, item_id, fingerprint, output, model, 0, 0, 0"
+        sql = f"SELECT {columns} FROM results WHERE stage = ? AND item_id = ?"
+        with source._database.reading() as connection:
+            rows = [row for id in item_ids for row in connection.execute(sql, (stage, storable(id))).fetchall()]
+        with self._database.writing() as connection:
+            connection.executemany("INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+
     def save(self, stage: str, item_id: str, fingerprint: str, output: Any, *, model: str, flaw: str = "") -> None:
         """Keep the output of a finished item, and forget its journal and its failure; with a `flaw` it counts as failed
         for that reason all the same.

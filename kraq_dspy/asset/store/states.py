@@ -5,6 +5,7 @@
                      and manifest.json, on which its readers hold a lock
     draft/           what a writer is making, or a killed one has left: the next writer goes on with it
     lock             held by the one process that writes
+    views/7-8e5f...  an index of what some documents of the state 7 alone lead to; it goes with that state
 
 A reader opens a complete state and needs no other lock: nothing in it changes. A writer copies the state (all but the
 database is linked, since those files are replaced and never changed), works on the copy, and renames it; then one file,
@@ -34,6 +35,7 @@ logger = logging.getLogger(__name__)
 
 STATES, DRAFT, LOCK = "states", "draft", "lock"
 DATABASE, VECTORS = "index.db", "vectors"
+VIEWS = "views"
 _ATTEMPTS, _PAUSE_S = 100, 0.01  # to open a state while it is replaced again and again
 
 
@@ -201,7 +203,8 @@ def is_read(root: Path) -> bool:
 
 
 def give_back(root: Path) -> None:
-    """Remove states that are neither the last one nor read by anybody. Any process may, at any time."""
+    """Remove states that are neither the last one nor read by anybody, and their views. Any process may, at any
+    time."""
     try:
         current = int(manifests.read_fields(root).get("state") or 0)
         for old in _numbers(root, below=current):
@@ -210,6 +213,9 @@ def give_back(root: Path) -> None:
             if file is not None or not (folder / manifests.MANIFEST).exists():  # or another one's removal was killed
                 with file or nullcontext():
                     shutil.rmtree(folder, ignore_errors=True)  # what stays, goes next time
+        for view in _views(root):
+            if not view.name.startswith((f"{current}-", ".")) and not is_read(view):
+                shutil.rmtree(view, ignore_errors=True)
     except PermissionError:  # a reader that may not write: the writer's affair
         return
     except OSError as error:
@@ -280,6 +286,13 @@ def _hold_newest(root: Path) -> Lease:
         f"{str(root)!r} is damaged: it has no {DATABASE} of any complete state. Restore it from a copy, or delete the "
         "folder and index again."
     )
+
+
+def _views(root: Path) -> list[Path]:
+    """Views of any state: folders whose names begin with its number."""
+    with suppress(FileNotFoundError, NotADirectoryError):
+        return sorted((root / VIEWS).iterdir())
+    return []
 
 
 def _numbers(root: Path, *, above: int = 0, below: int | None = None) -> list[int]:

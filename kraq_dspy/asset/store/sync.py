@@ -77,6 +77,11 @@ def batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
         yield batch
 
 
+def text_point(record_id: str, text: str) -> str:
+    """The id of the point of a record's text."""
+    return content_id("text", record_id, text)
+
+
 class TextVectors(SharedByCopies):
     """Finds records by their texts. A point's id depends on the text, so a record whose text changed is embedded anew.
 
@@ -94,7 +99,7 @@ class TextVectors(SharedByCopies):
         self.embedder = embedder
         self._texts = texts
         self._payloads = payloads or {}
-        self._point_of = {record_id: content_id("text", record_id, text) for record_id, text in texts.items()}
+        self._point_of = {record_id: text_point(record_id, text) for record_id, text in texts.items()}
         self._record_of = {point: record_id for record_id, point in self._point_of.items()}
 
     def sync(self, stage: str, progress: Progress | None = None) -> int:

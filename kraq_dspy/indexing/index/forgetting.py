@@ -13,11 +13,10 @@ from pathlib import Path
 from kraq_dspy.asset.corpus.chunk import chunk_document
 from kraq_dspy.asset.store.catalogue import content_hash
 from kraq_dspy.asset.store.index import Index
-from kraq_dspy.asset.store.instructed import INSTRUCTED, forget_chunks
 from kraq_dspy.asset.store.manifest import MANIFEST
-from kraq_dspy.asset.store.states import VECTORS
 from kraq_dspy.errors import IndexStateError, counted
 from kraq_dspy.indexing.catalogue.sources import opened_catalogue
+from kraq_dspy.indexing.prepare import instructed, raptor
 from kraq_dspy.records import (
     CatalogueEntry,
     Chunk,
@@ -32,7 +31,6 @@ from kraq_dspy.records import (
 )
 from kraq_dspy.settings import ChunkSettings
 
-TREE_STAGE, TREE_FILE = "raptor", "raptor.json"
 SUMMARISED_STAGE, SUMMARISED = "k2rag", "k2rag.kraq"
 SYNTHETIC_PLANS = "synthetic passages"  # the name under which it is noted how documents were cut for synthetic pairs
 
@@ -44,8 +42,8 @@ _WORDS = 5  # in a row that a removed text and an entry have in common, for that
 
 
 def forget(index: Index, document_ids: Collection[str], chunk_ids: Collection[str]) -> None:
-    """Whatever was made from these documents and chunks alone beside the records: stored answers of every stage, the
-    embeddings seen from questions, and the summaries of a tree, with the tree, which is then to be made again.
+    """Whatever was made from these documents and chunks alone beside the records: stored answers of every stage, and
+    what each preparation holds of them.
 
     Before the documents are removed or replaced: how they were cut for other ends follows from their text.
     """
@@ -54,17 +52,8 @@ def forget(index: Index, document_ids: Collection[str], chunk_ids: Collection[st
         index.erase_when_complete()
     if not chunk_ids:
         return
-    forget_chunks(index.path / INSTRUCTED, chunk_ids)
-    path, lost = index.file(TREE_FILE), set(chunk_ids)
-    kept: set[str] = set()
-    if path is not None:
-        for node in json.loads(path.read_text("utf-8"))["nodes"]:  # the lowest first
-            (kept if lost.isdisjoint(node["child_ids"]) else lost).add(node["id"])
-        if lost == set(chunk_ids):
-            return
-        path.unlink()
-        (index.home / VECTORS / TREE_STAGE).unlink(missing_ok=True)
-    index.results.prune(TREE_STAGE, kept)  # with those of a tree that was never finished
+    instructed.forget(index, chunk_ids)
+    raptor.forget(index, chunk_ids)
 
 
 def note_synthetic_plan(index: Index, settings: ChunkSettings) -> None:
@@ -279,11 +268,7 @@ def _outdated_summaries(index: Index) -> set[str]:
 
 
 def _lost_leaves(index: Index) -> set[str]:
-    tree = index.file(TREE_FILE)
-    if tree is None:
-        return set()
-    nodes = json.loads(tree.read_text("utf-8"))["nodes"]
-    leaves = {child for node in nodes for child in node["child_ids"]} - {node["id"] for node in nodes}
+    leaves = raptor.leaves(index)
     return leaves - index.known(Chunk, leaves)
 
 

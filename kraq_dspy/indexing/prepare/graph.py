@@ -1,13 +1,15 @@
 """Gives the searches what an index holds: its graph by id, and embeddings of sentences, entities and reports."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy.asset.corpus.chunk import sentence_spans
 from kraq_dspy.asset.store.index import Index
-from kraq_dspy.asset.store.sync import TextVectors
+from kraq_dspy.asset.store.sync import Point, TextVectors, text_point
+from kraq_dspy.asset.store.vectors.copying import copy_points
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.ports import Embedder, Progress
 from kraq_dspy.records import Chunk, Community, Entity, Relationship, Summary
@@ -71,12 +73,16 @@ class IndexGraph(SharedByCopies):
         return by_entity
 
 
-def sentence_vectors(index: Index, embedder: Embedder, progress: Progress | None = None) -> TextVectors:
-    """Each sentence under its chunk's title, filtered as its chunk is; embedded where that was not done yet.
+@dataclass(frozen=True)
+class SearchedTexts:
+    """The texts that a search compares a question with, by the ids of what they are of, and what filters ask about."""
 
-    Costs an embedding and a point for each sentence, so four to six times those of the passages, and holds the texts in
-    memory while it is open. Raises IndexStateError for an index without passages.
-    """
+    texts: Mapping[str, str]
+    payloads: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+def sentence_texts(index: Index) -> SearchedTexts:
+    """Each sentence under its chunk's title, filtered as its chunk is."""
     texts: dict[str, str] = {}
     payloads = {}
     for chunk in index.all(Chunk):
@@ -84,27 +90,55 @@ def sentence_vectors(index: Index, embedder: Embedder, progress: Progress | None
             name = sentence_id(chunk.id, number)
             texts[name] = f"{chunk.title}\n{chunk.text[start:end]}" if chunk.title else chunk.text[start:end]
             payloads[name] = {**chunk.metadata, "document_id": chunk.document_id}
-    return _embedded(index, "sentences", embedder, texts, payloads, progress)
+    return SearchedTexts(texts, payloads)
 
 
-def entity_vectors(index: Index, embedder: Embedder, progress: Progress | None = None) -> TextVectors:
-    """Entities by name and description; embedded where that was not done yet. Raises IndexStateError without any."""
-    texts = {entity.id: f"{entity.name}: {entity.description}" for entity in index.all(Entity)}
-    return _embedded(index, "entities", embedder, texts, {}, progress)
+def entity_texts(index: Index) -> SearchedTexts:
+    """Entities by name and description."""
+    return SearchedTexts({entity.id: f"{entity.name}: {entity.description}" for entity in index.all(Entity)})
 
 
-def report_vectors(index: Index, embedder: Embedder, progress: Progress | None = None) -> TextVectors:
-    """Reports by title and text, filtered by "level" and "document_id"; embedded where that was not done yet.
-
-    Raises IndexStateError for an index without any.
-    """
+def report_texts(index: Index) -> SearchedTexts:
+    """Reports by title and text, filtered by "level" and "document_id"."""
     texts = {summary.community_id: f"{summary.title}\n{report_text(summary)}" for summary in index.all(Summary)}
     payloads = {
         community.id: {"level": community.level, "document_id": community.id}
         for community in index.all(Community)
         if community.id in texts
     }
-    return _embedded(index, "reports", embedder, texts, payloads, progress)
+    return SearchedTexts(texts, payloads)
+
+
+def sentence_vectors(index: Index, embedder: Embedder, progress: Progress | None = None) -> TextVectors:
+    """Embeddings of `sentence_texts`, made where that was not done yet.
+
+    Costs an embedding and a point for each sentence, so four to six times those of the passages, and holds the texts in
+    memory while it is open. Raises IndexStateError for an index without passages.
+    """
+    return _embedded(index, "sentences", embedder, sentence_texts(index), progress)
+
+
+def entity_vectors(index: Index, embedder: Embedder, progress: Progress | None = None) -> TextVectors:
+    """Embeddings of `entity_texts`, made where that was not done yet. Raises IndexStateError without any."""
+    return _embedded(index, "entities", embedder, entity_texts(index), progress)
+
+
+def report_vectors(index: Index, embedder: Embedder, progress: Progress | None = None) -> TextVectors:
+    """Embeddings of `report_texts`, made where that was not done yet. Raises IndexStateError for an index without
+    any."""
+    return _embedded(index, "reports", embedder, report_texts(index), progress)
+
+
+def carry(whole: Index, view: Index) -> None:
+    """Give a view the embeddings of those of its texts that stand in the whole index word for word; where nothing was
+    embedded there, nothing is."""
+    for name, texts_of in (("sentences", sentence_texts), ("entities", entity_texts), ("reports", report_texts)):
+        if whole.vectors_named(name).count():
+            searched = texts_of(view)
+            points = (
+                Point(text_point(id, text), text, searched.payloads.get(id, {})) for id, text in searched.texts.items()
+            )
+            copy_points(whole, view, name, points)
 
 
 def embed_graph(index: Index, embedder: Embedder, progress: Progress | None = None) -> dict[str, float]:
@@ -119,18 +153,13 @@ def embed_graph(index: Index, embedder: Embedder, progress: Progress | None = No
 
 
 def _embedded(
-    index: Index,
-    what: str,
-    embedder: Embedder,
-    texts: Mapping[str, str],
-    payloads: Mapping[str, Mapping[str, Any]],
-    progress: Progress | None,
+    index: Index, what: str, embedder: Embedder, searched: SearchedTexts, progress: Progress | None
 ) -> TextVectors:
-    if not texts:
+    if not searched.texts:
         raise IndexStateError(
             f"{str(index.path)!r} has no {what} to search. Finish the build: kraq index CORPUS --out {index.path}, or "
             "use a program over passages."
         )
-    vectors = TextVectors(index.vectors_named(what), embedder, texts, payloads)
+    vectors = TextVectors(index.vectors_named(what), embedder, searched.texts, searched.payloads)
     vectors.sync(f"embed {what}", progress)
     return vectors

@@ -6,7 +6,7 @@ needs no stored question: from the sentences' vectors E(d|Q) of any question is 
 """
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from time import perf_counter
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy.asset.store.index import Index
-from kraq_dspy.asset.store.instructed import INSTRUCTED, InstructedRow, InstructedStore
+from kraq_dspy.asset.store.instructed import INSTRUCTED, InstructedRow, InstructedStore, any_instructed, forget_chunks
 from kraq_dspy.asset.store.sync import batches
 from kraq_dspy.errors import IndexStateError, ModelError
 from kraq_dspy.models.embedders.instructed import WeightedSentences
@@ -129,6 +129,26 @@ def store_sentences(index: Index, embedder: WeightedSentences, progress: Progres
             progress.advance(STAGE, len(some))
         progress.finish(STAGE)
         return {"passages": len(ids), "embedded": len(missing), "removed": removed, "n_bytes": store.n_bytes}
+
+
+def forget(index: Index, chunk_ids: Collection[str]) -> None:
+    """What the stored embeddings hold of these passages goes."""
+    forget_chunks(index.path / INSTRUCTED, chunk_ids)
+
+
+def carry(whole: Index, view: Index) -> None:
+    """Give a view the stored embeddings of its own passages, seen from its own questions or sentence by sentence."""
+    if not (whole.path / INSTRUCTED).is_file():
+        return
+    chunk_ids = frozenset(view.ids(Chunk))
+    owners = {*chunk_ids, *view.ids(Question)}
+    with any_instructed(whole.path / INSTRUCTED) as stored:
+        made_by, dimension = stored.encoder_name, stored.dimension
+        with closing(
+            InstructedStore.create(view.path / INSTRUCTED, encoder_name=made_by, dimension=dimension)
+        ) as store:
+            for some in batches(sorted(owners & stored.owners()), _PASSAGES_PER_TRANSACTION):
+                store.add(stored.part(owner_id, chunk_ids) for owner_id in some)
 
 
 def precompute_pairs(

@@ -5,9 +5,10 @@ It lies in the folder of the index that it is made from, as an index of its own 
 
 import asyncio
 import dataclasses
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeAlias
 
 from kraq_dspy._internal.concurrency import SharedByCopies, run_coroutine
 from kraq_dspy.asset.corpus.chunk import chunk_document
@@ -15,6 +16,7 @@ from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.manifest import MANIFEST
 from kraq_dspy.asset.store.sync import TextVectors, chunk_point, sync_vectors
+from kraq_dspy.asset.store.vectors.copying import copy_points
 from kraq_dspy.errors import IndexStateError, KraqError
 from kraq_dspy.indexing.index.build import abuild_index
 from kraq_dspy.indexing.index.forgetting import SUMMARISED, SUMMARISED_STAGE
@@ -34,6 +36,10 @@ PASSAGES = "passages"
 
 FOR_VECTORS = ChunkSettings(tokens=256, overlap=20)  # section 3.1.2
 FOR_GRAPH = ChunkSettings(tokens=300, overlap=100)
+
+
+MakePart: TypeAlias = Callable[[Index, Path, type[KRAQ]], None]
+"""Makes of another index the part with the same documents, as an index in a folder."""
 
 
 class SummarisedCorpus(SharedByCopies):
@@ -116,6 +122,24 @@ def open_summarised(index: Index, embedder: Embedder) -> SummarisedCorpus:
         corpus.close()
         raise
     return corpus
+
+
+def carry(whole: Index, view: Index, embedder: Embedder, make_part: MakePart) -> None:
+    """Give a view the summaries of its documents: each was written of one document alone. Their graph is made again, by
+    `make_part`."""
+    path = whole.path / FOLDER
+    if not (path / MANIFEST).exists():
+        return
+    with Index.open(path) as summarised:
+        passages = [chunk.id for chunk in _passages(summarised)]
+        if summarised.results.settled(STAGE) != _made_from(whole, passages):
+            return  # of documents as they were
+        make_part(summarised, view.path / FOLDER, GraphOnly)
+
+        with Index.open(view.path / FOLDER, write=True) as part:
+            points = {chunk.id: chunk_point(chunk) for chunk in _passages(part)}
+            copy_points(summarised, part, PASSAGES, points.values())
+            part.results.settle(STAGE, _made_from(view, points))
 
 
 async def _build(

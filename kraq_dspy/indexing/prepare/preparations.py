@@ -2,16 +2,32 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
+from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import IndexStateError
-from kraq_dspy.indexing.prepare.graph import embed_graph
-from kraq_dspy.indexing.prepare.instructed import InstructedOptions, precompute
-from kraq_dspy.indexing.prepare.k2rag import build_summarised
-from kraq_dspy.indexing.prepare.qa_pairs import make_qa_pairs
-from kraq_dspy.indexing.prepare.raptor import build_tree, open_tree
-from kraq_dspy.ports import Progress
+from kraq_dspy.indexing.prepare import graph, instructed, k2rag, qa_pairs, raptor
+from kraq_dspy.indexing.prepare.k2rag import MakePart
+from kraq_dspy.models.lms.roles import LanguageModels
+from kraq_dspy.ports import Embedder, InstructedEmbedder, Progress
 from kraq_dspy.spec import NoOptions
+
+
+class Workbench(Protocol):
+    """What preparations are made with: an index that is open for writing, its encoders and its models; a
+    `Workspace`."""
+
+    @property
+    def index(self) -> Index: ...
+
+    @property
+    def embedder(self) -> Embedder: ...
+
+    @property
+    def instructed_embedder(self) -> InstructedEmbedder: ...
+
+    @property
+    def models(self) -> LanguageModels: ...
 
 
 @dataclass(frozen=True)
@@ -19,23 +35,25 @@ class Preparation:
     """What is made offline once and looked up. `make(space, options, progress)` makes what is missing, in an index that
     is open for writing, and returns a report.
 
-    `command` is what a person types after `kraq precompute DIR`. What is not `required` is made while the question
-    waits where it was not made before. `is_there` says whether making it again can be spared.
+    `carry(whole, view, embedder, make_part)` gives a view of an index what it may have of this: what was made of its
+    documents alone. `command` is what a person types after `kraq precompute DIR`. What is not `required` is made while
+    the question waits where it was not made before. `is_there` says whether making it again can be spared.
     """
 
     name: str
     help: str
-    make: Callable[[Any, Any, Progress], Any]
+    make: Callable[[Workbench, Any, Progress], Any]
+    carry: Callable[[Index, Index, Embedder, MakePart], None]
     command: str = ""
     options: type = NoOptions
     required: bool = False
-    is_there: Callable[[Any], bool] | None = None
+    is_there: Callable[[Workbench], bool] | None = None
 
 
-def _has_tree(space: Any) -> bool:
+def _has_tree(space: Workbench) -> bool:
     """Whether there is a tree of the passages as they are; to find its clusters again takes as long as at first."""
     try:
-        open_tree(space.index, space.embedder)
+        raptor.open_tree(space.index, space.embedder)
     except IndexStateError:
         return False
     return True
@@ -44,26 +62,30 @@ def _has_tree(space: Any) -> bool:
 INSTRUCTED = Preparation(
     "instructed",
     "Passages as seen from the stored questions, E(d|q).",
-    lambda space, options, progress: precompute(space.index, space.instructed_embedder, options, progress),
-    options=InstructedOptions,
+    lambda space, options, progress: instructed.precompute(space.index, space.instructed_embedder, options, progress),
+    lambda whole, view, embedder, make_part: instructed.carry(whole, view),
+    options=instructed.InstructedOptions,
     required=True,
 )
 QA_PAIRS = Preparation(
     "qa-pairs",
     "Every passage as question-answer pairs.",
-    lambda space, options, progress: make_qa_pairs(space.index, space.models, progress=progress),
+    lambda space, options, progress: qa_pairs.make_qa_pairs(space.index, space.models, progress=progress),
+    lambda whole, view, embedder, make_part: qa_pairs.carry(whole, view),
     "--qa-pairs",
 )
 GRAPH = Preparation(
     "graph",
     "Embeddings of entities and reports.",
-    lambda space, options, progress: embed_graph(space.index, space.embedder, progress),
+    lambda space, options, progress: graph.embed_graph(space.index, space.embedder, progress),
+    lambda whole, view, embedder, make_part: graph.carry(whole, view),
     "--graph",
 )
 RAPTOR = Preparation(
     "raptor",
     "A tree of summaries.",
-    lambda space, options, progress: build_tree(space.index, space.embedder, space.models, progress=progress),
+    lambda space, options, progress: raptor.build_tree(space.index, space.embedder, space.models, progress=progress),
+    lambda whole, view, embedder, make_part: raptor.carry(whole, view, embedder),
     "--raptor",
     required=True,
     is_there=_has_tree,
@@ -71,7 +93,10 @@ RAPTOR = Preparation(
 SUMMARISED = Preparation(
     "k2rag",
     "Every document summarised, and indexed so.",
-    lambda space, options, progress: build_summarised(space.index, space.embedder, space.models, progress=progress),
+    lambda space, options, progress: k2rag.build_summarised(
+        space.index, space.embedder, space.models, progress=progress
+    ),
+    k2rag.carry,
     "--k2rag",
     required=True,
 )

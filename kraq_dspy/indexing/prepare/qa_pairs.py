@@ -7,6 +7,7 @@ from pydantic import TypeAdapter
 from kraq_dspy._internal.concurrency import SharedByCopies, run_coroutine
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.results import ResultStore
+from kraq_dspy.asset.store.sync import batches
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Progress, SilentProgress
@@ -16,6 +17,7 @@ from kraq_dspy.steps.direct import Item
 from kraq_dspy.steps.kept import StoredSteps
 
 STAGE = "qa pairs"
+_AT_ONCE = 500  # passages
 
 _PAIRS: TypeAdapter[tuple[QAPair, ...]] = TypeAdapter(tuple[QAPair, ...])
 
@@ -29,6 +31,12 @@ class StoredPairs(SharedByCopies):
     def pairs_of(self, chunk_ids: Sequence[str]) -> dict[str, tuple[QAPair, ...]]:
         outputs = self._results.outputs(STAGE, chunk_ids)
         return {chunk_id: _PAIRS.validate_python(output["pairs"]) for chunk_id, output in outputs.items()}
+
+
+def carry(whole: Index, view: Index) -> None:
+    """Give a view the pairs of its passages: each was written of one passage alone."""
+    for some in batches(view.ids(Chunk), _AT_ONCE):
+        view.results.take(STAGE, whole.results, some)
 
 
 def make_qa_pairs(

@@ -5,8 +5,9 @@ import dataclasses
 import json
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +16,10 @@ from kraq_dspy._internal.concurrency import run_coroutine
 from kraq_dspy._internal.files import replaced
 from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.asset.store.index import Index
-from kraq_dspy.asset.store.sync import TextVectors
+from kraq_dspy.asset.store.states import VECTORS
+from kraq_dspy.asset.store.sync import Point, TextVectors, text_point
+from kraq_dspy.asset.store.vectors.copying import copy_points
 from kraq_dspy.errors import IndexStateError, needs
-from kraq_dspy.indexing.index.forgetting import TREE_FILE, TREE_STAGE
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Progress, SilentProgress, Vectors
 from kraq_dspy.records import Chunk, content_id
@@ -25,7 +27,7 @@ from kraq_dspy.retrievers.raptor import SummarizeCluster, SummaryTree, TreeNode
 from kraq_dspy.steps.direct import Item
 from kraq_dspy.steps.kept import StoredSteps
 
-STAGE, FILE = TREE_STAGE, TREE_FILE
+STAGE, FILE = "raptor", "raptor.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,21 +63,91 @@ def build_tree(
 def open_tree(index: Index, embedder: Embedder) -> tuple[SummaryTree, TextVectors]:
     """The tree that `build_tree` stored, with the vectors of its nodes. Raises IndexStateError when it was not run, or
     passages have changed since."""
-    path = index.file(FILE)
     command = f"kraq precompute {index.path} --raptor"
-    if path is None:
+    stored = _stored_tree(index)
+    if stored is None:
         raise IndexStateError(f"{str(index.path)!r} has no tree of summaries. Run: {command}")
-    try:
-        stored = json.loads(path.read_text("utf-8"))
-        nodes = [TreeNode(**{**node, "child_ids": tuple(node["child_ids"])}) for node in stored["nodes"]]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise IndexStateError(f"{str(path)!r} is damaged ({error}). Run: {command}") from error
     chunk_ids = sorted(index.ids(Chunk))
-    if stored.get("passages") != content_id(*chunk_ids):
+    if stored.passages != content_id(*chunk_ids):
         raise IndexStateError(f"{str(index.path)!r} has other passages than when its tree was made. Run: {command}")
-    vectors = node_vectors(index, embedder, nodes)
+    vectors = node_vectors(index, embedder, stored.nodes)
     vectors.sync("embed summaries")  # nothing, unless the store was lost
-    return SummaryTree(chunk_ids, nodes), vectors
+    return SummaryTree(chunk_ids, stored.nodes), vectors
+
+
+def forget(index: Index, chunk_ids: Collection[str]) -> None:
+    """The summaries that were made of these passages, and the tree, which is then to be made again."""
+    stored = _stored_tree(index)
+    kept, lost = _apart(stored.nodes if stored else (), gone=chunk_ids)
+    if stored is not None:
+        if not lost:
+            return
+        (index.home / FILE).unlink()
+        (index.home / VECTORS / STAGE).unlink(missing_ok=True)
+    index.results.prune(STAGE, [node.id for node in kept])  # with those of a tree that was never finished
+
+
+def leaves(index: Index) -> set[str]:
+    """The passages that the summaries of a stored tree stand on; none where there is no tree."""
+    stored = _stored_tree(index)
+    nodes = stored.nodes if stored else []
+    return {child for node in nodes for child in node.child_ids} - {node.id for node in nodes}
+
+
+def carry(whole: Index, view: Index, embedder: Embedder) -> None:
+    """Give a view the summaries that were made of its passages alone; what stood on others is no part of its tree."""
+    stored = _stored_tree(whole)
+    chunk_ids = sorted(view.ids(Chunk))
+    if stored is None or stored.passages != content_id(*sorted(whole.ids(Chunk))):
+        return
+
+    kept, _ = _apart(stored.nodes, gone=set(whole.ids(Chunk)).difference(chunk_ids))
+    copy_points(whole, view, STAGE, (Point(text_point(node.id, node.text), node.text) for node in kept))
+    node_vectors(view, embedder, kept).sync("embed summaries")
+    _save_tree(view, {**stored.made, "passages": content_id(*chunk_ids)}, kept)
+
+
+@dataclass(frozen=True)
+class _StoredTree:
+    """The file of a tree: the hash of the passages that it was made of, its nodes, and what else it says of itself."""
+
+    passages: str
+    nodes: list[TreeNode]
+    made: dict[str, Any]
+
+
+def _stored_tree(index: Index) -> _StoredTree | None:
+    """None where there is none. Raises IndexStateError for one that is damaged."""
+    path = index.file(FILE)
+    if path is None:
+        return None
+    try:
+        made = json.loads(path.read_text("utf-8"))
+        nodes = [TreeNode(**{**node, "child_ids": tuple(node["child_ids"])}) for node in made.pop("nodes")]
+        return _StoredTree(str(made.get("passages")), nodes, made)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        command = f"kraq precompute {index.path} --raptor"
+        raise IndexStateError(f"{str(path)!r} is damaged ({error}). Run: {command}") from error
+
+
+def _save_tree(index: Index, made: Mapping[str, Any], nodes: Sequence[TreeNode]) -> None:
+    content = {**made, "nodes": [dataclasses.asdict(node) for node in nodes]}
+    with replaced(index.home / FILE) as draft:  # a killed run leaves the tree that was there
+        draft.write_text(json.dumps(content), "utf-8")
+
+
+def _apart(nodes: Sequence[TreeNode], *, gone: Collection[str]) -> tuple[list[TreeNode], list[TreeNode]]:
+    """The nodes that stand on none of the passages that are gone, and those that stand on some; the lowest first."""
+    lost_ids = set(gone)
+    kept: list[TreeNode] = []
+    lost: list[TreeNode] = []
+    for node in nodes:
+        if lost_ids.isdisjoint(node.child_ids):
+            kept.append(node)
+        else:
+            lost.append(node)
+            lost_ids.add(node.id)
+    return kept, lost
 
 
 def node_vectors(index: Index, embedder: Embedder, nodes: Sequence[TreeNode]) -> TextVectors:
@@ -122,15 +194,13 @@ async def _build(
     progress.finish(STAGE)
     index.results.prune(STAGE, cluster_ids)
     node_vectors(index, embedder, nodes).sync("embed summaries", progress)
-    content = {
+    made = {
         "settings": dataclasses.asdict(settings),
         "model": models.name("summarizer"),
         "encoder": embedder.name,
         "passages": content_id(*sorted(chunk.id for chunk in chunks)),
-        "nodes": [dataclasses.asdict(node) for node in nodes],
     }
-    with replaced(index.home / FILE) as draft:  # a killed run leaves the tree that was there
-        draft.write_text(json.dumps(content), "utf-8")
+    _save_tree(index, made, nodes)
     return {
         "passages": len(chunks),
         "summaries": len(nodes),

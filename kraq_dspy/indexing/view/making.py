@@ -22,6 +22,7 @@ from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.sync import Point, batches, chunk_point
 from kraq_dspy.asset.store.vectors.copying import copy_points
 from kraq_dspy.indexing.index.finishing import BuildParts, Finishing
+from kraq_dspy.indexing.prepare.preparations import PREPARATIONS
 from kraq_dspy.indexing.view.steps import ViewSteps
 from kraq_dspy.models.lms.roles import LanguageModels, make_lm
 from kraq_dspy.ports import Embedder, Progress, SilentProgress
@@ -73,6 +74,12 @@ def make_view(
         )
         run_coroutine(ViewFinishing(parts, whole).finish())
         view.update_manifest(models=manifest.models)
+
+        def make_part(other: Index, folder: Path, of: MakePipeline) -> None:
+            make_view(other, folder, document_ids, embedder, models=models, pipeline=of, progress=progress)
+
+        for preparation in PREPARATIONS.values():
+            preparation.carry(whole, view, embedder, make_part)
 
 
 class ViewFinishing(Finishing):

@@ -16,8 +16,9 @@ from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 
-from kraq_dspy.asset.store import states
+from kraq_dspy.asset.store import access, states
 from kraq_dspy.asset.store.index import Index
+from kraq_dspy.asset.store.states import VIEWS
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.indexing.view.making import MakePipeline, make_view
 from kraq_dspy.models.lms.roles import LanguageModels
@@ -27,7 +28,6 @@ from kraq_dspy.records import Document, content_id
 
 logger = logging.getLogger(__name__)
 
-VIEWS = "views"
 KEPT = 64
 """Views of one state that stay on disk."""
 
@@ -78,7 +78,9 @@ def save_view(
     """Make a view and keep it in the folder of the index, in place of one that is there. Raises OSError where that
     cannot be written."""
     root = whole.path / VIEWS
-    root.mkdir(exist_ok=True)
+    if not root.exists():
+        root.mkdir(exist_ok=True)
+        access.follow_index(root)
     folder = root / view_name(whole, document_ids)
 
     with tempfile.TemporaryDirectory(prefix=".", dir=root) as apart:  # another process may make the same one now
@@ -104,19 +106,16 @@ def view_name(whole: Index, document_ids: Collection[str]) -> str:
 
 
 def drop_views(whole: Index) -> None:
-    """Remove the views that nobody reads: of former states of the index, and the oldest of too many."""
-    folders = sorted((path for path in (whole.path / VIEWS).iterdir()), key=_last_used, reverse=True)
-    is_current = f"{whole.manifest.state}-"
+    """Remove the views that were not used for longest, of more than `KEPT`, and what killed processes left."""
+    states.give_back(whole.path)
+    folders = sorted((whole.path / VIEWS).iterdir(), key=_last_used, reverse=True)
 
-    kept = 0
-    for folder in folders:
-        if folder.name.startswith("."):
-            is_gone = time.time() - _last_used(folder) > _LONGEST_S
-        else:
-            kept += folder.name.startswith(is_current)
-            is_gone = (not folder.name.startswith(is_current) or kept > KEPT) and not states.is_read(folder)
-        if is_gone:
-            shutil.rmtree(folder, ignore_errors=True)  # what stays, goes next time
+    half_made = [folder for folder in folders if folder.name.startswith(".")]
+    views = [folder for folder in folders if not folder.name.startswith(".")]
+    gone = [folder for folder in half_made if time.time() - _last_used(folder) > _LONGEST_S]
+    gone += [folder for folder in views[KEPT:] if not states.is_read(folder)]
+    for folder in gone:
+        shutil.rmtree(folder, ignore_errors=True)  # what stays, goes next time
 
 
 def _used(view: Index) -> Index:

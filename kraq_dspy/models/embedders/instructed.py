@@ -19,7 +19,7 @@ from kraq_dspy.asset.corpus.chunk import sentence_spans
 from kraq_dspy.errors import ModelError, import_extra
 from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.models.embedders.model_folder import packaged_folder, quiet_transformers, read_model_folder
-from kraq_dspy.models.embedders.packaged_embedder import MINILM
+from kraq_dspy.models.embedders.packaged_embedder import MAX_TOKENS, MINILM, PackagedPairEmbedder
 from kraq_dspy.models.machine import device_named
 from kraq_dspy.ports import Embedder, InstructedEmbedder, Vectors
 from kraq_dspy.settings import EncoderSettings, InstructedSettings
@@ -115,8 +115,11 @@ def load_instructed_embedder(settings: InstructedSettings) -> InstructedEmbedder
     options: dict[str, Any] = {name: getattr(settings, name) for name in ("batch_size", "threads", "dtype", "device")}
     if settings.max_tokens is not None:
         options["max_tokens"] = settings.max_tokens
-    encoder: type[InBedder | PairEmbedder] = InBedder if settings.kind == "inbedder" else PairEmbedder
-    return encoder(settings.name, **options)
+    if settings.kind == "inbedder":
+        return InBedder(settings.name, **options)
+    if settings.name == MINILM and settings.dtype == "float32" and settings.device in ("auto", "cpu"):
+        return PackagedPairEmbedder(max_tokens=settings.max_tokens or MAX_TOKENS, threads=settings.threads)
+    return PairEmbedder(settings.name, **options)
 
 
 def _precision_of_sentences(settings: InstructedSettings) -> str:
@@ -168,7 +171,7 @@ class WeightedSentences(SharedByCopies):
 
 
 class PairEmbedder(SharedByCopies):
-    """Mean of the token vectors of "[CLS] question [SEP] passage [SEP]".
+    """Mean of the token vectors of "[CLS] question [SEP] passage [SEP]", by any encoder, in torch.
 
     What it can do: run anywhere at once, and move passages about a question's words together, since every token of
     the passage attends to the question. What it cannot: follow an instruction. all-MiniLM-L6-v2 was trained on single

@@ -25,7 +25,11 @@ class OnnxBert:
     spread over threads by the caller, which keeps them from waiting for each other at every layer. Safe for threads.
     """
 
-    def __init__(self, graph: str, weights: Mapping[str, Vectors], words: Rows, positions: Vectors) -> None:
+    def __init__(
+        self, graph: str, weights: Mapping[str, Vectors], words: Rows, positions: Vectors, second: Vectors
+    ) -> None:
+        """`positions` are those of tokens of the first kind; `second`, `[width]`, is what one of the second kind has
+        more."""
         with needs("onnxruntime", "embedded", "The packaged sentence encoder"):
             import onnxruntime
 
@@ -42,12 +46,19 @@ class OnnxBert:
         )
         self._words = words
         self._positions = positions
+        self._second = second
 
-    def __call__(self, texts: Sequence[Sequence[int]]) -> Vectors:
-        """float32 `[n_texts, width]`, rows L2-normalised, of the tokens of one text or more."""
+    def __call__(self, texts: Sequence[Sequence[int]], kinds: Sequence[Sequence[int]] | None = None) -> Vectors:
+        """float32 `[n_texts, width]`, rows L2-normalised, of the tokens of one text or more.
+
+        `kinds` are 0 for tokens of the first part of a text and 1 for those of the second; without them, all are of the
+        first.
+        """
         vectors = []
-        for tokens in texts:
+        for number, tokens in enumerate(texts):
             rows = self._words(np.asarray(tokens)) + self._positions[: len(tokens)]
+            if kinds is not None:
+                rows = rows + np.asarray(kinds[number], np.float32)[:, None] * self._second
             [vector] = self._session.run(None, {"rows": rows[None]})
             vectors.append(vector)
         return np.concatenate(vectors)

@@ -126,7 +126,7 @@ def make_efficient(space: Space, retrieve: Retriever, options: EfficientOptions)
         space.precomputed(),
         space.instructed_embedder,
         min_similarity=options.min_similarity,
-        **options.settings,
+        **options.settings(space),
     )
 
 

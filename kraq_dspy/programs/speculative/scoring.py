@@ -1,4 +1,7 @@
-"""Scores drafts: by the papers' confidences, or by votes. Logarithms, so that long drafts do not underflow."""
+"""Scores drafts: by the papers' confidences, by Wang's probabilities, or by votes.
+
+All in logarithms, so that long drafts do not underflow.
+"""
 
 import math
 import re
@@ -10,6 +13,7 @@ from time import perf_counter
 from kraq_dspy._internal.both_ways import at_once, blocking, call
 from kraq_dspy._internal.step import CALL_ERRORS, Step, in_one_line, raise_if_final
 from kraq_dspy.models.lms.logprobs import field_logprobs, mean_logprob, take_logprobs
+from kraq_dspy.ports import PromptScorer, Space
 from kraq_dspy.programs.speculative.drafts import Draft, FailedDraft
 from kraq_dspy.signatures import VerifyDraft
 from kraq_dspy.state import SavableModule
@@ -94,6 +98,81 @@ class KraqScore(Scorer):
     forward = blocking(aforward)
 
 
+@dataclass(frozen=True, slots=True)
+class ReflectionPrompt:
+    """The text around a draft that `WangScore` shows the verifier; put a chat model's turn markers in here.
+
+    `question` is formatted with `{question}`. The defaults suit a model without a chat template.
+    """
+
+    question: str = "Question: {question}\nAnswer:"
+    rationale: str = "\nExplanation:"
+    statement: str = "\nDo you think the explanation supports the answers? (Yes or No)\n"
+    yes: str = "Yes"
+
+
+class WangScore(Scorer):
+    """The score of Wang et al. (2024, 3.3), in conditional probabilities.
+
+    rho_draft = P(rationale | Q, D) + P(response | Q, D, rationale), by the drafter. rho_self_contain = P(response,
+    rationale | Q) and rho_self_reflect = P("Yes" | Q, response, rationale, statement), by the verifier, which is given
+    the texts and generates none. The probability of a text is the product over its tokens, so longer drafts score
+    lower: that is why the KRAQ thesis (5.2.2) takes means instead, as `KraqScore` does; `per_token` takes them here.
+
+    >>> class Certain:
+    ...     def prompt_logprobs(self, prompts):
+    ...         return [[(-0.1,)] * 6 for _ in prompts]
+    >>> draft = Draft(0, (0,), "Ada lived there.", "London", 0.1, rationale_logprobs=(-0.1,), response_logprobs=(-0.2,))
+    >>> [score] = WangScore(Certain())(question="Where did Ada live?", drafts=[draft])
+    >>> round(score.parts["self_contain"], 1), round(score.parts["self_reflect"], 1)
+    (-0.2, -0.1)
+    """
+
+    name = "wang2024"
+    needs_logprobs = True
+
+    def __init__(
+        self, verifier: PromptScorer, *, prompt: ReflectionPrompt | None = None, per_token: bool = False
+    ) -> None:
+        super().__init__()
+        self.verifier = verifier
+        self.prompt = prompt or ReflectionPrompt()
+        self.per_token = per_token
+
+    async def aforward(self, question: str, drafts: Sequence[Draft]) -> list[Score | FailedDraft]:
+        if not drafts:
+            return []
+
+        started = perf_counter()
+        asked = self.prompt.question.format(question=question)
+        prompts = [
+            (
+                asked,
+                f" {draft.response}",
+                self.prompt.rationale,
+                f" {draft.rationale}",
+                self.prompt.statement,
+                self.prompt.yes,
+            )
+            for draft in drafts
+        ]
+        scored = await call(self.verifier.prompt_logprobs, prompts)
+        seconds = perf_counter() - started
+
+        scores: list[Score | FailedDraft] = []
+        for draft, (_, response, _, rationale, _, yes) in zip(drafts, scored, strict=True):
+            log_p = mean_logprob if self.per_token else math.fsum
+            parts = {
+                "draft": _log_of_sum(log_p(draft.rationale_logprobs), log_p(draft.response_logprobs)),
+                "self_contain": log_p([*response, *rationale]),
+                "self_reflect": log_p(yes),
+            }
+            scores.append(Score(sum(parts.values()), parts, seconds))
+        return scores
+
+    forward = blocking(aforward)
+
+
 class VoteScore(Scorer):
     """The response that most drafts give; letter case and punctuation do not count. For models without
     log-probabilities.
@@ -142,7 +221,12 @@ def best(drafts: Sequence[Draft], scores: Sequence[Score]) -> int:
 
 def _sum_of_confidences(draft: Draft) -> float:
     """log(P_conf(rationale) + P_conf(response))"""
-    high, low = sorted((mean_logprob(draft.rationale_logprobs), mean_logprob(draft.response_logprobs)), reverse=True)
+    return _log_of_sum(mean_logprob(draft.rationale_logprobs), mean_logprob(draft.response_logprobs))
+
+
+def _log_of_sum(a: float, b: float) -> float:
+    """log(exp(a) + exp(b))"""
+    high, low = max(a, b), min(a, b)
     return high if low == -math.inf else high + math.log1p(math.exp(low - high))
 
 
@@ -151,5 +235,9 @@ def _log_of_rest(a: float) -> float:
     return math.log(-math.expm1(a)) if a < 0 else -math.inf
 
 
-SCORERS: dict[str, Callable[[int | None], Scorer]] = {"kraq": KraqScore, "vote": lambda in_flight: VoteScore()}
-"""By their names in `SpeculativeOptions`; each takes how many verdicts may be asked for at once."""
+SCORERS: dict[str, Callable[[Space, int | None], Scorer]] = {
+    "kraq": lambda space, in_flight: KraqScore(in_flight),
+    "wang2024": lambda space, in_flight: WangScore(space.prompt_scorer("verifier")),
+    "vote": lambda space, in_flight: VoteScore(),
+}
+"""By their names in `SpeculativeOptions`; each takes the index and how many verdicts may be asked for at once."""

@@ -13,7 +13,7 @@ from kraq_dspy._internal.clock import announce
 from kraq_dspy._internal.options import require_counts
 from kraq_dspy._internal.step import SignatureLike, fitting_step, further_inputs, prediction
 from kraq_dspy.errors import ConfigError, ModelError
-from kraq_dspy.ports import InstructedEmbedder, RetrieverLike, Vectors
+from kraq_dspy.ports import InstructedEmbedder, RetrieverLike, Space, Vectors
 from kraq_dspy.programs.speculative.drafts import Draft, FailedDraft, write_draft
 from kraq_dspy.programs.speculative.scoring import SCORERS, KraqScore, Score, Scorer, best
 from kraq_dspy.programs.speculative.subsets import cluster, draw_subsets
@@ -51,7 +51,9 @@ class SpeculativeOptions:
     k: int | None = option(None, "Their clusters.", least=1)
     m: int | None = option(None, "Drafts.", least=1)
     preset: Literal["bioasq", "hotpotqa", "triviaqa", "pubhealth"] | None = option(None, "Sizes as in the papers.")
-    scorer: Literal["kraq", "vote"] = option("kraq", "How a draft is chosen: by the papers' score, or by votes.")
+    scorer: Literal["kraq", "wang2024", "vote"] = option(
+        "kraq", "How a draft is chosen: by the papers' score, by Wang et al.'s probabilities, or by votes."
+    )
     seed: int = option(0, "Of the clusters and of the draw of subsets.", least=0)
     in_flight: int | None = option(None, "Drafts at work at once: all, or 1, so that each is timed alone.", least=1)
 
@@ -59,10 +61,9 @@ class SpeculativeOptions:
         if self.k is not None and self.k > self.sizes.n:
             raise ConfigError(f"{self.sizes.n} passages cannot be put into {self.k} clusters: lower the clusters.")
 
-    @property
-    def settings(self) -> dict[str, Any]:
+    def settings(self, space: Space) -> dict[str, Any]:
         """What the programs take by these names."""
-        scorer = SCORERS[self.scorer](self.in_flight)
+        scorer = SCORERS[self.scorer](space, self.in_flight)
         return {**asdict(self.sizes), "scorer": scorer, "seed": self.seed, "in_flight": self.in_flight}
 
     @property
@@ -270,7 +271,7 @@ DRAFTED = (
 SPECULATIVE = ProgramSpec(
     "speculative",
     "Clusters the passages, drafts from diverse subsets at once, verifies, chooses.",
-    lambda space, retrieve, options: SpeculativeRAG(retrieve, space.instructed_embedder, **options.settings),
+    lambda space, retrieve, options: SpeculativeRAG(retrieve, space.instructed_embedder, **options.settings(space)),
     "SpeculativeRAG",
     SpeculativeOptions,
     role="drafter",

@@ -60,7 +60,7 @@ def test_efficient_looks_up_and_says_which_question_stood_in(kraq: WarmShell, pr
     answer = as_json(kraq, "ask", precomputed, "Who wrote Don Juan?", "-p", "efficient", "-P", "scorer=vote")
     assert (answer["proxy_used"], answer["n_looked_up"], answer["n_embedded"]) == (True, 3, 0)
     assert answer["timings"]["embed"] == 0
-    assert answer["seen_by"].startswith("pair:minilm@256")
+    assert answer["seen_by"].startswith("pair:minilm[int8]@256")
     shown = kraq("ask", precomputed, "Who wrote Don Juan?", "-p", "efficient")
     assert "seen from (3 looked up" in shown.stdout
     assert "papers' model" in shown.stdout
@@ -95,7 +95,7 @@ def test_the_variant_sentences_sees_passages_from_the_question_itself_and_is_nam
     [
         (("-P", "alpha=0.5"), 2, "The program 'speculative' has no option 'alpha'"),
         (("-P", "preset=squad"), 2, "'preset' is squad; expected one of bioasq, hotpotqa"),
-        (("-P", "scorer=best"), 2, "'scorer' is best; expected one of kraq, vote"),
+        (("-P", "scorer=best"), 2, "'scorer' is best; expected one of kraq, wang2024, vote"),
     ],
 )
 def test_what_cannot_be_asked_is_refused_with_what_can(

@@ -108,11 +108,11 @@ def test_a_broken_json_line_fails_alone_and_names_its_line(tmp_path: Path) -> No
 
 
 def test_rows_without_a_usable_text_fail_alone(tmp_path: Path) -> None:
-    write_rows(tmp_path, "a.jsonl", {"text": "one"}, {"body": "x"}, {"text": None}, {"text": 3}, {"text": "  "})
+    write_rows(tmp_path, "a.jsonl", {"text": "one"}, {"words": "x"}, {"text": None}, {"text": 3}, {"text": "  "})
     documents, failures = load_all(tmp_path)
     assert len(documents) == 1
     assert [failure.reason for failure in failures] == [
-        "Line 2: There is no column 'text'; there are: 'body'. Name the right one: --text-column NAME, or text_column "
+        "Line 2: There is no column 'text'; there are: 'words'. Name the right one: --text-column NAME, or text_column "
         "in [corpus] of kraq.toml.",
         "Line 3: The column 'text' is empty.",
         "Line 4: The column 'text' holds a value of type int; expected a string.",
@@ -130,12 +130,12 @@ def test_an_id_that_is_a_list_fails_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.parquet"])
 def test_a_table_without_the_text_column_is_one_failure_that_names_its_columns(tmp_path: Path, name: str) -> None:
     if name.endswith(".parquet"):
-        pq.write_table(pa.table({"id": [1, 2], "body": ["x", "y"]}), tmp_path / name)
+        pq.write_table(pa.table({"id": [1, 2], "words": ["x", "y"]}), tmp_path / name)
     else:
-        write(tmp_path, name, "id,body\n1,x\n2,y\n".replace(",", "\t" if name.endswith("tsv") else ","))
+        write(tmp_path, name, "id,words\n1,x\n2,y\n".replace(",", "\t" if name.endswith("tsv") else ","))
     failure = only_failure(tmp_path)
     assert failure.item_id == name
-    assert "no column 'text'; there are: 'id', 'body'" in failure.reason
+    assert "no column 'text'; there are: 'id', 'words'" in failure.reason
 
 
 @pytest.mark.parametrize("name", ["rows.csv", "rows.jsonl", "rows.parquet"])
@@ -161,8 +161,8 @@ def test_a_column_that_was_named_may_be_empty_or_come_with_a_later_row_and_texts
 
 
 def test_columns_are_named_by_the_mark_that_parts_most_of_them(tmp_path: Path) -> None:
-    write(tmp_path, "a.csv", "id;body;date\n1;x;y\n")
-    assert "there are: 'id', 'body', 'date'" in only_failure(tmp_path).reason
+    write(tmp_path, "a.csv", "id;words;date\n1;x;y\n")
+    assert "there are: 'id', 'words', 'date'" in only_failure(tmp_path).reason
 
 
 def test_csv_rows_with_stray_cells_or_quotes_fail_alone(tmp_path: Path) -> None:

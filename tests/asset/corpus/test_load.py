@@ -30,13 +30,6 @@ def test_files_come_in_sorted_order_and_hidden_ones_are_passed_over(tmp_path: Pa
     assert failures == []
 
 
-def test_an_unknown_extension_is_a_failure_that_lists_the_known_ones(tmp_path: Path) -> None:
-    write(tmp_path, "a.docx", "x")
-    failure = only_failure(tmp_path)
-    assert failure.item_id == "a.docx"
-    assert all(extension.removeprefix(".") in failure.reason for extension in READERS)
-
-
 def test_links_inside_the_corpus_are_followed_to_files_and_others_are_refused(tmp_path: Path) -> None:
     corpus = tmp_path / "corpus"
     write(corpus, ".store/real.txt", "real")

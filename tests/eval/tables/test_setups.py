@@ -60,7 +60,7 @@ def test_a_model_of_another_name_stands_in_and_the_papers_own_does_not() -> None
     models = {"encoder": "hub/nomic-embed-text-v1.5", "answerer": "embedded", "drafter": "embedded"}
     lines = setups()["kraq"].described(models)
     assert lines["in place of the paper's"] == "embedded for Llama-3.1-8B-Instruct (answerer, drafter)"
-    assert "[questions] names = 0" in lines["as in the paper"]
+    assert "[questions] asked_by = model" in lines["as in the paper"]
 
 
 def test_a_run_begins_its_report_with_the_setup_or_with_what_it_lacks(toy: Toy) -> None:

@@ -102,4 +102,4 @@ def test_what_keeps_the_efficient_program_from_working_is_an_error_that_names_th
 def test_the_settings_choose_the_instructed_encoder(index: Index) -> None:
     settings = Settings(instructed=InstructedSettings(kind="pair", max_tokens=64))
     program: Any = SPECULATIVE.make(Space(index, settings), retrieve, SpeculativeOptions())
-    assert program.embedder.name == "pair:minilm@64"
+    assert program.embedder.name == "pair:minilm[int8]@64"

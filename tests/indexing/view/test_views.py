@@ -116,6 +116,7 @@ def test_the_same_view_is_made_once_and_another_one_where_the_index_has_changed(
         assert len(list(views.iterdir())) == 2
 
     update_index(folder / "all.kraq", [*OPEN, *HIDDEN, Document("new", "New", "London is new.")])
+    assert list(views.iterdir()) == []  # nothing of what was removed stays behind in one
     with Workspace.open(folder / "all.kraq") as space, space.without(["affair"]) as rest:
         assert "new" in rest.index.ids(Document)
         assert [path.name for path in views.iterdir()] == [rest.index.path.name]

@@ -9,6 +9,7 @@ import pytest
 
 from kraq_dspy.errors import ConfigError, ModelError
 from kraq_dspy.models.embedders.instructed import InBedder, PairEmbedder, load_instructed_embedder
+from kraq_dspy.models.embedders.packaged_embedder import PackagedPairEmbedder
 from kraq_dspy.ports import InstructedEmbedder
 from kraq_dspy.settings import InstructedSettings
 
@@ -71,6 +72,7 @@ def qwen3(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 MAKERS: dict[str, Callable[..., InstructedEmbedder]] = {
     "pair": lambda get, **options: PairEmbedder(**options),
+    "packaged pair": lambda get, batch_size=None: PackagedPairEmbedder(threads=batch_size),
     "inbedder": lambda get, **options: InBedder(get("roberta"), max_tokens=64, **options),
 }
 
@@ -113,6 +115,24 @@ def test_the_pair_encoder_sees_a_passage_from_the_question() -> None:
         return float(word @ car - word @ cat)
 
     assert nearer_to_cars("How many cars were sold?") > nearer_to_cars("How many wild animals are there?")
+
+
+def test_without_torch_the_packaged_encoder_reads_pairs_as_torch_does() -> None:
+    """The weights are in eight bits; a question that fills its half, and passages that are cut, are read alike."""
+    packaged, in_torch = PackagedPairEmbedder(max_tokens=48), PairEmbedder(max_tokens=48)
+    passages = ["Jaguar numbers rose this year.", "The big cat hunts at night. " * 20, ""]
+    for question in ("How many wild animals are there?", "how many cars and cats were seen " * 12):
+        cosines = (packaged.encode(question, passages) * in_torch.encode(question, passages)).sum(1)
+        assert cosines.min() > 0.99
+    np.testing.assert_allclose(np.linalg.norm(packaged.encode("q", passages), axis=1), 1, atol=1e-5)
+
+
+def test_the_packaged_pairs_load_nothing_before_the_first_passage_and_refuse_a_length_that_is_none() -> None:
+    embedder = PackagedPairEmbedder()
+    assert embedder.encode("q", []).shape == (0, 384)
+    assert "_bert" not in vars(embedder)
+    with pytest.raises(ConfigError, match="takes 8 to 512"):
+        PackagedPairEmbedder(max_tokens=600)
 
 
 def test_inbedder_averages_the_last_layer_over_exactly_the_three_masks(roberta: str) -> None:
@@ -177,7 +197,9 @@ def test_the_packaged_weights_are_not_loaded_before_the_first_passage() -> None:
 
 
 def test_settings_choose_the_encoder(roberta: str) -> None:
-    assert load_instructed_embedder(InstructedSettings(kind="pair")).name == "pair:minilm@256"
+    assert load_instructed_embedder(InstructedSettings()).name == "pair:minilm[int8]@256"
+    in_torch = load_instructed_embedder(InstructedSettings(dtype="bfloat16"))
+    assert in_torch.name == "pair:minilm[bfloat16]@256"
     settings = InstructedSettings(kind="inbedder", name=roberta, max_tokens=64)
     assert load_instructed_embedder(settings).dimension == 32
     with pytest.raises(ConfigError, match=r"instructed\.kind is 'inbeder'"):

@@ -10,7 +10,7 @@ import pytest
 from kraq_dspy.errors import MissingLogprobsError
 from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.programs.speculative.drafts import Draft, FailedDraft
-from kraq_dspy.programs.speculative.scoring import KraqScore, Score, Scorer, VoteScore, best, kraq_score
+from kraq_dspy.programs.speculative.scoring import KraqScore, Score, Scorer, VoteScore, WangScore, best, kraq_score
 from tests.programs.speculative.conftest import ScriptedLM
 
 HALF, QUARTER, EIGHTH = math.log(1 / 2), math.log(1 / 4), math.log(1 / 8)
@@ -111,3 +111,51 @@ def test_every_scorer_gives_one_score_for_each_draft_in_order(scorer: Scorer, sc
     assert [score.total for score in scores] == [score.total for score in again]
     assert scores[0].total >= scores[1].total
     assert all(isinstance(score, Score) for score in scores)
+
+
+class OneBitPerCharacter:
+    """A verifier to which each character has the probability 1/2, and "Yes" the probability 1."""
+
+    def __init__(self) -> None:
+        self.calls: list[Sequence[Sequence[str]]] = []
+
+    def prompt_logprobs(self, prompts: Sequence[Sequence[str]]) -> list[list[tuple[float, ...]]]:
+        self.calls.append(prompts)
+        return [[(0.0,) if text == "Yes" else (HALF,) * len(text) for text in prompt] for prompt in prompts]
+
+
+def test_wang_multiplies_conditional_probabilities_of_whole_texts() -> None:
+    """Drafter: P(rationale) = 1/4 * 1/2, P(response) = 1/8. Verifier: 1/2 a character of the draft, Yes for certain."""
+    scored = draft("Rome", rationale=[QUARTER, HALF], answer=[EIGHTH])
+    [score] = WangScore(OneBitPerCharacter())(question="capital?", drafts=[scored])
+    characters = len(" Rome") + len(" because")
+    assert math.exp(score.parts["draft"]) == pytest.approx(1 / 8 + 1 / 8)
+    assert score.parts["self_contain"] == pytest.approx(characters * HALF)
+    assert score.parts["self_reflect"] == 0.0
+    assert score.total == pytest.approx(math.log(1 / 4) + characters * HALF)
+
+
+def test_wang_by_token_takes_geometric_means_so_that_length_does_not_count() -> None:
+    scored = draft("Rome", rationale=[QUARTER, QUARTER], answer=[HALF])
+    [score] = WangScore(OneBitPerCharacter(), per_token=True)(question="capital?", drafts=[scored])
+    assert math.exp(score.parts["draft"]) == pytest.approx(1 / 4 + 1 / 2)
+    assert score.parts["self_contain"] == pytest.approx(HALF)
+
+
+def test_wang_asks_for_all_drafts_in_one_call_and_keeps_texts_and_labels_apart() -> None:
+    verifier = OneBitPerCharacter()
+    scores = WangScore(verifier)(question="capital?", drafts=[draft("Paris"), draft("Lyon")])
+    [call] = verifier.calls
+    assert "".join(call[0]) == (
+        "Question: capital?\nAnswer: Paris\nExplanation: because\n"
+        "Do you think the explanation supports the answers? (Yes or No)\nYes"
+    )
+    # " Paris" and " because" have 14 characters, " Lyon" and " because" 13.
+    assert scores[0].parts["self_contain"] == pytest.approx(14 * HALF)
+    assert scores[1].parts["self_contain"] == pytest.approx(13 * HALF)
+
+
+def test_wang_of_no_draft_asks_nobody() -> None:
+    verifier = OneBitPerCharacter()
+    assert WangScore(verifier)(question="capital?", drafts=[]) == []
+    assert verifier.calls == []

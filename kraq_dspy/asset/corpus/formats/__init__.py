@@ -3,10 +3,14 @@
 A reader lets OSError through (the loader names the file); whatever is wrong with the content is a `BadRow`.
 """
 
+from pathlib import Path
+
 from kraq_dspy.asset.corpus.formats.html import read_html
 from kraq_dspy.asset.corpus.formats.json_rows import read_json, read_json_lines
+from kraq_dspy.asset.corpus.formats.office import read_docx, read_pptx, read_sheets
+from kraq_dspy.asset.corpus.formats.packed import read_epub, read_message, read_notebook, unpacking
 from kraq_dspy.asset.corpus.formats.pdf import read_pdf
-from kraq_dspy.asset.corpus.formats.plain import read_markdown, read_plain
+from kraq_dspy.asset.corpus.formats.plain import read_markdown, read_marked_up, read_plain, read_unknown
 from kraq_dspy.asset.corpus.formats.rows import Reader
 from kraq_dspy.asset.corpus.formats.tables import read_csv, read_parquet, read_tsv
 
@@ -15,10 +19,21 @@ READERS: dict[str, Reader] = {
     ".text": read_plain,
     ".md": read_markdown,
     ".markdown": read_markdown,
+    ".rst": read_marked_up,
+    ".org": read_marked_up,
+    ".adoc": read_marked_up,
     ".html": read_html,
     ".htm": read_html,
     ".xhtml": read_html,
     ".pdf": read_pdf,
+    ".docx": read_docx,
+    ".pptx": read_pptx,
+    ".xlsx": read_sheets,
+    ".xls": read_sheets,
+    ".ods": read_sheets,
+    ".epub": read_epub,
+    ".eml": read_message,
+    ".ipynb": read_notebook,
     ".json": read_json,
     ".jsonl": read_json_lines,
     ".ndjson": read_json_lines,
@@ -29,6 +44,12 @@ READERS: dict[str, Reader] = {
 }
 
 
-def find_reader(name: str) -> Reader | None:
-    """The reader for a file of this name, by its extension in any case; None for an unknown one."""
-    return next((reader for extension, reader in READERS.items() if name.lower().endswith(extension)), None)
+def find_reader(name: str) -> Reader:
+    """The reader for a file of this name, by its extension in any case; an unknown kind is text, if it can be."""
+    known = next((reader for extension, reader in READERS.items() if name.lower().endswith(extension)), None)
+    if known is not None:
+        return known
+    if name.lower().endswith(".gz") and len(name) > len(".gz"):
+        inside = Path(name).name[: -len(".gz")]
+        return unpacking(find_reader(inside), inside)
+    return read_unknown

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import yaml
 
-from kraq_dspy.asset.corpus.formats.decode import decode, read_limited, refuses_unreadable
+from kraq_dspy.asset.corpus.formats.decode import UnreadableTextError, decode, read_limited, refuses_unreadable
 from kraq_dspy.asset.corpus.formats.markdown_marks import as_read, without_embedded
 from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row
 from kraq_dspy.asset.corpus.normalise import normalised
@@ -52,6 +52,44 @@ def _labels(fields: Metadata, settings: ReadSettings) -> tuple[str, ...]:
     if settings.acl_column:
         return labels_of(fields.get(settings.acl_column))
     return labels_of(fields[ACL]) if ACL in fields else ()
+
+
+_KNOWN = "txt, md, rst, html, pdf, docx, pptx, xlsx, epub, eml, ipynb, csv, json, jsonl, parquet"
+
+
+@refuses_unreadable
+def read_unknown(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
+    """A file of any kind whose bytes are text, such as README, source code or a log. Its title is its name."""
+    try:
+        row = _read(path, settings)
+    except UnreadableTextError as error:
+        yield BadRow(f"The kind of file is not known, and it cannot be read as text: {error} Known: {_KNOWN}.")
+        return
+    yield dataclasses.replace(row, text=without_embedded(row.text), title=normalised(path.name))
+
+
+@refuses_unreadable
+def read_marked_up(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
+    """reStructuredText, Org and AsciiDoc: the title is the first heading, the text keeps its mark-up."""
+    row = _read(path, settings)
+    marks = {".org": "*", ".adoc": "="}.get(path.suffix.lower(), "")
+    headings = tuple(_headings_marked_by(marks, row.text) if marks else _underlined(row.text))
+    title = headings[0].text if headings else row.title
+    yield Row(without_embedded(row.text), title=title, headings=headings)
+
+
+def _headings_marked_by(mark: str, text: str) -> Iterator[Heading]:
+    for match in re.finditer(rf"^({re.escape(mark)}{{1,6}})[ \t]+(\S.*)$", text, re.MULTILINE):
+        yield Heading(match.start(), len(match[1]), match[2].strip())
+
+
+def _underlined(text: str) -> Iterator[Heading]:
+    """Of reStructuredText, where the marks of a level are those that come first."""
+    levels: dict[str, int] = {}
+    for match in re.finditer(r"^(\S.*)\n(([=\-~^\"'`#*+:.<>_])\3{2,})[ \t]*$", text, re.MULTILINE):
+        if len(match[2]) >= len(match[1].rstrip()):
+            level = levels.setdefault(match[3], len(levels) + 1)
+            yield Heading(match.start(), min(level, 6), match[1].strip())
 
 
 def find_headings(text: str) -> Iterator[Heading]:

@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,11 @@ class ReadSettings:
 
     def is_header(self, columns: Iterable[str]) -> bool:
         """Whether these can be the names of the columns: one is that of the text."""
-        return self.text_column in columns
+        return bool(self.own(columns).texts)
+
+    def own(self, columns: Iterable[str]) -> "OwnColumns":
+        """Which of these columns hold text, title and id. Where nobody has named one, other usual names do, too."""
+        return _own_columns(self, tuple(columns))
 
     def too_large(self, n_bytes: int, what: str = "The text") -> str:
         return f"{what} has {n_bytes:,} bytes; the limit is {self.max_bytes:,}. Split it, or raise max_bytes."
@@ -58,7 +63,7 @@ class ReadSettings:
     def missing(self, columns: Iterable[str]) -> str:
         """Why these columns will not do: the text is none of them. "" where it is there."""
         columns = list(columns)
-        if self.text_column in columns:
+        if self.own(columns).texts:
             return ""
         return f"There is no column {self.text_column!r}; there are: {_names(columns)}. {self.way_out}"
 
@@ -69,7 +74,8 @@ class ReadSettings:
         for column in columns:
             seen[column] += 1
             names.append(column if seen[column] == 1 else f"{column} ({seen[column]})")
-        twice = [name for name in (self.text_column, self.title_column, self.id_column) if seen[name] > 1]
+        own = self.own(columns)
+        twice = [name for name in (*own.texts, own.title, own.id) if seen[name] > 1]
         reason = f"There are {seen[twice[0]]} columns {twice[0]!r}. Give each a name of its own." if twice else ""
         return names, reason
 
@@ -79,6 +85,47 @@ class ReadSettings:
             f"There is no column {self.named[what]!r} for the {what}; there are: {_names(columns)}. Name the right "
             f"one: --{what}-column NAME, or {what}_column in [corpus] of kraq.toml."
         )
+
+
+@dataclass(frozen=True, slots=True)
+class OwnColumns:
+    """The columns of a file that matter; `texts` are () where none holds text, the others "" where there is none."""
+
+    texts: tuple[str, ...]
+    title: str
+    id: str
+
+
+TEXTS = ("text", "content", "contents", "page_content", "body", "passage", "document", "article", "abstract")
+TITLES = ("title", "headline")
+IDS = ("id", "_id", "doc_id", "docid", "document_id", "docno", "pid", "passage_id")
+"""Usual names of columns, by which they are found where nobody has named one."""
+
+
+@lru_cache(maxsize=256)
+def _own_columns(settings: ReadSettings, columns: tuple[str, ...]) -> OwnColumns:
+    title = _found(columns, settings.title_column, "title", TITLES)
+    return OwnColumns(
+        _text_columns(columns, settings.text_column), title, _found(columns, settings.id_column, "id", IDS)
+    )
+
+
+def _text_columns(columns: tuple[str, ...], named: str) -> tuple[str, ...]:
+    if named in columns:
+        return (named,)
+    several = tuple(part.strip() for part in named.split(","))
+    if len(several) > 1 and set(several) <= set(columns):
+        return several
+    found = _found(columns, named, "text", TEXTS)
+    return (found,) if found else ()
+
+
+def _found(columns: tuple[str, ...], named: str, default: str, usual: Sequence[str]) -> str:
+    """The column of that name; where it is the `default` and missing, the first with a usual one, in any case."""
+    if named in columns or named != default:
+        return named if named in columns else ""
+    by_lower = {column.strip().lower(): column for column in reversed(columns)}
+    return next((by_lower[name] for name in usual if name in by_lower), "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,36 +162,48 @@ Reader = Callable[[Path, ReadSettings], Iterator[Row | BadRow]]
 
 def row_of(values: Mapping[str, Any], key: str, settings: ReadSettings) -> Row | BadRow:
     """A row from named values. Missing values (None, NaN, "") are left out of the metadata, and binary ones too."""
-    if settings.text_column not in values:
-        return BadRow(settings.missing(values), key)
-    text = values[settings.text_column]
-    if _is_missing(text):
-        return BadRow(f"The column {settings.text_column!r} is empty.", key)
-    if not isinstance(text, str):
-        kind = type(text).__name__
-        return BadRow(f"The column {settings.text_column!r} holds a value of type {kind}; expected a string.", key)
+    own = settings.own(map(str, values))
+    if not own.texts:
+        return BadRow(settings.missing(map(str, values)), key)
+    text = _text_of(values, own)
+    if isinstance(text, BadRow):
+        return BadRow(text.reason, key)
     if 4 * len(text) > settings.max_bytes:
         n_bytes = len(text.encode("utf-8", "surrogatepass"))
         if n_bytes > settings.max_bytes:
             return BadRow(settings.too_large(n_bytes), key)
-    identifier = values.get(settings.id_column)
+    identifier = values.get(own.id)
     if isinstance(identifier, list | dict | bytes):
         kind = type(identifier).__name__
-        return BadRow(f"The column {settings.id_column!r} holds a {kind}; expected a string or a number.", key)
-    own = (settings.id_column, settings.title_column, settings.text_column, settings.acl_column)
+        return BadRow(f"The column {own.id!r} holds a {kind}; expected a string or a number.", key)
+    used = {*own.texts, own.title, own.id, settings.acl_column}
     return Row(
         text=without_embedded(normalised(text)),
-        title=_as_text(values.get(settings.title_column)),
+        title=_as_text(values.get(own.title)),
         id=_as_text(identifier) or None,
         key=key,
         metadata={
             normalised(str(name)): _scalar(value)
             for name, value in values.items()
-            if name not in own and not _is_missing(value) and not isinstance(value, bytes)
+            if name not in used and not _is_missing(value) and not isinstance(value, bytes)
         },
         lacks=frozenset(what for what, column in settings.named.items() if column not in values),
         labels=labels_of(_listed(values.get(settings.acl_column))) if settings.acl_column else (),
     )
+
+
+def _text_of(values: Mapping[str, Any], own: OwnColumns) -> str | BadRow:
+    """The text of a row; of several columns a line for each that has something, with its name."""
+    if len(own.texts) > 1:
+        lines = [f"{name}: {_scalar(values[name])}" for name in own.texts if not _is_missing(values[name])]
+        return "\n".join(lines) if lines else BadRow(f"The columns {_names(own.texts)} are empty.")
+    column = own.texts[0]
+    text = values[column]
+    if _is_missing(text):
+        return BadRow(f"The column {column!r} is empty.")
+    if not isinstance(text, str):
+        return BadRow(f"The column {column!r} holds a value of type {type(text).__name__}; expected a string.")
+    return text
 
 
 def _names(columns: Iterable[str]) -> str:

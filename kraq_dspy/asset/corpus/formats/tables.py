@@ -51,6 +51,7 @@ def _read(path: Path, settings: ReadSettings, delimiter: str) -> Iterator[Row | 
 def _rows(lines: "_CsvLines", columns: list[str], delimiter: str, settings: ReadSettings) -> Iterator[Row | BadRow]:
     # Strict, so that a quote that is never closed is an error and not one enormous row.
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
+    own = settings.own(columns)
     number = 0
     while True:
         lines.begin_row()
@@ -76,8 +77,8 @@ def _rows(lines: "_CsvLines", columns: list[str], delimiter: str, settings: Read
             )
         else:
             values = dict(zip(columns, [*cells, *[""] * (len(columns) - len(cells))], strict=True))
-            if values.get(settings.id_column) in MISSING_IDS:
-                values[settings.id_column] = ""
+            if values.get(own.id) in MISSING_IDS:
+                values[own.id] = ""
             row = settings.row(values, key)
             yield BadRow(f"{where}: {row.reason}", key) if isinstance(row, BadRow) else row
 
@@ -145,7 +146,8 @@ def read_parquet(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
             if missing := settings.missing(file.schema_arrow.names):
                 yield BadRow(missing)
                 return
-            own = (settings.text_column, settings.title_column, settings.id_column)
+            matter = settings.own(file.schema_arrow.names)
+            own = (*matter.texts, matter.title, matter.id, settings.acl_column)
             fields = [field for field in file.schema_arrow if field.name in own or not _is_binary(field.type)]
             names, problem = settings.own_names([field.name for field in fields])
             if problem:

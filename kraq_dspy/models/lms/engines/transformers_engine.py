@@ -99,6 +99,20 @@ class TransformersEngine(SharedByCopies):
         """Cancel the future, and the model stops writing that answer. Raises lm15 errors for what cannot be done."""
         return self._batches.submit(self._job(request))
 
+    def logprobs_of(self, tokens: Sequence[int], model: str) -> list[float]:
+        """How likely each token but the first is behind those before it; nothing is generated. `model` may name an
+        adapter. Raises ModelError for more tokens than the model takes."""
+        if len(tokens) > self.context:
+            raise ModelError(f"The text has {len(tokens)} tokens; {self.name!r} takes {self.context}.")
+        adapter = self._adapter(model)
+        torch = self.torch
+        ids = torch.tensor([list(tokens)], device=self.model.device)
+        with self._weights, torch.inference_mode():
+            options = {"adapter_names": [adapter]} if self._peft_names else {}
+            logits = self.model(input_ids=ids, **options).logits[0, :-1].float()
+        scores = torch.log_softmax(logits, dim=-1).gather(1, ids[0, 1:, None])[:, 0]
+        return [float(score) for score in scores]
+
     # From a request to a job
 
     def _job(self, request: Request) -> GenerationJob:

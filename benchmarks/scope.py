@@ -1,0 +1,150 @@
+"""Measures what a scope costs, and whether a view finds what an index of its documents alone finds.
+
+    python benchmarks/scope.py cost [--chunks 10000] [--out runs/scope]
+    python benchmarks/scope.py difference [--out runs/scope]
+
+`cost` makes an index of made-up reports (`scale.py`), of which half bear the label of the scope, and asks the same
+questions of the whole and of the scope in turn, each in a process of its own. `difference` hides a half of the bundled
+passages of HotpotQA, with the packaged encoder, and asks the bundled questions of the view and of an index that never
+had that half.
+"""
+
+import argparse
+import json
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from scale import QUESTIONS, RETRIEVERS, Hashing, made_up
+from stand_in import machine
+
+from kraq_dspy import Document, Scope, Workspace, build_index, bundled_example
+from kraq_dspy.asset.corpus.load import load_documents
+from kraq_dspy.eval.metrics.retrieval import recall_at_k
+from kraq_dspy.extend import Chunk
+from kraq_dspy.settings import EncoderSettings, Settings
+
+K = 10
+ROUNDS = 15
+SCOPE = Scope(["half"])
+
+
+def labelled(documents: Iterator[Document]) -> Iterator[Document]:
+    """Every second one bears the label of the scope."""
+    for number, document in enumerate(documents):
+        yield replace(document, labels=("half",) if number % 2 else ("rest",))
+
+
+def size_of(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def cost(out: Path, chunks: int) -> None:
+    path = out / f"labelled-{chunks}.kraq"
+    if not (path / "manifest.json").exists():
+        build_index(list(labelled(made_up(chunks))), path, embedder=Hashing())
+    of_whole = size_of(path / "states")
+
+    began = time.perf_counter()
+    with Workspace.open(path, embedder=Hashing()) as space, space.scoped(SCOPE) as scoped:
+        made = time.perf_counter() - began
+        of_view = size_of(scoped.index.path)
+        counts = scoped.index.counts()
+    began = time.perf_counter()
+    with Workspace.open(path, embedder=Hashing()) as space, space.scoped(SCOPE):
+        opened = time.perf_counter() - began
+
+    whole, scope = (asked_apart(path, who) for who in ("whole", "scope"))
+    print(f"{machine()}\n{chunks:,} passages, {counts['chunks']:,} of them in the scope")
+    print(f"view made in {made:.1f} s, opened again in {opened:.2f} s")
+    print(f"disk: view {of_view / 1e6:.1f} MB, whole {of_whole / 1e6:.1f} MB")
+    print(f"memory of a process that has asked: whole {whole['rss'] / 1e3:.0f} MB, scope {scope['rss'] / 1e3:.0f} MB")
+    for name in RETRIEVERS:
+        ratio = scope[name] / whole[name]
+        print(f"{name:10} whole {1e3 * whole[name]:7.2f} ms  scope {1e3 * scope[name]:7.2f} ms  ratio {ratio:.2f}")
+
+
+def asked_apart(path: Path, who: str) -> dict[str, float]:
+    command = [sys.executable, __file__, "ask", "--index", str(path), "--who", who]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    answers: dict[str, float] = json.loads(done.stdout)
+    return answers
+
+
+def ask(path: Path, who: str) -> None:
+    """Prints the median processor seconds of a question by retriever, and the process's memory in kB."""
+    scope = SCOPE if who == "scope" else Scope.everything()
+    with Workspace.open(path, embedder=Hashing()) as space, space.scoped(scope) as asked:
+        seconds = {}
+        for name in RETRIEVERS:
+            retrieve = asked.retriever(name)
+            retrieve(QUESTIONS[0], K)  # reads what it needs
+            taken = []
+            for number in range(ROUNDS):
+                began = time.process_time()
+                retrieve(QUESTIONS[number % len(QUESTIONS)], K)
+                taken.append(time.process_time() - began)
+            seconds[name] = statistics.median(taken)
+    print(json.dumps({**seconds, "rss": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}))
+
+
+def difference(out: Path) -> None:
+    example = bundled_example()
+    documents = [each for each in load_documents(example / "corpus.jsonl") if isinstance(each, Document)]
+    rows = [json.loads(line) for line in (example / "questions.jsonl").read_text("utf-8").splitlines()]
+    shown = [document for number, document in enumerate(documents) if number % 2]
+    for name, corpus in (("all", list(labelled(iter(documents)))), ("alone", shown)):
+        if not (out / f"{name}.kraq" / "manifest.json").exists():
+            build_index(corpus, out / f"{name}.kraq", settings=Settings(encoder=EncoderSettings(precision="fp32")))
+
+    with (
+        Workspace.open(out / "all.kraq") as space,
+        Workspace.open(out / "alone.kraq") as alone,
+        space.scoped(SCOPE) as scoped,
+    ):
+        for name in ("dense", "bm25", "hybrid", "adaptive", "combined"):
+            same, apart = 0, 0.0
+            recalls: tuple[list[float], list[float]] = ([], [])
+            retrievers = scoped.retriever(name), alone.retriever(name)
+            for row in rows:
+                found = [retrieve(row["question"], K) for retrieve in retrievers]
+                ids = [[hit.chunk.id for hit in hits] for hits in found]
+                same += ids[0] == ids[1]
+                if ids[0] == ids[1]:
+                    pairs = zip(*found, strict=True)
+                    apart = max([apart, *(abs(one.score - other.score) for one, other in pairs)])
+                gold = [chunk.id for id in row["supporting_ids"] for chunk in alone.index.all(Chunk, document_id=id)]
+                if gold:
+                    for each, of_one in zip(recalls, ids, strict=True):
+                        each.append(recall_at_k(frozenset(gold), of_one, K))
+            means = [statistics.mean(each) for each in recalls]
+            print(
+                f"{name:9} same ids {same} of {len(rows)}, scores apart at most {apart:.1e}; "
+                f"recall@{K} view {means[0]:.4f}, alone {means[1]:.4f} ({len(recalls[0])} questions)"
+            )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("cost", "difference", "ask"))
+    parser.add_argument("--chunks", type=int, default=10_000)
+    parser.add_argument("--out", type=Path, default=Path("runs/scope"))
+    parser.add_argument("--index", type=Path)
+    parser.add_argument("--who", choices=("whole", "scope"), default="whole")
+    given = parser.parse_args()
+    given.out.mkdir(parents=True, exist_ok=True)
+    if given.what == "cost":
+        cost(given.out, given.chunks)
+    elif given.what == "difference":
+        difference(given.out)
+    else:
+        ask(given.index, given.who)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,176 @@
+"""Reads books (epub), messages (eml) and notebooks (ipynb), and any file that gzip has compressed."""
+
+import email
+import email.policy
+import gzip
+import json
+import posixpath
+import tempfile
+import urllib.parse
+import zipfile
+import zlib
+from collections.abc import Iterator
+from email.message import EmailMessage
+from pathlib import Path
+from typing import Any
+
+from kraq_dspy.asset.corpus.formats.decode import (
+    UnreadableTextError,
+    decode,
+    decode_page,
+    read_limited,
+    refuses_unreadable,
+)
+from kraq_dspy.asset.corpus.formats.html import page_row
+from kraq_dspy.asset.corpus.formats.html_parts import parts_of
+from kraq_dspy.asset.corpus.formats.markdown_marks import as_read
+from kraq_dspy.asset.corpus.formats.office import check_zip
+from kraq_dspy.asset.corpus.formats.plain import find_headings
+from kraq_dspy.asset.corpus.formats.rows import BadRow, Reader, ReadSettings, Row
+from kraq_dspy.asset.corpus.normalise import is_blank, normalised
+from kraq_dspy.records import Heading
+
+
+@refuses_unreadable
+def read_epub(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
+    """The chapters in reading order, with their headings."""
+    check_zip(path, settings)
+    with zipfile.ZipFile(path) as archive:
+        try:
+            title, chapters = _chapters(archive, settings)
+        except (KeyError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError) as error:
+            yield BadRow(f"The book is damaged or protected ({error}). Save it again without protection.")
+            return
+    text, headings = "", []
+    for chapter in chapters:
+        text += "\n\n" if text else ""
+        headings += [Heading(len(text) + each.start, each.level, each.text) for each in chapter.headings]
+        text += chapter.text
+    if not text:
+        yield BadRow("The book has no text; its pages may be pictures.")
+        return
+    yield Row(text, title=title or normalised(path.stem), headings=tuple(headings))
+
+
+def _chapters(archive: zipfile.ZipFile, settings: ReadSettings) -> tuple[str, list[Row]]:
+    """The book's title, and its pages. Raises KeyError for a file that it names and does not hold."""
+    container = archive.read("META-INF/container.xml").decode("utf-8", "replace")
+    package = next(part.attributes()["full-path"] for part in parts_of(container) if part.name == "rootfile")
+    folder = posixpath.dirname(package)
+    files: dict[str, str] = {}
+    order: list[str] = []
+    title = ""
+    in_title = False
+    for part in parts_of(archive.read(package).decode("utf-8", "replace")):
+        if not part.name:
+            title += part.text if in_title else ""
+            continue
+        in_title = part.name == "dc:title" and not part.is_end and not title
+        attributes = part.attributes()
+        if part.name.endswith("itemref"):
+            order.append(attributes.get("idref", ""))
+        elif part.name.endswith("item"):
+            files[attributes.get("id", "")] = urllib.parse.unquote(attributes.get("href", ""))
+    names = [posixpath.normpath(posixpath.join(folder, files[item])) for item in order if item in files]
+    pages = [page_row(decode_page(archive.read(name), settings), "") for name in names]
+    return " ".join(normalised(title).split()), [page for page in pages if page is not None]
+
+
+@refuses_unreadable
+def read_message(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
+    """The subject is the title; sender, receivers and date are metadata. Attachments are not read."""
+    with path.open("rb") as stream:
+        message = email.message_from_bytes(read_limited(stream, settings), policy=email.policy.default)
+    assert isinstance(message, EmailMessage)
+    row = _body(message)
+    if row is None or is_blank(row.text):
+        yield BadRow("The message has no text.")
+        return
+    fields = {name.lower(): _header(message, name) for name in ("From", "To", "Cc", "Date")}
+    metadata = {name: value for name, value in fields.items() if value}
+    title = _header(message, "Subject") or normalised(path.stem)
+    yield Row(row.text, title=title, metadata=metadata, headings=row.headings, linked=row.linked)
+
+
+def _body(message: EmailMessage) -> Row | None:
+    part = message.get_body(("plain", "html"))
+    if part is None:
+        return None
+    try:
+        content = part.get_content()
+    except (LookupError, UnicodeDecodeError):  # an encoding that does not exist, or is not true
+        payload = part.get_payload(decode=True)
+        content = payload.decode("utf-8", "replace") if isinstance(payload, bytes) else ""
+    if part.get_content_subtype() == "html":
+        return page_row(content, "")
+    return Row(normalised(content).strip("\n"))
+
+
+def _header(message: EmailMessage, name: str) -> str:
+    return " ".join(normalised(str(message.get(name, ""))).split())
+
+
+@refuses_unreadable
+def read_notebook(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
+    """Markdown as it is, code in fences, and what it printed; the title is the first heading."""
+    with path.open("rb") as stream:
+        text = decode(read_limited(stream, settings), settings)
+    try:
+        cells = json.loads(text)["cells"]
+        parts = [part for cell in cells for part in _cell(cell) if part.strip()]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        yield BadRow(f"The notebook cannot be read ({error}). Save it again with Jupyter.")
+        return
+    if not parts:
+        yield BadRow("The notebook is empty.")
+        return
+    text = normalised("\n\n".join(parts))
+    headings = tuple(find_headings(text))
+    yield Row(text, title=headings[0].text if headings else normalised(path.stem), headings=headings)
+
+
+def _cell(cell: dict[str, Any]) -> Iterator[str]:
+    source = _joined(cell.get("source", ""))
+    if cell.get("cell_type") != "code":
+        yield as_read(source)
+        return
+    if source.strip():
+        yield f"```\n{source}\n```"
+    for output in cell.get("outputs", []):
+        shown = _joined(output.get("text", "") or output.get("data", {}).get("text/plain", ""))
+        if shown.strip():
+            yield f"```\n{shown.rstrip()}\n```"
+
+
+def _joined(lines: Any) -> str:
+    return lines if isinstance(lines, str) else "".join(map(str, lines))
+
+
+def unpacking(reader: Reader, name: str) -> Reader:
+    """The reader, for a file that gzip has compressed; `name` is what the file is called without it."""
+
+    @refuses_unreadable
+    def read(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
+        with tempfile.TemporaryDirectory() as folder:
+            inside = Path(folder) / name
+            _unpack(path, inside, settings)
+            yield from reader(inside, settings)
+
+    return read
+
+
+def _unpack(path: Path, inside: Path, settings: ReadSettings) -> None:
+    most = max(settings.max_bytes, path.stat().st_size * settings.max_unpacked)
+    written = 0
+    try:
+        with gzip.open(path) as packed, inside.open("wb") as out:
+            while block := packed.read(1 << 20):
+                written += len(block)
+                if written > most:
+                    raise UnreadableTextError(
+                        f"The file unpacks to more than {settings.max_unpacked:,} times its size. Unpack it yourself, "
+                        "or raise max_unpacked in [corpus] of kraq.toml."
+                    )
+                out.write(block)
+    except (gzip.BadGzipFile, zlib.error, EOFError) as error:
+        raise UnreadableTextError(f"The gzip data is damaged ({error}). Compress or download it again.") from error

@@ -1,0 +1,61 @@
+"""Makes corpora of two groups that share people and places, with canaries in all that only one group may read."""
+
+import random
+import re
+from dataclasses import dataclass
+
+from kraq_dspy import Document
+
+CANARY = re.compile(r"zq[a-z]{8}qz", re.IGNORECASE)
+"""How a canary looks; no other text has anything like it."""
+PEOPLE = ("Anna Berg", "Carl Dahl", "Eva Falk", "Georg Holm", "Ida Lund", "Nils Roos", "Olga Stern", "Paul Vik")
+PLACES = ("Helsinki Works", "Lisbon Harbour", "Vienna Library", "Oslo Theatre", "Turin Museum", "Ghent Hospital")
+QUESTIONS = (
+    "Who bought Helsinki Works?",
+    "Whom did Anna Berg meet at Lisbon Harbour?",
+    "What did Carl Dahl sell, and who paid for it?",
+    "Which company has a contract with Vienna Library?",
+)
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """`documents` of both groups, mixed; `canaries` stand in those of "board" alone."""
+
+    documents: tuple[Document, ...]
+    canaries: frozenset[str]
+
+
+def corpus(count: int, *, seed: int = 0) -> Corpus:
+    """As many canaries as `count`, four to a document of the board: in its id, which is its file's name, its title, its
+    text and its metadata. Of two documents one is everybody's."""
+    chance = random.Random(seed)
+    canaries: list[str] = []
+
+    def canary() -> str:
+        letters = "".join(chance.choice("abcdefghijklmnopqrstuvwxyz") for _ in range(8))
+        canaries.append(f"zq{letters}qz")
+        return canaries[-1].capitalize()
+
+    documents: list[Document] = []
+    while len(canaries) < count:
+        person, other = chance.sample(PEOPLE, 2)
+        place, far = chance.sample(PLACES, 2)
+        number = len(documents)
+        open_text = (
+            f"{person} met {other} at {place}. {person} lives near {far}. {place} was opened in {1900 + number % 99}, "
+            f"says note {number}."
+        )
+        documents.append(Document(f"note-{number}.txt", f"{person} at {place}", open_text, labels=("staff",)))
+        name, title, company = canary(), canary(), canary()
+        secret_text = (
+            f"{company} bought {place}. {person} met {company} at {place}. {other} sold a part of {far} to {company}, "
+            f"and {company} has a contract with {far} of {1900 + number % 99}."
+        )
+        documents.append(
+            Document(
+                f"{name}-{number}.txt", f"{title} and {person}", secret_text,
+                source=f"{name}.txt", metadata={"project": canary(), "year": 1900 + number % 99}, labels=("board",),
+            )
+        )  # fmt: skip
+    return Corpus(tuple(documents), frozenset(canaries))
