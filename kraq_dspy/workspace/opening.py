@@ -37,8 +37,12 @@ from kraq_dspy.retrievers.metadata_filter import KnownMetadata
 from kraq_dspy.retrievers.raptor import SummaryTree
 from kraq_dspy.retrievers.rerank import questions_by_chunk
 from kraq_dspy.settings import Settings
+from kraq_dspy.state import ProgramState
 
 logger = logging.getLogger(__name__)
+
+SCOPE = "scope"
+"""The key of a state's provenance that says who may read what it learned from."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +101,25 @@ class OpenedIndex:
     def has_labels(self) -> bool:
         """Whether documents say who may read them, and nobody has said yet who asks."""
         return self.scope is None and self._index.manifest.has_labels
+
+    @property
+    def learned_from(self) -> dict[str, list[str] | None]:
+        """What the provenance of a compiled program says of who may read what it learned from: the labels, None for
+        everything; nothing of an index without labels."""
+        if self.scope is None:
+            return {}
+        return {SCOPE: None if self.scope.is_everything else sorted(self.scope.labels)}
+
+    def require_readable(self, state: ProgramState, source: Path) -> None:
+        """Raises ScopeError for a compiled program whose demonstrations may hold more than may be read here."""
+        if self.scope is None or self.scope.is_everything:
+            return
+        labels = state.provenance.get(SCOPE)
+        if not labels or not Scope(labels).reads_no_more_than(self.scope.labels):
+            raise ScopeError(
+                f"{source.name!r} may hold examples of what {self.scope!r} may not read. Compile the program in this "
+                "scope: kraq optimize ... --index DIR --as LABEL"
+            )
 
     @property
     def path(self) -> Path:
