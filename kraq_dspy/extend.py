@@ -56,6 +56,7 @@ from kraq_dspy.retrievers.hits import RetrievingModule as RetrievingModule
 from kraq_dspy.retrievers.hits import best_first as best_first
 from kraq_dspy.retrievers.hits import matches as matches
 from kraq_dspy.spec import NoOptions as NoOptions
+from kraq_dspy.spec import Note as Note
 from kraq_dspy.spec import ProgramSpec as ProgramSpec
 from kraq_dspy.spec import RetrieverSpec as RetrieverSpec
 from kraq_dspy.spec import Space as Space

@@ -283,6 +283,14 @@ class K2RAGSettings:
 
 EMBEDDED = "embedded"
 """The packaged model, which is no language model: its log-probabilities are invented (`lms.engines.rule_based`)."""
+BROUGHT_MODELS = ("smollm2-135m", "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b")
+"""What `kraq lm get` brings, compared with the sums that its makers published: "gguf/smollm2-135m" and so on."""
+
+KNOWN_ENCODERS = (
+    "minilm", "bge-small", "bge-base", "e5-small", "multilingual-e5-small", "arctic-s", "arctic-m", "gte-small",
+)  # fmt: skip
+"""Encoders with a short name: the packaged one, and those whose makers' weights are taken from the hub."""
+
 QUESTIONS_BASE = "gguf/smollm2-135m"
 """The model that asks questions with the packaged adapter, also where none is named."""
 

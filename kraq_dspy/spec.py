@@ -30,6 +30,22 @@ class NoOptions:
     """The options of what has none."""
 
 
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A line about what a prediction rests on: a `label`, and behind it a text of at most `length` characters.
+
+    `tone` says how it is meant: "strong" leads a text, "found" leads what was found, "doubtful" says what went wrong.
+
+    >>> Note("because ", "Her letters say so.", tone="strong").text
+    'Her letters say so.'
+    """
+
+    label: str
+    text: str = ""
+    length: int = 160
+    tone: Literal["plain", "strong", "found", "doubtful"] = "plain"
+
+
 Options = TypeVar("Options", default=Any)
 """The dataclass of a program's or a retriever's options."""
 Part = TypeVar("Part", default=Any)
@@ -73,6 +89,8 @@ class ProgramSpec(Generic[Options, Part]):
     - `prepared` names what `kraq precompute` makes; `needs_prepared` says whether that is needed with these options.
     - `settings` are the sections of kraq.toml that it reads besides its roles.
     - `keys` are what its prediction has besides `answer`, `hits` and `timings`; `seconds` reads its timings.
+    - `notes` say in lines what a prediction rests on, besides its answer and its passages; without them, the `keys` are
+      shown.
     - `measured` are options that hold where it is tried and not used. `paper_retriever` is what the papers used: the
       tables keep it, while people get the best one that the index allows.
 
@@ -94,6 +112,7 @@ class ProgramSpec(Generic[Options, Part]):
     settings: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
     seconds: Callable[[dspy.Prediction], Mapping[str, float]] = lambda prediction: dict(prediction.get("timings") or {})
+    notes: Callable[[dspy.Prediction], Iterable[Note]] | None = None
     measured: Mapping[str, Any] = field(default_factory=dict)
     paper_retriever: str = "dense"
     source: str = ""

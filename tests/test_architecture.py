@@ -98,7 +98,6 @@ def defines(file: str, name: str) -> bool:
 def test_programs_know_stores_encoders_and_models_only_as_ports() -> None:
     allowed = {
         "programs/speculative",  # scoring reads token log-probabilities, which `lms` assigns to fields
-        "programs/qa_search",  # words are told apart as the embedded model does
         "retrievers/in_memory",  # plain texts are embedded with the packaged encoder where none is given
     }
     concrete = re.compile(r"kraq_dspy\.(models|asset\.store)\b")

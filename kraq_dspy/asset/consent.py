@@ -1,4 +1,6 @@
-"""Decides which addresses and keys may be used of those that a file names: an index, or a kraq.toml found in a folder.
+"""Decides what may be used of that which a file names: an index, a kraq.toml found in a folder, a table of `kraq eval`.
+
+Addresses and keys, models that would be loaded from the hub or a file, and functions that would be run.
 
 What users say themselves (on the command line, in a file after `--config`, as `settings` in Python) is used as it is.
 What a file names is used once they agreed to it: by making the index themselves, or by `--trust`. That is kept in their
@@ -11,6 +13,7 @@ own configuration folder, for this file and these addresses and keys alone; new 
 """
 
 import dataclasses
+import hashlib
 import json
 import logging
 import os
@@ -24,7 +27,7 @@ from platformdirs import user_config_path
 
 from kraq_dspy._internal.files import append_line
 from kraq_dspy.errors import ModelError, UntrustedError
-from kraq_dspy.settings import EMBEDDED, EncoderSettings, RoleSettings, Settings
+from kraq_dspy.settings import BROUGHT_MODELS, EMBEDDED, KNOWN_ENCODERS, EncoderSettings, RoleSettings, Settings
 
 logger = logging.getLogger(__name__)
 
@@ -64,6 +67,11 @@ _BY_ACCOUNT = ("bedrock", "sagemaker", "vertex_ai", "azure", "azure_ai", "watson
 
 _IN_PROCESS = ("gguf/", "transformers/")
 
+_KNOWN = frozenset(
+    [*KNOWN_ENCODERS, *(f"gguf/{name}{adapter}" for name in BROUGHT_MODELS for adapter in ("", "#kraq-questions"))]
+)
+"""What is loaded unasked, whoever names it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Destination:
@@ -88,6 +96,7 @@ class Named:
     id: str
     path: str
     is_index: bool = True
+    is_table: bool = False
 
 
 def index_at(path: Path, created_at: str) -> Named:
@@ -98,6 +107,18 @@ def index_at(path: Path, created_at: str) -> Named:
 def settings_file(path: Path) -> Named:
     """A settings file is known by its place."""
     return Named(f"file {path.resolve()}", str(path), is_index=False)
+
+
+def table_file(path: Path) -> Named:
+    """A table of `kraq eval` is known by its place, and its code by what that says now."""
+    return Named(f"table {path.resolve()}", str(path), is_index=False, is_table=True)
+
+
+def code(place: str, function: str) -> Destination:
+    """A function that a file names, "FILE.py:NAME" or "package.module:NAME", and the hash of the file."""
+    file = Path(function.rpartition(":")[0])
+    content = file.read_bytes() if file.is_file() else b""
+    return Destination(place, f"code of {function} ({hashlib.sha256(content).hexdigest()[:12]})", "", "")
 
 
 def destinations(settings: Settings) -> tuple[Destination, ...]:
@@ -117,12 +138,37 @@ def destinations(settings: Settings) -> tuple[Destination, ...]:
     return tuple(found)
 
 
+def loaded(settings: Settings) -> tuple[Destination, ...]:
+    """The models that the settings have loaded into this process, from the hub or a file, but for those that the
+    library knows by name."""
+    found: list[Destination] = []
+    for name, role in settings.roles.items():
+        if _is_in_process(role.model):
+            adapter = f"#{role.adapter}" if role.adapter else ""
+            found.append(Destination(f"roles.{name}", role.model + adapter, "", ""))
+    if settings.encoder.api_base is None:
+        found.append(Destination("encoder", settings.encoder.name, "", ""))
+    found.append(Destination("instructed", settings.instructed.name, "", ""))
+    if settings.k2rag.summariser:
+        found.append(Destination("k2rag", settings.k2rag.summariser, "", ""))
+    return tuple(place for place in found if place.address not in _KNOWN and not _is_address(place.address))
+
+
+def asked_about(settings: Settings) -> tuple[Destination, ...]:
+    """All that a stranger's settings may not do unasked."""
+    return (*destinations(settings), *loaded(settings))
+
+
+def _is_in_process(model: str) -> bool:
+    is_file = model.endswith(".gguf") and ("/" not in model or model[0] in "./~")
+    return is_file or model.startswith(_IN_PROCESS)
+
+
 def _of_role(place: str, role: RoleSettings) -> list[Destination]:
     prefix, _, name = role.model.partition("/")
     if any(_is_address(each) for each in (role.model, name, role.adapter or "")):
         return [Destination(place, bare_address(role.model), role.api_key_env or "", prefix)]
-    is_file = role.model.endswith(".gguf") and ("/" not in role.model or role.model[0] in "./~")
-    if role.model == EMBEDDED or role.model.startswith(_IN_PROCESS) or is_file:
+    if role.model == EMBEDDED or _is_in_process(role.model):
         return []
     addresses = [bare_address(address) for address in role.addresses] or [prefix]
     return [Destination(place, address, role.api_key_env or "", prefix) for address in addresses]
@@ -199,16 +245,25 @@ def _is_foreign(place: Destination) -> bool:
 
 def open_questions(source: Named, settings: Settings) -> tuple[Destination, ...]:
     """Those of the destinations that nobody on this account agreed to."""
+    return _not_agreed(source, asked_about(settings))
+
+
+def _not_agreed(source: Named, places: Iterable[Destination]) -> tuple[Destination, ...]:
     agreed = _agreed(source)
-    return tuple(place for place in destinations(settings) if (place.address, place.key) not in agreed)
+    return tuple(place for place in places if (place.address, place.key) not in agreed)
 
 
 def require_consent(source: Named, settings: Settings, *, trust: bool = False) -> None:
-    """Raises UntrustedError unless somebody agreed to all that the settings of `source` name; `trust` agrees now.
+    """Raises UntrustedError unless somebody agreed to all that the settings of `source` name; `trust` agrees now."""
+    require_agreed(source, asked_about(settings), trust=trust)
+
+
+def require_agreed(source: Named, places: Iterable[Destination], *, trust: bool = False) -> None:
+    """As `require_consent`, for all of these.
 
     Nobody agrees to another key than one of the address's own provider but by settings of their own.
     """
-    asked = open_questions(source, settings)
+    asked = _not_agreed(source, places)
     if foreign := [place for place in asked if _is_foreign(place)]:
         raise UntrustedError(
             f"{source.path!r} names {_listed(foreign)}: that key is not one of the provider at that address, so it is "
@@ -228,12 +283,16 @@ _OWN_MODEL = ". Or bring a model of your own: --lm MODEL --api-base URL, or --lm
 
 
 def _way_out(source: Named) -> str:
+    if source.is_table:
+        return "Nothing was sent, loaded or run. If you know who wrote it and have read it, agree once: --trust."
     if not source.is_index:
-        return f"Nothing was sent. If it is your file, name it: --config {source.path}; or agree once: --trust."
+        return (
+            f"Nothing was sent or loaded. If it is your file, name it: --config {source.path}; or agree once: --trust."
+        )
     return (
-        "Nothing was sent. If you know who made this index, agree once with --trust (trust=True in Python), which is "
-        "remembered. Else bring a model of your own, --lm MODEL --api-base URL or --lm embedded, or settings of your "
-        "own, --config FILE."
+        "Nothing was sent or loaded. If you know who made this index, agree once with --trust (trust=True in Python), "
+        "which is remembered. Else bring a model of your own, --lm MODEL --api-base URL or --lm embedded, or settings "
+        "of your own, --config FILE."
     )
 
 

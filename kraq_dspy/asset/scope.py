@@ -62,6 +62,10 @@ class Scope:
     def allows_document(self, document: "Document") -> bool:
         return self.allows(document.labels)
 
+    def reads_no_more_than(self, labels: Iterable[str]) -> bool:
+        """Whether whoever has `labels` may read all that this scope may."""
+        return not self.is_everything and self.labels.issubset(labels)
+
     def __repr__(self) -> str:
         return "Scope.everything()" if self.is_everything else f"Scope({sorted(self.labels)!r})"
 

@@ -13,6 +13,7 @@ from typing import Any
 import dspy
 
 from kraq_dspy._internal.dspy_internals import thawed
+from kraq_dspy.asset.scope import Scope
 from kraq_dspy.errors import ConfigError, WorseProgramError
 from kraq_dspy.eval.metrics.for_dspy import Metric, own_metric
 from kraq_dspy.eval.metrics.generation import BertScorer
@@ -44,7 +45,7 @@ class Resources:
     True
 
     `models` are by role, "default" stands in for the others. `scorer` measures the relevance of questions; `arguments`
-    and the name of a `retriever` go to a program.
+    and the name of a `retriever` go to a program. `scope` says what may be read of an index with labels.
     """
 
     index: str | Path | Workspace | None = None
@@ -54,6 +55,7 @@ class Resources:
     retriever: str | None = None
     arguments: Mapping[str, Any] | None = None
     scorer: BertScorer | None = None
+    scope: Scope | None = None
 
     @contextmanager
     def opened(self) -> Iterator[Workspace | None]:
@@ -62,7 +64,11 @@ class Resources:
             yield self.index
             return
         with Workspace.open(self.index, settings=self.settings, embedder=self.embedder, models=self.models) as space:
-            yield space
+            if self.scope is None:
+                yield space
+            else:
+                with space.scoped(self.scope) as scoped:
+                    yield scoped
 
     def by_role(self, space: Workspace | None) -> LanguageModels:
         """The models, by the name of their role."""
@@ -163,7 +169,7 @@ def compile_program(
             run.problems.append(OWN_ROWS)
         best, before, after = run.compiled()
         comparison = compare(after, before, seed=method.seed)
-        state = state_of(best, _provenance(run, comparison))
+        state = state_of(best, {**_provenance(run, comparison), **(opened.learned_from if opened else {})})
         if comparison.difference.estimate < 0 and not force:
             raise WorseProgramError(
                 f"{optimizer.name} made {chosen.name} worse: {scored.name} fell from "

@@ -1,6 +1,6 @@
 """Answers from evidence for the question and for the stored questions nearest to it (KRAQ paper, 3.1)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from kraq_dspy.records import Question
 from kraq_dspy.retrievers.combined import CombinedRetriever, SharingOptions
 from kraq_dspy.retrievers.hits import RetrievalRequest
 from kraq_dspy.signatures import AnswerAndExplain, AnswerQuestion
-from kraq_dspy.spec import ProgramSpec, Space, option
+from kraq_dspy.spec import Note, ProgramSpec, Space, option
 from kraq_dspy.state import SavableModule
 
 
@@ -88,6 +88,14 @@ def make_combined(space: Space, retrieve: Retriever, options: CombinedOptions) -
     return CombinedRetrieveRAG(retrieve, space.questions(options.questions), **sizes)
 
 
+def notes(answer: dspy.Prediction) -> Iterator[Note]:
+    """The explanation, if any; the stored questions that evidence was found with, and how similar to the user's."""
+    if "explanation" in answer:
+        yield Note("because ", answer.explanation, 600, "strong")
+    for auxiliary in answer.auxiliary_questions:
+        yield Note(f"  + {auxiliary.similarity:.2f} ", auxiliary.question.text, tone="found")
+
+
 COMBINED = ProgramSpec(
     "combined",
     "Retrieves with your question and its nearest KRAQ questions.",
@@ -95,5 +103,6 @@ COMBINED = ProgramSpec(
     "CombinedRetrieveRAG",
     CombinedOptions,
     keys=("auxiliary_questions",),
+    notes=notes,
     source="KRAQ paper, Algorithm 1",
 )

@@ -1,6 +1,7 @@
 """Puts questions and passages into question-answer form before the answer (Roy et al., 2024)."""
 
 import logging
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -19,13 +20,13 @@ from kraq_dspy._internal.step import (
     log_failure,
     prediction,
 )
-from kraq_dspy.errors import ConfigError
+from kraq_dspy.errors import ConfigError, counted
 from kraq_dspy.ports import QAPairSource as QAPairSource
 from kraq_dspy.ports import RetrieverLike
 from kraq_dspy.records import QAPair
 from kraq_dspy.retrievers.adapted import as_retriever
 from kraq_dspy.signatures import AnswerFromPairs, AnswerQuestion, CheckResponse, DecomposeQuestion, WriteQAPairs
-from kraq_dspy.spec import ProgramSpec, option
+from kraq_dspy.spec import Note, ProgramSpec, option
 from kraq_dspy.state import SavableModule
 
 logger = logging.getLogger(__name__)
@@ -175,6 +176,23 @@ class QARAG(SavableModule):
             return None
 
 
+def notes(answer: dspy.Prediction) -> Iterator[Note]:
+    """The parts of the question, how many pairs there were and where they came from, and the validator's verdict.
+
+    Nothing for the variant without plug-ins.
+    """
+    if not answer.sub_questions:
+        return
+    for part in answer.sub_questions:
+        yield Note("  ? ", part, tone="found")
+
+    counts = [(answer.n_looked_up, "looked up"), (answer.n_made, "made now"), (answer.n_failed, "failed")]
+    passages = ", ".join(f"{count} {what}" for count, what in counts if count)
+    yield Note(f"{counted(len(answer.pairs), 'question-answer pair')}; passages: {passages or 'none'}")
+    if answer.valid is False:
+        yield Note("judged wrong: ", answer.response, 300, "doubtful")
+
+
 QA_RAG = ProgramSpec(
     "qa-rag",
     "Question and passages become question-answer pairs, and the answer is judged.",
@@ -184,5 +202,6 @@ QA_RAG = ProgramSpec(
     prepared=("qa-pairs",),
     needs_prepared=lambda options: options.variant != "v",
     keys=("sub_questions", "pairs", "n_looked_up", "n_made", "n_failed", "response", "valid"),
+    notes=notes,
     source="QA-RAG paper, listings 6 to 9",
 )

@@ -1,5 +1,6 @@
 """Retrieves once and answers once: the baseline that the other programs must beat (KRAQ paper, section 3)."""
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -12,7 +13,7 @@ from kraq_dspy._internal.step import SignatureLike, fitting_step, further_inputs
 from kraq_dspy.ports import RetrieverLike
 from kraq_dspy.retrievers.adapted import as_retriever
 from kraq_dspy.signatures import AnswerAndExplain, AnswerQuestion
-from kraq_dspy.spec import ProgramSpec, option
+from kraq_dspy.spec import Note, ProgramSpec, option
 from kraq_dspy.state import SavableModule
 
 
@@ -63,11 +64,18 @@ class TraditionalRAG(SavableModule):
     forward = blocking(aforward)
 
 
+def notes(answer: dspy.Prediction) -> Iterator[Note]:
+    """What supports the answer, where that was asked for."""
+    if "explanation" in answer:
+        yield Note("because ", answer.explanation, 600, "strong")
+
+
 TRADITIONAL = ProgramSpec(
     "traditional",
     "Retrieves once, with your question; the baseline.",
     lambda space, retrieve, options: TraditionalRAG(retrieve, **asdict(options)),
     "TraditionalRAG",
     TraditionalOptions,
+    notes=notes,
     source="KRAQ paper, section 3",
 )

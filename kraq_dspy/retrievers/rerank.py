@@ -146,3 +146,9 @@ CROSS_ENCODER = RetrieverSpec(
     CrossEncoderOptions,
     argument="model",
 )
+
+
+def names_a_model(*values: object) -> bool:
+    """Whether one of a client's words is the retriever that loads a model which is named with it: models are chosen by
+    whoever starts a server, and not by those who ask it."""
+    return any(isinstance(value, str) and CROSS_ENCODER.name in value for value in values)

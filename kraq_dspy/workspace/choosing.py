@@ -12,7 +12,7 @@ from kraq_dspy.models.lms.roles import fill_in
 from kraq_dspy.ports import Retriever
 from kraq_dspy.records import Entity
 from kraq_dspy.retrievers.adapted import as_retriever
-from kraq_dspy.state import load_state
+from kraq_dspy.state import apply_state, read_state
 from kraq_dspy.workspace.checking import ReadableHits
 from kraq_dspy.workspace.choices import (
     DEFAULT_PROGRAM,
@@ -88,7 +88,9 @@ class ProgramMaker(OpenedIndex):
         program = choice.spec.make(self, part, choice.options)
         fill_in(program, self.models, choice.spec.role, choice.spec.roles)
         if state is not None:
-            load_state(program, Path(state))
+            saved = read_state(Path(state))
+            self.require_readable(saved, Path(state))
+            apply_state(program, saved, source=Path(state).name)
         return program
 
 

@@ -1,6 +1,7 @@
 """Opens an index with its encoder and its models, and reads from it what programs and retrievers are made of."""
 
 import logging
+import os
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +17,7 @@ from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.instructed import InstructedStore
 from kraq_dspy.asset.store.served_answers import ServedAnswers
 from kraq_dspy.asset.store.sync import TextVectors
-from kraq_dspy.errors import KraqError, ScopeError
+from kraq_dspy.errors import IndexStateError, KraqError, ScopeError
 from kraq_dspy.indexing.prepare.graph import IndexGraph, entity_vectors, report_vectors, sentence_vectors
 from kraq_dspy.indexing.prepare.instructed import StoredSentences, open_precomputed
 from kraq_dspy.indexing.prepare.k2rag import SummarisedCorpus, open_summarised, shortener
@@ -36,8 +37,12 @@ from kraq_dspy.retrievers.metadata_filter import KnownMetadata
 from kraq_dspy.retrievers.raptor import SummaryTree
 from kraq_dspy.retrievers.rerank import questions_by_chunk
 from kraq_dspy.settings import Settings
+from kraq_dspy.state import ProgramState
 
 logger = logging.getLogger(__name__)
+
+SCOPE = "scope"
+"""The key of a state's provenance that says who may read what it learned from."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +101,25 @@ class OpenedIndex:
     def has_labels(self) -> bool:
         """Whether documents say who may read them, and nobody has said yet who asks."""
         return self.scope is None and self._index.manifest.has_labels
+
+    @property
+    def learned_from(self) -> dict[str, list[str] | None]:
+        """What the provenance of a compiled program says of who may read what it learned from: the labels, None for
+        everything; nothing of an index without labels."""
+        if self.scope is None:
+            return {}
+        return {SCOPE: None if self.scope.is_everything else sorted(self.scope.labels)}
+
+    def require_readable(self, state: ProgramState, source: Path) -> None:
+        """Raises ScopeError for a compiled program whose demonstrations may hold more than may be read here."""
+        if self.scope is None or self.scope.is_everything:
+            return
+        labels = state.provenance.get(SCOPE)
+        if not labels or not Scope(labels).reads_no_more_than(self.scope.labels):
+            raise ScopeError(
+                f"{source.name!r} may hold examples of what {self.scope!r} may not read. Compile the program in this "
+                "scope: kraq optimize ... --index DIR --as LABEL"
+            )
 
     @property
     def path(self) -> Path:
@@ -217,7 +241,19 @@ class OpenedIndex:
         """
         store = self.index.vectors_named("catalogue")
         readable = None if self.part is None else self.part.document_ids
-        return ServedAnswers(Catalogue(self.path / CATALOGUE), store, self.embedder, readable=readable)
+        return ServedAnswers(self._catalogue(), store, self.embedder, readable=readable)
+
+    def _catalogue(self) -> Catalogue:
+        """To note what could not be answered, where the folder can be written; else to read, or an empty one."""
+        path = self.path / CATALOGUE
+        try:
+            return Catalogue(path)
+        except IndexStateError:
+            if path.is_file():
+                return Catalogue(path, write=False)
+            if os.access(self.path, os.W_OK):
+                raise
+        return Catalogue(self.index.folder_apart() / CATALOGUE)
 
     @cached_property
     def stored_pairs(self) -> StoredPairs:

@@ -13,6 +13,7 @@ from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.manifest import LABELLED, SCHEMA_VERSION
 from kraq_dspy.errors import ConfigError, KraqError, ScopeError
 from kraq_dspy.settings import CorpusSettings, Settings
+from kraq_dspy.state import save_state, state_of
 
 ADA = Document("ada", "Ada", "Ada lived in London.", labels=("staff",))
 BYRON = Document("byron", "Byron", "Byron wrote Don Juan.", labels=("board", "legal"))
@@ -210,3 +211,19 @@ def test_it_is_one_of_owner_and_label() -> None:
     assert Scoped(as_label=["staff"]).scope() == Scope(["staff"])
     with pytest.raises(ConfigError, match="Give one of them"):
         Scoped(as_label=["staff"], as_owner=True).scope()
+
+
+def test_a_compiled_program_is_loaded_where_its_examples_may_be_read(index: Path, tmp_path: Path) -> None:
+    with Workspace.open(index) as space, space.scoped(Scope(["staff"])) as staff:
+        program = staff.program("traditional", "bm25")
+        for name, provenance in (("of.json", staff.learned_from), ("owner.json", {"scope": None}), ("old.json", {})):
+            save_state(state_of(program, provenance), tmp_path / name)
+
+        staff.program("traditional", "bm25", state=tmp_path / "of.json")
+        with space.scoped(Scope(["staff", "board"])) as more:
+            more.program("traditional", "bm25", state=tmp_path / "of.json")
+        with space.scoped(Scope(["board"])) as board, pytest.raises(ScopeError, match="may hold examples"):
+            board.program("traditional", "bm25", state=tmp_path / "of.json")
+        for name in ("owner.json", "old.json"):
+            with pytest.raises(ScopeError, match="may hold examples"):
+                staff.program("traditional", "bm25", state=tmp_path / name)

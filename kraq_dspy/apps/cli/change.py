@@ -35,17 +35,28 @@ class Add(Calls, Limits, Columns):
 
 @dataclass(frozen=True, kw_only=True)
 class Remove(Calls, Limits):
-    """Remove documents, with all that was made from them alone."""
+    """Remove documents, with all that was made from them alone. Ids that are not there are named, and no error."""
 
     index_dir: IndexDir
     document_ids: Annotated[list[str], typer.Argument(metavar="IDS", help="Ids of documents.")]
     json: Json = False
 
     def run(self) -> None:
-        from kraq_dspy.indexing.index.change import remove_documents
+        from kraq_dspy.indexing.index.change import known_documents, remove_documents
 
+        known = known_documents(self.index_dir, self.document_ids)
+        absent = [id for id in dict.fromkeys(self.document_ids) if id not in known]
+        if absent:
+            named = ", ".join(map(repr, absent[:5])) + (", ..." if len(absent) > 5 else "")
+            note(f"{self.index_dir} has no {named}: removed before, or never there.")
+        if not known:
+            if self.json:
+                print_json({"path": str(self.index_dir), "documents": {"added": 0, "changed": 0, "removed": 0}})
+            else:
+                say("Nothing to remove.")
+            return
         settings = self.settings_of(self.index_dir)
-        run_build(partial(remove_documents, self.index_dir, self.document_ids), settings, self, json=self.json)
+        run_build(partial(remove_documents, self.index_dir, sorted(known)), settings, self, json=self.json)
 
 
 @dataclass(frozen=True, kw_only=True)

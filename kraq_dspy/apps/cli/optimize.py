@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kraq_dspy.apps.cli.evaluate import interval, named_scorer
-from kraq_dspy.apps.cli.options import Calls, Columns, Flag, Json, missing, require_writable_file
+from kraq_dspy.apps.cli.options import Calls, Columns, Flag, Json, Scoped, missing, require_writable_file
 from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.terminal import note, output, print_json, say, short, two_columns
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Optimize(Calls):
+class Optimize(Scoped, Calls):
     """Optimize a step or a program on a dev set, with before and after on rows that were not learned from.
 
     Interrupted? The same command goes on: what was paid for is kept in OUT.calls.jsonl; delete it when you are content.
@@ -101,7 +101,7 @@ class Optimize(Calls):
                     self.budget_calls,
                 ),
                 metric=self.metric,
-                resources=Resources(self.index, settings, retriever=self.retriever, scorer=scorer),
+                resources=Resources(self.index, settings, retriever=self.retriever, scorer=scorer, scope=self.scope()),
                 out=self.out,
                 force=self.force,
                 progress=bars,

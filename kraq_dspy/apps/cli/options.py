@@ -6,7 +6,7 @@ A command is a dataclass whose fields are its options; those that others have, t
 import dataclasses
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -19,7 +19,7 @@ from kraq_dspy.apps.cli.terminal import note, say
 from kraq_dspy.errors import ConfigError, UntrustedError
 
 if TYPE_CHECKING:
-    from kraq_dspy.asset.consent import Named
+    from kraq_dspy.asset.consent import Destination, Named
     from kraq_dspy.asset.scope import Scope
     from kraq_dspy.asset.store.index import Index
     from kraq_dspy.models.lms.meter import Limits as MeterLimits
@@ -52,7 +52,7 @@ class Models:
         ModelOption(
             "--trust",
             metavar="",
-            help="Use, from now on, the servers and keys that the index, or a kraq.toml here, names.",
+            help="Use, from now on, the servers, keys and models that the index, or a kraq.toml here, names.",
         ),
     ] = False
 
@@ -103,10 +103,10 @@ class Models:
             raise ConfigError(f"The settings file {str(file)!r} cannot be read: {error.strerror}.") from error
         if file is None or self.config is not None:
             return settings
-        from kraq_dspy.asset.consent import destinations, settings_file
+        from kraq_dspy.asset.consent import asked_about, settings_file
 
         settings = self._agreed(settings_file(file), settings)
-        if places := destinations(settings):
+        if places := asked_about(settings):
             note("; ".join(map(str, places)), label=f"{file} of this folder: ")
         return settings
 
@@ -141,20 +141,26 @@ class Models:
 
     def _agreed(self, source: "Named", settings: "Settings") -> "Settings":
         """The settings that `source` names, once the user agreed to their servers; on a terminal, we ask."""
-        from kraq_dspy.asset.consent import open_questions, require_consent, without_models
+        from kraq_dspy.asset.consent import asked_about, open_questions, without_models
 
         if self.lm is not None and open_questions(source, settings):
             settings = without_models(settings)
+        self.require_agreed(source, asked_about(settings))
+        return settings
+
+    def require_agreed(self, source: "Named", places: "Sequence[Destination]") -> None:
+        """Raises UntrustedError unless the user agreed to what a file names; on a terminal, we ask."""
+        from kraq_dspy.asset.consent import require_agreed
+
         try:
-            require_consent(source, settings, trust=self.trust)
+            require_agreed(source, places, trust=self.trust)
         except UntrustedError as error:
             if self.trust or not _is_terminal():
                 raise
             typer.echo(str(error), err=True)
             if not typer.confirm("Agree?", err=True):
                 raise typer.Exit(1) from None
-            require_consent(source, settings, trust=True)
-        return settings
+            require_agreed(source, places, trust=True)
 
 
 def _is_terminal() -> bool:

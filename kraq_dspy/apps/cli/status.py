@@ -23,6 +23,7 @@ class Status(Scoped):
         from kraq_dspy.asset.store.states import has_draft
         from kraq_dspy.indexing.catalogue.sources import count_answers
         from kraq_dspy.indexing.index.report import located
+        from kraq_dspy.programs.kraq.asked_by import asked_in_words
         from kraq_dspy.records import Merge, Question
 
         with self.readable(self.index_dir) as index:
@@ -30,9 +31,11 @@ class Status(Scoped):
             usage = index.results.usage()
             merges = Counter(merge.method for merge in index.all(Merge))
             levels, left_out = index.partition_sizes(), index.left_out()
-            questions, personal = Counter[int](), {}
+            questions, asked_by, personal = Counter[int](), Counter[str](), {}
             for question in index.all(Question):
                 questions[question.level] += question.source == "kraq" and question.duplicate_of is None
+                if question.source == "kraq":
+                    asked_by[question.model] += 1
                 if kinds := find_personal(question.text):
                     personal[question.id] = kinds
         answers = count_answers(self.index_dir)
@@ -53,6 +56,7 @@ class Status(Scoped):
                     "merges_by_method": merges,
                     "partition_sizes": levels,
                     "questions_by_level": questions,
+                    "questions_by_model": asked_by,
                     "usage": [
                         {"stage": stage, "model": model, "usage": used} for (stage, model), used in usage.items()
                     ],
@@ -76,6 +80,8 @@ class Status(Scoped):
             rows["left out"] = (
                 f"{left_out['lines']:,} lines of menus, links and notices in {left_out['documents']:,} pages"
             )
+        if asked_by:
+            rows["asked by"] = asked_in_words(asked_by).partition(": ")[2]
         if merges:
             rows["merged as"] = ", ".join(f"{count:,} {method}" for method, count in merges.most_common())
         if answers:

@@ -79,6 +79,8 @@ class RunTable(Builds):
         from kraq_dspy.eval.tables.run_table import run_table
 
         definition = read(self.table)
+        if self.table.endswith(".toml"):
+            self._require_agreed_table(Path(self.table), definition)
         if self.baseline is not None:
             definition = definition.against(self.baseline)
         for state in self.program_state or ():
@@ -115,6 +117,19 @@ class RunTable(Builds):
         with Bars(settings, quiet=self.json) as bars:
             run_table(definition, names, settings, options, bars)
         make_report(options.out, None, self.seed, json=self.json)
+
+    def _require_agreed_table(self, path: Path, table: "EvalTable") -> None:
+        """Raises UntrustedError for servers, models and code that the file names, and which nobody agreed to."""
+        from kraq_dspy.asset.consent import asked_about, code, table_file
+        from kraq_dspy.eval.tables.systems import settings_of
+        from kraq_dspy.eval.tables.table import System
+        from kraq_dspy.settings import Settings
+
+        places = [code("metrics", metric) for metric in table.metrics if ":" in metric]
+        of_paper = System("paper", "", {"settings": table.paper.settings})
+        for system in (of_paper, *table.systems):
+            places += asked_about(settings_of(system, Settings()))
+        self.require_agreed(table_file(path), list(dict.fromkeys(places)))
 
 
 def read(name: str) -> "EvalTable":

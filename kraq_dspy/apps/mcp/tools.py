@@ -14,6 +14,7 @@ from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import ConfigError, IndexStateError, UnknownRecordError
 from kraq_dspy.records import Chunk, Community, Document, Entity, Hit, Question, Summary
 from kraq_dspy.retrievers.combined import NearestQuestions
+from kraq_dspy.retrievers.rerank import names_a_model
 from kraq_dspy.workspace.choices import ProgramChoice, choose_program
 from kraq_dspy.workspace.newest_state import NewestState
 from kraq_dspy.workspace.registry import PROGRAMS, RETRIEVERS
@@ -134,6 +135,8 @@ class IndexTools:
         it takes seconds or more; `search` and `questions_about` take milliseconds. `n_passages` were found for it, and
         `evidence` has the first; the documents answer `next_questions`, too. With `history` the question may refer to
         what was said ("Where was he born?"); `question` is then what was asked."""
+        if names_a_model(program):
+            raise ConfigError(f"{program!r} would load a model that is not this server's. Name another program.")
         choice = choose_program(program) if program else self.choice
         answering = await asyncio.to_thread(self._newest.kept, program, lambda space: space.make_program(choice))
         asked = _text(question, "question")
@@ -162,6 +165,8 @@ class IndexTools:
     ) -> Json:
         """Find passages, best first. No language model is asked, unless the retriever named rewrites the query.
         `total` counts what was found, not what there is."""
+        if names_a_model(retriever):
+            raise ConfigError(f"{retriever!r} would load a model that is not this server's. Name another retriever.")
         filters = {"document_id": document_ids} if document_ids else None
         retrieve = self.space.retriever(retriever or None)
         hits = retrieve(_text(query, "query"), DEPTH, filters=filters)

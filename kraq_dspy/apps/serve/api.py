@@ -3,8 +3,9 @@
 A method that waits for models is a coroutine; the others read the index and run in threads.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from importlib.metadata import version
 from typing import Any
 
@@ -19,7 +20,7 @@ from kraq_dspy.apps.serve.atlas import Atlas, Json
 from kraq_dspy.apps.serve.guard import ServeSettings
 from kraq_dspy.apps.serve.refusals import RequestError, not_found
 from kraq_dspy.apps.serve.search import search, with_words
-from kraq_dspy.apps.serve.served import ServedIndex
+from kraq_dspy.apps.serve.served import ServedIndex, asks_a_model
 from kraq_dspy.asset.store.catalogue import Catalogue
 from kraq_dspy.errors import CatalogueConflictError, CatalogueError, UnknownRecordError
 from kraq_dspy.indexing.catalogue.review import answer, approve, evidence_for, source_states, waiting
@@ -98,14 +99,35 @@ class Api:
     def document(self, query: requests.Query, id: str) -> Json:
         return self._atlas(query).document(id)
 
-    def search(self, query: requests.SearchQuery) -> Json:
-        """Questions, entities and passages, as one types."""
+    async def search(self, request: Request, query: requests.SearchQuery) -> Json:
+        """Questions, entities and passages, as one types. What takes more than looking words up takes a place among the
+        questions that are answered; what asks a model has to be posted, so that no link and no picture can ask it."""
         kinds = tuple(kind.strip() for kind in query.kinds.split(",") if kind.strip())
         if unknown := [kind for kind in kinds if kind not in requests.KINDS]:
             raise RequestError(
                 422, "invalid_kinds", f"There is no {unknown[0][:50]!r}; there are: {', '.join(requests.KINDS)}."
             )
-        return search(self._index(query), query.q, limit=query.limit, kinds=kinds, retriever=query.retriever)
+        served = self._index(query)
+        find: Callable[[], Json] = partial(
+            search, served, query.q, limit=query.limit, kinds=kinds, retriever=query.retriever
+        )
+        found: Json
+        if query.retriever == requests.BY_WORDS:
+            found = await run_in_threadpool(find)
+            return found
+
+        retriever = await run_in_threadpool(served.retriever, query.retriever)
+        if request.method != "POST" and asks_a_model(retriever):
+            raise RequestError(
+                405,
+                "asks_a_model",
+                f"The retriever {query.retriever!r} asks a language model, which an address alone may not. Send the "
+                "same parameters as JSON: POST /api/search",
+                {"Allow": "POST"},
+            )
+        async with self.slots.slot():
+            found = await run_in_threadpool(find)
+        return found
 
     def _index(self, query: requests.Query) -> ServedIndex:
         """Raises RequestError for a name that there is not."""

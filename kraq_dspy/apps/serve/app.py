@@ -72,6 +72,7 @@ def api_routes(api: Api) -> list[Route]:
     ]
     posting: list[tuple[str, Callable[..., Any], type[BaseModel]]] = [
         ("/api/catalogue/{number:int}", api.review, requests.ReviewRequest),
+        ("/api/search", api.search, requests.SearchQuery),
         ("/api/ask", api.ask, requests.AskRequest),
     ]
     chat = ChatCompletions(api)

@@ -3,8 +3,10 @@
 Plain ASGI: nothing is held back or buffered, so answers stream, and a client that goes away is noticed.
 """
 
+import asyncio
 import hmac
 import ipaddress
+import time
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -17,6 +19,8 @@ from kraq_dspy.errors import ConfigError
 LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
 LARGEST_BODY = 1 << 20
 """Bytes of a request."""
+BODY_S = 30.0
+"""A request that has not come as a whole after so long is given up."""
 
 
 @dataclass(frozen=True)
@@ -121,6 +125,8 @@ class Guard:
         if token and not is_open and not has_token:
             challenge = {"WWW-Authenticate": 'Bearer realm="kraq"'}
             raise RequestError(401, "unauthorized", "Send the token: Authorization: Bearer TOKEN", challenge)
+        if not is_open and headers.get("sec-fetch-site", "none").lower() not in ("same-origin", "none"):
+            raise RequestError(403, "wrong_site", "Pages of elsewhere may not ask here.")
         has_body = scope["method"] in ("POST", "PUT", "PATCH")
         if has_body and headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             raise RequestError(415, "unsupported_media_type", "Send JSON: Content-Type: application/json")
@@ -150,13 +156,22 @@ def _split(address: str) -> tuple[str, str]:
 
 
 def _limited(receive: Receive) -> Receive:
-    """Raises RequestError when more comes than is allowed, whatever was announced."""
+    """Raises RequestError when more comes than is allowed, whatever was announced, or when it takes too long."""
     received = 0
+    is_whole = False
+    deadline = time.monotonic() + BODY_S
 
     async def counted() -> Message:
-        nonlocal received
-        message = await receive()
+        nonlocal received, is_whole
+        if is_whole:  # what comes now is that the client goes away
+            return await receive()
+        try:
+            async with asyncio.timeout(max(0.0, deadline - time.monotonic())):
+                message = await receive()
+        except TimeoutError:
+            raise RequestError(408, "too_slow", f"The request did not come within {BODY_S:g} s.") from None
         received += len(message.get("body", b""))
+        is_whole = not message.get("more_body", False)
         if received > LARGEST_BODY:
             raise RequestError(413, "too_large", f"The request is larger than {LARGEST_BODY:,} bytes.")
         return message

@@ -17,6 +17,8 @@ from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import ConfigError, IndexLockedError, IndexStateError
 from kraq_dspy.indexing.catalogue.sources import open_catalogue
 from kraq_dspy.ports import Retriever
+from kraq_dspy.retrievers.hits import Retrieving
+from kraq_dspy.retrievers.rerank import CROSS_ENCODER, names_a_model
 from kraq_dspy.workspace.choices import ProgramChoice, choose_program, choose_retriever
 from kraq_dspy.workspace.newest_state import NewestState
 from kraq_dspy.workspace.workspace import Workspace
@@ -57,6 +59,7 @@ class ServedIndex:
         self, name: str, retriever: str | None = None, options: Mapping[str, Any] | None = None
     ) -> tuple[ProgramChoice, dspy.Module]:
         """Made when it is first asked for. Raises RequestError for a name or an option that there is not."""
+        _refuse_models(retriever, *(options or {}).values())
         try:
             choice = choose_program(name, retriever, options)
         except ConfigError as error:
@@ -78,6 +81,7 @@ class ServedIndex:
 
     def retriever(self, name: str) -> Retriever:
         """Raises RequestError for a name that there is not, or one that asks a model."""
+        _refuse_models(name)
         try:
             choice = choose_retriever(name)
         except ConfigError as error:
@@ -92,6 +96,27 @@ class ServedIndex:
         self._newest.close()
         if "catalogue" in self.__dict__ and self.catalogue is not None:
             self.catalogue.close()
+
+
+def asks_a_model(retriever: object, depth: int = 4) -> bool:
+    """Whether a retriever, or one that it stands on, asks a language model."""
+    if isinstance(retriever, dspy.Module):
+        return bool(retriever.predictors()) or any(asks_a_model(part, depth - 1) for part in _parts(retriever, depth))
+    return any(asks_a_model(part, depth - 1) for part in _parts(retriever, depth))
+
+
+def _parts(retriever: object, depth: int) -> list[object]:
+    """The retrievers that one holds."""
+    held = vars(retriever).values() if depth and hasattr(retriever, "__dict__") else ()
+    return [each for each in held if isinstance(each, dspy.Module | Retrieving)]
+
+
+def _refuse_models(*values: object) -> None:
+    """Raises RequestError where a request names a model to load: the server's are chosen by who starts it."""
+    if names_a_model(*values):
+        raise RequestError(
+            403, "names_a_model", f"{CROSS_ENCODER.name!r} loads a model that the request names, which no client may."
+        )
 
 
 def names_of(folders: Sequence[Path]) -> list[str]:

@@ -13,11 +13,54 @@ from types import FrameType
 from typing import Any
 
 import uvicorn
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from kraq_dspy.errors import ConfigError
 
 END_S = 0.4
 """Answers under way have so long to end once somebody ends the server."""
+
+
+HEADERS_S = 10.0
+"""A connection that has sent no whole head of a request after so long is closed: it holds a place."""
+
+
+class PatientProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type] # the one that uvicorn found, which it chooses as it runs
+    """HTTP as uvicorn speaks it, that waits for the head of a request for `HEADERS_S` and no longer.
+
+    The time runs from the connection, or from the first byte after an answer; more bytes do not prolong it.
+    """
+
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._watch()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+        super().connection_lost(exc)
+
+    def _watch(self) -> None:
+        if not self._waits_for_a_head():
+            if self._deadline is not None:
+                self._deadline.cancel()
+            self._deadline = None
+        elif self._deadline is None:
+            self._deadline = self.loop.call_later(HEADERS_S, self._give_up)
+
+    def _give_up(self) -> None:
+        self._deadline = None
+        if self._waits_for_a_head() and not self.transport.is_closing():
+            self.transport.close()
+
+    def _waits_for_a_head(self) -> bool:
+        return self.cycle is None or self.cycle.response_complete
 
 
 def bound(host: str, port: int, *, or_any: bool = False) -> socket.socket:
@@ -69,6 +112,7 @@ class Server(uvicorn.Server):
                 access_log=False,
                 server_header=False,
                 lifespan="on",
+                http=PatientProtocol,
                 ws="none",
                 timeout_keep_alive=30,
                 limit_concurrency=512,

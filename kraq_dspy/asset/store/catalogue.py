@@ -121,6 +121,11 @@ class Catalogue(SharedByCopies, AbstractContextManager["Catalogue"]):
             self._database.close()
             raise
 
+    @property
+    def can_be_changed(self) -> bool:
+        """Whether it was opened for writing."""
+        return self._database.write
+
     def close(self) -> None:
         self._database.close()
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from kraq_dspy._internal.files import replaced
-from kraq_dspy.asset.store.own_files import require_own_file
+from kraq_dspy.asset.store.own_files import require_descriptors, require_own_file, require_unshared
 from kraq_dspy.errors import IndexStateError
 
 _BUSY_MS = 30_000
@@ -33,6 +33,8 @@ class Database:
         self._lent: set[sqlite3.Connection] = set()
         self._connections: list[sqlite3.Connection] = []
         require_own_file(path)
+        if write:
+            require_unshared(path)
         if not write and not path.is_file():
             raise IndexStateError(f"There is no database {str(path)!r}; the index is damaged. Index the corpus again.")
         with translated_errors(path):
@@ -176,6 +178,7 @@ def translated_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
+        require_descriptors()
         raise IndexStateError(f"{str(path)!r}: {error}. {_advice(error)}") from error
 
 

@@ -118,7 +118,7 @@ class Index(SharedByCopies):
             access.follow(path, home)
             access.follow(path, path / manifests.MANIFEST)
             maker = consent.index_at(path, manifest.created_at)
-            consent.remember(maker, consent.destinations(settings))  # who makes an index agrees to it
+            consent.remember(maker, consent.asked_about(settings))  # who makes an index agrees to it
             undo.pop_all()
             return cls(path, manifest, database, Lease(home, {}, None), lock)
 
@@ -228,7 +228,7 @@ class Index(SharedByCopies):
             manifests.write_fields(self.home, manifests.to_fields(changed))
             self._manifest = changed
             if "settings" in changes:
-                consent.remember(self.made_by, consent.destinations(changed.settings))
+                consent.remember(self.made_by, consent.asked_about(changed.settings))
         return changed
 
     def require_no_labels(self) -> None:
@@ -570,11 +570,11 @@ class Index(SharedByCopies):
         if self._database.write:
             return LocalVectorStore(path, dimension)
         if self._lease.is_constant:
-            path = self.file(f"{states.VECTORS}/{name}") or self._folder_apart() / name
-        return LocalVectorStore(path, dimension, apart=self._folder_apart, keep=self._keep)
+            path = self.file(f"{states.VECTORS}/{name}") or self.folder_apart() / name
+        return LocalVectorStore(path, dimension, apart=self.folder_apart, keep=self._keep)
 
-    def _folder_apart(self) -> Path:
-        """A folder for what a reader makes."""
+    def folder_apart(self) -> Path:
+        """A folder for what a reader makes; it goes when the index is closed."""
         with self._opening:
             if self._apart is None:
                 self._apart = TemporaryDirectory(prefix="kraq-")

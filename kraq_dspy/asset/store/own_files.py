@@ -2,11 +2,12 @@
 
 The one process that changes an index holds its lock, which says what process that is, and nothing of what was typed.
 
-    sums.json    of a state: the size and the CRC-32 of each file in it
+    sums.json    of a state: the size and the CRC-32 of each file in it, and the checksum of this list
 
 Files of up to 256 MB are read in full when they are opened (6 GB a second), larger ones by `kraq check`.
 """
 
+import errno
 import json
 import os
 import re
@@ -54,6 +55,16 @@ def require_own_file(path: Path) -> None:
             raise IndexStateError(_FOREIGN.format(str(each)))
 
 
+def require_unshared(path: Path) -> None:
+    """Raises IndexStateError for a file that is to be changed in its place, and is another file, too, by a hard
+    link."""
+    if path.is_file() and path.stat().st_nlink > 1:
+        raise IndexStateError(
+            f"{str(path)!r} is another file, too, by a hard link (as backups make them), which would change with it. "
+            f"Nothing was written. Make it a file of its own: cp {path} {path}.own && mv {path}.own {path}"
+        )
+
+
 def write_summed(path: Path, fields: dict[str, Any]) -> None:
     """Write fields as JSON with their checksum as "sum". Raises OSError."""
     with replaced(path) as draft:
@@ -93,9 +104,15 @@ def read_sums(home: Path) -> dict[str, Sum]:
     """The sums by the file's path in the state. Raises IndexStateError."""
     path = home / SUMS
     try:
-        sums = json.loads(path.read_text("utf-8"))
-        return {name: (int(size), int(crc)) for name, (size, crc) in sums.items()}
+        fields = json.loads(path.read_text("utf-8"))
+        if fields.keys() == {"files", "sum"}:
+            if fields["sum"] != _sum_of(fields["files"]):
+                raise ValueError("its checksum is another")
+            fields = fields["files"]  # what earlier versions wrote has no checksum
+        return {name: (int(size), int(crc)) for name, (size, crc) in fields.items()}
     except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
+        if isinstance(error, OSError):
+            require_descriptors(error)
         fault = getattr(error, "strerror", None) or "it is not what was written"
         raise IndexStateError(damage_text(path, fault)) from error
 
@@ -131,6 +148,21 @@ def damaged_files(home: Path) -> Iterator[tuple[str, str]]:
             yield name, fault
 
 
+def require_descriptors(error: OSError | None = None) -> None:
+    """Raises IndexStateError where this process may open no more files, which makes every file look damaged."""
+    try:
+        if error is None:
+            os.close(os.open(os.devnull, os.O_RDONLY))
+            return
+    except OSError as refused:
+        error = refused
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        raise IndexStateError(
+            f"No more files can be opened: {error.strerror}. Nothing is damaged. Let the process open more (ulimit -n "
+            "1024), or close what it holds open."
+        ) from error
+
+
 def _fault(path: Path, expected: Sum, *, wholly: bool) -> str | None:
     try:
         size = path.stat().st_size
@@ -140,6 +172,7 @@ def _fault(path: Path, expected: Sum, *, wholly: bool) -> str | None:
     except FileNotFoundError:
         return "it is missing"
     except OSError as error:
+        require_descriptors(error)
         return f"it cannot be read ({error.strerror})"
 
 
@@ -157,8 +190,9 @@ def _sum_of(fields: dict[str, Any]) -> int:
 
 
 def _write(home: Path, sums: dict[str, Sum]) -> None:
+    files = {name: list(each) for name, each in sums.items()}
     with replaced(home / SUMS) as draft:
-        draft.write_text(json.dumps(sums, indent=1), "utf-8")
+        draft.write_text(json.dumps({"files": files, "sum": _sum_of(files)}, indent=1), "utf-8")
 
 
 def _foreign(folder: Path) -> Iterator[Path]:
@@ -202,6 +236,7 @@ class FileLock:
         try:
             file = open(self.path, "a+b")  # noqa: SIM115 (held until release)
         except OSError as error:
+            require_descriptors(error)
             raise IndexStateError(
                 f"Cannot lock {str(self.path)!r}: {error.strerror}. The folder must exist and be writable."
             ) from error

@@ -62,7 +62,9 @@ class ServedAnswers(SharedByCopies):
             return [self._entries[int(number)] for number, cosine in scored if similarity <= 0 or cosine >= similarity]
 
     def collect(self, question: str, answer: str, evidence: Sequence[AnswerEvidence], failure: str = "") -> None:
-        self.catalogue.collect(question, answer, evidence, failure)
+        """Nothing is noted where the catalogue can be read alone."""
+        if self.catalogue.can_be_changed:
+            self.catalogue.collect(question, answer, evidence, failure)
 
     def _refresh(self) -> None:
         """Follow what has changed in the catalogue since the last look."""

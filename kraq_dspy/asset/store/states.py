@@ -203,7 +203,8 @@ def is_read(root: Path) -> bool:
 
 
 def give_back(root: Path) -> None:
-    """Remove states that are neither the last one nor read by anybody. Any process may, at any time."""
+    """Remove states that are neither the last one nor read by anybody, and their views. Any process may, at any
+    time."""
     try:
         current = int(manifests.read_fields(root).get("state") or 0)
         for old in _numbers(root, below=current):

@@ -4,6 +4,7 @@ import csv
 import dataclasses
 import io
 import json
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -26,6 +27,9 @@ ORIGINS = ("person", "import", "failed", "answered", "kraq", "synthetic")
 
 ENDINGS = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".jsonl.gz")
 
+_FORMULA = re.compile(r"'*[=+\-@\t\r\n|%\uff1d\uff0b\uff0d\uff20]")
+"""How a cell begins that spreadsheets may take for a formula, or that has apostrophes before such a beginning."""
+
 _READ = ReadSettings(text_column="question", title_column="", id_column="", way_out="Rename the one that holds them.")
 
 
@@ -45,13 +49,18 @@ def read_entries(path: Path) -> Iterator[NewEntry | str]:
     try:
         for row in reader(path, _READ):
             if isinstance(row, Row):
-                yield _entry(row, f"{place} {row.key}")
+                yield _entry(_plain(row) if name.endswith(ENDINGS[:2]) else row, f"{place} {row.key}")
             elif row.key:
                 yield row.reason
             else:
                 raise CatalogueError(f"{str(path)!r}: {row.reason}")
     except OSError as error:
         raise CatalogueError(f"{str(path)!r} cannot be read: {error.strerror}.") from error
+
+
+def _plain(row: Row) -> Row:
+    cells = {name: _without_apostrophe(value) for name, value in row.metadata.items()}
+    return dataclasses.replace(row, text=_without_apostrophe(row.text), metadata=cells)
 
 
 def entries_text(entries: Iterable[CatalogueEntry], form: str) -> str:
@@ -71,7 +80,18 @@ def entries_text(entries: Iterable[CatalogueEntry], form: str) -> str:
 
 
 def _cell(value: Any) -> Any:
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, tuple) and value else value or ""
+    """Text that a spreadsheet would take for a formula, and run, has an apostrophe before it. A bare carriage return,
+    which would end the row, becomes a line's end."""
+    cell = json.dumps(value, ensure_ascii=False) if isinstance(value, tuple) and value else value or ""
+    if not isinstance(cell, str):
+        return cell
+    cell = cell.replace("\r\n", "\n").replace("\r", "\n")
+    return f"'{cell}" if _FORMULA.match(cell) else cell
+
+
+def _without_apostrophe(value: Any) -> Any:
+    """The inverse of `_cell` for text."""
+    return value[1:] if isinstance(value, str) and value.startswith("'") and _FORMULA.match(value[1:]) else value
 
 
 def _entry(row: Row, where: str) -> NewEntry | str:

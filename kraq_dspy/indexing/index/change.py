@@ -126,6 +126,12 @@ def _refuse_import(path: Path) -> None:
             )
 
 
+def known_documents(path: str | Path, document_ids: Collection[str]) -> set[str]:
+    """Those of the documents that the index has, or that a removal which was interrupted has begun with."""
+    with Index.open(Path(path), unfinished=True) as index:
+        return index.known(Document, document_ids) | _being_removed(Path(path), document_ids)
+
+
 def _being_removed(path: Path, document_ids: Collection[str]) -> set[str]:
     """The documents of these that readers still see: a removal that was interrupted has begun with them, and is gone on
     with."""

@@ -97,9 +97,16 @@ def _estimate(
     a_call = tokens / max(1, len(chunks))
     stages = [_stage("extract", "extractor", calls, INSTRUCTIONS + a_call, _WRITTEN * a_call, settings, paid)]
     for stage, (role, rate, prompt, reply) in _LATER.items():
-        is_asked = stage != "confirm" or (settings.resolve.acronyms and _model(role, settings) != EMBEDDED)
+        is_asked = _is_asked(stage, role, settings)
         stages.append(_stage(stage, role, round(tokens / 1000 * rate * is_asked), prompt, reply, settings, paid))
     return Estimate(n_documents, len(chunks), tokens, tuple(stages), problems)
+
+
+def _is_asked(stage: str, role: str, settings: Settings) -> bool:
+    """Whether the stage asks a model at all, by the settings."""
+    if stage == "confirm":
+        return settings.resolve.acronyms and _model(role, settings) != EMBEDDED
+    return stage != "ask" or settings.questions.asked_by != "templates"
 
 
 def _stage(

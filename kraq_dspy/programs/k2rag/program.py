@@ -1,7 +1,7 @@
 """Asks a summarised corpus as K2RAG does, or a graph alone (Markondapatnaikuni et al., 2025, 3.1.3, algorithm 2)."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import zip_longest
 from typing import Any, ClassVar
@@ -28,7 +28,7 @@ from kraq_dspy.records import Hit
 from kraq_dspy.retrievers.adapted import as_retriever
 from kraq_dspy.retrievers.words_and_meaning import HybridRetriever
 from kraq_dspy.signatures import AnswerQuestion, AskSubQuestion, TellFromGraph
-from kraq_dspy.spec import ProgramSpec, Space, option
+from kraq_dspy.spec import Note, ProgramSpec, Space, option
 from kraq_dspy.state import SavableModule
 
 logger = logging.getLogger(__name__)
@@ -179,6 +179,17 @@ def make_k2rag(space: Space, part: None, options: K2RAGOptions) -> K2RAG:
     return K2RAG(knowledge, search, space.shortener(K2RAG.SHARE), k=options.k)
 
 
+def notes(answer: dspy.Prediction) -> Iterator[Note]:
+    """The graph's account, and each sub-question with its answer."""
+    yield Note("the graph: ", answer.account_summary or "nothing", 400, "strong")
+    for each in answer.sub_answers:
+        yield Note("  ? ", each.question, tone="found")
+        yield Note("    ", each.shortened, 200)
+    if answer.n_failed:
+        failed = counted(answer.n_failed, "sub-question")
+        yield Note(f"{failed} failed; see --verbose for the reasons.", tone="doubtful")
+
+
 K2RAG_SPEC = ProgramSpec(
     "k2rag",
     "From a summarised corpus: a graph's account of the question, then passages for sub-questions.",
@@ -190,6 +201,7 @@ K2RAG_SPEC = ProgramSpec(
     roles={"shorten": "summarizer"},
     settings=("k2rag",),
     keys=("account", "account_summary", "sub_questions", "sub_answers", "context", "n_failed"),
+    notes=notes,
     source="K2RAG paper, Algorithm 2",
 )
 

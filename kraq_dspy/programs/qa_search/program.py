@@ -6,7 +6,7 @@ found, and a record of what the program behind it failed at.
 
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from time import perf_counter
 from typing import Any, Literal
@@ -20,12 +20,12 @@ from kraq_dspy._internal.clock import announce
 from kraq_dspy._internal.options import require_counts
 from kraq_dspy._internal.step import CALL_ERRORS, Step, log_failure, raise_if_final
 from kraq_dspy._internal.step import prediction as prediction_of
-from kraq_dspy.errors import ConfigError
+from kraq_dspy.errors import ConfigError, counted
 from kraq_dspy.ports import PreparedAnswers as PreparedAnswers
 from kraq_dspy.programs.qa_search.near_miss import contradiction
 from kraq_dspy.records import AnswerEvidence, CatalogueEntry, Hit
 from kraq_dspy.signatures import ConfirmSameQuestion, FindSameQuestion
-from kraq_dspy.spec import ProgramSpec, Space, option
+from kraq_dspy.spec import Note, ProgramSpec, Space, option
 from kraq_dspy.state import SavableModule
 
 logger = logging.getLogger(__name__)
@@ -297,6 +297,27 @@ def make_qa_search(space: Space, program: dspy.Module, options: QASearchOptions)
     return QASearch(program, space.answers, **own)
 
 
+def notes(answer: dspy.Prediction) -> Iterator[Note]:
+    """The entry that answered and what it rests on; what was looked at and did not pass; whether it was noted."""
+    search, entry = answer.search, answer.entry
+    if entry is not None:
+        how = "word for word" if search.exact else counted(search.calls, "call")
+        yield Note(f"entry {entry.number}, version {entry.version} ({how}): ", entry.question, tone="found")
+        if entry.sources:
+            yield Note("from ", ", ".join(source.document_id for source in entry.sources), 300)
+    else:
+        yield Note(f"not in the catalogue: {counted(search.blocks, 'block')}, {counted(search.calls, 'call')}")
+
+    for rejected in search.rejected:
+        label = f"  entry {rejected.entry.number} is another question: "
+        yield Note(label, f"{rejected.entry.question} ({rejected.reason})", 240, "doubtful")
+    if search.invalid or search.failed:
+        bad = f"replies that named no entry: {search.invalid}, calls that failed: {search.failed}"
+        yield Note(bad, tone="doubtful")
+    if search.collected:
+        yield Note("noted for review: kraq explore DIR --edit")
+
+
 QA_SEARCH = ProgramSpec(
     "qa-search",
     "An answer that was prepared; where there is none, another program is asked.",
@@ -306,5 +327,6 @@ QA_SEARCH = ProgramSpec(
     takes="program",
     measured={"collect": False},
     keys=("source", "entry", "search"),
+    notes=notes,
     source="QA search paper, Algorithm 1",
 )

@@ -20,6 +20,7 @@ from kraq_dspy.programs.speculative.speculative_rag import (
     EfficientOptions,
     SeenPassages,
     SpeculativeRAG,
+    notes,
     stage_seconds,
 )
 from kraq_dspy.records import Hit, QuestionHit
@@ -144,5 +145,6 @@ EFFICIENT = ProgramSpec(
     settings=("instructed",),
     keys=(*DRAFTED, "proxy", "proxy_similarity", "proxy_used", "n_looked_up", "n_embedded", "seen_by"),
     seconds=stage_seconds,
+    notes=notes,
     source="KRAQ paper, Algorithm 2",
 )

@@ -1,6 +1,6 @@
 """Drafts several answers from different evidence, of which a verifier chooses one (Wang et al., 2024)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from operator import attrgetter
 from time import perf_counter
@@ -21,7 +21,7 @@ from kraq_dspy.records import Hit
 from kraq_dspy.retrievers.adapted import as_retriever
 from kraq_dspy.settings import EMBEDDED
 from kraq_dspy.signatures import DraftAnswer
-from kraq_dspy.spec import ProgramSpec, option
+from kraq_dspy.spec import Note, ProgramSpec, option
 from kraq_dspy.state import SavableModule
 
 
@@ -268,6 +268,31 @@ DRAFTED = (
 )  # fmt: skip
 
 
+def notes(answer: dspy.Prediction) -> Iterator[Note]:
+    """The rationale, the drafts and the times; for the efficient program the question that stood in."""
+    yield Note("because ", answer.rationale, 600, "strong")
+    for draft in answer.drafts:
+        mark = "→" if draft.number == answer.chosen else " "
+        score = answer.scores.get(draft.number)
+        total = f"{score.total:8.3f}" if score else "  failed"
+        tone: Literal["found", "plain"] = "found" if draft.number == answer.chosen else "plain"
+        yield Note(f"  {mark} draft {draft.number} {total} ", draft.response, 100, tone)
+
+    if answer.get("scores_are") == "embedded":
+        invented = "  the embedded model's log-probabilities are invented: these scores mean nothing"
+        yield Note(invented, tone="doubtful")
+    for failure in answer.failures:
+        yield Note(f"  draft {failure.number} failed: ", failure.reason, 200, "doubtful")
+
+    if "proxy_used" in answer:
+        question = answer.proxy.question.text if answer.proxy_used and answer.proxy else "the question itself"
+        counts = f"{answer.n_looked_up} looked up, {answer.n_embedded} embedded online"
+        by = "their sentences, a variant of Algorithm 2" if answer.seen_by.startswith("sentences") else answer.seen_by
+        yield Note(f"passages seen from ({counts}, by {by}): ", question, 120)
+    times = answer.timings
+    yield Note(f"ms: {1000 * times.wall:.1f}; papers' model {1000 * times.parallel_model:.1f}")
+
+
 SPECULATIVE = ProgramSpec(
     "speculative",
     "Clusters the passages, drafts from diverse subsets at once, verifies, chooses.",
@@ -281,5 +306,6 @@ SPECULATIVE = ProgramSpec(
     settings=("instructed",),
     keys=DRAFTED,
     seconds=stage_seconds,
+    notes=notes,
     source="Wang et al., 2024",
 )

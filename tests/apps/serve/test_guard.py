@@ -1,5 +1,6 @@
 """Who may ask, by which name, how much and how often."""
 
+import asyncio
 from collections.abc import Callable
 
 import pytest
@@ -7,6 +8,7 @@ from starlette.testclient import TestClient
 
 from kraq_dspy.apps.serve import guard
 from kraq_dspy.apps.serve.guard import ServeSettings, is_local
+from kraq_dspy.apps.serve.refusals import RequestError
 from kraq_dspy.errors import ConfigError
 
 Clients = Callable[..., TestClient]
@@ -62,6 +64,31 @@ def test_pages_of_elsewhere_may_not_ask(client_of: Clients) -> None:
         assert (refused.status_code, code(refused)) == (403, "wrong_origin")
         assert "access-control-allow-origin" not in refused.headers
     assert closed.get("/api/status", headers={"Origin": "http://localhost"}).status_code == 200
+
+
+def test_a_browser_says_on_whose_behalf_it_asks(client_of: Clients) -> None:
+    client = client_of()
+    for site in ("cross-site", "same-site", "Cross-Site"):
+        for path in ("/api/status", "/api/search?q=byron"):
+            refused = client.get(path, headers={"Sec-Fetch-Site": site})
+            assert (refused.status_code, code(refused)) == (403, "wrong_site")
+        posted = client.post("/api/ask", json={"question": "Who?"}, headers={"Sec-Fetch-Site": site})
+        assert (posted.status_code, code(posted)) == (403, "wrong_site")
+        assert client.get("/", headers={"Sec-Fetch-Site": site}).status_code == 200  # a link to the page
+    for site in ("same-origin", "none"):
+        assert client.get("/api/status", headers={"Sec-Fetch-Site": site}).status_code == 200
+
+
+def test_a_body_that_does_not_come_is_given_up(client_of: Clients, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guard, "BODY_S", 0.05)
+
+    async def never() -> dict[str, object]:
+        await asyncio.sleep(60)
+        return {}
+
+    with pytest.raises(RequestError, match="did not come within") as refused:
+        asyncio.run(guard._limited(never)())  # type: ignore[arg-type]
+    assert refused.value.status == 408
 
 
 def test_a_form_of_another_page_cannot_post(client_of: Clients) -> None:

@@ -5,7 +5,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -69,3 +69,59 @@ def test_a_client_that_left_frees_the_only_place(stream: bool, poets: Path, monk
             client.close()
             answer = httpx.post(f"{address}/api/ask", json={"question": "Quick?"}, timeout=10)
             assert answer.json()["answer"] == "done"
+
+
+def closed_after(client: socket.socket) -> bool:
+    """Whether the server closes the connection by itself within the patience of this test."""
+    client.settimeout(PATIENCE_S)
+    try:
+        while client.recv(4096):
+            pass
+    except TimeoutError:
+        return False
+    except OSError:
+        pass
+    return True
+
+
+def test_half_a_request_does_not_hold_its_place(poets: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kraq_dspy.apps.serve.server.HEADERS_S", 0.5)
+    monkeypatch.setattr("kraq_dspy.apps.serve.guard.BODY_S", 0.5)
+    with open_all(poets) as indexes, running(make_app(indexes, ServeSettings())) as address:
+        begun = time.monotonic()
+        nothing, half, body, again = (connected(address) for _ in range(4))
+        half.sendall(b"GET /health HTTP/1.1\r\nHost: local")
+        body.sendall(
+            b"POST /api/ask HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            b"Content-Length: 40\r\n\r\n{"
+        )
+        again.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert again.recv(4096).startswith(b"HTTP/1.1 200")
+        again.sendall(b"GET /health HTT")  # of the second request on a connection that stays open
+        assert body.recv(4096).startswith(b"HTTP/1.1 408")
+        for client in (nothing, half, again):
+            assert closed_after(client)
+            client.close()
+        assert time.monotonic() - begun < 15  # as against 30 s and more
+        assert httpx.get(f"{address}/health").status_code == 200
+
+
+def test_bytes_that_drip_do_not_prolong_the_wait(poets: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kraq_dspy.apps.serve.server.HEADERS_S", 0.5)
+    with open_all(poets) as indexes, running(make_app(indexes, ServeSettings())) as address:
+        client = connected(address)
+        begun = time.monotonic()
+        with suppress(ConnectionError):
+            while time.monotonic() - begun < PATIENCE_S:
+                client.sendall(b"G")
+                time.sleep(0.05)
+        assert time.monotonic() - begun < PATIENCE_S
+
+
+def test_an_answer_that_takes_longer_than_a_head_may_is_given(poets: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kraq_dspy.apps.serve.server.HEADERS_S", 0.2)
+    with open_all(poets) as indexes:
+        monkeypatch.setattr(indexes["poets"].space, "make_program", lambda choice: Slow(1))
+        with running(make_app(indexes, ServeSettings())) as address, httpx.Client(base_url=address) as client:
+            for _ in range(2):
+                assert client.post("/api/ask", json={"question": "Who?"}, timeout=20).json()["answer"] == "done"

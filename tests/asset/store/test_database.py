@@ -1,3 +1,4 @@
+import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -130,3 +131,13 @@ def test_closing_under_readers_of_other_threads_ends_them_with_a_reason(tmp_path
         assert not database._lent
     assert len(reasons) == 80
     assert all("closed" in reason for reason in reasons)
+
+
+def test_a_file_that_is_another_one_by_a_hard_link_is_not_changed(tmp_path: Path) -> None:
+    Database(tmp_path / "a.db").close()
+    os.link(tmp_path / "a.db", tmp_path / "b.db")
+    before = (tmp_path / "a.db").read_bytes()
+    with pytest.raises(IndexStateError, match="hard link"):
+        Database(tmp_path / "b.db")
+    assert (tmp_path / "a.db").read_bytes() == before
+    Database(tmp_path / "b.db", write=False).close()

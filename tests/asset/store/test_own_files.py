@@ -1,5 +1,6 @@
 """Tests that the sums of a complete state's files are noted, and compared when the files are opened."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,37 @@ def test_notes_that_are_damaged_are_named(home: Path, text: str) -> None:
     assert dict(damaged_files(home)).keys() == {"sums.json"}
     with pytest.raises(IndexStateError, match=r"sums.json' is damaged"):
         own_file(home, "a")
+
+
+@pytest.mark.parametrize("bit", range(8))
+def test_no_byte_of_the_notes_changes_what_they_say_without_a_word(home: Path, bit: int) -> None:
+    path = home / "sums.json"
+    content, sums = path.read_bytes(), own_files.read_sums(home)
+    refused = 0
+    for place in range(len(content)):
+        changed = bytearray(content)
+        changed[place] ^= 1 << bit
+        path.write_bytes(changed)
+        try:
+            assert own_files.read_sums(home) == sums  # a space became a line's end
+        except IndexStateError:
+            refused += 1
+    assert refused > len(content) / 2
+
+
+def test_a_name_or_a_line_that_is_lost_from_the_notes_is_missed(home: Path) -> None:
+    path = home / "sums.json"
+    fields = json.loads(path.read_text())
+    for files in ({}, {"a": fields["files"]["a"]}, {**fields["files"], "c": [0, 0]}):
+        path.write_text(json.dumps({**fields, "files": files}))
+        with pytest.raises(IndexStateError, match=r"sums.json' is damaged"):
+            own_file(home, "vectors/b")
+
+
+def test_notes_of_an_earlier_version_are_read(home: Path) -> None:
+    path = home / "sums.json"
+    path.write_text(json.dumps(json.loads(path.read_text())["files"]))
+    assert own_file(home, "a") == home / "a"
 
 
 def test_a_draft_that_a_kill_left_behind_is_neither_noted_nor_kept(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """Entries written to files and read again; rows that are none say where they stand and why."""
 
+import csv
+import json
 from pathlib import Path
 
 import pytest
@@ -70,3 +72,32 @@ def test_a_file_that_cannot_be_read_is_one_error(tmp_path: Path) -> None:
     ):
         with pytest.raises(CatalogueError, match=message):
             list(read_entries(tmp_path / name))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "=cmd|' /C calc'!A0",
+        "+1+1",
+        "-2+3",
+        "@SUM(A1)",
+        "\t=1+1",
+        "\r=1+1",
+        "'=quoted before",
+        "''+twice",
+        "＝1",
+        "'plain",
+        "a=b",
+    ],
+)
+def test_no_cell_of_an_export_is_a_formula_and_an_import_reads_what_was_there(tmp_path: Path, text: str) -> None:
+    entry = CatalogueEntry(1, f"{text} ?", text, "pending", given=text)
+    file = tmp_path / "answers.csv"
+    file.write_text(entries_text([entry], "csv"), "utf-8", newline="")
+    with file.open(encoding="utf-8", newline="") as opened:
+        [cells] = list(csv.DictReader(opened))
+    assert not any(cell[:1] in ("=", "+", "-", "@", "\t", "\r", "＝") for cell in cells.values())
+    [read] = read_entries(file)
+    assert not isinstance(read, str)
+    assert (read.question.strip(), read.given) == (f"{text} ?".strip(), text.replace("\r", "\n"))
+    assert json.loads(entries_text([entry], "jsonl"))["answer"] == text  # no spreadsheet opens that

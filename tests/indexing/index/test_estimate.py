@@ -9,7 +9,7 @@ from kraq_dspy.indexing.index.build import build_index
 from kraq_dspy.indexing.index.estimate import estimate_corpus, estimate_index
 from kraq_dspy.models.lms.meter import Limits
 from kraq_dspy.records import Document, Usage
-from kraq_dspy.settings import ExtractSettings, RoleSettings, Settings
+from kraq_dspy.settings import ExtractSettings, QuestionSettings, RoleSettings, Settings
 
 NAMES = ("Ada", "Babbage", "Byron", "Shelley", "Turing", "Hopper")
 DOCUMENTS = [
@@ -49,6 +49,16 @@ def test_of_an_index_under_way_what_was_paid_is_left_out(tmp_path: Path) -> None
     assert estimate_index(tmp_path / "i.kraq").stages[0].expected.calls == 7
     build_index(DOCUMENTS, tmp_path / "i.kraq", settings=settings)
     assert estimate_index(tmp_path / "i.kraq").stages[0].expected == Usage()
+
+
+def test_questions_of_templates_cost_nothing() -> None:
+    texts = ["Ada met Babbage in London. " * 400]
+
+    def asked(settings: Settings) -> int:
+        return {stage.stage: stage.expected.calls for stage in estimate_corpus(texts, settings).stages}["ask"]
+
+    assert asked(Settings()) > 0
+    assert asked(Settings(questions=QuestionSettings(asked_by="templates"))) == 0
 
 
 def test_acronyms_are_priced_where_a_language_model_will_be_asked_about_them() -> None:

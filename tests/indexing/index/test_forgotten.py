@@ -22,6 +22,7 @@ from kraq_dspy.indexing.index.check import check_index, repair_index
 from kraq_dspy.indexing.prepare.k2rag import build_summarised
 from kraq_dspy.indexing.prepare.qa_pairs import make_qa_pairs
 from kraq_dspy.indexing.prepare.raptor import build_tree
+from kraq_dspy.indexing.view.views import open_view
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.records import Chunk, Document, Entity
 from kraq_dspy.settings import Settings
@@ -195,6 +196,14 @@ def test_a_former_state_goes_when_its_last_reader_has_closed_it(planted: Path, e
         remove_documents(planted, GONE, embedder=embedder)
         assert {name.split("/")[1] for name in traces(planted, FACTS)} == {"1"}
     assert traces(planted, FACTS) == {}
+
+
+def test_views_of_a_former_state_go_with_it(planted: Path, embedder: KeywordEmbedder) -> None:
+    with Index.open(planted) as whole:
+        open_view(whole, [*GONE, "ada"], embedder).close()
+    assert {name.split("/")[0] for name in traces(planted, FACTS)} == {"states", "views"}
+    remove_documents(planted, GONE, embedder=embedder)
+    assert traces(planted, FACTS + NAMES) == {}
 
 
 def test_embeddings_seen_from_questions_go_with_their_passages(planted: Path, embedder: KeywordEmbedder) -> None:

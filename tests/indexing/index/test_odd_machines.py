@@ -2,11 +2,17 @@
 
 import errno
 import os
+import resource
+import shutil
+import subprocess
+import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from kraq_dspy.asset.store.catalogue import CATALOGUE, Catalogue, NewEntry
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.manifest import MANIFEST
 from kraq_dspy.asset.store.own_files import holder
@@ -77,3 +83,45 @@ def test_where_a_file_system_knows_no_locks_an_index_is_read_and_a_change_says_w
     with Index.open(built) as index:
         assert documents(index) == {"ada", "byron"}
     assert check_index(built).whole
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="ulimit as Linux has it")
+@pytest.mark.parametrize("spare", range(8))
+def test_a_process_that_may_open_no_more_files_is_not_told_of_damage(built: Path, spare: int) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    reason = ""
+    taken: list[int] = []
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(map(int, os.listdir("/proc/self/fd"))) + 10, limits[1]))
+    try:
+        with suppress(OSError):
+            while True:
+                taken.append(os.open(os.devnull, os.O_RDONLY))
+        for _ in range(spare):
+            os.close(taken.pop())
+        with Index.open(built) as index:
+            index.count(Document)
+            index.chunk_vectors.ids()
+    except (IndexStateError, OSError) as error:
+        reason = str(error)
+    finally:
+        for descriptor in taken:
+            os.close(descriptor)
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert not reason or ("Too many open files" in reason and " is damaged" not in reason)
+    assert reason or spare > 2
+
+
+def test_an_index_with_a_catalogue_is_asked_on_a_medium_that_cannot_be_written(tmp_path: Path) -> None:
+    index = tmp_path / "i.kraq"
+    build_index(NOTES, index)
+    with Catalogue(index / CATALOGUE) as catalogue:
+        catalogue.add(NewEntry("Who wrote it?", "Ada."), by="ann")
+    mount = f'mount --bind "{index}" "{index}" && mount -o remount,ro,bind "{index}" && exec "$0" "$@"'
+    isolated = ["unshare", "-rm", "sh", "-c", mount]
+    if shutil.which("unshare") is None or subprocess.run([*isolated, "true"], capture_output=True).returncode:
+        pytest.skip("this machine lets nobody mount a folder read-only")
+    for words in (["Who wrote it?"], ["Who met Charles Babbage?"], ["Who wrote it?", "-p", "qa-search"]):
+        command = [*isolated, sys.executable, "-m", "kraq_dspy", "ask", str(index), *words]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        assert "Ada" in done.stdout

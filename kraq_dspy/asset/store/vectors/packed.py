@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from kraq_dspy._internal.one_blas_thread import product
 from kraq_dspy.asset.arrays import map_arrays, write_arrays
+from kraq_dspy.asset.store.own_files import require_descriptors
 from kraq_dspy.asset.store.vectors.points import other_dimension
 from kraq_dspy.errors import EncoderMismatchError, IndexStateError
 from kraq_dspy.ports import Vectors
@@ -79,6 +80,7 @@ class Packed:
         except ValueError as error:
             raise damaged_vectors(path, str(error)) from error
         except OSError as error:
+            require_descriptors(error)
             raise IndexStateError(f"Cannot read the vectors in {str(path)!r}: {error.strerror}.") from error
         if packed.dense.shape[1] != dimension:
             raise EncoderMismatchError(other_dimension(str(path), packed.dense.shape[1], dimension))

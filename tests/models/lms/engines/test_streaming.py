@@ -2,16 +2,18 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import dspy
 import numpy as np
 import pytest
 from dspy.lm15 import Request, Response, StreamDeltaEvent, StreamEndEvent, StreamStartEvent, TextDelta, Usage
-from dspy.streaming import StatusMessage, StreamResponse
+from dspy.streaming import StatusMessage, StreamListener, StreamResponse
 
 from kraq_dspy._internal.both_ways import blocking
 from kraq_dspy._internal.clock import AnswerListener, answer_listeners
+from kraq_dspy.indexing import build_index
 from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.models.lms.engines.engine import AsyncEngine, CallLedger, Engine
 from kraq_dspy.models.lms.kraq_lm import KraqLM, adopted
@@ -22,8 +24,10 @@ from kraq_dspy.programs import K2RAG, Shorten
 from kraq_dspy.programs.speculative.scoring import Score, Scorer
 from kraq_dspy.programs.speculative.speculative_rag import SpeculativeRAG
 from kraq_dspy.programs.traditional import TraditionalRAG
+from kraq_dspy.records import Document
 from kraq_dspy.records import Usage as Paid
 from kraq_dspy.settings import RoleSettings
+from kraq_dspy.workspace import Workspace
 from tests.models.lms.conftest import MemoryJournal
 
 PIECES = ["[[ ##", " answer", " ## ]]\n", "The Rhine", " flows", " to the", " sea."]
@@ -211,3 +215,18 @@ def test_of_two_steps_that_write_an_answer_the_last_is_listened_to() -> None:
 def test_nothing_is_announced_where_nobody_listens(quick: Backoff) -> None:
     with dspy.context(lm=dspy.utils.DummyLM([{"answer": "x"}])):
         assert TraditionalRAG(retrieve)(question="Where?").answer == "x"
+
+
+@pytest.mark.parametrize("role", [True, False])
+def test_a_plain_listener_of_dspys_own_hears_a_program_of_a_workspace(
+    tmp_path: Path, quick: Backoff, role: bool
+) -> None:
+    build_index([Document("rhine", "Rhine", "The Rhine flows to the sea.")], tmp_path / "rhine.kraq")
+    lm = model(quick)
+    with Workspace.open(tmp_path / "rhine.kraq", models={"answerer": lm} if role else None) as space:
+        rag = space.program("traditional")
+        with dspy.context(**({} if role else {"lm": lm})):
+            stream = dspy.streamify(rag, stream_listeners=[StreamListener("answer")], async_streaming=False)
+            parts = list(stream(question="Where does the Rhine flow?"))
+
+    assert "".join(part.chunk for part in parts if isinstance(part, StreamResponse)).strip() == ANSWER
