@@ -4,6 +4,7 @@ import pytest
 
 from kraq_dspy.language.headings import Heading, announced_question, headings_of, subject_of, topic_question
 from kraq_dspy.language.templates import NOTHING_NAMED, definition, question_about, question_about_theme
+from kraq_dspy.language.text import plain_question
 from kraq_dspy.language.told import language_of
 
 
@@ -157,3 +158,8 @@ def test_a_heading_that_ran_into_its_sentence_is_no_part_of_the_name() -> None:
     defined = definition("New York New York is a city of New York State.")
     assert defined is not None
     assert defined.name == "New York"
+
+
+def test_a_language_that_has_no_questions_here_is_asked_in_english() -> None:
+    assert plain_question("hu", ["Ady Endre"]) == plain_question("en", ["Ady Endre"])
+    assert plain_question("hu", []) == ""

@@ -16,11 +16,13 @@ from kraq_dspy.asset.store.catalogue import Catalogue
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import ConfigError, IndexLockedError, IndexStateError
 from kraq_dspy.indexing.catalogue.sources import open_catalogue
+from kraq_dspy.models.lms.meter import Price, prices_of
 from kraq_dspy.ports import Retriever
 from kraq_dspy.retrievers.hits import Retrieving
 from kraq_dspy.retrievers.rerank import CROSS_ENCODER, names_a_model
 from kraq_dspy.workspace.choices import ProgramChoice, choose_program, choose_retriever
 from kraq_dspy.workspace.newest_state import NewestState
+from kraq_dspy.workspace.registry import PROGRAMS, RETRIEVERS
 from kraq_dspy.workspace.workspace import Workspace
 
 logger = logging.getLogger(__name__)
@@ -88,6 +90,18 @@ class ServedIndex:
             raise RequestError(422, "invalid_retriever", str(error)) from error
         kept_retriever: Retriever = self.kept(("retriever", name), lambda space: space.make_retriever(choice))
         return kept_retriever
+
+    @cached_property
+    def prices(self) -> dict[str, Price]:
+        """Of the models that the settings name, by their names."""
+        return prices_of(self.space.models.settings)
+
+    def require_prices(self) -> None:
+        """Raises ConfigError if money is limited and a model that may be asked has no price."""
+        models = self.space.models
+        roles = {spec.role for spec in (*iter(PROGRAMS), *iter(RETRIEVERS))}
+        roles.update(*(spec.roles.values() for spec in iter(PROGRAMS)))
+        models.meter.require_prices(sorted({models.name(role) for role in roles}))
 
     def model_of(self, choice: ProgramChoice) -> str:
         return shown_model(self.space.models.name(choice.role))
