@@ -31,12 +31,12 @@ def described(reading: Iterable[Address], posting: Iterable[Address]) -> dict[st
     schemas: dict[str, Any] = {}
     for path, answer, model in reading:
         query = _schema(model, schemas)
-        operation = _operation(path, answer)
+        operation = _operation("get", path, answer)
         operation["parameters"] += _query_parameters(query)
         paths.setdefault(_plain(path), {})["get"] = operation
     for path, answer, model in posting:
         schemas[model.__name__] = _schema(model, schemas)
-        operation = _operation(path, answer)
+        operation = _operation("post", path, answer)
         reference = {"$ref": f"#/components/schemas/{model.__name__}"}
         operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": reference}}}
         paths.setdefault(_plain(path), {})["post"] = operation
@@ -52,10 +52,10 @@ def described(reading: Iterable[Address], posting: Iterable[Address]) -> dict[st
     }
 
 
-def _operation(path: str, answer: Callable[..., Any]) -> dict[str, Any]:
+def _operation(method: str, path: str, answer: Callable[..., Any]) -> dict[str, Any]:
     error = {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}}
     operation: dict[str, Any] = {
-        "operationId": "_".join([answer.__name__, *re.findall(r"(?<=\{)\w+", path)]),
+        "operationId": "_".join([method, answer.__name__, *re.findall(r"(?<=\{)\w+", path)]),
         "parameters": [
             {"name": name, "in": "path", "required": True, "schema": {"type": _TYPES.get(kind, "string")}}
             for name, kind in _PARAMETER.findall(path)
