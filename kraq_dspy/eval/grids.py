@@ -41,7 +41,7 @@ def grids(run: RunSummary, *, brief: bool = False) -> list[Grid]:
         if run.baseline and len(run.systems) > 1:
             parts.append(_differences(run, title, metrics))
     if not brief:
-        parts += [*_latency(run), *_resources(run)]
+        parts += [*_folds(run), *_latency(run), *_resources(run)]
     reasons = [(each.name, str(n), reason) for each in run.systems for reason, n in list(each.reasons.items())[:10]]
     if reasons:
         note = "Counted, and left out of the means."
@@ -270,6 +270,30 @@ _RESOURCES = {
     "completion_tokens": ("tokens out", "{:,.0f}"), "cost": ("price", "{:.6f}"), "cpu_percent": ("CPU", "{:.1f} %"),
     "memory_mb": ("memory, MB", "{:,.0f}"), "gpu_mb": ("GPU memory, MB", "{:,.0f}"),
 }  # fmt: skip
+
+
+def _folds(run: RunSummary) -> Iterator[Grid]:
+    """Quartiles of the scores, and how far the means of the folds lie apart (K2RAG paper, Algorithm 3)."""
+    count = run.table.get("folds", 0)
+    if not count:
+        return
+
+    rows = []
+    for system in run.systems:
+        for metric in run.metrics:
+            cell = system.cells[metric]
+            if cell.interval is not None and cell.quartiles is not None and cell.folds:
+                values = (
+                    cell.quartiles[0],
+                    cell.interval.estimate,
+                    cell.quartiles[1],
+                    min(cell.folds),
+                    max(cell.folds),
+                )
+                rows.append((f"{system.name}, {metric}", *map(number, values)))
+    headings = ("system and metric", "Q1", "mean", "Q3", "lowest fold", "highest fold")
+    note = f"Quartiles over questions; means of {count} folds of the questions, drawn by the seed."
+    yield Grid("Quartiles and folds", headings, tuple(rows), note=note)
 
 
 def _resources(run: RunSummary) -> Iterator[Grid]:

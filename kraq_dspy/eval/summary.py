@@ -3,6 +3,7 @@
 import dataclasses
 import math
 import os
+import random
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +21,8 @@ from kraq_dspy.eval.statistics import Interval, bootstrap_difference, bootstrap_
 @dataclass(frozen=True, slots=True)
 class Cell:
     """One metric of one system. `n_failed` have no score for a reason that their rows tell; `n_undefined` cannot have
-    one (no gold answer, no known evidence). `quartiles` are the first and the third of the questions' scores.
+    one (no gold answer, no known evidence). `quartiles` are the first and the third of the questions' scores;
+    `folds` the means of random parts of them, where the table has folds.
 
     `difference` is to the baseline, over the `n_paired` questions that both have a score for, with the p-value of the
     paired randomisation test; `p_adjusted` is Holm's, over the systems of this metric and data set. None for the
@@ -36,6 +38,7 @@ class Cell:
     p_value: float | None = None
     p_adjusted: float | None = None
     quartiles: tuple[float, float] | None = None
+    folds: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +143,8 @@ def summarise_run(
     metrics = described.get("metrics") or sorted({name for row in rows for name in row.metrics})
     cells: dict[str, dict[str, Cell]] = {name: {} for name in order}
     for metric in metrics:
-        for name, cell in _column({name: by_system[name] for name in order}, metric, chosen, seed).items():
+        of_order = {name: by_system[name] for name in order}
+        for name, cell in _column(of_order, metric, chosen, seed, described.get("folds", 0)).items():
             cells[name][metric] = cell
     systems = tuple(_system(name, by_system[name], cells[name]) for name in order)
     n_asked = header.extra.get("asked") or 0
@@ -164,7 +168,9 @@ def scores_of(rows: Sequence[ResultRow], metric: str) -> dict[str, float]:
     return {row.question_id: row.metrics[metric] for row in rows if metric in row.metrics}
 
 
-def _column(by_system: Mapping[str, list[ResultRow]], metric: str, baseline: str, seed: int) -> dict[str, Cell]:
+def _column(
+    by_system: Mapping[str, list[ResultRow]], metric: str, baseline: str, seed: int, folds: int = 0
+) -> dict[str, Cell]:
     scores = {name: scores_of(rows, metric) for name, rows in by_system.items()}
     cells, p_values = {}, {}
     for name, own in scores.items():
@@ -174,7 +180,12 @@ def _column(by_system: Mapping[str, list[ResultRow]], metric: str, baseline: str
             values = list(own.values())
             first, third = np.percentile(values, [25, 75])
             mean = bootstrap_mean(values, seed=seed)
-            cell = dataclasses.replace(cell, interval=mean, quartiles=(float(first), float(third)))
+            cell = dataclasses.replace(
+                cell,
+                interval=mean,
+                quartiles=(float(first), float(third)),
+                folds=fold_means(own, folds, seed) if folds else (),
+            )
         shared = sorted(own.keys() & scores.get(baseline, {}).keys())
         if shared and name != baseline:
             pair = [own[id] for id in shared], [scores[baseline][id] for id in shared]
@@ -185,6 +196,18 @@ def _column(by_system: Mapping[str, list[ResultRow]], metric: str, baseline: str
     for name, p_adjusted in holm(p_values).items():
         cells[name] = dataclasses.replace(cells[name], p_adjusted=p_adjusted)
     return cells
+
+
+def fold_means(scores: Mapping[str, float], folds: int, seed: int) -> tuple[float, ...]:
+    """Means of parts of nearly equal size, which the seed draws from the questions (K2RAG paper, Algorithm 3).
+
+    >>> fold_means({"q1": 1.0, "q2": 1.0, "q3": 1.0}, 2, seed=0)
+    (1.0, 1.0)
+    """
+    ids = sorted(scores)
+    random.Random(seed).shuffle(ids)
+    parts = [ids[number::folds] for number in range(folds)]
+    return tuple(math.fsum(scores[id] for id in part) / len(part) for part in parts if part)
 
 
 def _system(name: str, rows: Sequence[ResultRow], cells: Mapping[str, Cell]) -> SystemSummary:

@@ -4,6 +4,7 @@ Such rows teach a smaller model what a larger one wrote when it built the index,
 label. They hold the mistakes of that model too: people's own rows are better where there are some.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -36,6 +37,9 @@ CENTRAL = 5
 
 LISTED = 5
 """Questions of a catalogue among which one is to be found."""
+
+_NAME_INSIDE = re.compile(r"(?<= )(?:the )?[A-Z][\w.'’-]*(?: [A-Z][\w.'’-]*)*")
+"""A name in a question, in whose place "it" points to what nobody sees."""
 
 PAIRS_LACK = (
     "The index holds no question with a known answer, and no passage that one can be asked of. Give rows of your own, "
@@ -277,7 +281,8 @@ def exam_check_rows(space: Workspace, output: str) -> list[Row]:
     for pair, other in _with_another(_made_pairs(space)):
         if output == "stands_alone":
             rows.append({"question": pair.question, output: True})
-            rows.append({"question": "What does the passage say about this?", output: False})
+            if _NAME_INSIDE.search(pair.question):
+                rows.append({"question": _NAME_INSIDE.sub("it", pair.question), output: False})
         elif output == "same":
             asked = {"question": pair.question, "second_answer": pair.answer}
             rows.append({**asked, "first_answer": f"It is {pair.answer}.", output: True})

@@ -9,7 +9,7 @@ import pytest
 
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.comparing import compare_runs
-from kraq_dspy.eval.grids import changed_questions
+from kraq_dspy.eval.grids import changed_questions, grids
 from kraq_dspy.eval.latency import parallel_seconds
 from kraq_dspy.eval.rows import ResultRow, RowWriter, RunHeader
 from kraq_dspy.eval.summary import find_runs, scores_of, summarise, summarise_run
@@ -159,3 +159,19 @@ def test_two_runs_are_compared_system_by_system(tmp_path: Path) -> None:
     changed = changed_questions(run)
     assert changed is not None
     assert [row[0] for row in changed.rows] == ["q0", "q1"]
+
+
+def test_the_means_of_ten_folds_stand_in_the_report_of_a_table_that_has_folds() -> None:
+    """K2RAG's Algorithm 3: twenty questions, ten parts of two, each question in one of them."""
+    rows = [ResultRow(f"q{number}", "rag", metrics={"right": float(number % 2)}) for number in range(20)]
+    table = {"metrics": ["right"], "folds": 10, "title": "K", "kind": "answers"}
+    run = summarise_run(RunHeader("k2rag", "questions", {}, {}, {}, extra={"table": table}), rows)
+    cell = run.systems[0].cells["right"]
+    assert len(cell.folds) == 10
+    assert set(cell.folds) <= {0.0, 0.5, 1.0}
+    assert sum(cell.folds) / 10 == 0.5
+    [grid] = [grid for grid in grids(run) if grid.title == "Quartiles and folds"]
+    assert grid.rows[0][0] == "rag, right"
+    without = summarise_run(RunHeader("k2rag", "questions", {}, {}, {}), rows)
+    assert without.systems[0].cells["right"].folds == ()
+    assert not [grid for grid in grids(without) if grid.title == "Quartiles and folds"]

@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 from kraq_dspy.apps.cli import catalogue
 from kraq_dspy.apps.cli.ask import Ask
 from kraq_dspy.apps.cli.asked import Asked
+from kraq_dspy.apps.cli.audits import Bias, Diversity, RatersSheet, Stores
 from kraq_dspy.apps.cli.change import Add, Check, Remove, Resume, Update
 from kraq_dspy.apps.cli.chat import Chat
 from kraq_dspy.apps.cli.demo import Demo
@@ -42,6 +43,8 @@ class TableGroup(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # typer's click is a package of its own
         from kraq_dspy.eval.papers import papers_tables  # with DSPy, for which help need not wait
 
+        if args and args[0] in self.commands:
+            return super().resolve_command(ctx, args)
         if args and (args[0] in TABLES or args[0].endswith(".toml") or args[0] in papers_tables()):
             args = ["table", *args]
         elif args and args[0] not in self.commands and (args[0].endswith(".kraq") or Path(args[0]).is_dir()):
@@ -69,6 +72,10 @@ kraq eval INDEX QUESTIONS: ask an index, as it is, the questions of a csv, jsonl
 
 kraq eval asked INDEX QUESTIONS: what of a log of real questions the index anticipates, and what it cannot answer.
 
+kraq eval diversity INDEX QUESTIONS: how diverse the evidence is that retrievers find.
+
+kraq eval bias INDEX: whether the questions follow a theme more than the passages do.
+
 kraq eval list: every table and figure of the five papers, what it needs, and whether it was run. kraq eval kraq-2, or
 another id of that list, runs it; --paper takes the paper's own settings.
 
@@ -88,6 +95,17 @@ CATALOGUE = {
     "synthesize": catalogue.Synthesize,
 }
 
+MEASURING = {
+    "index": EvalIndex,
+    "asked": Asked,
+    "diversity": Diversity,
+    "bias": Bias,
+    "stores": Stores,
+    "qa-rag-1": RatersSheet,
+    "list": ListTables,
+    "table": RunTable,
+}
+
 COMMANDS: dict[str, Mapping[str, type[Command] | Group]] = {
     "Start": {"demo": Demo, "index": BuildIndex, "estimate": Estimate, "status": Status, "questions": ListQuestions},
     "Ask": {"ask": Ask, "chat": Chat, "explore": Explore, "serve": Serve, "mcp": Mcp},
@@ -105,7 +123,7 @@ COMMANDS: dict[str, Mapping[str, type[Command] | Group]] = {
         "catalogue": Group("Answers prepared in advance, which `kraq ask -p qa-search` gives.", CATALOGUE),
     },
     "Research": {
-        "eval": Group(EVAL, {"index": EvalIndex, "asked": Asked, "list": ListTables, "table": RunTable}, TableGroup),
+        "eval": Group(EVAL, MEASURING, TableGroup),
         "report": Report,
         "testset": Group(
             "Questions with their answers and evidence, made from an index, to measure systems with.",

@@ -159,6 +159,7 @@ class Run:
             "kind": table.kind,
             "baseline": table.baseline,
             "metrics": list(table.metrics),
+            "folds": table.folds,
             "budgets": list(table.budgets),
             **({"setup": table.paper.setup} if table.paper.setup else {}),
             **({"papers": list(table.papers)} if table.papers else {}),

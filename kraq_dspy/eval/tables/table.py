@@ -25,7 +25,7 @@ DATASET_NAMES = {
 _REQUIRED = ("title", "kind", "baseline", "systems")
 _KNOWN = {
     *_REQUIRED, "datasets", "metrics", "ablations", "budgets", "precompute", "concurrency", "options", "references",
-    "catalogue", "paper",
+    "catalogue", "folds", "paper",
 }  # fmt: skip
 
 
@@ -67,7 +67,8 @@ class EvalTable:
     """`datasets` may be any that the schema of `eval.datasets` fits. `budgets` are the retrievers' numbers of passages.
 
     `precompute` is how many passages of each question get E(d|q) stored, where a system needs that. `concurrency`
-    overrules the settings': a table of latencies asks one question at a time. `references` "model" takes a model's
+    overrules the settings': a table of latencies asks one question at a time. With `folds`, the report has the means
+    over so many parts of the questions too. `references` "model" takes a model's
     answer from the gold evidence as the reference, "gold" the data set's. `catalogue` "gold" prepares the data set's
     own answers, "synthetic" pairs that a model makes of its documents. `papers` are ids of the papers' tables that the
     report shows; empty for all. `of_papers` says that programs find with the papers' retriever where none is named, and
@@ -87,6 +88,7 @@ class EvalTable:
     options_of: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     references: str = "gold"
     catalogue: str = "gold"
+    folds: int = 0
     paper: AsInPaper = AsInPaper()
     papers: tuple[str, ...] = ()
     of_papers: bool = False

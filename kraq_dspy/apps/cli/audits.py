@@ -1,0 +1,229 @@
+"""Measures what the papers claim beside answers: diversity, bias, K2RAG's stores, QA-RAG's pairs.
+
+The last two stand for tables that no run of programs over questions makes.
+"""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from kraq_dspy.apps.cli.options import Calls, Columns, Flag, IndexDir, Json, Reads, Seed, require_writable_file
+from kraq_dspy.apps.cli.progress import Bars
+from kraq_dspy.apps.cli.terminal import command, grid, note, output, print_json, say, short
+from kraq_dspy.errors import ConfigError
+
+if TYPE_CHECKING:
+    from kraq_dspy.eval.bias import ThemeShare
+    from kraq_dspy.eval.diversity import RetrieverDiversity
+    from kraq_dspy.eval.statistics import Interval
+
+BESIDE_THE_THEME = 50
+"""Characters of a row of themes beside the theme's name."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diversity(Reads):
+    """How alike the passages are that retrievers find, and from how many communities they come: what the KRAQ paper
+    claims of its questions. No model is asked."""
+
+    index_dir: IndexDir
+    questions: Annotated[Path, typer.Argument(metavar="QUESTIONS", help="csv, jsonl or parquet: questions.")]
+    retriever: Annotated[
+        list[str] | None,
+        typer.Option("--retriever", "-r", help="May be repeated; the first is the baseline. Default: dense, combined."),
+    ] = None
+    k: Annotated[int, typer.Option("--k", "-k", min=2, help="Passages for each question.")] = 10
+    level: Annotated[int, typer.Option("--level", min=0, help="Of the communities; 0 is the broadest.")] = 0
+    question_column: Annotated[str, typer.Option(help="Default: question, query, ...")] = ""
+    limit: Annotated[int | None, typer.Option(min=2, help="Questions, the first ones.")] = None
+    seed: Seed = 0
+    json: Json = False
+
+    def run(self) -> None:
+        from kraq_dspy.eval.diversity import MEASURES, measure_diversity
+        from kraq_dspy.eval.questions import QuestionColumns, read_questions
+
+        names = list(dict.fromkeys(self.retriever or ["dense", "combined"]))
+        examples = read_questions(self.questions, QuestionColumns(self.question_column))[: self.limit]
+        with self.opened(self.index_dir) as space, Bars(space.models.settings, quiet=self.json) as bars:
+            retrievers = {name: space.retriever(name) for name in names}
+            report = measure_diversity(
+                space, retrievers, examples, k=self.k, level=self.level, seed=self.seed, progress=bars
+            )
+        if self.json:
+            print_json(report)
+            return
+
+        measures = [measure for measure in MEASURES if measure in report.retrievers[0].means]
+        headings = [measure.replace("_", " ") for measure in measures]
+        rows = [_diversity_row(each, measures) for each in report.retrievers]
+        title = f"{report.n_questions:,} questions, {report.k} passages each, communities of level {report.level}"
+        output.print(grid(title, ["retriever", *headings], rows, right=headings))
+        say("In brackets 95 % intervals; below each the paired difference to the first. Less cosine is more diverse.")
+
+
+def _diversity_row(retriever: "RetrieverDiversity", measures: list[str]) -> list[str]:
+    cells = [retriever.name]
+    for measure in measures:
+        cell = _interval(retriever.means[measure])
+        if measure in retriever.differences:
+            cell += f"\n{_interval(retriever.differences[measure], sign='+')}"
+        cells.append(cell)
+    return cells
+
+
+def _interval(interval: "Interval", sign: str = "") -> str:
+    parts = (f"{value:{sign}.3f}" for value in (interval.estimate, interval.low, interval.high))
+    estimate, low, high = parts
+    return f"{estimate} [{low}, {high}]"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bias:
+    """Compare each theme's share of the questions with its share of the passages.
+
+    By design the questions follow a corpus's dominant themes (KRAQ paper, Ethical Considerations). The distance is the
+    part of the questions that would have to ask about something else.
+    """
+
+    index_dir: IndexDir
+    by: Annotated[
+        str | None,
+        typer.Option("--by", metavar="FIELD", help="Themes are the values of this metadata of the documents."),
+    ] = None
+    level: Annotated[int, typer.Option("--level", min=0, help="Themes are the communities of this level.")] = 0
+    source: Annotated[Literal["kraq", "random"], typer.Option(help="kraq, or random for the baseline's.")] = "kraq"
+    top: Annotated[int, typer.Option("--top", min=1, help="Themes to show; --json has all.")] = 15
+    seed: Seed = 0
+    json: Json = False
+
+    def run(self) -> None:
+        from kraq_dspy.asset.store.index import Index
+        from kraq_dspy.eval.bias import audit_bias
+
+        if self.by is not None and self.level:
+            raise ConfigError("Themes are communities of a level or values of a field: --level or --by, not both.")
+        with Index.open(self.index_dir) as index:
+            audit = audit_bias(index, by=self.by, level=self.level, source=self.source, seed=self.seed)
+        if self.json:
+            print_json(audit)
+            return
+
+        numbers = ("passages", "questions", "by chance", "ratio")
+        rows = [_theme_row(theme) for theme in audit.themes[: self.top]]
+        title = f"{audit.n_questions:,} questions, {audit.n_passages:,} passages"
+        output.print(grid(title, ["theme", *numbers, ""], rows, right=numbers))
+        if len(audit.themes) > self.top:
+            say(f"and {len(audit.themes) - self.top:,} more themes: --top {len(audit.themes)}", style="dim")
+        say(f"Distance {audit.distance:.3f}; {audit.chance:.3f} by chance alone, p = {audit.p_value:.4f}.")
+        if audit.left_out:
+            say(f"{audit.left_out:,} questions are broader than level {self.level} and were left out.")
+
+
+def _theme_row(theme: "ThemeShare") -> tuple[Any, ...]:
+    low, high = theme.chance
+    ratio = "" if theme.ratio is None else f"{theme.ratio:.2f}"
+    mark = ""
+    if theme.p_adjusted < 0.05:
+        mark = "too many" if theme.questions > theme.passages else "too few"
+    name = short(theme.theme, max(16, output.width - BESIDE_THE_THEME))
+    return name, f"{theme.passages:.1%}", f"{theme.questions:.1%}", f"{low:.1%}-{high:.1%}", ratio, mark
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stores(Calls, Columns):
+    """Time K2RAG's stores of CORPUS as it is and summarised first: its paper's table 1, figures 11 and 12.
+
+    Every store is made anew, in a folder that goes again, so models are asked about both corpora.
+    """
+
+    corpus: Annotated[Path, typer.Argument(help="A file or folder of txt, md, html, pdf, jsonl, csv or parquet.")]
+    limit: Annotated[int | None, typer.Option(min=1, help="Documents, the first ones.")] = None
+    json: Json = False
+
+    def run(self) -> None:
+        from itertools import islice
+
+        from kraq_dspy.eval.stores import measure_stores
+        from kraq_dspy.indexing.index.opening import documents_of
+        from kraq_dspy.models.embedders import load_embedder
+        from kraq_dspy.models.lms.roles import LanguageModels
+        from kraq_dspy.records import Document
+
+        settings = self.settings()
+        embedder = load_embedder(settings.encoder)
+        found = (item for item in documents_of(self.corpus, settings) if isinstance(item, Document))
+        documents = list(islice(found, self.limit))
+        with Bars(settings, quiet=self.json) as bars:
+            report = measure_stores(documents, LanguageModels(settings, embedder=embedder), embedder, bars)
+        if self.json:
+            print_json(report)
+            return
+
+        rows = []
+        for store in ("dense", "sparse", "graph"):
+            before, after = getattr(report.whole, store), getattr(report.summarised, store)
+            rows.append((store, f"{before:.2f}", f"{after:.2f}", f"{report.saved[store]:.0%}"))
+        numbers = ("whole, s", "summarised, s", "saved")
+        title = f"Stores of {report.documents:,} documents: {report.whole.tokens:,} tokens, summarised "
+        output.print(grid(f"{title}{report.summarised.tokens:,}", ["store", *numbers], rows, right=numbers))
+        least, first, median, third, most = (f"{value:.0%}" for value in report.reductions)
+        say(f"Summarising took {report.summarising:.2f} s. Documents became smaller by {report.mean_reduction:.0%} on")
+        say(f"average: {least} at least, {first} first quartile, {median} median, {third} third, {most} at most.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RatersSheet(Reads):
+    """QA-RAG's table 1: how often a model's question-answer pairs are good at once (hits@1), and within four tries
+    (hits@<5).
+
+    People judge: the first run writes SHEET, a csv file, with the pairs of 20 passages of the index --index DIR. Fill
+    its column `good` with yes or no, and the same command without --index scores it. --stand-in lets the model of the
+    role judge fill what is empty, and says that it did.
+    """
+
+    sheet: Annotated[Path, typer.Argument(metavar="SHEET", help="The csv file to write, or to score.")]
+    index: Annotated[Path | None, typer.Option(metavar="DIR", help="Write the sheet of this index's passages.")] = None
+    passages: Annotated[int, typer.Option(min=2, help="Passages on the sheet.")] = 20
+    tries: Annotated[int, typer.Option(min=1, help="Tries at each passage.")] = 4
+    stand_in: Annotated[bool, Flag("--stand-in", help="Let a model fill what people have not judged.")] = False
+    seed: Seed = 0
+    json: Json = False
+
+    def run(self) -> None:
+        from kraq_dspy.eval.raters_sheet import rate_by_model, read_sheet, score_sheet, write_sheet
+        from kraq_dspy.models.lms.roles import LanguageModels
+        from kraq_dspy.records import Chunk
+
+        if self.index is not None:
+            require_writable_file(self.sheet)
+            with self.opened(self.index) as space, Bars(space.models.settings, quiet=self.json) as bars:
+                chunks = list(space.index.all(Chunk))
+                rows = write_sheet(
+                    chunks,
+                    space.models,
+                    self.sheet,
+                    passages=self.passages,
+                    tries=self.tries,
+                    seed=self.seed,
+                    progress=bars,
+                )
+            if not self.stand_in:
+                say(f"{self.sheet}: {len(rows)} tries to judge. Fill the column good with yes or no, then:")
+                say(command("eval", "qa-rag-1", self.sheet))
+                return
+
+        rows = rate_by_model(self.sheet, LanguageModels(self.settings())) if self.stand_in else read_sheet(self.sheet)
+        report = score_sheet(rows, seed=self.seed)
+        if self.json:
+            print_json({**asdict(report), "is_stand_in": report.is_stand_in})
+            return
+        table = [("hits@1", _interval(report.at_once)), ("hits@<5", _interval(report.within_tries))]
+        title = f"{report.n_passages} passages, rated by {', '.join(report.rated_by)}"
+        output.print(grid(title, ["metric", "share of passages"], table))
+        if report.is_stand_in:
+            note("a model rated in people's place: this stands in for their judgement, and is not it.")
+        if report.left_out:
+            note(f"{report.left_out} passages are not judged far enough, and are left out.")
