@@ -35,6 +35,7 @@ from kraq_dspy.settings import RoleSettings, Settings
 
 EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "hotpotqa-mini"
 LATENCY_MS = 200.0
+ANSWERS = ("ask", "stream")
 
 
 def read_lines(name: str, count: int) -> list[dict[str, Any]]:
@@ -115,6 +116,12 @@ def memory_mb(pid: int) -> float:
     return int(peak.split()[1]) / 1024 + sum(memory_mb(int(child)) for child in children)
 
 
+def processor_seconds(pid: int) -> float:
+    """What a process has taken of the processor, where /proc is there."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--clients", type=int, default=50)
@@ -136,13 +143,15 @@ def main() -> None:
 
 def measured(index: Path, model: str, url: str, questions: list[str], options: argparse.Namespace) -> dict[str, Any]:
     with served(index, model, url) as (address, pid):
-        started = time.monotonic()
+        started, before = time.monotonic(), processor_seconds(pid)
         rows, failures = asyncio.run(load(address, questions, options.clients, options.seconds))
-        seconds, peak = time.monotonic() - started, memory_mb(pid)
+        seconds, peak, processor = time.monotonic() - started, memory_mb(pid), processor_seconds(pid) - before
+    answers = sum(rows[kind]["requests"] for kind in ANSWERS if kind in rows)
     requests = sum(row["requests"] for row in rows.values())
     return {
         "machine": machine(), "load_average": os.getloadavg()[0], "clients": options.clients,
         "seconds": seconds, "model_latency_ms": LATENCY_MS, "requests": requests, "per_second": requests / seconds,
+        "answers_per_second": answers / seconds, "processor_ms_an_answer": 1000 * processor / max(1, answers),
         "failures": dict(failures), "peak_mb": peak, "kinds": rows,
     }  # fmt: skip
 
@@ -153,6 +162,10 @@ def show(run: dict[str, Any]) -> None:
     failed = sum(run["failures"].values())
     print(
         f"{run['requests']} requests, {run['per_second']:.1f} a second, {failed} failed, peak {run['peak_mb']:.0f} MB"
+    )
+    print(
+        f"{run['answers_per_second']:.1f} answers a second; {run['processor_ms_an_answer']:.0f} ms of the server's "
+        "processor time for each, the other requests included"
     )
     for kind, row in run["kinds"].items():
         print(f"{kind:10} {row['requests']:6}  median {row['p50_ms']:7.0f} ms  p99 {row['p99_ms']:7.0f} ms")

@@ -14,6 +14,7 @@ DISTRIBUTION = {  # where a package is imported by another name than it is insta
     "sklearn": "scikit-learn",
     "yaml": "pyyaml",
     "llama_index": "llama-index-core",
+    "opentelemetry": "opentelemetry-api",
     "pydantic_core": "pydantic",  # which requires it in exactly one version
 }
 

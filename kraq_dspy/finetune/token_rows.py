@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from kraq_dspy._internal.options import NotNegative, OneOf, Positive, Share, checked
 from kraq_dspy.errors import TrainingError
-from kraq_dspy.models.lms.engines.generation import prompt_ids
+from kraq_dspy.models.lms.engines.generation import in_template, prompt_ids
 
 logger = logging.getLogger(__name__)
 
@@ -78,7 +78,7 @@ def _ends(tokenizer: Any, chat: Chat) -> list[int]:
     if tokenizer.chat_template is None:
         return [] if tokenizer.eos_token_id is None else [tokenizer.eos_token_id]
     text = chat[-1]["content"].strip()
-    whole = tokenizer.apply_chat_template([*chat[:-1], {**chat[-1], "content": text}], tokenize=False)
+    whole = in_template(tokenizer, [*chat[:-1], {**chat[-1], "content": text}])
     at = whole.rfind(text)
     if at < 0:
         raise TrainingError(

@@ -17,7 +17,7 @@ from kraq_dspy.eval.questions import write_learned
 from kraq_dspy.finetune.lora_model import STAGE, TrainPackages, in_four_bits, make_lora_model, make_trainer, read_base
 from kraq_dspy.finetune.pairs import read_pairs
 from kraq_dspy.finetune.token_rows import Chat, TrainSettings, digest_of, fitting_rows, hold_out, token_row
-from kraq_dspy.models.lms.local_models import GGUF, TRANSFORMERS, adapter_folder, local_file, weights_hash
+from kraq_dspy.models.lms.local_models import GGUF, TRANSFORMERS, WEIGHTS, adapter_folder, local_file, weights_hash
 from kraq_dspy.ports import Progress, SilentProgress
 
 logger = logging.getLogger(__name__)
@@ -69,6 +69,7 @@ def train_adapter(
     out: Path,
     settings: TrainSettings | None = None,
     *,
+    replace: bool = False,
     progress: Progress | None = None,
 ) -> Trained:
     """Trains an adapter for `base` on the replies of `chats`, and writes it to the folder `out`.
@@ -78,10 +79,10 @@ def train_adapter(
 
     `base` is a folder, a hub name, "gguf/NAME" (its weights become torch's), or one of them with "#ADAPTER": then it
     goes on from that adapter. Interrupted, the same call goes on from the last checkpoint; with other rows or
-    settings it is refused. A finished one is trained anew where something differs, and returned as it is where nothing
-    does.
+    settings it is refused. A finished adapter in `out` is overwritten with `replace` alone.
 
-    Raises TrainingError for too few rows, MissingExtraError without peft, ModelError when the base does not load.
+    Raises TrainingError for too few rows and for a finished adapter, MissingExtraError without peft, ModelError when
+    the base does not load.
     """
     settings = settings or TrainSettings()
     progress = progress or SilentProgress()
@@ -106,7 +107,7 @@ def train_adapter(
         "settings": asdict(settings),
         "quantized": four_bits,
     }
-    resumed = _prepare(out, plan)
+    resumed = _prepare(out, plan, replace=replace)
     with packages.quiet():
         packages.transformers.set_seed(settings.seed)
         model = make_lora_model(packages, name, start, settings, four_bits=four_bits)
@@ -118,7 +119,7 @@ def train_adapter(
         progress.advance(STAGE, resumed[1])
         trainer.train(resume_from_checkpoint=resumed[0])
         progress.finish(STAGE)
-        model.save_pretrained(str(out))
+        _save(model, out)
         trained = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
     # transformers logs the two losses of a step apart, and those of a step that it goes on from twice
     on_train, held = (
@@ -149,9 +150,27 @@ def train_adapter(
     )
 
 
-def _prepare(out: Path, plan: dict[str, Any]) -> tuple[str | None, int]:
-    """The checkpoint to go on from and its step; (None, 0) for a fresh start."""
+def _save(model: Any, out: Path) -> None:
+    """Write the adapter, whole or not at all: a process that is killed leaves what was there, and its checkpoints."""
+    made = out / CHECKPOINTS / "finished"
+    shutil.rmtree(made, ignore_errors=True)
+    model.save_pretrained(str(made))
+    for file in sorted(made.iterdir(), key=lambda each: each.name == WEIGHTS):  # what makes it an adapter comes last
+        file.replace(out / file.name)
+
+
+def _prepare(out: Path, plan: dict[str, Any], *, replace: bool = False) -> tuple[str | None, int]:
+    """The checkpoint to go on from and its step; (None, 0) for a fresh start.
+
+    Raises TrainingError for another training that was not finished, and for a finished adapter unless it is to be
+    replaced.
+    """
     file, folder = out / CHECKPOINTS / "plan.json", out / CHECKPOINTS
+    if (out / WEIGHTS).exists() and not file.is_file() and not replace:
+        raise TrainingError(
+            f"{str(out)!r} holds a finished adapter. Give another --out, or let the new one take its place: --replace "
+            "(replace=True)."
+        )
     if file.is_file():
         known = json.loads(file.read_text("utf-8"))
         if known != plan:

@@ -14,6 +14,7 @@ LONGEST = 120  # characters of a heading
 LONGEST_TOPIC = 5  # words of a heading that names a topic; longer ones are headlines
 QUOTES = ("“”", "‘’", '""', "''")
 DETERMINERS = frozenset(["the", "a", "an", "your", "my", "our", "other", "more", "all"])
+_MENU_WORDS = 6  # of a heading that may be one of a menu
 SHARED = 0.5  # share of the passages that must speak of what all of them are about
 
 _HOW_TO = re.compile(r"how (?:to|do i|do you|can i|can you) (?P<what>.+)", re.IGNORECASE)
@@ -34,12 +35,27 @@ _TROUBLE = re.compile(
 _IMPERATIVE = re.compile(
     r"(?P<verb>\w+) (?P<what>(?:the|a|an|your|my|to|up|in|with|from|on|all|new)\b.*)", re.IGNORECASE
 )
+_NOUNS_TOO = frozenset(
+    "report review plan change record release design order update display process program filter format handle help "  # noqa: SIM905
+    "label log mount name park pass print prune search share show sign sort visit watch test track transfer".split()
+)
+"""Verbs that are nouns, too: "Report on key activities" tells nobody to report."""
+_AFTER_NOUN = re.compile(r"(?:on|in|with|from|to|of|for)\b", re.IGNORECASE)
+_MENU = re.compile(
+    r"\b(?:newsletters?|privacy (?:policy|notice)|cookies?|subscribe|terms of (?:use|service)"
+    r"|contact us|all rights reserved|advertis\w+|share this|follow us|related (?:posts|articles|stories|content)"
+    r"|leave a (?:reply|comment)|latest (?:news|posts)|read more|more from|recommended for you|site ?map"
+    r"|popular posts|most read|skip to)\b",
+    re.IGNORECASE,
+)
+"""What stands in the menus of web pages, and tells nothing of what a text is about."""
 _AND_ING = re.compile(r"(?<=\band )\w+ing\b")
 _ABOUT = re.compile(r"^(?:about|learning about|learn about|all about) (?=\S)", re.IGNORECASE)
 _HEADLINE = re.compile(r"[,:|?!;]| [-–—] |\b(?:is|are|was|were|has|have)\b")
 _OF_DOING = re.compile(r"(?:How (?:do|can|to)|Can|What (?:can|should) I do) ", re.IGNORECASE)
 _NUMBER = re.compile(
-    r"^(?:(?:chapter|section|part|step|appendix) (?:\d+|[ivx]+|[a-z])\b[.):]?|"
+    r"^(?:第 ?\d+ ?章[.:]? ?|(?:chapter|section|part|step|appendix|kapitel|abschnitt|anhang|capítulo|sección|apéndice"
+    r"|chapitre|annexe|capitolo|hoofdstuk|глава|раздел|приложение|rozdział) (?:\d+|[ivx]+|[a-z])\b[.):]?|"
     r"\d+(?:\.\d+)+[.):]?|(?:\d+|[IVX]+)[.):]) +",
     re.IGNORECASE,
 )
@@ -112,8 +128,9 @@ def announced_question(heading: Heading, passages: Sequence[str], subject: str =
         return _asked(f"What if {case['what']}", "")
     if _TROUBLE.fullmatch(text):
         return _asked(f"What can I do if {text if text.startswith('I ') else _begun_small(text, passages)}", "")
-    order = _IMPERATIVE.fullmatch(text)
-    if order and order["verb"].casefold() in PROCEDURES:
+    order = None if heading.text.isupper() else _IMPERATIVE.fullmatch(text)
+    is_noun = order and order["verb"].casefold() in _NOUNS_TOO and _AFTER_NOUN.match(order["what"])
+    if order and not is_noun and order["verb"].casefold() in PROCEDURES:
         return _asked(f"How do I {order['verb'].lower()} {order['what']}", subject)
     return ""
 
@@ -169,7 +186,7 @@ def _plain(line: str) -> str:
     text = _MARKUP.sub(lambda match: match[1] or "", html.unescape(line))
     text = _NUMBER.sub("", " ".join(text.split()).strip("-–—:. "))
     text = _LOOSE_END.sub("", text.partition(" (")[0] if text.count("(") != text.count(")") else text)
-    is_generic = text.casefold() in GENERIC_HEADINGS
+    is_generic = text.casefold() in GENERIC_HEADINGS or (len(text.split()) <= _MENU_WORDS and _MENU.search(text))
     return "" if is_generic or len(text) > LONGEST or _NO_HEADING.fullmatch(text) else text
 
 

@@ -47,6 +47,12 @@ _DONE = re.compile(
     r"(?:\w+ly )?(?:been|\w{2,}ed|\w{2,}wn|made|done|led|become|come|gone|had|won|lost|taken|set|put|built|kept|held"
     r"|brought|left|begun|run|spent|sent|seen|heard|told|felt|met|paid|sold|bought|found|fallen|risen|given|written)\b"
 )
+_OF_ANY_NUMBER = frozenset(("can", "may", "must", "should", "will", "do"))
+_BEGINS_ASIDE = frozenset("of in for from by on with at to about between among like as during under over near".split())  # noqa: SIM905
+_PLURALS = frozenset(
+    "people men women children data media police teeth feet mice cattle bacteria criteria mitochondria "  # noqa: SIM905
+    "phenomena genera fungi".split()
+)
 _YOU = {"may": "Can", "can": "Can", "must": "Must", "should": "Should"}
 _POINTS = frozenset(STATEMENTS["points"].split())
 _NO_SUBJECT = frozenset(STATEMENTS["no_subject"].split()) | _POINTS
@@ -102,13 +108,28 @@ def whether(sentence: str, names: Set[str] = frozenset()) -> str:
     subject, verb, rest = stated["subject"].split(), stated["verb"], _CUT.sub("", stated["rest"])
     if subject in (["You"], ["you"]) and verb in _YOU:
         question = re.sub(r"\byour\b", "my", f"{_YOU[verb]} I {rest}?")
-    elif not _says_what_it_is(subject, names) or (verb in ("was", "were") and not _PAST_STATE.match(rest)):
+    elif (
+        not _agree(subject, verb or "do", names)
+        or not _says_what_it_is(subject, names)
+        or (verb in ("was", "were") and not _PAST_STATE.match(rest))
+    ):
         return ""
     else:
         question = _turned(_begun(subject, names), verb, stated["does"], rest)
     points = _POINTS_ON.search(" ".join([*subject[1:], rest])) or _TWO_VERBS.search(rest)
     broken = not rest.split() or rest.split()[-1].lower() in _BREAKS_OFF or len(rest.split()) < 2
     return question if len(question.split()) in LENGTH and not points and not broken else ""
+
+
+def _agree(subject: Sequence[str], verb: str, names: Set[str]) -> bool:
+    """Whether one thing "is" and several "are"; where they do not agree, the sentence was taken apart wrongly."""
+    if verb in _OF_ANY_NUMBER or "and" in subject:
+        return True
+    place = next((place for place, word in enumerate(subject) if place and word.lower() in _BEGINS_ASIDE), len(subject))
+    head = subject[place - 1]
+    is_plural = head.lower() in _PLURALS or (head.endswith("s") and not head.endswith(("ss", "us", "is", "'s", "’s")))
+    is_name = head in names or (place > 1 and head[:1].isupper())
+    return is_name or is_plural == (verb in ("are", "were", "have"))
 
 
 def _turned(subject: str, verb: str | None, does: str | None, rest: str) -> str:

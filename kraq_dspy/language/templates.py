@@ -14,15 +14,17 @@ from rapidfuzz import fuzz
 
 from kraq_dspy.language.headings import (
     LONGEST_TOPIC,
+    Heading,
     announced_question,
     headings_by_weight,
     subject_of,
     topic_question,
 )
 from kraq_dspy.language.names import PERSON, REFERENCE, frequent_terms, has_capitals, kind_of, names_in, without_words
+from kraq_dspy.language.other_languages import asked_in
 from kraq_dspy.language.statements import asked_whether
 from kraq_dspy.language.text import parted, plain_question, sentences
-from kraq_dspy.language.told import language_of
+from kraq_dspy.language.told import is_english, language_of
 from kraq_dspy.language.vocabulary import DONE_BY, MONTH, PEOPLE, STOP
 
 NOTHING_NAMED = "What is this about?"
@@ -59,15 +61,20 @@ _ODD_NAME = re.compile(r"(?:^|\s)(?:\d+|\w)(?:\s|$)")
 MOST_NAME_WORDS = 8
 LONGEST = 140  # characters of a question
 SAME = 80  # of a hundred, by letters
+PLAINLY_ASKED = frozenset(("en", "zh", "th", "ar", "hi"))
+"""Languages in which a name is asked about plainly; in others nothing is, where nothing more is known."""
 OPENING = 2  # sentences of a passage that may say what it is about
 TRIED = 12  # headings of which the first that announces a question is taken
 
 
-def question_about(summary: str, passages: Sequence[str] = (), subject: str = "") -> str:
+def question_about(
+    summary: str, passages: Sequence[str] = (), subject: str = "", *, turns_statements: bool = True
+) -> str:
     """One question about what the summary is mostly about; its first line is a title where more lines follow.
 
     `passages` are those behind the summary: a heading of theirs that announces a question goes before all else.
-    `subject` is what the whole corpus is about (`subject_of`), for passages that do not say it.
+    `subject` is what the whole corpus is about (`subject_of`), for passages that do not say it. `turns_statements`
+    allows a statement turned round ("Is aspirin a drug?") where there is nothing better.
 
     >>> question_about("Ada Lovelace\\nAda Lovelace was an English mathematician.")
     'Who was Ada Lovelace?'
@@ -77,7 +84,7 @@ def question_about(summary: str, passages: Sequence[str] = (), subject: str = ""
         title, body = "", title
     parts = sentences(body)
     names = _by_weight(title, parts, body) or ([title] if title else [])
-    return _question(names, parts, summary, passages, subject)
+    return _question(names, parts, summary, passages, subject, turns_statements=turns_statements)
 
 
 def asks_of_something(question: str) -> bool:
@@ -143,7 +150,15 @@ def without_asides(sentence: str) -> str:
     return REFERENCE.sub("", sentence).replace(" ,", ",").replace("  ", " ")
 
 
-def _question(names: list[str], parts: list[str], text: str, passages: Sequence[str], subject: str = "") -> str:
+def _question(
+    names: list[str],
+    parts: list[str],
+    text: str,
+    passages: Sequence[str],
+    subject: str = "",
+    *,
+    turns_statements: bool = True,
+) -> str:
     language = language_of("\n".join([text, *passages]))
     headings = headings_by_weight(passages, text)
     if language == "en":
@@ -154,14 +169,24 @@ def _question(names: list[str], parts: list[str], text: str, passages: Sequence[
         titles = dict.fromkeys([*bare, *(title.partition(", ")[0] for title in bare)])
         question = next((one for one in announced if 0 < len(one) <= LONGEST), "")
         question = question or _told(names, titles, [*parts, *opening])
-        if passages and not question:
+        if passages and not question and turns_statements:
             question = asked_whether(parts, passages, subject)
         if question or headings:
-            return question or topic_question(headings[0], passages)
+            return question or _topic(headings[0], passages)
+    elif language not in PLAINLY_ASKED:
+        opening = [sentence for passage in passages for sentence in sentences(parted(passage)[1])[:OPENING]]
+        return asked_in(language, [heading.text for heading in headings], [*parts, *opening]) or NOTHING_NAMED
     named = [name for name in names if not _ODD_NAME.search(name)] or [heading.text for heading in headings]
     if not named:
         return NOTHING_NAMED
     return plain_question(language, [named[0], *_partners(named[0], named, parts)])
+
+
+def _topic(heading: Heading, passages: Sequence[str]) -> str:
+    """The plain question after a heading; none where the title is in another language, as in a half-translated text."""
+    if not is_english(heading.title or heading.text, heading.text):
+        return NOTHING_NAMED
+    return topic_question(heading, passages)
 
 
 def _told(names: list[str], titles: Collection[str], parts: list[str]) -> str:

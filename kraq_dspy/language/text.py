@@ -175,7 +175,8 @@ def distinct(texts: Iterable[str], share: float = 0.8) -> list[str]:
 
 def plain_question(language: str, names: Sequence[str]) -> str:
     """What is said of the first name, or of the first two; "" without any."""
-    about_one, about_two = LANGUAGES["questions"][language]
+    questions = LANGUAGES["questions"]
+    about_one, about_two = questions.get(language, questions["en"])  # more languages are told than asked in
     if language == "de":
         names = [name.removeprefix("Der ").removeprefix("Die ").removeprefix("Das ") for name in names]
     return about_two.format(*names) if len(names) > 1 else about_one.format(*names) if names else ""

@@ -38,6 +38,8 @@ def language_of(text: str) -> str:
 
 def is_english(question: str, text: str) -> bool:
     """Whether a question, which may be short, is one in English, asked of this text."""
+    if script := _by_script(question):
+        return script == "en"
     alone = _likeliest(question, LATIN, at_least=0.85)
     return (alone or language_of(f"{question} {text}")) == "en"
 

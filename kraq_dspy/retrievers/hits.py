@@ -12,6 +12,7 @@ import dspy
 from kraq_dspy._internal.both_ways import blocking
 from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy._internal.options import require_counts
+from kraq_dspy._internal.spans import retrieval_span
 from kraq_dspy.ports import ChunkSource, Embedder, Filters, Retriever, Vectors
 from kraq_dspy.records import Chunk, Hit
 from kraq_dspy.state import SavableModule
@@ -117,7 +118,8 @@ class Retrieving(SharedByCopies):
     ) -> list[Hit]:
         """The best `k` passages for the question. The types are those that `dspy.Tool` can describe to a model."""
         request = RetrievalRequest(question, k, frozenset(exclude), filters, vector)
-        return looked_at(self.find(request), self.check)
+        with retrieval_span(type(self).__name__, question) as span:
+            return span.found(looked_at(self.find(request), self.check))
 
     def __repr__(self) -> str:
         return described(self)

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import math
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,10 @@ from dspy.lm15 import Message, Request, Response, TextPart, Usage
 
 from kraq_dspy.errors import ModelError, TrainingError
 from kraq_dspy.finetune.token_rows import IGNORED, TrainSettings, hold_out, token_row
-from kraq_dspy.finetune.training import Trained, train_adapter
+from kraq_dspy.finetune.training import Trained, _prepare, train_adapter
 from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.models.lms.engines.transformers_engine import engine_of
+from kraq_dspy.models.lms.local_models import WEIGHTS, require_whole, weights_hash
 from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.ports import SilentProgress
 from kraq_dspy.settings import RoleSettings
@@ -173,3 +175,40 @@ def test_a_gguf_file_is_trained_and_its_adapter_answers_in_llama_cpp(
         questions.append(lm(messages=short[0][:-1])[0])
         lm.engine.close()
     assert questions[0] != questions[1]
+
+
+def test_a_finished_adapter_is_overwritten_only_where_that_is_asked_for(tmp_path: Path) -> None:
+    (tmp_path / WEIGHTS).write_bytes(b"weeks of work")
+    with pytest.raises(TrainingError, match=r"holds a finished adapter.*--replace"):
+        _prepare(tmp_path, {"base": "m"})
+    assert (tmp_path / WEIGHTS).read_bytes() == b"weeks of work"
+    assert _prepare(tmp_path, {"base": "m"}, replace=True) == (None, 0)
+    assert _prepare(tmp_path, {"base": "m"}) == (None, 0)  # interrupted, the same call goes on
+
+
+def test_what_is_no_whole_adapter_is_named(trained: Trained, tmp_path: Path) -> None:
+    (tmp_path / "checkpoints").mkdir()
+    with pytest.raises(ModelError, match="a training that is not finished"):
+        weights_hash(tmp_path)
+    shutil.copytree(trained.folder, tmp_path / "torn")
+    weights = tmp_path / "torn" / WEIGHTS
+    whole = weights.read_bytes()
+    require_whole(weights)
+    for cut in (0, 4, 8, 100, len(whole) // 2, len(whole) - 1):
+        weights.write_bytes(whole[:cut])
+        with pytest.raises(ModelError, match="not written to its end"):
+            require_whole(weights)
+
+
+def test_a_model_whose_template_takes_no_system_role_is_trained_all_the_same(base: str, chats: list[Any]) -> None:
+    import transformers
+
+    tokenizer: Any = transformers.AutoTokenizer.from_pretrained(base)
+    refusing = "{% if m.role == 'system' %}{{ raise_exception('System role not supported') }}{% endif %}"
+    begin = "{% for m in messages %}"
+    tokenizer.chat_template = tokenizer.chat_template.replace(begin, begin + refusing)
+    row = token_row(tokenizer, chats[0])
+    shown = tokenizer.decode(row.ids)
+    assert chats[0][0]["role"] == "system"
+    assert chats[0][0]["content"].splitlines()[0] in shown
+    assert chats[0][-1]["content"].strip() in tokenizer.decode([label for label in row.labels if label >= 0])

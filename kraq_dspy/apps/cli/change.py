@@ -35,28 +35,26 @@ class Add(Calls, Limits, Columns):
 
 @dataclass(frozen=True, kw_only=True)
 class Remove(Calls, Limits):
-    """Remove documents, with all that was made from them alone. Ids that are not there are named, and no error."""
+    """Remove documents, with all that was made from them alone. What was removed before is no error."""
 
     index_dir: IndexDir
     document_ids: Annotated[list[str], typer.Argument(metavar="IDS", help="Ids of documents.")]
     json: Json = False
 
     def run(self) -> None:
-        from kraq_dspy.indexing.index.change import known_documents, remove_documents
+        from kraq_dspy.indexing.index.change import remove_documents, removed_before
 
-        known = known_documents(self.index_dir, self.document_ids)
-        absent = [id for id in dict.fromkeys(self.document_ids) if id not in known]
-        if absent:
-            named = ", ".join(map(repr, absent[:5])) + (", ..." if len(absent) > 5 else "")
-            note(f"{self.index_dir} has no {named}: removed before, or never there.")
-        if not known:
+        gone = removed_before(self.index_dir, self.document_ids)
+        wanted = [id for id in dict.fromkeys(self.document_ids) if id not in gone]
+        if gone:
+            named = ", ".join(map(repr, sorted(gone)[:5])) + (", ..." if len(gone) > 5 else "")
+            note(f"{named} had been removed from {self.index_dir} before.")
+        if not wanted:
             if self.json:
-                print_json({"path": str(self.index_dir), "documents": {"added": 0, "changed": 0, "removed": 0}})
-            else:
-                say("Nothing to remove.")
+                print_json({"path": self.index_dir, "documents": {"added": 0, "changed": 0, "removed": 0}})
             return
         settings = self.settings_of(self.index_dir)
-        run_build(partial(remove_documents, self.index_dir, sorted(known)), settings, self, json=self.json)
+        run_build(partial(remove_documents, self.index_dir, wanted), settings, self, json=self.json)
 
 
 @dataclass(frozen=True, kw_only=True)

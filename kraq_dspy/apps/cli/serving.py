@@ -5,7 +5,9 @@ import sys
 import threading
 import webbrowser
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,11 +17,12 @@ from kraq_dspy.apps.cli import INTERRUPTED
 from kraq_dspy.apps.cli.logs import tell_what_is_cut_off
 from kraq_dspy.apps.cli.options import Flag, IndexDir, Limits, Models, Reads
 from kraq_dspy.apps.cli.terminal import command, counted, note, say
-from kraq_dspy.errors import needs
+from kraq_dspy.errors import ConfigError, needs
 
 if TYPE_CHECKING:
     from kraq_dspy.apps.serve.guard import ServeSettings
     from kraq_dspy.apps.serve.served import ServedIndex
+    from kraq_dspy.workspace import Workspace
 
 PORT = 8377
 
@@ -42,6 +45,14 @@ class Serve(Reads, Limits):
             help="What requests must bear (Authorization: Bearer TEXT). Better in the variable KRAQ_TOKEN.",
         ),
     ] = None
+    tokens: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="A file of tokens (TOML): who may ask, and which indexes."),
+    ] = None
+    access_log: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Write a line of JSON for each request; - is standard output."),
+    ] = None
     edit: Annotated[bool, Flag("--edit", help="Let the catalogue be reviewed.")] = False
     at_once: Annotated[int, typer.Option(min=1, help="Questions answered at the same time.")] = 8
     waiting: Annotated[int, typer.Option(min=0, help="Questions that may wait; the next one is refused (503).")] = 64
@@ -50,11 +61,18 @@ class Serve(Reads, Limits):
     ] = None
 
     def run(self) -> None:
+        _require_serve()
+        from kraq_dspy.apps.serve.callers import Callers
         from kraq_dspy.apps.serve.guard import ServeSettings
+        from kraq_dspy.apps.serve.served import names_of
 
         names = tuple(self.allow_host or ())
-        settings = ServeSettings(self.host, self.port, self.token or None, self.at_once, self.waiting, names)
-        _run(self, self.index_dirs, settings, edit=self.edit)
+        if self.tokens and self.scope() is not None:
+            raise ConfigError("With --tokens the file says what each caller may read: labels, or everything = true.")
+        callers = Callers(self.tokens, names_of(self.index_dirs)) if self.tokens else None
+        settings = ServeSettings(self.host, self.port, self.token or None, self.at_once, self.waiting, names, callers)
+        opened = self.opened if callers is None else partial(Models.opened, self)
+        _run(self, self.index_dirs, settings, edit=self.edit, access_log=self.access_log, opened=opened)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,9 +89,20 @@ class Explore(Reads, Limits):
             if not self.no_browser:  # in a thread: a browser that is started may not come back before it is closed
                 threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
+        _require_serve()
         from kraq_dspy.apps.serve.guard import ServeSettings
 
         _run(self, [self.index_dir], ServeSettings(port=self.port), edit=self.edit, or_any_port=True, started=show)
+
+
+def _require_serve() -> None:
+    """Before numpy is imported: questions that are answered at the same time have threads of their own, and OpenBLAS's
+    threads, which wait for each other busily, would take their cores in searches of large indexes."""
+    with needs("starlette", "serve", "kraq serve"):
+        import prometheus_client  # noqa: F401
+        import sse_starlette  # noqa: F401
+        import uvicorn  # noqa: F401
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def _run(
@@ -82,25 +111,25 @@ def _run(
     settings: "ServeSettings",
     *,
     edit: bool,
+    access_log: str | None = None,
+    opened: "Callable[[Path], AbstractContextManager[Workspace]] | None" = None,
     or_any_port: bool = False,
     started: Callable[[str], None] = lambda address: None,
 ) -> None:
     """Until Ctrl-C; says where it listens on standard output, before the first request."""
-    with needs("starlette", "serve", "kraq serve"):
-        import sse_starlette  # noqa: F401
-        import uvicorn  # noqa: F401
-    # Before numpy is imported: questions that are answered at the same time have threads of their own, and OpenBLAS's,
-    # which wait for each other busily, made a crowded server four times slower.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    from kraq_dspy.apps.serve.access_log import AccessLog
     from kraq_dspy.apps.serve.app import make_app
     from kraq_dspy.apps.serve.served import served
     from kraq_dspy.apps.serve.server import Server, address_of, bound
 
     tell_what_is_cut_off()
+    log = AccessLog(access_log) if access_log else None
     with (
-        served(index_dirs, command.opened, edit=edit) as indexes,
+        served(index_dirs, opened or command.opened, edit=edit) as indexes,
         bound(settings.host, settings.port, or_any=or_any_port) as listening,
     ):
+        for each in indexes.values():
+            each.require_prices()
 
         def tell() -> None:
             port = listening.getsockname()[1]
@@ -109,12 +138,15 @@ def _run(
             say_started(indexes, address_of(listening))
             started(address_of(listening))
 
-        server = Server(make_app(indexes, settings), tell)
+        server = Server(make_app(indexes, settings, access_log=log), tell)
         at_once_at_the_end(lambda: server.run_on(listening))
 
 
 def say_started(indexes: "Mapping[str, ServedIndex]", address: str) -> None:
     for each in indexes.values():
+        if each.space.has_labels:
+            say(f"{each.name}: to each caller what its labels allow")
+            continue
         if not each.index.manifest.complete:
             note(f"{each.name} is unfinished; go on: {command('resume', each.index.path)}")
         passages = counted(each.index.counts()["chunks"], "passage")

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from kraq_dspy.apps.cli.options import Calls, Json, Limits, missing, require_writable, require_writable_file
+from kraq_dspy.apps.cli.options import Calls, Flag, Json, Limits, missing, require_writable, require_writable_file
 from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.terminal import grid, output, print_json, say, show_counts, two_columns
 
@@ -81,6 +81,7 @@ class Training:
     max_tokens: Annotated[int, typer.Option(min=1, help="Of a row; longer ones are left out.")] = 2048
     held_out: Annotated[float, typer.Option(min=0.01, max=0.9, help="Share to evaluate on.")] = 0.1
     seed: Annotated[int, typer.Option(help="Of the split, the order and the weights.")] = 0
+    replace: Annotated[bool, Flag("--replace", help="Overwrite a finished adapter in --out.")] = False
     json: Json = False
 
     def train(self, kind: Kind) -> None:
@@ -92,7 +93,7 @@ class Training:
         require_writable(self.out)
         chats = chats_of(read_pairs(self.pairs, kind), kind)
         with Bars(quiet=self.json) as bars:
-            trained = train_adapter(chats, self.base, self.out, settings, progress=bars)
+            trained = train_adapter(chats, self.base, self.out, settings, replace=self.replace, progress=bars)
         facts = write_facts(trained, kind, self.pairs)
         if self.json:
             print_json({"folder": str(self.out), **facts})

@@ -17,10 +17,10 @@ from kraq_dspy._internal.display import shown_model
 from kraq_dspy.apps.serve import atlas, requests
 from kraq_dspy.apps.serve.asking import AnswerSlots, ProgramCall, ask, sent, stream, streaming, while_connected
 from kraq_dspy.apps.serve.atlas import Atlas, Json
-from kraq_dspy.apps.serve.guard import ServeSettings
 from kraq_dspy.apps.serve.refusals import RequestError, not_found
 from kraq_dspy.apps.serve.search import search, with_words
 from kraq_dspy.apps.serve.served import ServedIndex, asks_a_model
+from kraq_dspy.apps.serve.watch import current_request
 from kraq_dspy.asset.store.catalogue import Catalogue
 from kraq_dspy.errors import CatalogueConflictError, CatalogueError, UnknownRecordError
 from kraq_dspy.indexing.catalogue.review import answer, approve, evidence_for, source_states, waiting
@@ -39,9 +39,9 @@ REVIEWER = "kraq explore"
 class Api:
     """What the answers are made of: the indexes by name, and places for questions."""
 
-    def __init__(self, served: Mapping[str, ServedIndex], settings: ServeSettings) -> None:
+    def __init__(self, served: Mapping[str, ServedIndex], slots: AnswerSlots) -> None:
         self.served = served
-        self.slots = AnswerSlots(settings.at_once, settings.waiting)
+        self.slots = slots
 
     # What an index holds
 
@@ -212,6 +212,8 @@ class Api:
         if not question.strip():
             raise RequestError(422, "invalid_request", "The question is empty.")
         choice, answering = await run_in_threadpool(served.program, program, retriever, options)
+        record = current_request()
+        record.index, record.program = served.name, choice.spec.name
         self.slots.require_free()
         return ProgramCall(served, choice, answering, question.strip(), self.slots)
 

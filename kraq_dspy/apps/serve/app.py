@@ -1,6 +1,7 @@
 """Puts the application together: the addresses of the API, the page's files, and the guard before all."""
 
 import asyncio
+import functools
 import hashlib
 import inspect
 import mimetypes
@@ -10,6 +11,7 @@ from contextlib import asynccontextmanager
 from importlib.resources import files
 from typing import Any
 
+from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import BaseModel, ValidationError
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -20,19 +22,34 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from kraq_dspy.apps.serve import requests
+from kraq_dspy.apps.serve.access_log import AccessLog
 from kraq_dspy.apps.serve.api import GONE, Api
+from kraq_dspy.apps.serve.asking import AnswerSlots
+from kraq_dspy.apps.serve.callers import Caller
 from kraq_dspy.apps.serve.chat_completions import ChatCompletions, ChatRequest, NoParameters
 from kraq_dspy.apps.serve.guard import Guard, ServeSettings
+from kraq_dspy.apps.serve.metrics import Metrics
+from kraq_dspy.apps.serve.openapi import described
 from kraq_dspy.apps.serve.refusals import Json, RequestError, response_of
 from kraq_dspy.apps.serve.served import ServedIndex
+from kraq_dspy.apps.serve.watch import Watch, current_request
+from kraq_dspy.asset.scope import Scope
 
 THREADS = 16
 """For what programs do besides waiting, over the questions answered at once."""
 
 
-def make_app(served: Mapping[str, ServedIndex], settings: ServeSettings) -> ASGIApp:
-    """The ASGI application of these indexes."""
-    api = Api(served, settings)
+def make_app(
+    served: Mapping[str, ServedIndex], settings: ServeSettings, *, access_log: AccessLog | None = None
+) -> ASGIApp:
+    """The ASGI application of these indexes.
+
+    A caller who may ask some of them meets an application that has these alone, so no address can show another one; and
+    of an index whose documents have labels, one that has what the caller may read.
+    """
+    slots = AnswerSlots(settings.at_once, settings.waiting)
+    metrics = Metrics(lambda: slots.in_use, lambda: slots.waiting)
+    full = Api(served, slots)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -45,10 +62,32 @@ def make_app(served: Mapping[str, ServedIndex], settings: ServeSettings) -> ASGI
                 await each.space.models.aclose()
             pool.shutdown(wait=False, cancel_futures=True)
 
-    routes = [*api_routes(api), *page_routes()]
-    app = Starlette(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: _unknown})
-    app.state.api = api
-    return Guard(app, settings)
+    page = page_routes()
+
+    async def show_metrics(request: Request) -> Response:
+        return Response(await run_in_threadpool(metrics.text), media_type=CONTENT_TYPE_LATEST)
+
+    def app_of(api: Api, *more: Route, **options: Any) -> Starlette:
+        routes = [*api_routes(api), *page, *more]
+        return Starlette(routes=routes, exception_handlers={HTTPException: _unknown}, **options)
+
+    app = app_of(full, Route("/metrics", show_metrics, methods=["GET"]), lifespan=lifespan)
+    app.state.api = full
+
+    @functools.cache
+    def app_over(names: frozenset[str], scope: Scope | None) -> Starlette:
+        allowed = {name: each for name, each in served.items() if name in names}
+        if scope is not None:
+            allowed = {name: each.scoped(scope) for name, each in allowed.items()}
+        return app_of(Api(allowed, slots))
+
+    def app_for(caller: Caller) -> ASGIApp:
+        if caller.indexes is None and caller.scope is None:
+            return app
+        return app_over(frozenset(served) if caller.indexes is None else caller.indexes, caller.scope)
+
+    notes = [metrics.note] if access_log is None else [metrics.note, access_log.note]
+    return Watch(Guard(app, settings, app_for), notes)
 
 
 def api_routes(api: Api) -> list[Route]:
@@ -81,21 +120,27 @@ def api_routes(api: Api) -> list[Route]:
         ("/v1/models/{id:path}", chat.model, NoParameters),
     ]
     posting += [("/v1/chat/completions", chat.complete, ChatRequest)]
+    description = Json(described(reading, posting))
+
+    async def describe(request: Request) -> Response:
+        return description
+
     return [
-        *(Route(path, _handler(answer, model), methods=["GET"]) for path, answer, model in reading),
-        *(Route(path, _handler(answer, model), methods=["POST"]) for path, answer, model in posting),
+        *(Route(path, _handler(path, answer, model), methods=["GET"]) for path, answer, model in reading),
+        *(Route(path, _handler(path, answer, model), methods=["POST"]) for path, answer, model in posting),
+        Route("/openapi.json", describe, methods=["GET"]),
     ]
 
 
-def _handler(answer: Callable[..., Any], model: type[BaseModel]) -> Callable[[Request], Any]:
+def _handler(path: str, answer: Callable[..., Any], model: type[BaseModel]) -> Callable[[Request], Any]:
     async def handle(request: Request) -> Response:
+        current_request().address = path
         try:
             parameters = await _read(request, model)
             if inspect.iscoroutinefunction(answer):
                 value = await answer(request, parameters, **request.path_params)
-            else:
-                value = await run_in_threadpool(answer, parameters, **request.path_params)
-            return value if isinstance(value, Response) else await run_in_threadpool(Json, value)
+                return value if isinstance(value, Response) else Json(value)
+            return await run_in_threadpool(lambda: Json(answer(parameters, **request.path_params)))
         except ClientDisconnect:
             return Response(status_code=GONE)
         except Exception as error:  # noqa: BLE001 (a client gets an answer to everything; the log has the error)

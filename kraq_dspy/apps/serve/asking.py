@@ -17,7 +17,8 @@ from starlette.requests import Request
 from kraq_dspy.apps.lines import prediction_lines
 from kraq_dspy.apps.serve.refusals import RequestError, as_request_error, body_of
 from kraq_dspy.apps.serve.served import ServedIndex
-from kraq_dspy.models.lms.meter import TappedJournal, working_on
+from kraq_dspy.apps.serve.watch import current_request
+from kraq_dspy.models.lms.meter import FREE, Answer, Price, TappedJournal, working_on
 from kraq_dspy.records import Hit, Turn, Usage
 from kraq_dspy.workspace.choices import ProgramChoice
 
@@ -87,19 +88,23 @@ class ProgramCall:
 
 
 class UsageCount:
-    """Adds up what the models took for one question."""
+    """Adds up what the models took for one question, as they answer, and notes it with the request."""
 
-    def __init__(self) -> None:
+    def __init__(self, prices: Mapping[str, Price]) -> None:
         self.usage = Usage()
-        self.journal = TappedJournal(lambda answer: self._add(answer.usage))
+        self.journal = TappedJournal(self._add)
+        self._prices = prices
+        self._record = current_request()
 
-    def _add(self, usage: Usage) -> None:
-        self.usage += usage
+    def _add(self, answer: Answer) -> None:
+        self.usage += answer.usage
+        self._record.usage = self.usage
+        self._record.cost += self._prices.get(answer.model, FREE).of(answer.usage)
 
 
 async def ask(call: ProgramCall) -> dict[str, Any]:
     """The answer with its evidence, as JSON."""
-    count = UsageCount()
+    count = UsageCount(call.served.prices)
     async with call.slots.slot():
         with working_on(STAGE, uuid4().hex, count.journal):
             started = time.perf_counter()
@@ -109,7 +114,7 @@ async def ask(call: ProgramCall) -> dict[str, Any]:
 
 async def stream(call: ProgramCall) -> AsyncGenerator[tuple[str, dict[str, Any]], None]:
     """(event, data): "stage" and "text" as they come, then "answer"; "error" where it fails."""
-    count = UsageCount()
+    count = UsageCount(call.served.prices)
     try:
         if call.slots.free.locked():
             yield "stage", {"stage": "waiting for a place"}
@@ -188,6 +193,8 @@ async def while_connected(request: Request, work: Coroutine[Any, Any, Any]) -> A
 
 def _answer_json(call: ProgramCall, prediction: dspy.Prediction, usage: Usage, seconds: float) -> dict[str, Any]:
     choice, atlas = call.choice, call.served.atlas
+    record = current_request()
+    record.answered, record.cache = True, not usage.calls
     timings = {name: float(value) for name, value in choice.seconds(prediction).items() if value}
     return {
         "question": call.question,

@@ -18,6 +18,8 @@ Json = dict[str, Any]
 FIRST, MOST = 20, 200
 """Passages that come with a record; entities, links or questions of one at most."""
 EDGES = 4000
+MENTIONS = 2000
+"""Passages whose mentions are kept; to find those of one takes as long as a search."""
 
 
 class Atlas:
@@ -113,9 +115,22 @@ class Atlas:
                 names[chunk_id].extend((entity.id, name) for name in entity.names)
         return dict(names)
 
+    @cached_property
+    def _mentions(self) -> dict[str, list[Json]]:
+        """What was found in the passages that were shown last."""
+        return {}
+
     def mentions(self, chunk: Chunk) -> list[Json]:
         """Where a chunk's text names its entities: `start` and `end` in characters (Unicode code points), without
         overlaps. Whole words only; of names within each other the longest."""
+        known = self._mentions.get(chunk.id)
+        if known is None:
+            if len(self._mentions) >= MENTIONS:
+                self._mentions.clear()
+            known = self._mentions[chunk.id] = self._find_mentions(chunk)
+        return known
+
+    def _find_mentions(self, chunk: Chunk) -> list[Json]:
         named = self.mentioned_in.get(chunk.id, ())
         ids = {name.casefold(): entity_id for entity_id, name in named if name.strip()}
         if not ids:

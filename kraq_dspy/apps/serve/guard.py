@@ -7,13 +7,16 @@ import asyncio
 import hmac
 import ipaddress
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from kraq_dspy.apps.serve.callers import ANYBODY, Caller, Callers, require_good
 from kraq_dspy.apps.serve.refusals import RequestError, response_of
+from kraq_dspy.apps.serve.watch import current_request
 from kraq_dspy.errors import ConfigError
 
 LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -25,7 +28,8 @@ BODY_S = 30.0
 
 @dataclass(frozen=True)
 class ServeSettings:
-    """`token` is what a request must bear where one is set; an address beyond this machine needs one.
+    """`token` is what a request must bear if one is set, or one of the tokens of `callers`; an address beyond this
+    machine needs either.
 
     `at_once` bounds the questions that are answered at the same time, `waiting` those that wait for a place; the next
     one is refused (503). `hosts` are names by which the server may be called besides those of this machine and `host`.
@@ -37,21 +41,29 @@ class ServeSettings:
     at_once: int = 8
     waiting: int = 64
     hosts: tuple[str, ...] = ()
+    callers: Callers | None = None
 
     def __post_init__(self) -> None:
         """Raises ConfigError."""
-        if not is_local(self.host) and not self.token:
+        if not is_local(self.host) and not self.needs_token:
             raise ConfigError(
                 f"{self.host!r} can be reached from other machines, so it needs a token: put one into the variable "
-                "KRAQ_TOKEN. Without one: --host 127.0.0.1"
+                "KRAQ_TOKEN, or several into a file (--tokens). Without one: --host 127.0.0.1"
             )
-        if self.token is not None and (len(self.token) < 8 or not self.token.isascii() or " " in self.token):
-            raise ConfigError(
-                "The token must have 8 characters or more, of ASCII and without spaces. A good one: "
-                "python -c 'import secrets; print(secrets.token_urlsafe())'"
-            )
+        if self.token is not None:
+            require_good(self.token)
         if not 0 <= self.port <= 65_535:
             raise ConfigError(f"--port is {self.port}; a port is a number from 0 to 65535.")
+
+    @property
+    def needs_token(self) -> bool:
+        return self.token is not None or self.callers is not None
+
+    def caller_of(self, token: str) -> Caller | None:
+        """Who bears the token; None for one that nobody was given."""
+        if self.token and hmac.compare_digest(token.encode(), self.token.encode()):
+            return Caller("token")
+        return self.callers.of(token) if self.callers and token else None
 
     @property
     def allowed_hosts(self) -> frozenset[str] | None:
@@ -71,7 +83,7 @@ def is_local(host: str) -> bool:
         return False
 
 
-OPEN = ("/health", "/", "/favicon.ico")
+OPEN = ("/health", "/", "/favicon.ico", "/openapi.json")
 """What is answered without a token: nothing of these says what an index holds."""
 OPEN_FOLDER = "/page/"
 
@@ -90,11 +102,12 @@ _FIXED = {
 
 
 class Guard:
-    """The application, behind everything that a request must meet first."""
+    """The application, behind everything that a request must meet first; `app_for` is that of a caller."""
 
-    def __init__(self, app: ASGIApp, settings: ServeSettings) -> None:
+    def __init__(self, app: ASGIApp, settings: ServeSettings, app_for: Callable[[Caller], ASGIApp]) -> None:
         self.app = app
         self.settings = settings
+        self._app_for = app_for
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -109,20 +122,21 @@ class Guard:
             await send(message)
 
         try:
-            self._check(scope, Headers(scope=scope))
+            caller = self._check(scope, Headers(scope=scope))
+            current_request().who = caller.name
         except RequestError as error:
             await response_of(error)(scope, receive, headed)
         else:
-            await self.app(scope, _limited(receive), headed)
+            await self._app_for(caller)(scope, _limited(receive), headed)
 
-    def _check(self, scope: Scope, headers: Headers) -> None:
-        """Raises RequestError."""
+    def _check(self, scope: Scope, headers: Headers) -> Caller:
+        """Who asks. Raises RequestError."""
         self._check_names(headers)
-        token, path = self.settings.token, scope["path"]
+        path = scope["path"]
         is_open = path in OPEN or path.startswith(OPEN_FOLDER)
-        scheme, _, borne = headers.get("authorization", "").partition(" ")
-        has_token = scheme.lower() == "bearer" and hmac.compare_digest(borne.strip().encode(), (token or "").encode())
-        if token and not is_open and not has_token:
+        scheme, _, token = headers.get("authorization", "").partition(" ")
+        caller = self.settings.caller_of(token.strip()) if scheme.lower() == "bearer" else None
+        if caller is None and self.settings.needs_token and not is_open:
             challenge = {"WWW-Authenticate": 'Bearer realm="kraq"'}
             raise RequestError(401, "unauthorized", "Send the token: Authorization: Bearer TOKEN", challenge)
         if not is_open and headers.get("sec-fetch-site", "none").lower() not in ("same-origin", "none"):
@@ -130,6 +144,7 @@ class Guard:
         has_body = scope["method"] in ("POST", "PUT", "PATCH")
         if has_body and headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             raise RequestError(415, "unsupported_media_type", "Send JSON: Content-Type: application/json")
+        return caller or ANYBODY
 
     def _check_names(self, headers: Headers) -> None:
         """A page of elsewhere must not reach the server by a name of its own (DNS rebinding), nor by the visitor's

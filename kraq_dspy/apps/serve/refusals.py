@@ -4,9 +4,11 @@ import json
 import logging
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+import orjson
 from starlette.responses import JSONResponse, Response
 
 from kraq_dspy import errors
@@ -30,6 +32,7 @@ def not_found(what: str, name: str) -> RequestError:
 
 _OF_KINDS: tuple[tuple[type[BaseException], int, str, str], ...] = (
     (errors.UnknownRecordError, 404, "not_found", "The index has no such record, or no longer."),
+    (errors.ScopeError, 403, "no_scope", "The documents of this index say who may read them, and not this caller."),
     (errors.IndexLockedError, 503, "index_in_use", "Another program is changing this index. Try again later."),
     (
         errors.IndexStateError, 503, "index_state",
@@ -73,6 +76,8 @@ class Json(JSONResponse):
     """As UTF-8; half of a surrogate pair, which a corpus may hold, goes as its escape."""
 
     def render(self, content: Any) -> bytes:
+        with suppress(TypeError):  # half of a pair, or a number of more than 64 bits
+            return orjson.dumps(content)
         text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         return text.encode("utf-8", "backslashreplace")
 

@@ -313,6 +313,18 @@ class Index(SharedByCopies):
             for kind, ids in ((Document, document_ids), (Chunk, chunk_ids), (Extraction, chunk_ids)):
                 tables.change(connection, table_of(kind), ids, ())
 
+    def note_removed(self, document_ids: Iterable[str]) -> None:
+        """Note that these documents were there, by hashes of their ids alone: nothing else is left of them."""
+        for document_id in document_ids:
+            self.results.settle(self._removed(document_id), "yes")
+
+    def were_removed(self, document_ids: Iterable[str]) -> set[str]:
+        """Those of the documents that the index had once."""
+        return {one for one in document_ids if self.results.settled(self._removed(one))}
+
+    def _removed(self, document_id: str) -> str:
+        return f"removed {content_id(self._manifest.created_at, document_id)}"
+
     def erase_when_complete(self) -> None:
         """Note that text was removed: nothing of it is to be left in the file of the next complete state."""
         self.results.settle(_TO_ERASE, "yes")

@@ -294,6 +294,7 @@ class Builder(BuildParts):
 
     def _forget(self, document_ids: Set[str], chunk_ids: Set[str]) -> None:
         self._removed += len(document_ids)
+        self.index.note_removed(document_ids)
         forget(self.index, document_ids, chunk_ids)
         self.index.remove(document_ids, chunk_ids)
         self.stale_answers += len(flag_stale(self.index))  # now: an interrupted run must not leave them served

@@ -126,10 +126,11 @@ def _refuse_import(path: Path) -> None:
             )
 
 
-def known_documents(path: str | Path, document_ids: Collection[str]) -> set[str]:
-    """Those of the documents that the index has, or that a removal which was interrupted has begun with."""
+def removed_before(path: str | Path, document_ids: Collection[str]) -> set[str]:
+    """Those of the documents that the index had and has no longer."""
     with Index.open(Path(path), unfinished=True) as index:
-        return index.known(Document, document_ids) | _being_removed(Path(path), document_ids)
+        gone = set(document_ids) - index.known(Document, document_ids) - _being_removed(Path(path), document_ids)
+        return index.were_removed(gone)
 
 
 def _being_removed(path: Path, document_ids: Collection[str]) -> set[str]:

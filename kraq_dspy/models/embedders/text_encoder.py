@@ -1,7 +1,10 @@
 """Defines what the encoders of this library share, two sides, each with its prefix, of one way to encode texts; and
 makes one of a `dspy.Embedder`."""
 
+import threading
+from collections import OrderedDict
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, TypeAlias, cast
 
 import dspy
@@ -10,6 +13,9 @@ import numpy as np
 from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy.errors import ModelError
 from kraq_dspy.ports import Embedder, Vectors
+
+REMEMBERED = 256
+"""Questions whose vectors an encoder keeps."""
 
 
 class TextEncoder(SharedByCopies):
@@ -29,7 +35,16 @@ class TextEncoder(SharedByCopies):
         return self._dimension
 
     def encode_queries(self, texts: Sequence[str]) -> Vectors:
-        return self._vectors(texts, self.query_prefix)
+        """A single question is encoded once: its retrievers and the search for next questions ask for it again."""
+        if isinstance(texts, str) or len(texts) != 1:
+            return self._vectors(texts, self.query_prefix)
+
+        [question] = texts
+        vectors = self._recent.get(question)
+        if vectors is None:
+            vectors = self._vectors(texts, self.query_prefix)
+            self._recent.put(question, vectors)
+        return vectors.copy()  # the caller's own, to change
 
     def encode_passages(self, texts: Sequence[str]) -> Vectors:
         return self._vectors(texts, self.passage_prefix)
@@ -37,6 +52,10 @@ class TextEncoder(SharedByCopies):
     def encode(self, texts: Sequence[str], prefix: str) -> Vectors:
         """float32 `[n_texts, dimension]`, rows L2-normalised, of one text or more."""
         raise NotImplementedError
+
+    @cached_property
+    def _recent(self) -> "_Recent":
+        return _Recent()
 
     def _vectors(self, texts: Sequence[str], prefix: str) -> Vectors:
         if isinstance(texts, str):
@@ -50,6 +69,26 @@ class TextEncoder(SharedByCopies):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
+
+
+class _Recent:
+    """The vectors of the questions that were used last. Safe for threads."""
+
+    def __init__(self) -> None:
+        self._vectors: OrderedDict[str, Vectors] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, question: str) -> Vectors | None:
+        with self._lock:
+            if question in self._vectors:
+                self._vectors.move_to_end(question)
+            return self._vectors.get(question)
+
+    def put(self, question: str, vectors: Vectors) -> None:
+        with self._lock:
+            self._vectors[question] = vectors
+            while len(self._vectors) > REMEMBERED:
+                self._vectors.popitem(last=False)
 
 
 def unit_rows(vectors: Vectors, maker: str) -> Vectors:

@@ -81,6 +81,73 @@ class BoundedTransport(StdlibAsyncTransport):  # type: ignore[misc]
         )
 
 
+class ExplainingTransport(BoundedTransport):
+    """The client of language models: what a server says about an error is understood in whatever form it comes.
+
+    lm15 reads OpenAI's form alone, {"error": {"message": ...}}; vLLM, FastAPI, proxies and others have their own.
+    """
+
+    async def _do_stream(self, request: Any) -> Any:
+        response = await super()._do_stream(request)
+        if response.status >= 400:
+            response._chunks = _explained(response._chunks)
+        return response
+
+
+async def _explained(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    yield with_reason(b"".join([chunk async for chunk in chunks]))
+
+
+def with_reason(body: bytes) -> bytes:
+    """The body of an error in OpenAI's form, with the server's own reason.
+
+    >>> with_reason(b'{"detail": "The adapter is not here."}')
+    b'{"error": {"message": "The adapter is not here."}}'
+    """
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError):
+        value = "" if body.lstrip()[:1] == b"<" else body.decode("utf-8", "replace").strip()[:_LONGEST_REASON]
+    error = value.get("error") if isinstance(value, dict) else None
+    if isinstance(error, dict) and isinstance(error.get("message"), str) and error["message"].strip():
+        return body
+    reason = reason_in(value)
+    if not reason:
+        return body
+    known = {key: value[key] for key in ("type", "code", "param") if isinstance(value, dict) and key in value}
+    return json.dumps({"error": {"message": reason, **known}}).encode()
+
+
+def reason_in(value: Any, depth: int = 5) -> str:
+    """What a server's JSON says went wrong, under whichever key it does; "" where it says nothing.
+
+    >>> reason_in({"detail": [{"loc": ["body", "messages"], "msg": "field required"}]})
+    'body.messages: field required'
+    """
+    if isinstance(value, str):
+        return " ".join(value.split())[:_LONGEST_REASON]
+    if depth == 0:
+        return ""
+    if isinstance(value, list):
+        reasons = [reason_in(each, depth - 1) for each in value[:5]]
+        return "; ".join(reason for reason in reasons if reason)[:_LONGEST_REASON]
+    if not isinstance(value, dict):
+        return ""
+    reason = next((found for key in _REASONS if (found := reason_in(value.get(key), depth - 1))), "")
+    place = value.get("loc") or value.get("field")
+    if reason and place:
+        return f"{'.'.join(map(str, place)) if isinstance(place, list) else place}: {reason}"
+    return reason
+
+
+_REASONS = (
+    "error", "message", "msg", "detail", "details", "errors", "error_message", "error_description", "description",
+    "reason", "title",
+)  # fmt: skip
+"""Keys under which servers say what went wrong, the likeliest first."""
+_LONGEST_REASON = 1000  # characters
+
+
 class BoundedEngine(AsyncLM15Engine):  # type: ignore[misc]
     """An engine of lm15 that closes the client it was given."""
 

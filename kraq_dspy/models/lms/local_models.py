@@ -13,6 +13,7 @@ its weights, so that no cache takes it for another:
 import dataclasses
 import functools
 import hashlib
+import json
 import re
 import shutil
 import subprocess
@@ -203,12 +204,34 @@ def weights_hash(folder: Path | str) -> str:
             return _hash((place,), place.stat().st_mtime_ns, place.stat().st_size)
         weights, config = (place / WEIGHTS).stat(), (place / "adapter_config.json").stat()
     except OSError as error:
+        if (place / "checkpoints").is_dir():
+            raise ModelError(
+                f"{str(folder)!r} holds a training that is not finished. Go on with it: the same `kraq finetune` again."
+            ) from error
         raise ModelError(
             f"{str(folder)!r} is no adapter: {error.strerror} ({Path(error.filename).name}). Give a folder that "
             "`kraq finetune` or peft wrote."
         ) from error
     files = (place / "adapter_config.json", place / WEIGHTS)
     return _hash(files, weights.st_mtime_ns, weights.st_size, config.st_mtime_ns)
+
+
+def require_whole(weights: Path) -> None:
+    """Raises ModelError for a file of an adapter's weights that was not written to its end."""
+    with weights.open("rb") as file:
+        head = file.read(8)
+        size = int.from_bytes(head, "little")
+        try:
+            fields = json.loads(file.read(size)) if len(head) == 8 and size <= weights.stat().st_size else None
+            ends = [each["data_offsets"][1] for name, each in fields.items() if name != "__metadata__"]  # type: ignore[union-attr]
+            is_whole = weights.stat().st_size == 8 + size + max(ends, default=0)
+        except (ValueError, KeyError, TypeError, AttributeError, IndexError):
+            is_whole = False
+    if not is_whole:
+        raise ModelError(
+            f"{str(weights.parent)!r} holds an adapter that was not written to its end: {weights.name} is torn. Train "
+            "it again, or copy it anew."
+        )
 
 
 def served_name(folder: Path | str) -> str:

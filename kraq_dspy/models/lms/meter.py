@@ -7,7 +7,7 @@ arrives, so an item that was interrupted between two calls starts with the first
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -135,6 +135,11 @@ class Meter(SharedByCopies):
         with self._lock:
             self.retries += 1
 
+    def require_prices(self, models: Iterable[str]) -> None:
+        """Raises ConfigError if money is limited and one of the models has no price, so that each call would fail."""
+        for model in models:
+            self._price(model)
+
     @contextmanager
     def call(self, stage: str, model: str, prompt_tokens: int) -> Iterator[Call]:
         """Raises BudgetExceededError instead of letting the call begin. A call that ends without `usage` is free."""
@@ -181,7 +186,10 @@ class Meter(SharedByCopies):
             return self.limits.prices.get(model, FREE)
         if self.limits.max_cost is not None:
             known = ", ".join(sorted(self.limits.prices)) or "none"
-            raise ConfigError(f"max_cost is set, but the model {model!r} has no price (prices given: {known}).")
+            raise ConfigError(
+                f"max_cost is set, but the model {model!r} has no price (prices given: {known}). Give its role "
+                "prompt_price and completion_price in kraq.toml, in money for a million tokens."
+            )
         return FREE
 
 

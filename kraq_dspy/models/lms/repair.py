@@ -23,7 +23,10 @@ from kraq_dspy._internal.dspy_internals import parse_value
 from kraq_dspy._internal.options import type_adapter
 from kraq_dspy.models.lms.schemas import choices, record_fields
 
-HEADER = re.compile(r"^[ \t>*_`#-]*\[\[? ?##? ?(\w+) ?##? ?\]\]?\**", re.MULTILINE)  # a line of its own forgives much
+HEADER = re.compile(r"^[ \t>*_`#-]*\\?\[\\?\[? ?##? ?(\w+) ?##? ?\\?\]\\?\]?\**", re.MULTILINE)
+"""A line of its own forgives much."""
+EXACT = re.compile(r"\[\[ ?## (\w+) ## ?\]\]")
+"""A marker as it was asked for: within a line it counts where the field has none at the beginning of one."""
 NOTHING = re.compile(r"\W*(none|n/?a|null|nothing|empty)\b.{0,40}$", re.IGNORECASE | re.DOTALL)
 FENCED = re.compile(r"^\s*```[\w-]*[ \t]*\n?(.*?)\n?\s*(?:```\s*.*)?$", re.DOTALL)
 TRUTH = re.compile(r"\b(true|yes|same|false|no|not|different)\b", re.IGNORECASE)
@@ -125,11 +128,27 @@ def repeats_itself(reply: str) -> bool:
 def _sections(reply: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     """What stands for each field: a text, or a value of a JSON object. "completed" is a section too."""
     names = {name.casefold(): name for name in (*fields, "completed")}
-    reply = without_thinking(reply)
+    whole, reply = reply, without_thinking(reply)
     if _unfenced(reply).strip().startswith("{"):  # a text in it may be about markers
         return _from_object(reply, names)
     marked = {name: reply[start:end] for name, (start, end) in marked_spans(reply, fields).items()}
-    return marked or _from_object(reply, names) or _bare(reply, fields)
+    thinks = "reasoning" in fields and "<reasoning>" in whole  # the thought is what was asked for
+    return (
+        marked
+        or _between_tags(whole if thinks else reply, fields)
+        or _from_object(reply, names)
+        or _bare(reply, fields)
+    )
+
+
+def _between_tags(reply: str, fields: Iterable[str]) -> dict[str, str]:
+    """What stands between tags with the names of fields, as `<answer>Oslo</answer>`; the last may not be closed."""
+    sections: dict[str, str] = {}
+    for name in fields:
+        tag = re.search(rf"<{re.escape(name)}>(.*?)(?:</{re.escape(name)}>|\Z)", reply, re.IGNORECASE | re.DOTALL)
+        if tag:
+            sections[name] = tag[1].strip()
+    return sections
 
 
 def marked_spans(reply: str, fields: Iterable[str]) -> dict[str, tuple[int, int]]:
@@ -141,6 +160,8 @@ def marked_spans(reply: str, fields: Iterable[str]) -> dict[str, tuple[int, int]
     """
     fields = list(fields)
     headers = list(HEADER.finditer(reply))
+    begun = {header[1].casefold() for header in headers}
+    headers += [marker for marker in EXACT.finditer(reply) if marker[1].casefold() not in begun]
     spans = _between(reply, headers, [*fields, "completed"])
     missing = [name for name in (*fields, "completed") if name not in spans]
     lines = list(_begins_with(missing).finditer(reply)) if missing else []
@@ -154,12 +175,17 @@ def marked_spans(reply: str, fields: Iterable[str]) -> dict[str, tuple[int, int]
 
 
 def _between(reply: str, headers: Iterable[re.Match[str]], names: Iterable[str]) -> dict[str, tuple[int, int]]:
+    """Where the text behind each header ends: at the next header, that of a field which nobody asked for included."""
     known = {name.casefold(): name for name in names}
-    ordered = {header.end(): header for header in headers if header[1].casefold() in known}
+    ordered = {header.end(): header for header in headers if header[1].casefold() in known or EXACT.search(header[0])}
     sections = sorted(ordered.items())
     stops = [header.start() for _, header in sections[1:]] + [len(reply)]
     spans: dict[str, tuple[int, int]] = {}
     for (begin, header), stop in zip(sections, stops, strict=False):
+        if header[1].casefold() not in known:
+            continue
+        if "`" in header[0]:  # the marker stood between backticks
+            begin += len(reply[begin:stop]) - len(reply[begin:stop].lstrip("`"))
         text = reply[begin:stop]
         start = begin + len(text) - len(text.lstrip())
         spans.setdefault(known[header[1].casefold()], (start, max(start, begin + len(text.rstrip()))))

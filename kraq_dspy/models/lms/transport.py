@@ -19,7 +19,7 @@ from dspy.lm15 import LM15Error, Request, Response, RouterConfig
 from kraq_dspy._internal.dspy_internals import AsyncLiteLLMEngine, AsyncLM15Engine, lookup
 from kraq_dspy.asset.consent import own_variables, require_no_secret
 from kraq_dspy.errors import MissingExtraError, ModelError, did_you_mean
-from kraq_dspy.models.lms.bounded import BoundedEngine, BoundedTransport, ReplyLimits
+from kraq_dspy.models.lms.bounded import BoundedEngine, ExplainingTransport, ReplyLimits
 from kraq_dspy.models.lms.retry import unreachable
 from kraq_dspy.settings import RoleSettings
 
@@ -70,7 +70,7 @@ def _native(settings: RoleSettings, provider: str) -> Route:
         config = RouterConfig(
             api_keys={provider: key} if key else None,
             base_urls={provider: url} if url else None,
-            transport=BoundedTransport(limits, settings.timeout_s),
+            transport=ExplainingTransport(limits, settings.timeout_s),
         )
         return BoundedEngine(config)
 

@@ -20,6 +20,7 @@ from functools import cached_property
 from typing import Protocol, TypeVar
 
 from kraq_dspy.language.headings import Heading, announced_question, headings_by_weight, headings_of, placed, subject_of
+from kraq_dspy.language.other_languages import question_of_heading
 from kraq_dspy.language.templates import NOTHING_NAMED, asks_of_something, definition, question_about
 from kraq_dspy.language.text import parted, sentences
 from kraq_dspy.language.told import language_of
@@ -158,7 +159,9 @@ class AskedBy:
     def template(self, community: Community, summary: str) -> str:
         """A question after a heading of the community's passages or after its summary; "" where nothing is named."""
         if community.id not in self._instead:
-            question = question_about(summary, self._read(community.chunk_ids), self._subject)
+            question = question_about(
+                summary, self._read(community.chunk_ids), self._subject, turns_statements=community.level > 0
+            )
             self._instead[community.id] = "" if question == NOTHING_NAMED else question
         return self._instead[community.id]
 
@@ -246,15 +249,17 @@ def headings_asked(
     communities: Iterable[Community], passages_of: Callable[[Sequence[str]], list[str]], subject: str
 ) -> dict[str, AskedHeading]:
     """For community ids the weightiest heading of their passages that announces a question and that no community before
-    has, the broadest first; communities without one are absent. English alone."""
+    has, the broadest first; communities without one are absent. In the language of each community's passages."""
     chosen: dict[str, AskedHeading] = {}
     asked: set[str] = set()
     for community in sorted(communities, key=_broadest_first):
         passages = passages_of(community.chunk_ids)
-        if language_of("\n".join(passages)) != "en":
-            continue
+        language = language_of("\n".join(passages))
         for heading in headings_by_weight(passages, ""):
-            question = announced_question(heading, passages, subject)
+            if language == "en":
+                question = announced_question(heading, passages, subject)
+            else:
+                question = question_of_heading(language, heading.text)
             if 0 < len(question) <= LONGEST and question.casefold() not in asked:
                 asked.add(question.casefold())
                 chosen[community.id] = AskedHeading(heading.text, _below(heading, passages), question)

@@ -49,6 +49,10 @@ def test_a_stopped_index_is_resumed_grows_and_shrinks_and_stays_whole(
     assert whole.returncode == 0
     assert "is whole" in whole.stdout
 
+    again = kraq("remove", path, "turing.txt")
+    assert again.returncode == 0
+    assert "'turing.txt' had been removed" in again.stderr
+    assert as_json(kraq("remove", path, "turing.txt", "--json"))["documents"]["removed"] == 0
     unknown = kraq("remove", path, "nowhere.txt")
     assert unknown.returncode == 1
     assert "no document 'nowhere.txt'" in unknown.stderr

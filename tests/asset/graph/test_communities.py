@@ -133,6 +133,59 @@ def test_a_followed_change_puts_new_pieces_of_a_document_together_and_leaves_the
     assert sorted(members(communities)) == ["ABM", "CD", "E", "FG", "H", "I", "J", "KL", "N"]
 
 
+def former(*names: str) -> list[Community]:
+    """Broadest communities of the entities with these letters."""
+    return [Community(content_id("community", *each), 0, None, (), tuple(each), (), ()) for each in names]
+
+
+@pytest.mark.parametrize(
+    ("max_size", "found"), [(5, ["ABC", "ABCDEF", "DEF", "G"]), (6, ["ABCDEF", "G"]), (7, ["ABCDEF", "G"])]
+)
+def test_a_community_of_the_largest_size_is_not_split_and_one_above_it_is(max_size: int, found: list[str]) -> None:
+    settings = CommunitySettings(max_size=max_size)
+    assert sorted(members(find_communities(ENTITIES, LINKS, settings, former=former("ABCDEF", "G")))) == found
+
+
+@pytest.mark.parametrize(("max_depth", "levels"), [(1, {0}), (2, {0, 1}), (3, {0, 1})])
+def test_the_deepest_level_is_one_below_the_depth(max_depth: int, levels: set[int]) -> None:
+    settings = CommunitySettings(max_size=5, max_depth=max_depth)
+    communities = find_communities(ENTITIES, LINKS, settings, former=former("ABCDEF", "G"))
+    assert {community.level for community in communities} == levels
+
+
+@pytest.mark.parametrize(
+    ("links", "found"),
+    [
+        ([("G", "A", 2.0), ("G", "D", 1.0)], ["ABCG", "DEF"]),
+        ([("G", "A", 1.0), ("D", "G", 2.0)], ["DEFG", "ABC"]),
+        ([("G", "A", 1.0), ("G", "B", 1.0), ("G", "D", 1.5)], ["ABCG", "DEF"]),  # their sum decides
+        ([("G", "A", 1.0), ("A", "G", 1.0), ("G", "D", 1.5)], ["ABCG", "DEF"]),  # of both directions
+        ([("G", "A", 1.0), ("G", "D", 1.2), ("G", "E", 1.2)], ["DEFG", "ABC"]),
+    ],
+)
+def test_a_new_entity_joins_the_community_that_it_is_linked_to_most(
+    links: list[tuple[str, str, float]], found: list[str]
+) -> None:
+    new = [link(source, target, weight) for source, target, weight in links]
+    communities = find_communities(ENTITIES, [*LINKS, *new], CommunitySettings(), former=former("ABC", "DEF"))
+    assert members(communities) == found
+
+
+def test_what_is_linked_to_a_new_entity_alone_follows_it() -> None:
+    entities = [*ENTITIES, entity("H", "chunk of H")]
+    new = [link("G", "D", 3.0), link("G", "A", 1.0), link("H", "G", 0.1)]
+    communities = find_communities(entities, [*LINKS, *new], CommunitySettings(), former=former("ABC", "DEF"))
+    assert members(communities) == ["DEFGH", "ABC"]
+
+
+def test_of_communities_that_a_new_entity_is_linked_to_alike_the_first_by_id_gets_it() -> None:
+    first, second = sorted(("ABC", "DEF"), key=lambda letters: content_id("community", *letters))
+    new = [link("G", "A"), link("G", "D")]
+    for order in (("ABC", "DEF"), ("DEF", "ABC")):
+        communities = find_communities(ENTITIES, [*LINKS, *new], CommunitySettings(), former=former(*order))
+        assert members(communities) == [f"{first}G", second]
+
+
 def test_max_depth_bounds_the_levels() -> None:
     entities, links = ring_of_cliques(40, 4)
     communities = find_communities(entities, links, CommunitySettings(max_size=1, max_depth=1))

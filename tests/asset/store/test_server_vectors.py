@@ -1,5 +1,11 @@
 """A Qdrant server keeps the points of each state apart, and of each collection."""
 
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
 import pytest
 from qdrant_client import QdrantClient
 
@@ -61,3 +67,83 @@ def test_collections_of_one_server_do_not_mix() -> None:
     assert (cats.ids(), dogs.ids()) == ({CAT}, set())
     cats.close()  # the client is ours: it stays open
     assert dogs.count() == 0
+
+
+class Pretending(BaseHTTPRequestHandler):
+    """What stands at the address of a Qdrant server, and is none, or one that others use at the same moment."""
+
+    protocol_version = "HTTP/1.1"
+    kind = ""
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+    def answer(self) -> None:
+        self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        vectors: dict[str, object] = {"dense": {"size": 3, "distance": "Cosine"}}
+        if self.kind == "page":
+            return self.reply(200, b"<html>nginx</html>", "text/html")
+        if self.kind == "other JSON":
+            return self.reply(200, {"hello": "world"})
+        if self.kind == "unnamed":
+            vectors = {"size": 3, "distance": "Cosine"}
+        if self.path.endswith("/exists"):
+            return self.reply(200, ok({"exists": self.kind != "race"}))
+        if self.kind == "race" and self.command == "PUT":
+            return self.reply(409, {"status": {"error": "Wrong input: Collection `c` already exists!"}, "time": 0})
+        sparse = {} if self.kind == "without words" else {"bm25": {}}
+        params = {"vectors": vectors, "sparse_vectors": sparse, "shard_number": 1, "replication_factor": 1}
+        config = {
+            "params": {**params, "write_consistency_factor": 1, "on_disk_payload": True},
+            "hnsw_config": {"m": 16, "ef_construct": 100, "full_scan_threshold": 10000},
+            "optimizer_config": {"deleted_threshold": 0.2, "vacuum_min_vector_number": 1000,
+                                 "default_segment_number": 0, "flush_interval_sec": 5},
+            "wal_config": {"wal_capacity_mb": 32, "wal_segments_ahead": 0},
+        }  # fmt: skip
+        info = {"status": "green", "optimizer_status": "ok", "segments_count": 1, "points_count": 0, "config": config}
+        return self.reply(200, ok({**info, "payload_schema": {}}))
+
+    do_GET = do_PUT = do_POST = answer  # noqa: N815 (as the base class calls them)
+
+    def reply(self, status: int, body: object, kind: str = "application/json") -> None:
+        content = body if isinstance(body, bytes) else json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+
+def ok(result: object) -> dict[str, object]:
+    return {"result": result, "status": "ok", "time": 0}
+
+
+@contextmanager
+def pretending(kind: str) -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Kind", (Pretending,), {"kind": kind}))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("page", "is no Qdrant server"),
+        ("other JSON", "is no Qdrant server"),
+        ("unnamed", "was made by something else: its vectors are one without a name"),
+        ("without words", "was made by something else"),
+    ],
+)
+def test_what_is_no_store_of_an_index_is_refused_in_words(kind: str, words: str) -> None:
+    with pretending(kind) as url, pytest.raises(IndexStateError, match=words):
+        QdrantVectorStore(url, "c", 3)
+
+
+def test_a_collection_that_another_process_makes_at_the_same_moment_is_used() -> None:
+    with pretending("race") as url:
+        assert QdrantVectorStore(url, "c", 3).dimension == 3
+    with pretending("race") as url, pytest.raises(EncoderMismatchError):
+        QdrantVectorStore(url, "c", 4)

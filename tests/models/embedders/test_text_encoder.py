@@ -65,3 +65,36 @@ def test_a_function_that_makes_no_embeddings_is_refused() -> None:
         as_embedder(embedder(lambda texts: [1.0] * len(texts))).encode_queries(["a", "b"])
     with pytest.raises(ModelError, match="zero or not finite"):
         as_embedder(embedder(lambda texts: [[0.0, 0.0]] * len(texts))).encode_queries(["a"])
+
+
+def test_a_question_is_encoded_once_and_what_a_caller_does_to_its_vector_stays_with_the_caller() -> None:
+    asked: list[str] = []
+
+    def counted(texts: list[str]) -> list[list[float]]:
+        asked.extend(texts)
+        return letters(texts)
+
+    adapted = as_embedder(embedder(counted))
+    first = adapted.encode_queries(["aa"])
+    before = first.copy()
+    first *= 0
+    np.testing.assert_array_equal(adapted.encode_queries(["aa"]), before)
+    assert asked == ["aa"]
+
+    adapted.encode_queries(["aa", "b"])  # several are no question of a person
+    adapted.encode_passages(["aa"])
+    assert asked == ["aa", "aa", "b", "aa"]
+
+
+def test_the_questions_used_last_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def counted(texts: list[str]) -> list[list[float]]:
+        asked.extend(texts)
+        return letters(texts)
+
+    monkeypatch.setattr("kraq_dspy.models.embedders.text_encoder.REMEMBERED", 2)
+    adapted = as_embedder(embedder(counted))
+    for question in ["a", "b", "a", "c", "a", "b"]:
+        adapted.encode_queries([question])
+    assert asked == ["a", "b", "c", "b"]

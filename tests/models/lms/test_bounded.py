@@ -3,16 +3,19 @@
 import asyncio
 import contextlib
 import gzip
+import json
 import resource
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
 from dspy.utils.exceptions import LMCollectionLimitError, LMError
 
+from kraq_dspy.models.lms.bounded import with_reason
 from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.settings import RoleSettings
 
@@ -114,3 +117,59 @@ def test_a_tls_handshake_that_hangs_keeps_to_the_time_limit(asynchronous: bool) 
         with pytest.raises(LMError):
             asyncio.run(lm.acall("?")) if asynchronous else lm("?")
         assert time.monotonic() - started < 5
+
+
+REASON = "LoRA rank 64 is greater than max_lora_rank 16."
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ({"object": "error", "message": REASON, "type": "BadRequestError", "code": 400}, REASON),
+        ({"message": REASON}, REASON),
+        ({"detail": REASON}, REASON),
+        ({"detail": {"error": {"message": REASON}}}, REASON),
+        ({"detail": [{"loc": ["body", "messages"], "msg": "field required"}]}, "body.messages: field required"),
+        ({"errors": [{"message": REASON}, "and more"]}, f"{REASON}; and more"),
+        ({"error": REASON, "error_type": "generation"}, REASON),
+        ({"error": {"code": 400, "details": REASON}}, REASON),
+        ({"title": "Bad", "detail": REASON}, REASON),
+        (REASON, REASON),
+        ({"msg": f"  {REASON}\n"}, REASON),
+    ],
+)
+def test_the_reason_of_a_server_is_found_in_whatever_form_it_comes(body: object, reason: str) -> None:
+    told = json.loads(with_reason(body.encode() if isinstance(body, str) else json.dumps(body).encode()))
+    assert told["error"]["message"] == reason
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"<html><h1>502</h1></html>", b'{"error": {"message": "own form"}}', b"{}", b"[]", b'{"code": 3}']
+)
+def test_what_has_no_reason_or_openais_form_stays_as_it_is(body: bytes) -> None:
+    assert with_reason(body) == body
+
+
+@pytest.mark.parametrize("status", [400, 403, 404, 422, 424, 500])
+def test_a_role_tells_the_servers_reason(status: int) -> None:
+    class Refusing(BaseHTTPRequestHandler):
+        def log_message(self, *args: object) -> None:
+            pass
+
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            body = json.dumps({"object": "error", "message": REASON}).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Refusing)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        role = RoleSettings(model="hosted_vllm/m", api_base=f"http://127.0.0.1:{server.server_port}/v1", retries=0)
+        with pytest.raises(Exception, match="LoRA rank 64 is greater than max_lora_rank 16"):
+            make_lm(role)("Who?")
+    finally:
+        server.shutdown()

@@ -213,3 +213,49 @@ def test_of_a_summary_that_breaks_off_in_its_first_finding_the_finding_is_kept()
         assert values["findings"] == [Finding("He built a mill.", "")]
     for beginning in ("He built a mill.",):
         assert read_reply(begun[: begun.index(beginning, 60)], fields)[1] == ["findings: missing"], beginning
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "[[ ## answer ## ]] Jonas Berg [[ ## completed ## ]]",
+        "Here it is: [[ ## answer ## ]] Jonas Berg",
+        "[[ ## reasoning ## ]]\nx[[ ## answer ## ]]\nJonas Berg[[ ## completed ## ]]",
+        "[[ ## reasoning ## ]] x [[ ## answer ## ]] Jonas Berg",
+        "[[ ## answer ## ]]\nJonas Berg\n\n[[ ## reasoning ## ]]\nHe built it.\n\n[[ ## completed ## ]]",
+        "[[ ## answer ## ]]\nJonas Berg\n\n[[ ## confidence ## ]]\nhigh",
+        "`[[ ## answer ## ]]`\nJonas Berg",
+        "``[[ ## answer ## ]]`` Jonas Berg",
+        "```\n[[ ## answer ## ]]\nJonas Berg\n```",
+        "\\[\\[ ## answer ## \\]\\]\nJonas Berg",
+        "<answer>Jonas Berg</answer>",
+        "Sure!\n<Answer>\nJonas Berg\n</Answer>\nAnything else?",
+        "<think>Who?</think><answer>Jonas Berg",
+    ],
+)
+def test_an_answer_is_read_whole_and_alone_whatever_stands_around_its_markers(reply: str) -> None:
+    assert read_reply(reply, {"answer": str}) == ({"answer": "Jonas Berg"}, [])
+
+
+@pytest.mark.parametrize(
+    ("reply", "answer"),
+    [
+        ("[[ ## answer ## ]]\nWrite [[ ## completed ## ]] at the end.\n\n[[ ## completed ## ]]",
+         "Write [[ ## completed ## ]] at the end."),
+        ("[[ ## answer ## ]] `x = 1` is it", "`x = 1` is it"),
+        ("[[ ## answer ## ]]\nSee [[Jonas Berg]] and # heading\n## two", "See [[Jonas Berg]] and # heading\n## two"),
+        ("[[ ## answer ## ]]\nUse <answer> tags.", "Use <answer> tags."),
+    ],
+)  # fmt: skip
+def test_what_looks_like_a_marker_inside_a_text_is_text(reply: str, answer: str) -> None:
+    assert read_reply(reply, {"answer": str}) == ({"answer": answer}, [])
+
+
+def test_a_marker_at_the_beginning_of_a_line_goes_before_one_within_a_line() -> None:
+    fields = {"reasoning": str, "answer": str}
+    reply = "[[ ## reasoning ## ]]\nI fill [[ ## answer ## ]] with Paris.\n\n[[ ## answer ## ]]\nParis"
+    assert read_reply(reply, fields)[0] == {"reasoning": "I fill [[ ## answer ## ]] with Paris.", "answer": "Paris"}
+    inline = "[[ ## reasoning ## ]] It is Paris. [[ ## answer ## ]] Paris [[ ## completed ## ]]"
+    assert read_reply(inline, fields)[0] == {"reasoning": "It is Paris.", "answer": "Paris"}
+    tags = "<reasoning>It is Paris.</reasoning>\n<answer>Paris</answer>"
+    assert read_reply(tags, fields)[0] == {"reasoning": "It is Paris.", "answer": "Paris"}

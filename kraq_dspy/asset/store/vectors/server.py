@@ -1,5 +1,6 @@
 """Keeps vectors in a collection of a Qdrant server."""
 
+import json
 import math
 import threading
 import warnings
@@ -8,6 +9,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from pydantic import ValidationError
 
 from kraq_dspy.asset.consent import require_no_secret
 from kraq_dspy.asset.store.sync import batches
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 
 BATCH = 1000
 """Points written at once; a killed process leaves whole batches."""
+
+_CONFLICT = 409  # what the server answers where there is one already
 
 DENSE, SPARSE, TAGS, CAME, WENT = "dense", "bm25", "tags", "came", "went"
 
@@ -209,23 +213,41 @@ class QdrantVectorStore:
 
     def _create_or_check(self) -> None:
         from qdrant_client import models
+        from qdrant_client.http.exceptions import UnexpectedResponse
 
         if self._client.collection_exists(self._collection):
-            vectors: Any = self._client.get_collection(self._collection).config.params.vectors
-            stored = vectors[DENSE].size if isinstance(vectors, dict) and DENSE in vectors else 0
-            if stored != self.dimension:
-                raise EncoderMismatchError(other_dimension(self._collection, stored, self.dimension))
+            self._check()
             return
-        self._client.create_collection(
-            self._collection,
-            vectors_config={DENSE: models.VectorParams(size=self.dimension, distance=models.Distance.COSINE)},
-            sparse_vectors_config={SPARSE: models.SparseVectorParams(modifier=models.Modifier.IDF)},
-        )
+        try:
+            self._client.create_collection(
+                self._collection,
+                vectors_config={DENSE: models.VectorParams(size=self.dimension, distance=models.Distance.COSINE)},
+                sparse_vectors_config={SPARSE: models.SparseVectorParams(modifier=models.Modifier.IDF)},
+            )
+        except UnexpectedResponse as error:
+            if error.status_code != _CONFLICT:
+                raise
+            self._check()  # another process made it just now
+            return
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Payload indexes have no effect")  # the client's local mode
             self._client.create_payload_index(self._collection, TAGS, models.PayloadSchemaType.KEYWORD)
             for key in (CAME, WENT):
                 self._client.create_payload_index(self._collection, key, models.PayloadSchemaType.INTEGER)
+
+    def _check(self) -> None:
+        """Raises EncoderMismatchError for a collection of another dimension, IndexStateError for one that is not as
+        this library makes them."""
+        params = self._client.get_collection(self._collection).config.params
+        vectors: Any = params.vectors
+        if not isinstance(vectors, dict) or DENSE not in vectors or SPARSE not in (params.sparse_vectors or {}):
+            named = sorted(vectors) if isinstance(vectors, dict) else "one without a name"
+            raise IndexStateError(
+                f"The collection {self._collection!r} of the Qdrant server was made by something else: its vectors are "
+                f"{named}, and those of an index {DENSE!r} and {SPARSE!r}. Remove it, or take another server."
+            )
+        if vectors[DENSE].size != self.dimension:
+            raise EncoderMismatchError(other_dimension(self._collection, vectors[DENSE].size, self.dimension))
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
@@ -238,6 +260,16 @@ class QdrantVectorStore:
             raise IndexStateError(
                 f"The Qdrant server with the collection {self._collection!r} failed: {error}. Check that it runs, that "
                 "[store] url is its address, and that the key is right."
+            ) from error
+        except (
+            json.JSONDecodeError,
+            ValidationError,
+            AssertionError,
+        ) as error:  # of a proxy's page, which comes with status 200
+            raise IndexStateError(
+                f"What answers for the collection {self._collection!r} is no Qdrant server: its reply cannot be read "
+                f"({type(error).__name__}). Check that [store] url is the address of the server itself, not of a proxy "
+                "or a page of it."
             ) from error
 
 

@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from dspy.lm15 import InvalidRequestError
 
-from kraq_dspy.errors import import_extra
+from kraq_dspy.errors import ModelError, import_extra
 from kraq_dspy.models.embedders.model_folder import local_folder, weights_place
 from kraq_dspy.models.lms.engines.gguf_file import read_gguf
 
@@ -173,9 +173,44 @@ def prompt_ids(tokenizer: Any, messages: Sequence[Mapping[str, str]]) -> list[in
     if tokenizer.chat_template is None:
         text = "\n\n".join(message["content"] for message in messages) + "\n\n"
         return list(tokenizer(text)["input_ids"])
-    text = tokenizer.apply_chat_template(list(messages), tokenize=False, add_generation_prompt=True)
+    text = in_template(tokenizer, messages, add_generation_prompt=True)
     # The template has written the special tokens already.
     return list(tokenizer(text, add_special_tokens=False)["input_ids"])
+
+
+def in_template(tokenizer: Any, messages: Sequence[Mapping[str, str]], *, add_generation_prompt: bool = False) -> str:
+    """The messages as the tokenizer's chat template writes them; where it takes no system message, as Gemma's, that
+    stands before the first message of the user. Raises ModelError where it cannot write them at all."""
+    problem: Exception | None = None
+    for form in (list(messages), without_system_role(messages)):
+        try:
+            text: str = tokenizer.apply_chat_template(form, tokenize=False, add_generation_prompt=add_generation_prompt)
+        except Exception as error:  # noqa: BLE001 (a template is a program of the model's makers, and raises what it likes)
+            problem = problem or error
+            continue
+        if all(message["content"].strip() in text for message in messages if message["role"] == "system"):
+            return text
+    reason = problem or "it leaves out what the system says"
+    raise ModelError(
+        f"The model's chat template cannot write these messages: {reason}. Take a model whose template takes a "
+        "question of a user, or one without a template."
+    )
+
+
+def without_system_role(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The same messages, with what the system says before the first thing that the user says.
+
+    >>> without_system_role([{"role": "system", "content": "Be short."}, {"role": "user", "content": "Who?"}])
+    [{'role': 'user', 'content': 'Be short.\\n\\nWho?'}]
+    """
+    said = [str(message["content"]) for message in messages if message["role"] == "system"]
+    rest = [dict(message) for message in messages if message["role"] != "system"]
+    if not said:
+        return rest
+    if not rest or rest[0]["role"] != "user" or not isinstance(rest[0]["content"], str):
+        return [{"role": "user", "content": "\n\n".join(said)}, *rest]
+    rest[0]["content"] = "\n\n".join([*said, rest[0]["content"]])
+    return rest
 
 
 _REPLACEMENT = "\ufffd"

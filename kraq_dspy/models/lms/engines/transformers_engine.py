@@ -34,7 +34,7 @@ from kraq_dspy.errors import ModelError, import_extra
 from kraq_dspy.models.embedders.model_folder import quiet_transformers, unpacked
 from kraq_dspy.models.lms.engines import generation
 from kraq_dspy.models.lms.engines.generation import Batches, GenerationJob, LogprobRecorder
-from kraq_dspy.models.lms.local_models import TRANSFORMERS, adapter_folder, weights_hash
+from kraq_dspy.models.lms.local_models import TRANSFORMERS, WEIGHTS, adapter_folder, require_whole, weights_hash
 from kraq_dspy.models.machine import precision_of
 from kraq_dspy.settings import RoleSettings
 
@@ -75,9 +75,11 @@ class TransformersEngine(SharedByCopies):
         try:
             with quiet_transformers(reports=True):
                 where, options = generation.checked_weights(name)
-                self.tokenizer = self.transformers.AutoTokenizer.from_pretrained(where, padding_side="left", **options)
+                self.tokenizer = self.transformers.AutoTokenizer.from_pretrained(
+                    where, padding_side="left", trust_remote_code=False, **options
+                )
                 model = self.transformers.AutoModelForCausalLM.from_pretrained(
-                    where, dtype=getattr(self.torch, dtype), **unpacked(options)
+                    where, dtype=getattr(self.torch, dtype), trust_remote_code=False, **unpacked(options)
                 )
         except (OSError, ValueError) as error:
             raise ModelError(f"The model {name!r} cannot be loaded: {error} Give the folder of its files.") from error
@@ -182,6 +184,8 @@ class TransformersEngine(SharedByCopies):
             if name in self._peft_names:
                 return
             peft_name = f"adapter{next(self._numbers)}"
+            if (Path(folder) / WEIGHTS).is_file():
+                require_whole(Path(folder) / WEIGHTS)
             try:
                 if isinstance(self.model, peft.PeftModel):
                     self.model.load_adapter(folder, adapter_name=peft_name)

@@ -8,7 +8,9 @@ import dspy
 import pytest
 from dspy.lm15 import Config, InvalidRequestError, Message, Request
 
+from kraq_dspy.errors import ModelError
 from kraq_dspy.models.lms.adapter import KraqAdapter
+from kraq_dspy.models.lms.engines.generation import in_template, without_system_role
 from kraq_dspy.models.lms.engines.transformers_engine import TransformersEngine
 from kraq_dspy.models.lms.schemas import reply_schema
 from tests.conftest import TinyModels
@@ -90,3 +92,41 @@ def test_a_schema_that_cannot_be_followed_is_refused_with_its_fault(engine: Tran
 
     with pytest.raises(InvalidRequestError, match="no such type"):
         reply(engine, "the cat", response_format=broken)
+
+
+class Template:
+    """A tokenizer's chat template, as far as `in_template` asks it."""
+
+    chat_template = "there is one"
+
+    def __init__(self, takes_system: str) -> None:
+        self.takes_system = takes_system
+
+    def apply_chat_template(self, messages: Any, *, tokenize: bool, add_generation_prompt: bool) -> str:
+        if self.takes_system == "never" or (self.takes_system == "no" and messages[0]["role"] == "system"):
+            raise ValueError("System role not supported")
+        shown = [one for one in messages if self.takes_system != "drops" or one["role"] != "system"]
+        text = "".join(f"<{one['role']}>{one['content']}<end>" for one in shown)
+        return text + "<assistant>" * add_generation_prompt
+
+
+CHAT = [{"role": "system", "content": "Be short."}, {"role": "user", "content": "Who?"}]
+
+
+@pytest.mark.parametrize("takes", ["no", "drops"])
+def test_what_the_system_says_stands_before_the_users_words_where_a_template_has_no_place_for_it(takes: str) -> None:
+    assert in_template(Template(takes), CHAT, add_generation_prompt=True) == "<user>Be short.\n\nWho?<end><assistant>"
+
+
+def test_a_template_that_takes_a_system_message_gets_one() -> None:
+    assert in_template(Template("yes"), CHAT) == "<system>Be short.<end><user>Who?<end>"
+
+
+def test_a_template_that_cannot_write_the_messages_is_refused_in_words() -> None:
+    with pytest.raises(ModelError, match="cannot write these messages: System role not supported"):
+        in_template(Template("never"), CHAT)
+
+
+def test_a_system_message_alone_becomes_the_users() -> None:
+    assert without_system_role(CHAT[:1]) == [{"role": "user", "content": "Be short."}]
+    assert without_system_role(CHAT[1:]) == CHAT[1:]

@@ -1,0 +1,72 @@
+"""Watches every request from its beginning to its end, and hands what became known of it to those who note it."""
+
+import time
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from kraq_dspy.records import Usage
+
+
+@dataclass(slots=True)
+class RequestRecord:
+    """What is noted of a request, as it becomes known.
+
+    `address` is the pattern of the path, "/api/entities/{id}". `cache` says that no model was asked for the answer.
+    Neither the question nor the answer is here.
+    """
+
+    method: str
+    path: str
+    address: str = ""
+    who: str = ""
+    status: int = 0
+    index: str = ""
+    program: str = ""
+    answered: bool = False
+    cache: bool = False
+    usage: Usage = field(default_factory=Usage)
+    cost: float = 0.0
+
+
+_current: ContextVar[RequestRecord | None] = ContextVar("kraq_dspy_current_request", default=None)
+
+
+def current_request() -> RequestRecord:
+    """The record of the request that is being answered; one that nobody reads, if there is none."""
+    return _current.get() or RequestRecord("", "")
+
+
+Note: TypeAlias = Callable[[RequestRecord, float], None]
+"""Notes a request that has ended, with its seconds."""
+
+
+class Watch:
+    """The application, with every request noted at its end: refused ones, failed ones and streams too."""
+
+    def __init__(self, app: ASGIApp, notes: Sequence[Note]) -> None:
+        self.app = app
+        self._notes = notes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+
+        record, started = RequestRecord(scope["method"], scope["path"]), time.perf_counter()
+
+        async def noted(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                record.status = message["status"]
+            await send(message)
+
+        token = _current.set(record)
+        try:
+            await self.app(scope, receive, noted)
+        finally:
+            _current.reset(token)
+            for note in self._notes:
+                note(record, time.perf_counter() - started)

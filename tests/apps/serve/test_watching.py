@@ -1,0 +1,112 @@
+"""What a server notes of its requests: the access log and /metrics."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dspy.utils import DummyLM
+from prometheus_client.parser import text_string_to_metric_families
+from starlette.testclient import TestClient
+
+from kraq_dspy.apps.serve.access_log import AccessLog
+from kraq_dspy.apps.serve.app import make_app
+from kraq_dspy.apps.serve.guard import ServeSettings
+from kraq_dspy.errors import ConfigError
+from tests.apps.serve.conftest import open_all
+
+TOKEN = "a-token-of-tests"
+QUESTION = {"question": "Who wrote Don Juan?", "program": "traditional"}
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    return tmp_path / "access.jsonl"
+
+
+@pytest.fixture
+def client(poets: Path, log: Path) -> Iterator[TestClient]:
+    lm = DummyLM([{"answer": "Lord Byron"}] * 9)
+    with open_all(poets, models={"default": lm}) as indexes:
+        app = make_app(indexes, ServeSettings(token=TOKEN), access_log=AccessLog(str(log)))
+        headers = {"Authorization": f"Bearer {TOKEN}"}
+        with TestClient(app, "http://localhost", headers=headers, raise_server_exceptions=False) as client:
+            yield client
+
+
+def lines(log: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in log.read_text().splitlines()]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_line_says_who_asked_what_answered_and_what_it_took(client: TestClient, log: Path, stream: bool) -> None:
+    assert client.post("/api/ask", json={**QUESTION, "stream": stream}).status_code == 200
+    [line] = lines(log)
+
+    assert (line["who"], line["index"], line["program"]) == ("token", "poets", "traditional")
+    assert (line["method"], line["path"], line["status"]) == ("POST", "/api/ask", 200)
+    assert line["answered"] is True
+    assert line["cache"] is False
+    assert line["usage"]["calls"] == 1
+    assert line["seconds"] > 0
+    assert line["time"].endswith("+00:00")
+    assert "Don Juan" not in log.read_text()  # neither question nor answer
+
+
+def test_a_prepared_answer_says_that_no_model_was_asked(client: TestClient, log: Path) -> None:
+    client.post("/api/ask", json={"question": "Where did Byron live?"})
+    [line] = lines(log)
+    assert line["answered"] is line["cache"] is True
+    assert line["usage"]["calls"] == 0
+
+
+def test_refused_and_failed_requests_are_in_the_log(client: TestClient, log: Path) -> None:
+    client.get("/api/status", headers={"Authorization": "Bearer another-token"})
+    client.get("/api/entities/none")
+    client.post("/api/ask", json={**QUESTION, "program": "none"})
+    assert [(line["status"], line["who"], line["address"]) for line in lines(log)] == [
+        (401, "", ""),
+        (404, "token", "/api/entities/{id}"),
+        (422, "token", "/api/ask"),
+    ]
+
+
+def test_metrics_count_requests_answers_and_what_models_took(client: TestClient) -> None:
+    client.post("/api/ask", json=QUESTION)
+    client.post("/api/ask", json=QUESTION)
+    client.get("/api/entities/none")
+    shown = client.get("/metrics")
+    assert shown.headers["content-type"].startswith("text/plain")
+    samples = {
+        (sample.name, *sorted(sample.labels.values())): sample.value
+        for family in text_string_to_metric_families(shown.text)
+        for sample in family.samples
+    }
+
+    assert samples["kraq_requests_total", "/api/ask", "200", "POST"] == 2
+    assert samples["kraq_requests_total", "/api/entities/{id}", "404", "GET"] == 1
+    assert samples["kraq_answers_total", "false", "poets", "traditional"] == 2
+    assert samples["kraq_answer_seconds_count", "poets", "traditional"] == 2
+    assert samples["kraq_model_calls_total", "poets", "traditional"] == 2
+    assert samples["kraq_questions_in_progress",] == 0
+
+
+def test_a_log_that_cannot_be_written_is_said_at_the_start(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot be written: No such file"):
+        AccessLog(str(tmp_path / "none" / "access.jsonl"))
+
+
+def test_the_description_has_every_address_with_its_parameters(client: TestClient) -> None:
+    description = client.get("/openapi.json", headers={"Authorization": ""}).json()
+    assert description["openapi"].startswith("3.1")
+    paths = description["paths"]
+    assert {"/api/ask", "/api/documents/{id}", "/api/catalogue/{number}", "/v1/chat/completions"} <= paths.keys()
+    search = {each["name"]: each for each in paths["/api/search"]["get"]["parameters"]}
+    assert search["limit"]["schema"]["maximum"] == 50
+    [number] = [each for each in paths["/api/catalogue/{number}"]["get"]["parameters"] if each["in"] == "path"]
+    assert number["schema"] == {"type": "integer"}
+    ask = description["components"]["schemas"]["AskRequest"]
+    assert ask["required"] == ["question"]
+    names = [operation["operationId"] for path in paths.values() for operation in path.values()]
+    assert len(names) == len(set(names))
