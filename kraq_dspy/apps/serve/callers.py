@@ -4,6 +4,7 @@
 name = "support"             # for the access log
 sha256 = "9f86d08188..."     # of the token; or token = "..." itself
 indexes = ["docs", "wiki"]   # by the names under which they are served; all of them without it
+labels = ["staff", "sales"]  # what they may read of an index whose documents have labels; or everything = true
 """
 
 import hashlib
@@ -16,11 +17,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kraq_dspy.errors import ConfigError, did_you_mean
+from kraq_dspy.asset.scope import Scope
+from kraq_dspy.errors import ConfigError, ScopeError, did_you_mean
 
 logger = logging.getLogger(__name__)
 
-KEYS = ("name", "token", "sha256", "indexes")
+KEYS = ("name", "token", "sha256", "indexes", "labels", "everything")
 """What an entry of the file may say."""
 
 A_GOOD_TOKEN = "python -c 'import secrets; print(secrets.token_urlsafe())'"
@@ -28,10 +30,14 @@ A_GOOD_TOKEN = "python -c 'import secrets; print(secrets.token_urlsafe())'"
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks, and the names of the indexes that they may ask; None is all of them."""
+    """Who asks, and the names of the indexes that they may ask; None is all of them.
+
+    `scope` says what they may read of an index whose documents have labels; without one they read none of it.
+    """
 
     name: str
     indexes: frozenset[str] | None = None
+    scope: Scope | None = None
 
 
 ANYBODY = Caller("")
@@ -122,9 +128,22 @@ def _entry(entry: Mapping[str, Any], where: str, served: Collection[str]) -> tup
         if len(digest) != 64 or set(digest) - set("0123456789abcdef"):
             raise ConfigError(f"{where}: sha256 must be 64 hexadecimal digits: printf %s TOKEN | sha256sum")
 
-    if "indexes" not in entry:
-        return digest, Caller(name)
-    return digest, Caller(name, _indexes(entry["indexes"], where, served))
+    indexes = _indexes(entry["indexes"], where, served) if "indexes" in entry else None
+    return digest, Caller(name, indexes, _scope(entry, where))
+
+
+def _scope(entry: Mapping[str, Any], where: str) -> Scope | None:
+    """Raises ConfigError."""
+    if entry.get("everything", False) not in (True, False) or ("labels" in entry and entry.get("everything")):
+        raise ConfigError(f"{where} must have either its labels or everything = true, which is for the owner.")
+    if entry.get("everything"):
+        return Scope.everything()
+    if "labels" not in entry:
+        return None
+    try:
+        return Scope(entry["labels"])
+    except ScopeError as error:
+        raise ConfigError(f"{where}: {error}") from error
 
 
 def _indexes(names: Any, where: str, served: Collection[str]) -> frozenset[str]:

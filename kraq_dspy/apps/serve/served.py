@@ -1,6 +1,7 @@
 """Holds the indexes that are served: each open, with its programs made once and what walking it needs."""
 
 import logging
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import cached_property
@@ -12,6 +13,7 @@ import dspy
 from kraq_dspy._internal.display import shown_model
 from kraq_dspy.apps.serve.atlas import Atlas
 from kraq_dspy.apps.serve.refusals import RequestError
+from kraq_dspy.asset.scope import Scope
 from kraq_dspy.asset.store.catalogue import Catalogue
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import ConfigError, IndexLockedError, IndexStateError
@@ -31,11 +33,35 @@ logger = logging.getLogger(__name__)
 class ServedIndex:
     """An index under its name. Safe for threads."""
 
-    def __init__(self, name: str, space: Workspace, *, edit: bool = False) -> None:
+    def __init__(self, name: str, space: Workspace | Callable[[], Workspace], *, edit: bool = False) -> None:
+        """`space` may be a function that opens it, which is called when the index is first asked."""
         self.name = name
         self.edit = edit
-        self._newest = NewestState(space)
-        self.kept = self._newest.kept
+        self._open = space if callable(space) else lambda: space
+        self._lock = threading.Lock()
+        self._opened: NewestState | None = None
+        self._scoped: dict[Scope, ServedIndex] = {}
+
+    @property
+    def _newest(self) -> NewestState:
+        with self._lock:
+            if self._opened is None:
+                self._opened = NewestState(self._open())
+            return self._opened
+
+    def kept(self, key: Any, make: Callable[[Workspace], Any]) -> Any:
+        """As `NewestState.kept`."""
+        return self._newest.kept(key, make)
+
+    def scoped(self, scope: Scope) -> "ServedIndex":
+        """The index as far as `scope` may read it, opened when it is first asked; itself where documents have no
+        labels."""
+        if not self.space.has_labels:
+            return self
+        with self._lock:
+            if scope not in self._scoped:
+                self._scoped[scope] = ServedIndex(self.name, lambda: self.space.scoped(scope))
+            return self._scoped[scope]
 
     @property
     def space(self) -> Workspace:
@@ -107,7 +133,10 @@ class ServedIndex:
         return shown_model(self.space.models.name(choice.role))
 
     def close(self) -> None:
-        self._newest.close()
+        for each in self._scoped.values():
+            each.close()
+        if self._opened is not None:
+            self._opened.close()
         if "catalogue" in self.__dict__ and self.catalogue is not None:
             self.catalogue.close()
 
@@ -157,7 +186,7 @@ def served(
         indexes = {}
         for name, folder in zip(names_of(folders), folders, strict=True):
             space = stack.enter_context(opened(folder))
-            if not space.index.manifest.settings.store.url:
+            if not space.has_labels and not space.index.manifest.settings.store.url:
                 space.index.chunk_vectors.count()
             indexes[name] = ServedIndex(name, space, edit=edit)
             stack.callback(indexes[name].close)

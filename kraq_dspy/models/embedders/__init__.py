@@ -4,7 +4,7 @@ import dataclasses
 
 from kraq_dspy.asset.consent import own_key
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.models.embedders.packaged_embedder import MINILM, PRECISION, PackagedEmbedder
+from kraq_dspy.models.embedders.packaged_embedder import PACKAGED_MODELS, PackagedEmbedder
 from kraq_dspy.models.embedders.sentence import SentenceEmbedder
 from kraq_dspy.models.machine import precision_of
 from kraq_dspy.ports import Embedder
@@ -33,8 +33,9 @@ def load_embedder(settings: EncoderSettings) -> Embedder:
             reply_mb=settings.reply_mb,
         )
     precision = _precision(settings)
-    if precision == PRECISION:
+    if precision in _PACKAGED_PRECISIONS:
         return PackagedEmbedder(
+            settings.name,
             query_prefix=settings.query_prefix,
             passage_prefix=settings.passage_prefix,
             batch_size=settings.batch_size,
@@ -61,14 +62,20 @@ def resolve_encoder(settings: EncoderSettings) -> EncoderSettings:
     return dataclasses.replace(settings, precision=_precision(settings))
 
 
+_PACKAGED_PRECISIONS = {model.precision: name for name, model in PACKAGED_MODELS.items()}
+
+
 def _precision(settings: EncoderSettings) -> str:
     on_processor = settings.device in ("auto", "cpu")
     if settings.precision == "auto":
-        return PRECISION if settings.name == MINILM and on_processor else precision_of("auto")
-    if settings.precision == PRECISION and (settings.name != MINILM or not on_processor):
-        where = "on the processor" if on_processor else f"on the processor, not on device {settings.device!r}"
+        packaged = PACKAGED_MODELS.get(settings.name)
+        return packaged.precision if packaged and on_processor else precision_of("auto")
+
+    its_model = _PACKAGED_PRECISIONS.get(settings.precision, settings.name)
+    if settings.name != its_model or (settings.precision in _PACKAGED_PRECISIONS and not on_processor):
         raise ConfigError(
-            f'precision is "{PRECISION}", which only {MINILM!r} has, {where}; the encoder is {settings.name!r}. '
-            'Set [encoder] precision to "fp32" or "bf16", or leave it out.'
+            f'precision is "{settings.precision}", which only {its_model!r} has, on the processor; the encoder is '
+            f'{settings.name!r}, its device {settings.device!r}. Set [encoder] precision to "fp32" or "bf16", or leave '
+            "it out."
         )
     return settings.precision

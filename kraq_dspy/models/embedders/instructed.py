@@ -19,7 +19,8 @@ from kraq_dspy.asset.corpus.chunk import sentence_spans
 from kraq_dspy.errors import ModelError, import_extra
 from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.models.embedders.model_folder import packaged_folder, quiet_transformers, read_model_folder
-from kraq_dspy.models.embedders.packaged_embedder import MAX_TOKENS, MINILM, PackagedPairEmbedder
+from kraq_dspy.models.embedders.packaged_embedder import MAX_TOKENS, MINILM
+from kraq_dspy.models.embedders.packaged_pair import PackagedPairEmbedder
 from kraq_dspy.models.machine import device_named
 from kraq_dspy.ports import Embedder, InstructedEmbedder, Vectors
 from kraq_dspy.settings import EncoderSettings, InstructedSettings

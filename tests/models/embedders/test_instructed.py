@@ -9,7 +9,7 @@ import pytest
 
 from kraq_dspy.errors import ConfigError, ModelError
 from kraq_dspy.models.embedders.instructed import InBedder, PairEmbedder, load_instructed_embedder
-from kraq_dspy.models.embedders.packaged_embedder import PackagedPairEmbedder
+from kraq_dspy.models.embedders.packaged_pair import PackagedPairEmbedder
 from kraq_dspy.ports import InstructedEmbedder
 from kraq_dspy.settings import InstructedSettings
 

@@ -1,0 +1,60 @@
+"""Reads a question and a passage as one text with the packaged encoder, without torch."""
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+
+from kraq_dspy._internal.concurrency import SharedByCopies, run_all
+from kraq_dspy.errors import ConfigError
+from kraq_dspy.models.embedders.model_folder import Tokenize, clean_text
+from kraq_dspy.models.embedders.onnx_bert import OnnxBert
+from kraq_dspy.models.embedders.packaged_embedder import MAX_TOKENS, MINILM, PACKAGED_MODELS, POSITIONS
+from kraq_dspy.models.machine import usable_cores
+from kraq_dspy.ports import Vectors
+
+
+class PackagedPairEmbedder(SharedByCopies):
+    """A question and a passage read as one text by the packaged encoder: the mean of the token vectors of "[CLS]
+    question [SEP] passage [SEP]".
+
+    It runs anywhere at once, and moves passages about a question's words together, since every token of the passage
+    attends to the question. It follows no instruction: all-MiniLM-L6-v2 was trained on single texts, so two passages
+    that answer differently with the same words stay close.
+
+    `max_tokens` counts both texts; the passage is cut first. The weights are loaded for the first passage: a program
+    that looks all of them up never needs them. Safe for threads.
+
+    >>> PackagedPairEmbedder().encode("Who was Ada?", ["Ada Lovelace wrote notes."]).shape
+    (1, 384)
+    """
+
+    dimension = 384
+
+    def __init__(self, *, max_tokens: int = MAX_TOKENS, threads: int | None = None) -> None:
+        if not 8 <= max_tokens <= POSITIONS:
+            raise ConfigError(f"max_tokens is {max_tokens}; {MINILM!r} takes 8 to {POSITIONS} of question and passage.")
+        self.max_tokens = max_tokens
+        self.name = f"pair:{MINILM}[{PACKAGED_MODELS[MINILM].precision}]@{max_tokens}"
+        self._threads = threads or usable_cores()
+
+    @cached_property
+    def _loaded(self) -> tuple[Tokenize, OnnxBert]:
+        model = PACKAGED_MODELS[MINILM]
+        return model.load(model.weights.path(), None)
+
+    def encode(self, question: str, passages: Sequence[str]) -> Vectors:
+        """float32 `[n_passages, 384]`, rows L2-normalised."""
+        if not passages:
+            return np.zeros((0, self.dimension), dtype=np.float32)
+        texts = [clean_text(text) for text in (question, *passages)]
+        tokenize, bert = self._loaded
+        [asked, *read] = tokenize(texts)  # each with the marks of its beginning and its end
+        begin, end = asked[0], asked[-1]
+        asked = [begin, *asked[1:-1][: self.max_tokens // 2], end]  # a longer question would leave no room
+
+        def vector_of(tokens: list[int]) -> Vectors:
+            passage = [*tokens[1:-1][: self.max_tokens - len(asked) - 1], end]
+            return bert([[*asked, *passage]], [[0] * len(asked) + [1] * len(passage)])
+
+        return np.concatenate(run_all(vector_of, read, limit=self._threads))
