@@ -106,20 +106,20 @@ def test_the_command_ends_with_3_where_a_run_is_worse_and_with_1_where_there_is_
     build_index([Document(name, name.title(), text) for name, text in texts.items()], index)
     right, wrong = tmp_path / "right.jsonl", tmp_path / "wrong.jsonl"
     right.write_text('{"id": "q", "question": "Where does the Rhine flow?", "supporting_ids": ["rhine"]}\n', "utf-8")
-    wrong.write_text('{"id": "q", "question": "Where does the Rhine flow?", "supporting_ids": ["elbe"]}\n', "utf-8")
+    wrong.write_text('{"id": "q", "question": "Where does the Rhine flow?", "supporting_ids": ["ada"]}\n', "utf-8")
 
     def gate(questions: Path, *words: str) -> tuple[int, str, str]:
         run = kraq("eval", index, questions, "--retrieval-only", "--out", tmp_path / questions.stem, *words)
         return run.returncode, run.stdout, run.stderr
 
-    good = gate(right, "--fail-under", "recall@2=.9", "--json")
-    low = gate(wrong, "--fail-under", "recall@2=.9", "--json")
+    good = gate(right, "--fail-under", "recall@1=.9", "--json")
+    low = gate(wrong, "--fail-under", "recall@1=.9", "--json")
     none = gate(right, "--fail-if-worse", str(tmp_path / "nowhere"))
-    mistyped = gate(right, "--fail-under", "recall@2")
+    mistyped = gate(right, "--fail-under", "recall@1")
 
     assert (good[0], low[0], none[0], mistyped[0]) == (0, 3, 1, 2)
     assert [check["passed"] for check in json.loads(good[1])["checks"]] == [True]
-    assert json.loads(low[1])["checks"][0]["text"] == "recall@2 of adaptive is 0.000, below 0.9"
+    assert json.loads(low[1])["checks"][0]["text"] == "recall@1 of adaptive is 0.000, below 0.9"
     assert "holds no run" in none[2]
 
 
