@@ -460,6 +460,68 @@ class CatalogueEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class GoldPassage:
+    """A passage that answers a row of a test set: where it stands, and what it said when the row was made.
+
+    `start` and `end` are characters of the document's text. `found_by` says how it is known: "source" (the question
+    was asked of it), "twin" (nearly the same text as a source), or the retrievers that brought a passage which says
+    the answer too.
+
+    >>> GoldPassage("c1", "ada", 0, 16, "5f3a", ("source",)).found_by
+    ('source',)
+    """
+
+    chunk_id: str
+    document_id: str
+    start: int
+    end: int
+    text_hash: str
+    found_by: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TestsetRow:
+    """A question that the corpus asks of a retrieval system, with what answers it.
+
+    `type` is the kind of question ("fact", "bridge", "unanswerable", ...). Any of `answers` is right; `answer_items`
+    are those of a list. Without answers nothing in the corpus answers, given that the `hidden_documents` are hidden.
+    `nuggets` are statements that a good answer to a broad question makes. `overlap` is the share of the question's
+    words that its passages have; `solved_by` are the retrievers that found all of its documents when it was made.
+    `checks` are what it passed, and `status` is "new", "approved" or "stale" (its passages have changed).
+
+    >>> TestsetRow("t1", "Who met Ada?", "fact", ("Charles",), supporting_ids=("ada",)).is_answerable
+    True
+    """
+
+    __test__ = False  # no test case, whatever pytest takes it for
+
+    id: str
+    question: str
+    type: str
+    answers: tuple[str, ...] = ()
+    answer_items: tuple[tuple[str, ...], ...] = ()
+    supporting_ids: tuple[str, ...] = ()
+    hidden_documents: tuple[str, ...] = ()
+    nuggets: tuple[str, ...] = ()
+    passages: tuple[GoldPassage, ...] = ()
+    community_id: str | None = None
+    community_level: int = -1
+    overlap: float = 0.0
+    solved_by: tuple[str, ...] = ()
+    model: str = ""
+    checks: tuple[str, ...] = ()
+    status: str = "new"
+
+    @property
+    def is_answerable(self) -> bool:
+        """Whether the documents that are not hidden answer it."""
+        return bool(self.supporting_ids)
+
+    def __repr__(self) -> str:
+        return f"TestsetRow({self.type!r}, {_brief(self.question)}, {len(self.passages)} passages)"
+
+
+@dataclass(frozen=True, slots=True)
 class Failure:
     """An item that a stage could not do. `item_id` is a file name in the stage "load", else the record's id.
 

@@ -5,6 +5,9 @@
     def test_my_retriever() -> None:
         testing.check_retriever(MyRetriever(), ["Which rivers are there?", "Who built the bridge?"])
 
+    def test_quality() -> None:
+        testing.assert_quality("docs.kraq", "test.jsonl", {"recall@10": 0.9}, no_worse_than="runs/base")
+
 Each check asks what it is given a few dozen times, and raises BrokenContractError, an AssertionError that says what was
 promised and what came instead. The tests of this library run the same checks on its own parts.
 """
@@ -30,6 +33,8 @@ from kraq_dspy._internal.concurrency import run_coroutine
 from kraq_dspy.asset.scope import Scope
 from kraq_dspy.asset.store.tables import TABLES
 from kraq_dspy.errors import KraqError, UnknownRecordError
+from kraq_dspy.eval.evaluation import Evaluation, evaluate
+from kraq_dspy.eval.gate import under_checks, worse_checks
 from kraq_dspy.ports import Retriever, Vectors, VectorStore
 from kraq_dspy.records import Document, Hit, content_id
 from kraq_dspy.retrievers.adapted import as_retriever
@@ -42,6 +47,43 @@ THREADS = 16
 
 class BrokenContractError(AssertionError):
     """A part does not do what the others rely on."""
+
+
+class QualityError(AssertionError):
+    """A system is not as good as was asked of it."""
+
+
+def assert_quality(
+    systems: Any,
+    devset: Any,
+    at_least: Mapping[str, float] | None = None,
+    *,
+    no_worse_than: str | Path | None = None,
+    out: str | Path | None = None,
+    **options: Any,
+) -> Evaluation:
+    """Evaluate; raise QualityError where a mean is below that of `at_least`, or the run `no_worse_than` was better.
+
+    The arguments are those of `kraq_dspy.eval.evaluate`. The run is written to `out`, to be the base of the next ones;
+    without it, nothing is kept. What counts as better is told by `kraq_dspy.eval.gate.worse_checks`.
+
+    >>> rows = [{"question": "Where did Ada live?", "answer": "London"}]
+    >>> assert_quality("ada.kraq", rows, {"answer_found": 0.9}).mean("answer_found")
+    1.0
+    """
+    if not at_least and no_worse_than is None:
+        raise ValueError("Nothing is asked for; give at_least={metric: number}, no_worse_than=DIR, or both.")
+    metrics = options.pop("metrics", None) or list(at_least or ()) or None
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(out) if out is not None else Path(folder) / "run"
+        result = evaluate(systems, devset, metrics, out=place, **options)
+        checks = under_checks(result.summary, at_least or {})
+        if no_worse_than is not None:
+            checks += worse_checks(Path(no_worse_than), place, metrics=list(at_least) if at_least else None)
+    failed = [check.text for check in checks if not check.passed]
+    if failed:
+        raise QualityError("; ".join(failed))
+    return result
 
 
 def check_retriever(retrieve: Any, questions: Sequence[str], *, k: int = 4) -> None:

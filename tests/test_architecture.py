@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "kraq_dspy"
 PICTURE = (ROOT / "docs" / "architecture.md").read_text("utf-8")
@@ -29,8 +31,8 @@ FLOORS = (
     "build",
     "extend",
     "workspace",
-    "testing",
     "eval",
+    "testing",
     "optimize",
     "finetune",
     "apps",
@@ -128,3 +130,14 @@ def test_sql_stands_in_the_stores_alone() -> None:
     speaks = re.compile(r"sqlite3|\.execute(many|script)?\(|\b(SELECT|INSERT INTO|DELETE FROM|PRAGMA)\b")
     places = [path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py") if speaks.search(path.read_text("utf-8"))]
     assert {"/".join(path.parts[:2]) for path in places} == {"asset/store"}
+
+
+def test_the_rooms_of_the_sketch_are_there() -> None:
+    sketch = ROOT.parent / "shared" / "DESIGN.md"
+    if not sketch.is_file():
+        pytest.skip("needs the sketch of ../shared, which is not part of the project")
+    rooms = sketch.read_text("utf-8").split("\nkraq_dspy/\n")[1].split("\n```")[0]
+    named = [name for line in rooms.splitlines() for name in re.findall(r"^  (\w+(?:/|\.py))|  (\w+\.py)", line)]
+    names = {first or second for first, second in named}
+    assert {"signatures/", "retrievers/", "indexing/", "settings.py", "_internal/"} <= names
+    assert [name for name in sorted(names) if not (PACKAGE / name).exists()] == []

@@ -56,6 +56,13 @@ if TYPE_CHECKING:  # for type checkers and editors; the names that are there are
     from kraq_dspy.eval.statistics import compare as compare
     from kraq_dspy.eval.statistics import permutation_test as permutation_test
     from kraq_dspy.eval.summary import RunSummary as RunSummary
+    from kraq_dspy.eval.testset import Testset as Testset
+    from kraq_dspy.eval.testset_coverage import Coverage as Coverage
+    from kraq_dspy.eval.testset_coverage import coverage_of as coverage_of
+    from kraq_dspy.eval.testset_making import TestsetPlan as TestsetPlan
+    from kraq_dspy.eval.testset_making import make_testset as make_testset
+    from kraq_dspy.eval.testset_making import make_trainset as make_trainset
+    from kraq_dspy.eval.testset_upkeep import update_testset as update_testset
 
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
@@ -76,5 +83,9 @@ __getattr__, __dir__, __all__ = lazy_names(
         "kraq_dspy.eval.questions": ("QuestionColumns", "read_questions"),
         "kraq_dspy.eval.statistics": ("bootstrap_difference", "bootstrap_mean", "compare", "permutation_test"),
         "kraq_dspy.eval.summary": ("RunSummary",),
+        "kraq_dspy.eval.testset": ("Testset",),
+        "kraq_dspy.eval.testset_coverage": ("Coverage", "coverage_of"),
+        "kraq_dspy.eval.testset_making": ("TestsetPlan", "make_testset", "make_trainset"),
+        "kraq_dspy.eval.testset_upkeep": ("update_testset",),
     },
 )  # fmt: skip

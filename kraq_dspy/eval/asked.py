@@ -1,8 +1,10 @@
 """Asks one system one question, and makes a row of what comes: answer, scores, evidence, and what it took."""
 
+import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from time import perf_counter, process_time
 from typing import Any, TypeVar
 
@@ -35,7 +37,8 @@ EVIDENCE, EXCERPT = 3, 240
 class AskedSystem:
     """A program or a retriever under its name in the report. `about` tells what it is made of.
 
-    `choice` is that of a program made by its name, which knows its stages and how many calls it has in flight.
+    `choice` is that of a program made by its name, which knows its stages and how many calls it has in flight. `make`
+    makes the same system of another index, for questions that hide documents; None where nobody knows how.
     """
 
     name: str
@@ -43,17 +46,22 @@ class AskedSystem:
     answers: bool
     about: Mapping[str, str]
     choice: ProgramChoice | None = None
+    make: Callable[[Workspace], dspy.Module | Retriever] | None = None
 
 
 @dataclass(frozen=True)
 class Asking:
-    """Asks a system one question, and makes a row of what comes. A retriever is asked for `k` passages."""
+    """Asks a system one question, and makes a row of what comes. A retriever is asked for `k` passages.
+
+    `rest` is the index without the documents that questions hide, where any does.
+    """
 
     system: AskedSystem
     scorer: RowScorer
     prices: Mapping[str, Price]
     space: Workspace | None
     k: int
+    rest: Workspace | None = None
 
     def __call__(self, example: Example) -> ResultRow:
         def row_of(asked: tuple[dspy.Prediction, Mapping[str, Any]]) -> ResultRow:
@@ -76,15 +84,30 @@ class Asking:
 
         return measured(self.system.name, example, self.prices, lambda: self._asked(example), row_of)
 
+    @cached_property
+    def _over_the_rest(self) -> dspy.Module | Retriever:
+        """The system as it is without the hidden documents. Raises EvaluationError where it cannot be made so."""
+        if self.rest is None or self.system.make is None:
+            raise errors.EvaluationError(
+                f"The question hides documents, from which {self.system.name!r} cannot be kept. Ask programs by name."
+            )
+        try:
+            return self.system.make(self.rest)
+        except errors.KraqError as error:  # what has to be prepared first: these questions' affair alone
+            raise errors.EvaluationError(f"The question hides documents: {error}") from error
+
     def _asked(self, example: Example) -> tuple[dspy.Prediction, Mapping[str, Any]]:
         """The prediction, and its seconds by stage."""
-        question, asked, started = example.question, self.system.asked, perf_counter()
+        question, asked, space = example.question, self.system.asked, self.space
+        if hidden_documents(example):
+            asked, space = self._over_the_rest, self.rest
+        started = perf_counter()
         if example.type == "veracity":
             question += "\nIs this claim true, false, or a mixture of both?"
         if not self.system.answers:
             prediction = dspy.Prediction(hits=asked(question, self.k))
-        elif self.space is not None and isinstance(asked, dspy.Module):
-            prediction = self.space.ask(question, asked, next_questions=0)
+        elif space is not None and isinstance(asked, dspy.Module):
+            prediction = space.ask(question, asked, next_questions=0)
         else:
             prediction = asked(question=question)  # type: ignore[call-arg,assignment]
         if isinstance(prediction, str):
@@ -98,6 +121,14 @@ class Asking:
         stages = self.system.choice.seconds(prediction) if self.system.choice else {}
         timings = {TOTAL if stage == "wall" else stage: seconds for stage, seconds in stages.items()}
         return prediction, timings or {"ask": whole, TOTAL: whole}
+
+
+def hidden_documents(example: Example) -> tuple[str, ...]:
+    """The documents that a question must be asked without: a list, or in a cell of a csv a list in JSON."""
+    value = example.metadata.get("hidden_documents") or ()
+    if isinstance(value, str):
+        value = json.loads(value) if value.startswith("[") else [value]
+    return tuple(map(str, value))
 
 
 def measured(

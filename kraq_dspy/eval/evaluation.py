@@ -12,7 +12,7 @@ import dspy
 
 from kraq_dspy.errors import ConfigError, EvaluationError
 from kraq_dspy.eval import questions
-from kraq_dspy.eval.asked import AskedSystem, Asking
+from kraq_dspy.eval.asked import AskedSystem, Asking, hidden_documents
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.evidence import with_known_documents
 from kraq_dspy.eval.frame import rows_as_frame
@@ -145,6 +145,9 @@ def evaluate(
     index that a program of your own works over: its models answer where the program names none. A retriever is asked
     for `k` passages. Questions that an adapter of the index or of its models was trained on are left out, and counted.
 
+    A question that hides documents (`hidden_documents`, as `kraq testset make` writes them) is asked of the index
+    without the documents that any question hides.
+
     With `out`, rows are written to that folder as they come: the same call goes on where it was interrupted.
 
     Raises, before the first question, ConfigError for a metric that there is not or that nobody can judge,
@@ -197,9 +200,11 @@ def evaluate(
         rankings = (name.partition("@") for name in scorer.names)
         most = max([k, *(int(places) for kind, _, places in rankings if kind in RANKINGS and places)])
         prices = prices_of(space.models.settings) if space else {}
+        hidden = {document for example in examples for document in hidden_documents(example)}
+        rest = stack.enter_context(space.without(hidden)) if space is not None and hidden else None
         for system in asked:
             at_once = max(1, concurrency // (system.choice.calls_at_once if system.choice else 1))
-            work = Asking(system, scorer, prices, space, most)
+            work = Asking(system, scorer, prices, space, most, rest)
             write_rows(system.name, work, examples, writer, at_once=at_once, progress=progress or SilentProgress())
     notes = (unknown,) if unknown else ()
     return Evaluation(summarise_run(header, writer.rows(), seed=seed), folder, left_out, notes)
@@ -219,9 +224,9 @@ def _with_known_documents(
     return with_known_documents(examples, lambda ids: index.known(Document, ids), required=required)
 
 
-def default_metrics(systems: Sequence[AskedSystem], examples: Sequence[Example], k: int) -> list[str | Metric | Any]:
+def default_metrics(systems: Sequence[AskedSystem], examples: Sequence[Example], k: int) -> list[str]:
     """What can be said with the gold data that the questions have."""
-    names: list[str | Metric | Any] = []
+    names: list[str] = []
     has_answers = any(example.answers for example in examples)
     if any(system.answers for system in systems):
         names += ["token_f1", "exact_match", "contains"] if has_answers else []
@@ -256,16 +261,18 @@ def _opened(
 def _system(name: str, asked: Asked | AskedSystem, space: Workspace | None) -> AskedSystem:
     if isinstance(asked, AskedSystem):
         return asked
+    make: Callable[[Workspace], Any] | None = None
     if isinstance(asked, Workspace):
-        asked = asked.program()
+        asked, make = asked.program(), Workspace.program
     elif isinstance(asked, str | Path):
         if space is None:
             raise ConfigError(f"{str(asked)!r} is no index; the name of a program needs one: evaluate(..., space=...).")
-        asked = space.program(str(asked))
+        program = str(asked)
+        asked, make = space.program(program), lambda index: index.program(program)
     is_retriever = getattr(asked, "keeps_contract", False) or not isinstance(asked, dspy.Module)
     system: Any = as_retriever(asked) if is_retriever else asked
     about = about_system(system, space)
-    return AskedSystem(name or about.get("program") or about["retriever"], system, not is_retriever, about)
+    return AskedSystem(name or about.get("program") or about["retriever"], system, not is_retriever, about, make=make)
 
 
 def _scorer(

@@ -4,6 +4,7 @@ Such rows teach a smaller model what a larger one wrote when it built the index,
 label. They hold the mistakes of that model too: people's own rows are better where there are some.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -14,12 +15,15 @@ from kraq_dspy.asset.graph.elements import GraphView, community_elements
 from kraq_dspy.asset.store.catalogue import CATALOGUE
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.metrics.answers import normalise_answer
+from kraq_dspy.eval.testset_making import corpus_of
 from kraq_dspy.indexing.catalogue.review import evidence_for
+from kraq_dspy.models.lms.engines.rule_based.exam import fact_about
 from kraq_dspy.models.lms.engines.rule_based.rewrite import rephrased
 from kraq_dspy.optimize.rows import Row
 from kraq_dspy.programs.kraq.describe import shown_summary
 from kraq_dspy.programs.kraq.element_list import ElementList
 from kraq_dspy.programs.qa_search.program import NO_MATCH
+from kraq_dspy.programs.testset.kinds import FACT
 from kraq_dspy.records import Chunk, Claim, Community, Entity, Extraction, Question, Relationship, Summary
 from kraq_dspy.workspace import Workspace
 
@@ -34,8 +38,12 @@ CENTRAL = 5
 LISTED = 5
 """Questions of a catalogue among which one is to be found."""
 
+_NAME_INSIDE = re.compile(r"(?<= )(?:the )?[A-Z][\w.'’-]*(?: [A-Z][\w.'’-]*)*")
+"""A name in a question, in whose place "it" points to what nobody sees."""
+
 PAIRS_LACK = (
-    "The index holds no question with a known answer. Give rows of your own, approve answers (kraq catalogue), or let "
+    "The index holds no question with a known answer, and no passage that one can be asked of. Give rows of your own, "
+    "approve answers (kraq catalogue), or let "
     "a model write pairs of its passages: kraq precompute DIR --qa-pairs."
 )
 
@@ -51,11 +59,12 @@ class KnownPair:
 
 
 def known_pairs(space: Workspace) -> list[KnownPair]:
-    """Approved answers of the index's catalogue; without any, the pairs of `kraq precompute DIR --qa-pairs`.
+    """Approved answers of the index's catalogue; without any, the pairs of `kraq precompute DIR --qa-pairs`; without
+    these, a test set that the embedded reader makes of the index.
 
-    Raises EvaluationError where there is neither.
+    Raises EvaluationError where there is none of them.
     """
-    pairs = _approved_pairs(space) or _prepared_pairs(space)
+    pairs = _approved_pairs(space) or _prepared_pairs(space) or _made_pairs(space)
     if not pairs:
         raise EvaluationError(PAIRS_LACK)
     return _evenly_drawn(pairs)
@@ -82,6 +91,17 @@ def _prepared_pairs(space: Workspace) -> list[KnownPair]:
         for chunk in chunks
         for pair in pairs_of.get(chunk.id, ())
     ]
+
+
+def _made_pairs(space: Workspace) -> list[KnownPair]:
+    """Facts that the embedded reader asks of the passages, with the words in them that answer."""
+    pairs = []
+    for material in corpus_of(space).materials(FACT, seed=0)[: MOST_ROWS * 2]:
+        chunk = material.chunks[0]
+        fact = fact_about(chunk.passage, material.inputs["about"])
+        if fact["question"]:
+            pairs.append(KnownPair(fact["question"], fact["answer"], (chunk.passage,), (chunk.document_id,)))
+    return pairs
 
 
 def question_rows(space: Workspace) -> list[Row]:
@@ -246,6 +266,40 @@ def same_entity_rows(space: Workspace) -> list[Row]:
             shown = {"first": _with_description(first.name, first), "second": _with_description(second.name, second)}
             rows.append({**shown, "same": False})
     return _evenly_drawn(rows)
+
+
+def exam_rows(space: Workspace, kind: str) -> list[Row]:
+    """What a test set's questions of one kind are asked of."""
+    materials = corpus_of(space).materials(kind, seed=0)
+    return _evenly_drawn([dict(material.inputs) for material in materials])
+
+
+def exam_check_rows(space: Workspace, output: str) -> list[Row]:
+    """Questions with answer and passage, each beside one that is not right: another's passage or answer, or a question
+    that points to what nobody sees."""
+    rows: list[Row] = []
+    for pair, other in _with_another(_made_pairs(space)):
+        if output == "stands_alone":
+            rows.append({"question": pair.question, output: True})
+            if _NAME_INSIDE.search(pair.question):
+                rows.append({"question": _NAME_INSIDE.sub("it", pair.question), output: False})
+        elif output == "same":
+            asked = {"question": pair.question, "second_answer": pair.answer}
+            rows.append({**asked, "first_answer": f"It is {pair.answer}.", output: True})
+            rows.append({**asked, "first_answer": other.answer, output: False})
+        else:
+            asked = {"question": pair.question, "answer": pair.answer}
+            rows.append({**asked, "passage": pair.passages[0], output: True})
+            rows.append({**asked, "passage": other.passages[0], output: False})
+    return rows
+
+
+def exam_wording_rows(space: Workspace) -> list[Row]:
+    """Questions, and the words of their passages that they are to do without."""
+    return [
+        {"question": pair.question, "avoid": [word for word in pair.question.rstrip("?").split()[1:] if word.islower()]}
+        for pair in _made_pairs(space)
+    ]
 
 
 def _extractions(space: Workspace) -> Iterator[tuple[Chunk, Extraction]]:

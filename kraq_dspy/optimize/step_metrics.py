@@ -269,3 +269,35 @@ def agreement_metric(field: str, label: Callable[[Any], Any] = lambda value: val
         return f"{decision} is right." if score else f"{decision} is wrong; people said {example[field]}."
 
     return Metric("agreement", score, explain)
+
+
+# Test sets
+
+USABLE = Metric(
+    "usable",
+    lambda example, prediction: float(not prediction.rejected),
+    lambda example, prediction, score: (
+        "The question may be used." if score else f"{prediction.question!r} is dropped: {prediction.rejected}."
+    ),
+)
+"""Whether a question for a test set passes the checks of words: it stands alone, and its passages have the answer."""
+
+
+def other_words(avoid: Sequence[str], before: str, after: str) -> float:
+    """Share of the words to do without that are gone; 0.0 where the question stayed as it was, 1.0 with none to avoid.
+
+    >>> other_words(["live"], "Where did Ada live?", "Where was Ada's home?")
+    1.0
+    """
+    if not avoid:
+        return 1.0
+    words = set(answer_words(after))
+    return 0.0 if after == before else sum(word.lower() not in words for word in avoid) / len(avoid)
+
+
+OTHER_WORDS = Metric(
+    "other_words",
+    lambda example, prediction: other_words(example.avoid, example.question, prediction.question),
+    lambda example, prediction, score: f"{prediction.question!r} is to do without: {', '.join(example.avoid)}.",
+    threshold=0.6,
+)

@@ -32,10 +32,14 @@ from kraq_dspy.programs.kraq.describe import AskQuestion, ConfirmSame, DescribeC
 from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
 from kraq_dspy.programs.qa_search.critics import RateSyntheticPair
 from kraq_dspy.programs.qa_search.program import NO_MATCH, numbered
+from kraq_dspy.programs.testset.asking import ASKED, AskForRow, PutOtherwise
 from kraq_dspy.settings import Settings
 from kraq_dspy.signatures import (
     AnswerQuestion,
     AskSubQuestion,
+    CheckAnswered,
+    CheckSameAnswer,
+    CheckStandAlone,
     ConfirmSameEntity,
     ConfirmSameQuestion,
     DraftAnswer,
@@ -45,6 +49,7 @@ from kraq_dspy.signatures import (
     GenerateQuestion,
     JudgeAnswer,
     MergeDescriptions,
+    ParaphraseQuestion,
     RateGroundedness,
     RateRelevance,
     RateStandAlone,
@@ -207,6 +212,15 @@ def _critics_example(row: Row) -> dspy.Example:
     return example_of(row, inputs, {"rejected_by": not yes_or_no(row, "accepted")})
 
 
+def _exam_example(*inputs: str) -> Callable[[Row], dspy.Example]:
+    """Of a step that asks for a test set: nothing but its inputs, since a question is judged by itself."""
+    return lambda row: example_of(row, {name: row[name] for name in inputs}, {})
+
+
+def _exam_check_example(output: str, *inputs: str) -> Callable[[Row], dspy.Example]:
+    return lambda row: example_of(row, {name: text_in(row, name) for name in inputs}, {output: yes_or_no(row, output)})
+
+
 # Metrics: those that need an index or a scorer are made when the step is
 
 
@@ -232,6 +246,46 @@ def _of_questions(output: str) -> Callable[[StepSource], Mapping[str, Metric]]:
 _READING_CELLS = {**QUESTION_CELLS, "passages": list_cell}
 _QUESTIONS_CELLS = {"questions": list_cell, "chunk_ids": list_cell}
 _PAIRS = "its known pairs"
+
+
+def _asks_for_testset(kind: str, *inputs: str) -> OptimizableStep:
+    """The step that asks questions of one kind for a test set: a question that may be used is right."""
+    return OptimizableStep(
+        name=f"testset-{kind}",
+        signatures=(ASKED[kind][0],),
+        module=AskForRow,
+        role="generator",
+        make=lambda settings: AskForRow(kind),
+        inputs=inputs,
+        right=(),
+        example=_exam_example(*inputs),
+        metric_names=("usable",),
+        metrics=_fixed(step_metrics.USABLE),
+        index_rows=lambda space: index_rows.exam_rows(space, kind),
+        own_rows="its passages and names",
+        cells=dict.fromkeys(("passages", "about", "names"), list_cell),
+    )
+
+
+def _checks_testset(name: str, signature: type[dspy.Signature], output: str, *inputs: str) -> OptimizableStep:
+    """A step that decides yes or no about a row of a test set."""
+    return OptimizableStep(
+        name=f"testset-{name}",
+        signatures=(signature,),
+        module=SingleStep,
+        role="judge",
+        make=lambda settings: SingleStep(signature),
+        inputs=inputs,
+        right=(output,),
+        example=_exam_check_example(output, *inputs),
+        metric_names=("agreement",),
+        metrics=_fixed(step_metrics.agreement_metric(output)),
+        index_rows=lambda space: index_rows.exam_check_rows(space, output),
+        own_rows="questions that it answers, also with another's passage",
+        labelled=True,
+        cells={output: truth_cell},
+    )
+
 
 STEPS: Mapping[str, OptimizableStep] = {
     step.name: step
@@ -453,6 +507,29 @@ STEPS: Mapping[str, OptimizableStep] = {
             own_rows="its summaries and their questions",
             labelled=True,
             cells=_QUESTIONS_CELLS,
+        ),
+        _asks_for_testset("fact", "passage", "about"),
+        _asks_for_testset("bridge", "first_passage", "second_passage", "link"),
+        _asks_for_testset("list", "passages", "shared"),
+        _asks_for_testset("comparison", "first_passage", "second_passage", "names"),
+        _asks_for_testset("broad", "passages", "about"),
+        _checks_testset("alone", CheckStandAlone, "stands_alone", "question"),
+        _checks_testset("gold", CheckAnswered, "answered", "question", "answer", "passage"),
+        _checks_testset("same", CheckSameAnswer, "same", "question", "first_answer", "second_answer"),
+        OptimizableStep(
+            name="testset-wording",
+            signatures=(ParaphraseQuestion,),
+            module=PutOtherwise,
+            role="generator",
+            make=lambda settings: PutOtherwise(),
+            inputs=("question", "avoid"),
+            right=(),
+            example=_exam_example("question", "avoid"),
+            metric_names=("other_words",),
+            metrics=_fixed(step_metrics.OTHER_WORDS),
+            index_rows=index_rows.exam_wording_rows,
+            own_rows="questions that it answers, and their words",
+            cells={"avoid": list_cell},
         ),
     )
 }

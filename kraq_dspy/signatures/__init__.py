@@ -19,6 +19,15 @@ Those of the table are optimized by name: `kraq optimize STEP` (docs/guide/optim
 #   confirmation         ConfirmSameQuestion                                 SingleStep        agreement
 #   critics              RateGroundedness, RateRelevance, RateStandAlone     RateSyntheticPair agreement
 #   decomposition        AskSubQuestion                                      SingleStep        relevance
+#   testset-fact         AskFact                                             AskForRow         usable
+#   testset-bridge       AskBridge                                           AskForRow         usable
+#   testset-list         AskList                                             AskForRow         usable
+#   testset-comparison   AskComparison                                       AskForRow         usable
+#   testset-broad        AskBroad                                            AskForRow         usable
+#   testset-alone        CheckStandAlone                                     SingleStep        agreement
+#   testset-gold         CheckAnswered                                       SingleStep        agreement
+#   testset-same         CheckSameAnswer                                     SingleStep        agreement
+#   testset-wording      ParaphraseQuestion                                  PutOtherwise      other_words
 # end of steps
 
 from kraq_dspy.signatures.answering import AnswerAndExplain as AnswerAndExplain
@@ -65,6 +74,16 @@ from kraq_dspy.signatures.qa_search import WriteFactoidPair as WriteFactoidPair
 from kraq_dspy.signatures.speculative import DraftAnswer as DraftAnswer
 from kraq_dspy.signatures.speculative import ExplainResponse as ExplainResponse
 from kraq_dspy.signatures.speculative import VerifyDraft as VerifyDraft
+from kraq_dspy.signatures.testset import AskBridge as AskBridge
+from kraq_dspy.signatures.testset import AskBroad as AskBroad
+from kraq_dspy.signatures.testset import AskComparison as AskComparison
+from kraq_dspy.signatures.testset import AskFact as AskFact
+from kraq_dspy.signatures.testset import AskFalsePremise as AskFalsePremise
+from kraq_dspy.signatures.testset import AskList as AskList
+from kraq_dspy.signatures.testset import CheckAnswered as CheckAnswered
+from kraq_dspy.signatures.testset import CheckSameAnswer as CheckSameAnswer
+from kraq_dspy.signatures.testset import CheckStandAlone as CheckStandAlone
+from kraq_dspy.signatures.testset import ParaphraseQuestion as ParaphraseQuestion
 
 NAMES = sorted(name for name, value in globals().items() if isinstance(value, type))
 """Of all signatures."""

@@ -5,7 +5,8 @@ from typing import Self
 
 from kraq_dspy.asset.scope import Scope
 from kraq_dspy.errors import ScopeError
-from kraq_dspy.indexing.view.views import open_view
+from kraq_dspy.indexing.view.views import open_view, save_view
+from kraq_dspy.ports import Progress
 from kraq_dspy.records import Document
 from kraq_dspy.workspace.asking import Answering
 from kraq_dspy.workspace.opening import PartOfIndex
@@ -47,6 +48,17 @@ class Workspace(Answering):
 
         allowed = [document_id for document_id, labels in self._index.labels().items() if scope.allows(labels)]
         return self._part(allowed, scope)
+
+    def prepare(self, scope: Scope, progress: Progress | None = None) -> None:
+        """Make the view of a scope now, with the models of this workspace: what was also made of documents that it may
+        not read is written again by them, not by templates.
+
+        It takes the place of a view that is there, and holds until the index changes. A run that is interrupted begins
+        again. Raises ScopeError as `scoped` does, and what models raise.
+        """
+        self._index.require_labels()
+        allowed = [document_id for document_id, labels in self._index.labels().items() if scope.allows(labels)]
+        save_view(self._index, allowed, self.embedder, models=self.models, progress=progress)
 
     def owned(self) -> Self:
         """The workspace for whoever changes the index and shows nothing of it: who may write its files owns it."""

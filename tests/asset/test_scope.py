@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from dspy.utils import DummyLM
 
 from kraq_dspy import Document, Scope, Workspace, add_documents, build_index, export_index, update_index
 from kraq_dspy.asset.corpus.load import load_documents
@@ -12,11 +13,13 @@ from kraq_dspy.asset.scope import NOBODY, labels_of
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.manifest import LABELLED, SCHEMA_VERSION
 from kraq_dspy.errors import ConfigError, KraqError, ScopeError
+from kraq_dspy.extend import Summary
 from kraq_dspy.settings import CorpusSettings, Settings
 from kraq_dspy.state import save_state, state_of
 
 ADA = Document("ada", "Ada", "Ada lived in London.", labels=("staff",))
 BYRON = Document("byron", "Byron", "Byron wrote Don Juan.", labels=("board", "legal"))
+RUM = "George Bullough built Kinloch Castle."
 KEATS = Document("keats", "Keats", "Keats wrote odes.")
 
 
@@ -227,3 +230,19 @@ def test_a_compiled_program_is_loaded_where_its_examples_may_be_read(index: Path
         for name in ("owner.json", "old.json"):
             with pytest.raises(ScopeError, match="may hold examples"):
                 staff.program("traditional", "bm25", state=tmp_path / name)
+
+
+def test_the_view_of_a_scope_is_written_by_models_where_that_was_asked_for(tmp_path: Path) -> None:
+    documents = [
+        Document("rum", "Rum", f"{RUM} George Bullough married Monica Lilly.", labels=("all",)),
+        Document("muck", "Muck", f"{RUM} Monica Lilly met Flora Stuart.", labels=("few",)),
+    ]
+    said = {"title": "What the model said", "summary": "The model saw these people.", "findings": "[]"}
+    build_index(documents, tmp_path / "a.kraq")
+    with Workspace.open(tmp_path / "a.kraq", models={"summarizer": DummyLM([said] * 20)}) as space:
+        with space.scoped(Scope(["all"])) as scoped:
+            assert {summary.model for summary in scoped.index.all(Summary)} == {"embedded"}
+        space.prepare(Scope(["all"]))
+        with space.scoped(Scope(["all"])) as scoped:
+            assert {summary.title for summary in scoped.index.all(Summary)} == {"What the model said"}
+            assert scoped.index.ids(Document) == ["rum"]

@@ -11,7 +11,7 @@ from dspy.utils.dummies import DummyLM
 
 from kraq_dspy.errors import ConfigError, EvaluationError
 from kraq_dspy.eval import evaluate
-from kraq_dspy.eval.compare import compare_runs
+from kraq_dspy.eval.comparing import compare_runs
 from kraq_dspy.eval.grids import changed_questions
 from kraq_dspy.eval.rows import read_run
 from kraq_dspy.records import Chunk, Hit

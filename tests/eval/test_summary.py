@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kraq_dspy.errors import EvaluationError
-from kraq_dspy.eval.compare import compare_runs
+from kraq_dspy.eval.comparing import compare_runs
 from kraq_dspy.eval.grids import changed_questions, grids
 from kraq_dspy.eval.latency import parallel_seconds
 from kraq_dspy.eval.rows import ResultRow, RowWriter, RunHeader

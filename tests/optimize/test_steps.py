@@ -54,6 +54,31 @@ def rows_of(step: str, town: str) -> list[Row]:
         "confirmation": {"asked": f"Who ruled {town}?", "stored": f"Who was {town}'s king?", "same": True},
         "critics": {"question": f"Who ruled {town}?", "answer": "Ada", "passage": "Ada ruled.", "accepted": True},
         "decomposition": {"information": f"Ada met Charles in {town}.", "questions": ["Whom did Ada meet?"]},
+        "testset-fact": {"passage": f"In {town}, Ada met Charles.", "about": ["Ada"]},
+        "testset-bridge": {
+            "first_passage": f"The bridge of {town} was built by Ada.",
+            "second_passage": "Ada was born in Leeds.",
+            "link": "Ada",
+        },
+        "testset-list": {
+            "passages": [f"The Rhine is a river at {town}.", "The Elbe is a river at Prague."],
+            "shared": town,
+        },
+        "testset-comparison": {
+            "first_passage": f"Ada of {town} was born in 1815.",
+            "second_passage": "Charles was born in 1791.",
+            "names": ["Ada", "Charles"],
+        },
+        "testset-broad": {"passages": [f"Ada wrote in {town}.", "Ada travelled."], "about": ["Ada"]},
+        "testset-alone": {"question": f"Who ruled {town}?", "stands_alone": True},
+        "testset-gold": {"question": f"Who ruled {town}?", "answer": "Ada", "passage": "Ada ruled.", "answered": True},
+        "testset-same": {
+            "question": f"Who ruled {town}?",
+            "first_answer": "It was Ada.",
+            "second_answer": "Ada",
+            "same": True,
+        },
+        "testset-wording": {"question": f"Who lived there, near {town.lower()}?", "avoid": ["lived"]},
     }
     if step == "description":  # inputs must differ, the words that tell something must not
         return [{**rows[step], "name": f"Ada of {town}"}]
@@ -77,6 +102,15 @@ RIGHT: dict[str, dict[str, Any]] = {
     "confirmation": {"same": "True"},
     "critics": {"evaluation": "Good.", "groundedness": "5", "relevance": "5", "stand_alone": "5"},
     "decomposition": {"sub_question": "Whom did Ada meet?"},
+    "testset-fact": {"question": "Whom did Ada meet?", "answer": "Charles"},
+    "testset-bridge": {"question": "Where was the builder of the bridge born?", "answer": "Leeds"},
+    "testset-list": {"question": "Which river is here?", "items": '["Rhine", "Elbe"]'},
+    "testset-comparison": {"question": "Who was born first, Ada or Charles?", "answer": "Charles"},
+    "testset-broad": {"question": "What did Ada do?", "nuggets": '["Ada wrote.", "Ada travelled."]'},
+    "testset-alone": {"stands_alone": "True"},
+    "testset-gold": {"answered": "True"},
+    "testset-same": {"same": "True"},
+    "testset-wording": {"paraphrase": "Who had a home there?"},
 }
 WRONG: dict[str, dict[str, Any]] = {
     "extraction": {"missing": "None.", "entities": "[]", "relationships": "[]", "claims": "[]"},
@@ -93,6 +127,15 @@ WRONG: dict[str, dict[str, Any]] = {
     "confirmation": {"same": "False"},
     "critics": {"evaluation": "Bad.", "groundedness": "1", "relevance": "5", "stand_alone": "5"},
     "decomposition": {"sub_question": "Why is the sky blue above the harbour at night?"},
+    "testset-fact": {"question": "Whom did Ada meet?", "answer": "Nobody"},
+    "testset-bridge": {"question": "Where was Ada born?", "answer": "Leeds"},
+    "testset-list": {"question": "Which river is here?", "items": '["Rhine"]'},
+    "testset-comparison": {"question": "Who was born first, Ada or Charles?", "answer": "Nobody"},
+    "testset-broad": {"question": "Tell me about Ada.", "nuggets": '["Ada wrote."]'},
+    "testset-alone": {"stands_alone": "False"},
+    "testset-gold": {"answered": "False"},
+    "testset-same": {"same": "False"},
+    "testset-wording": {"paraphrase": "Who lived near?"},
 }
 
 
@@ -241,7 +284,7 @@ def space(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
 def test_a_step_is_compiled_with_the_indexes_own_rows(step: str, space: Workspace) -> None:
     own = STEPS[step].index_rows(space)
     examples = [make_target(step, space).rows.example(row) for row in own]
-    assert examples
+    assert examples or step in {"testset-bridge", "testset-comparison", "testset-broad"}  # which want linked pages
     if len(own) < 8:
         pytest.skip(f"so small an index has {len(own)} rows for {step}")
     compiled = compile_program(step, space=space)

@@ -25,6 +25,7 @@ from kraq_dspy.apps.cli.precompute import Precompute
 from kraq_dspy.apps.cli.serving import Explore, Serve
 from kraq_dspy.apps.cli.status import Status
 from kraq_dspy.apps.cli.tables import TABLES, ListTables, RunTable
+from kraq_dspy.apps.cli.testset import CoverTestset, MakeTestset, UpdateTestset
 from kraq_dspy.apps.cli.train import Drafter, Generator, MakePairs
 from kraq_dspy.errors import did_you_mean
 
@@ -124,6 +125,10 @@ COMMANDS: dict[str, Mapping[str, type[Command] | Group]] = {
     "Research": {
         "eval": Group(EVAL, MEASURING, TableGroup),
         "report": Report,
+        "testset": Group(
+            "Questions with their answers and evidence, made from an index, to measure systems with.",
+            {"make": MakeTestset, "update": UpdateTestset, "coverage": CoverTestset},
+        ),
         "data": Group("The public data sets of the tables.", {"list": ListData, "fetch": FetchData}),
         "domain": Domain,
         "optimize": Optimize,

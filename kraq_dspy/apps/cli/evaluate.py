@@ -12,9 +12,12 @@ from kraq_dspy.apps.cli.terminal import command, counted, output, print_json, sa
 from kraq_dspy.errors import ConfigError
 
 if TYPE_CHECKING:
+    import dspy
+
     from kraq_dspy.eval.asked import AskedSystem
     from kraq_dspy.eval.metrics.generation import BertScorer
     from kraq_dspy.eval.statistics import Interval
+    from kraq_dspy.ports import Retriever
     from kraq_dspy.workspace import Workspace
 
 
@@ -22,6 +25,17 @@ RunOut = Annotated[
     Path | None, typer.Option("--out", "-o", metavar="DIR", help="Rows and report. Default: runs/TABLE.")
 ]
 Baseline = Annotated[str | None, typer.Option("--baseline", help="The system that the others are compared with.")]
+
+
+WORSE = 3
+"""How the program ends where a run is not good enough; 1 means that there is no run to judge."""
+
+
+def require_run(folder: Path) -> None:
+    """Raises EvaluationError for a folder without a run, before anything is asked."""
+    from kraq_dspy.eval.summary import find_runs
+
+    find_runs(folder)
 
 
 def named_scorer(name: str) -> "BertScorer":
@@ -85,18 +99,36 @@ class EvalIndex(Reads, Calls, Limits):
     program_state: Annotated[
         Path | None, typer.Option(metavar="FILE", help="What `kraq optimize` made of the program.")
     ] = None
+    fail_under: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="METRIC=NUMBER",
+            help="End with 3 where a mean is lower, such as recall@10=.9; may be repeated.",
+            rich_help_panel="For a build server",
+        ),
+    ] = None
+    fail_if_worse: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="End with 3 where the run in DIR was better: the interval of the paired difference lies below 0.",
+            rich_help_panel="For a build server",
+        ),
+    ] = None
     out: RunOut = None
     json: Json = False
 
     def run(self) -> None:
         import random
 
-        from kraq_dspy.eval.asked import AskedSystem
-        from kraq_dspy.eval.evaluation import evaluate, place_of
+        from kraq_dspy.eval.evaluation import default_metrics, evaluate, place_of
+        from kraq_dspy.eval.gate import read_thresholds, under_checks, worse_checks
         from kraq_dspy.eval.questions import QuestionColumns, learned_note, read_questions
-        from kraq_dspy.eval.tables.systems import about_retriever
         from kraq_dspy.eval.tables.terminal import print_run
 
+        thresholds = read_thresholds(self.fail_under or ())
+        if self.fail_if_worse is not None:
+            require_run(self.fail_if_worse)
         examples = read_questions(
             self.questions,
             QuestionColumns(self.question_column, self.answer_column, self.documents_column),
@@ -111,12 +143,7 @@ class EvalIndex(Reads, Calls, Limits):
         with self.opened(self.index_dir) as space:
             settings = space.models.settings
             if self.retrieval_only:
-                systems = [
-                    AskedSystem(
-                        name, space.retriever(name), False, about_retriever(name, space.embedder.name, [self.k])
-                    )
-                    for name in self.retriever or [space.default_retriever]
-                ]
+                systems = [_retriever(space, name, self.k) for name in self.retriever or [space.default_retriever]]
             else:
                 systems = [
                     _program(space, name, over, self.program_state)
@@ -124,25 +151,47 @@ class EvalIndex(Reads, Calls, Limits):
                     for over in self.retriever or [None]  # type: ignore[list-item]
                 ]
             title = f"{self.index_dir.resolve().stem}-{self.questions.name.partition('.')[0]}"
-            folder = self.out or place_of(title, systems, self.metric, examples, Path("runs"))
+            metrics = self.metric or None
+            if thresholds:
+                named_metrics = self.metric or default_metrics(systems, examples, self.k)
+                metrics = list(dict.fromkeys([*named_metrics, *thresholds]))
+            folder = self.out or place_of(title, systems, metrics, examples, Path("runs"))
             require_writable(folder)
             named = {system.name: system for system in systems}
             with Bars(settings, quiet=self.json) as bars:
                 result = evaluate(
-                    named, examples, self.metric, space=space, title=title, k=self.k, out=folder,
+                    named, examples, metrics, space=space, title=title, k=self.k, out=folder,
                     concurrency=settings.run.concurrency, seed=self.seed, progress=bars,
                 )  # fmt: skip
         files = result.write_report(folder)
+        checks = under_checks(result.summary, thresholds)
+        if self.fail_if_worse is not None:
+            checks += worse_checks(self.fail_if_worse, folder, metrics=metrics, seed=self.seed)
+
         if self.json:
-            print_json({**result.to_dict(), "files": [str(file) for file in files]})
-            return
-        print_run(result.summary, output)
-        if result.left_out:
-            say(learned_note(result.left_out))
-        for note in result.notes:
-            say(note)
-        say(f"Report: {', '.join(map(str, files))}")
-        say(f"Beside another run: {command('report', folder, 'OTHER')}")
+            print_json({**result.to_dict(), "files": [str(file) for file in files], "checks": checks})
+        else:
+            print_run(result.summary, output)
+            if result.left_out:
+                say(learned_note(result.left_out))
+            for note in result.notes:
+                say(note)
+            say(f"Report: {', '.join(map(str, files))}")
+            say(f"Beside another run: {command('report', folder, 'OTHER')}")
+            for check in checks:
+                say(("passed  " if check.passed else "FAILED  ", "green" if check.passed else "red"), check.text)
+        if not all(check.passed for check in checks):
+            raise typer.Exit(WORSE)
+
+
+def _retriever(space: "Workspace", name: str, k: int) -> "AskedSystem":
+    from kraq_dspy.eval.asked import AskedSystem
+    from kraq_dspy.eval.tables.systems import about_retriever
+
+    def make(index: "Workspace") -> "Retriever":
+        return index.retriever(name)
+
+    return AskedSystem(name, make(space), False, about_retriever(name, space.embedder.name, [k]), make=make)
 
 
 def _program(space: "Workspace", name: str | None, retriever: str | None, state: Path | None) -> "AskedSystem":
@@ -153,8 +202,12 @@ def _program(space: "Workspace", name: str | None, retriever: str | None, state:
     choice = choose_program(name or DEFAULT_PROGRAM, retriever, measured=True)
     program = space.make_program(choice, state=state)
     about = about_choice(choice, space.models.settings, space.embedder.name, space.default_retriever)
+
+    def make(index: "Workspace") -> "dspy.Module":
+        return index.make_program(choice, state=state)
+
     label = choice.spec.name if retriever is None else f"{choice.spec.name} over {retriever}"
-    return AskedSystem(label, program, True, {**about, **({"state": state.name} if state else {})}, choice)
+    return AskedSystem(label, program, True, {**about, **({"state": state.name} if state else {})}, choice, make)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,13 +233,15 @@ class Report:
             raise ConfigError(
                 "--baseline is for the report of one run; of two, the first is what the second is compared with."
             )
-        from kraq_dspy.eval.compare import compare_runs
+        from kraq_dspy.eval.comparing import compare_runs
         from kraq_dspy.eval.grids import changed_questions, grids
         from kraq_dspy.eval.tables.terminal import print_grid
 
         comparisons = compare_runs(self.run_dir, self.other, seed=self.seed)
         if self.json:
-            print_json({"comparisons": [run.to_dict() for run in comparisons]})
+            title = f"{self.run_dir} and {self.other}"
+            runs = [run.to_dict() for run in comparisons]
+            print_json({"title": title, "kind": "comparison", "runs": runs, "files": [], "checks": []})
             return
         for run in comparisons:
             say((f"\n{run.header.dataset}", "bold"))
@@ -203,7 +258,7 @@ def make_report(folder: Path, baseline: str | None, seed: int, *, json: bool) ->
     summary = summarise(find_runs(folder), baseline=baseline, seed=seed)
     files = write_report(summary, folder)
     if json:
-        print_json({"summary": summary.to_dict(), "files": [str(file) for file in files]})
+        print_json({**summary.to_dict(), "files": [str(file) for file in files], "checks": []})
         return
     print_summary(summary, output)
     say(f"Report: {', '.join(map(str, files))}")

@@ -19,7 +19,7 @@ from kraq_dspy.apps.cli.options import (
     require_writable_file,
 )
 from kraq_dspy.apps.cli.progress import run_build
-from kraq_dspy.apps.cli.terminal import command, print_json, say, show_counts
+from kraq_dspy.apps.cli.terminal import command, note, print_json, say, show_counts
 from kraq_dspy.errors import ConfigError
 
 Format = Literal["parquet", "graphml", "jsonl", "dataset"]
@@ -28,7 +28,11 @@ Format = Literal["parquet", "graphml", "jsonl", "dataset"]
 @dataclass(frozen=True, kw_only=True)
 class Export(Scoped):
     """Write the index as parquet tables in GraphRAG's column names, as GraphML, as JSON lines, or its questions with
-    answers and evidence as a data set (JSON lines): to evaluate with, or to learn from."""
+    answers and evidence as a data set (JSON lines), to learn from.
+
+    The data set's questions stand for whole communities, and may have dozens of documents: `kraq testset make` writes
+    questions with answers and gold passages to measure with.
+    """
 
     index_dir: IndexDir
     out: Annotated[Path, typer.Option("--out", "-o", help="A folder; for graphml and dataset, a file.")]
@@ -54,6 +58,7 @@ class Export(Scoped):
                 print_json(report)
             else:
                 show_counts("Data set", report)
+                note(" have few gold passages and an answer each: kraq testset make", label="Questions to measure with")
             return
         with self.readable(self.index_dir) as index:
             written = export_index(index, self.out, self.format)

@@ -34,7 +34,8 @@ class Optimize(Scoped, Calls):
         typer.Argument(
             metavar="STEP|PROGRAM",
             help="A step: extraction, gleaning, description, same-entity, summary, question-generation, answering, "
-            "drafting, verification, judging, matching, confirmation, critics, decomposition; or a program: "
+            "drafting, verification, judging, matching, confirmation, critics, decomposition, testset-fact (-bridge, "
+            "-list, -comparison, -broad, -alone, -gold, -same, -wording); or a program: "
             "traditional, combined, speculative, efficient, ...",
         ),
     ]

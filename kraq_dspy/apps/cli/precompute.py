@@ -45,9 +45,16 @@ class Precompute(Calls, Limits):
     k2rag: Annotated[
         bool, Flag("--k2rag", help="Instead: every document summarised, and indexed so, for the program k2rag.")
     ] = False
+    scope: Annotated[
+        list[str] | None,
+        typer.Option(metavar="LABEL", help="Instead: what somebody with this label may read, by models; repeatable."),
+    ] = None
     json: Json = False
 
     def run(self) -> None:
+        if self.scope:
+            self._make_view(self.scope)
+            return
         chosen = {"qa-pairs": self.qa_pairs, "graph": self.graph, "raptor": self.raptor, "k2rag": self.k2rag}
         if kinds := [name for name, is_chosen in chosen.items() if is_chosen]:
             _refuse({"top-n": self.top_n, "source": self.source}, f"goes with the embeddings, not with --{kinds[0]}")
@@ -74,6 +81,22 @@ class Precompute(Calls, Limits):
         show_counts(self.index_dir, report, "n_bytes", size=filesize.decimal(report["n_bytes"]))
         for question_id, reason in report.get("failures", ())[:10]:
             note(short(reason, 300), label=f"{question_id}: ")
+
+    def _make_view(self, labels: Sequence[str]) -> None:
+        from kraq_dspy.asset.scope import Scope
+
+        others = {"top-n": self.top_n, "source": self.source, "qa-pairs": self.qa_pairs, "graph": self.graph}
+        _refuse(others | {"raptor": self.raptor, "k2rag": self.k2rag}, "does not go with --scope")
+        scope = Scope(labels)
+        with self.opened(self.index_dir) as space:
+            with Bars(space.models.settings, quiet=self.json) as bars:
+                space.prepare(scope, bars)
+            with space.scoped(scope) as scoped:
+                counts = scoped.index.counts()
+        if self.json:
+            print_json(counts)
+        else:
+            show_counts(", ".join(labels), counts)
 
     def _make(self, kinds: Sequence[str]) -> None:
         """Each of `kinds`, names of PREPARATIONS, and what was done."""

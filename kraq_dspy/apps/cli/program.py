@@ -56,7 +56,8 @@ def make_app() -> typer.Typer:
 
 
 def run() -> None:
-    """Runs the program. Exit codes: 0 done, 1 failed, 2 wrong use or settings, 130 interrupted (typer's)."""
+    """Runs the program. Exit codes: 0 done, 1 failed, 2 wrong use or settings, 3 a run below what was
+    asked of it (`kraq eval --fail-under`), 130 interrupted (typer's)."""
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             with contextlib.suppress(io.UnsupportedOperation):  # standard input that was read from already

@@ -153,7 +153,11 @@ def show_report(report: "BuildReport", *, json: bool) -> None:
             f"{counted(report.stale_answers, 'answer')} of the catalogue went stale with their documents, and are not "
             f"given until somebody looks: {command('explore', report.path, '--edit')}"
         )
-    show_failures(report.failures, f"{command('status', report.path)} --json")
+    everything = f"{command('status', report.path)} --json"
+    n_new = len(report.failures) - report.former_failures
+    show_failures(report.failures[:n_new], everything)
+    if report.former_failures:
+        note(f" failed before this run and are still open: {everything}", label=counted(report.former_failures, "item"))
 
 
 def show_failures(failures: "Sequence[Failure]", all_of_them: str, limit: int = 10) -> None:

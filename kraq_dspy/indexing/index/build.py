@@ -149,6 +149,7 @@ class Builder(BuildParts):
         self._changed = self._removed = 0
         self._started = time.monotonic()
         self._usage_before = self.index.results.usage()
+        self._failed_before = {(each.stage, each.item_id) for each in self.index.results.failures()}
 
     @classmethod
     def at(cls, out: Path, options: BuildOptions, corpus: object = None) -> "Builder":
@@ -358,11 +359,15 @@ class Builder(BuildParts):
         added = self.index.count(Document) - self._documents_before + self._removed
         ledger, before = self.index.results.usage(), self._usage_before
         questions = self.index.questions(source="kraq", duplicates=True)
+        open_failures = self.index.results.failures()
+        new = [each for each in open_failures if (each.stage, each.item_id) not in self._failed_before]
+        former = [each for each in open_failures if (each.stage, each.item_id) in self._failed_before]
         spent = usage_by_stage({key: usage - before.get(key, Usage()) for key, usage in ledger.items()})
         return BuildReport(
             path=self.index.path,
             counts=self.index.counts(),
-            failures=located(self.index, self.index.results.failures()),
+            failures=located(self.index, [*new, *former]),
+            former_failures=len(former),
             usage={stage: usage for stage, usage in spent.items() if usage.calls},
             seconds=time.monotonic() - self._started,
             models=self.models.names(),

@@ -35,7 +35,9 @@ class DocumentChanges:
 
 @dataclass(frozen=True)
 class BuildReport:
-    """What a build did. `usage` is what this run asked of models, by stage; `failures` are open ones, to be retried.
+    """What a build did. `usage` is what this run asked of models, by stage; `failures` are open ones, to be retried:
+    those that are new in this run, then `former_failures` that had failed before.
+
 
     `stale_answers` counts prepared answers whose documents this run changed or removed. `asked_by` counts the index's
     questions by the model that asked them; those of templates have the embedded model's name.
@@ -50,6 +52,7 @@ class BuildReport:
     problems: tuple[str, ...] = ()
     stale_answers: int = 0
     documents: DocumentChanges = DocumentChanges()
+    former_failures: int = 0
     asked_by: dict[str, int] = field(default_factory=dict)
 
 

@@ -80,3 +80,25 @@ def test_the_calls_of_an_estimate_that_are_exact_are_what_the_index_then_asks(
     shown = kraq("estimate", corpus, "--lm", "openai/gpt-4o-mini")
     assert "together" in shown.stdout
     assert "For money" not in shown.stdout  # LiteLLM's list has the price
+
+
+def test_a_change_says_what_failed_in_it_and_counts_what_had_failed_before(kraq: WarmShell, tmp_path: Path) -> None:
+    corpus, path = tmp_path / "corpus", tmp_path / "i.kraq"
+    corpus.mkdir()
+    (corpus / "ada.txt").write_text("Ada Lovelace worked with Charles Babbage. Charles Babbage lived in London.")
+    (corpus / "empty.txt").write_text("")
+    built = kraq("index", corpus, "--out", path)
+    assert "empty.txt" in built.stderr
+
+    more = tmp_path / "more"
+    more.mkdir()
+    (more / "byron.txt").write_text("Lord Byron was the father of Ada Lovelace.")
+    (more / "blank.txt").write_text("")
+    added = kraq("add", path, more)
+    assert "1 item could not be done" in added.stderr
+    assert "blank.txt" in added.stderr
+    assert "empty.txt" not in added.stderr
+    assert "1 item failed before this run" in added.stderr
+
+    report = as_json(kraq("add", path, more / "byron.txt", "--json"))
+    assert report["former_failures"] == len(report["failures"]) == 2

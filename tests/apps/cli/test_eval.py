@@ -41,7 +41,7 @@ def run(kraq: WarmShell, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path
 
 def test_a_table_of_ones_own_is_run_and_reported_as_json_and_nothing_else(run: tuple[Path, Any]) -> None:
     folder, output = run
-    [only] = output["summary"]["runs"]
+    [only] = output["runs"]
     assert only["header"]["dataset"] == "hotpotqa-mini"
     assert [system["name"] for system in only["systems"]] == ["traditional", "combined"]
     assert [system["n"] for system in only["systems"]] == [2, 2]
@@ -119,7 +119,7 @@ def test_a_table_of_a_paper_is_run_by_its_id_and_then_listed_with_its_report(kra
     words: list[str | Path] = ["--data", EXAMPLE, "--tokens", "2500", "--limit", "1"]
     done = kraq("eval", "kraq-2", *words, "--judge", "none", "--metric", "recall", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    [run] = json.loads(done.stdout)["summary"]["runs"]
+    [run] = json.loads(done.stdout)["runs"]
     assert run["header"]["extra"]["table"]["metrics"] == ["paper_match", "recall"]
     listed = json.loads(kraq("eval", "list", "--json", cwd=tmp_path).stdout)
     assert [each["id"] for each in listed if each["report"]] == ["kraq-2"]

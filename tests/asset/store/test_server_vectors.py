@@ -85,13 +85,15 @@ class Pretending(BaseHTTPRequestHandler):
             return self.reply(200, b"<html>nginx</html>", "text/html")
         if self.kind == "other JSON":
             return self.reply(200, {"hello": "world"})
+        if self.kind == "other distance":
+            vectors = {"dense": {"size": 3, "distance": "Euclid"}}
         if self.kind == "unnamed":
             vectors = {"size": 3, "distance": "Cosine"}
         if self.path.endswith("/exists"):
             return self.reply(200, ok({"exists": self.kind != "race"}))
         if self.kind == "race" and self.command == "PUT":
             return self.reply(409, {"status": {"error": "Wrong input: Collection `c` already exists!"}, "time": 0})
-        sparse = {} if self.kind == "without words" else {"bm25": {}}
+        sparse: dict[str, object] = {} if self.kind == "without words" else {"bm25": {}}
         params = {"vectors": vectors, "sparse_vectors": sparse, "shard_number": 1, "replication_factor": 1}
         config = {
             "params": {**params, "write_consistency_factor": 1, "on_disk_payload": True},
@@ -135,6 +137,7 @@ def pretending(kind: str) -> Iterator[str]:
         ("other JSON", "is no Qdrant server"),
         ("unnamed", "was made by something else: its vectors are one without a name"),
         ("without words", "was made by something else"),
+        ("other distance", "compares vectors by Euclid"),
     ],
 )
 def test_what_is_no_store_of_an_index_is_refused_in_words(kind: str, words: str) -> None:

@@ -173,3 +173,44 @@ def test_a_role_tells_the_servers_reason(status: int) -> None:
             make_lm(role)("Who?")
     finally:
         server.shutdown()
+
+
+@pytest.mark.parametrize(
+    "words", ["System role not supported", "Conversation roles must alternate user/assistant/user/assistant/..."]
+)
+@pytest.mark.parametrize("retries", [0, 2])
+def test_a_served_model_that_takes_no_system_role_is_asked_without_one(words: str, retries: int) -> None:
+    seen: list[list[dict[str, str]]] = []
+
+    class Gemma(BaseHTTPRequestHandler):
+        def log_message(self, *args: object) -> None:
+            pass
+
+        def do_POST(self) -> None:
+            messages = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["messages"]
+            seen.append(messages)
+            refused = messages[0]["role"] == "system"
+            choice = {"index": 0, "message": {"role": "assistant", "content": "Ada"}, "finish_reason": "stop"}
+            usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+            answer = {"id": "x", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice]}
+            body = json.dumps({"object": "error", "message": words} if refused else {**answer, "usage": usage})
+            self.send_response(400 if refused else 200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body.encode())
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Gemma)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    chat = [{"role": "system", "content": "Be short."}, {"role": "user", "content": "Who?"}]
+    try:
+        role = RoleSettings(
+            model="hosted_vllm/m", api_base=f"http://127.0.0.1:{server.server_port}/v1", retries=retries
+        )
+        lm = make_lm(role)
+        for _ in range(2):
+            assert "Ada" in str(lm(messages=chat))
+    finally:
+        server.shutdown()
+    assert [messages[0]["role"] for messages in seen] == ["system", "user", "user"]  # it is asked once
+    assert [each["content"] for each in seen[1]] == ["Be short.\n\nWho?"]

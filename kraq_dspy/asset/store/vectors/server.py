@@ -238,6 +238,8 @@ class QdrantVectorStore:
     def _check(self) -> None:
         """Raises EncoderMismatchError for a collection of another dimension, IndexStateError for one that is not as
         this library makes them."""
+        from qdrant_client import models
+
         params = self._client.get_collection(self._collection).config.params
         vectors: Any = params.vectors
         if not isinstance(vectors, dict) or DENSE not in vectors or SPARSE not in (params.sparse_vectors or {}):
@@ -245,6 +247,12 @@ class QdrantVectorStore:
             raise IndexStateError(
                 f"The collection {self._collection!r} of the Qdrant server was made by something else: its vectors are "
                 f"{named}, and those of an index {DENSE!r} and {SPARSE!r}. Remove it, or take another server."
+            )
+        if vectors[DENSE].distance != models.Distance.COSINE:
+            raise IndexStateError(
+                f"The collection {self._collection!r} of the Qdrant server compares vectors by "
+                f"{vectors[DENSE].distance.value}, and an index by {models.Distance.COSINE.value}. Remove it, or take "
+                "another server."
             )
         if vectors[DENSE].size != self.dimension:
             raise EncoderMismatchError(other_dimension(self._collection, vectors[DENSE].size, self.dimension))

@@ -10,13 +10,14 @@ import dataclasses
 import hashlib
 import json
 import logging
+import re
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-from dspy.lm15 import RETRYABLE_ERRORS, LM15Error, Request, Response, response_to_events
+from dspy.lm15 import RETRYABLE_ERRORS, LM15Error, Message, Request, Response, TextPart, response_to_events
 
 from kraq_dspy._internal.both_ways import each, is_blocking, parts_of, result_of, run
 from kraq_dspy._internal.concurrency import SharedByCopies
@@ -34,6 +35,13 @@ logger = logging.getLogger(__name__)
 
 LOOK_S = 0.25  # seconds between two looks whether an answer is late
 CALLS = 3  # for one answer, at most
+_NO_SYSTEM_ROLE = re.compile(
+    r"system (?:role|message|prompt)s?\b.{0,40}\b(?:not supported|unsupported|not allowed)"
+    r"|(?:not support|no).{0,20}\bsystem (?:role|message|prompt)"
+    r"|roles must alternate user/assistant",
+    re.IGNORECASE,
+)
+"""What servers pass on of templates, as Gemma's and the first Mistral's, that take no system message."""
 SUPPORTED_PARAMS = frozenset({"temperature", "max_tokens", "top_p", "stop", "seed", "logprobs", "top_logprobs"})
 
 
@@ -50,6 +58,7 @@ class CallLedger:
         self.backoff = backoff or Backoff(retries=settings.retries)
         self.health = ServerHealth(where)
         self.pace = pace
+        self.takes_system_role = True  # until the server says otherwise
 
     def open(self, request: Request) -> "_JournalledCall":
         """The request as an entry of the item at work, with the answer if the item's journal has it."""
@@ -98,6 +107,18 @@ class CallLedger:
         self.meter.count_retry()
         logger.info("%s: %s; asking again in %.1f s", self.settings.model, error, wait)
         return wait
+
+    def as_taken(self, request: Request) -> Request:
+        """The request; for a model whose template takes no system message, that stands before the user's words."""
+        return request if self.takes_system_role else without_system(request)
+
+    def learn_from(self, error: LM15Error, sent: Request) -> bool:
+        """Whether the error says that the model takes no system message, of a request that was sent with one."""
+        is_refused = bool(sent.system) and bool(_NO_SYSTEM_ROLE.search(str(error)))
+        if is_refused and self.takes_system_role:
+            self.takes_system_role = False
+            logger.info("%s takes no system message; it is put before the user's words", self.settings.model)
+        return is_refused
 
     def final(self, error: LM15Error) -> Exception:
         """The error as callers meet it."""
@@ -158,18 +179,22 @@ class _JournallingEngine(SharedByCopies):
 
         Once a part went out it cannot be taken back: from there on a fault is final.
         """
-        for attempt in range(self.ledger.backoff.retries + 1):
+        attempt = 0
+        while True:
             self.ledger.health.check()
-            begun = False
+            begun, sent = False, self.ledger.as_taken(request)
             try:
-                async for part in self._attempt(request, streamed=streamed):
+                async for part in self._attempt(sent, streamed=streamed):
                     begun = True
                     yield part
                 return
             except LM15Error as error:
                 if begun:
                     raise self.ledger.final(error) from error
+                if self.ledger.learn_from(error, sent):
+                    continue
                 wait_s = self.ledger.wait_after(error, attempt)
+                attempt += 1
                 if await is_blocking():
                     time.sleep(wait_s)
                 else:
@@ -292,6 +317,20 @@ def engines(
         pace = Pace()
     ledger = CallLedger(settings, where, meter or Meter(), backoff, pace)
     return Engine(inner, ledger), AsyncEngine(awaited, ledger)
+
+
+def without_system(request: Request) -> Request:
+    """The same request with what the system says before the first thing that the user says."""
+    if not isinstance(request.system, str) or not request.system:
+        return request
+    first, *others = request.messages
+    said = TextPart(text=f"{request.system}\n\n")
+    if first.role != "user":
+        return dataclasses.replace(request, system=None, messages=(Message(role="user", parts=(said,)), first, *others))
+    parts = (said, *first.parts)
+    if isinstance(first.parts[0], TextPart):  # some servers take a single text alone
+        parts = (dataclasses.replace(first.parts[0], text=said.text + first.parts[0].text), *first.parts[1:])
+    return dataclasses.replace(request, system=None, messages=(dataclasses.replace(first, parts=parts), *others))
 
 
 def _estimated_tokens(request: Request) -> int:

@@ -1,0 +1,438 @@
+"""Holds made test sets against people's questions: do they rank retrieval systems alike?
+
+    python benchmarks/testset_ranking.py prepare hotpotqa --data DATA --out runs/ranking
+    python benchmarks/testset_ranking.py run hotpotqa --data DATA --out runs/ranking
+    python benchmarks/testset_ranking.py report --out runs/ranking
+
+`prepare` draws up to 600 passages with the evidence of up to 150 questions of people, and indexes them. `run` asks
+every system of SYSTEMS the questions of every set: people's, those that `make_testset` makes, and the rivals'. Each
+system's scores are kept in a file of their own, so an interrupted run goes on. `report` compares the rankings.
+
+Systems were registered before the first run. What is tuned (shares of kinds, thresholds, the drawing) was chosen on
+TUNED_ON and committed before the first run on the others. Questions of TUNED_ON whose evidence is in the half of the
+documents on which the overlap was measured (split by seed 0) are left out here.
+"""
+
+import argparse
+import itertools
+import json
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from kraq_dspy import Workspace
+from kraq_dspy.asset.corpus.chunk import sentence_spans
+from kraq_dspy.eval.datasets import Dataset, Example, load_local
+from kraq_dspy.eval.testset_making import TestsetPlan, make_testset
+from kraq_dspy.indexing import build_index
+from kraq_dspy.models.embedders import load_embedder
+from kraq_dspy.ports import Embedder, Vectors
+from kraq_dspy.records import Chunk, Document
+from kraq_dspy.retrievers.in_memory import Corpus
+from kraq_dspy.settings import ChunkSettings, EncoderSettings
+
+TUNED_ON = ("hotpotqa", "squad", "clapnq")
+HELD_OUT = ("bioasq", "qasper")
+APART = ("musique", "multihop_rag")
+MOST_PASSAGES, MOST_QUESTIONS, MOST_GOLD = 600, 150, 10
+MOST_MADE = 100
+"""Questions of the made set and of each rival."""
+K = 5
+"""Documents among which evidence is looked for: recall@5."""
+RESAMPLES = 2000
+Scores = NDArray[np.float64]
+Find = Callable[[str], list[str]]
+"""Ids of documents for a question, best first."""
+
+
+@dataclass(frozen=True)
+class System:
+    """`make` makes it of an index; a `broken` one was broken on purpose, and `pooled` says that gold was looked for
+    with it."""
+
+    name: str
+    make: Callable[[Workspace], Find]
+    broken: bool = False
+    pooled: bool = False
+
+
+class CachedQueries:
+    """An encoder that encodes a question once: the systems are asked the same ones."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self.name, self.dimension = embedder.name, embedder.dimension
+        self.encode_passages = embedder.encode_passages
+        self._embedder = embedder
+        self._known: dict[str, Vectors] = {}
+
+    def encode_queries(self, texts: Sequence[str]) -> Vectors:
+        unknown = [text for text in dict.fromkeys(texts) if text not in self._known]
+        if unknown:
+            self._known |= dict(zip(unknown, self._embedder.encode_queries(unknown), strict=True))
+        rows: Vectors = np.array([self._known[text] for text in texts])
+        return rows
+
+
+def by_name(name: str, k: int = K * 2, **options: Any) -> Callable[[Workspace], Find]:
+    def make(space: Workspace) -> Find:
+        retrieve = space.retriever(name, **options)
+        return lambda question: documents_of(hit.chunk for hit in retrieve(question, k))
+
+    return make
+
+
+def documents_of(chunks: Any) -> list[str]:
+    return list(dict.fromkeys(chunk.document_id for chunk in chunks))[:K]
+
+
+def over_vectors(
+    change: Callable[[NDArray[np.float32]], NDArray[np.float32]] = lambda vectors: vectors, prefix: str = ""
+) -> Callable[[Workspace], Find]:
+    """Dense search over changed vectors, or for questions with a prefix that does not belong there."""
+
+    def make(space: Workspace) -> Find:
+        chunks = list(space.index.all(Chunk))
+        passages = change(space.index.chunk_vectors.vectors([chunk.id for chunk in chunks]))
+
+        def find(question: str) -> list[str]:
+            vector = change(space.embedder.encode_queries([prefix + question]))[0]
+            return documents_of(chunks[place] for place in np.argsort(-(passages @ vector), kind="stable")[: K * 2])
+
+        return find
+
+    return make
+
+
+def first_dimensions(count: int) -> Callable[[NDArray[np.float32]], NDArray[np.float32]]:
+    def change(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+        cut = vectors[:, :count]
+        changed: NDArray[np.float32] = cut / np.maximum(np.linalg.norm(cut, axis=1, keepdims=True), 1e-9)
+        return changed
+
+    return change
+
+
+def read_anew(change: Callable[[Document], Document], tokens: int = 256) -> Callable[[Workspace], Find]:
+    """Dense search over the documents as changed, cut into chunks of so many tokens."""
+
+    def make(space: Workspace) -> Find:
+        documents = [change(document) for document in space.index.all(Document)]
+        settings = ChunkSettings(tokens=tokens, overlap=min(16, tokens // 4))
+        corpus = Corpus.from_texts(documents, embedder=space.embedder, settings=settings)
+        return lambda question: documents_of(hit.chunk for hit in corpus.retriever(question, K * 4))
+
+    return make
+
+
+def without_a_tenth(name: str) -> Callable[[Workspace], Find]:
+    """A retriever of an index that lacks every tenth document."""
+
+    def make(space: Workspace) -> Find:
+        retrieve = space.retriever(name)
+        lacking = frozenset(sorted(space.index.ids(Document))[::10])
+        excluded = [chunk.id for chunk in space.index.all(Chunk) if chunk.document_id in lacking]
+        return lambda question: documents_of(hit.chunk for hit in retrieve(question, K * 2, exclude=excluded))
+
+    return make
+
+
+def latent(dimensions: int) -> Callable[[Workspace], Find]:
+    """Latent semantic analysis (Deerwester et al., 1990): an encoder that knows nothing but this corpus."""
+
+    def make(space: Workspace) -> Find:
+        chunks = list(space.index.all(Chunk))
+        words = sorted({word for chunk in chunks for word in chunk.passage.lower().split()})
+        place = {word: number for number, word in enumerate(words)}
+        counts = np.zeros((len(chunks), len(words)), np.float32)
+        for row, chunk in enumerate(chunks):
+            for word in chunk.passage.lower().split():
+                counts[row, place[word]] += 1
+        idf = np.log(len(chunks) / np.maximum((counts > 0).sum(axis=0), 1))
+        from scipy.sparse import csr_matrix
+        from scipy.sparse.linalg import svds
+
+        weighted = np.log1p(counts) * idf
+        _, _, right = svds(csr_matrix(weighted), k=min(dimensions, min(weighted.shape) - 1), random_state=0)
+        passages = weighted @ right.T
+        passages /= np.maximum(np.linalg.norm(passages, axis=1, keepdims=True), 1e-9)
+
+        def find(question: str) -> list[str]:
+            vector = np.zeros(len(words), np.float32)
+            for word in question.lower().rstrip("?").split():
+                if word in place:
+                    vector[place[word]] += 1
+            asked = (np.log1p(vector) * idf) @ right.T
+            return documents_of(chunks[row] for row in np.argsort(-(passages @ asked), kind="stable")[: K * 2])
+
+        return find
+
+    return make
+
+
+def untitled(document: Document) -> Document:
+    return replace(document, title="")
+
+
+def truncated(document: Document) -> Document:
+    return replace(document, text=" ".join(document.text.split()[:25]))
+
+
+SYSTEMS = (
+    System("dense", by_name("dense"), pooled=True),
+    System("bm25", by_name("bm25"), pooled=True),
+    System("hybrid", by_name("hybrid")),
+    System("hybrid, .2 of meaning", by_name("hybrid", weight=0.2)),
+    System("hybrid, .8 of meaning", by_name("hybrid", weight=0.8)),
+    System("hybrid with okapi", by_name("hybrid", okapi=0.5)),
+    System("fusion", by_name("fusion")),
+    System("sentence-window", by_name("sentence-window")),
+    System("pagerank", by_name("pagerank"), pooled=True),
+    System("pagerank over dense", by_name("pagerank", over="dense")),
+    System("adaptive", by_name("adaptive")),
+    System("combined", by_name("combined")),
+    System("dense, chunks of 64", read_anew(lambda document: document, 64)),
+    System("dense, chunks of 32", read_anew(lambda document: document, 32)),
+    System("latent, 100", latent(100)),
+    System("dense, k 3", by_name("dense", k=3)),
+    System("adaptive, k 3", by_name("adaptive", k=3)),
+    System("dense, 64 dimensions", over_vectors(first_dimensions(64)), broken=True),
+    System("dense, 24 dimensions", over_vectors(first_dimensions(24)), broken=True),
+    System("dense, wrong prefix", over_vectors(prefix="passage: title: none text: "), broken=True),
+    System("dense, no titles", read_anew(untitled), broken=True),
+    System("dense, 25 words", read_anew(truncated), broken=True),
+    System("dense, a tenth missing", without_a_tenth("dense"), broken=True),
+    System("bm25, a tenth missing", without_a_tenth("bm25"), broken=True),
+)
+"""Registered before the first run: 17 that anybody might choose from, 7 that somebody broke."""
+UNBROKEN = [place for place, system in enumerate(SYSTEMS) if not system.broken]
+UNPOOLED = [place for place in UNBROKEN if not SYSTEMS[place].pooled]
+
+Questions = list[tuple[str, frozenset[str]]]
+"""Texts, with the ids of the documents that answer."""
+
+
+def sampled(dataset: Dataset) -> Dataset:
+    """Up to 150 questions with few gold passages, and their evidence among at most 600 passages."""
+    measured: frozenset[str] = frozenset()
+    if dataset.name in TUNED_ON:  # half of the documents set the difficulty
+        ids = sorted(document.id for document in dataset.documents)
+        random.Random(0).shuffle(ids)
+        measured = frozenset(ids[: len(ids) // 2])
+    usable = [
+        example
+        for example in sorted(dataset.examples, key=lambda one: one.id)
+        if 0 < len(example.supporting_ids) <= MOST_GOLD and not measured.issuperset(example.supporting_ids)
+    ]
+    random.Random(1).shuffle(usable)
+    kept: dict[str, None] = {}
+    chosen: list[Example] = []
+    for example in usable:
+        if len(chosen) < MOST_QUESTIONS and len(kept.keys() | set(example.supporting_ids)) <= MOST_PASSAGES:
+            kept |= dict.fromkeys(example.supporting_ids)
+            chosen.append(example)
+    near = [document for example in chosen for document in example.context_ids]
+    others = sorted(document.id for document in dataset.documents)
+    random.Random(2).shuffle(others)
+    for document in (*near, *others):
+        if len(kept) < MOST_PASSAGES:
+            kept[document] = None
+    documents = tuple(document for document in dataset.documents if document.id in kept)
+    bare = tuple(replace(example, context_ids=()) for example in chosen)
+    return Dataset(dataset.name, documents, bare)
+
+
+def question_sets(space: Workspace, people: Dataset, draft: Path) -> dict[str, Questions]:
+    """People's questions, the made set, and its rivals, as many of each."""
+    n = MOST_MADE
+    draw = random.Random(0)
+    chunks = list(space.index.all(Chunk))
+    made = make_testset(space, plan=TestsetPlan(n), draft=draft)
+    sentences = [
+        (chunk.text[start:end], frozenset([chunk.document_id]))
+        for chunk in chunks
+        for start, end in sentence_spans(chunk.text)
+        if 6 <= len(chunk.text[start:end].split()) <= 30
+    ]
+    titles = [(chunk.title, frozenset([chunk.document_id])) for chunk in chunks if chunk.title and not chunk.position]
+    own = [
+        (question.text, frozenset(question.document_ids))
+        for question in space.index.questions(source="kraq")
+        if question.document_ids
+    ]
+    several = [(text, documents) for text, documents in own if 1 < len(documents) <= 4]
+    sets = {
+        "people": [(example.question, frozenset(example.supporting_ids)) for example in people.examples],
+        "made": [(row.question, frozenset(row.supporting_ids)) for row in made if row.is_answerable],
+        "random sentences": draw.sample(sentences, min(n, len(sentences))),
+        "titles": draw.sample(titles, min(n, len(titles))),
+        "own, 2 to 4 documents": draw.sample(several, min(n, len(several))),
+    }
+    made.save(draft.with_suffix(".jsonl"))
+    print(json.dumps(made.about()), flush=True)
+    return {name: questions for name, questions in sets.items() if len(questions) >= 20}
+
+
+def prepare(name: str, data: Path, out: Path) -> None:
+    if (out / name / "index.kraq" / "manifest.json").exists():
+        print(name, "is prepared")
+        return
+    people = sampled(load_local(data / name))
+    (out / name).mkdir(parents=True, exist_ok=True)
+    build_index(list(people.documents), out / name / "index.kraq")
+    print(name, len(people.documents), "passages,", len(people.examples), "questions", flush=True)
+
+
+def run(name: str, data: Path, out: Path, *, anew: bool) -> None:
+    people = sampled(load_local(data / name))
+    folder = out / name
+    encoder = CachedQueries(load_embedder(EncoderSettings()))
+    with Workspace.open(folder / "index.kraq", embedder=encoder) as space:
+        sets = question_sets(space, people, folder / "made.draft")
+        encoder.encode_queries([question for questions in sets.values() for question, _ in questions])
+        for system in SYSTEMS:
+            lacking = [
+                label for label in sets if not file_of(folder, label, system).exists() or (anew and label == "made")
+            ]
+            find = system.make(space) if lacking else None
+            for label in lacking:
+                assert find is not None
+                scores = [recall(gold, find(question)) for question, gold in sets[label]]
+                file = file_of(folder, label, system)
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(json.dumps({"scores": scores}), "utf-8")
+            print(name, system.name, flush=True)
+
+
+def file_of(folder: Path, label: str, system: System) -> Path:
+    """Where the scores of a system on a set of questions stay."""
+    return folder / label.replace(",", "").replace(" ", "-") / f"{system.name.replace(' ', '-')}.json"
+
+
+def recall(gold: frozenset[str], found: Sequence[str]) -> float:
+    return len(gold & set(found[:K])) / len(gold)
+
+
+def scores_of(folder: Path) -> Scores:
+    """float64 `[questions, systems]`."""
+    files = [folder / f"{system.name.replace(' ', '-')}.json" for system in SYSTEMS]
+    return np.array([json.loads(file.read_text("utf-8"))["scores"] for file in files]).T
+
+
+def resampled(scores: Scores, seed: int) -> Scores:
+    """Means over resampled questions, `[RESAMPLES, systems]`."""
+    draw = np.random.default_rng(seed)
+    counts = draw.multinomial(len(scores), np.full(len(scores), 1 / len(scores)), size=RESAMPLES)
+    means: Scores = counts @ scores / len(scores)
+    return means
+
+
+def verdicts(scores: Scores, pairs: Sequence[tuple[int, int]]) -> dict[tuple[int, int], int]:
+    """For each pair 1 or -1 where the interval of the difference, of 95 %, has no 0 in it, else 0."""
+    means = resampled(scores, 1)
+    told = {}
+    for one, other in pairs:
+        low, high = np.percentile(means[:, one] - means[:, other], [2.5, 97.5])
+        told[one, other] = 1 if low > 0 else -1 if high < 0 else 0
+    return told
+
+
+def compare(people: Scores, other: Scores, places: Sequence[int]) -> dict[str, Any]:
+    """How the other set ranks these systems, against people's questions."""
+    pairs = list(itertools.combinations(places, 2))
+    true, said = verdicts(people, pairs), verdicts(other, pairs)
+    separated = [pair for pair in pairs if true[pair]]
+    means, own = people.mean(axis=0)[list(places)], other.mean(axis=0)[list(places)]
+    best = np.flatnonzero(own >= own.max() - 1e-9)
+    drawn = [
+        tau(a[list(places)], b[list(places)]) for a, b in zip(resampled(people, 2), resampled(other, 3), strict=True)
+    ]
+    return {
+        "separated": len(separated),
+        "agree": sum(said[pair] == true[pair] for pair in separated),
+        "opposite": sum(said[pair] == -true[pair] for pair in separated),
+        "undecided": sum(said[pair] == 0 for pair in separated),
+        "lost": float(means.max() - means[best].mean()),
+        "tau": tau(means, own),
+        "interval": [float(end) for end in np.nanpercentile(drawn, [2.5, 97.5])],
+    }
+
+
+def tau(one: Scores, other: Scores) -> float:
+    """Kendall's tau-b; 0 where one of the two tells no system from another."""
+    value = float(stats.kendalltau(one, other).statistic)
+    return 0.0 if np.isnan(value) else value
+
+
+def ceiling(people: Scores, places: Sequence[int]) -> float:
+    """Half of people's questions against the other half, the mean of 50 splits, corrected for the length (Spearman and
+    Brown)."""
+    halves = []
+    for seed in range(50):
+        order = np.random.default_rng(seed).permutation(len(people))
+        one, other = (people[half].mean(axis=0)[list(places)] for half in np.array_split(order, 2))
+        halves.append(tau(one, other))
+    mean = float(np.mean(halves))
+    return 2 * mean / (1 + mean)
+
+
+def report(out: Path) -> None:
+    """A table for each set on standard output, and `report.json`."""
+    figures: dict[str, Any] = {}
+    done = (path for path in out.iterdir() if len(list((path / "people").glob("*.json"))) == len(SYSTEMS))
+    for folder in sorted(done):
+        people = scores_of(folder / "people")
+        top = {"ceiling": ceiling(people, UNBROKEN), "ceiling with broken": ceiling(people, range(len(SYSTEMS)))}
+        figures[folder.name] = {"questions": len(people), **top, "sets": {}}
+        print(
+            f"\n{folder.name}: {len(people)} questions of people; ceiling {top['ceiling']:.2f}, with the broken "
+            f"{top['ceiling with broken']:.2f}"
+        )
+        print(
+            "| set | rows | agree / opposite / undecided | lost | tau | with the broken | without the pooled | mean |"
+        )
+        print("|---|---|---|---|---|---|---|---|")
+        for place in sorted(
+            path for path in folder.iterdir() if path.is_dir() and path.name not in ("people", "index.kraq")
+        ):
+            if len(list(place.glob("*.json"))) < len(SYSTEMS):
+                continue
+            scores = scores_of(place)
+            own = compare(people, scores, UNBROKEN)
+            all_of_them, unpooled = compare(people, scores, range(len(SYSTEMS))), compare(people, scores, UNPOOLED)
+            figures[folder.name]["sets"][place.name] = {"unbroken": own, "all": all_of_them, "unpooled": unpooled}
+            low, high = own["interval"]
+            print(
+                f"| {place.name} | {len(scores)} | {own['agree']} / {own['opposite']} / {own['undecided']} | "
+                f"{own['lost']:.3f} | {own['tau']:.2f} [{low:.2f}, {high:.2f}] | {all_of_them['tau']:.2f} | "
+                f"{unpooled['agree']} / {unpooled['opposite']} / {unpooled['undecided']}, {unpooled['tau']:.2f} | "
+                f"{scores[:, UNBROKEN].mean():.2f} |"
+            )
+    (out / "report.json").write_text(json.dumps(figures, indent=1) + "\n", "utf-8")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("command", choices=("prepare", "run", "report"))
+    parser.add_argument("sets", nargs="*", default=[])
+    parser.add_argument("--data", type=Path, default=Path("data"))
+    parser.add_argument("--out", type=Path, default=Path("runs/ranking"))
+    parser.add_argument("--anew", action="store_true", help="Ask the made questions again, after they have changed.")
+    arguments = parser.parse_args()
+    work: Mapping[str, Callable[[str], None]] = {
+        "prepare": lambda name: prepare(name, arguments.data, arguments.out),
+        "run": lambda name: run(name, arguments.data, arguments.out, anew=arguments.anew),
+    }
+    if arguments.command == "report":
+        report(arguments.out)
+    for name in arguments.sets:
+        work[arguments.command](name)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,213 @@
+"""Makes test sets from an index, keeps them true to it, and says what questions leave out: `kraq testset`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kraq_dspy.apps.cli.options import Calls, Flag, IndexDir, Json, Limits, Seed, require_writable_file
+from kraq_dspy.apps.cli.progress import Bars
+from kraq_dspy.apps.cli.terminal import (
+    command,
+    counted,
+    grid,
+    note,
+    output,
+    print_json,
+    say,
+    short,
+    show_counts,
+    two_columns,
+)
+from kraq_dspy.errors import ConfigError
+
+if TYPE_CHECKING:
+    from kraq_dspy.eval.testset import Testset
+    from kraq_dspy.eval.testset_coverage import Coverage
+
+
+@dataclass(frozen=True, kw_only=True)
+class MakeTestset(Calls, Limits):
+    """Write questions that the index answers, with answers and evidence, for `kraq eval DIR FILE`.
+
+    Gold passages are found in the text by unlike retrievers; questions that tell no system from another are thinned.
+    Without a language model (--lm) the embedded reader asks. Interrupted? The same command goes on.
+    """
+
+    index_dir: IndexDir
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FILE", help="JSON lines. What it took is kept in FILE.draft.")
+    ] = Path("test.jsonl")
+    n: Annotated[int, typer.Option("--n", "-n", min=1, help="Questions.")] = 200
+    kinds: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KINDS",
+            help="Kinds, with shares where they differ: fact=3,bridge=2,unanswerable. Others: list, comparison, broad, "
+            "false_premise.",
+            show_default="all",
+        ),
+    ] = None
+    seed: Seed = 0
+    estimate: Annotated[bool, Flag("--estimate", help="Say what it would take, and make nothing.")] = False
+    json: Json = False
+
+    def run(self) -> None:
+        from kraq_dspy.eval.testset_making import TestsetPlan, estimate_testset, make_testset
+        from kraq_dspy.programs.testset.kinds import read_shares
+
+        shares = None if self.kinds is None else shares_in(self.kinds)
+        read_shares(shares)  # before anything is opened
+        require_writable_file(self.out)
+        plan = TestsetPlan(self.n, shares, self.seed)
+        with self.opened(self.index_dir) as space:
+            if self.estimate:
+                self._show_estimate(estimate_testset(space, plan))
+                return
+            draft = self.out.with_name(f"{self.out.name}.draft")
+            with Bars(space.models.settings, quiet=self.json) as bars:
+                made = make_testset(space, plan=plan, draft=draft, progress=bars)
+        made.save(self.out)
+        if self.json:
+            print_json({**made.about(), "file": str(self.out)})
+        else:
+            show_testset(made, self.out)
+            say(f"Try: {command('eval', self.index_dir, self.out, '--retrieval-only')}")
+
+    def _show_estimate(self, estimate: object) -> None:
+        if self.json:
+            print_json(estimate)
+        else:
+            show_counts("Estimate; the embedded reader costs nothing", estimate)
+
+
+@dataclass(frozen=True, kw_only=True)
+class UpdateTestset(Calls, Limits):
+    """Keep a test set true to an index that has changed: rows whose evidence is not there any more are marked stale.
+
+    As many new ones are asked of documents that no row is about, or --new N. Rows that are kept stay as they are.
+    """
+
+    index_dir: IndexDir
+    testset: Annotated[Path, typer.Argument(metavar="FILE", help="Of `kraq testset make`.")]
+    new: Annotated[int | None, typer.Option(min=0, help="New questions.", show_default="as many as are stale")] = None
+    drop: Annotated[bool, Flag("--drop", help="Leave stale rows out instead of marking them.")] = False
+    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="Default: the file itself.")] = None
+    seed: Seed = 0
+    json: Json = False
+
+    def run(self) -> None:
+        from kraq_dspy.eval.testset import Testset
+        from kraq_dspy.eval.testset_upkeep import STALE, update_testset
+
+        out = self.out or self.testset
+        require_writable_file(out)
+        before = Testset.load(self.testset)
+        with self.opened(self.index_dir) as space, Bars(space.models.settings, quiet=self.json) as bars:
+            draft = out.with_name(f"{out.name}.draft")
+            update = update_testset(space, before, new=self.new, seed=self.seed, draft=draft, progress=bars)
+        kept = [row for row in update.testset if not (self.drop and row.status == STALE)]
+        replace(update.testset, rows=tuple(kept)).save(out)
+        counts = {"kept": update.kept, "moved": update.moved, "stale": update.stale, "added": update.added}
+        if self.json:
+            print_json({**counts, "file": str(out)})
+        else:
+            output.print(two_columns(str(out), counts))
+            if update.stale and not self.drop:
+                note(" are marked: look at them, or leave them out with --drop.", label=counted(update.stale, "row"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoverTestset(Calls, Limits):
+    """Say which communities of the index questions of your own never touch; no model is asked.
+
+    With --out, questions about those communities are made and written.
+    """
+
+    index_dir: IndexDir
+    questions: Annotated[Path, typer.Argument(metavar="QUESTIONS", help="csv, jsonl or parquet.")]
+    question_column: Annotated[str, typer.Option(help="Default: question, query, ...")] = ""
+    about: Annotated[float, typer.Option(min=0, max=1, help="Cosine from which a passage is about a question.")] = 0.5
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write questions about what is not touched.")
+    ] = None
+    n: Annotated[int, typer.Option("--n", "-n", min=1, help="Questions for --out.")] = 20
+    seed: Seed = 0
+    json: Json = False
+
+    def run(self) -> None:
+        from kraq_dspy.eval.questions import QuestionColumns, read_questions
+        from kraq_dspy.eval.testset_coverage import coverage_of
+        from kraq_dspy.eval.testset_making import TestsetPlan, make_testset
+
+        if self.out is not None:
+            require_writable_file(self.out)
+        examples = read_questions(self.questions, QuestionColumns(self.question_column))
+        made = None
+        with self.opened(self.index_dir) as space, Bars(space.models.settings, quiet=self.json) as bars:
+            coverage = coverage_of(space, examples, about=self.about)
+            only = frozenset(chunk_id for one in coverage.untouched for chunk_id in one.chunk_ids)
+            if self.out is not None and only:
+                plan = TestsetPlan(self.n, seed=self.seed, only=only)
+                made = make_testset(space, plan=plan, draft=self.out.with_name(f"{self.out.name}.draft"), progress=bars)
+                made.save(self.out)
+        if self.json:
+            added = len(made) if made is not None else 0
+            print_json({"share": coverage.share, "coverage": coverage, "untouched": coverage.untouched, "added": added})
+            return
+        _show_coverage(coverage)
+        if made is not None and self.out is not None:
+            show_testset(made, self.out)
+        elif only:
+            more = command("testset", "coverage", self.index_dir, self.questions, "--out", "more.jsonl")
+            say(f"Questions about them: {more}")
+
+
+_SHOWN = 15
+"""Communities of which the terminal tells."""
+
+
+def _show_coverage(coverage: "Coverage") -> None:
+    untouched = coverage.untouched
+    rows = {
+        "questions": f"{coverage.questions:,}, of which {len(coverage.astray):,} are about no passage",
+        "communities": f"{len(coverage.communities):,}, of which {len(untouched):,} are never touched",
+        "passages touched": f"{coverage.share:.0%}, with all of their communities",
+    }
+    output.print(two_columns("coverage", rows))
+    if untouched:
+        cells = [(short(one.title or one.community_id, 70), f"{len(one.chunk_ids):,}") for one in untouched[:_SHOWN]]
+        output.print(grid("never touched", ["community", "passages"], cells, right=["passages"]))
+
+
+def shares_in(words: str) -> Mapping[str, float]:
+    """ "fact=3,bridge" as {"fact": 3, "bridge": 1}. Raises ConfigError for what is no list of kinds."""
+    shares = {}
+    for word in filter(None, (part.strip() for part in words.split(","))):
+        name, separator, share = word.partition("=")
+        try:
+            shares[name.strip().replace("-", "_")] = float(share) if separator else 1.0
+        except ValueError:
+            raise ConfigError(f"--kinds has {word!r}; expected KIND or KIND=SHARE, such as fact=3.") from None
+    return shares
+
+
+def show_testset(made: "Testset", file: Path) -> None:
+    """What the set is like, what was dropped and why, and which kinds it does without."""
+    about = made.about()
+    rows = {
+        "questions": ", ".join(f"{count} {kind}" for kind, count in made.counts().items()) or "none",
+        "about": f"{about['documents']:,} documents, {about['communities']:,} communities",
+        "words shared": f"{about['median_overlap']:.2f} of a question's, median; people's: about .8",
+        "found by all retrievers": f"{about['solved_by_all']:.0%}; by none: {about['solved_by_none']:.0%}",
+    }
+    dropped = {reason: count for reason, count in made.rejected.items() if count}
+    if dropped:
+        rows["dropped"] = ", ".join(f"{count:,} {reason}" for reason, count in sorted(dropped.items()))
+    output.print(two_columns(str(file), rows))
+    for kind, reason in made.left_out.items():
+        note(f" {reason}.", label=f"No questions of the kind {kind}:")
+    if about["solved_by_all"] > 0.8:
+        note(" most questions are answered by every retriever here, so they tell little: a larger corpus tells more.")

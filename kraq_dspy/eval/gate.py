@@ -1,0 +1,114 @@
+"""Judges a run for a build server: means that must not fall below a number, and a run that must not be beaten by it.
+
+checks = [*under_checks(evaluation.summary, {"recall@10": 0.9}), *worse_checks(Path("runs/base"), Path("runs/now"))]
+failed = [check.text for check in checks if not check.passed]
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kraq_dspy.errors import ConfigError, EvaluationError, counted
+from kraq_dspy.eval.comparing import compare_runs
+from kraq_dspy.eval.summary import Cell, RunSummary
+
+FIRST_OF = ("recall", "all_supporting", "hits", "ndcg", "mrr", "answer_found", "token_f1")
+"""By which metric a run is held against another where none is named: the first of these kinds that both have."""
+
+
+@dataclass(frozen=True, slots=True)
+class QualityCheck:
+    """One thing that was asked of a run. `text` says it with its figures.
+
+    >>> QualityCheck("recall@10", "dense", True, "recall@10 of dense is 0.950, at least 0.9").passed
+    True
+    """
+
+    metric: str
+    system: str
+    passed: bool
+    text: str
+
+
+def read_thresholds(words: Iterable[str]) -> dict[str, float]:
+    """Least means by metric. Raises ConfigError for what is no METRIC=NUMBER.
+
+    >>> read_thresholds(["recall@10=.9", "token_f1=0.4"])
+    {'recall@10': 0.9, 'token_f1': 0.4}
+    """
+    thresholds = {}
+    for word in words:
+        metric, _, number = word.rpartition("=")
+        try:
+            thresholds[metric.strip()] = float(number)
+        except ValueError:
+            metric = ""
+        if not metric.strip():
+            raise ConfigError(f"--fail-under is {word!r}; expected METRIC=NUMBER, such as recall@10=.9.")
+    return thresholds
+
+
+def under_checks(run: RunSummary, thresholds: Mapping[str, float]) -> list[QualityCheck]:
+    """Whether the mean of each metric is at least its number, for every system. A question that failed counts as 0.
+
+    Raises EvaluationError for a metric that the run does not have.
+    """
+    checks = []
+    for metric, least in thresholds.items():
+        for system in run.systems:
+            cell = system.cells.get(metric)
+            if cell is None or (cell.interval is None and not cell.n_failed):
+                has = ", ".join(run.metrics)
+                raise EvaluationError(f"{system.name!r} has no score of {metric!r} to be judged by; it has: {has}.")
+            mean, failed = _mean(cell), f" ({counted(cell.n_failed, 'question')} failed)" if cell.n_failed else ""
+            passed = mean >= least
+            words = f"{'at least' if passed else 'below'} {least:g}"
+            text = f"{metric} of {system.name} is {mean:.3f}{failed}, {words}"
+            checks.append(QualityCheck(metric, system.name, passed, text))
+    return checks
+
+
+def worse_checks(base: Path, now: Path, *, metrics: Sequence[str] | None = None, seed: int = 0) -> list[QualityCheck]:
+    """Whether the interval of the paired difference to the base run lies below 0, for every system of both.
+
+    Only questions of both runs count, so a test set may grow. Without `metrics`, one decides: the first of `FIRST_OF`
+    that both runs have. A question that fails now and did not then is worse, whatever the others score.
+
+    Raises EvaluationError where the runs have nothing in common.
+    """
+    checks = []
+    for run in compare_runs(base, now, seed=seed):
+        before, after = run.systems
+        name = after.name.removesuffix(", second")
+        for metric in _judged(run.metrics, metrics):
+            difference = after.cells[metric].difference
+            if difference is None:
+                continue
+            passed = difference.high >= 0
+            interval = f"[{difference.low:+.3f}, {difference.high:+.3f}]"
+            words = "no worse than" if passed else "worse than"
+            text = (
+                f"{metric} of {name} is {words} before: {difference.estimate:+.3f} {interval}, {difference.n} questions"
+            )
+            checks.append(QualityCheck(metric, name, passed, text))
+        if after.n_failed > before.n_failed:
+            text = f"{counted(after.n_failed, 'question')} of {name} failed, {before.n_failed} before"
+            checks.append(QualityCheck("failed", name, False, text))
+    if not checks:
+        raise EvaluationError(f"{str(base)!r} and {str(now)!r} share no metric of: {', '.join(metrics or FIRST_OF)}.")
+    return checks
+
+
+def _mean(cell: Cell) -> float:
+    if cell.interval is None:
+        return 0.0
+    return cell.interval.estimate * cell.interval.n / (cell.interval.n + cell.n_failed)
+
+
+def _judged(shared: Sequence[str], metrics: Sequence[str] | None) -> list[str]:
+    """Those of the metrics that both runs have; without any named, the first of `FIRST_OF`, or the first at all."""
+    if metrics is not None:
+        return [metric for metric in metrics if metric in shared]
+    by_kind = {metric.partition("@")[0]: metric for metric in reversed(shared)}
+    preferred = [by_kind[kind] for kind in FIRST_OF if kind in by_kind]
+    return (preferred or list(shared))[:1]

@@ -1,0 +1,98 @@
+"""Tells which parts of an index a set of questions never touches, by the communities of the passages that they find."""
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kraq_dspy.errors import IndexStateError
+from kraq_dspy.eval.datasets import Example
+from kraq_dspy.records import Chunk, Community, Summary
+from kraq_dspy.workspace import Workspace
+
+ABOUT = 0.5
+"""Cosine from which a passage is about a question, by the packaged encoder (as in `kraq eval asked`)."""
+NEAREST = 3
+"""Passages through which a question touches communities."""
+
+
+@dataclass(frozen=True, slots=True)
+class CoveredCommunity:
+    """A community of the broadest level, and how many of the questions touch it.
+
+    `title` is that of its summary, "" where it has none.
+    """
+
+    community_id: str
+    title: str
+    chunk_ids: tuple[str, ...]
+    questions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """All communities, those of the most passages first. `astray` are ids of questions that no passage is about."""
+
+    communities: tuple[CoveredCommunity, ...]
+    questions: int
+    astray: tuple[str, ...]
+
+    @property
+    def untouched(self) -> list[CoveredCommunity]:
+        """Communities that no question touches."""
+        return [one for one in self.communities if not one.questions]
+
+    @property
+    def share(self) -> float:
+        """Of the passages, those in communities that some question touches."""
+        every = sum(len(one.chunk_ids) for one in self.communities)
+        touched = sum(len(one.chunk_ids) for one in self.communities if one.questions)
+        return touched / every if every else 0.0
+
+
+def coverage_of(space: Workspace, examples: Sequence[Example], *, about: float = ABOUT) -> Coverage:
+    """Which communities the questions touch. No language model is asked.
+
+    A question touches the communities of the documents that it names as evidence; without any, those of the three
+    nearest passages that are about it, by a cosine of `about` or more. A passage belongs to the smallest community of
+    the broadest level that has it; passages without one count as a community for each document.
+
+    Raises IndexStateError for an index without communities.
+    """
+    index = space.index
+    chunks = list(index.all(Chunk))
+    broadest = [community for community in index.all(Community) if community.level == 0]
+    if not broadest:
+        raise IndexStateError(f"{str(index.path)!r} has no communities. Build it again: kraq index CORPUS --out DIR")
+    place_of: dict[str, str] = {}
+    for community in sorted(broadest, key=lambda one: (len(one.chunk_ids), one.id)):
+        for chunk_id in community.chunk_ids:
+            place_of.setdefault(chunk_id, community.id)
+    members: defaultdict[str, list[str]] = defaultdict(list)
+    of_document: defaultdict[str, set[str]] = defaultdict(set)
+    for chunk in chunks:
+        place = place_of.setdefault(chunk.id, f"document {chunk.document_id}")
+        members[place].append(chunk.id)
+        of_document[chunk.document_id].add(place)
+
+    touched: Counter[str] = Counter()
+    astray = []
+    unknown = [example for example in examples if not of_document.keys() & set(example.supporting_ids)]
+    vectors = space.embedder.encode_queries([example.question for example in unknown])
+    nearest = index.chunk_vectors.search(vectors, NEAREST) if unknown else []
+    found = {example.id: hits for example, hits in zip(unknown, nearest, strict=True)}
+    for example in examples:
+        if example.id in found:
+            places = {place_of[chunk_id] for chunk_id, cosine in found[example.id] if cosine >= about}
+        else:
+            places = {place for document in example.supporting_ids for place in of_document.get(document, ())}
+        touched.update(places)
+        if not places:
+            astray.append(example.id)
+
+    titles = {summary.community_id: summary.title for summary in index.all(Summary)}
+    rows = [
+        CoveredCommunity(place, titles.get(place, place.removeprefix("document ")), tuple(ids), touched[place])
+        for place, ids in members.items()
+    ]
+    rows.sort(key=lambda one: (-len(one.chunk_ids), one.community_id))
+    return Coverage(tuple(rows), len(examples), tuple(astray))

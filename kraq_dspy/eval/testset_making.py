@@ -1,0 +1,417 @@
+"""Makes a test set from an index: questions of several kinds, each with the passages that answer it.
+
+    testset = make_testset(space, n=200)
+    testset.save("test.jsonl")  # kraq eval docs.kraq test.jsonl
+
+A question is asked of passages of one part of the corpus, checked by reading, looked up with unlike retrievers for
+other passages that answer it, and drawn so that the whole is as hard as people's questions are. Without a language
+model the embedded reader asks; what it cannot ask is left out, and said.
+"""
+
+import dataclasses
+import random
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import dspy
+
+from kraq_dspy._internal.concurrency import run_coroutine
+from kraq_dspy.errors import IndexStateError
+from kraq_dspy.eval.testset import Testset
+from kraq_dspy.eval.testset_draft import TestsetDraft
+from kraq_dspy.language.text import content_words
+from kraq_dspy.ports import Progress, SilentProgress
+from kraq_dspy.programs.testset import kinds
+from kraq_dspy.programs.testset.asking import AskForRow, PutOtherwise, SupposeOfAnother
+from kraq_dspy.programs.testset.checking import CheckGold, CheckRow
+from kraq_dspy.programs.testset.difficulty import draw, overlap, quotas
+from kraq_dspy.programs.testset.gold import UNLIKE, GoldFinder, Pool, nearness, says_answer, says_it_of_another
+from kraq_dspy.programs.testset.materials import Corpus, Material
+from kraq_dspy.records import Chunk, Community, Entity, GoldPassage, TestsetRow, content_id
+from kraq_dspy.settings import EMBEDDED
+from kraq_dspy.steps.direct import Item
+from kraq_dspy.steps.kept import ProgramRunner
+from kraq_dspy.workspace import Workspace
+
+ASK, CHANGE, REWORD, CHECK, GOLD = "ask", "change", "reword", "check", "gold"
+MOST_BATCHES = 4
+"""Times that more questions of a kind are asked, where too few passed."""
+OVERSAMPLED = 2.0
+"""Rows that are made for each that is kept, so that there is something to draw from."""
+MOST_GOLD = 6
+"""Passages of one question that a reader is asked about, the most frequently found first."""
+NUGGET_SAID = 0.6
+"""Share of a nugget's words that a passage has which says it."""
+
+
+@dataclass(frozen=True, slots=True)
+class TestsetPlan:
+    """What is to be made. `shares` by kind (default: `kinds.SHARES`); `oversampled` rows are made for each one kept.
+
+    `gold_by` are the retrievers that passages are pooled from; without a graph, "pagerank" is left out. `only` are ids
+    of passages, of which the first of each question is one; None for all.
+    """
+
+    __test__ = False
+
+    n: int = 200
+    shares: Mapping[str, float] | None = None
+    seed: int = 0
+    oversampled: float = OVERSAMPLED
+    gold_by: tuple[str, ...] = UNLIKE
+    only: frozenset[str] | None = None
+
+
+def make_testset(
+    space: Workspace,
+    n: int = 200,
+    *,
+    plan: TestsetPlan | None = None,
+    shares: Mapping[str, float] | None = None,
+    seed: int = 0,
+    draft: str | Path | None = None,
+    progress: Progress | None = None,
+) -> Testset:
+    """A test set of up to `n` questions, asked of all parts of the index.
+
+    >>> with Workspace.open("docs.kraq") as space:  # doctest: +SKIP
+    ...     make_testset(space, 200).save("test.jsonl")
+
+    The model of the role "generator" asks, that of "judge" checks. With `draft`, every outcome is written to that file
+    as it comes, and the same call goes on where it was interrupted. The same index, plan and models make the same set.
+    A `plan` says more than `n`, `shares` and `seed`, and stands in their place.
+
+    Raises IndexStateError for an index without passages, ConfigError for an unknown kind.
+    """
+    plan = plan or TestsetPlan(n, shares, seed)
+    return run_coroutine(_Maker(space, plan, draft, progress or SilentProgress()).make())
+
+
+def make_trainset(
+    space: Workspace, n: int = 50, *, seed: int = 0, progress: Progress | None = None
+) -> list[dspy.Example]:
+    """Questions that the index answers, for DSPy's optimizers: `question` and `passages` are inputs, `answers` gold.
+
+    >>> with Workspace.open("docs.kraq") as space:  # doctest: +SKIP
+    ...     dspy.BootstrapFewShot(metric=token_f1).compile(program, trainset=make_trainset(space))
+
+    They are facts and bridges of a test set, with the texts of their gold passages. Measure on other questions: on
+    people's, or on a set of another seed whose documents are others (`Testset.split`).
+    """
+    made = make_testset(space, plan=TestsetPlan(n, {kinds.FACT: 2, kinds.BRIDGE: 1}, seed), progress=progress)
+    texts = {chunk.id: chunk.passage for chunk in space.index.all(Chunk)}
+    return [
+        dspy.Example(
+            id=row.id,
+            question=row.question,
+            passages=[texts[passage.chunk_id] for passage in row.passages],
+            answers=list(row.answers),
+            answer=row.answers[0],
+            supporting_ids=list(row.supporting_ids),
+        ).with_inputs("question", "passages")
+        for row in made
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class TestsetEstimate:
+    """Calls of models and tokens of prompts that a plan takes at least, where half of all questions pass."""
+
+    __test__ = False
+
+    rows: int
+    calls: int
+    prompt_tokens: int
+
+
+def estimate_testset(space: Workspace, plan: TestsetPlan) -> TestsetEstimate:
+    """By arithmetic over the passages; no model is asked."""
+    corpus = corpus_of(space)
+    calls = tokens = 0
+    for kind, wanted in quotas(plan.n, kinds.read_shares(plan.shares)).items():
+        drawn_from = 1 if kind in kinds.WITHOUT_ANSWER else plan.oversampled
+        materials = corpus.materials(kind, seed=plan.seed)[: round(wanted * drawn_from) * 2]
+        read = sum(sum(chunk.n_tokens for chunk in material.chunks) + 250 for material in materials)
+        calls += len(materials) + len(materials) // 2 * 5
+        tokens += read + read // 2 + len(materials) // 2 * 900
+    return TestsetEstimate(plan.n, calls, tokens)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A question on its way to a row."""
+
+    material: Material
+    question: str
+    answers: tuple[str, ...]
+    checks: tuple[str, ...] = ()
+
+
+class _Maker:
+    """One run of `make_testset`."""
+
+    def __init__(self, space: Workspace, plan: TestsetPlan, draft: str | Path | None, progress: Progress) -> None:
+        self.space, self.plan = space, plan
+        self.shares = kinds.read_shares(plan.shares)
+        self.corpus = corpus_of(space)
+        self.draft = TestsetDraft(None if draft is None else Path(draft))
+        self.runner = ProgramRunner(space.models, progress)
+        self.progress = progress
+        self.model = space.models.name("generator")
+        has_graph = bool(self.corpus.entities)
+        names = [name for name in plan.gold_by if has_graph or name != "pagerank"]
+        self.gold = GoldFinder({name: space.retriever(name) for name in names}, space.index.chunk_vectors, space.index)
+        self.rejected: Counter[str] = Counter()
+        self.left_out: dict[str, str] = {}
+
+    async def make(self) -> Testset:
+        try:
+            rows: list[TestsetRow] = []
+            for kind, wanted in quotas(self.plan.n, self.shares).items():
+                drawn_from = 1 if kind in kinds.WITHOUT_ANSWER else self.plan.oversampled
+                rows += await self._rows_of(kind, round(wanted * drawn_from))
+        finally:
+            self.draft.close()
+            await self.space.models.aclose()
+        distinct = list({row.question.casefold(): row for row in rows}.values())  # the later kinds are the rarer ones
+        n_retrievers = len(self.gold.retrievers)
+        chosen = draw(distinct, self.plan.n, self.shares, n_retrievers=n_retrievers, seed=self.plan.seed)
+        return Testset(tuple(chosen), dict(self.rejected), self.left_out, tuple(self.gold.retrievers))
+
+    async def _rows_of(self, kind: str, wanted: int) -> list[TestsetRow]:
+        if kind in kinds.NEEDS_MODEL and self.model == EMBEDDED:
+            self.left_out[kind] = "needs a language model"
+            return []
+        materials = self.corpus.materials(kind, seed=self.plan.seed)
+        if self.plan.only is not None:
+            materials = [one for one in materials if one.chunks[0].id in self.plan.only]
+        rows: list[TestsetRow] = []
+        for number in range(MOST_BATCHES):
+            lacking = wanted - len(rows)
+            batch, materials = materials[: max(8, lacking * 2)], materials[max(8, lacking * 2) :]
+            if lacking <= 0 or not batch:
+                break
+            rows += await self._made(kind, batch, f"{kind} {number}")
+        if not rows:
+            self.left_out[kind] = "no question passed" if materials or self.rejected else "nothing to ask it of"
+        return rows[:wanted]
+
+    async def _made(self, kind: str, batch: Sequence[Material], name: str) -> list[TestsetRow]:
+        """Rows of one batch, in its order."""
+        asked = await self._ask(kind, batch)
+        if self.model != EMBEDDED:
+            asked = await self._reword(asked)
+        asked = await self._check(kind, asked)
+        pools = {one.material.id: self.gold.pool(one.question) for one in asked}
+        clear = [one for one in asked if self._has_one_answer(one, pools[one.material.id])]
+        gold = await self._gold_of(clear, pools)
+        rows = [self._row(kind, one, pools[one.material.id], gold[one.material.id]) for one in clear]
+        if kind == kinds.FALSE_PREMISE:
+            return await self._suppose(clear, rows)
+        return rows
+
+    async def _outcomes(
+        self, stage: str, role: str, program: dspy.Module, items: Sequence[Item]
+    ) -> dict[str, dspy.Prediction]:
+        """What the program made of each item, by its id; what failed is counted."""
+        lm = self.space.models[role]
+        keeper = self.draft.keeper(stage, program, self.space.models.name(role))
+        self.progress.start(stage, len(items))
+        outcomes = {}
+        async for done in self.runner.ask(stage, lm, program, items, keeper):
+            outcomes[done.id] = done.prediction
+        self.progress.finish(stage)
+        self.rejected["failed"] += len(items) - len(outcomes)
+        return outcomes
+
+    async def _ask(self, kind: str, batch: Sequence[Material]) -> list[_Asked]:
+        items = [Item(material.id, material.inputs, document=material.chunks[0].document_id) for material in batch]
+        outcomes = await self._outcomes(f"{ASK} {kind}", "generator", AskForRow(kind), items)
+        asked = []
+        for material in batch:
+            made = outcomes.get(material.id)
+            if made is not None and made.rejected:
+                self.rejected[made.rejected] += 1
+            elif made is not None:
+                asked.append(_Asked(material, made.question, tuple(made.answers)))
+        return asked
+
+    async def _reword(self, asked: Sequence[_Asked]) -> list[_Asked]:
+        """Every second question in other words than its passages': what people ask lies between."""
+        wordy = [one for place, one in enumerate(asked) if place % 2]
+        items = [Item(one.material.id, {"question": one.question, "avoid": _said_words(one)}) for one in wordy]
+        outcomes = await self._outcomes(REWORD, "generator", PutOtherwise(), items)
+        put = {id: made.question for id, made in outcomes.items()}
+        return [dataclasses.replace(one, question=put.get(one.material.id, one.question)) for one in asked]
+
+    async def _check(self, kind: str, asked: Sequence[_Asked]) -> list[_Asked]:
+        items = [
+            Item(
+                one.material.id,
+                {
+                    "kind": kind,
+                    "question": one.question,
+                    "answers": list(one.answers),
+                    "passages": [chunk.passage for chunk in one.material.chunks],
+                },
+            )
+            for one in asked
+        ]
+        outcomes = await self._outcomes(f"{CHECK} {kind}", "judge", CheckRow(), items)
+        passed = []
+        for one in asked:
+            checked = outcomes.get(one.material.id)
+            if checked is not None and checked.rejected:
+                self.rejected[f"not {checked.rejected}"] += 1
+            elif checked is not None:
+                passed.append(dataclasses.replace(one, checks=tuple(checked.passed)))
+        return passed
+
+    def _has_one_answer(self, one: _Asked, pool: Pool) -> bool:
+        """Whether no passage says of something else what a question for one fact asks."""
+        of_one_fact = one.material.kind in (kinds.FACT, *kinds.WITHOUT_ANSWER)
+        if of_one_fact and says_it_of_another(one.question, one.answers, one.material.chunks[0], pool):
+            self.rejected["has other answers"] += 1
+            return False
+        return True
+
+    async def _gold_of(self, asked: Sequence[_Asked], pools: Mapping[str, Pool]) -> dict[str, list[GoldPassage]]:
+        """The passages of each question: its sources that say an answer, their near-duplicates, and what was pooled."""
+        gold: dict[str, dict[str, GoldPassage]] = {}
+        items: list[Item] = []
+        candidates: dict[str, tuple[str, Chunk]] = {}
+        for one in asked:
+            sources = [chunk for chunk in one.material.chunks if _is_source(one, chunk)]
+            known = {chunk.id: _gold_passage(chunk, ("source",)) for chunk in sources}
+            for twin in (twin for chunk in sources for twin in self.gold.twins(chunk)):
+                known.setdefault(twin.id, _gold_passage(twin, ("twin",)))
+            gold[one.material.id] = known
+            for chunk, answer in _that_may_answer(one, pools[one.material.id], known):
+                id = content_id(one.material.id, chunk.id)
+                candidates[id] = one.material.id, chunk
+                items.append(Item(id, {"question": one.question, "answer": answer, "passage": chunk.passage}))
+        outcomes = await self._outcomes(GOLD, "judge", CheckGold(), items)
+        for id, (material_id, chunk) in candidates.items():
+            if id in outcomes and outcomes[id].answered:
+                found_by = pools[material_id].found_by(chunk.id)
+                gold[material_id][chunk.id] = _gold_passage(chunk, found_by)
+        return {id: list(known.values()) for id, known in gold.items()}
+
+    def _row(self, kind: str, one: _Asked, pool: Pool, passages: Sequence[GoldPassage]) -> TestsetRow:
+        documents = tuple(dict.fromkeys(passage.document_id for passage in passages))
+        texts = [chunk.passage for chunk in one.material.chunks]
+        row = TestsetRow(
+            id=content_id("testset", kind, one.question)[:16],
+            question=one.question,
+            type=kind,
+            answers=one.answers,
+            supporting_ids=documents,
+            passages=tuple(passages),
+            community_id=one.material.community_id,
+            community_level=one.material.community_level,
+            overlap=round(overlap(one.question, texts), 3),
+            solved_by=pool.solved_by(documents),
+            model=self.model,
+            checks=(*one.checks, *(("one answer",) if kind in (kinds.FACT, *kinds.WITHOUT_ANSWER) else ())),
+        )
+        if kind == kinds.LIST:
+            return dataclasses.replace(row, answer_items=tuple((item,) for item in one.answers))
+        if kind == kinds.BROAD:
+            return dataclasses.replace(row, answers=(". ".join(one.answers),), nuggets=one.answers)
+        if kind == kinds.UNANSWERABLE:
+            return dataclasses.replace(row, answers=(), supporting_ids=(), hidden_documents=documents, solved_by=())
+        return row
+
+    async def _suppose(self, asked: Sequence[_Asked], rows: Sequence[TestsetRow]) -> list[TestsetRow]:
+        """The questions about another name, of which no passage of the corpus says what is supposed."""
+        draw_names = random.Random(f"names {self.plan.seed}")
+        by_type: dict[str, list[Entity]] = {}
+        for entity in self.corpus.entities:
+            by_type.setdefault(entity.type, []).append(entity)
+        named = {name: entity for entity in self.corpus.entities for name in entity.names}
+        swaps: dict[str, tuple[str, Entity]] = {}
+        items = []
+        for one in asked:
+            names = [name for name in one.material.inputs["about"] if name in one.question and name in named]
+            if not names:
+                self.rejected["names nothing that could be another"] += 1
+                continue
+            name = max(names, key=len)
+            others = [each for each in by_type[named[name].type] if each.id != named[name].id]
+            other = draw_names.choice(others) if others else None
+            if other is None or _stand_together(other, named[name]):
+                self.rejected["names nothing that could be another"] += 1
+                continue
+            swaps[one.material.id] = name, other
+            items.append(Item(one.material.id, {"question": one.question, "name": name, "other": other.name}))
+        outcomes = await self._outcomes(CHANGE, "generator", SupposeOfAnother(), items)
+
+        made = []
+        for one, row in zip(asked, rows, strict=True):
+            changed = outcomes.get(one.material.id)
+            if changed is None:
+                continue
+            if changed.rejected or self._is_said(changed.question):
+                self.rejected[changed.rejected or "is said of the other name, too"] += 1
+                continue
+            id = content_id("testset", row.type, changed.question)[:16]
+            checks = (*row.checks, "absent from the corpus")
+            unanswered = dataclasses.replace(row, answers=(), supporting_ids=(), passages=(), solved_by=())
+            made.append(dataclasses.replace(unanswered, id=id, question=changed.question, checks=checks))
+        return made
+
+    def _is_said(self, question: str) -> bool:
+        """Whether any passage of the corpus has nearly all that the question supposes in one sentence."""
+        return any(nearness(question, chunk.passage) >= 0.9 for chunk in self.corpus.chunks)
+
+
+def corpus_of(space: Workspace) -> Corpus:
+    """What questions are asked of. Raises IndexStateError for an index without passages."""
+    index = space.index
+    chunks = list(index.all(Chunk))
+    if not chunks:
+        raise IndexStateError(f"{str(index.path)!r} has no passages to ask about. Build it again: kraq index CORPUS")
+    return Corpus(chunks, list(index.all(Entity)), list(index.all(Community)))
+
+
+def _is_source(one: _Asked, chunk: Chunk) -> bool:
+    """Whether a passage that was asked about is needed: all are, but of many those that say an item or a nugget."""
+    if one.material.kind == kinds.LIST:
+        return any(says_answer(answer, chunk.passage) for answer in one.answers)
+    if one.material.kind == kinds.BROAD:
+        return any(nearness(nugget, chunk.passage) >= NUGGET_SAID for nugget in one.answers)
+    return True
+
+
+def _that_may_answer(one: _Asked, pool: Pool, known: Mapping[str, GoldPassage]) -> list[tuple[Chunk, str]]:
+    """Pooled passages that have an answer, with that answer; those that most retrievers found first."""
+    if one.material.kind in (kinds.COMPARISON, kinds.BROAD, kinds.BRIDGE):
+        return []
+    others = [chunk for chunk in pool.chunks.values() if chunk.id not in known]
+    others.sort(key=lambda chunk: -len(pool.found_by(chunk.id)))
+    found = []
+    for chunk in others:
+        answer = next((answer for answer in one.answers if says_answer(answer, chunk.passage)), "")
+        if answer:
+            found.append((chunk, answer))
+    return found[:MOST_GOLD]
+
+
+def _gold_passage(chunk: Chunk, found_by: Iterable[str]) -> GoldPassage:
+    return GoldPassage(
+        chunk.id, chunk.document_id, chunk.start, chunk.end, content_id("text", chunk.text)[:16], tuple(found_by)
+    )
+
+
+def _said_words(one: _Asked) -> list[str]:
+    """Words of the question that are the passages' own, names apart."""
+    said = {word for chunk in one.material.chunks for word in content_words(chunk.passage)}
+    words = [word.strip("?,.") for word in one.question.split()]
+    return [word for word in words if word.islower() and set(content_words(word)) & said]
+
+
+def _stand_together(entity: Entity, other: Entity) -> bool:
+    """Whether a passage names both."""
+    return not set(entity.chunk_ids).isdisjoint(other.chunk_ids)

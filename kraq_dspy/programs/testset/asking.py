@@ -1,0 +1,153 @@
+"""Asks a question of each kind, and drops what cannot be one: no question, no answer of the text, a giveaway."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import dspy
+
+from kraq_dspy import signatures
+from kraq_dspy._internal.both_ways import blocking, call
+from kraq_dspy._internal.step import FittingPredict, SignatureLike, Step, signature_for
+from kraq_dspy.programs.kraq.element_list import plain_words
+from kraq_dspy.programs.kraq.question_text import question_in, stands_alone
+from kraq_dspy.programs.testset import kinds
+from kraq_dspy.state import SavableModule
+
+ASKED: Mapping[str, tuple[type[dspy.Signature], tuple[str, ...]]] = {
+    kinds.FACT: (signatures.AskFact, ("passage",)),
+    kinds.BRIDGE: (signatures.AskBridge, ("first_passage", "second_passage")),
+    kinds.LIST: (signatures.AskList, ("passages",)),
+    kinds.COMPARISON: (signatures.AskComparison, ("first_passage", "second_passage")),
+    kinds.BROAD: (signatures.AskBroad, ("passages",)),
+}
+"""The step that asks for a kind, and its inputs that are shortened where they do not fit. The kinds without an answer
+begin as questions for facts."""
+LONGEST_ANSWER = 25
+"""Words of an answer, which is copied; nuggets are statements and may be longer."""
+CLOSED = frozenset(("yes", "no"))
+
+
+class AskForRow(SavableModule):
+    """A question of one kind with its answers. `rejected` says why it is none; "" for a question that may be used.
+
+    `signature` takes the place of the step's own: it needs the same outputs.
+
+    >>> from dspy.utils import DummyLM
+    >>> with dspy.context(lm=DummyLM([{"question": "Where did Ada live?", "answer": "London"}])):
+    ...     AskForRow("fact")(passage="Ada lived in London.", about=["Ada"]).answers
+    ['London']
+    """
+
+    outputs: ClassVar[dict[str, Any]] = {"question": str, "answers": list[str], "rejected": str}
+
+    def __init__(self, kind: str, signature: SignatureLike = None) -> None:
+        super().__init__()
+        own, shortened = ASKED[kinds.FACT if kind in kinds.WITHOUT_ANSWER else kind]
+        self.kind = kind
+        self.ask = FittingPredict(signature_for(own, signature), *shortened)
+
+    async def aforward(self, **inputs: Any) -> dspy.Prediction:
+        reply = await call(self.ask, **inputs)
+        question = question_in(reply.question or "")
+        answers = _answers(reply)
+        hidden = [inputs["link"]] if "link" in inputs else []
+        fault = fault_in(question, answers, _texts(inputs), self.kind, hidden)
+        if not fault and not stands_alone(question, "\n".join(_texts(inputs)), self.ask.signature.instructions):
+            fault = "does not stand alone"
+        return dspy.Prediction(question=question, answers=answers, rejected=fault)
+
+    forward = blocking(aforward)
+
+
+class SupposeOfAnother(SavableModule):
+    """The question with another name in the place of one of its own, so that it supposes what is not so.
+
+    Where the model leaves the name, or asks nothing, the other name is put in as it stands: small models often copy the
+    question.
+
+    >>> from dspy.utils import DummyLM
+    >>> with dspy.context(lm=DummyLM([{"changed": "Where did Eve live?"}])):
+    ...     SupposeOfAnother()(question="Where did Ada live?", name="Ada", other="Eve").question
+    'Where did Eve live?'
+    """
+
+    outputs: ClassVar[dict[str, Any]] = {"question": str, "rejected": str}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.change = Step(signatures.AskFalsePremise)
+
+    async def aforward(self, question: str, name: str, other: str) -> dspy.Prediction:
+        written = question_in((await call(self.change, question=question, name=name, other=other)).changed or "")
+        put_in = question.replace(name, other)
+        is_changed = other in written and name not in written and written.endswith("?")
+        changed = written if is_changed else put_in
+        return dspy.Prediction(question=changed, rejected="" if changed != question else "was not changed")
+
+    forward = blocking(aforward)
+
+
+class PutOtherwise(SavableModule):
+    """The question in other words; the question itself where the model loses a name of it, or asks nothing.
+
+    >>> from dspy.utils import DummyLM
+    >>> with dspy.context(lm=DummyLM([{"paraphrase": "In which city was Ada's home?"}])):
+    ...     PutOtherwise()(question="Where did Ada live?", avoid=["live"]).question
+    "In which city was Ada's home?"
+    """
+
+    outputs: ClassVar[dict[str, Any]] = {"question": str}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.paraphrase = Step(signatures.ParaphraseQuestion)
+
+    async def aforward(self, question: str, avoid: Sequence[str]) -> dspy.Prediction:
+        words = question_in((await call(self.paraphrase, question=question, avoid=list(avoid))).paraphrase or "")
+        names = [word.strip("?,.'\"") for word in question.split()[1:] if word[:1].isupper() or word[:1].isdigit()]
+        keeps_names = all(name in words for name in names)
+        return dspy.Prediction(question=words if words.endswith("?") and keeps_names else question)
+
+    forward = blocking(aforward)
+
+
+def fault_in(question: str, answers: Sequence[str], texts: Sequence[str], kind: str, hidden: Sequence[str] = ()) -> str:
+    """Why question and answers are of no use, by their words alone; "" where nothing is wrong with them.
+
+    >>> fault_in("Who was Ada?", ["a poet"], ["Ada was a mathematician."], "fact")
+    'the answer is not in the passages'
+    """
+    if not question.endswith("?"):
+        return "nothing was asked"
+    if not answers or (kind == kinds.LIST and len(answers) < 2):
+        return "nothing was answered"
+    if any(plain_words(name) in plain_words(question) for name in hidden):
+        return "names what links the passages"
+    if kind == kinds.BROAD:
+        return ""
+    if any(len(answer.split()) > LONGEST_ANSWER for answer in answers):
+        return "the answer is long"
+    text = plain_words("\n".join(texts))
+    if not all(plain_words(answer) in text or answer.lower() in CLOSED for answer in answers):
+        return "the answer is not in the passages"
+    if kind != kinds.COMPARISON and any(plain_words(answer) in plain_words(question) for answer in answers):
+        return "gives its answer away"
+    return ""
+
+
+def _answers(reply: Any) -> list[str]:
+    """The answer, the items of a list, or the nuggets of a broad question."""
+    given: str | Sequence[str] = next((reply[name] for name in ("answer", "items", "nuggets") if reply.get(name)), [])
+    texts = [given] if isinstance(given, str) else list(given)
+    return list(dict.fromkeys(text.strip().rstrip(".") for text in texts if text and text.strip(" .")))
+
+
+def _texts(inputs: Mapping[str, Any]) -> list[str]:
+    """The passages among the inputs of a step."""
+    texts: list[str] = []
+    for name, value in inputs.items():
+        if name.endswith("passage"):
+            texts.append(value)
+        elif name == "passages":
+            texts += value
+    return texts

@@ -1,0 +1,112 @@
+"""Finds the passages that answer a question in the text itself: what unlike retrievers bring, and near-duplicates.
+
+A graph or a community says where to look and never what is gold: a set whose gold came from the graph would flatter
+retrievers that walk the graph. A passage may be gold where it has the answer; a reader then says whether it is.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from kraq_dspy.asset.corpus.chunk import sentence_spans
+from kraq_dspy.language.text import content_words
+from kraq_dspy.ports import ChunkSource, Retriever, VectorSearch
+from kraq_dspy.programs.kraq.element_list import plain_words
+from kraq_dspy.records import Chunk
+
+UNLIKE = ("bm25", "dense", "pagerank")
+"""By words, by meaning, by the graph. Where there is no graph, the first two."""
+POOLED = 10
+"""Passages that each of them brings."""
+SOLVED_AT = 5
+"""Passages among which a retriever has to find all of a question's documents to have solved it."""
+_NEAR = 0.9
+_SAME_WORDS = 0.8
+"""A passage is a near-duplicate from this cosine on, if so many of its words are the other's."""
+_AS_NEAR = 0.95
+"""Share of the words that the source says of a question, from which on another passage says as much of something
+else."""
+_TWINS_SEEN = 4
+
+
+@dataclass(frozen=True)
+class Pool:
+    """What the retrievers brought for a question: chunks by id, and each one's ranking."""
+
+    chunks: Mapping[str, Chunk]
+    rankings: Mapping[str, Sequence[str]]
+
+    def found_by(self, chunk_id: str) -> tuple[str, ...]:
+        return tuple(name for name, ranking in self.rankings.items() if chunk_id in ranking)
+
+    def solved_by(self, documents: Collection[str]) -> tuple[str, ...]:
+        """The retrievers whose first passages come from all of the documents."""
+        solved = []
+        for name, ranking in self.rankings.items():
+            found = {self.chunks[chunk_id].document_id for chunk_id in ranking[:SOLVED_AT]}
+            if documents and found.issuperset(documents):
+                solved.append(name)
+        return tuple(solved)
+
+
+@dataclass(frozen=True)
+class GoldFinder:
+    """Pools what the retrievers bring. `vectors` and `chunks` are those of the index, to find near-duplicates."""
+
+    retrievers: Mapping[str, Retriever]
+    vectors: VectorSearch
+    chunks: ChunkSource
+    pooled: int = POOLED
+    _twins: dict[str, list[Chunk]] = field(default_factory=dict)
+
+    def pool(self, question: str) -> Pool:
+        chunks: dict[str, Chunk] = {}
+        rankings: dict[str, list[str]] = {}
+        for name, retrieve in self.retrievers.items():
+            hits = retrieve(question, self.pooled)
+            chunks |= {hit.chunk.id: hit.chunk for hit in hits}
+            rankings[name] = [hit.chunk.id for hit in hits]
+        return Pool(chunks, rankings)
+
+    def twins(self, source: Chunk) -> list[Chunk]:
+        """Passages whose text is nearly that of the source, in the order of their likeness."""
+        if source.id not in self._twins:
+            vector = self.vectors.vectors([source.id])
+            [near] = self.vectors.search(vector, _TWINS_SEEN, exclude=[source.id])
+            alike = self.chunks.chunks_by_id([chunk_id for chunk_id, cosine in near if cosine >= _NEAR])
+            self._twins[source.id] = [chunk for chunk in alike if are_twins(source.text, chunk.text)]
+        return self._twins[source.id]
+
+
+def are_twins(first: str, second: str) -> bool:
+    """Whether either text has nearly all words of the other.
+
+    >>> are_twins("Ada lived in London.", "Ada lived in London, then."), are_twins("Ada lived.", "Eve left.")
+    (True, False)
+    """
+    one, two = (set(plain_words(text).split()) for text in (first, second))
+    return bool(one and two) and len(one & two) >= _SAME_WORDS * max(len(one), len(two))
+
+
+def says_answer(answer: str, passage: str) -> bool:
+    """Whether the passage has the answer, word for word."""
+    return bool(answer.strip()) and plain_words(answer) in plain_words(passage)
+
+
+def nearness(question: str, passage: str) -> float:
+    """Share of the question's telling words that one sentence of the passage has, with the title's among them."""
+    asked = set(content_words(question))
+    title, _, body = passage.partition("\n")
+    text, named = (body, set(content_words(title))) if body else (passage, set())
+    said = (set(content_words(text[start:end])) | named for start, end in sentence_spans(text))
+    return max((len(asked & words) / len(asked) for words in said), default=0.0) if asked else 0.0
+
+
+def says_it_of_another(question: str, answers: Sequence[str], source: Chunk, pool: Pool) -> bool:
+    """Whether a passage without any of the answers says as much of what is asked as the source: then the question has
+    other right answers, as "Who is an English poet?" has."""
+    own = nearness(question, source.passage)
+    for chunk in pool.chunks.values():
+        has_answer = any(says_answer(answer, chunk.passage) for answer in answers)
+        if not has_answer and chunk.id != source.id and nearness(question, chunk.passage) >= _AS_NEAR * own:
+            return True
+    return False

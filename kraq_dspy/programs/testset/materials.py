@@ -1,0 +1,182 @@
+"""Chooses what questions are asked of: passages and names of every part of the corpus, spread by a seed.
+
+A passage belongs to the narrowest community that has it. Materials of all communities take turns, each community as
+often as it is large, so that any number of them covers what the corpus is about.
+"""
+
+import random
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from kraq_dspy.programs.testset import kinds
+from kraq_dspy.records import Chunk, Community, Entity, content_id
+
+MOST_NAMES = 8
+"""Names that a step is shown of a passage."""
+LISTED = range(2, 9)
+BROAD = range(3, 11)
+"""Passages that a list, and a broad question, is asked of."""
+MOST_LINKS = 6
+"""Passages from which a name is followed to its own passage; one that all passages have links nothing."""
+_BRACKETED = re.compile(r" \([^)]*\)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """What one question is asked of. `inputs` are those of the step that asks for this `kind`; `names` are what the
+    question must not give away."""
+
+    id: str
+    kind: str
+    inputs: Mapping[str, Any]
+    chunks: tuple[Chunk, ...]
+    names: tuple[str, ...] = ()
+    community_id: str | None = None
+    community_level: int = -1
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """What materials are chosen from.
+
+    >>> ada = Chunk("c1", "ada", 0, 0, 9, "Ada met Charles.", 4, title="Ada")
+    >>> corpus = Corpus([ada], [Entity("e1", "Charles", "person", "", ("Charles",), ("c1",))], [])
+    >>> corpus.materials("fact", seed=0)[0].inputs["about"]
+    ['Charles']
+    """
+
+    chunks: Sequence[Chunk]
+    entities: Sequence[Entity]
+    communities: Sequence[Community]
+    by_id: Mapping[str, Chunk] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "by_id", {chunk.id: chunk for chunk in self.chunks})
+
+    def materials(self, kind: str, *, seed: int) -> list[Material]:
+        """All of one kind, in the order in which they are to be used."""
+        made = {
+            kinds.FACT: self._facts,
+            kinds.UNANSWERABLE: self._facts,
+            kinds.FALSE_PREMISE: self._facts,
+            kinds.BRIDGE: self._bridges,
+            kinds.LIST: self._lists,
+            kinds.COMPARISON: self._comparisons,
+            kinds.BROAD: self._broad,
+        }[kind]()
+        named = [self._placed(kind, one) for one in made]
+        return in_turns({one.id: one for one in named}.values(), seed=f"{kind} {seed}")
+
+    @cached_property
+    def names_of(self) -> Mapping[str, list[str]]:
+        """The names that a passage tells of, by the passage's id, those that few passages have first."""
+        entities: defaultdict[str, list[Entity]] = defaultdict(list)
+        for entity in self.entities:
+            for chunk_id in entity.chunk_ids:
+                entities[chunk_id].append(entity)
+        ordered = {id: sorted(some, key=lambda one: (len(one.chunk_ids), one.name)) for id, some in entities.items()}
+        return {id: [entity.name for entity in some[:MOST_NAMES]] for id, some in ordered.items()}
+
+    @cached_property
+    def community_of(self) -> Mapping[str, Community]:
+        """The narrowest community of a passage, by its id."""
+        narrowest: dict[str, Community] = {}
+        for community in sorted(self.communities, key=lambda one: (-one.level, len(one.chunk_ids), one.id)):
+            for chunk_id in community.chunk_ids:
+                narrowest.setdefault(chunk_id, community)
+        return narrowest
+
+    @cached_property
+    def passage_about(self) -> Mapping[str, Chunk]:
+        """The first passage whose title is this name, or whose text begins with it where it has no title."""
+        titled: dict[str, Chunk] = {}
+        for chunk in self.chunks:
+            if chunk.title:
+                titled.setdefault(_BRACKETED.sub("", chunk.title), chunk)
+        for entity in self.entities:
+            for chunk_id in entity.chunk_ids:
+                untitled = self.by_id.get(chunk_id)
+                if untitled is not None and not untitled.title and untitled.text.startswith(entity.name):
+                    titled.setdefault(entity.name, untitled)
+        return titled
+
+    def _placed(self, kind: str, material: Material) -> Material:
+        """With its id, and the community of its first passage."""
+        community = self.community_of.get(material.chunks[0].id)
+        id = content_id(kind, *(chunk.id for chunk in material.chunks), *material.names)
+        place = (community.id, community.level) if community else (None, -1)
+        return Material(id, kind, material.inputs, material.chunks, material.names, *place)
+
+    def _facts(self) -> list[Material]:
+        return [
+            Material("", "", {"passage": chunk.passage, "about": self.names_of.get(chunk.id, [])}, (chunk,))
+            for chunk in self.chunks
+        ]
+
+    def _bridges(self) -> list[Material]:
+        found = []
+        for entity in self.entities:
+            target = next((self.passage_about[name] for name in entity.names if name in self.passage_about), None)
+            if target is None:
+                continue
+            sources = [self.by_id[id] for id in entity.chunk_ids if id in self.by_id]
+            leading = [chunk for chunk in sources if chunk.document_id != target.document_id]
+            name = _BRACKETED.sub("", target.title) or entity.name
+            for chunk in leading[:MOST_LINKS]:
+                inputs = {"first_passage": chunk.passage, "second_passage": target.passage, "link": name}
+                found.append(Material("", "", inputs, (chunk, target), (name,)))
+        return found
+
+    def _lists(self) -> list[Material]:
+        found = []
+        for entity in self.entities:
+            chunks = [self.by_id[id] for id in entity.chunk_ids if id in self.by_id][: LISTED.stop - 1]
+            if len({chunk.document_id for chunk in chunks}) in LISTED:
+                inputs = {"passages": [chunk.passage for chunk in chunks], "shared": entity.name}
+                found.append(Material("", "", inputs, tuple(chunks)))
+        return found
+
+    def _comparisons(self) -> list[Material]:
+        alike: defaultdict[tuple[str, str], list[tuple[str, Chunk]]] = defaultdict(list)
+        for entity in self.entities:
+            chunk = self.passage_about.get(entity.name)
+            if chunk is not None and chunk.id in entity.chunk_ids:
+                community = self.community_of.get(chunk.id)
+                alike[entity.type, community.id if community else ""].append((entity.name, chunk))
+        found = []
+        for pairs in alike.values():
+            for (one, first), (two, second) in zip(pairs[::2], pairs[1::2], strict=False):
+                if first.document_id != second.document_id:
+                    names = [one, two]
+                    inputs = {"first_passage": first.passage, "second_passage": second.passage, "names": names}
+                    found.append(Material("", "", inputs, (first, second)))
+        return found
+
+    def _broad(self) -> list[Material]:
+        found = []
+        for community in self.communities:
+            chunks = [self.by_id[id] for id in community.chunk_ids if id in self.by_id]
+            if len(chunks) in BROAD:
+                names = Counter(name for chunk in chunks for name in self.names_of.get(chunk.id, ()))
+                about = [name for name, _ in names.most_common(MOST_NAMES)]
+                inputs = {"passages": [chunk.passage for chunk in chunks], "about": about}
+                found.append(Material("", "", inputs, tuple(chunks)))
+        return found
+
+
+def in_turns(materials: Iterable[Material], *, seed: str) -> list[Material]:
+    """The materials in an order by chance in which every community comes as often as it is large, all along the way."""
+    draw = random.Random(seed)
+    strata: defaultdict[str, list[Material]] = defaultdict(list)
+    for material in sorted(materials, key=lambda one: one.id):
+        strata[material.community_id or ""].append(material)
+    placed = []
+    for stratum in strata.values():
+        draw.shuffle(stratum)
+        begin = draw.random()
+        placed += [((place + begin) / len(stratum), one.id, one) for place, one in enumerate(stratum)]
+    return [material for _, _, material in sorted(placed, key=lambda one: one[:2])]

@@ -1,0 +1,132 @@
+"""A run is judged by its means, and against another run by the paired interval; exit code 3 says that it is worse."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kraq_dspy import testing
+from kraq_dspy.errors import ConfigError, EvaluationError
+from kraq_dspy.eval import evaluate
+from kraq_dspy.eval.gate import read_thresholds, under_checks, worse_checks
+from kraq_dspy.indexing import build_index
+from kraq_dspy.records import Chunk, Document, Hit
+from tests.conftest import WarmShell
+
+ROWS = [
+    {"id": f"q{number}", "question": f"Question {number}", "answer": "x", "supporting_ids": [f"d{number}"]}
+    for number in range(60)
+]
+
+
+def finding(n_found: int, *, fails_at: int | None = None):  # type: ignore[no-untyped-def]
+    """A retriever that finds the documents of the first `n_found` questions, and breaks at one of them."""
+
+    def find(question: str, k: int) -> list[Hit]:
+        number = int(question.split()[1])
+        if number == fails_at:
+            raise RuntimeError("broken")
+        name = f"d{number}" if number < n_found else "nothing"
+        return [Hit(Chunk(name, name, 0, 0, 1, "x", 1), 1.0, question)]
+
+    return find
+
+
+def run_at(folder: Path, n_found: int, **options: int) -> Path:
+    evaluate({"find": finding(n_found, **options)}, ROWS, ["recall@5"], out=folder)
+    return folder
+
+
+def test_a_mean_is_judged_by_its_number_and_a_failed_question_counts_as_nothing() -> None:
+    run = evaluate({"find": finding(54)}, ROWS, ["recall@5"]).summary
+    broken = evaluate({"find": finding(60, fails_at=3)}, ROWS, ["recall@5"]).summary
+
+    assert [check.passed for check in under_checks(run, {"recall@5": 0.9})] == [True]
+    [check] = under_checks(run, {"recall@5": 0.95})
+    assert (check.passed, check.text) == (False, "recall@5 of find is 0.900, below 0.95")
+    [failed] = under_checks(broken, {"recall@5": 0.99})
+    assert not failed.passed
+    assert "(1 question failed)" in failed.text
+
+
+def test_a_loss_that_chance_does_not_explain_is_worse_and_a_smaller_one_is_not(tmp_path: Path) -> None:
+    base = run_at(tmp_path / "base", 58)
+
+    [far] = worse_checks(base, run_at(tmp_path / "far", 48))
+    [near] = worse_checks(base, run_at(tmp_path / "near", 57))
+    [better] = worse_checks(base, run_at(tmp_path / "better", 60))
+
+    assert (far.passed, near.passed, better.passed) == (False, True, True)
+    assert far.text.startswith("recall@5 of find is worse than before: -0.167 [")
+
+
+def test_questions_that_fail_now_are_worse_whatever_the_others_score(tmp_path: Path) -> None:
+    checks = worse_checks(run_at(tmp_path / "base", 58), run_at(tmp_path / "now", 60, fails_at=2))
+
+    assert [(check.metric, check.passed) for check in checks] == [("recall@5", True), ("failed", False)]
+
+
+def test_only_questions_of_both_runs_count(tmp_path: Path) -> None:
+    base = run_at(tmp_path / "base", 58)
+    more = [*ROWS, {"id": "new", "question": "Question 99", "answer": "x", "supporting_ids": ["d99"]}]
+    evaluate({"find": finding(58)}, more, ["recall@5"], out=tmp_path / "more")
+
+    [check] = worse_checks(base, tmp_path / "more")
+
+    assert check.passed
+    assert check.text.endswith("60 questions")
+
+
+def test_wrong_thresholds_and_metrics_are_refused_in_words() -> None:
+    with pytest.raises(ConfigError, match=r"--fail-under is 'recall'; expected METRIC=NUMBER"):
+        read_thresholds(["recall"])
+    run = evaluate({"find": finding(54)}, ROWS, ["recall@5"]).summary
+    with pytest.raises(EvaluationError, match="no score of 'mrr' to be judged by; it has: recall@5"):
+        under_checks(run, {"mrr": 0.5})
+
+
+def test_a_test_of_ones_own_fails_with_the_figure_and_passes_with_the_result(tmp_path: Path) -> None:
+    base = run_at(tmp_path / "base", 58)
+
+    result = testing.assert_quality({"find": finding(58)}, ROWS, {"recall@5": 0.9}, no_worse_than=base)
+    assert result.mean("recall@5") > 0.9
+    with pytest.raises(
+        testing.QualityError, match=r"recall@5 of find is 0\.500, below 0\.9; recall@5 of find is worse"
+    ):
+        testing.assert_quality({"find": finding(30)}, ROWS, {"recall@5": 0.9}, no_worse_than=base)
+    with pytest.raises(ValueError, match="Nothing is asked for"):
+        testing.assert_quality({"find": finding(30)}, ROWS)
+
+
+def test_the_command_ends_with_3_where_a_run_is_worse_and_with_1_where_there_is_none(
+    kraq: WarmShell, tmp_path: Path
+) -> None:
+    texts = {"rhine": "The Rhine flows into the North Sea.", "ada": "Ada Lovelace wrote the first program."}
+    index = tmp_path / "x.kraq"
+    build_index([Document(name, name.title(), text) for name, text in texts.items()], index)
+    right, wrong = tmp_path / "right.jsonl", tmp_path / "wrong.jsonl"
+    right.write_text('{"id": "q", "question": "Where does the Rhine flow?", "supporting_ids": ["rhine"]}\n', "utf-8")
+    wrong.write_text('{"id": "q", "question": "Where does the Rhine flow?", "supporting_ids": ["elbe"]}\n', "utf-8")
+
+    def gate(questions: Path, *words: str) -> tuple[int, str, str]:
+        run = kraq("eval", index, questions, "--retrieval-only", "--out", tmp_path / questions.stem, *words)
+        return run.returncode, run.stdout, run.stderr
+
+    good = gate(right, "--fail-under", "recall@2=.9", "--json")
+    low = gate(wrong, "--fail-under", "recall@2=.9", "--json")
+    none = gate(right, "--fail-if-worse", str(tmp_path / "nowhere"))
+    mistyped = gate(right, "--fail-under", "recall@2")
+
+    assert (good[0], low[0], none[0], mistyped[0]) == (0, 3, 1, 2)
+    assert [check["passed"] for check in json.loads(good[1])["checks"]] == [True]
+    assert json.loads(low[1])["checks"][0]["text"] == "recall@2 of adaptive is 0.000, below 0.9"
+    assert "holds no run" in none[2]
+
+
+def test_eval_report_and_comparison_print_one_shape(kraq: WarmShell, tmp_path: Path) -> None:
+    base, now = run_at(tmp_path / "base", 58), run_at(tmp_path / "now", 50)
+
+    one, two = kraq("report", base, "--json"), kraq("report", base, now, "--json")
+
+    shapes = [set(json.loads(done.stdout)) for done in (one, two)]
+    assert shapes == [{"title", "kind", "runs", "files", "checks"}] * 2

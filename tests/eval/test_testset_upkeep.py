@@ -1,0 +1,148 @@
+"""A test set follows its index: rows are kept, moved, marked stale or added; and the parts that questions never touch
+are named."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+
+from kraq_dspy.eval import Testset, TestsetPlan, coverage_of, make_testset, make_trainset, update_testset
+from kraq_dspy.eval.datasets import Example
+from kraq_dspy.indexing import build_index
+from kraq_dspy.records import Chunk, Document, TestsetRow
+from kraq_dspy.workspace import Workspace
+from tests.conftest import WarmShell
+from tests.eval.test_testset import PAGES
+
+NEW = {
+    "Alban Berg": "Alban Berg was an Austrian composer. He wrote the opera Wozzeck in Vienna in 1922.",
+    "Wozzeck": "Wozzeck is an opera by Alban Berg. It was first performed in Berlin in 1925 under Erich Kleiber.",
+}
+
+
+def indexed(path: Path, pages: dict[str, str]) -> Path:
+    build_index([Document(title.lower().replace(" ", "-"), title, text) for title, text in pages.items()], path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Testset:
+    folder = tmp_path_factory.mktemp("first")
+    with Workspace.open(indexed(folder / "x.kraq", PAGES)) as space:
+        return make_testset(space, 30, seed=1)
+
+
+@pytest.fixture(scope="module")
+def changed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The Owensboro page says something else, Kensington is gone, and there are two new pages."""
+    pages = {**PAGES, **NEW, "Owensboro": "Owensboro is a town. It is known for barbecue of mutton and a riverfront."}
+    del pages["Kensington"]
+    return indexed(tmp_path_factory.mktemp("second") / "x.kraq", pages)
+
+
+def about(row: TestsetRow) -> set[str]:
+    return {*row.supporting_ids, *row.hidden_documents}
+
+
+def test_rows_whose_evidence_has_gone_are_stale_and_the_others_stand_as_they_were(made: Testset, changed: Path) -> None:
+    with Workspace.open(changed) as space:
+        update = update_testset(space, made, new=0)
+
+    gone = {"owensboro", "kensington"}
+    stale = {row.id for row in update.testset if row.status == "stale"}
+    assert stale == {row.id for row in made if about(row) & gone}
+    assert stale
+    assert update.stale == len(stale)
+    kept = [row for row in update.testset if row.id not in stale]
+    assert kept == [row for row in made if row.id not in stale]
+    assert (update.kept, update.moved, update.added) == (len(kept), 0, 0)
+
+
+def test_new_rows_are_asked_of_documents_that_no_row_is_about(made: Testset, changed: Path) -> None:
+    with Workspace.open(changed) as space:
+        update = update_testset(space, made, new=6, seed=2)
+
+    added = update.testset.rows[len(made) :]
+    used = {document for row in made for document in about(row)}
+    assert update.added == len(added) > 0
+    assert all(not {passage.document_id for passage in row.passages[:1]} & used for row in added)
+
+
+def test_a_passage_that_stands_elsewhere_in_its_document_is_found_again(made: Testset, tmp_path: Path) -> None:
+    row = next(row for row in made if row.type == "fact")
+    moved = [
+        dataclasses.replace(one, chunk_id="elsewhere", start=one.start + 9, end=one.end + 9) for one in row.passages
+    ]
+    astray = dataclasses.replace(made, rows=(dataclasses.replace(row, passages=tuple(moved)),))
+    with Workspace.open(indexed(tmp_path / "x.kraq", PAGES)) as space:
+        update = update_testset(space, astray)
+
+    assert update.testset.rows == (row,)
+    assert (update.moved, update.stale) == (1, 0)
+
+
+def test_what_was_supposed_falsely_is_stale_once_a_passage_says_it(changed: Path) -> None:
+    said = TestsetRow("t", "Which opera is by Alban Berg?", "false_premise")
+    unsaid = TestsetRow("u", "Which opera is by Luigi Menabrea?", "false_premise")
+    with Workspace.open(changed) as space:
+        update = update_testset(space, Testset((said, unsaid)), new=0)
+
+    assert [row.status for row in update.testset] == ["stale", "new"]
+
+
+def test_communities_that_no_question_touches_are_named(changed: Path) -> None:
+    named = Example("q1", "Who directed it?", (), ("ed-wood", "tim-burton"))
+    unnamed = Example("q2", "Which opera did Alban Berg write?", ())
+    astray = Example("q3", "How do I descale a coffee machine?", ())
+    with Workspace.open(changed) as space:
+        coverage = coverage_of(space, [named, unnamed, astray])
+        documents = {chunk.id: chunk.document_id for chunk in space.index.all(Chunk)}
+
+    touched = {documents[id] for one in coverage.communities if one.questions for id in one.chunk_ids}
+    untouched = {documents[id] for one in coverage.untouched for id in one.chunk_ids}
+    assert {"ed-wood", "tim-burton"} <= touched
+    assert touched & {"alban-berg", "wozzeck"}
+    assert untouched
+    assert not touched & untouched
+    assert coverage.astray == ("q3",)
+    assert coverage.share == pytest.approx(len(touched) / len(documents))
+
+
+def test_questions_can_be_asked_of_some_passages_alone(changed: Path) -> None:
+    with Workspace.open(changed) as space:
+        only = frozenset(chunk.id for chunk in space.index.all(Chunk) if chunk.document_id in ("ed-wood", "orlando"))
+        part = make_testset(space, plan=TestsetPlan(5, {"fact": 1}, only=only))
+
+    assert part.rows
+    assert {row.passages[0].document_id for row in part} <= {"ed-wood", "orlando"}
+
+
+def test_a_trainset_has_what_a_reader_is_given_and_what_is_right(changed: Path) -> None:
+    with Workspace.open(changed) as space:
+        examples = make_trainset(space, 6)
+
+    assert examples
+    for example in examples:
+        assert set(example.inputs().toDict()) == {"question", "passages"}
+        assert any(example.answer in passage for passage in example.passages)
+
+
+def test_the_commands_update_a_file_and_cover_what_a_team_left_out(
+    kraq: WarmShell, made: Testset, changed: Path, tmp_path: Path
+) -> None:
+    file, more = made.save(tmp_path / "test.jsonl"), tmp_path / "more.jsonl"
+    mine = tmp_path / "mine.csv"
+    mine.write_text("question\nWho directed Ed Wood?\n", "utf-8")
+
+    update = kraq("testset", "update", changed, file, "--drop", "--json")
+    cover = kraq("testset", "coverage", changed, mine, "--out", more, "-n", "4", "--json")
+    shown = kraq("testset", "coverage", changed, mine)
+
+    counts = json.loads(update.stdout)
+    assert counts["stale"] > 0
+    assert not [row for row in Testset.load(file) if row.status == "stale"]
+    covered = json.loads(cover.stdout)
+    assert 0 < covered["share"] < 1
+    assert covered["added"] == len(Testset.load(more)) > 0
+    assert "never touched" in shown.stdout

@@ -1,0 +1,100 @@
+"""The embedded reader asks questions whose answers stand in the text, and asks nothing where it cannot."""
+
+import pytest
+
+from kraq_dspy.models.lms.engines.rule_based import exam
+
+BURTON = "Tim Burton\nTim Burton is an American film director. He was born in Burbank in 1958."
+WOOD = (
+    "Ed Wood (film)\nEd Wood is a film. It was directed by Tim Burton in 1994. It won two Academy Awards for its cast."
+)
+
+
+def test_every_fact_of_a_passage_has_its_answer_in_it() -> None:
+    facts = exam.facts_in(WOOD)
+
+    assert ("When was Ed Wood directed by Tim Burton?", "1994") in [(one.question, one.answer) for one in facts]
+    assert ("Which film was directed by Tim Burton in 1994?", "Ed Wood") in [(o.question, o.answer) for o in facts]
+    assert all(one.answer in WOOD for one in facts)
+
+
+def test_a_subject_that_only_points_elsewhere_is_not_asked_about() -> None:
+    assert exam.facts_in("They were sold to the French Navy in 1901. This led to the War of 1902.") == []
+
+
+def test_people_ask_with_fewer_words_than_texts_tell_with() -> None:
+    questions = [
+        one.question for one in exam.facts_in("Acme Ltd sold the Elbe Tunnel to Globex during the crisis of 1929.")
+    ]
+
+    assert "What sold the Elbe Tunnel to Globex during the crisis of 1929?" in questions
+    assert "What sold the Elbe Tunnel to Globex?" in questions
+
+
+def test_when_asks_with_the_verb_as_it_stands_in_questions() -> None:
+    [fact] = [one for one in exam.facts_in("Nina Simone moved to Liberia in 1974.") if one.asked_of]
+
+    assert (fact.question, fact.answer) == ("When did Nina Simone move to Liberia?", "1974")
+
+
+@pytest.mark.parametrize(
+    ("past", "base"),
+    [("moved", "move"), ("stopped", "stop"), ("died", "die"), ("studied", "study"), ("created", "create"),
+     ("visited", "visit"), ("wrote", "write"), ("treated", "treat"), ("released", "release"), ("below", "")],
+)  # fmt: skip
+def test_the_base_of_a_past_form(past: str, base: str) -> None:
+    assert exam._base_of(past) == base
+
+
+def test_a_question_of_two_steps_does_not_name_what_links_them() -> None:
+    asked = exam.question_over_two(WOOD, BURTON, "Tim Burton")
+
+    assert asked["question"] == "When was the American film director that Ed Wood was directed by born in Burbank?"
+    assert asked["answer"] == "1958"
+
+
+def test_what_a_name_is_said_to_be_stands_for_it() -> None:
+    album = "High Rise\nHigh Rise is the first EP by Stone Temple Pilots."
+    band = "Stone Temple Pilots\nStone Temple Pilots are a rock band.\nStone Temple Pilots is a band from San Diego."
+
+    asked = exam.question_over_two(album, band, "Stone Temple Pilots")
+
+    assert asked == {"question": "What is the first EP by the band from San Diego?", "answer": "High Rise"}
+
+
+def test_things_of_one_kind_make_a_list_with_the_words_between_kind_and_name() -> None:
+    passages = [
+        "Mrs Dalloway\nMrs Dalloway is a novel by Virginia Woolf.",
+        "Orlando\nOrlando is a novel by Virginia Woolf.",
+        "Virginia Woolf\nVirginia Woolf was a writer.",
+    ]
+
+    asked = exam.question_for_list(passages, "Virginia Woolf")
+
+    assert asked == {"question": "Which novels are by Virginia Woolf?", "items": ["Mrs Dalloway", "Orlando"]}
+
+
+def test_a_definition_without_a_plain_kind_makes_no_list() -> None:
+    passages = ["Opel\nOpel is the largest in Rome.", "Fiat\nFiat is the oldest in Rome."]
+
+    assert exam.question_for_list(passages, "Rome") == {"question": "", "items": []}
+
+
+def test_of_two_with_a_year_the_earlier_is_the_answer() -> None:
+    one, two = "Les McCann\nLes McCann was born in 1935.", "Trent Reznor\nTrent Reznor was born in 1965."
+
+    asked = exam.comparison(one, two, ["Les McCann", "Trent Reznor"])
+
+    assert asked == {"question": "Which was born first, Les McCann or Trent Reznor?", "answer": "Les McCann"}
+
+
+def test_another_language_is_asked_nothing() -> None:
+    text = "Der Zug\nDer Zug wurde in Bern von der Bahn im Jahr 1990 gebaut und ist nicht mehr in Betrieb."
+
+    assert exam.fact_about(text) == {"question": "", "answer": ""}
+
+
+def test_a_passage_answers_where_one_sentence_has_the_question_and_the_passage_the_answer() -> None:
+    assert exam.is_answered("Which film was directed by Tim Burton?", "Ed Wood", WOOD)
+    assert not exam.is_answered("Which film was directed by Tim Burton?", "Big Fish", WOOD)
+    assert not exam.is_answered("Which novel did Melville write about whales?", "Ed Wood", WOOD)

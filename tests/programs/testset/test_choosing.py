@@ -1,0 +1,160 @@
+"""Materials come from all parts of a corpus in turns; gold comes from the text; rows are drawn as hard as people's."""
+
+import numpy as np
+import pytest
+
+from kraq_dspy.errors import ConfigError
+from kraq_dspy.programs.testset.difficulty import bin_of, draw, overlap, quotas, saturation
+from kraq_dspy.programs.testset.gold import GoldFinder, Pool, are_twins, says_it_of_another
+from kraq_dspy.programs.testset.kinds import SHARES, read_shares
+from kraq_dspy.programs.testset.materials import Corpus
+from kraq_dspy.records import Chunk, Community, Entity, Hit, TestsetRow
+from kraq_dspy.retrievers.adapted import as_retriever
+from kraq_dspy.retrievers.in_memory import RecordsInMemory
+
+
+def chunk(name: str, text: str, title: str = "") -> Chunk:
+    return Chunk(f"c-{name}", name, 0, 0, len(text), text, 5, title=title or name.title())
+
+
+RHINE = chunk("rhine", "The Rhine flows into the North Sea.")
+ELBE = chunk("elbe", "The Elbe flows into the North Sea.")
+SEA = chunk("sea", "The North Sea is a sea.", "North Sea")
+ADA = chunk("ada", "Ada wrote notes on the engine.")
+ENTITIES = [
+    Entity("e1", "North Sea", "place", "", ("North Sea",), (RHINE.id, ELBE.id, SEA.id)),
+    Entity("e2", "Rhine", "place", "", ("Rhine",), (RHINE.id,)),
+    Entity("e3", "Elbe", "place", "", ("Elbe",), (ELBE.id,)),
+    Entity("e4", "Ada", "person", "", ("Ada",), (ADA.id,)),
+]
+COMMUNITIES = [
+    Community("m1", 0, None, ("m3",), ("e1", "e2", "e3"), (), (RHINE.id, ELBE.id, SEA.id)),
+    Community("m2", 0, None, (), ("e4",), (), (ADA.id,)),
+    Community("m3", 1, "m1", (), ("e2",), (), (RHINE.id,)),
+]
+CORPUS = Corpus([RHINE, ELBE, SEA, ADA], ENTITIES, COMMUNITIES)
+
+
+def test_a_bridge_leads_from_a_passage_that_has_a_name_to_the_passage_about_it() -> None:
+    bridges = {(one.chunks[0].id, one.chunks[1].id): one.names for one in CORPUS.materials("bridge", seed=0)}
+
+    assert bridges == {(RHINE.id, SEA.id): ("North Sea",), (ELBE.id, SEA.id): ("North Sea",)}
+
+
+def test_a_list_is_asked_of_passages_that_share_a_name_and_a_comparison_of_one_kind_of_thing() -> None:
+    [of_sea] = CORPUS.materials("list", seed=0)
+    assert of_sea.inputs["shared"] == "North Sea"
+    assert {one.id for one in of_sea.chunks} == {RHINE.id, ELBE.id, SEA.id}
+    pairs = [one.inputs["names"] for one in CORPUS.materials("comparison", seed=0)]
+    assert all(set(pair) <= {"North Sea", "Rhine", "Elbe"} for pair in pairs)
+
+
+def test_a_passage_belongs_to_its_narrowest_community_and_the_seed_alone_decides_the_order() -> None:
+    facts = CORPUS.materials("fact", seed=3)
+    places = {one.chunks[0].id: (one.community_id, one.community_level) for one in facts}
+
+    assert places[RHINE.id] == ("m3", 1)
+    assert places[ELBE.id] == ("m1", 0)
+    assert [one.id for one in facts] == [one.id for one in CORPUS.materials("fact", seed=3)]
+    orders = {tuple(one.id for one in CORPUS.materials("fact", seed=seed)) for seed in range(8)}
+    assert len(orders) > 1
+
+
+def test_communities_take_turns_by_their_size() -> None:
+    many = [chunk(f"r{number}", f"River {number} flows.") for number in range(30)]
+    few = [chunk(f"p{number}", f"Poet {number} wrote.") for number in range(10)]
+    communities = [
+        Community("rivers", 0, None, (), (), (), tuple(one.id for one in many)),
+        Community("poets", 0, None, (), (), (), tuple(one.id for one in few)),
+    ]
+
+    first = Corpus([*many, *few], [], communities).materials("fact", seed=0)[:20]
+
+    assert sum(one.community_id == "poets" for one in first) in (4, 5, 6)
+
+
+def test_twins_have_nearly_all_words_of_each_other() -> None:
+    assert are_twins("Ada lived in London in 1843.", "In 1843 Ada lived in London.")
+    assert not are_twins("Ada lived in London.", "Ada lived in London. She wrote notes on an engine and met Charles.")
+
+
+def test_a_near_duplicate_of_a_source_is_found_by_its_vector_and_its_words() -> None:
+    copy, other = chunk("copy", "The Rhine flows into the North Sea!"), chunk("other", "Rhine wine is drunk cold.")
+    vectors = np.array([[1, 0], [1, 0], [1, 0]], np.float32)
+    records = RecordsInMemory([RHINE, copy, other], vectors)
+
+    assert GoldFinder({}, records, records).twins(RHINE) == [copy]
+
+
+def test_a_question_that_another_passage_answers_otherwise_has_other_answers() -> None:
+    pool = Pool({one.id: one for one in (RHINE, ELBE)}, {"dense": [RHINE.id, ELBE.id]})
+
+    assert says_it_of_another("What flows into the North Sea?", ["The Rhine"], RHINE, pool)
+    assert not says_it_of_another("What flows into the North Sea?", ["The Rhine", "The Elbe"], RHINE, pool)
+    assert not says_it_of_another("Where does the Rhine flow?", ["the North Sea"], RHINE, pool)
+
+
+def test_a_retriever_solves_a_question_that_it_finds_all_documents_of() -> None:
+    none = RecordsInMemory([], np.zeros((0, 2), np.float32))
+    both = as_retriever(lambda question: [Hit(RHINE, 1, question), Hit(ELBE, 0.5, question)])
+    one = as_retriever(lambda question: [Hit(RHINE, 1, question)])
+    finder = GoldFinder({"all": both, "one": one}, none, none)
+
+    pool = finder.pool("Which rivers?")
+
+    assert pool.solved_by(["rhine", "elbe"]) == ("all",)
+    assert pool.solved_by(["rhine"]) == ("all", "one")
+    assert pool.found_by(ELBE.id) == ("all",)
+
+
+def row(id: str, *, share: float = 1.0, solved_by: tuple[str, ...] = (), kind: str = "fact") -> TestsetRow:
+    return TestsetRow(id, f"Q {id}?", kind, ("a",), supporting_ids=("d",), overlap=share, solved_by=solved_by)
+
+
+def test_overlap_counts_words_that_tell_something_with_endings_folded() -> None:
+    assert overlap("Who directed the films?", ["A film by the director"]) == 1.0
+    assert overlap("Who wrote poems?", ["Nothing of the kind"]) == 0.0
+    assert [bin_of(share) for share in (0.4, 0.41, 0.75, 0.95)] == [0, 1, 2, 4]
+
+
+def test_rows_that_tell_no_retriever_from_another_are_thinned() -> None:
+    same = [row(f"s{number}", solved_by=("a", "b", "c")) for number in range(300)]
+    telling = [row(f"t{number}", solved_by=("a",)) for number in range(300)]
+
+    drawn = draw([*same, *telling], 200, {"fact": 1.0}, n_retrievers=3, seed=0)
+
+    assert len(drawn) == 200
+    assert sum(one.id.startswith("t") for one in drawn) > 120
+
+
+def test_overlaps_are_drawn_to_those_of_people() -> None:
+    wordy = [row(f"w{number}", share=1.0, solved_by=("a",)) for number in range(500)]
+    other = [row(f"o{number}", share=0.7, solved_by=("a",)) for number in range(100)]
+
+    drawn = draw([*wordy, *other], 100, {"fact": 1.0}, n_retrievers=3, seed=0)
+
+    assert sum(one.overlap == 0.7 for one in drawn) > 30  # 17 by their number alone
+
+
+def test_a_kind_that_lacks_rows_gives_its_places_to_others_and_the_seed_decides_alone() -> None:
+    rows = [*(row(f"f{number}") for number in range(20)), row("b0", kind="bridge")]
+
+    drawn = draw(rows, 10, {"fact": 0.5, "bridge": 0.5}, n_retrievers=3, seed=1)
+
+    assert len(drawn) == 10
+    assert "b0" in {one.id for one in drawn}
+    assert drawn == draw(rows, 10, {"fact": 0.5, "bridge": 0.5}, n_retrievers=3, seed=1)
+
+
+def test_saturation_is_told_of_answerable_rows() -> None:
+    rows = [row("a", solved_by=("x", "y")), row("b"), row("c", solved_by=("x",)), row("d", solved_by=("x", "y"))]
+
+    assert saturation([*rows, TestsetRow("u", "Q?", "unanswerable")], 2) == (0.5, 0.25)
+
+
+def test_shares_are_of_known_kinds_and_quotas_sum_up() -> None:
+    assert sum(quotas(7, SHARES).values()) == 7
+    with pytest.raises(ConfigError, match="did you mean 'bridge'"):
+        read_shares({"brigde": 1})
+    with pytest.raises(ConfigError, match="No kind has a share"):
+        read_shares({"fact": 0})
