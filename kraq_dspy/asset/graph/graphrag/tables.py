@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kraq_dspy.errors import ExchangeError
+from kraq_dspy.errors import ExchangeError, needs
 
 Row = dict[str, Any]
 
@@ -109,8 +109,9 @@ def _json_rows(path: Path) -> Iterator[Row]:
 
 
 def _parquet_rows(path: Path) -> Iterator[Row]:
-    import pyarrow
-    import pyarrow.parquet
+    with needs("pyarrow", "parquet", f"{path.name!r}, a Parquet file,"):
+        import pyarrow
+        import pyarrow.parquet
 
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
