@@ -176,7 +176,7 @@ def described(retriever: object) -> str:
 
     >>> from kraq_dspy import Workspace
     >>> Workspace.open("ada.kraq").retriever("hybrid")
-    HybridRetriever(share=0.8, pool=50)
+    HybridRetriever(weight=0.5, okapi=0.0, pool=50)
     """
     chosen = []
     for name, value in vars(retriever).items():
