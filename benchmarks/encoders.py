@@ -5,12 +5,14 @@
 Recall at 5 and 10 passages of `dense` and `adaptive` with each encoder, on one clean set (`default_program.sample`),
 whose graph is the embedded model's; differences from the first encoder are paired, with 95 % bootstrap intervals.
 Seconds are those of the encoder alone for all passages, and of a question asked by itself, its encoding included.
-A name may be followed by a precision: "minilm:bf16".
+A name may be followed by a precision: "minilm:bf16". With `--raw`, "adaptive, raw" is `adaptive` over cosines as the
+encoder gives them, without `ScaleOfCosines`.
 """
 
 import argparse
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from default_program import sample
@@ -24,13 +26,14 @@ from kraq_dspy.settings import EncoderSettings, Settings
 from kraq_dspy.workspace import Workspace
 
 RETRIEVERS = ("dense", "adaptive")
+RAW = "adaptive, raw"
 BUDGETS = (5, 10)
 Column = tuple[str, int]
 """A retriever and a number of passages."""
 
 
 def measure(
-    name: str, dataset_name: str, data: Path, out: Path, questions: int, passages: int
+    name: str, dataset_name: str, data: Path, out: Path, questions: int, passages: int, *, raw: bool = False
 ) -> tuple[dict[Column, list[float]], list[str]]:
     """A recall for each question, by column; and the seconds as cells."""
     dataset = sample(load_dataset(dataset_name, data), questions, passages)
@@ -44,8 +47,11 @@ def measure(
     index = prepare_index(dataset, out / name.replace(":", "-") / "indexes", settings, embedder)
     scores: dict[Column, list[float]] = {}
     with Workspace.open(index.path, embedder=embedder) as space:
-        for retriever in RETRIEVERS:
-            retrieve, seconds = space.retriever(retriever), []
+        for retriever in (*RETRIEVERS, *([RAW] if raw else [])):
+            retrieve: Any = space.retriever(retriever.partition(",")[0])
+            if retriever == RAW:
+                retrieve.retrieve._scaled = lambda cosines, question: cosines
+            seconds = []
             for example in dataset.examples:
                 started = time.perf_counter()
                 hits = retrieve(example.question, max(BUDGETS))
@@ -73,12 +79,21 @@ def main() -> None:
     parser.add_argument("--set", default="hotpotqa")
     parser.add_argument("--questions", type=int, default=100)
     parser.add_argument("--passages", type=int, default=2000, help="A larger corpus is cut to half of this.")
+    parser.add_argument("--raw", action="store_true", help="adaptive without ScaleOfCosines, too")
     args = parser.parse_args()
     first: dict[Column, list[float]] | None = None
     for name in args.encoders:
-        scores, cells = measure(name, args.set, args.data, args.out, args.questions, args.passages)
+        scores, cells = measure(name, args.set, args.data, args.out, args.questions, args.passages, raw=args.raw)
         first = first or scores
         recalls = [_cell(scores[column], first[column]) for column in scores]
+        if args.raw:
+            for k in BUDGETS:
+                gain = bootstrap_difference(scores["adaptive", k], scores[RAW, k])
+                print(
+                    f"{args.set}, {name}: standardized less raw @{k} {gain.estimate:+.3f} "
+                    f"[{gain.low:+.3f}, {gain.high:+.3f}]",
+                    flush=True,
+                )
         print(f"| {args.set} | {name} | {' | '.join(recalls + cells)} |", flush=True)
 
 
