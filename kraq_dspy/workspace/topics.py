@@ -28,7 +28,8 @@ def is_broad(community: Community) -> bool:
 def topic_of(members: Iterable[Entity]) -> str:
     """The names of the best connected of a community's entities; of equals, of those in more passages.
 
-    >>> ada, byron = Entity("e1", "Ada", "", "", ("c1",), degree=1), Entity("e2", "Byron", "", "", ("c1",), degree=2)
+    >>> ada = Entity("e1", "Ada", "person", "", ("Ada",), ("c1",), degree=1)
+    >>> byron = Entity("e2", "Byron", "person", "", ("Byron",), ("c1",), degree=2)
     >>> topic_of([ada, byron])
     'Byron, Ada'
     """
