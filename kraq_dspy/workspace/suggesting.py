@@ -9,6 +9,7 @@ from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.vectors.points import words_of
 from kraq_dspy.ports import QuestionFinder
 from kraq_dspy.records import Chunk, Hit, Question
+from kraq_dspy.workspace.topics import broad_by_template
 
 CANDIDATES = 400  # questions that starters are chosen among, the broadest first
 NEAR = 12  # stored questions near the user's, among which the next ones are chosen
@@ -49,13 +50,29 @@ def starters(index: Index, count: int = 12) -> list[SuggestedQuestion]:
         [each.text for each in starters(space.index)]
 
     They are chosen greedily: the root of how many passages of its community none before it has, times how well the
-    question finds its own, and less where it says little of what it asks ("What is Crowea?"). Fewer where there are
-    fewer; none where the index has no questions.
+    question finds its own, and less where it says little of what it asks ("What is Crowea?"). What a template asked
+    about a broad community comes only after all others. Fewer where there are fewer; none where the index has no
+    questions.
     """
     questions = sorted(index.questions(source="kraq"), key=lambda each: (each.level, -len(each.chunk_ids), each.id))
-    left = _answerable(index, questions[:CANDIDATES])
-    chosen: list[SuggestedQuestion] = []
-    covered: set[str] = set()
+    broad = broad_by_template(index, questions)
+    telling = [each for each in questions if each.id not in broad]
+    chosen = _together_telling_most(index, telling[:CANDIDATES], [], count)
+    if len(chosen) < count:
+        rest = [each for each in questions if each.id in broad]
+        chosen = _together_telling_most(index, rest[:CANDIDATES], chosen, count)
+    return chosen
+
+
+def _together_telling_most(
+    index: Index, questions: Sequence[Question], before: Sequence[SuggestedQuestion], count: int
+) -> list[SuggestedQuestion]:
+    """Those chosen `before`, and so many of the questions that there are `count`."""
+    left = _answerable(index, questions)
+    for each in before:
+        left = _unlike(index, left, each) if left else left
+    chosen = list(before)
+    covered = {chunk_id for each in before for chunk_id in each.question.chunk_ids}
     says = {each.text: min(1.0, len(words_of(each.text)) / TELLING) for each in left}
 
     def worth(each: SuggestedQuestion) -> float:

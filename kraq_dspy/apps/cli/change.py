@@ -1,4 +1,4 @@
-"""Changes and checks an index: `kraq add`, `remove`, `update`, `resume` and `check`."""
+"""Changes and checks an index: `kraq add`, `remove`, `update`, `resume`, `check` and `upgrade`."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -138,3 +138,29 @@ class Check(Models):
             note(f"entries of the catalogue that wait: {shown}. {command('explore', self.index_dir, '--edit')}")
         if not report.whole:
             raise typer.Exit(1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Upgrade:
+    """Bring an index that an earlier version made up to date.
+
+    The work is done on a copy, DIR.upgrading, which is checked and then takes the place of DIR; the index as it was
+    stays beside it as DIR.before, for you to delete. Where something fails, DIR is as it was. End what serves the index
+    first.
+    """
+
+    index_dir: IndexDir
+    json: Json = False
+
+    def run(self) -> None:
+        from kraq_dspy.asset.store.upgrade import upgrade
+        from kraq_dspy.indexing.index.check import faults_of
+
+        done = upgrade(self.index_dir, faults_of=faults_of)
+        if self.json:
+            print_json({"path": self.index_dir, "former": done.former, "present": done.present, "kept": done.kept})
+        elif done.kept is None:
+            say(f"{self.index_dir} has schema version {done.present}, which is of today: nothing is to be done.")
+        else:
+            say(f"{self.index_dir} has now schema version {done.present}; it had {done.former}.")
+            say(f"As it was, it is kept in {done.kept}: delete that once you need it no more.")

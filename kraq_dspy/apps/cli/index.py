@@ -2,7 +2,7 @@
 
 import dataclasses
 import sys
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,7 +17,7 @@ from kraq_dspy.apps.cli.terminal import command, compact, counted, grid, note, o
 from kraq_dspy.errors import ConfigError, RemovedDocumentsError
 
 if TYPE_CHECKING:
-    from kraq_dspy.records import Usage
+    from kraq_dspy.records import Question, Usage
     from kraq_dspy.settings import Settings
 
 BROADEST = 40
@@ -181,7 +181,10 @@ def _cells(usage: "Usage", cost: float | None) -> tuple[str, str, str, str]:
 
 @dataclass(frozen=True, kw_only=True)
 class ListQuestions(Scoped):
-    """The representative questions, broadest first."""
+    """The representative questions, the largest groups first.
+
+    A broad group that no model wrote a question for shows its topic, the names most linked in it.
+    """
 
     index_dir: IndexDir
     level: Annotated[int | None, typer.Option(min=0, help="Only this level; 0 is the broadest.")] = None
@@ -199,6 +202,7 @@ class ListQuestions(Scoped):
 
     def run(self) -> None:
         from kraq_dspy.asset.corpus.normalise import find_personal
+        from kraq_dspy.workspace.topics import topics
 
         if self.starters is not None:
             _show_starters(self, self.starters)
@@ -206,27 +210,34 @@ class ListQuestions(Scoped):
         with self.readable(self.index_dir) as index:
             listed = list(index.questions(self.level, source=self.source, duplicates=self.duplicates))
             deepest = max((question.level for question in index.questions(source=self.source)), default=None)
+            topic_by_id = topics(index, listed)
         if self.level is not None and deepest is not None and self.level > deepest:
             raise ConfigError(f"--level is {self.level}; the deepest level with questions here is {deepest}.")
         if self.personal:
             listed = [question for question in listed if find_personal(question.text)]
         if self.json:
-            print_json(listed)
+            print_json([{**asdict(each), "topic": topic_by_id.get(each.id, "")} for each in listed])
             return
         if not listed:
             say("No questions here." if self.level is None else f"No questions on level {self.level}.")
             return
+        if self.personal:  # the text is looked for, which a topic would hide
+            topic_by_id = {}
         rows = [
-            (
-                each.level,
-                len(each.chunk_ids),
-                len(each.document_ids),
-                Text.assemble(short(each.text, 200), style="dim" if each.duplicate_of else ""),
-            )
+            (each.level, len(each.chunk_ids), len(each.document_ids), _shown(each, topic_by_id.get(each.id, "")))
             for each in listed
         ]
         numbers = ("level", "chunks", "files")
         output.print(grid("", (*numbers, "question"), rows, right=numbers, box=None, padding=(0, 2, 0, 0)))
+        if topic_by_id:
+            say("Broad groups that no model wrote a question for show their topic; the narrow questions are inside.")
+
+
+def _shown(question: "Question", topic: str) -> Text:
+    style = "dim" if question.duplicate_of else ""
+    if topic:
+        return Text.assemble(("About: ", "dim"), short(topic, 200), style=style)
+    return Text.assemble(short(question.text, 200), style=style)
 
 
 def _show_starters(command: ListQuestions, count: int) -> None:

@@ -77,7 +77,7 @@ class Serve(Reads, Limits):
 
 @dataclass(frozen=True, kw_only=True)
 class Explore(Reads, Limits):
-    """Open the index in the browser: its questions from broad to narrow, what stands behind them, and answers."""
+    """Open the index in the browser: its questions, the largest groups first, what is behind them, and answers."""
 
     index_dir: IndexDir
     edit: Annotated[bool, Flag("--edit", help="Let the catalogue be reviewed: approve, edit, reject.")] = False

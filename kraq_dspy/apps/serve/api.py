@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from kraq_dspy._internal.display import shown_model
-from kraq_dspy.apps.serve import atlas, requests
+from kraq_dspy.apps.serve import requests
 from kraq_dspy.apps.serve.asking import AnswerSlots, ProgramCall, ask, sent, stream, streaming, while_connected
 from kraq_dspy.apps.serve.atlas import Atlas, Json
 from kraq_dspy.apps.serve.refusals import RequestError, not_found
@@ -50,11 +50,12 @@ class Api:
 
     def questions(self, query: requests.QuestionsQuery) -> Json:
         """The representative questions, broadest first."""
-        listed = self._atlas(query).questions
+        atlas = self._atlas(query)
+        listed = atlas.questions
         if query.level is not None:
             listed = [each for each in listed if each.level == query.level]
         page = page_of(with_words(listed, query.q, lambda each: each.text), query)
-        return {**page, "items": [atlas.question_json(each) for each in page["items"]]}
+        return {**page, "items": [atlas.question(each) for each in page["items"]]}
 
     def starters(self, query: requests.StartersQuery) -> Json:
         """Questions to begin with: answerable, and about most of it."""

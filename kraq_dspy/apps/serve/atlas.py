@@ -12,6 +12,7 @@ from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import UnknownRecordError
 from kraq_dspy.indexing.prepare.graph import IndexGraph
 from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Question, Summary
+from kraq_dspy.workspace.topics import topics
 
 Json = dict[str, Any]
 
@@ -35,11 +36,17 @@ class Atlas:
         return sorted(listed, key=lambda question: (question.level, -len(question.chunk_ids)))
 
     @cached_property
+    def topics(self) -> dict[str, str]:
+        """What stands for the questions that templates asked about broad communities, by the question's id."""
+        return topics(self.index, self.questions)
+
+    @cached_property
     def communities(self) -> dict[str, Json]:
         """In brief, by id, broadest first and the largest of a level first. `title` is the summary's, `question` the
-        question's text; "" without one."""
+        question's text, `topic` what to show for it where a template asked about much; "" without one."""
         titles = {summary.community_id: summary.title for summary in self.index.all(Summary)}
         questions = {each.community_id: each.text for each in self.questions}
+        topic_of = {each.community_id: self.topics.get(each.id, "") for each in self.questions}
         briefs: list[Json] = [
             {
                 "id": each.id,
@@ -50,6 +57,7 @@ class Atlas:
                 "n_passages": len(each.chunk_ids),
                 "title": titles.get(each.id, ""),
                 "question": questions.get(each.id, ""),
+                "topic": topic_of.get(each.id, ""),
             }
             for each in self.index.all(Community)
         ]
@@ -238,7 +246,7 @@ class Atlas:
             "text": document.text,
             "left_out": document.left_out,
             "passages": passages,
-            "questions": list(map(question_json, questions[:MOST])),
+            "questions": list(map(self.question, questions[:MOST])),
         }
 
     def graph(self, inside: Sequence[str], *, limit: int) -> Json:
@@ -272,13 +280,13 @@ class Atlas:
         present = [each for each in entity_ids if each in self.entities]
         return sorted(present, key=lambda each: (-self.entities[each]["degree"], each))
 
-
-def question_json(question: Question) -> Json:
-    return {
-        "id": question.id,
-        "text": question.text,
-        "level": question.level,
-        "community_id": question.community_id,
-        "n_passages": len(question.chunk_ids),
-        "n_documents": len(question.document_ids),
-    }
+    def question(self, question: Question) -> Json:
+        return {
+            "id": question.id,
+            "text": question.text,
+            "topic": self.topics.get(question.id, ""),
+            "level": question.level,
+            "community_id": question.community_id,
+            "n_passages": len(question.chunk_ids),
+            "n_documents": len(question.document_ids),
+        }

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-from kraq_dspy.apps.serve.atlas import Json, question_json
+from kraq_dspy.apps.serve.atlas import Json
 from kraq_dspy.apps.serve.requests import BY_WORDS, KINDS
 from kraq_dspy.apps.serve.served import ServedIndex
 
@@ -34,7 +34,7 @@ def search(
         if retriever != BY_WORDS and atlas.questions:
             near = [hit.question for hit in served.space.questions()(text, limit)]
             matches = list({question.id: question for question in [*matches[: limit // 2], *near]}.values())[:limit]
-        answer["questions"] = list(map(question_json, matches))
+        answer["questions"] = list(map(atlas.question, matches))
     if "entities" in kinds:
         answer["entities"] = _by_words(words, atlas.entities.values(), lambda entity: entity["name"], limit)
     if "passages" in kinds:

@@ -17,6 +17,7 @@ from kraq_dspy.settings import Settings, settings_from_dict
 SCHEMA_VERSION = 6
 LABELLED = 7
 """The schema version of an index whose documents say who may read them. What knows nothing of labels refuses it."""
+READABLE = (SCHEMA_VERSION, LABELLED)
 MANIFEST = "manifest.json"
 
 
@@ -67,20 +68,40 @@ def now() -> str:
 
 def read_fields(folder: Path) -> dict[str, Any]:
     """The manifest as it is written. Raises IndexStateError."""
+    fields, schema_version = _written(folder)
+    if schema_version not in READABLE:
+        is_newer = schema_version > LABELLED
+        raise IndexStateError(
+            f"{str(folder)!r} has schema version {schema_version} (kraq-dspy "
+            f"{fields.get('library_version', 'unknown')}), and this library reads {' and '.join(map(str, READABLE))}. "
+            + ("Upgrade it: pip install -U kraq-dspy" if is_newer else f"Bring it up to date: kraq upgrade {folder}")
+        )
+    try:
+        fields = without_sum(fields)
+        if (schema_version == LABELLED) != bool(fields.get("has_labels")):
+            raise ValueError(f"its schema version is {schema_version}, which does not fit its labels")
+        if not re.fullmatch(r'"[0-9]{0,18}"', state := json.dumps(fields.get("state"))):
+            raise ValueError(f"its state is {state}; expected the number of one")
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+        raise IndexStateError(damage_text(folder / MANIFEST, str(error))) from error
+    return fields
+
+
+def schema_version_of(folder: Path) -> int:
+    """The schema version of an index, of whatever version it is. Raises IndexStateError for what is no index."""
+    return _written(folder)[1]
+
+
+def _written(folder: Path) -> tuple[dict[str, Any], int]:
+    """The fields of a manifest of any schema version, and that version. Raises IndexStateError."""
     path = folder / MANIFEST
     if not folder.exists():
-        raise IndexStateError(f"There is no index {str(folder)!r}. Make one: kraq index CORPUS --out {folder}")
+        raise IndexStateError(f"There is no index {str(folder)!r}. {_way_to_make(folder)}")
     if not folder.is_dir():
         raise IndexStateError(f"{str(folder)!r} is a file; an index is a folder, made by: kraq index CORPUS --out DIR")
     try:
         fields: dict[str, Any] = json.loads(path.read_text("utf-8"))
-        schema_version = int(fields["schema_version"])
-        if schema_version in (SCHEMA_VERSION, LABELLED):
-            fields = without_sum(fields)
-            if (schema_version == LABELLED) != bool(fields.get("has_labels")):
-                raise ValueError(f"its schema version is {schema_version}, which does not fit its labels")
-            if not re.fullmatch(r'"[0-9]{0,18}"', state := json.dumps(fields.get("state"))):
-                raise ValueError(f"its state is {state}; expected the number of one")
+        return fields, int(fields["schema_version"])
     except FileNotFoundError:
         raise IndexStateError(
             f"{str(folder)!r} is not an index: it has no {MANIFEST}. Make one: kraq index CORPUS --out {folder}"
@@ -89,14 +110,13 @@ def read_fields(folder: Path) -> dict[str, Any]:
         raise IndexStateError(damage_text(path, str(error))) from error
     except OSError as error:
         raise IndexStateError(f"Cannot read {str(path)!r}: {error.strerror}.") from error
-    if schema_version not in (SCHEMA_VERSION, LABELLED):
-        is_newer = schema_version > SCHEMA_VERSION
-        raise IndexStateError(
-            f"{str(folder)!r} has schema version {schema_version} (kraq-dspy "
-            f"{fields.get('library_version', 'unknown')}), and this library reads {SCHEMA_VERSION}. "
-            + ("Upgrade it: pip install -U kraq-dspy" if is_newer else "Index its corpus again: kraq index")
-        )
-    return fields
+
+
+def _way_to_make(folder: Path) -> str:
+    """How to come by an index that is not there: an interrupted upgrade may have left it beside its place."""
+    if folder.name and folder.with_name(f"{folder.name}.upgrading").is_dir():
+        return f"An upgrade of it was interrupted. Finish it: kraq upgrade {folder}"
+    return f"Make one: kraq index CORPUS --out {folder}"
 
 
 def parse(fields: dict[str, Any], folder: Path) -> Manifest:

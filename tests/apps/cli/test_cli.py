@@ -73,10 +73,10 @@ def test_without_out_the_index_is_named_after_the_corpus_and_never_laid_into_it(
 
 def test_columns_have_the_names_that_the_command_says_and_evidence_its_page(kraq: WarmShell, tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
-    (tmp_path / "notes" / "poets.csv").write_text(f"nr;heading;body\n7;Lord Byron;{PASSAGES['Lord Byron']}\n")
+    (tmp_path / "notes" / "poets.csv").write_text(f"nr;heading;wording\n7;Lord Byron;{PASSAGES['Lord Byron']}\n")
     write_pdf(tmp_path / "notes" / "engines.pdf", "A preface.", PASSAGES["Charles Babbage"])
     assert "--text-column" in kraq("index", "notes", cwd=tmp_path).stderr
-    (tmp_path / "kraq.toml").write_text('[corpus]\ntext_column = "body"\ntitle_column = "heading"\n')
+    (tmp_path / "kraq.toml").write_text('[corpus]\ntext_column = "wording"\ntitle_column = "heading"\n')
     done = kraq("index", "notes", "--out", "both.kraq", "--id-column", "nr", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     shown = kraq("ask", "both.kraq", "Who invented the Difference Engine in London?", cwd=tmp_path).stdout

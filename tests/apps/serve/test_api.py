@@ -14,7 +14,9 @@ from kraq_dspy._internal.display import shown_model
 from kraq_dspy.apps.serve.served import names_of
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import IndexStateError
-from kraq_dspy.records import Question
+from kraq_dspy.records import Community, Question
+from kraq_dspy.settings import EMBEDDED
+from kraq_dspy.workspace.topics import topics
 from tests.apps.serve.conftest import MARKUP, open_all
 from tests.asset.store.indexes import current_home
 
@@ -227,6 +229,27 @@ def test_a_build_that_changed_the_index_is_seen_by_the_next_request(copy: Path, 
         assert got(client, "/api/questions")["items"][0]["text"] == text
     last = int(current_home(copy).name)
     assert {int(state.name) for state in (copy / "states").iterdir()} == {last - 1, last}  # for requests under way
+
+
+def test_a_broad_question_of_a_template_comes_with_its_topic_everywhere(copy: Path, client_of: Clients) -> None:
+    with Index.open(copy, write=True) as index:
+        question = next(each for each in index.questions() if each.model == EMBEDDED)
+        [community] = index.get(Community, [question.community_id or ""])
+        index.add([dataclasses.replace(community, child_ids=("inside",))])
+        topic = topics(index, [question])[question.id]
+    client = client_of(copy)
+    place = f"/api/communities/{community.id}"
+    word = question.text.split()[0]
+    lists = (got(client, "/api/questions"), got(client, "/api/communities?limit=200"))
+    found = got(client, f"/api/search?q={word}&kinds=questions&limit=50")["questions"]
+    of_question = {each["id"]: each["topic"] for each in [*lists[0]["items"], *found]}
+    of_community = {each["id"]: each["topic"] for each in lists[1]["items"]}
+    assert of_question[question.id] == of_community[community.id] == got(client, place)["topic"] == topic != ""
+    assert got(client, place)["question"] == question.text
+
+    with Index.open(copy, write=True) as index:
+        index.add([dataclasses.replace(question, model="openai/gpt-4o-mini")])
+    assert got(client, place)["topic"] == ""
 
 
 def without_questions(folder: Path) -> None:

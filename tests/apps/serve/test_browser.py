@@ -1,5 +1,6 @@
 """Every view of the page in a real Chromium: `make test-browser`. Skipped where none is installed."""
 
+import dataclasses
 import shutil
 import threading
 from collections.abc import Callable, Iterator
@@ -13,6 +14,9 @@ from kraq_dspy.apps.serve.app import make_app
 from kraq_dspy.apps.serve.guard import ServeSettings
 from kraq_dspy.apps.serve.served import ServedIndex
 from kraq_dspy.apps.serve.server import Server, address_of, bound
+from kraq_dspy.asset.store.index import Index
+from kraq_dspy.records import Community
+from kraq_dspy.workspace.topics import topics
 from tests.apps.serve.conftest import MARKUP, open_all
 
 pytestmark = pytest.mark.browser
@@ -127,6 +131,21 @@ def test_the_first_view_leads_from_a_broad_question_to_a_document(
     assert "#document/" in page.url
     page.go_back()
     page.wait_for_selector("text=Neighbourhood")
+
+
+def test_a_broad_community_that_a_template_asked_about_is_shown_by_its_topic(
+    serve: Callable[..., str], open_page: Callable[..., Any], copy: Path
+) -> None:
+    with Index.open(copy, write=True) as index:
+        index.add([dataclasses.replace(each, child_ids=("inside",)) for each in index.all(Community)])
+        topic = topics(index, index.questions(level=0)[:1]).popitem()[1]
+    page = open_page(serve(copy))
+    assert page.inner_text(".tree a.question >> nth=0").startswith("About ")
+    assert f"About {topic}" in page.inner_text("body")
+    page.click(".tree a.question >> nth=0")
+    page.wait_for_selector("text=Neighbourhood")
+    assert page.inner_text("h1").startswith("About ")
+    assert page.inner_text("a.action").startswith("Ask: ")
 
 
 def test_the_tree_opens_and_the_keys_walk_it(serve: Callable[..., str], open_page: Callable[..., Any]) -> None:

@@ -1,6 +1,7 @@
 // A map of the communities: each level is a row, each community as wide as it has passages, narrower ones below it.
 
 import { count, h, link } from "./dom.js";
+import { wordsOf } from "./parts.js";
 import { source } from "./source.js";
 
 const BROADEST = 60;
@@ -48,7 +49,7 @@ export async function communityMap() {
   }
 
   function cellOf({ each, left, width, hue }, depth) {
-    const words = each.question || each.title;
+    const words = wordsOf(each);
     const cell = h("a", { class: `cell tone${hue % 6} depth${depth}`, href: link("community", each.id), tabindex: "-1",
       style: { left: `${left}px`, top: `${depth * ROW}px`, width: `${Math.max(1, width - 1)}px`, height: `${ROW - 1}px` } }, width > WORDY ? words : "");
     const tell = () => { caption.textContent = `${words || "Without a question"} (${count(each.n_passages, "passage")}, ${count(each.n_entities, "entity", "entities")})`; };

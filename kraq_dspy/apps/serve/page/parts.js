@@ -2,9 +2,14 @@
 
 import { count, dot, h, link, marked } from "./dom.js";
 
+// What a community or a question is called: by its topic where only a template asked about much.
+export function wordsOf(each) {
+  return each.topic ? `About ${each.topic}` : each.question || each.text || each.title || "";
+}
+
 export function questionRow(each, more = null) {
   return h("li", { class: "question-row" },
-    h("a", { class: "question", href: each.community_id ? link("community", each.community_id) : link("search", "", { q: each.text }), "data-stop": true }, each.text),
+    h("a", { class: "question", href: each.community_id ? link("community", each.community_id) : link("search", "", { q: each.text }), "data-stop": true }, wordsOf(each)),
     h("span", { class: "facts" }, `level ${each.level} · ${count(each.n_passages, "passage")}`, more));
 }
 
@@ -16,7 +21,7 @@ export function suggested(each, { can_ask }) {
 
 export function communityRow(each) {
   return h("li", { class: "question-row" },
-    h("a", { class: each.question ? "question" : "question none", href: link("community", each.id), "data-stop": true }, each.question || each.title || `${count(each.n_entities, "entity", "entities")} without a question`),
+    h("a", { class: each.question ? "question" : "question none", href: link("community", each.id), "data-stop": true }, wordsOf(each) || `${count(each.n_entities, "entity", "entities")} without a question`),
     h("span", { class: "facts" }, `level ${each.level} · ${count(each.n_passages, "passage")} · ${count(each.n_entities, "entity", "entities")}`));
 }
 
@@ -40,7 +45,7 @@ export function typesOf(entities) {
 export function trail(path, last) {
   return h("nav", { class: "trail", "aria-label": "From broad to narrow" }, h("ol", {},
     h("li", {}, h("a", { href: "#" }, "All questions")),
-    path.map((each) => h("li", {}, h("a", { href: link("community", each.id), title: each.question || each.title }, each.question || each.title || `level ${each.level}`))),
+    path.map((each) => h("li", {}, h("a", { href: link("community", each.id), title: wordsOf(each) }, wordsOf(each) || `level ${each.level}`))),
     last ? h("li", { "aria-current": "page" }, last) : null));
 }
 

@@ -1,6 +1,7 @@
 // The field at the top: questions, entities and passages while one types.
 
 import { count, dot, h, link, replace } from "./dom.js";
+import { wordsOf } from "./parts.js";
 import { source } from "./source.js";
 
 const PAUSE_MS = 120;
@@ -36,7 +37,7 @@ export function searchBox(status) {
     const none = !found.questions.length && !found.entities.length && !found.passages.length;
     open(
       none && h("p", { class: "none" }, "Nothing has these words."),
-      group("Questions", found.questions.map((each) => option(link("community", each.community_id), h("span", { class: "question" }, each.text), h("span", { class: "dim" }, `level ${each.level}`)))),
+      group("Questions", found.questions.map((each) => option(link("community", each.community_id), h("span", { class: "question" }, wordsOf(each)), h("span", { class: "dim" }, `level ${each.level}`)))),
       group("Entities", found.entities.map((each) => option(link("entity", each.id), h("span", {}, dot(each.type), each.name), h("span", { class: "dim" }, count(each.n_passages, "passage"))))),
       group("Passages", found.passages.map((each) => option(link("document", each.document_id, { passage: each.id }), h("span", {}, each.title || each.document_id), h("span", { class: "dim cut" }, each.text.slice(0, 140))))),
       group("", [

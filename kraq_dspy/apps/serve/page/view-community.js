@@ -2,7 +2,7 @@
 
 import { count, h, link } from "./dom.js";
 import { graphPanel } from "./graph-panel.js";
-import { communityRow, entityChip, growing, passage, section, trail, typesOf } from "./parts.js";
+import { communityRow, entityChip, growing, passage, section, trail, typesOf, wordsOf } from "./parts.js";
 import { source } from "./source.js";
 
 const ENTITIES = 24;
@@ -11,7 +11,7 @@ export async function viewCommunity({ id, status }) {
   const place = `communities/${encodeURIComponent(id)}`;
   const each = await source.get(place);
   const types = typesOf(each.entities);
-  const name = each.question || (each.summary && each.summary.title) || "A community without a question";
+  const name = wordsOf(each) || "A community without a question";
   const load = (offset) => source.get(`${place}/passages`, { offset, limit: 20 });
   const graph = graphPanel((limit) => source.get(`${place}/graph`, { limit }), each.entities.length);
   return {
@@ -22,7 +22,7 @@ export async function viewCommunity({ id, status }) {
       trail(each.path, `level ${each.level}`),
       h("h1", { class: "question" }, name),
       h("p", { class: "facts" }, `${count(each.n_entities, "entity", "entities")} · ${count(each.n_passages, "passage")}`, each.n_children ? ` · ${count(each.n_children, "narrower community", "narrower communities")}` : "",
-        status.can_ask && each.question ? h("a", { class: "action", href: link("ask", "", { q: each.question }) }, "Ask this") : null),
+        status.can_ask && each.question ? h("a", { class: "action", href: link("ask", "", { q: each.question }) }, each.topic ? `Ask: ${each.question}` : "Ask this") : null),
       h("div", { class: "columns" },
         h("div", {},
           each.summary && section("Summary", each.summary.title !== name && h("p", { class: "strong" }, each.summary.title), h("p", { class: "text" }, each.summary.text)),

@@ -1,8 +1,8 @@
-// The first view: the corpus's questions from broad to narrow, as a map and as a tree.
+// The first view: the corpus's questions by size, the largest groups first, as a map and as a tree.
 
 import { count, h, link, number, replace } from "./dom.js";
 import { communityMap } from "./map.js";
-import { growing, questionRow, suggested } from "./parts.js";
+import { growing, questionRow, suggested, wordsOf } from "./parts.js";
 import { source } from "./source.js";
 
 const PAGE = 40;
@@ -14,7 +14,7 @@ export async function viewHome({ query, status }) {
   const levels = status.levels.filter((each) => each.questions);
   const names = levels.map((each, place) => [String(each.level), place === 0 ? "Broadest" : place === levels.length - 1 ? "Narrowest" : `Level ${each.level}`, each.questions]);
   const tabs = h("div", { class: "tabs", role: "group", "aria-label": "Which questions" },
-    [["", "From broad to narrow", null], ...names].map(([value, name, questions]) => h("a", {
+    [["", "By size, the largest groups first", null], ...names].map(([value, name, questions]) => h("a", {
       href: value ? link("", "", { level: value }) : "#", "aria-current": (level || "") === value ? "true" : null,
     }, name, questions === null ? null : h("span", { class: "dim" }, ` ${number(questions)}`))));
   if (level) {
@@ -57,7 +57,7 @@ function nothing(status) {
 // A community as a line that opens to the ones within it.
 function branch(each) {
   const inside = h("ul", { class: "tree", hidden: true });
-  const name = each.question || each.title || `${count(each.n_entities, "entity", "entities")} without a question`;
+  const name = wordsOf(each) || `${count(each.n_entities, "entity", "entities")} without a question`;
   const toggle = each.n_children
     ? h("button", { class: "toggle", "aria-expanded": "false", "aria-label": `What is inside: ${name}`, onclick: open })
     : h("span", { class: "toggle leaf", "aria-hidden": "true" });

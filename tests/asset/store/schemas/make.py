@@ -1,13 +1,14 @@
-"""Makes the index of the present schema that stays here: python -m tests.asset.store.schemas.make
+"""Makes the indexes that stay here, one of each present schema: python -m tests.asset.store.schemas.make
 
 To be run once for each schema version, before it changes: an index of every version from 6 on must stay readable.
 """
 
+import dataclasses
 import shutil
 import tempfile
 from pathlib import Path
 
-from kraq_dspy.asset.store.manifest import SCHEMA_VERSION
+from kraq_dspy.asset.store.manifest import LABELLED, SCHEMA_VERSION
 from kraq_dspy.indexing.index.build import build_index
 from kraq_dspy.records import Document
 from tests.conftest import KeywordEmbedder
@@ -18,12 +19,18 @@ DOCUMENTS = [
     Document("ada", "Ada Lovelace", "Ada Lovelace worked with Charles Babbage. Charles Babbage lived in London."),
     Document("byron", "Lord Byron", "Lord Byron was the father of Ada Lovelace. Lord Byron wrote Don Juan."),
 ]
+LABELS = {"ada": ("public",), "byron": ("family",)}
+LABELLED_DOCUMENTS = [dataclasses.replace(document, labels=LABELS[document.id]) for document in DOCUMENTS]
 
 
 def main() -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        build_index(DOCUMENTS, Path(folder) / "poets.kraq", embedder=EMBEDDER)
-        shutil.make_archive(str(HERE / f"schema-{SCHEMA_VERSION}"), "zip", folder)
+    for version, documents in ((SCHEMA_VERSION, DOCUMENTS), (LABELLED, LABELLED_DOCUMENTS)):
+        kept = HERE / f"schema-{version}.zip"
+        if kept.exists():  # what was released is not made anew
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            build_index(documents, Path(folder) / "poets.kraq", embedder=EMBEDDER)
+            shutil.make_archive(str(kept.with_suffix("")), "zip", folder)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,106 @@
+"""Broad communities that no model wrote a question for have a topic; their questions are no starters."""
+
+import dataclasses
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from kraq_dspy.asset.store.index import Index
+from kraq_dspy.indexing.index.build import build_index
+from kraq_dspy.records import Chunk, Community, Document, Entity, Question, content_id
+from kraq_dspy.settings import EMBEDDED
+from kraq_dspy.workspace.suggesting import starters
+from kraq_dspy.workspace.topics import BROAD, is_broad, topics
+from tests.conftest import KeywordEmbedder, WarmShell
+
+EMBEDDER = KeywordEmbedder("knox", "farragut", "memphis")
+TEXTS = ["Farragut held a fair.", *(f"Knox County held its fair of {1900 + year}." for year in range(1, BROAD))]
+
+ON_BROAD, ON_NARROW = content_id("question", "broad"), content_id("question", "narrow")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One broad community with one narrow inside; a template asked about either."""
+    out = tmp_path_factory.mktemp("topics") / "fairs.kraq"
+    build_index([Document(f"d{n}", f"d{n}", text) for n, text in enumerate(TEXTS)], out, embedder=EMBEDDER)
+    with Index.open(out, write=True) as index:
+        chunk_ids = tuple(index.ids(Chunk))
+        degrees = {"Fair": 1, "Farragut": 3, "Knoxville": 3, "Knox County": 9, "Tennessee": 4}
+        passages = {"Knoxville": 2}
+        entities = [
+            Entity(name, name, "place", "", (name,), chunk_ids[: passages.get(name, 1)], degree)
+            for name, degree in degrees.items()
+        ]
+        broad = Community("broad", 0, None, ("narrow",), tuple(degrees), (), chunk_ids)
+        narrow = Community("narrow", 1, "broad", (), ("Farragut",), (), chunk_ids[:1])
+        questions = [
+            Question(ON_BROAD, "Where was the fair of Knox County?", "kraq", "broad", 0, chunk_ids, ("d0",), EMBEDDED),
+            Question(ON_NARROW, "What did Farragut hold?", "kraq", "narrow", 1, chunk_ids[:1], ("d0",), EMBEDDED),
+        ]
+        index.replace(Entity, entities)
+        index.replace(Community, [broad, narrow])
+        index.replace(Question, questions)
+        texts = [each.text for each in questions]
+        index.question_vectors.upsert([each.id for each in questions], EMBEDDER.encode_queries(texts), texts)
+    return out
+
+
+@pytest.fixture
+def fairs(made: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(made, tmp_path / "fairs.kraq")
+
+
+def asked_by_a_model(folder: Path) -> None:
+    with Index.open(folder, write=True) as index:
+        index.add([dataclasses.replace(each, model="openai/gpt-4o-mini") for each in index.questions()])
+
+
+def test_the_topic_is_the_three_names_with_most_links_and_passages(made: Path) -> None:
+    with Index.open(made) as index:
+        assert topics(index, index.questions()) == {ON_BROAD: "Knox County, Tennessee, Knoxville"}
+
+
+def test_a_question_of_a_model_has_no_topic(fairs: Path) -> None:
+    asked_by_a_model(fairs)
+    with Index.open(fairs) as index:
+        assert topics(index, index.questions()) == {}
+
+
+def test_without_narrower_ones_inside_the_passages_make_a_community_broad(made: Path) -> None:
+    with Index.open(made) as index:
+        [broad] = index.get(Community, ["broad"])
+    leaf = dataclasses.replace(broad, child_ids=())
+    assert is_broad(leaf)
+    assert not is_broad(dataclasses.replace(leaf, chunk_ids=leaf.chunk_ids[: BROAD - 1]))
+
+
+def test_starters_begin_with_the_narrower_question(fairs: Path) -> None:
+    with Index.open(fairs) as index:
+        assert [each.question.id for each in starters(index, 1)] == [ON_NARROW]
+        assert [each.question.id for each in starters(index)] == [ON_NARROW, ON_BROAD]
+    asked_by_a_model(fairs)
+    with Index.open(fairs) as index:
+        assert [each.question.id for each in starters(index)] == [ON_BROAD, ON_NARROW]
+
+
+def test_the_terminal_shows_the_topic_and_says_so(kraq: WarmShell, fairs: Path) -> None:
+    said = "Broad groups that no model wrote a question for show their topic"
+    shown = kraq("questions", fairs).stdout
+    assert "About: Knox County, Tennessee, Knoxville" in shown
+    assert "Where was the fair" not in shown
+    assert "What did Farragut hold?" in shown
+    assert said in shown
+    rows = json.loads(kraq("questions", fairs, "--json").stdout)
+    assert [(row["text"], row["topic"]) for row in rows] == [
+        ("Where was the fair of Knox County?", "Knox County, Tennessee, Knoxville"),
+        ("What did Farragut hold?", ""),
+    ]
+
+    asked_by_a_model(fairs)
+    shown = kraq("questions", fairs).stdout
+    assert "Where was the fair of Knox County?" in shown
+    assert said not in shown
+    assert "About" not in shown
