@@ -86,6 +86,14 @@ def test_starters_begin_with_the_narrower_question(fairs: Path) -> None:
         assert [each.question.id for each in starters(index)] == [ON_BROAD, ON_NARROW]
 
 
+def test_the_terminal_lists_the_largest_groups_of_a_level_first(kraq: WarmShell, fairs: Path) -> None:
+    with Index.open(fairs, write=True) as index:
+        many, few = (dataclasses.replace(each, level=0) for each in index.questions())
+        index.replace(Question, [few, many])
+    rows = json.loads(kraq("questions", fairs, "--json").stdout)
+    assert [row["id"] for row in rows] == [many.id, few.id]
+
+
 def test_the_terminal_shows_the_topic_and_says_so(kraq: WarmShell, fairs: Path) -> None:
     said = "Broad groups that no model wrote a question for show their topic"
     shown = kraq("questions", fairs).stdout

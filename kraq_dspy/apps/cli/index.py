@@ -181,7 +181,7 @@ def _cells(usage: "Usage", cost: float | None) -> tuple[str, str, str, str]:
 
 @dataclass(frozen=True, kw_only=True)
 class ListQuestions(Scoped):
-    """The representative questions, the largest groups first.
+    """The representative questions, the largest groups of each level first.
 
     A broad group that no model wrote a question for shows its topic, the names most linked in it.
     """
@@ -213,6 +213,7 @@ class ListQuestions(Scoped):
             topic_by_id = topics(index, listed)
         if self.level is not None and deepest is not None and self.level > deepest:
             raise ConfigError(f"--level is {self.level}; the deepest level with questions here is {deepest}.")
+        listed.sort(key=lambda question: (question.level, -len(question.chunk_ids)))
         if self.personal:
             listed = [question for question in listed if find_personal(question.text)]
         if self.json:
