@@ -47,6 +47,8 @@ from kraq_dspy.programs.speculative.drafts import Draft
 from kraq_dspy.programs.speculative.efficient_speculative_rag import EfficientSpeculativeRAG
 from kraq_dspy.programs.speculative.scoring import KraqScore, VoteScore, WangScore
 from kraq_dspy.programs.speculative.speculative_rag import SpeculativeRAG
+from kraq_dspy.programs.testset.asking import AskForRow, PutOtherwise, SupposeOfAnother
+from kraq_dspy.programs.testset.checking import CheckGold, CheckRow
 from kraq_dspy.programs.traditional import TraditionalRAG
 from kraq_dspy.retrievers import (
     AdaptedRetriever,
@@ -211,9 +213,15 @@ SCORED = {"question": QUESTION, "drafts": DRAFTS}
 
 MODULES: dict[type[dspy.Module], tuple[Callable[[Any], dspy.Module], Mapping[str, Any]]] = {
     AdaptedRetriever: (lambda library: AdaptedRetriever(lambda question: [PASSAGE]), {"question": QUESTION, "k": 4}),
+    AskForRow: (lambda library: AskForRow("fact"), {"passage": PASSAGE, "about": ["Rhine"]}),
     AskQuestion: (lambda library: AskQuestion(), {"summary": PASSAGE}),
     AskRandomQuestion: (lambda library: AskRandomQuestion(), {"passages": [PASSAGE, "Cologne is a city."]}),
     BinaryJudge: (lambda library: BinaryJudge(), ANSWERED),
+    CheckGold: (lambda library: CheckGold(), {"question": QUESTION, "answer": "the hall", "passage": PASSAGE}),
+    CheckRow: (
+        lambda library: CheckRow(),
+        {"kind": "fact", "question": QUESTION, "answers": ["the hall"], "passages": [PASSAGE]},
+    ),
     CombinedRetrieveRAG: (lambda library: CombinedRetrieveRAG(dense(library), nearest(library), k=4), ASKED),
     ConfirmSame: (lambda library: ConfirmSame(), {"first": "Rhine: a river", "second": "The Rhine: a river"}),
     DescribeCommunity: (lambda library: DescribeCommunity(), {"elements": ["Rhine (river): a river in Germany"]}),
@@ -257,6 +265,11 @@ MODULES: dict[type[dspy.Module], tuple[Callable[[Any], dspy.Module], Mapping[str
     SummarizeCluster: (lambda library: SummarizeCluster(), {"passages": [PASSAGE]}),
     StandaloneQuestion: (
         lambda library: StandaloneQuestion(), {"question": QUESTION, "turns": [("What is the Rhine?", "A river.")]}
+    ),
+    PutOtherwise: (lambda library: PutOtherwise(), {"question": QUESTION, "avoid": ["music"]}),
+    SupposeOfAnother: (
+        lambda library: SupposeOfAnother(),
+        {"question": "Where did Ada live?", "name": "Ada", "other": "Eve"},
     ),
     TraditionalRAG: (lambda library: TraditionalRAG(dense(library), k=3), ASKED),
     VoteScore: (lambda library: VoteScore(), SCORED),

@@ -87,4 +87,4 @@ def http_app(server: Any, settings: ServeSettings) -> Guard:
     app = server.streamable_http_app(
         streamable_http_path=PATH, stateless_http=True, max_request_body_size=LARGEST_REQUEST, host=settings.host
     )
-    return Guard(app, settings)
+    return Guard(app, settings, lambda caller: app)

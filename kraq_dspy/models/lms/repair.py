@@ -10,7 +10,7 @@ records, and objects that lack more or hold the prompt's placeholders. `tests/re
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import is_dataclass
 from typing import Any, get_args, get_origin
 
@@ -160,8 +160,7 @@ def marked_spans(reply: str, fields: Iterable[str]) -> dict[str, tuple[int, int]
     """
     fields = list(fields)
     headers = list(HEADER.finditer(reply))
-    begun = {header[1].casefold() for header in headers}
-    headers += [marker for marker in EXACT.finditer(reply) if marker[1].casefold() not in begun]
+    headers += _within_lines(reply, headers, {name.casefold() for name in (*fields, "completed")})
     spans = _between(reply, headers, [*fields, "completed"])
     missing = [name for name in (*fields, "completed") if name not in spans]
     lines = list(_begins_with(missing).finditer(reply)) if missing else []
@@ -172,6 +171,32 @@ def marked_spans(reply: str, fields: Iterable[str]) -> dict[str, tuple[int, int]
         if written == fields and not reply[:begins].strip(" \t\r\n`"):
             return together
     return spans if any(name in spans for name in fields) else {}
+
+
+def _within_lines(reply: str, headers: Sequence[re.Match[str]], asked: Collection[str]) -> list[re.Match[str]]:
+    """The markers of fields that no line begins with; none inside a JSON value, where a document may have put it."""
+    begun = {header[1].casefold() for header in headers}
+    markers = []
+    for marker in EXACT.finditer(reply):
+        name = marker[1].casefold()
+        if name not in asked or name in begun:
+            continue
+        before = [header.end() for header in headers if header.end() <= marker.start()]
+        if not _is_open_json(reply[max(before, default=0) : marker.start()]):
+            markers.append(marker)
+    return markers
+
+
+def _is_open_json(text: str) -> bool:
+    """Whether a JSON list or object begins with the text and does not end in it."""
+    text = text.strip()
+    if not text.startswith(("[", "{")):
+        return False
+    try:
+        json.loads(text, strict=False)
+    except ValueError:
+        return True
+    return False
 
 
 def _between(reply: str, headers: Iterable[re.Match[str]], names: Iterable[str]) -> dict[str, tuple[int, int]]:

@@ -16,6 +16,7 @@ from kraq_dspy.asset.graph.elements import GraphView, community_elements
 from kraq_dspy.asset.graph.mentions import Mentions
 from kraq_dspy.asset.graph.resolve import Resolution, resolve_entities
 from kraq_dspy.asset.graph.similar_names import meant_alike, merged_unasked, spelled_alike
+from kraq_dspy.language.templates import NOTHING_NAMED
 from kraq_dspy.ports import Embedder
 from kraq_dspy.programs.kraq.asked_by import AskedBy, ListedPassages, Passages, each_of
 from kraq_dspy.programs.kraq.by_size import candidates, extractor, has_small_tuned_generator
@@ -296,6 +297,8 @@ class KRAQ(SavableModule):
             is_usable = asked_by is None or asked_by.is_usable(text, model, summary, instructions)
             if not is_usable and (instead := template(community, summary)):
                 text, model = instead, EMBEDDED
+            if model == EMBEDDED and text == NOTHING_NAMED:
+                continue  # nothing is asked if nothing is known
             yield question(community, text, model)
 
         for one in of_templates:

@@ -53,10 +53,10 @@ def test_a_file_that_is_a_folder_is_refused(kraq: WarmShell, tmp_path: Path) -> 
 def test_a_column_that_no_row_has_is_said_with_those_that_there_are(
     kraq: WarmShell, tmp_path: Path, option: str, what: str
 ) -> None:
-    rows = [{"text": f"The Danube flows to sea {number}.", "headline": "Danube", "key": number} for number in range(3)]
+    rows = [{"text": f"The Danube flows to sea {number}.", "heading": "Danube", "key": number} for number in range(3)]
     (tmp_path / "corpus.jsonl").write_text("\n".join(map(json.dumps, rows)))
     refused = kraq("index", tmp_path / "corpus.jsonl", option, "headlin", "--out", tmp_path / "i.kraq")
     assert refused.returncode == 1
     text = " ".join(refused.stderr.split())
-    assert f"There is no column 'headlin' for the {what}; there are: 'text', 'headline', 'key'." in text
+    assert f"There is no column 'headlin' for the {what}; there are: 'text', 'heading', 'key'." in text
     assert f"Name the right one: {option} NAME, or {what}_column in [corpus] of kraq.toml." in text

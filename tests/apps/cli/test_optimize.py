@@ -95,7 +95,7 @@ def test_what_cannot_be_done_is_one_line_that_says_the_way_out(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("optimize", "combined"), "Missing: --dev FILE; --out FILE."),
+        (("optimize", "combined"), "Missing: --dev FILE (or --index DIR); --out FILE."),
         (("pairs",), "Missing: --dataset NAME, with its folder's parent in --data; --out FILE."),
     ],
 )

@@ -61,7 +61,7 @@ def test_sizes_come_from_the_preset_and_what_is_given_over_it() -> None:
     assert SpeculativeOptions(20, None, 3, preset="bioasq").sizes == SpeculativeOptions(20, 5, 3).sizes
     with pytest.raises(ConfigError, match="'preset' is 'squad'; expected one of bioasq, hotpotqa"):
         choose_program("speculative", options={"preset": "squad"})
-    with pytest.raises(ConfigError, match="'scorer' is 'best'; expected one of kraq, vote"):
+    with pytest.raises(ConfigError, match="'scorer' is 'best'; expected one of kraq, wang2024, vote"):
         choose_program("speculative", options={"scorer": "best"})
 
 

@@ -230,7 +230,7 @@ def test_a_dimension_that_changes_is_an_error(server: Server) -> None:
     server.answer = lambda body: embeddings([[1.0, 2.0, 3.0]])
 
     with pytest.raises(ModelError, match=r"embeddings of \[3\] numbers, not 2"):
-        endpoint.encode_queries(["a"])
+        endpoint.encode_queries(["b"])
 
 
 NAN = {"error": {"message": "failed to encode response: json: unsupported value: NaN"}}
