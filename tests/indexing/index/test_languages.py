@@ -60,8 +60,8 @@ NAMES = {
     "ar": {"القاهرة", "نجيب محفوظ", "نهر النيل"},
     "hi": {"दिल्ली", "यमुना नदी", "ताजमहल", "शाहजहाँ", "आगरा"},
 }
-BEGINS = {"es": "¿Qué es "}
-SAYS_NOTHING = {"de", "fr"}
+BEGINS = {"es": "¿Qué es ", "fr": "Qu'est-ce que "}
+SAYS_NOTHING = {"de"}
 """Texts that neither have headings nor say what something is: nothing is asked of them."""
 HOLDS = {"zh": "有什么关系？", "ar": "ماذا قيل عن ", "hi": " के बारे में क्या कहा गया है?"}
 WORD = {"hi": "ताजमहल", "ar": "النيل", "th": "กรุงเทพมหานคร", "zh": "红楼梦"}
