@@ -56,4 +56,5 @@ class Metrics:
         self._cost.labels(*of_program).inc(record.cost)
 
     def text(self) -> bytes:
-        return generate_latest(self._registry)
+        written: bytes = generate_latest(self._registry)
+        return written

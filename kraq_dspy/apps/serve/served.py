@@ -125,7 +125,7 @@ class ServedIndex:
     def require_prices(self) -> None:
         """Raises ConfigError if money is limited and a model that may be asked has no price."""
         models = self.space.models
-        roles = {spec.role for spec in (*iter(PROGRAMS), *iter(RETRIEVERS))}
+        roles = {spec.role for spec in iter(PROGRAMS)} | {spec.role for spec in iter(RETRIEVERS)}
         roles.update(*(spec.roles.values() for spec in iter(PROGRAMS)))
         models.meter.require_prices(sorted({models.name(role) for role in roles}))
 
