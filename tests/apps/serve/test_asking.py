@@ -20,9 +20,9 @@ from stand_in import stand_in
 from starlette.testclient import TestClient
 from starlette.types import ASGIApp
 
-from kraq_dspy.apps.serve import atlas
 from kraq_dspy.apps.serve.app import make_app
 from kraq_dspy.apps.serve.asking import AnswerSlots, sent
+from kraq_dspy.apps.serve.atlas import Atlas
 from kraq_dspy.apps.serve.guard import ServeSettings
 from kraq_dspy.apps.serve.refusals import RequestError
 from kraq_dspy.apps.serve.served import served
@@ -213,7 +213,7 @@ def test_a_fault_of_ours_is_told_to_the_log_alone(
     def torn(*_: Any) -> NoReturn:
         raise error(f"{SECRET} at /home/ada/secret.py")
 
-    monkeypatch.setattr(atlas, "question_json", torn)
+    monkeypatch.setattr(Atlas, "questions", property(torn))
     with caplog.at_level(logging.ERROR, "kraq_dspy.apps.serve"):
         answer = client_of().get("/api/questions")
     assert (answer.status_code, answer.json()["error"]["code"]) == (500, "internal")
