@@ -1,4 +1,4 @@
-"""Is what most code needs of an index: opened, with programs and retrievers by name, and asked."""
+"""Defines `Workspace`, what most code needs of an index: opened, with programs and retrievers by name, and asked."""
 
 from collections.abc import Callable, Collection, Iterator
 from typing import Self

@@ -1,4 +1,4 @@
-"""What a server notes of its requests: the access log and /metrics."""
+"""A server notes its requests: in the access log and under /metrics."""
 
 import json
 from collections.abc import Iterator
