@@ -9,12 +9,13 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 TORCH_INDEX ?=
 SOURCES := kraq_dspy tests benchmarks examples scripts
 
-.PHONY: help demo demo-lm test scope test-kill test-lm test-vllm test-browser check docs docs-test format lint types clean
+.PHONY: help demo demo-lm test test-explore scope test-kill test-lm test-vllm test-browser check docs docs-test format lint types clean
 help:
 	@echo "make demo       index the bundled passages, ask three questions, print recall and exact match"
 	@echo "make demo-lm    the same on a few passages with real language models in this process: 590 MB, up to 15 minutes"
 	@echo "make test       run the tests"
 	@echo "make check      format, lint, types and tests: what continuous integration runs"
+	@echo "make test-explore  properties with examples drawn anew: minutes"
 	@echo "make scope      who may read what, with ten thousand canaries: about an hour"
 	@echo "make test-kill  kill -9 at fifty moments, and a full disk: some minutes"
 	@echo "make test-lm    the contract with a real language model in this process: minutes, 98 MB"
@@ -54,6 +55,10 @@ demo-lm: $(READY)
 
 test: $(DEV)
 	@$(BIN)/python -m pytest -m "not slow and not vllm and not lm and not browser" -n 2 --dist loadfile
+
+# make test draws the same examples in each run; here they are drawn anew.
+test-explore: $(DEV)
+	@$(BIN)/python -m pytest tests --hypothesis-profile=exploring -m hypothesis -n 2
 
 test-kill: $(DEV)
 	@$(BIN)/python -m pytest tests/killed -m slow -s

@@ -23,7 +23,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a job in the back
 os.environ["XDG_CONFIG_HOME"] = tempfile.mkdtemp(prefix="kraq-tests-")  # consents are not the user's own
 os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="kraq-tests-")  # nor are models that `kraq lm get` brought
 SHARED_DATA = ROOT.parent / "shared" / "data"
-settings.register_profile("untimed", deadline=None)  # a busy machine must fail no property
+# A busy machine must fail no property, and what failed once must fail again: examples are the same in each run.
+# Others are drawn by pytest --hypothesis-profile=exploring, as `make test-explore` does.
+settings.register_profile("untimed", deadline=None, derandomize=True)
+settings.register_profile("exploring", deadline=None, max_examples=500, print_blob=True)
 settings.load_profile("untimed")
 
 

@@ -55,6 +55,9 @@ I""".splitlines()
 TEXTS = st.lists(st.one_of(st.sampled_from(LINES), st.text(max_size=30)), max_size=12).map("\n".join)
 
 
+TWICE = "Ann Lee is a singer, known for it, who met Bob Ray in Rome in 1990."
+
+
 def with_texts(value: Any, draw: Callable[[st.SearchStrategy[str]], str]) -> Any:
     """`value` with other texts in the places of its own."""
     if isinstance(value, str):
@@ -79,3 +82,18 @@ def test_every_step_is_answered_whatever_its_texts_are(name: str, data: st.DataO
     with dspy.context(lm=make_lm(RoleSettings(model="embedded")), adapter=KraqAdapter()):
         prediction = dspy.Predict(signature)(**inputs)
     assert set(prediction.keys()) >= set(signature.output_fields)
+
+
+@pytest.mark.parametrize(
+    ("signature", "inputs"),
+    [
+        (signatures.AskBridge, {"first_passage": LINES[3], "second_passage": "A", "link": ""}),
+        (signatures.AskList, {"passages": ["Loon Lake is a lake in Ontario."] * 2, "shared": ""}),
+        (signatures.RewriteQuestion, {"question": "\n".join([TWICE] * 3)}),
+        (signatures.ParaphraseQuestion, {"question": "\n".join([TWICE] * 3)}),
+    ],
+)
+def test_what_drawn_texts_found_once_is_answered(signature: type[dspy.Signature], inputs: dict[str, Any]) -> None:
+    with dspy.context(lm=make_lm(RoleSettings(model="embedded")), adapter=KraqAdapter()):
+        prediction = dspy.Predict(signature)(**inputs)
+    assert set(signature.output_fields) <= set(prediction.keys())

@@ -286,7 +286,7 @@ STEPS: dict[type[dspy.Signature], Step] = {
     signatures.RephraseQuestion: lambda task, similar: rewrite.rephrased(
         task.text("question"), int(task.text("count") or 3), int(task.text("most_characters") or 0)
     ),
-    signatures.RewriteQuestion: lambda task, similar: task.text("question"),
+    signatures.RewriteQuestion: lambda task, similar: rewrite.said_once(task.text("question")),
     signatures.ShortenText: lambda task, similar: summarize.shortened(task.text("text"), int(task.text("words") or 60)),
     signatures.SummarizeCommunity: lambda task, similar: summarize.community_summary(task.texts("elements")),
     signatures.SummarizeEvidence: lambda task, similar: _titled(summarize.passages_summary(task.texts("passages"))),
@@ -315,7 +315,7 @@ STEPS: dict[type[dspy.Signature], Step] = {
     signatures.CheckSameAnswer: lambda task, similar: exam.says_the_same(
         task.text("first_answer"), task.text("second_answer")
     ),
-    signatures.ParaphraseQuestion: lambda task, similar: task.text("question"),
+    signatures.ParaphraseQuestion: lambda task, similar: rewrite.said_once(task.text("question")),
 }
 """What is done for the signatures of this library; the others, and strangers', are answered by a guess."""
 

@@ -188,6 +188,9 @@ def question_for_list(passages: Sequence[str], shared: str) -> dict[str, object]
     >>> question_for_list(lakes, "Ontario")
     {'question': 'Which lakes are in Ontario?', 'items': ['Loon Lake', 'Elk Lake']}
     """
+    if not shared.strip():
+        return {"question": "", "items": []}
+
     groups: defaultdict[str, dict[str, str]] = defaultdict(dict)
     for passage in passages:
         title, parts, _, _ = _read(passage)
@@ -429,6 +432,9 @@ def _base_of(verb: str) -> str:
 def _leading_to(link: str, title: str, parts: Sequence[str], *, points_to_title: bool) -> Statement | None:
     """What the first passage says up to `link`, and of whom: "was directed by" before "Tim Burton"."""
     bare = BRACKETED.sub("", link)
+    if not bare.strip():
+        return None
+
     for sentence in parts:
         plain = without_asides(sentence)
         before, found, _ = plain.partition(bare)

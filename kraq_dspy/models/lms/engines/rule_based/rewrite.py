@@ -3,7 +3,7 @@
 import re
 
 from kraq_dspy.language.names import names_in
-from kraq_dspy.language.text import WORD, words
+from kraq_dspy.language.text import WORD, sentences, words
 from kraq_dspy.language.vocabulary import STOP
 
 CLAUSE = re.compile(
@@ -23,6 +23,17 @@ def keywords(question: str) -> list[str]:
     named = {word for name in names for word in words(name)}
     rest = [word for word in WORD.findall(question) if word.lower() not in STOP and word.lower() not in named]
     return list(dict.fromkeys([*names, *rest]))
+
+
+def said_once(question: str) -> str:
+    """The question as it is, but no sentence a second time: a reply that repeats itself is taken for a loop.
+
+    >>> said_once("Who made it? Who made it? Who made it?")
+    'Who made it?'
+    """
+    parts = sentences(question)
+    once = dict.fromkeys(parts)
+    return question if len(once) == len(parts) else " ".join(once)
 
 
 def rephrased(question: str, count: int, most_characters: int = 0) -> list[str]:
