@@ -6,7 +6,8 @@ from itertools import chain
 from pathlib import Path, PurePosixPath
 
 from kraq_dspy.asset.corpus.boilerplate import RepeatedLines
-from kraq_dspy.asset.corpus.load import CorpusFile, cleaned_document, find_files, is_repeated, load_documents
+from kraq_dspy.asset.corpus.files import CorpusFile, find_files
+from kraq_dspy.asset.corpus.load import cleaned_document, is_repeated, load_documents
 from kraq_dspy.asset.corpus.normalise import normalised_document, redacted_document
 from kraq_dspy.asset.scope import labels_of
 from kraq_dspy.asset.store import access
