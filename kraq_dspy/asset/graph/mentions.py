@@ -4,6 +4,7 @@ import itertools
 import re
 from array import array
 from collections.abc import Collection, Iterable, Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,8 @@ from kraq_dspy.records import Extraction
 
 Ints = NDArray[np.int64]
 Rows = NDArray[np.int32]
+
+_WORD = re.compile(r"\w+")
 
 
 class Numbered(dict[str, int]):
@@ -107,7 +110,7 @@ class Mentions:
 
     def _mention(self, name: str, chunk: int, *, listed: bool = False) -> int:
         number = self.spellings[name]
-        self._log("mentioned", number, listed, chunk)
+        self._logs["mentioned"].extend((number, listed, chunk))
         return number
 
     def _log(self, log: str, *row: int) -> None:
@@ -128,6 +131,7 @@ def majorities(rows: Ints | Rows, texts: Sequence[str]) -> dict[int, str]:
     return dict(zip(owners.tolist(), (texts[text] for text in chosen[order[first]].tolist()), strict=True))
 
 
+@lru_cache(maxsize=2**14)  # predicates and statements come up again
 def comparable(sentence: str) -> str:
     """The words alone, which is how sentences are compared."""
-    return " ".join(re.findall(r"\w+", sentence.casefold())) or sentence
+    return " ".join(_WORD.findall(sentence.casefold())) or sentence

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kraq_dspy.asset.graph.build import Graph
+from kraq_dspy.asset.graph.build import ResolvedMentions
 from kraq_dspy.asset.store.index import GRAPH, Index
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.indexing.index import following
@@ -50,8 +50,8 @@ def followed(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     outcomes: list[bool] = []
     follow = Following.follow
 
-    async def noting(self: Following, graph: Graph) -> bool:
-        outcomes.append(await follow(self, graph))
+    async def noting(self: Following, resolved: ResolvedMentions) -> bool:
+        outcomes.append(await follow(self, resolved))
         return outcomes[-1]
 
     monkeypatch.setattr(Following, "follow", noting)
@@ -180,7 +180,7 @@ def test_a_graph_of_passages_that_cannot_be_written_ends_the_change_and_the_next
         raise IndexStateError("The disk is full.")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Index, "keep_passage_graph", full)
+        patch.setattr(Index, "keep_walks", full)
         with pytest.raises(IndexStateError, match="disk is full"):
             add_documents(path, [document(8)], embedder=embedder)
     assert contents(path) == before
