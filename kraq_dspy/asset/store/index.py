@@ -392,6 +392,17 @@ class Index(SharedByCopies):
             ).fetchone()
         return {"documents": documents, "lines": lines}
 
+    def lines_left_out(self) -> set[str]:
+        """The lines that web pages were stored without, as boilerplate."""
+        columns = "typeof(data), CASE typeof(data) WHEN 'text' THEN json_extract(data, '$.left_out') ELSE data END"
+        some = "typeof(data) IS NOT 'text' OR instr(data, '\"left_out\":[\"')"
+        with self._database.reading() as connection:
+            rows = connection.execute(f"SELECT {columns} FROM documents WHERE {some}").fetchall()
+        lines: set[str] = set()
+        for kind, value in rows:
+            lines.update(json.loads(value) if kind == "text" else json.loads(restored(value)).get("left_out", []))
+        return lines
+
     def chunks_by_id(self, ids: Sequence[str]) -> list[Chunk]:
         return self.get(Chunk, ids)
 

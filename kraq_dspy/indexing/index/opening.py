@@ -58,7 +58,7 @@ def documents_of(
     known: set[str] = set()
     if index is not None and own.boilerplate == "drop":
         with Index.open(index, unfinished=True) as pages:
-            known = {line for document in pages.all(Document) for line in document.left_out}
+            known = pages.lines_left_out()
     if isinstance(corpus, str | Path):
         return load_documents(Path(corpus), known_lines=known, **dataclasses.asdict(own))
     if not isinstance(corpus, Iterable) or isinstance(corpus, Mapping | bytes):

@@ -132,7 +132,8 @@ class KRAQ(SavableModule):
         return ResolvedMentions(mentions, await self._resolution(mentions, steps))
 
     async def described(self, graph: Graph, steps: Steps) -> Graph:
-        """The second half of stage 2: the graph with one description for each entity, and each relationship where that is set, of which too much is said."""
+        """The second half of stage 2: the graph with one description for each entity of which too much is said, and for
+        each relationship where that is set."""
         settings = self.settings.resolve
         described = [(entity.id, entity.name, entity.description) for entity in graph.entities]
         if settings.relationships:
