@@ -7,10 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from kraq_dspy.apps.cli.demo import show_broadest
+from kraq_dspy.apps.mcp.tools import IndexTools
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.indexing.index.build import build_index
 from kraq_dspy.records import Chunk, Community, Document, Entity, Question, content_id
 from kraq_dspy.settings import EMBEDDED
+from kraq_dspy.workspace import Workspace
+from kraq_dspy.workspace.choices import choose_program
 from kraq_dspy.workspace.suggesting import starters
 from kraq_dspy.workspace.topics import BROAD, is_broad, topics
 from tests.conftest import KeywordEmbedder, WarmShell
@@ -112,3 +116,30 @@ def test_the_terminal_shows_the_topic_and_says_so(kraq: WarmShell, fairs: Path) 
     assert "Where was the fair of Knox County?" in shown
     assert said not in shown
     assert "About" not in shown
+
+
+def test_agents_are_told_the_topic_with_the_question(fairs: Path) -> None:
+    with Workspace.open(fairs, embedder=EMBEDDER) as space:
+        tools = IndexTools(space, choose_program("traditional"))
+        listed = tools.questions_about()["questions"]
+        assert [(each["text"], each["topic"]) for each in listed] == [
+            ("Where was the fair of Knox County?", "Knox County, Tennessee, Knoxville"),
+            ("What did Farragut hold?", ""),
+        ]
+        assert tools.starters()["questions"][-1]["topic"] == "Knox County, Tennessee, Knoxville"
+        [of_group] = tools.community("broad")["questions"]
+        assert of_group["topic"] == "Knox County, Tennessee, Knoxville"
+
+    asked_by_a_model(fairs)
+    with Workspace.open(fairs, embedder=EMBEDDER) as space:
+        tools = IndexTools(space, choose_program("traditional"))
+        assert {each["topic"] for each in tools.questions_about()["questions"]} == {""}
+
+
+def test_the_demo_shows_the_topic_and_says_so(fairs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with Workspace.open(fairs, embedder=EMBEDDER) as space:
+        show_broadest(space)
+    shown = capsys.readouterr()
+    assert "About: Knox County, Tennessee, Knoxville" in shown.out
+    assert "Where was the fair" not in shown.out
+    assert "show their topic" in shown.out + shown.err
