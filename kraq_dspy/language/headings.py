@@ -45,7 +45,7 @@ _MENU = re.compile(
     r"\b(?:newsletters?|privacy (?:policy|notice)|cookies?|subscribe|terms of (?:use|service)"
     r"|contact us|all rights reserved|advertis\w+|share this|follow us|related (?:posts|articles|stories|content)"
     r"|leave a (?:reply|comment)|latest (?:news|posts)|read more|more from|recommended for you|site ?map"
-    r"|popular posts|most read|skip to)\b",
+    r"|popular posts|most read|skip to|connect with us|stay connected|sign (?:up|in)|log ?in|about us)\b",
     re.IGNORECASE,
 )
 """What stands in the menus of web pages, and tells nothing of what a text is about."""
