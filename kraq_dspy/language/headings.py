@@ -15,6 +15,7 @@ LONGEST_TOPIC = 5  # words of a heading that names a topic; longer ones are head
 QUOTES = ("“”", "‘’", '""', "''")
 DETERMINERS = frozenset(["the", "a", "an", "your", "my", "our", "other", "more", "all"])
 _MENU_WORDS = 6  # of a heading that may be one of a menu
+_CASE_WORDS = 9  # of a heading that begins with "If"; what is longer is a comment of code
 SHARED = 0.5  # share of the passages that must speak of what all of them are about
 
 _HOW_TO = re.compile(r"how (?:to|do i|do you|can i|can you) (?P<what>.+)", re.IGNORECASE)
@@ -27,6 +28,7 @@ _ASKS = re.compile(
 )
 _BEFORE = re.compile(r"(?:read |things to know |notes? )?(?P<when>before|after) (?P<what>\w+ing .+)", re.IGNORECASE)
 _IF = re.compile(r"if (?P<what>.+)", re.IGNORECASE)
+_CODE = re.compile(r"[$={}<>;]|--\w")
 _TROUBLE = re.compile(
     r"(?!.*[:,])(?:\S+ .*\b(?:(?:is|are|do|does|can|will) not|no longer|(?:ca|wo|is|are|do|does)n[’']t)\b|"
     r"there (?:is|are) (?:a |an )?(?:problem|issue|error)s?\b).*|i have (?:trouble|problems) .+",
@@ -124,9 +126,9 @@ def announced_question(heading: Heading, passages: Sequence[str], subject: str =
         return _asked(f"How do I {verb} {_AND_ING.sub(_base, rest)}", subject)
     if warned := _BEFORE.fullmatch(text):
         return _asked(f"What should I know {warned['when'].lower()} {warned['what']}", subject)
-    if case := _IF.fullmatch(text):
+    if (case := _IF.fullmatch(text)) and len(text.split()) <= _CASE_WORDS and not _CODE.search(text):
         return _asked(f"What if {case['what']}", "")
-    if _TROUBLE.fullmatch(text):
+    if _TROUBLE.fullmatch(text) and first.casefold() not in PROCEDURES and " if " not in text:
         return _asked(f"What can I do if {text if text.startswith('I ') else _begun_small(text, passages)}", "")
     order = None if heading.text.isupper() else _IMPERATIVE.fullmatch(text)
     is_noun = order and order["verb"].casefold() in _NOUNS_TOO and _AFTER_NOUN.match(order["what"])

@@ -35,6 +35,8 @@ _CUT = re.compile(
     r"|since|but|despite)\b.*$"
 )
 _FINITE = "is|are|was|were|has|have|had|can|may|will|do|does|did"
+_IS_MEANT = re.compile(r"\b(?:one of the|the (?:only|same|first|last|few|one))\b")
+"""What says nothing without the clause behind it: "one of the few places in Micronesia" where ..."""
 _TWO_VERBS = re.compile(
     rf"\b(?:and|or)\b(?: [\w-]+){{0,5}} (?:{_FINITE})\b|,(?![^,]*\b(?:and|or) )|^[^,]*, (?:and|or) [^,]*$"
 )
@@ -117,6 +119,7 @@ def whether(sentence: str, names: Set[str] = frozenset()) -> str:
     else:
         question = _turned(_begun(subject, names), verb, stated["does"], rest)
     points = _POINTS_ON.search(" ".join([*subject[1:], rest])) or _TWO_VERBS.search(rest)
+    points = points or (rest != stated["rest"] and _IS_MEANT.search(rest))
     broken = not rest.split() or rest.split()[-1].lower() in _BREAKS_OFF or len(rest.split()) < 2
     return question if len(question.split()) in LENGTH and not points and not broken else ""
 

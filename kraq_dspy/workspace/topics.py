@@ -42,8 +42,8 @@ def topic_of(members: Iterable[Entity], title: str = "", small_words: Collection
     """The title of the document that a community is of, where there is one, and the best connected of its names.
 
     Names with digits or of many words and the `small_words`, which the texts write with small letters, too, are left
-    out where there are others; short acronyms are where two others are left. None stands in another or in the title; beside
-    a title, none of a single passage.
+    out where there are others; short acronyms are where two others are left. None stands in another or in the title;
+    beside a title, none of a single passage.
 
     >>> ada = Entity("e1", "Ada Lovelace", "person", "", ("Ada",), ("c1",), degree=1)
     >>> byron = Entity("e2", "Byron", "person", "", ("Byron",), ("c1",), degree=2)
@@ -149,4 +149,6 @@ def _is_short_acronym(name: str) -> bool:
 def _within(name: str, other: str) -> bool:
     """Whether one of the two is the other, a part of it, or its plural."""
     first, second = name.casefold(), other.casefold()
-    return f" {first} " in f" {second} " or f" {second} " in f" {first} " or f"{first}s" == second or f"{second}s" == first
+    return (
+        f" {first} " in f" {second} " or f" {second} " in f" {first} " or f"{first}s" == second or f"{second}s" == first
+    )

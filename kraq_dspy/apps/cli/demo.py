@@ -107,9 +107,7 @@ def show_broadest(space: "Workspace") -> None:
 
     listed = sorted(space.index.questions(), key=lambda each: (each.level, -len(each.chunk_ids)))[:BROADEST]
     topic_by_id = topics(space.index, listed)
-    rows = [
-        (each.level, len(each.chunk_ids), shown_question(each, topic_by_id.get(each.id, ""))) for each in listed
-    ]
+    rows = [(each.level, len(each.chunk_ids), shown_question(each, topic_by_id.get(each.id, ""))) for each in listed]
     output.print(grid("", ("level", "passages", "question"), rows, right=("level", "passages"), box=None))
     if topic_by_id:
         say(TOPICS_SHOWN)

@@ -228,7 +228,12 @@ class ListQuestions(Scoped):
         if self.personal:  # the text is looked for, which a topic would hide
             topic_by_id = {}
         rows = [
-            (each.level, len(each.chunk_ids), len(each.document_ids), shown_question(each, topic_by_id.get(each.id, "")))
+            (
+                each.level,
+                len(each.chunk_ids),
+                len(each.document_ids),
+                shown_question(each, topic_by_id.get(each.id, "")),
+            )
             for each in listed
         ]
         numbers = ("level", "chunks", "files")
