@@ -259,7 +259,7 @@ def require_consent(source: Named, settings: Settings, *, trust: bool = False) -
 
 
 def require_agreed(source: Named, places: Iterable[Destination], *, trust: bool = False) -> None:
-    """As `require_consent`, for all of these.
+    """Do as `require_consent` does, for all of these.
 
     Nobody agrees to another key than one of the address's own provider but by settings of their own.
     """

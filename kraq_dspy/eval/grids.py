@@ -69,7 +69,8 @@ def failed_questions(run: RunSummary, most: int) -> Grid | None:
 
 
 def changed_questions(run: RunSummary) -> Grid | None:
-    """Of two runs side by side, the questions whose score by the first metric fell or rose most."""
+    """Show, of two runs side by side, the questions whose score by the first metric fell or rose
+    most."""
     metric = run.metrics[0]
     after = {row.question_id: row for row in run.rows if row.system != run.baseline}
     changed = [

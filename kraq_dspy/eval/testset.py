@@ -51,7 +51,7 @@ class Testset:
         return iter(self.rows)
 
     def examples(self) -> list[dspy.Example]:
-        """For DSPy's Evaluate and optimizers: `question` is the only input."""
+        """Make examples for DSPy's Evaluate and optimizers: `question` is the only input."""
         return [dspy.Example(**as_line(row)).with_inputs("question") for row in self.rows]
 
     def to_pandas(self) -> "pandas.DataFrame":

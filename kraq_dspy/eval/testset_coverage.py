@@ -43,7 +43,7 @@ class Coverage:
 
     @property
     def share(self) -> float:
-        """Of the passages, those in communities that some question touches."""
+        """The share of the passages that lie in communities that some question touches."""
         every = sum(len(one.chunk_ids) for one in self.communities)
         touched = sum(len(one.chunk_ids) for one in self.communities if one.questions)
         return touched / every if every else 0.0

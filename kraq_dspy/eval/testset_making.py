@@ -127,7 +127,7 @@ class TestsetEstimate:
 
 
 def estimate_testset(space: Workspace, plan: TestsetPlan) -> TestsetEstimate:
-    """By arithmetic over the passages; no model is asked."""
+    """Estimate the cost by arithmetic over the passages; no model is asked."""
     corpus = corpus_of(space)
     calls = tokens = 0
     for kind, wanted in quotas(plan.n, kinds.read_shares(plan.shares)).items():

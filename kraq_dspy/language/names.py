@@ -119,7 +119,8 @@ def has_capitals(text: str) -> bool:
 
 
 def frequent_terms(text: str, limit: int = 12) -> list[str]:
-    """For scripts without capitals: quoted titles, then what is said at least twice, longest stretches first.
+    """Find the terms of scripts without capitals: quoted titles, then what is said at least twice,
+    longest stretches first.
 
     Stretches of letters in Chinese and Japanese, of up to three words where words are apart; nothing in Thai and other
     scripts that part no words and tell no names.

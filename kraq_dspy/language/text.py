@@ -26,8 +26,9 @@ UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3
 
 
 def sentences(text: str) -> list[str]:
-    """In order, without Markdown's headings, and without what says nothing: marks alone, or the same few words over and
-    over. A line break ends a sentence unless it only keeps a line short."""
+    """Give the sentences in order, without Markdown's headings, and without what says nothing:
+    marks alone, or the same few words over and over. A line break ends a sentence unless it only
+    keeps a line short."""
     text = unwrapped(HEADING.sub("", text))
     parts = []
     for start, end in sentence_spans(text):

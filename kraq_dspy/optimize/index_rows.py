@@ -358,6 +358,6 @@ def _with_description(name: str, entity: Entity) -> str:
 
 
 def _evenly_drawn(items: Sequence[T]) -> list[T]:
-    """At most `MOST_ROWS` of the items, from all parts of the list."""
+    """Draw at most `MOST_ROWS` of the items, from all parts of the list."""
     step = max(1, -(-len(items) // MOST_ROWS))
     return list(items[::step])

@@ -37,7 +37,8 @@ def triple_f1(gold: Sequence[Triple], predicted: Sequence[Triple]) -> float:
 
 
 def link_f1(gold: Sequence[Triple], predicted: Sequence[Triple]) -> float:
-    """As `triple_f1`, without regard to the predicates, which models below two billion parameters do not write."""
+    """Score as `triple_f1` does, without regard to the predicates, which models below two billion
+    parameters do not write."""
     return triple_f1(_without_predicates(gold), _without_predicates(predicted))
 
 

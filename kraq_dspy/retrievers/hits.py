@@ -125,7 +125,7 @@ class Retrieving(SharedByCopies):
         return described(self)
 
     async def acall(self, *args: Any, **kwargs: Any) -> list[Hit]:
-        """As a call, in a thread: a search must not hold up the event loop."""
+        """Do as a call does, in a thread: a search must not hold up the event loop."""
         return await asyncio.to_thread(self, *args, **kwargs)
 
 

@@ -64,7 +64,8 @@ class KnownMetadata:
             self._named.setdefault(words, {}).setdefault(key, set()).update(values)
 
     def conditions(self, question: str) -> list[Condition]:
-        """In the order of the question. The longest name wins; a single word needs a capital, or is a number."""
+        """Find the conditions, in the order of the question. The longest name wins; a single word
+        needs a capital, or is a number."""
         places = list(_WORD.finditer(question))
         words = [place[0].casefold() for place in places]
         conditions = []

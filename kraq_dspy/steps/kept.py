@@ -44,7 +44,7 @@ class Keeper(Protocol):
         """What an earlier run kept for the item; None where it is still to be done."""
 
     async def keep(self, item: Item, outcome: Done) -> None:
-        """On disk when this returns."""
+        """The outcome is on disk when this returns."""
 
     def fail(self, item_id: str, reason: str) -> None:
         """Note why the item has no outcome."""

@@ -170,7 +170,8 @@ class OpenedIndex:
             self._index.close()
 
     def __enter__(self) -> Self:
-        """Until the end of the block DSPy's own modules ask the workspace's answerer, unless a model is configured.
+        """Lend the answerer: until the end of the block DSPy's own modules ask the workspace's
+        answerer, unless a model is configured.
 
         with kraq.Workspace.open("docs.kraq") as space:
             dspy.Predict("passages, question -> answer")(passages=..., question=...)

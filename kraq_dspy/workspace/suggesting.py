@@ -33,7 +33,7 @@ class SuggestedQuestion:
         return self.question.text
 
     def to_dict(self) -> dict[str, str | None]:
-        """By what the question and its passage are found again."""
+        """Write that by which the question and its passage are found again."""
         return {
             "text": self.text,
             "question_id": self.question.id,

@@ -31,7 +31,8 @@ class Atlas:
 
     @cached_property
     def questions(self) -> list[Question]:
-        """Of communities, broadest first; those marked as duplicates are left out."""
+        """The communities' questions stand here, broadest first; those marked as duplicates are
+        left out."""
         listed = self.index.questions(source="kraq")
         return sorted(listed, key=lambda question: (question.level, -len(question.chunk_ids)))
 
@@ -42,8 +43,9 @@ class Atlas:
 
     @cached_property
     def communities(self) -> dict[str, Json]:
-        """In brief, by id, broadest first and the largest of a level first. `title` is the summary's, `question` the
-        question's text, `topic` what to show for it where a template asked about much; "" without one."""
+        """The communities in brief, by id, broadest first and the largest of a level first. `title`
+        is the summary's, `question` the question's text, `topic` what to show for it where a
+        template asked about much; "" without one."""
         titles = {summary.community_id: summary.title for summary in self.index.all(Summary)}
         questions = {each.community_id: each.text for each in self.questions}
         topic_of = {each.community_id: self.topics.get(each.id, "") for each in self.questions}
@@ -66,7 +68,8 @@ class Atlas:
 
     @cached_property
     def children(self) -> dict[str | None, list[Json]]:
-        """By the id of the broader community; None for those of the broadest level."""
+        """The communities in brief, by the id of the broader one; None for those of the broadest
+        level."""
         below: defaultdict[str | None, list[Json]] = defaultdict(list)
         for brief in self.communities.values():
             below[brief["parent_id"]].append(brief)
@@ -74,7 +77,7 @@ class Atlas:
 
     @cached_property
     def levels(self) -> list[Json]:
-        """For each level: how many communities and how many questions."""
+        """Count for each level how many communities and how many questions."""
         depth = 1 + max((brief["level"] for brief in self.communities.values()), default=-1)
         levels = [{"level": level, "communities": 0, "questions": 0} for level in range(depth)]
         for brief in self.communities.values():
@@ -86,7 +89,7 @@ class Atlas:
 
     @cached_property
     def entities(self) -> dict[str, Json]:
-        """In brief, by id, the best connected first."""
+        """The entities in brief, by id, the best connected first."""
         briefs: list[Json] = [
             {
                 "id": each.id,
@@ -102,7 +105,7 @@ class Atlas:
 
     @cached_property
     def titles(self) -> dict[str, str]:
-        """Of the documents by id, in their order."""
+        """The documents' titles by id, in their order."""
         return {document.id: document.title for document in self.index.all(Document)}
 
     @cached_property

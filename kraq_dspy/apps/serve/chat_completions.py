@@ -32,7 +32,7 @@ MOST_MESSAGES = 1000
 
 
 class NoParameters(BaseModel):
-    """Of requests that have none; what a client adds is passed over."""
+    """The body of requests that have no parameters; what a client adds is passed over."""
 
     model_config = ConfigDict(extra="ignore")
 

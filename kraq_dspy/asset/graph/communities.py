@@ -206,7 +206,8 @@ def _membership(part: Part, weights: NDArray[np.float64], settings: CommunitySet
 
 
 def _by_cdlib(algorithm: str, graph: Any) -> Ints:
-    """As `_membership`, of links without weights. cdlib takes seconds and 400 MB to load, and prints as it does."""
+    """Do as `_membership` does, with links without weights. cdlib takes seconds and 400 MB to load,
+    and prints as it does."""
     state = random.getstate()
     with needs("cdlib", "communities", f"The community algorithm {algorithm!r}"), redirect_stdout(io.StringIO()):
         from cdlib import algorithms

@@ -232,7 +232,8 @@ class Index(SharedByCopies):
         return changed
 
     def require_no_labels(self) -> None:
-        """For what reads all documents: raises ScopeError where some may be read by some people only."""
+        """Raise ScopeError, for what reads all documents, where some may be read by some people
+        only."""
         if self._manifest.has_labels:
             raise ScopeError(
                 f"{str(self.path)!r} says who may read its documents, and this reads them all. Say who asks: --as "
@@ -541,8 +542,8 @@ class Index(SharedByCopies):
             return self._stores[name]
 
     def _on_server(self, name: str) -> QdrantVectorStore:
-        """On the server as the user's settings name it. Raises UntrustedError where neither they name it nor anybody
-        agreed to it."""
+        """Open the vectors on the server that the user's settings name. Raises UntrustedError where
+        neither they name it nor anybody agreed to it."""
         server, own = self._manifest.settings.store, self.own_store
         bare = consent.bare_address
         if own is not None and own.url is not None and bare(own.url) == bare(str(server.url)):
@@ -560,7 +561,7 @@ class Index(SharedByCopies):
 
     @property
     def made_by(self) -> consent.Named:
-        """Under what name the user's consents to this index are kept."""
+        """The name under which the user's consents to this index are kept."""
         return consent.index_at(self.path, self._manifest.created_at)
 
     def usable_settings(self, *, trust: bool = False, own_models: bool = False, own_encoder: bool = False) -> Settings:
@@ -616,6 +617,6 @@ class Index(SharedByCopies):
 
 
 def _labels_in(data: bytes) -> list[str]:
-    """Of a document whose text SQLite does not keep as text."""
+    """Read the labels of a document whose text SQLite does not keep as text."""
     labels: list[str] = json.loads(restored(data)).get("labels", [])
     return labels

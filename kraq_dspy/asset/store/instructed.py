@@ -235,7 +235,7 @@ def any_instructed(path: Path, *, write: bool = False) -> Iterator[InstructedSto
 
 
 def forget_chunks(path: Path, chunk_ids: Collection[str]) -> None:
-    """As `InstructedStore.forget`, in the store at `path`, where there is one."""
+    """Do as `InstructedStore.forget` does, in the store at `path`, where there is one."""
     if path.exists():
         with any_instructed(path, write=True) as store:
             store.forget(chunk_ids)

@@ -49,7 +49,8 @@ def require_own(root: Path) -> None:
 
 
 def require_own_file(path: Path) -> None:
-    """As `require_own`, for one file, which need not be there, and for the log that SQLite keeps beside it."""
+    """Do as `require_own` does, for one file, which need not be there, and for the log that SQLite
+    keeps beside it."""
     for each in (path, path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")):
         if each.is_symlink() or (each.exists() and not each.is_file()):
             raise IndexStateError(_FOREIGN.format(str(each)))

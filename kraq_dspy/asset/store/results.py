@@ -196,7 +196,7 @@ class ResultStore:
                 connection.executemany(f"DELETE FROM {table} WHERE item_id = ?", keys)
 
     def prune(self, stage: str, keep_item_ids: Iterable[str]) -> None:
-        """As `forget_items`, of all other items of a stage."""
+        """Do as `forget_items` does, for all other items of a stage."""
         with self._database.writing() as connection:
             connection.execute("CREATE TEMP TABLE IF NOT EXISTS kept (item_id PRIMARY KEY)")
             connection.execute("DELETE FROM kept")

@@ -261,7 +261,7 @@ HOW_TO_GET = (
 
 
 def golden_questions(path: Path) -> list[RawRow]:
-    """Of one of BioASQ's files. Raises EvaluationError for another file."""
+    """Read the questions of one of BioASQ's files. Raises EvaluationError for another file."""
     try:
         return list(json.loads(path.read_text("utf-8"))["questions"])
     except FileNotFoundError:

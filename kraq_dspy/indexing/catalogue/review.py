@@ -69,7 +69,7 @@ def evidence_for(index: Index, entry: CatalogueEntry, count: int = 3) -> list[An
 
 
 def source_states(index: Index, entry: CatalogueEntry) -> dict[str, str]:
-    """For each document that the answer rests on: "as it was", "changed" or "gone"."""
+    """Tell for each document that the answer rests on: "as it was", "changed" or "gone"."""
     hashes = document_hashes(index, [one.document_id for one in entry.sources])
     return {
         one.document_id: "gone"

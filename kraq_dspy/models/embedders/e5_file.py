@@ -48,7 +48,8 @@ class E5File:
         self._tensors = self._read_directory()
 
     def weights(self) -> dict[str, Vectors]:
-        """By BERT's names, as `OnnxBert` takes them: matrices are `[inputs, outputs]`."""
+        """Name the weights as BERT does and `OnnxBert` takes them: matrices are `[inputs,
+        outputs]`."""
         weights = {f"embeddings.LayerNorm.{part}": self._floats(f"emb.ln.{part[0]}") for part in ("weight", "bias")}
         for layer in range(self.layers):
             place, short = f"encoder.layer.{layer}", f"l{layer}"

@@ -43,7 +43,7 @@ class ModelFolder:
         return next((self.prompts[name] for name in ("document", "passage", "corpus") if name in self.prompts), "")
 
     def prepared(self, texts: Sequence[str], prefix: str) -> list[str]:
-        """As the tokenizer takes them."""
+        """Prepare texts as the tokenizer takes them."""
         clean = [clean_text(prefix + text) for text in texts]
         return [text.lower() for text in clean] if self.lower_case else clean
 

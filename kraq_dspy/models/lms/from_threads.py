@@ -19,7 +19,7 @@ Result = TypeVar("Result")
 
 @called_once
 def _loop(process: int) -> asyncio.AbstractEventLoop:
-    """Of this process: a forked one has no threads of its parent's."""
+    """Start the event loop of this process: a forked one has no threads of its parent's."""
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name="kraq-clients", daemon=True).start()
     return loop

@@ -51,7 +51,8 @@ class Limits:
 
 
 def prices_of(settings: Settings) -> dict[str, Price]:
-    """By model name, of all roles that say what theirs costs, and of models at their providers that DSPy knows.
+    """The prices by model name, of all roles that say what theirs costs, and of models at their
+    providers that DSPy knows.
 
     A price that is left out is 0.
     """
@@ -114,7 +115,7 @@ class Meter(SharedByCopies):
         self._lock = threading.Lock()
 
     def usage(self) -> dict[tuple[str, str], Usage]:
-        """By (stage, model); the stage is "" outside of a build."""
+        """The usage by (stage, model); the stage is "" outside of a build."""
         with self._lock:
             return dict(self._usage)
 
@@ -123,7 +124,7 @@ class Meter(SharedByCopies):
             return self._total()
 
     def cost(self) -> float:
-        """Of all models that have a price."""
+        """The cost of all models that have a price."""
         with self._lock:
             return self._cost()
 

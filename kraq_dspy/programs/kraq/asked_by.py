@@ -44,13 +44,14 @@ class Passages(Protocol):
     """The passages that templates read: those of an index, or of a list."""
 
     def ids(self) -> Sequence[str]:
-        """Of all passages, in reading order."""
+        """Give the ids of all passages, in reading order."""
 
     def get(self, ids: Sequence[str]) -> Sequence[Chunk]:
         """The passages of these ids."""
 
     def nearest(self, questions: Sequence[str], count: int) -> list[list[str]]:
-        """For each question the ids of the passages nearest to it; empty lists where nothing is searched."""
+        """Give for each question the ids of the passages nearest to it; empty lists where nothing
+        is searched."""
 
 
 class ListedPassages:
@@ -218,7 +219,7 @@ class AskedBy:
 
 
 def evenly(ids: Sequence[str], most: int) -> Sequence[str]:
-    """At most so many of the ids, evenly drawn.
+    """Draw at most so many of the ids, evenly.
 
     >>> evenly("abcdef", 3)
     'ace'
@@ -248,8 +249,9 @@ def _who(model: str) -> str:
 def headings_asked(
     communities: Iterable[Community], passages_of: Callable[[Sequence[str]], list[str]], subject: str
 ) -> dict[str, AskedHeading]:
-    """For community ids the weightiest heading of their passages that announces a question and that no community before
-    has, the broadest first; communities without one are absent. In the language of each community's passages."""
+    """Find for community ids the weightiest heading of their passages that announces a question and
+    that no community before has, the broadest first; communities without one are absent. In the
+    language of each community's passages."""
     chosen: dict[str, AskedHeading] = {}
     asked: set[str] = set()
     for community in sorted(communities, key=_broadest_first):

@@ -89,7 +89,8 @@ class KRAQ(SavableModule):
         )
 
     def forward(self, chunks: Sequence[Chunk]) -> dspy.Prediction:
-        """As `aforward`, in an event loop of its own: the stages hand items on to each other."""
+        """Do as `aforward` does, in an event loop of its own: the stages hand items on to each
+        other."""
         return run_coroutine(self.aforward(chunks))
 
     async def extractions(
@@ -319,7 +320,7 @@ class KRAQ(SavableModule):
         return names
 
     def central_names_of_chunks(self, entities: Iterable[Entity]) -> Callable[[Sequence[Chunk]], tuple[str, ...]]:
-        """As `central_names`, of the entities that some chunks name."""
+        """Do as `central_names` does, for the entities that some chunks name."""
         named_in: dict[str, list[tuple[int, str]]] = {}
         for entity in entities:
             for chunk_id in entity.chunk_ids:

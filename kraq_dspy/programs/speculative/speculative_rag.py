@@ -74,7 +74,7 @@ class SpeculativeOptions:
 
 @dataclass(frozen=True)
 class EfficientOptions(SpeculativeOptions):
-    """As SpeculativeOptions, over what `kraq precompute` stored."""
+    """The options of SpeculativeOptions, over what `kraq precompute` stored."""
 
     min_similarity: float = option(-1.0, "From which cosine on a stored question stands in.", least=-1, most=1)
     questions: Literal["kraq", "random"] = option("kraq", "Questions that stand in: kraq, or random (a baseline).")

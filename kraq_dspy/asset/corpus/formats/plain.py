@@ -84,7 +84,8 @@ def _headings_marked_by(mark: str, text: str) -> Iterator[Heading]:
 
 
 def _underlined(text: str) -> Iterator[Heading]:
-    """Of reStructuredText, where the marks of a level are those that come first."""
+    """Find the headings of reStructuredText, where the marks of a level are those that come
+    first."""
     levels: dict[str, int] = {}
     for match in re.finditer(r"^(\S.*)\n(([=\-~^\"'`#*+:.<>_])\3{2,})[ \t]*$", text, re.MULTILINE):
         if len(match[2]) >= len(match[1].rstrip()):
@@ -93,7 +94,7 @@ def _underlined(text: str) -> Iterator[Heading]:
 
 
 def find_headings(text: str) -> Iterator[Heading]:
-    """Of Markdown, outside code, without their mark-up."""
+    """Find the headings of Markdown, outside code, without their mark-up."""
     fence = previous = ""
     start = 0
     for line in text.split("\n"):

@@ -79,7 +79,7 @@ def tags_of(payload: Mapping[str, Any]) -> list[str]:
 
 
 def alternatives(filters: Mapping[str, Any] | None) -> list[list[str]]:
-    """For each field of `filters`, the tags of which a point must have one."""
+    """List, for each field of `filters`, the tags of which a point must have one."""
     return [[_tag(key, item) for item in _items(value)] for key, value in (filters or {}).items()]
 
 

@@ -229,8 +229,8 @@ def _asks(question: str, word: str) -> bool:
 
 
 def _of_two(question: str, one: str, two: str, evidence: list[Evidence]) -> Reply:
-    """Of two named things, the one whose date or number fits the comparison, else the one nearer to the question; the
-    nearest sentence alone where none is told of either."""
+    """Choose of two named things the one whose date or number fits the comparison, else the one
+    nearer to the question; the nearest sentence alone where none is told of either."""
     lead = set(content_words(question)) - set(content_words(one)) - set(content_words(two))
 
     def of(name: str) -> list[Evidence]:

@@ -76,7 +76,8 @@ def is_same_question(question: str, stored: str, similar: Similar) -> bool:
 
 
 def likenesses(question: str, others: Sequence[str], similar: Similar) -> list[float]:
-    """Of each of `others`, in [0, 1]: cosine, and the share of content words that both have."""
+    """Score each of `others` in [0, 1] by its cosine and the share of content words that both
+    have."""
     question_words = set(content_words(question))
     scores = []
     for cosine, other in zip(similar(question, others), others, strict=True):
