@@ -138,7 +138,8 @@ class VectorStore(VectorSearch, Protocol):
     def search_text(
         self, text: str, k: int, *, exclude: Collection[str] = (), filters: Filters | None = None
     ) -> list[tuple[str, float]]:
-        """Up to `k` (id, BM25 score), best first; ties by id. Points without a common word are left out."""
+        """Return up to `k` (id, BM25 score), best first; ties by id. Points without a common word
+        are left out."""
 
     def close(self) -> None: ...
 
@@ -211,7 +212,7 @@ class QuestionFinder(Protocol):
     """
 
     def __call__(self, text: str, n: int, *, vector: Vectors | None = None) -> list[QuestionHit]:
-        """Up to `n` that are not marked as duplicates, most similar first."""
+        """Return up to `n` that are not marked as duplicates, most similar first."""
 
     def encode(self, text: str) -> Vectors:
         """The embedding of a text among the stored questions, float32 `[dimension]`, L2-normalised."""
@@ -278,7 +279,7 @@ class NearestTexts(Protocol):
         filters: Filters | None = None,
         vector: Vectors | None = None,
     ) -> list[tuple[str, float]]:
-        """Up to `k` (record id, cosine), best first; ties always in the same order."""
+        """Return up to `k` (record id, cosine), best first; ties always in the same order."""
 
 
 class GraphSource(ChunkSource, Protocol):
@@ -329,7 +330,7 @@ class WalkedGraph(Protocol):
     """
 
     def knows(self, chunk_ids: Sequence[str]) -> list[bool]:
-        """Which of the passages are in the graph."""
+        """Tell which of the passages are in the graph."""
 
     def visits(self, start: dict[str, float], damping: float) -> WalkVisits:
         """Count the visits of a walk that returns to `start`, by its weights, with probability 1 -
@@ -424,8 +425,8 @@ class PreparedAnswers(Protocol):
         """All, by number."""
 
     def nearest(self, question: str, k: int, similarity: float = 0.0) -> Sequence[CatalogueEntry]:
-        """Up to `k`, of the most similar questions, best first; with a `similarity` above 0 those alone whose cosine
-        is at least that."""
+        """Return up to `k`, of the most similar questions, best first; with a `similarity` above 0
+        those alone whose cosine is at least that."""
 
     def collect(self, question: str, answer: str, evidence: Sequence[AnswerEvidence], failure: str = "") -> None:
         """Note that a program failed at the question, and in which way (`qa_search.program.failure_of`)."""
@@ -521,7 +522,7 @@ class Space(Protocol):
     def instructed_embedder(self) -> InstructedEmbedder: ...
 
     def precomputed(self) -> PrecomputedVectors | SentenceVectors:
-        """What `kraq precompute DIR` stored."""
+        """Open what `kraq precompute DIR` stored."""
 
     def shortener(self, share: float) -> "dspy.Module":
         """The step that puts a text in about `share` of its tokens: `shorten(text=...).shortened`."""

@@ -246,7 +246,8 @@ def _checked(section: str, options: Mapping[str, Option], given: Mapping[str, An
 
 @cache
 def type_adapter(kind: Any) -> TypeAdapter[Any]:
-    """What checks, reads and writes values of a type; to make one costs more than to use it."""
+    """Return what checks, reads and writes values of a type; to make one costs more than to use
+    it."""
     return TypeAdapter(kind)
 
 

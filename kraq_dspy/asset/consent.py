@@ -179,7 +179,7 @@ def _is_address(name: str) -> bool:
 
 
 def bare_address(address: str) -> str:
-    """Without user name, password and keys, as a manifest keeps it.
+    """Write the address without user name, password and keys, as a manifest keeps it.
 
     >>> bare_address("http://ada:secret@there/v1?api_key=secret"), bare_address("ada:secret@there:8000/v1")
     ('http://there/v1', 'there:8000/v1')
@@ -244,7 +244,7 @@ def _is_foreign(place: Destination) -> bool:
 
 
 def open_questions(source: Named, settings: Settings) -> tuple[Destination, ...]:
-    """Those of the destinations that nobody on this account agreed to."""
+    """Return those of the destinations that nobody on this account agreed to."""
     return _not_agreed(source, asked_about(settings))
 
 

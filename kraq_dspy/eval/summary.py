@@ -153,7 +153,7 @@ def summarise_run(
 
 
 def failed_rows(rows: Iterable[ResultRow], metric: str, below: float = 1.0) -> list[ResultRow]:
-    """Those without an answer, or whose metric is `below`: the worst first."""
+    """Return those without an answer, or whose metric is `below`: the worst first."""
     failed = [row for row in rows if row.failure is not None or row.metrics.get(metric, below) < below]
     return sorted(failed, key=lambda row: (row.metrics.get(metric, -1.0), row.question_id, row.system))
 

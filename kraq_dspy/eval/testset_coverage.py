@@ -50,7 +50,7 @@ class Coverage:
 
 
 def coverage_of(space: Workspace, examples: Sequence[Example], *, about: float = ABOUT) -> Coverage:
-    """Which communities the questions touch. No language model is asked.
+    """Tell which communities the questions touch. No language model is asked.
 
     A question touches the communities of the documents that it names as evidence; without any, those of the three
     nearest passages that are about it, by a cosine of `about` or more. A passage belongs to the smallest community of

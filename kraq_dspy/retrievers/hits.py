@@ -104,7 +104,7 @@ class Retrieving(SharedByCopies):
     check: HitCheck | None = None
 
     def find(self, request: RetrievalRequest) -> list[Hit]:
-        """What `ports.Retriever` promises, of a request that makes sense."""
+        """Return what `ports.Retriever` promises, of a request that makes sense."""
         raise NotImplementedError(f"{type(self).__name__} has no `find`.")
 
     def __call__(
@@ -137,7 +137,7 @@ class RetrievingModule(SavableModule):
     check: HitCheck | None = None
 
     async def find(self, request: RetrievalRequest) -> list[Hit]:
-        """What `ports.Retriever` promises, of a request that makes sense."""
+        """Return what `ports.Retriever` promises, of a request that makes sense."""
         raise NotImplementedError(f"{type(self).__name__} has no `find`.")
 
     def __call__(

@@ -143,7 +143,7 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 def _names_of(value: Any) -> list[tuple[str, ...]]:
-    """How a question may name the value of a document's metadata, in words."""
+    """Tell how a question may name the value of a document's metadata, in words."""
     if not isinstance(value, str):
         return []
     date = _DATE.match(value)

@@ -132,8 +132,8 @@ class Atlas:
         return {}
 
     def mentions(self, chunk: Chunk) -> list[Json]:
-        """Where a chunk's text names its entities: `start` and `end` in characters (Unicode code points), without
-        overlaps. Whole words only; of names within each other the longest."""
+        """Tell where a chunk's text names its entities: `start` and `end` in characters (Unicode
+        code points), without overlaps. Whole words only; of names within each other the longest."""
         known = self._mentions.get(chunk.id)
         if known is None:
             if len(self._mentions) >= MENTIONS:
@@ -165,7 +165,7 @@ class Atlas:
         }
 
     def passages(self, chunk_ids: Sequence[str], offset: int = 0, limit: int = FIRST) -> Json:
-        """Those that are still there: an index may change while it is read."""
+        """Return those that are still there: an index may change while it is read."""
         some = chunk_ids[offset : offset + limit]
         try:
             chunks = self.index.get(Chunk, some)
@@ -182,7 +182,7 @@ class Atlas:
             raise not_found(kind.__name__.lower(), record_id) from None
 
     def community(self, community_id: str) -> Json:
-        """What stands above and below it, its summary, entities and first passages."""
+        """Return what stands above and below it, its summary, entities and first passages."""
         community = self.record(Community, community_id)
         if community_id not in self.communities:
             raise not_found("community", community_id)
@@ -279,7 +279,7 @@ class Atlas:
         }
 
     def _best_connected(self, entity_ids: Any) -> list[str]:
-        """Those of them that are there, in this order."""
+        """Return those of them that are there, in this order."""
         present = [each for each in entity_ids if each in self.entities]
         return sorted(present, key=lambda each: (-self.entities[each]["degree"], each))
 

@@ -265,7 +265,7 @@ def _without(lines: Sequence[_Line], left_out: set[int], headings: Sequence[Head
 
 
 def _bare(shown: str) -> str:
-    """Without marks of lists and emphasis, and without addresses."""
+    """Strip a line of marks of lists and emphasis, and of addresses."""
     return _ADDRESS.sub("", _ITEM.sub("", shown)).strip(" \t#*_!>")
 
 

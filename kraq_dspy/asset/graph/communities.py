@@ -158,7 +158,7 @@ def parts_by(membership: Ints, part: Part) -> list[Part]:
 
 
 def _part_of(nodes: Ints, part: Part) -> Part:
-    """Some nodes of `part`, by position, with the links among them."""
+    """Take some nodes of `part`, by position, with the links among them."""
     position = np.full(len(part.nodes), -1, dtype=np.int64)
     position[nodes] = np.arange(len(nodes))
     inside = np.flatnonzero((position[part.sources] >= 0) & (position[part.targets] >= 0))

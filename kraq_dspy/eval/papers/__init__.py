@@ -112,7 +112,8 @@ class PaperSetup:
                     predictor.signature = predictor.signature.with_instructions(text)
 
     def described(self, models: Mapping[str, str]) -> dict[str, str]:
-        """What a run with these models has of the paper, what stands in for what it has not, and what is otherwise."""
+        """Return what a run with these models has of the paper, what stands in for what it has not,
+        and what is otherwise."""
         settings = [
             f"[{section}] {', '.join(f'{name} = {value}' for name, value in values.items())}"
             for section, values in self.settings.items()

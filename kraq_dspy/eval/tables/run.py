@@ -143,7 +143,7 @@ class Run:
         return {role: name for role, name in models.items() if name}
 
     def _described(self, default_retriever: str) -> dict[str, Any]:
-        """What the report needs to know of the table."""
+        """Return what the report needs to know of the table."""
         table, dataset = self.table, self.questions.dataset.name
 
         def about(system: System) -> dict[str, Any]:

@@ -58,8 +58,8 @@ def answer(
 
 
 def evidence_for(index: Index, entry: CatalogueEntry, count: int = 3) -> list[AnswerEvidence]:
-    """What an answer can be judged by: the passages that a program saw, else those of the sources that share the most
-    words with question and answer."""
+    """Return what an answer can be judged by: the passages that a program saw, else those of the
+    sources that share the most words with question and answer."""
     if entry.evidence:
         return list(entry.evidence)
     answer_words = _words(f"{entry.question} {entry.answer}")

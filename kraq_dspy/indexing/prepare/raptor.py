@@ -117,7 +117,7 @@ class _StoredTree:
 
 
 def _stored_tree(index: Index) -> _StoredTree | None:
-    """None where there is none. Raises IndexStateError for one that is damaged."""
+    """Read the tree; None where there is none. Raises IndexStateError for one that is damaged."""
     path = index.file(FILE)
     if path is None:
         return None

@@ -26,7 +26,8 @@ def _loop(process: int) -> asyncio.AbstractEventLoop:
 
 
 def in_loop(work: Coroutine[Any, Any, Result]) -> Result:
-    """What the coroutine returns or raises, from the loop; it is cancelled where the caller is interrupted."""
+    """Return what the coroutine returns or raises, from the loop; it is cancelled where the caller
+    is interrupted."""
     future = asyncio.run_coroutine_threadsafe(work, _loop(os.getpid()))
     try:
         return future.result()

@@ -67,7 +67,7 @@ def prices_of(settings: Settings) -> dict[str, Price]:
 
 
 def listed_price(model: str) -> Price | None:
-    """What DSPy's table of models says that a model costs at its provider; in US dollars.
+    """Return what DSPy's table of models says that a model costs at its provider; in US dollars.
 
     >>> listed_price("openai/gpt-4o-mini")
     Price(prompt=0.15, completion=0.6)
@@ -261,7 +261,7 @@ class Item:
     _lock: threading.Lock = field(default_factory=threading.Lock, compare=False, repr=False)
 
     def turn(self, request_hash: str) -> int:
-        """How many times this request was made before, counting it from now on."""
+        """Tell how many times this request was made before, counting it from now on."""
         with self._lock:
             self._turns[request_hash] += 1
             return self._turns[request_hash] - 1

@@ -148,7 +148,8 @@ class LanguageModels:
         self.close()
 
     def _settings_of(self, role: str) -> RoleSettings:
-        """Those of the settings; where the smallest model does everything, it asks questions with its adapter."""
+        """Take the role's settings; where the smallest model does everything, it asks questions
+        with its adapter."""
         settings = self.settings.role(role)
         small = settings.model == QUESTIONS_BASE and settings.adapter is None
         if role == "generator" and small and not self.has_own(role):

@@ -75,7 +75,7 @@ class ListedPassages:
 
 
 def policy_of(asked_by: str, generator: str) -> str:
-    """What `asked_by` means where the generator's model has this name; "" is no model.
+    """Return what `asked_by` means where the generator's model has this name; "" is no model.
 
     >>> policy_of("auto", "openai/gpt-4o-mini"), policy_of("auto", EMBEDDED), policy_of("templates", EMBEDDED)
     ('model', 'mixed', 'templates')
@@ -130,7 +130,7 @@ class AskedBy:
     async def shown(
         self, summaries: Iterable[Summary] | AsyncIterable[Summary], summarized: AbstractSet[str]
     ) -> AsyncIterator[Summary]:
-        """What is asked about: the summaries as they are, under the policy "model".
+        """Yield what is asked about: the summaries as they are, under the policy "model".
 
         Otherwise headings and their texts in place of the summaries of narrow communities (a small model gets lost in
         summaries of much), and of communities that are not among the ids of the `summarized`.
@@ -213,7 +213,8 @@ class AskedBy:
         return sum(defining) >= max(1, DEFINING * len(chunks))
 
     def _read(self, chunk_ids: Sequence[str]) -> list[str]:
-        """With the headings of their sections as lines of Markdown, whatever format they are from."""
+        """Read passages with the headings of their sections as lines of Markdown, whatever format
+        they are from."""
         chunks = self._source.get(evenly(chunk_ids, MOST_READ))
         return ["\n".join([one.title, *(f"## {heading}" for heading in one.headings), one.text]) for one in chunks]
 
@@ -228,7 +229,8 @@ def evenly(ids: Sequence[str], most: int) -> Sequence[str]:
 
 
 def asked_in_words(counts: Mapping[str, int]) -> str:
-    """How many questions there are and who asked them, from their numbers by the model's name; "" for none.
+    """Tell how many questions there are and who asked them, from their numbers by the model's name;
+    "" for none.
 
     >>> asked_in_words({"gguf/small#adapter@1a2b3c4d": 3, EMBEDDED: 1})
     '4 questions: 3 by gguf/small#adapter, 1 by templates'

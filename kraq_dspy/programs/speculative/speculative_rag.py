@@ -62,7 +62,7 @@ class SpeculativeOptions:
             raise ConfigError(f"{self.sizes.n} passages cannot be put into {self.k} clusters: lower the clusters.")
 
     def settings(self, space: Space) -> dict[str, Any]:
-        """What the programs take by these names."""
+        """Return what the programs take by these names."""
         scorer = SCORERS[self.scorer](space, self.in_flight)
         return {**asdict(self.sizes), "scorer": scorer, "seed": self.seed, "in_flight": self.in_flight}
 

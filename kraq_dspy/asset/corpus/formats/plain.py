@@ -48,7 +48,8 @@ def read_markdown(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
 
 
 def _labels(fields: Metadata, settings: ReadSettings) -> tuple[str, ...]:
-    """Who may read the document, by its front matter; of a corpus whose labels have a name, nobody without that."""
+    """Tell who may read the document, by its front matter; of a corpus whose labels have a name,
+    nobody without that."""
     if settings.acl_column:
         return labels_of(fields.get(settings.acl_column))
     return labels_of(fields[ACL]) if ACL in fields else ()
@@ -132,7 +133,8 @@ _LONGEST_FRONT_MATTER = 50_000  # characters
 
 
 def split_front_matter(text: str) -> tuple[Metadata, str]:
-    """Its fields, and the text without it; ({}, the text) where there is none, or it is no YAML.
+    """Part the front matter's fields from the text; ({}, the text) where there is none, or it is no
+    YAML.
 
     Fields are text, numbers, true and false, and lists of them, which become text with commas. What is nested deeper is
     left out. A text that begins with a line of dashes and no fields is a text with a rule, and so is a dialogue between

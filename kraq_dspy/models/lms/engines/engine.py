@@ -51,7 +51,8 @@ class CallLedger:
     def __init__(
         self, settings: RoleSettings, where: str, meter: Meter, backoff: Backoff | None = None, pace: Pace | None = None
     ) -> None:
-        """With a `pace`, calls that hang are given up by it; a model in this process has none."""
+        """Take an engine. With a `pace`, calls that hang are given up by it; a model in this
+        process has none."""
         self.settings = settings
         self.where = where
         self.meter = meter

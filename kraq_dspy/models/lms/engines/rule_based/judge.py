@@ -23,8 +23,8 @@ def support(claim: str, evidence: str) -> float:
 
 
 def agreement(answer: str, references: Sequence[str]) -> float:
-    """How well the answer gives one of the references, in [0, 1]: 1 when it contains one word for word, else the best
-    F1 of their words."""
+    """Rate how well the answer gives one of the references, in [0, 1]: 1 when it contains one word
+    for word, else the best F1 of their words."""
     own = words(answer)
     best = 0.0
     for reference in references:

@@ -19,8 +19,8 @@ TITLE_NAMES = 3  # the members linked most often inside the community
 
 
 def merged_description(name: str, descriptions: list[str]) -> str:
-    """Up to five sentences of the first descriptions: one that defines the name first, then each that says something
-    new."""
+    """Return up to five sentences of the first descriptions: one that defines the name first, then
+    each that says something new."""
     parts = distinct(part for text in descriptions[:READ] for part in sentences(text))
     defining = next((part for part in parts if _defines(part, name)), "")
     return " ".join(sorted(parts, key=lambda part: part != defining)[:5])
