@@ -142,7 +142,7 @@ async def _synthesize(
     known = catalogue.known_keys()
 
     async def written() -> AsyncIterator[Item]:
-        """What the critics are to see, as it is written."""
+        """Yield what the critics are to see, as it is written."""
         passages = (Item(chunk.id, {"passage": chunk.passage}) for chunk in chunks.values())
         async for done in steps.map(WRITE, "generator", WriteSyntheticPair(), passages, total=total):
             pair = QAPair(done.prediction.question, done.prediction.answer)

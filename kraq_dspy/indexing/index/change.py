@@ -127,7 +127,7 @@ def _refuse_import(path: Path) -> None:
 
 
 def removed_before(path: str | Path, document_ids: Collection[str]) -> set[str]:
-    """Those of the documents that the index had and has no longer."""
+    """Return those of the documents that the index had and has no longer."""
     with Index.open(Path(path), unfinished=True) as index:
         gone = set(document_ids) - index.known(Document, document_ids) - _being_removed(Path(path), document_ids)
         return index.were_removed(gone)

@@ -87,8 +87,8 @@ def check_index(path: str | Path) -> CheckReport:
 
 
 def faults_of(path: Path) -> list[str]:
-    """What keeps an index from being taken as whole after an upgrade. Answers that are stale or to be precomputed do
-    not."""
+    """Return what keeps an index from being taken as whole after an upgrade. Answers that are stale
+    or to be precomputed do not."""
     return [problem.what for problem in check_index(path).problems if problem.repair in ("resume", "none")]
 
 
@@ -230,7 +230,7 @@ def _summarised(index: Index) -> Iterator[Problem]:
 
 
 def _traces(index: Index) -> Iterator[Problem]:
-    """What is left of documents that were removed."""
+    """Yield what is left of documents that were removed."""
     try:
         for what, ids in traces(index):
             yield from _problem(f"Traces of removed text: {what}", ids)

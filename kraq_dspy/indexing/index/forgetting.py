@@ -21,8 +21,8 @@ _OF_PREPARATIONS: dict[str, type] = {qa_pairs.STAGE: Chunk, summarised.STAGE: Do
 
 
 def forget(index: Index, document_ids: Collection[str], chunk_ids: Collection[str]) -> None:
-    """Whatever was made from these documents and chunks alone beside the records: stored answers of every stage, and
-    what each preparation holds of them.
+    """Forget whatever was made from these documents and chunks alone beside the records: stored
+    answers of every stage, and what each preparation holds of them.
 
     Before the documents are removed or replaced: how they were cut for other ends follows from their text.
     """
@@ -89,8 +89,8 @@ def erase_traces(index: Index) -> None:
 
 
 def traces(index: Index) -> Iterator[tuple[str, set[str]]]:
-    """What an index keeps of documents that it does not have, and the ids concerned: stored answers, the tree of
-    summaries, summarised documents."""
+    """Yield what an index keeps of documents that it does not have, and the ids concerned: stored
+    answers, the tree of summaries, summarised documents."""
     for stage in (*_OF_BUILDS, *_OF_PREPARATIONS):
         yield f"stored answers of the stage {stage!r} about what is not there", _without_owner(index, stage)
     yield "stored descriptions of what is described otherwise by now", _outdated_descriptions(index)
