@@ -16,6 +16,7 @@ import dspy
 from kraq_dspy.models.lms.meter import working_on
 from kraq_dspy.models.lms.roles import lm_in_program
 from kraq_dspy.ports import Progress, SilentProgress
+from kraq_dspy.settings import RunSettings
 from kraq_dspy.steps.bounded import bounded_map
 
 
@@ -98,7 +99,7 @@ class Steps(Protocol):
 class DirectSteps:
     """Runs programs with the models of DSPy's settings; keeps nothing; the first failure is raised."""
 
-    def __init__(self, concurrency: int = 32, progress: Progress | None = None) -> None:
+    def __init__(self, concurrency: int = RunSettings.concurrency, progress: Progress | None = None) -> None:
         self.concurrency = concurrency
         self.progress = progress or SilentProgress()
 

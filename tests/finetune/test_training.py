@@ -13,7 +13,8 @@ import pytest
 from dspy.lm15 import Message, Request, Response, TextPart, Usage
 
 from kraq_dspy.errors import ModelError, TrainingError
-from kraq_dspy.finetune.token_rows import IGNORED, TrainSettings, hold_out, token_row
+from kraq_dspy.finetune.token_rows import IGNORED, hold_out, token_row
+from kraq_dspy.finetune.train_settings import TrainSettings
 from kraq_dspy.finetune.training import Trained, _prepare, train_adapter
 from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.models.lms.engines.transformers_engine import engine_of

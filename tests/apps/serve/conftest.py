@@ -16,7 +16,7 @@ from dspy import BaseLM
 from starlette.testclient import TestClient
 
 from kraq_dspy.apps.serve.app import make_app
-from kraq_dspy.apps.serve.guard import ServeSettings
+from kraq_dspy.apps.serve.serve_settings import ServeSettings
 from kraq_dspy.apps.serve.served import ServedIndex, served
 from kraq_dspy.asset.store.catalogue import CATALOGUE, Catalogue, NewEntry
 from kraq_dspy.asset.store.index import Index

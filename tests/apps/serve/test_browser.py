@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kraq_dspy.apps.serve.app import make_app
-from kraq_dspy.apps.serve.guard import ServeSettings
+from kraq_dspy.apps.serve.serve_settings import ServeSettings
 from kraq_dspy.apps.serve.served import ServedIndex
 from kraq_dspy.apps.serve.server import Server, address_of, bound
 from kraq_dspy.asset.store.index import Index
