@@ -17,10 +17,11 @@ from kraq_dspy.asset.store.states import LOCK, has_draft
 from kraq_dspy.asset.store.tables import TABLES
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.indexing.catalogue.sources import count_answers, flag_stale, opened_catalogue, overdue
+from kraq_dspy.indexing.catalogue.withdrawing import orphaned_answers
 from kraq_dspy.indexing.index.change import resume_index
 from kraq_dspy.indexing.index.exchange import GRAPHRAG
 from kraq_dspy.indexing.index.finishing import FINISHED
-from kraq_dspy.indexing.index.forgetting import erase_traces, orphaned_answers, text_in_lock, traces
+from kraq_dspy.indexing.index.forgetting import erase_traces, text_in_lock, traces
 from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Extraction, Question, Relationship, Summary
 
 _SHOWN = 5
