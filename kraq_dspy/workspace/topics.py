@@ -76,7 +76,8 @@ def broad_by_template(index: Index, questions: Iterable[Question]) -> dict[str, 
 
 
 def topics(index: Index, questions: Iterable[Question]) -> dict[str, str]:
-    """What to show in place of the questions that templates asked about broad communities, by the question's id.
+    """Return what to show in place of the questions that templates asked about broad communities,
+    by the question's id.
 
     Questions that a model wrote, those of narrow communities and random ones are absent.
     """
@@ -116,7 +117,10 @@ def _small_words(index: Index) -> frozenset[str]:
     """Words that some of the passages write with small letters: those are no names where they stand alone."""
     ids = index.ids(Chunk)
     drawn = ids[:: max(1, len(ids) // WORDS_READ)]
-    return frozenset(word for chunk in index.chunks_by_id(drawn) for word in WORD.findall(chunk.text) if word.islower())
+    small: set[str] = set()
+    for chunk in index.chunks_by_id(drawn):
+        small.update(word for word in WORD.findall(chunk.text) if word.islower())
+    return frozenset(small)
 
 
 def _apart(names: Iterable[str], title: str = "") -> list[str]:

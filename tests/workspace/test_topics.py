@@ -7,13 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from kraq_dspy import Index, Workspace, build_index
 from kraq_dspy.apps.cli.demo import show_broadest
 from kraq_dspy.apps.mcp.tools import IndexTools
-from kraq_dspy.asset.store.index import Index
-from kraq_dspy.indexing.index.build import build_index
 from kraq_dspy.records import Chunk, Community, Document, Entity, Question, content_id
 from kraq_dspy.settings import EMBEDDED
-from kraq_dspy.workspace import Workspace
 from kraq_dspy.workspace.choices import choose_program
 from kraq_dspy.workspace.suggesting import starters
 from kraq_dspy.workspace.topics import BROAD, is_broad, topic_of, topics
