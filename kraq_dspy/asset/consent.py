@@ -179,7 +179,7 @@ def _is_address(name: str) -> bool:
 
 
 def bare_address(address: str) -> str:
-    """Without user name, password and keys, as a manifest keeps it.
+    """Write the address without user name, password and keys, as a manifest keeps it.
 
     >>> bare_address("http://ada:secret@there/v1?api_key=secret"), bare_address("ada:secret@there:8000/v1")
     ('http://there/v1', 'there:8000/v1')
@@ -244,7 +244,7 @@ def _is_foreign(place: Destination) -> bool:
 
 
 def open_questions(source: Named, settings: Settings) -> tuple[Destination, ...]:
-    """Those of the destinations that nobody on this account agreed to."""
+    """Return those of the destinations that nobody on this account agreed to."""
     return _not_agreed(source, asked_about(settings))
 
 
@@ -259,7 +259,7 @@ def require_consent(source: Named, settings: Settings, *, trust: bool = False) -
 
 
 def require_agreed(source: Named, places: Iterable[Destination], *, trust: bool = False) -> None:
-    """As `require_consent`, for all of these.
+    """Do as `require_consent` does, for all of these.
 
     Nobody agrees to another key than one of the address's own provider but by settings of their own.
     """

@@ -225,7 +225,7 @@ def _with_known_documents(
 
 
 def default_metrics(systems: Sequence[AskedSystem], examples: Sequence[Example], k: int) -> list[str]:
-    """What can be said with the gold data that the questions have."""
+    """Return what can be said with the gold data that the questions have."""
     names: list[str] = []
     has_answers = any(example.answers for example in examples)
     if any(system.answers for system in systems):

@@ -266,7 +266,8 @@ def _alike(
 
 
 def _auc(examples: Sequence[Example], scores: Sequence[float], seed: int) -> Interval | None:
-    """None where the log does not tell questions with an answer from those without."""
+    """Measure the area under the curve; None where the log does not tell questions with an answer
+    from those without."""
     labels = np.array(
         [
             example.type.casefold() in UNANSWERABLE

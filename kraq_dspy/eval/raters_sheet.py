@@ -150,7 +150,8 @@ def read_sheet(path: Path) -> list[SheetRow]:
 
 
 def score_sheet(rows: Sequence[SheetRow], *, seed: int = 0) -> HitsReport:
-    """How often pairs were good at once, and within the tries. Raises EvaluationError with fewer than two judged.
+    """Tell how often pairs were good at once, and within the tries. Raises EvaluationError with
+    fewer than two judged.
 
     >>> judged = [("a", 1, "yes"), ("b", 1, "no"), ("b", 2, "yes")]
     >>> report = score_sheet([SheetRow(id, attempt, "", "", good, "Ada") for id, attempt, good in judged])

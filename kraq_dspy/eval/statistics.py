@@ -137,7 +137,8 @@ def permutation_test(system: Scores, baseline: Scores, *, resamples: int = 10_00
 
 
 def _share_of_larger_sums(differences: NDArray[np.float64], resamples: int, rng: np.random.Generator) -> float:
-    """Of all choices of signs, or of `resamples` and the given one, those whose sum is at least as far from 0."""
+    """The share of choices of signs, of all or of `resamples` and the given one, whose sum is at
+    least as far from 0."""
     n = len(differences)
     if 2 ** min(n, 63) <= resamples:
         choices = np.arange(2**n)[:, None] >> np.arange(n) & 1

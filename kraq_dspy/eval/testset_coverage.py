@@ -43,14 +43,14 @@ class Coverage:
 
     @property
     def share(self) -> float:
-        """Of the passages, those in communities that some question touches."""
+        """The share of the passages that lie in communities that some question touches."""
         every = sum(len(one.chunk_ids) for one in self.communities)
         touched = sum(len(one.chunk_ids) for one in self.communities if one.questions)
         return touched / every if every else 0.0
 
 
 def coverage_of(space: Workspace, examples: Sequence[Example], *, about: float = ABOUT) -> Coverage:
-    """Which communities the questions touch. No language model is asked.
+    """Tell which communities the questions touch. No language model is asked.
 
     A question touches the communities of the documents that it names as evidence; without any, those of the three
     nearest passages that are about it, by a cosine of `about` or more. A passage belongs to the smallest community of

@@ -127,7 +127,7 @@ class TestsetEstimate:
 
 
 def estimate_testset(space: Workspace, plan: TestsetPlan) -> TestsetEstimate:
-    """By arithmetic over the passages; no model is asked."""
+    """Estimate the cost by arithmetic over the passages; no model is asked."""
     corpus = corpus_of(space)
     calls = tokens = 0
     for kind, wanted in quotas(plan.n, kinds.read_shares(plan.shares)).items():
@@ -215,7 +215,7 @@ class _Maker:
     async def _outcomes(
         self, stage: str, role: str, program: dspy.Module, items: Sequence[Item]
     ) -> dict[str, dspy.Prediction]:
-        """What the program made of each item, by its id; what failed is counted."""
+        """Return what the program made of each item, by its id; what failed is counted."""
         lm = self.space.models[role]
         keeper = self.draft.keeper(stage, program, self.space.models.name(role))
         self.progress.start(stage, len(items))
@@ -368,7 +368,7 @@ class _Maker:
 
 
 def corpus_of(space: Workspace) -> Corpus:
-    """What questions are asked of. Raises IndexStateError for an index without passages."""
+    """Return what questions are asked of. Raises IndexStateError for an index without passages."""
     index = space.index
     chunks = list(index.all(Chunk))
     if not chunks:

@@ -102,7 +102,8 @@ def headings_by_weight(passages: Sequence[str], about: str) -> list[Heading]:
 
 
 def announced_question(heading: Heading, passages: Sequence[str], subject: str = "") -> str:
-    """What a reader asks who looks for this section; "" for a heading that is a name, a topic or a headline.
+    """Return what a reader asks who looks for this section; "" for a heading that is a name, a
+    topic or a headline.
 
     `subject` is what the passages are about, put behind a question that does not say it.
 
@@ -161,7 +162,8 @@ def placed(question: str, subject: str) -> str:
 
 
 def subject_of(passages: Sequence[str]) -> str:
-    """How most of the passages place themselves: "on the TV", "in Django"; "" where they share no such thing."""
+    """Tell how most of the passages place themselves: "on the TV", "in Django"; "" where they share
+    no such thing."""
     places: dict[str, Counter[str]] = {}
     for passage in passages:
         for match in _PLACED.finditer(passage):
@@ -200,7 +202,8 @@ def _is_called(heading: str, passages: Sequence[str]) -> bool:
 
 
 def _lowered(heading: str, passages: Sequence[str]) -> str:
-    """With small letters where the heading has capitals only for being one: in words that the text writes small."""
+    """Write it in small letters where the heading has capitals only for being one: in words that
+    the text writes small."""
     small = _small_words(passages)
     first, *rest = heading.split(" ")
     kept = [word.lower() if word.strip("(),'’").lower() in small and not word.isupper() else word for word in rest]

@@ -101,7 +101,8 @@ def is_name(title: str) -> bool:
 
 
 def without_words(names: Iterable[str], text: str) -> list[str]:
-    """Those that are no common word of the text: "Rank" names nothing where "rank" is a word like others."""
+    """Return those that are no common word of the text: "Rank" names nothing where "rank" is a word
+    like others."""
     small = _small_words(text)
     return [name for name in names if name and (" " in name or not name.istitle() or name.lower() not in small)]
 
@@ -119,7 +120,8 @@ def has_capitals(text: str) -> bool:
 
 
 def frequent_terms(text: str, limit: int = 12) -> list[str]:
-    """For scripts without capitals: quoted titles, then what is said at least twice, longest stretches first.
+    """Find the terms of scripts without capitals: quoted titles, then what is said at least twice,
+    longest stretches first.
 
     Stretches of letters in Chinese and Japanese, of up to three words where words are apart; nothing in Thai and other
     scripts that part no words and tell no names.
@@ -213,8 +215,8 @@ def _names_something(name: str) -> bool:
 
 
 def _trimmed(span: str) -> str:
-    """Without words that are capital only because they begin the sentence, without what follows where one sentence ran
-    into the next, and without a possessive."""
+    """Trim a name of a possessive, of words that are capital only because they begin the sentence,
+    and of what follows where one sentence ran into the next."""
     parts = span.split(" ")
     while parts and (parts[0].rstrip(".") in OPENERS or parts[0] in ("of", "for", "de") or parts[0].lower() in LEADERS):
         parts.pop(0)

@@ -120,7 +120,8 @@ class Definition:
 
 
 def definition(sentence: str, titles: Collection[str] = ()) -> Definition | None:
-    """None where the sentence defines nothing. A title is a name whatever its letters."""
+    """Read a definition; None where the sentence defines nothing. A title is a name whatever its
+    letters."""
     plain = without_asides(sentence).rstrip(" .!?")
     begun = plain.removeprefix("The ").lstrip('"“')
     title = next((title for title in titles if begun.startswith(title)), "")
@@ -143,7 +144,7 @@ def is_person(kind: str, sentence: str, name: str) -> bool:
 
 
 def without_asides(sentence: str) -> str:
-    """Without references and what stands in brackets, brackets inside brackets too."""
+    """Leave out references and what stands in brackets, brackets inside brackets too."""
     before = ""
     while before != sentence:
         before, sentence = sentence, re.sub(r"\s*(?:\([^()]*\)|\[[^\[\]]*\])", "", sentence)
@@ -207,7 +208,7 @@ def _told(names: list[str], titles: Collection[str], parts: list[str]) -> str:
 
 
 def _about_defined(defined: Definition, part: str, following: str) -> str:
-    """Who made it, where the definition goes on to say so; else what or who it is."""
+    """Ask who made it, where the definition goes on to say so; else what or who it is."""
     name, verb, kind, thing = defined.name, defined.verb, defined.kind, defined.thing
     pronoun = _GOES_ON.match(following)
     goes_on = bool(pronoun and pronoun[1] in ("He", "She") and PERSON.fullmatch(name))

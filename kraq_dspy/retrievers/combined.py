@@ -109,7 +109,7 @@ class CombinedRetriever(Retrieving):
         return self.search(request).hits
 
     def search(self, request: RetrievalRequest) -> CombinedHits:
-        """As a call, and says which auxiliary questions were asked."""
+        """Do as a call does, and say which auxiliary questions were asked."""
         k = request.k
         main, each = share_budget(k, self.n, self.alpha, strict=self.strict)
         if not each:  # no stored questions are needed

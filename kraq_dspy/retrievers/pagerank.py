@@ -83,7 +83,7 @@ class PageRankRetriever(Retrieving):
         return falling([*hits, *[hit for hit in ranking if hit.chunk.id not in known][: k - len(hits)]])
 
     def visits(self, start: Sequence[Hit]) -> WalkVisits | None:
-        """Of the walk; None when the graph knows no passage of the start."""
+        """Count the visits of the walk; None when the graph knows no passage of the start."""
         known = self.graph.knows([hit.chunk.id for hit in start])
         start = [hit for hit, is_known in zip(start, known, strict=True) if is_known]
         if not start:

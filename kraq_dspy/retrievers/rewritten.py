@@ -45,7 +45,7 @@ class FusedSearches(RetrievingModule):
         self.constant = constant
 
     async def searches(self, question: str) -> Sequence[str]:
-        """What is searched with beside the question."""
+        """Return what is searched with beside the question."""
         raise NotImplementedError(f"{type(self).__name__} has no `searches`.")
 
     async def find(self, request: RetrievalRequest) -> list[Hit]:

@@ -134,7 +134,7 @@ def model_of(program: dspy.Module, lm: dspy.BaseLM | None = None) -> str:
 
 
 def lm_of(program: dspy.Module, lm: dspy.BaseLM | None = None) -> Any:
-    """As `model_of`, the model itself; None for none."""
+    """Do as `model_of` does, but give the model itself; None for none."""
     models = [predictor.lm for predictor in program.predictors() if predictor.lm is not None]
     if not models and lm is None:
         models = [model for predictor in program.predictors() if (model := lm_in_program(predictor)) is not None]

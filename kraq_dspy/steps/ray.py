@@ -139,7 +139,7 @@ class RaySteps(StoredSteps):
         return cast(Generator[pa.Table, None, None], iter(returned))
 
     def _stop(self) -> None:
-        """Whatever actors still do, nobody waits for it."""
+        """Stop, whatever the actors still do: nobody waits for it."""
         if self._running is not None:
             self._running.close()
             self._running = None
@@ -222,7 +222,7 @@ class Actor:
 
     @staticmethod
     def arguments(stage: str, role: RoleSettings, program: dspy.Module) -> tuple[Any, ...]:
-        """What an actor needs to run the program as it is now, `calls` left out."""
+        """Return what an actor needs to run the program as it is now, `calls` left out."""
         bare = program.deepcopy()
         bare.set_lm(None)  # models hold connections and keys; their settings travel with the state
         return stage, dataclasses.asdict(role), bare, program.dump_state()

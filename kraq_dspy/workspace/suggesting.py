@@ -33,7 +33,7 @@ class SuggestedQuestion:
         return self.question.text
 
     def to_dict(self) -> dict[str, str | None]:
-        """By what the question and its passage are found again."""
+        """Write that by which the question and its passage are found again."""
         return {
             "text": self.text,
             "question_id": self.question.id,
@@ -67,7 +67,7 @@ def starters(index: Index, count: int = 12) -> list[SuggestedQuestion]:
 def _together_telling_most(
     index: Index, questions: Sequence[Question], before: Sequence[SuggestedQuestion], count: int
 ) -> list[SuggestedQuestion]:
-    """Those chosen `before`, and so many of the questions that there are `count`."""
+    """Return those chosen `before`, and so many of the questions that there are `count`."""
     left = _answerable(index, questions)
     for each in before:
         left = _unlike(index, left, each) if left else left
@@ -108,7 +108,8 @@ def next_questions(
 
 
 def _belonging(suggested: list[SuggestedQuestion], leading: Sequence[Hit]) -> list[SuggestedQuestion]:
-    """Those that go on from the leading passages of an answer; all if there are no passages to tell by."""
+    """Return those that go on from the leading passages of an answer; all if there are no passages
+    to tell by."""
     if not leading:
         return suggested
     chunk_ids = {hit.chunk.id for hit in leading}
@@ -121,7 +122,7 @@ def _belonging(suggested: list[SuggestedQuestion], leading: Sequence[Hit]) -> li
 
 
 def _answerable(index: Index, questions: Sequence[Question]) -> list[SuggestedQuestion]:
-    """Those whose own words find a passage of their community, in their order."""
+    """Return those whose own words find a passage of their community, in their order."""
     if not questions:
         return []
     vectors = index.question_vectors.vectors([question.id for question in questions])
@@ -137,7 +138,7 @@ def _answerable(index: Index, questions: Sequence[Question]) -> list[SuggestedQu
 
 
 def _unlike(index: Index, suggested: Sequence[SuggestedQuestion], chosen: SuggestedQuestion) -> list[SuggestedQuestion]:
-    """Those that ask something else than `chosen`."""
+    """Return those that ask something else than `chosen`."""
     vectors = index.question_vectors.vectors([each.question.id for each in suggested])
     (like,) = index.question_vectors.vectors([chosen.question.id])
     cosines = product(vectors, like)

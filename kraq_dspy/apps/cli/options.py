@@ -69,7 +69,8 @@ class Models:
     ] = None
 
     def settings(self, base: "Settings | None" = None) -> "Settings":
-        """Those of the file, or of a kraq.toml here; without either `base`; and the command line's words over them.
+        """Read the settings of the file, or of a kraq.toml here; without either `base`; and the
+        command line's words over them.
 
         Raises ConfigError, and UntrustedError for a kraq.toml here that names servers or keys which nobody agreed to.
         """
@@ -122,7 +123,7 @@ class Models:
         return self.settings(settings)
 
     def limits(self, settings: "Settings") -> "MeterLimits | None":
-        """With the prices that the settings give; None where nothing is limited."""
+        """Set the limits with the prices that the settings give; None where nothing is limited."""
         return None
 
     @contextmanager
@@ -176,7 +177,7 @@ class Owner:
     ] = False
 
     def scope(self) -> "Scope | None":
-        """None where nobody said who asks."""
+        """Tell who asks; None where nobody said."""
         from kraq_dspy.asset.scope import Scope
 
         return Scope.everything() if self.as_owner else None
@@ -209,7 +210,8 @@ class Scoped(Owner):
     ] = None
 
     def scope(self) -> "Scope | None":
-        """None where nobody said who asks. Raises ScopeError for an empty label, ConfigError for both at once."""
+        """Tell who asks; None where nobody said. Raises ScopeError for an empty label, ConfigError
+        for both at once."""
         from kraq_dspy.asset.scope import Scope
 
         if self.as_owner and self.as_label:

@@ -116,7 +116,7 @@ def _run(
     or_any_port: bool = False,
     started: Callable[[str], None] = lambda address: None,
 ) -> None:
-    """Until Ctrl-C; says where it listens on standard output, before the first request."""
+    """Serve until Ctrl-C, and say where on standard output, before the first request."""
     from kraq_dspy.apps.serve.access_log import AccessLog
     from kraq_dspy.apps.serve.app import make_app
     from kraq_dspy.apps.serve.served import served

@@ -195,7 +195,7 @@ def shares_in(words: str) -> Mapping[str, float]:
 
 
 def show_testset(made: "Testset", file: Path) -> None:
-    """What the set is like, what was dropped and why, and which kinds it does without."""
+    """Show what the set is like, what was dropped and why, and which kinds it does without."""
     about = made.about()
     rows = {
         "questions": ", ".join(f"{count} {kind}" for kind, count in made.counts().items()) or "none",

@@ -33,7 +33,8 @@ def page(items: Sequence[T], offset: int, limit: int) -> tuple[list[T], int | No
 
 
 def shortened(text: str, length: int = SNIPPET) -> str:
-    """At most `length` characters, cut between words where there are any, with "…" where it was cut."""
+    """Shorten a text to at most `length` characters, cut between words where there are any, with
+    "…" where it was cut."""
     if len(text) <= length:
         return text
     kept = text[: length - 1]
@@ -114,7 +115,7 @@ class IndexTools:
 
     @property
     def space(self) -> Workspace:
-        """On the last complete state of the index."""
+        """The workspace stands on the last complete state of the index."""
         return self._newest.space
 
     @property
@@ -311,7 +312,7 @@ class IndexTools:
         return record
 
     def _summaries(self, community_ids: Sequence[str]) -> dict[str, Summary]:
-        """By community id; those that are too small for one have none."""
+        """Give the summaries by community id; those that are too small for one have none."""
         present = set(self.index.ids(Summary))
         summaries = self.index.get(Summary, [id for id in community_ids if id in present])
         return {each.community_id: each for each in summaries}

@@ -60,7 +60,7 @@ class ServeSettings:
         return self.token is not None or self.callers is not None
 
     def caller_of(self, token: str) -> Caller | None:
-        """Who bears the token; None for one that nobody was given."""
+        """Tell who bears the token; None for one that nobody was given."""
         if self.token and hmac.compare_digest(token.encode(), self.token.encode()):
             return Caller("token")
         return self.callers.of(token) if self.callers and token else None
@@ -130,7 +130,7 @@ class Guard:
             await self._app_for(caller)(scope, _limited(receive), headed)
 
     def _check(self, scope: Scope, headers: Headers) -> Caller:
-        """Who asks. Raises RequestError."""
+        """Tell who asks. Raises RequestError."""
         self._check_names(headers)
         path = scope["path"]
         is_open = path in OPEN or path.startswith(OPEN_FOLDER)

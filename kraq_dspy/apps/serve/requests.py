@@ -18,7 +18,8 @@ Name = Annotated[str, Field(max_length=200)]
 
 
 class Query(BaseModel):
-    """Of every request for data; `index` is the name of one, the first without it."""
+    """The parameters of every request for data; `index` is the name of one, the first without
+    it."""
 
     model_config = ConfigDict(extra="forbid")
 

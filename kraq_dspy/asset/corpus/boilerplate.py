@@ -178,7 +178,7 @@ def _lines(text: str, linked: Mapping[int, Linked], levels: Mapping[int, int]) -
 
 
 def _level(line: str, following: str) -> int:
-    """Of a heading in Markdown."""
+    """Tell the level of a heading in Markdown; 0 where the line is none."""
     if match := _HEADING.match(line):
         return len(match[1])
     underline = _UNDERLINE.fullmatch(following)
@@ -265,7 +265,7 @@ def _without(lines: Sequence[_Line], left_out: set[int], headings: Sequence[Head
 
 
 def _bare(shown: str) -> str:
-    """Without marks of lists and emphasis, and without addresses."""
+    """Strip a line of marks of lists and emphasis, and of addresses."""
     return _ADDRESS.sub("", _ITEM.sub("", shown)).strip(" \t#*_!>")
 
 

@@ -158,7 +158,7 @@ def parts_by(membership: Ints, part: Part) -> list[Part]:
 
 
 def _part_of(nodes: Ints, part: Part) -> Part:
-    """Some nodes of `part`, by position, with the links among them."""
+    """Take some nodes of `part`, by position, with the links among them."""
     position = np.full(len(part.nodes), -1, dtype=np.int64)
     position[nodes] = np.arange(len(nodes))
     inside = np.flatnonzero((position[part.sources] >= 0) & (position[part.targets] >= 0))
@@ -206,7 +206,8 @@ def _membership(part: Part, weights: NDArray[np.float64], settings: CommunitySet
 
 
 def _by_cdlib(algorithm: str, graph: Any) -> Ints:
-    """As `_membership`, of links without weights. cdlib takes seconds and 400 MB to load, and prints as it does."""
+    """Do as `_membership` does, with links without weights. cdlib takes seconds and 400 MB to load,
+    and prints as it does."""
     state = random.getstate()
     with needs("cdlib", "communities", f"The community algorithm {algorithm!r}"), redirect_stdout(io.StringIO()):
         from cdlib import algorithms

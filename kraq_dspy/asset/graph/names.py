@@ -107,7 +107,8 @@ def _joined_initials(tokens: list[str]) -> list[str]:
 
 
 def skeletons(name: str, key: str | None = None) -> frozenset[str]:
-    """What is left of a name without differences that do not tell two things apart; names that share one may be merged.
+    """Return what is left of a name without differences that do not tell two things apart; names
+    that share one may be merged.
 
     Beyond `normalise_name`: accents of Latin letters, spaces and hyphens ("Spider-Man", "Spiderman"), "the" inside,
     the name's own acronym behind it ("Federal Communications Commission (FCC)"), "U.S. Navy", "Tolkien, J. R. R.",

@@ -113,8 +113,9 @@ def distinct(numbers: NDArray[T]) -> NDArray[T]:
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """No search for cycles of objects meanwhile, in the whole process: records are none, and a third of the time of a
-    large graph goes to it. Also a decorator. Not for work that waits for others: what they leave is kept."""
+    """Stop the search for cycles of objects meanwhile, in the whole process: records are none, and
+    a third of the time of a large graph goes to it. Also a decorator. Not for work that waits for
+    others: what they leave is kept."""
     was_on = gc.isenabled()
     gc.disable()
     try:

@@ -188,7 +188,7 @@ def _covariate(claim: Claim, nodes: Mapping[str, tuple[str, int]]) -> Row:
 
 
 def _place(community: Community, numbers: Mapping[str, int]) -> Row:
-    """What GraphRAG repeats in the tables of communities and of reports."""
+    """Return what GraphRAG repeats in the tables of communities and of reports."""
     return {
         "community": numbers[community.id],
         "level": community.level,

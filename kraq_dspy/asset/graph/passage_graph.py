@@ -134,8 +134,8 @@ class PassageGraph(SharedByCopies):
 
     @ONE_BLAS_THREAD
     def _exact(self, reset: NDArray[np.float64], damping: float) -> NDArray[np.float64]:
-        """With root degrees divided out the equations are symmetric, so conjugate gradients solve them, in some twenty
-        passes over the edges."""
+        """Solve it exactly. With root degrees divided out the equations are symmetric, so conjugate
+        gradients solve them, in some twenty passes over the edges."""
         right = (1 - damping) * reset / self._roots
         solution, residual = np.zeros_like(right), right
         direction, left = residual, float(residual @ residual)
@@ -227,7 +227,7 @@ def _rounds() -> Iterator[int]:
 
 
 def find_ids(ids: NDArray[np.bytes_], some: Sequence[str]) -> list[int]:
-    """Where each of `some` stands in sorted `ids`; -1 where it does not."""
+    """Tell where each of `some` stands in sorted `ids`; -1 where it does not."""
     if not len(ids) or not some:
         return [-1] * len(some)
     encoded = np.array([one.encode() for one in some], "S")

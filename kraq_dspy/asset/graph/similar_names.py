@@ -70,7 +70,8 @@ def meant_alike(groups: Mapping[str, NameGroup], threshold: float, embedder: Emb
 
 
 def merged_unasked(candidates: Iterable[MergeCandidate], groups: Mapping[str, NameGroup]) -> list[MergeCandidate]:
-    """Those of the candidates that are merged without a model's word: names of several words, of no people, each once.
+    """Return those of the candidates that are merged without a model's word: names of several
+    words, of no people, each once.
 
     From then on they are certain.
     """

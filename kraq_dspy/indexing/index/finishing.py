@@ -101,7 +101,7 @@ class Finishing:
         return graph
 
     async def finish_from(self, graph: Graph) -> None:
-        """As `finish`, with the graph of all extractions."""
+        """Do as `finish` does, with the graph of all extractions."""
         index = self._index
         document_of = index.reading_order()
         index.keep_passage_graph(graph.entities, graph.relationships)

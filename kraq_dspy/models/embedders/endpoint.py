@@ -103,7 +103,7 @@ class EndpointEmbedder(TextEncoder):
         )
 
     def _rows_of(self, texts: list[str]) -> list[Vectors | str]:
-        """For each text its vector, or why it has none."""
+        """Give each text its vector, or why it has none."""
         if len(texts) > self._batch_size:
             return self._halved(texts)
         try:
@@ -131,7 +131,8 @@ class EndpointEmbedder(TextEncoder):
         return [*self._rows_of(texts[:middle]), *self._rows_of(texts[middle:])]
 
     def _row_of_a_part(self, text: str, reason: str) -> Vectors | str:
-        """Of a text that is too long, as much of its beginning as is taken; else why it has no vector."""
+        """Encode as much of the beginning of a text that is too long as is taken; else why it has
+        no vector."""
         part = text
         while _TOO_LONG.search(reason) and len(part) > _SHORTEST_CUT:
             part = part[: len(part) * 3 // 4]

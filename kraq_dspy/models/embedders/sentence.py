@@ -93,7 +93,8 @@ def _folder_of(model: str) -> ModelFolder:
 
 
 def _downloaded(model: str, kept: Path | None = None) -> Path:
-    """From the hub's cache on this machine, or from the hub; `kept` is a folder where it was looked for before."""
+    """Find the model in the hub's cache on this machine, or download it; `kept` is a folder where
+    it was looked for before."""
     import httpx
 
     with needs("huggingface_hub", "transformers", "An encoder from the hub"):

@@ -55,7 +55,8 @@ class VLLMPromptScorer(SharedByCopies):
             self._headers["Authorization"] = f"Bearer {key}"
 
     def prompt_logprobs(self, prompts: Sequence[Sequence[str]]) -> list[list[tuple[float, ...]]]:
-        """As `ports.PromptScorer`. Raises ModelError for a server that is no vLLM, refuses, or cannot be reached."""
+        """Do as `ports.PromptScorer` says. Raises ModelError for a server that is no vLLM, refuses,
+        or cannot be reached."""
         if not prompts:
             return []
 

@@ -102,7 +102,7 @@ def _is_invisible(declarations: str) -> bool:
 
 
 def _without_conditions(css: str) -> str:
-    """Without what stands in @media and the like, whose rules hold for some readers only."""
+    """Leave out what stands in @media and the like, whose rules hold for some readers only."""
     kept: list[str] = []
     place = 0
     while (at := css.find("@", place)) >= 0:

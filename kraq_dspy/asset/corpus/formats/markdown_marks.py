@@ -116,7 +116,7 @@ def _as_shown(text: str, notes: Set[str]) -> str:
 
 
 def _noted(text: str, notes: Set[str]) -> str:
-    """With "[3]" for each mark of one of the footnotes, apart from the word before it."""
+    """Write "[3]" for each mark of one of the footnotes, apart from the word before it."""
 
     def mark(found: re.Match[str]) -> str:
         if found[1] not in notes:
@@ -145,7 +145,7 @@ def _on_the_line(text: str) -> str:
 
 
 def _without_comments(text: str) -> str:
-    """Without `<!-- ... -->`; one that is never closed is text."""
+    """Leave out `<!-- ... -->`; one that is never closed is text."""
     kept: list[str] = []
     place = 0
     while (begin := text.find("<!--", place)) >= 0 and (end := text.find("-->", begin + 2)) >= 0:

@@ -48,7 +48,8 @@ def read_markdown(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
 
 
 def _labels(fields: Metadata, settings: ReadSettings) -> tuple[str, ...]:
-    """Who may read the document, by its front matter; of a corpus whose labels have a name, nobody without that."""
+    """Tell who may read the document, by its front matter; of a corpus whose labels have a name,
+    nobody without that."""
     if settings.acl_column:
         return labels_of(fields.get(settings.acl_column))
     return labels_of(fields[ACL]) if ACL in fields else ()
@@ -84,7 +85,8 @@ def _headings_marked_by(mark: str, text: str) -> Iterator[Heading]:
 
 
 def _underlined(text: str) -> Iterator[Heading]:
-    """Of reStructuredText, where the marks of a level are those that come first."""
+    """Find the headings of reStructuredText, where the marks of a level are those that come
+    first."""
     levels: dict[str, int] = {}
     for match in re.finditer(r"^(\S.*)\n(([=\-~^\"'`#*+:.<>_])\3{2,})[ \t]*$", text, re.MULTILINE):
         if len(match[2]) >= len(match[1].rstrip()):
@@ -93,7 +95,7 @@ def _underlined(text: str) -> Iterator[Heading]:
 
 
 def find_headings(text: str) -> Iterator[Heading]:
-    """Of Markdown, outside code, without their mark-up."""
+    """Find the headings of Markdown, outside code, without their mark-up."""
     fence = previous = ""
     start = 0
     for line in text.split("\n"):
@@ -131,7 +133,8 @@ _LONGEST_FRONT_MATTER = 50_000  # characters
 
 
 def split_front_matter(text: str) -> tuple[Metadata, str]:
-    """Its fields, and the text without it; ({}, the text) where there is none, or it is no YAML.
+    """Part the front matter's fields from the text; ({}, the text) where there is none, or it is no
+    YAML.
 
     Fields are text, numbers, true and false, and lists of them, which become text with commas. What is nested deeper is
     left out. A text that begins with a line of dashes and no fields is a text with a rule, and so is a dialogue between

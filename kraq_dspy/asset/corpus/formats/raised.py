@@ -30,7 +30,7 @@ _CLOSED = re.compile(r"\(([^()]*)\)$")
 
 
 def raised(text: str, before: str, after: str = "", *, is_link: bool = False, language: str = "") -> str:
-    """What stands on the line for a raised `text` between `before` and `after`.
+    """Return what stands on the line for a raised `text` between `before` and `after`.
 
     A note gets brackets, a power "^", an ordinal's letters stay where they are. In doubt it is a note, since "12 [3]"
     says less that is false than "12^3". `is_link` says that it leads somewhere, as notes do; `language` is the page's.
@@ -54,7 +54,7 @@ def raised(text: str, before: str, after: str = "", *, is_link: bool = False, la
 
 
 def lowered(text: str, before: str, after: str = "") -> str:
-    """What stands on the line for a lowered `text`: CO2, log2 8, 10_2."""
+    """Return what stands on the line for a lowered `text`: CO2, log2 8, 10_2."""
     mark = text.strip()
     if not mark:
         return text
@@ -106,7 +106,7 @@ def _raised_letters(mark: str, before: str, after: str, language: str) -> str:
 
 
 def _apart(mark: str, before: str, after: str = "") -> str:
-    """With a space to the word before it, and to one that begins right behind it."""
+    """Put a space to the word before it, and to one that begins right behind it."""
     ahead = " " if before and not before[-1].isspace() else ""
     behind = " " if after[:1].isalnum() else ""
     return f"{ahead}{mark}{behind}"

@@ -46,7 +46,7 @@ class ReadSettings:
         return named | ({"acl": self.acl_column} if self.acl_column else {})
 
     def row(self, values: Mapping[str, Any], key: str) -> "Row | BadRow":
-        """What a row of these named values is."""
+        """Return what a row of these named values is."""
         return row_of(values, key, self)
 
     def is_header(self, columns: Iterable[str]) -> bool:
@@ -54,14 +54,15 @@ class ReadSettings:
         return bool(self.own(columns).texts)
 
     def own(self, columns: Iterable[str]) -> "OwnColumns":
-        """Which of these columns hold text, title and id. Where nobody has named one, other usual names do, too."""
+        """Tell which of these columns hold text, title and id. Where nobody has named one, other
+        usual names do, too."""
         return _own_columns(self, tuple(columns))
 
     def too_large(self, n_bytes: int, what: str = "The text") -> str:
         return f"{what} has {n_bytes:,} bytes; the limit is {self.max_bytes:,}. Split it, or raise max_bytes."
 
     def missing(self, columns: Iterable[str]) -> str:
-        """Why these columns will not do: the text is none of them. "" where it is there."""
+        """Tell why these columns will not do: the text is none of them. "" where it is there."""
         columns = list(columns)
         if self.own(columns).texts:
             return ""

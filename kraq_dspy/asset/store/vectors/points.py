@@ -58,7 +58,7 @@ def words_of(text: str) -> list[str]:
 
 
 def document_weights(text: str) -> WordWeights:
-    """What each word says about a passage: BM25's part that depends on the passage alone.
+    """Return what each word says about a passage: BM25's part that depends on the passage alone.
 
     The average length is taken for 256 words, so that a weight does not change with the other passages.
     """
@@ -79,7 +79,7 @@ def tags_of(payload: Mapping[str, Any]) -> list[str]:
 
 
 def alternatives(filters: Mapping[str, Any] | None) -> list[list[str]]:
-    """For each field of `filters`, the tags of which a point must have one."""
+    """List, for each field of `filters`, the tags of which a point must have one."""
     return [[_tag(key, item) for item in _items(value)] for key, value in (filters or {}).items()]
 
 
@@ -112,7 +112,8 @@ def other_dimension(where: str, stored: int, dimension: int) -> str:
 
 
 def _folded(text: str) -> str:
-    """Without case, accents and invisible characters (soft hyphens, zero-width spaces)."""
+    """Fold a word to one without case, accents and invisible characters (soft hyphens, zero-width
+    spaces)."""
     if text.isascii():
         return text.lower()
     spread = unicodedata.normalize("NFKD", text.casefold())

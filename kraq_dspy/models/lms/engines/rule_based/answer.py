@@ -108,7 +108,8 @@ def _alone(part: Evidence) -> str:
 
 
 def nearest(question: str, passages: Sequence[str], similar: Similar, count: int = 12) -> list[Evidence]:
-    """Up to `count` sentences, nearest first: rare shared words, the words of the title, and the encoder's opinion."""
+    """Return up to `count` sentences, nearest first: rare shared words, the words of the title, and
+    the encoder's opinion."""
     question_words = set(content_words(question))
     parts = _told(passages)
     bags = [set(content_words(part.text)) for part in parts]
@@ -229,8 +230,8 @@ def _asks(question: str, word: str) -> bool:
 
 
 def _of_two(question: str, one: str, two: str, evidence: list[Evidence]) -> Reply:
-    """Of two named things, the one whose date or number fits the comparison, else the one nearer to the question; the
-    nearest sentence alone where none is told of either."""
+    """Choose of two named things the one whose date or number fits the comparison, else the one
+    nearer to the question; the nearest sentence alone where none is told of either."""
     lead = set(content_words(question)) - set(content_words(one)) - set(content_words(two))
 
     def of(name: str) -> list[Evidence]:
@@ -254,8 +255,8 @@ def _of_two(question: str, one: str, two: str, evidence: list[Evidence]) -> Repl
 
 
 def rated_points(question: str, reports: list[str], similar: Similar) -> list[dict[str, object]]:
-    """Up to five sentences of the reports; a sentence without a word of the question is none. Titles that only list
-    names (our own) are left out."""
+    """Return up to five sentences of the reports; a sentence without a word of the question is
+    none. Titles that only list names (our own) are left out."""
     evidence = nearest(question, reports, similar, count=5)
     return [
         {

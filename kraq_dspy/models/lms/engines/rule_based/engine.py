@@ -236,7 +236,8 @@ def _supported(task: Task, similar: Similar) -> list[dict[str, Any]]:
 
 
 def _asks_nothing(task: Task, similar: Similar) -> dict[str, Any]:
-    """What many passages share is no question yet, and no statement of one of them is an answer to it."""
+    """Ask nothing: what many passages share is no question yet, and no statement of one of them is
+    an answer to it."""
     return {"question": "", "nuggets": []}
 
 

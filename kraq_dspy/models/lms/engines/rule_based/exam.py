@@ -182,7 +182,8 @@ def question_over_two(first: str, second: str, link: str) -> dict[str, str]:
 
 
 def question_for_list(passages: Sequence[str], shared: str) -> dict[str, object]:
-    """Which things of one kind the passages define by the shared name, as an item of each that does.
+    """Ask which things of one kind the passages define by the shared name, as an item of each that
+    does.
 
     >>> lakes = ["Loon Lake\\nLoon Lake is a lake in Ontario.", "Elk Lake\\nElk Lake is a lake in Ontario."]
     >>> question_for_list(lakes, "Ontario")
@@ -212,7 +213,8 @@ def question_for_list(passages: Sequence[str], shared: str) -> dict[str, object]
 
 
 def comparison(first: str, second: str, names: Sequence[str]) -> dict[str, str]:
-    """Which of two was born or made first, or whether both are of the one kind that both are said to be.
+    """Ask which of two was born or made first, or whether both are of the one kind that both are
+    said to be.
 
     >>> one, two = "Loon Lake\\nLoon Lake is a lake.", "Elk Lake\\nElk Lake is a lake."
     >>> comparison(one, two, ["Loon Lake", "Elk Lake"])
@@ -297,7 +299,8 @@ def _is_somebody(name: str, text: str) -> bool:
 
 
 def _statement(sentence: str, title: str, *, points_to_title: bool) -> Statement | None:
-    """None for a sentence that has no subject which says what it is, or that points to others.
+    """Read a statement; None for a sentence that has no subject which says what it is, or that
+    points to others.
 
     With `points_to_title`, he, she and it are what the title names.
     """
@@ -334,8 +337,8 @@ def _says_what_it_is(subject: str) -> bool:
 
 
 def _from_long_to_short(statement: Statement) -> list[str]:
-    """What is said of the subject, and its beginnings up to a preposition, as far as they tell enough: people ask with
-    fewer words than texts tell with."""
+    """Return what is said of the subject, and its beginnings up to a preposition, as far as they
+    tell enough: people ask with fewer words than texts tell with."""
     if statement.subject in statement.phrase:
         return []
     ends = [match.start() for match in _ADDS.finditer(statement.phrase)]
@@ -359,7 +362,8 @@ def _which(kind: str, is_who: bool, phrase: str) -> str:
 
 
 def _said_of_subject(question: str) -> str:
-    """What a question for the subject says of it: "wrote Don Juan" of "Which poet wrote Don Juan?"; "" for others."""
+    """Return what a question for the subject says of it: "wrote Don Juan" of "Which poet wrote Don
+    Juan?"; "" for others."""
     found = re.match(rf"(?:Who|What|Which (?:[\w-]+ ){{1,{_KIND_WORDS}}}?)\s?(?P<said>{_VERB} .+)\?$", question)
     return found["said"] if found else ""
 
@@ -430,7 +434,8 @@ def _base_of(verb: str) -> str:
 
 
 def _leading_to(link: str, title: str, parts: Sequence[str], *, points_to_title: bool) -> Statement | None:
-    """What the first passage says up to `link`, and of whom: "was directed by" before "Tim Burton"."""
+    """Return what the first passage says up to `link`, and of whom: "was directed by" before "Tim
+    Burton"."""
     bare = BRACKETED.sub("", link)
     if not bare.strip():
         return None
@@ -466,7 +471,7 @@ def _without_subject(before: str, title: str, *, points_to_title: bool) -> State
 
 
 def _up_to_preposition(phrase: str) -> str:
-    """Without what says of the next name what it is: "by French composer" as "by"."""
+    """Leave out what says of the next name what it is: "by French composer" as "by"."""
     ends = [
         match.end()
         for match in re.finditer(r"\b(?:in|on|at|by|of|for|from|with|to|near|as|after|under) ", f"{phrase} ")

@@ -111,7 +111,8 @@ def _title_and_text(passage: str) -> tuple[str, str]:
 
 
 def _bare(name: str) -> str:
-    """Without what tells namesakes apart: the text about "Ed Wood (film)" or "Woodson, Arkansas" leaves it out."""
+    """Strip a title of what tells namesakes apart: the text about "Ed Wood (film)" or "Woodson,
+    Arkansas" leaves it out."""
     return re.sub(r"\s*\([^)]*\)$|, .*$", "", name)
 
 
@@ -174,7 +175,8 @@ def _between(part: str, source: str, target: str) -> str:
 
 
 def _by_frequency(title: str, text: str) -> Reading:
-    """Without capitals: terms that are quoted or repeated, linked when a sentence has both."""
+    """Read a text without capitals: terms that are quoted or repeated, linked when a sentence has
+    both."""
     terms = list(dict.fromkeys([*([title] if title else []), *frequent_terms(text)]))
     about: dict[str, str] = {}
     links: list[tuple[str, str, str, str]] = []

@@ -19,8 +19,8 @@ TITLE_NAMES = 3  # the members linked most often inside the community
 
 
 def merged_description(name: str, descriptions: list[str]) -> str:
-    """Up to five sentences of the first descriptions: one that defines the name first, then each that says something
-    new."""
+    """Return up to five sentences of the first descriptions: one that defines the name first, then
+    each that says something new."""
     parts = distinct(part for text in descriptions[:READ] for part in sentences(text))
     defining = next((part for part in parts if _defines(part, name)), "")
     return " ".join(sorted(parts, key=lambda part: part != defining)[:5])
@@ -95,7 +95,8 @@ def _listed(names: list[str]) -> str:
 
 
 def passages_summary(passages: list[str]) -> str:
-    """At most eight sentences, titles in front of those that do not have them; the first words where there are none."""
+    """Summarise passages in at most eight sentences, titles in front of those that do not have
+    them; the first words where there are none."""
     parts: list[str] = []
     for passage in passages:
         title, body = parted(passage)
