@@ -38,6 +38,7 @@ from kraq_dspy.eval.testset_making import TestsetPlan, make_testset
 from kraq_dspy.indexing import build_index
 from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.ports import Embedder, Retriever, Vectors
+from kraq_dspy.programs.testset import kinds
 from kraq_dspy.records import Chunk, Document
 from kraq_dspy.retrievers.in_memory import RecordsInMemory
 from kraq_dspy.retrievers.words_and_meaning import BM25Retriever, DenseRetriever, HybridRetriever
@@ -52,6 +53,10 @@ COSTS = (0.01, 0.10)
 CHANCE = 0.01
 """Most by which people's recall may differ after a harmless change, whatever the interval says."""
 BASES = ("dense", "bm25", "hybrid")
+WITH_EVIDENCE = {
+    kind: share for kind, share in kinds.SHARES.items() if kind not in (*kinds.WITHOUT_ANSWER, *kinds.NEEDS_MODEL)
+}
+"""Kinds of questions that have a recall, and are made without a model."""
 
 Asked = Sequence[tuple[str, frozenset[str]]]
 """Questions with the ids of the documents that answer them."""
@@ -168,7 +173,8 @@ def questions_of(folder: Path, people: Asked) -> dict[str, Asked]:
         sets: dict[str, Asked] = {"people": people}
         with Workspace.open(folder / "index.kraq") as space:
             for rows in (200, 400):
-                made = make_testset(space, plan=TestsetPlan(rows), draft=folder / f"made-{rows}.draft")
+                plan = TestsetPlan(rows, WITH_EVIDENCE)
+                made = make_testset(space, plan=plan, draft=folder / f"made-{rows}.draft")
                 made.save(folder / f"made-{rows}.jsonl")
                 sets[f"made {rows}"] = [
                     (row.question, frozenset(row.supporting_ids)) for row in made if row.supporting_ids

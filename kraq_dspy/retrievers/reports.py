@@ -142,6 +142,7 @@ GRAPH_LOCAL = RetrieverSpec(
     "EntityReportRetriever",
     EntityReportOptions,
     prepared=("graph",),
+    needs_graph=True,
     source="GraphRAG, local",
 )
 GRAPH_GLOBAL = RetrieverSpec(
@@ -151,5 +152,6 @@ GRAPH_GLOBAL = RetrieverSpec(
     "ReportRetriever",
     ReportOptions,
     prepared=("graph",),
+    needs_graph=True,
     source="GraphRAG, global",
 )
