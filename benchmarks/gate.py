@@ -4,7 +4,7 @@
     python benchmarks/gate.py seconds hotpotqa --out runs/gate
     python benchmarks/gate.py report hotpotqa squad clapnq bioasq --out runs/gate
 
-`run` indexes up to 800 passages with the evidence of up to 300 questions of people, makes test sets of 200 and of 400
+`run` indexes up to 500 passages with the evidence of up to 250 questions of people, makes test sets of 200 and of 400
 rows without a language model, and asks every changed system all questions (`planted.py` has the changes, which were
 written down before the first run). What was done is kept, and the same command goes on. `report` judges as the gate
 does: a run is worse where the interval of the paired difference in recall@10 lies below 0.
@@ -44,7 +44,7 @@ from kraq_dspy.retrievers.in_memory import RecordsInMemory
 from kraq_dspy.retrievers.words_and_meaning import BM25Retriever, DenseRetriever, HybridRetriever
 from kraq_dspy.settings import EncoderSettings
 
-PASSAGES, PEOPLE = 800, 300
+PASSAGES, PEOPLE = 500, 250
 ROWS = (50, 100, 200, 400)
 """Rows of a test set for which the gate's power is told."""
 K = 10

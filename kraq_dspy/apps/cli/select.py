@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kraq_dspy.apps.cli.evaluate import interval
 from kraq_dspy.apps.cli.options import Builds, Columns, Json, Limits, Seed, require_writable
 from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.terminal import command, counted, grid, note, output, print_json, say
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from kraq_dspy.eval.selection.outcome import Selection, Tried
 
 SHOWN = 12
-"""Candidates in the terminal; the report has all."""
+"""Candidates in the terminal; the report has all of them, and `--json`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,14 +118,14 @@ def numbers_in(words: str, option: str) -> tuple[int, ...]:
 
 def show_selection(selection: "Selection") -> None:
     """The candidates that were asked everything, what was decided, and what was not tried."""
-    headings = ("candidate", selection.metric, "from the best", "tokens", "ms", "")
+    headings = ("retriever", "chunks", "k", selection.metric, "less than the best", "tokens", "ms", "")
     ranked = sorted(selection.tried, key=lambda one: -one.score.estimate)
     shown = ranked[:SHOWN]
     if selection.chosen not in shown:
         shown = [*shown[:-1], selection.chosen]
     rows = [_cells(one, selection) for one in shown]
     title = f"{counted(selection.n_questions, 'question')}, {counted(len(selection.tried), 'candidate')} asked all"
-    output.print(grid(title, headings, rows, right=headings[1:5]))
+    output.print(grid(title, headings, rows, right=headings[1:7], box=None, padding=(0, 1, 0, 0)))
     say(("Chosen: ", "bold green"), selection.verdict)
     for one in selection.notes:
         note(one)
@@ -138,13 +137,14 @@ def show_selection(selection: "Selection") -> None:
 
 
 def _cells(one: "Tried", selection: "Selection") -> tuple[str, ...]:
-    verdict = "chosen" if one is selection.chosen else "cannot be told" if one.is_undecided else "worse"
-    difference = "" if one is selection.best else interval(one.difference, sign="+")
-    cost = one.cost
+    verdict = "chosen" if one is selection.chosen else "undecided" if one.is_undecided else "worse"
+    candidate, cost, difference = one.candidate, one.cost, one.difference
     return (
-        one.candidate.name,
-        interval(one.score),
-        difference,
+        candidate.retriever,
+        str(candidate.tokens),
+        str(candidate.k),
+        f"{one.score.estimate:.3f}",
+        "" if one is selection.best else f"{difference.estimate:+.3f} [{difference.low:+.2f}, {difference.high:+.2f}]",
         f"{cost.tokens:,.0f}",
         f"{1000 * cost.seconds:.1f}",
         verdict,

@@ -82,8 +82,13 @@ class Selection:
 
     @property
     def least(self) -> float:
-        """The mean below which the gate fails: the lower end of the chosen one's interval, in whole points."""
-        return math.floor(100 * self.chosen.score.low) / 100
+        """The mean below which the gate fails: the lower end of the chosen one's interval, in whole points.
+
+        Where all questions scored the same, the interval has no width; the rule of three (3 / n) stands in for it.
+        """
+        score = self.chosen.score
+        low = score.low if score.low < score.estimate else score.estimate - 3 / score.n
+        return max(0, math.floor(100 * low)) / 100
 
     @property
     def gate(self) -> str:

@@ -23,6 +23,7 @@ from kraq_dspy.eval.tables.systems import about_retriever
 from kraq_dspy.indexing.index import opening
 from kraq_dspy.indexing.index.estimate import estimate_corpus
 from kraq_dspy.models.embedders import load_embedder, resolve_encoder
+from kraq_dspy.models.embedders.text_encoder import EmbedderLike, as_embedder
 from kraq_dspy.models.lms.meter import Limits, Meter, prices_of
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Progress, SilentProgress
@@ -43,6 +44,7 @@ def select(
     plan: SelectionPlan | None = None,
     metric: str | None = None,
     settings: Settings | None = None,
+    embedder: EmbedderLike | None = None,
     limits: Limits | None = None,
     columns: QuestionColumns = FOUND,
     encoding: str = "",
@@ -66,6 +68,7 @@ def select(
         metric: "recall", "all_supporting", "ndcg", "mrr", "hits", "precision", "map" or "answer_found". Without one,
             recall, or answer_found where no document is named.
         settings: those of everything that is not varied, such as the encoder.
+        embedder: an encoder in place of the one that the settings name.
         limits: what a graph, or a retriever, may ask of language models. Without limits no graph is made by one.
         columns: names of columns that are not found by themselves.
         encoding: that of a file of questions that is not UTF-8.
@@ -86,9 +89,9 @@ def select(
     chosen_metric, examples = _with_gold(examples, documents, metric, notes)
     random.Random(plan.seed).shuffle(examples)
 
-    settings = dataclasses.replace(settings, encoder=resolve_encoder(settings.encoder))
-    embedder = RememberedQuestions(load_embedder(settings.encoder))
-    models = LanguageModels(settings, embedder=embedder, meter=Meter(limits))
+    resolved = dataclasses.replace(settings, encoder=resolve_encoder(settings.encoder))
+    encoder = RememberedQuestions(load_embedder(resolved.encoder) if embedder is None else as_embedder(embedder))
+    models = LanguageModels(resolved, embedder=encoder, meter=Meter(limits))
     deadline = Deadline(progress or SilentProgress(), plan.minutes)
     with ExitStack() as stack:
         folder = Path(out if out is not None else stack.enter_context(tempfile.TemporaryDirectory()))
@@ -97,7 +100,7 @@ def select(
             dataset=title,
             settings={},
             seeds={"seed": plan.seed},
-            models={"encoder": embedder.name},
+            models={"encoder": encoder.name},
             extra={
                 "table": {"title": f"Selection for {title}", "kind": "retrievers", "metrics": [chosen_metric]},
                 "asked": len(examples),
@@ -109,8 +112,8 @@ def select(
         indexes = Indexes(
             corpus if isinstance(corpus, str | Path) else documents,
             folder,
-            settings,
-            embedder,
+            resolved,
+            encoder,
             models,
             deadline,
         )
@@ -119,11 +122,11 @@ def select(
         finalists += _with_graph(race, finalists, settings, limits)
         tried = _tried(race, finalists, plan)
         if not tried:
-            reasons = "; ".join(dict.fromkeys(race.dropped.values())) or "there is no candidate"
+            reasons = "; ".join(why.rstrip(".") for why in dict.fromkeys(race.dropped.values()))
             raise EvaluationError(
                 f"No candidate could be asked: {reasons}. What was done is kept: the same call goes on."
             )
-        summary = summarise_run(_described(header, tried, embedder.name), writer.rows(), seed=plan.seed)
+        summary = summarise_run(_described(header, tried, encoder.name), writer.rows(), seed=plan.seed)
     return Selection(
         tried=tried,
         dropped={name: why for name, why in race.dropped.items() if name not in {one.candidate.name for one in tried}},
