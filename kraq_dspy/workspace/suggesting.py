@@ -11,6 +11,7 @@ from kraq_dspy.ports import QuestionFinder
 from kraq_dspy.records import Chunk, Hit, Question
 from kraq_dspy.workspace.topics import broad_by_template
 
+STARTERS = 12  # questions to begin with
 CANDIDATES = 400  # questions that starters are chosen among, the broadest first
 NEAR = 12  # stored questions near the user's, among which the next ones are chosen
 FOUND = 3  # a question is answerable when one of so many passages nearest to it is of its own community
@@ -44,7 +45,7 @@ class SuggestedQuestion:
         }
 
 
-def starters(index: Index, count: int = 12) -> list[SuggestedQuestion]:
+def starters(index: Index, count: int = STARTERS) -> list[SuggestedQuestion]:
     """Questions to begin with: each answerable, no two alike, together covering as many passages as can be.
 
         [each.text for each in starters(space.index)]

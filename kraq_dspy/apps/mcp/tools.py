@@ -18,6 +18,7 @@ from kraq_dspy.retrievers.rerank import names_a_model
 from kraq_dspy.workspace.choices import ProgramChoice, choose_program
 from kraq_dspy.workspace.newest_state import NewestState
 from kraq_dspy.workspace.registry import PROGRAMS, RETRIEVERS
+from kraq_dspy.workspace.suggesting import STARTERS
 from kraq_dspy.workspace.workspace import Workspace
 
 T = TypeVar("T")
@@ -201,7 +202,9 @@ class IndexTools:
         hits, next_offset = page(nearest(topic, offset + limit + 1), offset, limit)
         return {"questions": [stored(hit.question, hit.similarity) for hit in hits], "next_offset": next_offset}
 
-    def starters(self, count: Annotated[int, Field(ge=1, le=50, description="Questions to return.")] = 12) -> Json:
+    def starters(
+        self, count: Annotated[int, Field(ge=1, le=50, description="Questions to return.")] = STARTERS
+    ) -> Json:
         """Get to know the documents: a dozen questions that they answer, and that cover most of them. No language
         model is asked."""
         return {"questions": [stored(each.question) for each in self.space.starters(count)]}

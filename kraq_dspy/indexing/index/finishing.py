@@ -16,7 +16,7 @@ from kraq_dspy.programs.kraq.pipeline import KRAQ, in_reading_order
 from kraq_dspy.programs.kraq.question_text import mark_duplicates
 from kraq_dspy.records import Chunk, Claim, Community, Entity, Merge, Question, Relationship, Summary
 from kraq_dspy.settings import AskSettings, RunSettings, Settings
-from kraq_dspy.steps.direct import ItemStream
+from kraq_dspy.steps.bounded import ItemStream
 from kraq_dspy.steps.kept import Stage, StoredSteps
 
 NO_QUESTIONS = (
