@@ -22,7 +22,7 @@ from typing import Any
 import pytest
 from stand_in import StandIn, stand_in
 
-from kraq_dspy.asset.store.index import Index
+from kraq_dspy import Index
 from kraq_dspy.asset.store.instructed import INSTRUCTED
 from kraq_dspy.asset.store.states import DRAFT, STATES, VECTORS
 from kraq_dspy.indexing.prepare.raptor import FILE as TREE

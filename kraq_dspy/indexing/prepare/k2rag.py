@@ -1,6 +1,6 @@
 """Makes K2RAG's summarised corpus: every document in fewer words, its graph, and passages for hybrid retrieval.
 
-`indexing/prepare/summarised.py` opens it again.
+`summarised_corpus.py` opens it again.
 """
 
 import asyncio
@@ -18,7 +18,8 @@ from kraq_dspy.asset.store.vectors.copying import copy_points
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.indexing.index.build import abuild_index
 from kraq_dspy.indexing.prepare.graph import entity_vectors
-from kraq_dspy.indexing.prepare.summarised import FOLDER, PASSAGES, STAGE, made_from, passages_of, shortener
+from kraq_dspy.indexing.prepare.summarised import FOLDER, STAGE
+from kraq_dspy.indexing.prepare.summarised_corpus import PASSAGES, made_from, passages_of, shortener
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Progress, SilentProgress
 from kraq_dspy.programs.k2rag.shorten import Shorten

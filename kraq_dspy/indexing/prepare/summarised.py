@@ -1,94 +1,86 @@
-"""Opens K2RAG's summarised corpus: every document in fewer words, its graph, and passages for hybrid retrieval.
+"""Says where K2RAG's summarised corpus lies beside an index, and takes documents out of it.
 
-It lies in the folder of the index that it is made from, as an index of its own (`DIR/k2rag.kraq`).
+`k2rag.py` makes it, by a build of its own; this file knows no build, so that every build can clear up with it.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
+from collections.abc import Collection, Iterator
+from itertools import chain
+from pathlib import Path
 
-from kraq_dspy._internal.concurrency import SharedByCopies
-from kraq_dspy.asset.corpus.chunk import chunk_document
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.manifest import MANIFEST
-from kraq_dspy.asset.store.sync import TextVectors
-from kraq_dspy.errors import IndexStateError, KraqError
-from kraq_dspy.indexing.index.forgetting import SUMMARISED, SUMMARISED_STAGE
-from kraq_dspy.indexing.prepare.graph import IndexGraph, entity_vectors
-from kraq_dspy.models.lms.engines.seq2seq import Seq2SeqSummariser
-from kraq_dspy.ports import Embedder, VectorStore
-from kraq_dspy.programs.k2rag.shorten import Shorten
-from kraq_dspy.records import Chunk, Document, Entity, content_id
-from kraq_dspy.settings import ChunkSettings, K2RAGSettings
+from kraq_dspy.errors import IndexStateError, counted
+from kraq_dspy.records import Claim, Community, Document, Entity, Merge, Question, Relationship, Summary
 
-STAGE, FOLDER = SUMMARISED_STAGE, SUMMARISED
-PASSAGES = "passages"
-
-FOR_VECTORS = ChunkSettings(tokens=256, overlap=20)  # section 3.1.2
+STAGE = "k2rag"
+FOLDER = "k2rag.kraq"
 
 
-class SummarisedCorpus(SharedByCopies):
-    """The index of summaries, and its passages with their vectors. A `ChunkSource` of those passages."""
-
-    def __init__(self, index: Index) -> None:
-        self.index = index
-        self.passages: dict[str, Chunk] = {chunk.id: chunk for chunk in passages_of(index)}
-
-    @property
-    def vectors(self) -> VectorStore:
-        return self.index.vectors_named(PASSAGES)
-
-    @property
-    def has_graph(self) -> bool:
-        return self.index.count(Entity) > 0
-
-    @cached_property
-    def graph(self) -> IndexGraph:
-        """The graph of the summaries, as GraphRAG's searches need it."""
-        return IndexGraph(self.index)
-
-    def entity_vectors(self, embedder: Embedder) -> TextVectors:
-        return entity_vectors(self.index, embedder)
-
-    def chunks_by_id(self, ids: Sequence[str]) -> list[Chunk]:
-        return [self.passages[chunk_id] for chunk_id in ids]
-
-    def close(self) -> None:
-        self.index.close()
+def is_there(index: Index) -> bool:
+    return _manifest(index).is_file()
 
 
-def shortener(settings: K2RAGSettings, *, share: float | None = None) -> Shorten:
-    """The step that shortens texts as `[k2rag]` in kraq.toml says; `share` takes the place of the one for documents."""
-    summariser = Seq2SeqSummariser(settings.summariser) if settings.summariser else None
-    return Shorten(summariser, share=settings.share if share is None else share, least_tokens=settings.least_tokens)
+def lost_documents(index: Index) -> set[str]:
+    """The ids of summarised documents that the index does not have."""
+    if not is_there(index):
+        return set()
+    with Index.open(index.path / FOLDER) as summarised:
+        ids = set(summarised.ids(Document))
+    return ids - index.known(Document, ids)
 
 
-def open_summarised(index: Index, embedder: Embedder) -> SummarisedCorpus:
-    """The corpus that `build_summarised` made. Raises IndexStateError when it was not run, did not end, or the
-    documents have changed since; EncoderMismatchError when another encoder made its vectors."""
-    command = f"kraq precompute {index.path} --k2rag"
+def forget(index: Index, document_ids: Collection[str]) -> list[str]:
+    """Take out the summaries of these documents, of all that the index does not have, and what the graph of summaries
+    made of them. Returns what a user should know.
+
+    What models said of the others is kept, so that the next `kraq precompute --k2rag` asks for the rest alone.
+    """
+    if not is_there(index):
+        return []
+
     path = index.path / FOLDER
-    if not (path / MANIFEST).exists():
-        raise IndexStateError(f"{str(index.path)!r} has no summarised corpus, which k2rag needs. Run: {command}")
-    corpus = SummarisedCorpus(Index.open(path))
-    corpus.index.own_store = index.own_store
+    command = f"kraq precompute {index.path} --k2rag"
     try:
-        if corpus.index.results.settled(STAGE) != made_from(index, corpus.passages):
-            raise IndexStateError(
-                f"The documents of {str(index.path)!r} have changed since they were summarised, or that did not end. "
-                f"Run: {command}"
-            )
-        corpus.index.require_encoder(embedder)
-    except KraqError:
-        corpus.close()
-        raise
-    return corpus
+        with Index.open(path, unfinished=True) as summarised:
+            ids = set(summarised.ids(Document))
+
+        stale = ids.intersection(document_ids) | (ids - index.known(Document, ids))
+        if not stale:
+            return []
+
+        with Index.open(path, write=True) as summarised:
+            _take_out(summarised, stale)
+    except IndexStateError as error:
+        return [f"{FOLDER} may still tell what removed documents said: {error} Delete it, and run: {command}"]
+    return [f"The summarised corpus of k2rag lost {counted(len(stale), 'document')}; to use it again: {command}"]
 
 
-def passages_of(summarised: Index) -> Iterator[Chunk]:
-    for document in summarised.all(Document):
-        yield from chunk_document(document, FOR_VECTORS)
+def _take_out(summarised: Index, stale: Collection[str]) -> None:
+    """Remove documents from an index of summaries without asking a model: what is told of several documents goes whole,
+    and is made again from the extractions that stay."""
+    chunk_ids = set(summarised.reading_order(stale))
+    concerned = {*stale, *chunk_ids}
+    for record in _made_of_several(summarised):
+        if not chunk_ids.isdisjoint(record.chunk_ids):
+            concerned.add(record.id)
+
+    summarised.update_manifest(complete=False)
+    summarised.results.forget_items(concerned)
+    summarised.results.unsettle(STAGE)
+    summarised.results.unsettle("index")
+
+    summarised.remove(stale, chunk_ids)
+    for kind in (Entity, Relationship, Claim, Merge, Community, Summary, Question):
+        summarised.replace(kind, ())
+    summarised.chunk_vectors.delete(chunk_ids)
+
+    summarised.erase_when_complete()
+    summarised.update_manifest(complete=True)  # a state without them takes the place of the one with them
 
 
-def made_from(index: Index, passage_ids: Iterable[str]) -> str:
-    """Depends on the text of every chunk and of every passage of the summaries; their ids do."""
-    return content_id(*sorted(index.ids(Chunk)), *sorted(passage_ids))
+def _made_of_several(summarised: Index) -> Iterator[Entity | Relationship | Community]:
+    return chain(summarised.all(Entity), summarised.all(Relationship), summarised.all(Community))
+
+
+def _manifest(index: Index) -> Path:
+    return index.path / FOLDER / MANIFEST
