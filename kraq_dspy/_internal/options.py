@@ -212,11 +212,11 @@ def _parts(annotation: Any) -> tuple[list[Any], list[Any]]:
 
 @dataclass_transform(frozen_default=True, field_specifiers=(dataclasses.field,))
 def checked(section: str = "") -> Callable[[type[T]], type[T]]:
-    """Makes a frozen dataclass with slots whose values are checked: types are strict (no text for a number), and what
+    """Makes a frozen dataclass whose values are checked: types are strict (no text for a number), and what
     does not fit is a ConfigError. `section` is put before the name of each key: "chunks.tokens is -5; ..."."""
 
     def decorate(cls: type[T]) -> type[T]:
-        made: Any = dataclasses.dataclass(frozen=True, slots=True)(cls)
+        made: Any = dataclasses.dataclass(frozen=True)(cls)
         plain = made.__init__
 
         @functools.wraps(plain)

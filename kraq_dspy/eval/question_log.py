@@ -17,6 +17,7 @@ from kraq_dspy._internal.files import replaced
 from kraq_dspy.asset.store.vectors.points import words_of
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.datasets import Example
+from kraq_dspy.eval.defaults import ABOUT, NEAR
 from kraq_dspy.eval.grids import Grid
 from kraq_dspy.eval.metrics.questions import nearest_rows
 from kraq_dspy.eval.questions import FOUND, QuestionColumns, QuestionSource, read_questions
@@ -26,7 +27,6 @@ from kraq_dspy.ports import Progress, SilentProgress, Vectors
 from kraq_dspy.records import Chunk
 from kraq_dspy.workspace import Workspace
 
-NEAR, ABOUT = 0.6, 0.5
 """Cosines of MiniLM, from which two questions ask alike, and from which a passage is about a question."""
 PASSAGES = 5
 """Passages nearest to a question in which its words are looked for."""

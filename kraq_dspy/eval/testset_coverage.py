@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.eval.datasets import Example
+from kraq_dspy.eval.defaults import ABOUT
 from kraq_dspy.records import Chunk, Community, Summary
 from kraq_dspy.workspace import Workspace
 
-ABOUT = 0.5
 """Cosine from which a passage is about a question, by the packaged encoder (as in `kraq eval asked`)."""
 NEAREST = 3
 """Passages through which a question touches communities."""

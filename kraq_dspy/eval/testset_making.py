@@ -19,6 +19,7 @@ import dspy
 
 from kraq_dspy._internal.concurrency import run_coroutine
 from kraq_dspy.errors import IndexStateError
+from kraq_dspy.eval.defaults import TESTSET_QUESTIONS
 from kraq_dspy.eval.testset import Testset
 from kraq_dspy.eval.testset_draft import TestsetDraft
 from kraq_dspy.language.text import content_words
@@ -56,7 +57,7 @@ class TestsetPlan:
 
     __test__ = False
 
-    n: int = 200
+    n: int = TESTSET_QUESTIONS
     shares: Mapping[str, float] | None = None
     seed: int = 0
     oversampled: float = OVERSAMPLED
@@ -66,7 +67,7 @@ class TestsetPlan:
 
 def make_testset(
     space: Workspace,
-    n: int = 200,
+    n: int = TESTSET_QUESTIONS,
     *,
     plan: TestsetPlan | None = None,
     shares: Mapping[str, float] | None = None,

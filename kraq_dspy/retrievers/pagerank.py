@@ -50,9 +50,9 @@ class PageRankRetriever(Retrieving):
     graph: WalkedGraph
     chunks: ChunkSource
     _: KW_ONLY
-    share: float = 0.6
-    damping: float = 0.5
-    sharpness: float = 3.0
+    share: float = PageRankOptions.share
+    damping: float = PageRankOptions.damping
+    sharpness: float = PageRankOptions.sharpness
 
     def __post_init__(self) -> None:
         require_between(0.001, 1, "the start's share of the budget, .001 to 1", share=self.share)
@@ -106,4 +106,5 @@ PAGERANK = RetrieverSpec(
     make_pagerank,
     "PageRankRetriever",
     PageRankOptions,
+    needs_graph=True,
 )

@@ -28,7 +28,8 @@ from kraq_dspy.models.lms.meter import Answer, Journal, Place, TappedJournal, wo
 from kraq_dspy.models.lms.roles import LanguageModels, lm_in_program
 from kraq_dspy.ports import Progress
 from kraq_dspy.records import content_id
-from kraq_dspy.steps.direct import Done, Item, Items, bounded_map, limit_of, lm_of, model_of, when_ended
+from kraq_dspy.steps.bounded import bounded_map
+from kraq_dspy.steps.direct import Done, Item, Items, limit_of, lm_of, model_of, when_ended
 
 logger = logging.getLogger(__name__)
 

@@ -23,7 +23,8 @@ from kraq_dspy.models.lms.roles import LanguageModels, configured_lm, make_lm
 from kraq_dspy.ports import Progress
 from kraq_dspy.records import Usage
 from kraq_dspy.settings import RoleSettings
-from kraq_dspy.steps.direct import Done, Item, Items, bounded_map, limit_of, lm_of, when_ended
+from kraq_dspy.steps.bounded import bounded_map
+from kraq_dspy.steps.direct import Done, Item, Items, limit_of, lm_of, when_ended
 from kraq_dspy.steps.kept import StageFailures, StageResults, StoredSteps, encoded, reason_of, run_program
 
 logger = logging.getLogger(__name__)

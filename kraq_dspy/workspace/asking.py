@@ -23,7 +23,7 @@ from kraq_dspy.records import Chunk, Hit
 from kraq_dspy.retrievers.hits import hits_checked_by
 from kraq_dspy.workspace.choices import DEFAULT_PROGRAM
 from kraq_dspy.workspace.choosing import ProgramMaker
-from kraq_dspy.workspace.suggesting import SuggestedQuestion, next_questions, starters
+from kraq_dspy.workspace.suggesting import STARTERS, SuggestedQuestion, next_questions, starters
 
 logger = logging.getLogger(__name__)
 
@@ -164,7 +164,7 @@ class Answering(ProgramMaker):
         prediction = dspy.Prediction(answer=entry.answer, hits=hits, entry=entry, source="catalogue")
         return self._followed(prediction, dspy.Prediction(question=question, asked=question), NEXT)
 
-    def starters(self, count: int = 12) -> list[SuggestedQuestion]:
+    def starters(self, count: int = STARTERS) -> list[SuggestedQuestion]:
         """Questions to begin with: each answerable here, no two alike, together covering most of the corpus."""
         return starters(self.index, count)
 

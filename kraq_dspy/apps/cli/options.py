@@ -6,15 +6,16 @@ A command is a dataclass whose fields are its options; those that others have, t
 import dataclasses
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from kraq_dspy._internal.options import options_of
 from kraq_dspy.apps.cli.terminal import note, say
 from kraq_dspy.errors import ConfigError, UntrustedError
 
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from kraq_dspy.workspace import Workspace
     from kraq_dspy.workspace.choices import ProgramChoice
 
+
+CommandT = TypeVar("CommandT")
+DeclaredT = TypeVar("DeclaredT")
 
 IndexDir = Annotated[Path, typer.Argument(metavar="DIR", help="The index folder, as made by `kraq index`.")]
 Flag = partial(typer.Option, metavar="")
@@ -321,7 +325,6 @@ def _list_programs(is_wanted: bool) -> None:
     """Prints what there is to choose from, with the options of each, and ends."""
     if not is_wanted:
         return
-    from kraq_dspy._internal.options import options_of
     from kraq_dspy.workspace.choices import DEFAULT_PROGRAM
     from kraq_dspy.workspace.registry import PROGRAMS, RETRIEVERS
 
@@ -383,6 +386,36 @@ class ChosenProgram:
             options[passages_option(name, options)] = self.k
         found_by = words_of("--retriever-option", self.retriever_option or ())
         return choose_program(name, self.retriever, options, retriever_options=found_by)
+
+
+def with_options_of(declared: type, *names: str, **flags: str) -> Callable[[type[CommandT]], type[CommandT]]:
+    """Give a command the options that a dataclass declares, or those of `names`: default, range and help stand there.
+
+    `flags` are other words than `--name`: `r="--rank"`. `chosen` reads them.
+    """
+
+    def decorate(command: type[CommandT]) -> type[CommandT]:
+        fields = []
+        for name, each in options_of(declared).items():
+            if names and name not in names:
+                continue
+            words = [flags[name]] if name in flags else []
+            number = each.kinds[0] in (int, float)
+            bounds = {"min": each.bounds.least, "max": each.bounds.most} if number else {}
+            annotation = Annotated[each.kinds[0], typer.Option(*words, help=each.help, **bounds)]
+            fields.append((name, annotation, dataclasses.field(default=each.default)))
+        return dataclasses.make_dataclass(
+            command.__name__, fields, bases=(command,), frozen=True, kw_only=True,
+            namespace={"__doc__": command.__doc__, "__module__": command.__module__},
+        )  # fmt: skip
+
+    return decorate
+
+
+def chosen(declared: type[DeclaredT], command: object, **others: Any) -> DeclaredT:
+    """The options that a command was given by `with_options_of`; `others` are those that it does not have."""
+    names = [name for name in options_of(declared) if name not in others]
+    return declared(**{name: getattr(command, name) for name in names}, **others)
 
 
 def require_writable(*folders: Path) -> None:

@@ -4,6 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from kraq_dspy.workspace.suggesting import STARTERS
+
 KINDS = ("questions", "entities", "passages")
 """What can be searched."""
 
@@ -39,7 +41,7 @@ class QuestionsQuery(PageQuery):
 
 
 class StartersQuery(Query):
-    limit: Annotated[int, Field(ge=1, le=50)] = 12
+    limit: Annotated[int, Field(ge=1, le=50)] = STARTERS
 
 
 class CommunitiesQuery(PageQuery):

@@ -18,7 +18,7 @@ def with_words(items: Iterable[T], q: str, text: Callable[[T], str]) -> list[T]:
 
 
 def search(
-    served: ServedIndex, text: str, *, limit: int = 8, kinds: tuple[str, ...] = KINDS, retriever: str = BY_WORDS
+    served: ServedIndex, text: str, *, limit: int, kinds: tuple[str, ...] = KINDS, retriever: str = BY_WORDS
 ) -> Json:
     """Return what each kind has for the text, best first; nothing for a text without words.
 

@@ -47,7 +47,7 @@ class Transformer(SharedByCopies):
         self,
         name: str = PACKAGED,
         *,
-        batch_size: int = 32,
+        batch_size: int = InstructedSettings.batch_size,
         threads: int | None = None,
         dtype: str = "float32",
         device: str = "auto",

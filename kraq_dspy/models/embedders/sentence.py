@@ -13,6 +13,7 @@ from kraq_dspy.models.embedders.text_encoder import TextEncoder
 from kraq_dspy.models.lms.local_models import models_folder
 from kraq_dspy.models.machine import device_named, precision_of
 from kraq_dspy.ports import Vectors
+from kraq_dspy.settings import EncoderSettings
 
 logger = logging.getLogger(__name__)
 
@@ -48,7 +49,7 @@ class SentenceEmbedder(TextEncoder):
         passage_prefix: str = "",
         precision: str = "auto",
         max_tokens: int | None = None,
-        batch_size: int = 64,
+        batch_size: int = EncoderSettings.batch_size,
         threads: int | None = None,
         device: str = "auto",
     ) -> None:

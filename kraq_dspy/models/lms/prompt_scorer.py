@@ -46,7 +46,9 @@ class VLLMPromptScorer(SharedByCopies):
     Safe for threads.
     """
 
-    def __init__(self, api_base: str, model: str, *, key: str | None = None, timeout_s: float = 120.0) -> None:
+    def __init__(
+        self, api_base: str, model: str, *, key: str | None = None, timeout_s: float = RoleSettings.timeout_s
+    ) -> None:
         self.api_base = api_base.rstrip("/")
         self.model = model
         self.timeout_s = timeout_s

@@ -113,7 +113,7 @@ class QASearch(SavableModule):
         self,
         program: dspy.Module,
         answers: PreparedAnswers,
-        block: int = 100,
+        block: int = QASearchOptions.block,
         scan: str = "narrow",
         check: str = "model",
         collect: bool = True,

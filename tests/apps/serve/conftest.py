@@ -17,7 +17,7 @@ from starlette.testclient import TestClient
 
 from kraq_dspy import Index, build_index
 from kraq_dspy.apps.serve.app import make_app
-from kraq_dspy.apps.serve.guard import ServeSettings
+from kraq_dspy.apps.serve.serve_settings import ServeSettings
 from kraq_dspy.apps.serve.served import ServedIndex, served
 from kraq_dspy.asset.store.catalogue import CATALOGUE, NewEntry
 from kraq_dspy.extend import Catalogue

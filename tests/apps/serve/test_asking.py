@@ -24,8 +24,8 @@ from kraq_dspy import make_lm
 from kraq_dspy.apps.serve.app import make_app
 from kraq_dspy.apps.serve.asking import AnswerSlots, sent
 from kraq_dspy.apps.serve.atlas import Atlas
-from kraq_dspy.apps.serve.guard import ServeSettings
 from kraq_dspy.apps.serve.refusals import RequestError
+from kraq_dspy.apps.serve.serve_settings import ServeSettings
 from kraq_dspy.apps.serve.served import served
 from kraq_dspy.errors import ConfigError, ModelError
 from kraq_dspy.settings import RoleSettings, Settings

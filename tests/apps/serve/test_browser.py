@@ -12,7 +12,7 @@ import pytest
 
 from kraq_dspy import Index
 from kraq_dspy.apps.serve.app import make_app
-from kraq_dspy.apps.serve.guard import ServeSettings
+from kraq_dspy.apps.serve.serve_settings import ServeSettings
 from kraq_dspy.apps.serve.served import ServedIndex
 from kraq_dspy.apps.serve.server import Server, address_of, bound
 from kraq_dspy.records import Community

@@ -16,7 +16,7 @@ from kraq_dspy.extend import Backoff, KraqAdapter, KraqLM
 from kraq_dspy.models.lms.from_threads import FromThreads
 from kraq_dspy.models.lms.transport import REST_S, SeveralServers
 from kraq_dspy.settings import RoleSettings, read_settings
-from kraq_dspy.steps.direct import bounded_map
+from kraq_dspy.steps.bounded import bounded_map
 from tests.models.lms.conftest import Reply, ScriptedServer, serving
 
 DOWN = "http://127.0.0.1:9/v1"  # nothing listens on the discard port

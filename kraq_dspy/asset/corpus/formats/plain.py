@@ -96,18 +96,34 @@ def _underlined(text: str) -> Iterator[Heading]:
 
 def find_headings(text: str) -> Iterator[Heading]:
     """Find the headings of Markdown, outside code, without their mark-up."""
-    fence = previous = ""
+    open_fence = previous = ""
     start = 0
     for line in text.split("\n"):
-        if match := FENCE.match(line):
-            fence = "" if fence == match[1] else fence or match[1]
-        elif not fence:
-            if (match := HEADING.match(line)) and (heading := _plain(line[match.end() :])):
-                yield Heading(start, len(match[1]), heading)
-            elif previous.strip() and (match := UNDERLINE.fullmatch(line)):
-                yield Heading(start - len(previous) - 1, 1 if match[1][0] == "=" else 2, _plain(previous))
-        previous = "" if fence or line.lstrip().startswith(("-", "*", ">", "|", "#")) else line
+        if fence := FENCE.match(line):
+            open_fence = "" if open_fence == fence[1] else open_fence or fence[1]
+        elif not open_fence:
+            heading = _marked_heading(line, start) or _underlined_heading(previous, line, start)
+            if heading is not None:
+                yield heading
+
+        begins_block = line.lstrip().startswith(("-", "*", ">", "|", "#"))
+        previous = "" if open_fence or begins_block else line
         start += len(line) + 1
+
+
+def _marked_heading(line: str, start: int) -> Heading | None:
+    mark = HEADING.match(line)
+    text = _plain(line[mark.end() :]) if mark else ""
+    return Heading(start, len(mark[1]), text) if mark and text else None
+
+
+def _underlined_heading(previous: str, line: str, start: int) -> Heading | None:
+    """The heading that the line before is, where this one at `start` underlines it."""
+    underline = UNDERLINE.fullmatch(line) if previous.strip() else None
+    if underline is None:
+        return None
+    level = 1 if underline[1][0] == "=" else 2
+    return Heading(start - len(previous) - 1, level, _plain(previous))
 
 
 def _plain(heading: str) -> str:

@@ -16,6 +16,7 @@ from kraq_dspy.asset.corpus.formats.markdown_marks import without_embedded
 from kraq_dspy.asset.corpus.normalise import normalised
 from kraq_dspy.asset.scope import labels_of
 from kraq_dspy.records import Heading, Metadata
+from kraq_dspy.settings import CorpusSettings
 
 INTEGERS = range(-(2**63), 2**63)  # what SQLite and Qdrant hold
 
@@ -32,8 +33,8 @@ class ReadSettings:
     title_column: str = "title"
     text_column: str = "text"
     acl_column: str = ""
-    max_bytes: int = 50_000_000
-    max_unpacked: int = 200
+    max_bytes: int = CorpusSettings.max_bytes
+    max_unpacked: int = CorpusSettings.max_unpacked
     encoding: str = ""
     way_out: str = "Name the right one: --text-column NAME, or text_column in [corpus] of kraq.toml."
 

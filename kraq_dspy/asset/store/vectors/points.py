@@ -124,18 +124,24 @@ def _folded(text: str) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def _stem(word: str) -> str:
-    """An English word without the commonest endings, so that "run", "runs" and "running" are one word.
+    """An English word without the commonest endings, so that "run", "runs" and "running" are one
+    word.
 
     It serves retrieval as well as Porter's stemmer does (docs/decisions/readers.md).
     """
     if len(word) <= 3 or not word.isascii():
         return word
+
     ending = next((ending for ending in _ENDINGS if word.endswith(ending)), "")
     stem = word.removesuffix(ending) + _ENDINGS.get(ending, "")
-    if not (ending == "s" and word.endswith(_KEPT_ENDINGS)) and len(stem) > 1 and _VOWEL.search(stem):
+    keeps_s = ending == "s" and word.endswith(_KEPT_ENDINGS)
+    if not keeps_s and len(stem) > 1 and _VOWEL.search(stem):
         word = stem
-    if len(word) > 3 and (word.endswith("e") or (word[-1] == word[-2] and word[-1] not in "aeiou")):
-        word = word[:-1]  # love, loving; run, running
+
+    if len(word) > 3:
+        is_doubled = word[-1] == word[-2] and word[-1] not in "aeiou"
+        if is_doubled or word.endswith("e"):
+            word = word[:-1]  # love, loving; run, running
     return f"{word[:-1]}i" if word.endswith("y") and len(word) > 2 else word
 
 
