@@ -1,4 +1,4 @@
-"""Opens the asset on disk, a folder `NAME.kraq/` of states that never change (`store/states.py`); in each state
+"""Opens the asset on disk, a folder `NAME.kraq/` of states that never change (`store/states.py`). In each state:
 
 manifest.json   what it is: schema version, settings, encoder, models
 index.db        SQLite: every record, and the results of language-model calls
