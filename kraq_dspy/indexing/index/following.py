@@ -54,7 +54,11 @@ class Following(Finishing):
         self._former = index.families(touched)
         part = self._part_of_graph(resolved, touched)
         communities = find_communities(
-            part.entities, part.relationships, self._settings.communities, index.reading_order(), self._former
+            part.entities,
+            part.relationships,
+            self._settings.communities,
+            index.reading_order(),
+            self._former,
         )
         self._keep_communities(communities)
         self._progress.finish("graph")
