@@ -35,6 +35,8 @@ _CUT = re.compile(
     r"|since|but|despite)\b.*$"
 )
 _FINITE = "is|are|was|were|has|have|had|can|may|will|do|does|did"
+_IS_MEANT = re.compile(r"\b(?:one of the|the (?:only|same|first|last|few|one))\b")
+"""What says nothing without the clause behind it: "one of the few places in Micronesia" where ..."""
 _TWO_VERBS = re.compile(
     rf"\b(?:and|or)\b(?: [\w-]+){{0,5}} (?:{_FINITE})\b|,(?![^,]*\b(?:and|or) )|^[^,]*, (?:and|or) [^,]*$"
 )
@@ -139,7 +141,8 @@ def whether(sentence: str, names: Set[str] = frozenset()) -> str:
         return ""
 
     subject, rest = stated["subject"].split(), _CUT.sub("", stated["rest"])
-    if _points_elsewhere(subject, rest) or _is_broken_off(rest):
+    needs_what_was_cut = rest != stated["rest"] and _IS_MEANT.search(rest)
+    if needs_what_was_cut or _points_elsewhere(subject, rest) or _is_broken_off(rest):
         return ""
     question = _turned_round(subject, stated["verb"], stated["does"], rest, names)
     return question if len(question.split()) in LENGTH else ""

@@ -138,7 +138,6 @@ def _of_questions(output: str) -> Callable[[StepSource], Mapping[str, Metric]]:
 
 _READING_CELLS = {**QUESTION_CELLS, "passages": list_cell}
 _QUESTIONS_CELLS = {"questions": list_cell, "chunk_ids": list_cell}
-_PAIRS = "its known pairs"
 
 
 def _asks_for_testset(kind: str, *inputs: str) -> OptimizableStep:
@@ -281,7 +280,7 @@ STEPS: Mapping[str, OptimizableStep] = {
             metric_names=tuple(METRICS),
             metrics=lambda source: METRICS,
             index_rows=index_rows.reading_rows,
-            own_rows=_PAIRS,
+            own_rows=index_rows.KNOWN_PAIRS,
             labelled=True,
             cells=_READING_CELLS,
         ),
@@ -295,7 +294,7 @@ STEPS: Mapping[str, OptimizableStep] = {
             metric_names=tuple(METRICS),
             metrics=lambda source: METRICS,
             index_rows=index_rows.reading_rows,
-            own_rows=_PAIRS,
+            own_rows=index_rows.KNOWN_PAIRS,
             cells=_READING_CELLS,
         ),
         _asks(
@@ -308,7 +307,7 @@ STEPS: Mapping[str, OptimizableStep] = {
             metric_names=("agreement",),
             metrics=_fixed(step_metrics.agreement_metric("verdict")),
             index_rows=index_rows.verification_rows,
-            own_rows=_PAIRS + ", also with another's answer",
+            own_rows=index_rows.KNOWN_PAIRS + ", also with another's answer",
             labelled=True,
             cells={"supported": truth_cell},
         ),
@@ -322,7 +321,7 @@ STEPS: Mapping[str, OptimizableStep] = {
             metric_names=("agreement",),
             metrics=_fixed(step_metrics.agreement_metric("correct")),
             index_rows=index_rows.judging_rows,
-            own_rows=_PAIRS + ", also with another's answer",
+            own_rows=index_rows.KNOWN_PAIRS + ", also with another's answer",
             labelled=True,
             cells={**QUESTION_CELLS, "right": truth_cell},
         ),
@@ -366,7 +365,7 @@ STEPS: Mapping[str, OptimizableStep] = {
             metric_names=("agreement",),
             metrics=_fixed(step_metrics.agreement_metric("rejected_by", label=bool)),
             index_rows=index_rows.critics_rows,
-            own_rows=_PAIRS + ", also with another's passage",
+            own_rows=index_rows.KNOWN_PAIRS + ", also with another's passage",
             cells={"accepted": truth_cell},
         ),
         _asks(

@@ -126,4 +126,5 @@ ADAPTIVE = RetrieverSpec(
     make_adaptive,
     "AdaptiveRetriever",
     AdaptiveOptions,
+    needs_graph=True,
 )

@@ -231,4 +231,5 @@ COMBINED = RetrieverSpec(
     "CombinedRetriever",
     CombinedRetrieverOptions,
     source="KRAQ paper, Algorithm 1",
+    needs_graph=True,
 )

@@ -106,4 +106,5 @@ PAGERANK = RetrieverSpec(
     make_pagerank,
     "PageRankRetriever",
     PageRankOptions,
+    needs_graph=True,
 )

@@ -149,6 +149,7 @@ GRAPH_LOCAL = RetrieverSpec(
     "EntityReportRetriever",
     EntityReportOptions,
     prepared=("graph",),
+    needs_graph=True,
     source="GraphRAG, local",
 )
 GRAPH_GLOBAL = RetrieverSpec(
@@ -158,5 +159,6 @@ GRAPH_GLOBAL = RetrieverSpec(
     "ReportRetriever",
     ReportOptions,
     prepared=("graph",),
+    needs_graph=True,
     source="GraphRAG, global",
 )

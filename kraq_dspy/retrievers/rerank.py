@@ -126,6 +126,7 @@ RERANKED = RetrieverSpec(
     make_reranked,
     "RerankingRetriever",
     RerankedOptions,
+    needs_graph=True,
 )
 
 

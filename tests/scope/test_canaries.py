@@ -1,6 +1,7 @@
 """What the board alone may read comes out of nothing that the staff asks, and goes into no prompt.
 
-`KRAQ_CANARIES=10000 pytest tests/scope` (`make scope`) runs the same with as many canaries; twenty-four otherwise.
+`KRAQ_CANARIES=10000 pytest tests/scope` (`make scope`) runs the same with as many canaries, in a thousand documents;
+twenty-four otherwise.
 """
 
 import json
