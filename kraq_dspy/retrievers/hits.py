@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Protocol
 import dspy
 
 from kraq_dspy._internal.both_ways import blocking
+from kraq_dspy._internal.checks import require_counts
 from kraq_dspy._internal.concurrency import SharedByCopies
-from kraq_dspy._internal.options import require_counts
 from kraq_dspy._internal.spans import retrieval_span
 from kraq_dspy.ports import ChunkSource, Embedder, Filters, Retriever, Vectors
 from kraq_dspy.records import Chunk, Hit

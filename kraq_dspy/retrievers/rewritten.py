@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import ClassVar, TypeVar
 
 from kraq_dspy._internal.both_ways import at_once, call
-from kraq_dspy._internal.options import require_between, require_counts
+from kraq_dspy._internal.checks import require_between, require_counts
 from kraq_dspy._internal.step import CALL_ERRORS, Step, log_failure
 from kraq_dspy.ports import Retriever
 from kraq_dspy.records import Hit
