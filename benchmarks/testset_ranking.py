@@ -4,7 +4,7 @@
     python benchmarks/testset_ranking.py run hotpotqa --data DATA --out runs/ranking
     python benchmarks/testset_ranking.py report --out runs/ranking
 
-`prepare` draws up to 1,000 passages with the evidence of up to 250 questions of people, and indexes them. `run` asks
+`prepare` draws up to 600 passages with the evidence of up to 150 questions of people, and indexes them. `run` asks
 every system of SYSTEMS the questions of every set: people's, those that `make_testset` makes, and the rivals'. Each
 system's scores are kept in a file of their own, so an interrupted run goes on. `report` compares the rankings.
 
@@ -40,7 +40,7 @@ from kraq_dspy.settings import ChunkSettings, EncoderSettings
 TUNED_ON = ("hotpotqa", "squad", "clapnq")
 HELD_OUT = ("bioasq", "qasper")
 APART = ("musique", "multihop_rag")
-MOST_PASSAGES, MOST_QUESTIONS, MOST_GOLD = 1000, 250, 10
+MOST_PASSAGES, MOST_QUESTIONS, MOST_GOLD = 600, 150, 10
 MOST_MADE = 100
 """Questions of the made set and of each rival."""
 K = 5
@@ -218,7 +218,7 @@ Questions = list[tuple[str, frozenset[str]]]
 
 
 def sampled(dataset: Dataset) -> Dataset:
-    """Up to 250 questions with few gold passages, and their evidence among at most 1,000 passages."""
+    """Up to 150 questions with few gold passages, and their evidence among at most 600 passages."""
     measured: frozenset[str] = frozenset()
     if dataset.name in TUNED_ON:  # half of the documents set the difficulty
         ids = sorted(document.id for document in dataset.documents)
