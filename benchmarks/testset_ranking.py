@@ -17,8 +17,10 @@ import argparse
 import itertools
 import json
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -31,11 +33,12 @@ from kraq_dspy.asset.corpus.chunk import sentence_spans
 from kraq_dspy.eval.datasets import Dataset, Example, load_local
 from kraq_dspy.eval.testset_making import TestsetPlan, make_testset
 from kraq_dspy.indexing import build_index
-from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.ports import Embedder, Vectors
+from kraq_dspy.programs.testset.kinds import SHARES, WITHOUT_ANSWER
 from kraq_dspy.records import Chunk, Document
+from kraq_dspy.retrievers import words_and_meaning
 from kraq_dspy.retrievers.in_memory import Corpus
-from kraq_dspy.settings import ChunkSettings, EncoderSettings
+from kraq_dspy.settings import ChunkSettings
 
 TUNED_ON = ("hotpotqa", "squad", "clapnq")
 HELD_OUT = ("bioasq", "qasper")
@@ -77,6 +80,21 @@ class CachedQueries:
             self._known |= dict(zip(unknown, self._embedder.encode_queries(unknown), strict=True))
         rows: Vectors = np.array([self._known[text] for text in texts])
         return rows
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[tuple[Workspace, CachedQueries]]:
+    """An index with its own encoder, where no question is encoded twice and no cosine of words computed twice."""
+    with Workspace.open(path) as plain:
+        encoder = CachedQueries(plain.embedder)
+    plain_cosines = words_and_meaning.sparse_cosines
+    known = cache(plain_cosines)
+    words_and_meaning.sparse_cosines = lambda question, passages: known(question, tuple(passages))
+    try:
+        with Workspace.open(path, embedder=encoder) as space:
+            yield space, encoder
+    finally:
+        words_and_meaning.sparse_cosines = plain_cosines
 
 
 def by_name(name: str, k: int = K * 2, **options: Any) -> Callable[[Workspace], Find]:
@@ -252,7 +270,8 @@ def question_sets(space: Workspace, people: Dataset, draft: Path) -> dict[str, Q
     n = MOST_MADE
     draw = random.Random(0)
     chunks = list(space.index.all(Chunk))
-    made = make_testset(space, plan=TestsetPlan(n), draft=draft)
+    shares = {kind: share for kind, share in SHARES.items() if kind not in WITHOUT_ANSWER}
+    made = make_testset(space, plan=TestsetPlan(n, shares), draft=draft)
     sentences = [
         (chunk.text[start:end], frozenset([chunk.document_id]))
         for chunk in chunks
@@ -271,6 +290,7 @@ def question_sets(space: Workspace, people: Dataset, draft: Path) -> dict[str, Q
         "made": [(row.question, frozenset(row.supporting_ids)) for row in made if row.is_answerable],
         "random sentences": draw.sample(sentences, min(n, len(sentences))),
         "titles": draw.sample(titles, min(n, len(titles))),
+        "own questions": draw.sample(own, min(n, len(own))),
         "own, 2 to 4 documents": draw.sample(several, min(n, len(several))),
     }
     made.save(draft.with_suffix(".jsonl"))
@@ -291,8 +311,7 @@ def prepare(name: str, data: Path, out: Path) -> None:
 def run(name: str, data: Path, out: Path, *, anew: bool) -> None:
     people = sampled(load_local(data / name))
     folder = out / name
-    encoder = CachedQueries(load_embedder(EncoderSettings()))
-    with Workspace.open(folder / "index.kraq", embedder=encoder) as space:
+    with opened(folder / "index.kraq") as (space, encoder):
         sets = question_sets(space, people, folder / "made.draft")
         encoder.encode_queries([question for questions in sets.values() for question, _ in questions])
         for system in SYSTEMS:

@@ -28,6 +28,7 @@ PAGES = {
     "Mrs Dalloway": "Mrs Dalloway is a novel by Virginia Woolf. It was published by the Hogarth Press in 1925.",
     "Orlando": "Orlando is a novel by Virginia Woolf. It was published on 11 October 1928 to great success.",
     "Virginia Woolf": "Virginia Woolf was an English writer. She founded the Hogarth Press with Leonard Woolf in 1917.",
+    "Hogarth House": "Hogarth House is a house in Richmond. Virginia Woolf founded the Hogarth Press in its cellar.",
     "Leonard Woolf": "Leonard Woolf was a British publisher. He was born in Kensington in 1880 and worked in Ceylon.",
     "Kensington": "Kensington is a district of London. It was described in the Domesday Book of 1086 as a manor.",
     "Ada Lovelace": "Ada Lovelace was an English mathematician. She translated an article by Luigi Menabrea in 1842.",
@@ -49,13 +50,16 @@ def made(folder: Path) -> Testset:
         return make_testset(space, 40, seed=1)
 
 
-def test_without_a_model_facts_bridges_and_lists_are_asked_and_what_is_left_out_is_told(made: Testset) -> None:
+def test_without_a_model_every_kind_that_the_texts_give_is_asked_and_what_is_left_out_is_told(made: Testset) -> None:
     kinds = made.counts()
 
     assert kinds["fact"] >= 3
     assert kinds["bridge"] >= 1
     assert kinds["unanswerable"] >= 1
-    assert made.left_out["broad"] == "needs a language model"
+    [broad] = [row for row in made if row.type == "broad" and "Hogarth Press" in row.question]
+    assert set(broad.supporting_ids) >= {"virginia-woolf", "hogarth-house"}
+    assert broad.nuggets
+    assert set(made.left_out.values()) <= {"no question passed", "nothing to ask it of"}
     assert {row.model for row in made} == {"embedded"}
     assert sum(count for count in made.rejected.values()) > 0
 
