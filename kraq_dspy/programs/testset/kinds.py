@@ -19,11 +19,11 @@ KINDS: Mapping[str, str] = {
 """What each kind is."""
 
 SHARES: Mapping[str, float] = {
-    FACT: 0.3,
+    FACT: 0.2,
     BRIDGE: 0.2,
     LIST: 0.05,
     COMPARISON: 0.05,
-    BROAD: 0.2,
+    BROAD: 0.3,
     UNANSWERABLE: 0.15,
     FALSE_PREMISE: 0.05,
 }

@@ -17,7 +17,7 @@ from kraq_dspy.language.text import content_words, parted, sentences
 from kraq_dspy.language.told import language_of
 from kraq_dspy.language.vocabulary import DOES, STOP
 from kraq_dspy.models.lms.engines.rule_based.answer import BRACKETED, DATE, POINTS_BACK, YEAR
-from kraq_dspy.models.lms.engines.rule_based.judge import agreement, support
+from kraq_dspy.models.lms.engines.rule_based.judge import agreement, same_thing, support
 from kraq_dspy.records import content_id
 
 _PAST = (
@@ -160,7 +160,7 @@ def related_in(passage: str, about: Collection[str]) -> list[Fact]:
     facts = []
     for pair in combinations(list(about)[:_MOST_ABOUT], 2):
         sentence = sentence_about(passage, pair)
-        if 4 <= len(sentence.split()) <= _LONGEST_SENTENCE and not (pair[0] in pair[1] or pair[1] in pair[0]):
+        if 4 <= len(sentence.split()) <= _LONGEST_SENTENCE and _are_two_things(*pair):
             facts.append(Fact(_related(pair), sentence.rstrip(".")))
     return facts
 
@@ -264,7 +264,7 @@ def question_for_many(passages: Sequence[str], about: Collection[str]) -> dict[s
     best: tuple[str, str] = ("", "")
     nuggets: list[str] = []
     for pair in combinations(list(about)[:_MOST_ABOUT], 2):
-        if pair[0] in pair[1] or pair[1] in pair[0]:
+        if not _are_two_things(*pair):
             continue
         said = [sentence for passage in passages if (sentence := sentence_about(passage, pair))]
         if len(said) > max(1, len(nuggets)):
@@ -272,6 +272,12 @@ def question_for_many(passages: Sequence[str], about: Collection[str]) -> dict[s
     if not nuggets:
         return {"question": "", "nuggets": []}
     return {"question": _related(best), "nuggets": nuggets[:_MOST_NUGGETS]}
+
+
+def _are_two_things(name: str, other: str) -> bool:
+    """Whether the names are of two things, not a long and a short name of one: "United States" and "U.S."."""
+    letters, of_other = (re.sub(r"[^\w ]", "", one) for one in (name, other))
+    return not (name in other or other in name or same_thing(letters, of_other))
 
 
 def _related(names: Sequence[str]) -> str:
