@@ -5,8 +5,8 @@
     python benchmarks/testset_ranking.py report --out runs/ranking
 
 `prepare` draws up to 600 passages with the evidence of up to 150 questions of people, and indexes them. `run` asks
-every system of SYSTEMS the questions of every set: people's, those that `make_testset` makes, and the rivals'. Each
-system's scores are kept in a file of their own, so an interrupted run goes on. `report` compares the rankings.
+every system of SYSTEMS the questions of every set: people's, those that `make_testset` makes, and the rivals'. The
+questions and each system's scores are kept in a file of their own, so an interrupted run goes on. `report` compares the rankings.
 
 Systems were registered before the first run. What is tuned (shares of kinds, thresholds, the drawing) was chosen on
 TUNED_ON and committed before the first run on the others. Questions of TUNED_ON whose evidence is in the half of the
@@ -308,21 +308,26 @@ def prepare(name: str, data: Path, out: Path) -> None:
     print(name, len(people.documents), "passages,", len(people.examples), "questions", flush=True)
 
 
-def run(name: str, data: Path, out: Path, *, anew: bool) -> None:
-    people = sampled(load_local(data / name))
+def run(name: str, data: Path, out: Path, *, anew: bool, most_systems: int) -> None:
     folder = out / name
     with opened(folder / "index.kraq") as (space, encoder):
-        sets = question_sets(space, people, folder / "made.draft")
+        if anew or not (folder / "questions.json").exists():
+            sets = question_sets(space, sampled(load_local(data / name)), folder / "made.draft")
+            kept = {label: [[text, sorted(gold)] for text, gold in questions] for label, questions in sets.items()}
+            (folder / "questions.json").write_text(json.dumps(kept), "utf-8")
+        stored = json.loads((folder / "questions.json").read_text("utf-8"))
+        sets = {label: [(text, frozenset(gold)) for text, gold in questions] for label, questions in stored.items()}
+        left = [
+            system for system in SYSTEMS if anew or not all(file_of(folder, label, system).exists() for label in sets)
+        ]
         encoder.encode_queries([question for questions in sets.values() for question, _ in questions])
-        for system in SYSTEMS:
-            lacking = [
-                label for label in sets if not file_of(folder, label, system).exists() or (anew and label == "made")
-            ]
-            find = system.make(space) if lacking else None
-            for label in lacking:
-                assert find is not None
-                scores = [recall(gold, find(question)) for question, gold in sets[label]]
+        for system in left[:most_systems]:
+            find = system.make(space)
+            for label, questions in sets.items():
                 file = file_of(folder, label, system)
+                if file.exists() and not (anew and label == "made"):
+                    continue
+                scores = [recall(gold, find(question)) for question, gold in questions]
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_text(json.dumps({"scores": scores}), "utf-8")
             print(name, system.name, flush=True)
@@ -442,10 +447,13 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path("data"))
     parser.add_argument("--out", type=Path, default=Path("runs/ranking"))
     parser.add_argument("--anew", action="store_true", help="Ask the made questions again, after they have changed.")
+    parser.add_argument("--most-systems", type=int, default=len(SYSTEMS), help="Systems that one run asks.")
     arguments = parser.parse_args()
     work: Mapping[str, Callable[[str], None]] = {
         "prepare": lambda name: prepare(name, arguments.data, arguments.out),
-        "run": lambda name: run(name, arguments.data, arguments.out, anew=arguments.anew),
+        "run": lambda name: run(
+            name, arguments.data, arguments.out, anew=arguments.anew, most_systems=arguments.most_systems
+        ),
     }
     if arguments.command == "report":
         report(arguments.out)
