@@ -6,7 +6,8 @@
 
 `prepare` draws up to 600 passages with the evidence of up to 150 questions of people, and indexes them. `run` asks
 every system of SYSTEMS the questions of every set: people's, those that `make_testset` makes, and the rivals'. The
-questions and each system's scores are kept in a file of their own, so an interrupted run goes on. `report` compares the rankings.
+questions and each system's scores are kept in files of their own, so an interrupted run goes on. `report` compares the
+rankings.
 
 Systems were registered before the first run. What is tuned (shares of kinds, thresholds, the drawing) was chosen on
 TUNED_ON and committed before the first run on the others. Questions of TUNED_ON whose evidence is in the half of the
