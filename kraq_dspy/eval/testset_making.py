@@ -202,16 +202,27 @@ class _Maker:
         return Testset(tuple(chosen), dict(self.rejected), self.left_out, tuple(self.gold.retrievers))
 
     async def candidates(self) -> list[Candidate]:
-        """More rows than are asked for, no two with the same question."""
+        """More rows than are asked for, no two with the same question.
+
+        Facts are asked last, and as many more of them as the other kinds lack: most passages have one.
+        """
+        made: dict[str, list[tuple[TestsetRow, str]]] = {}
+        lacking = 0
         try:
-            made: list[tuple[TestsetRow, str]] = []
-            for kind, wanted in quotas(self.plan.n, self.shares).items():
+            counts = quotas(self.plan.n, self.shares)
+            for kind in sorted(counts, key=lambda kind: kind == kinds.FACT):
                 drawn_from = 1 if kind in kinds.WITHOUT_ANSWER else self.plan.oversampled
-                made += await self._rows_of(kind, round(wanted * drawn_from))
+                wanted = round(counts[kind] * drawn_from) + (lacking if kind == kinds.FACT else 0)
+                made[kind] = await self._rows_of(kind, wanted)
+                lacking += wanted - len({source for _, source in made[kind]})
         finally:
             self.draft.close()
             await self.space.models.aclose()
-        distinct = {row.question.casefold(): (row, source) for row, source in made}  # later kinds are the rarer ones
+
+        in_order = [row for kind in counts for row in made[kind]]
+        distinct = {
+            row.question.casefold(): (row, source) for row, source in in_order
+        }  # later kinds are the rarer ones
         return self._candidates(list(distinct.values()))
 
     def _candidates(self, made: Sequence[tuple[TestsetRow, str]]) -> list[Candidate]:
@@ -249,6 +260,8 @@ class _Maker:
         pools = {one.id: self.gold.pool(one.question) for one in asked}
         clear = [one for one in asked if self._has_one_answer(one, pools[one.id])]
         gold = await self._gold_of(clear, pools)
+        if kind == kinds.BROAD:
+            clear = [one for one in clear if self._is_told_by_several(gold[one.id])]
         rows = [self._row(kind, one, pools[one.id], gold[one.id]) for one in clear]
         if kind == kinds.FALSE_PREMISE:
             return await self._suppose(clear, rows)
@@ -299,7 +312,7 @@ class _Maker:
             short = shorter(one.question) if is_fact else []
             wordings[one.id] = [text for text in (one.question, renamed, *short) if text]
         plain = [dataclasses.replace(one, question=text) for one in asked for text in wordings[one.id]]
-        put = await self._put_otherwise(plain)
+        put = await self._put_otherwise([one for one in plain if not is_about_two(one.question)])
         reworded = [dataclasses.replace(one, question=put.get(one.id, one.question)) for one in plain]
         together = {one.id: one for one in [*plain, *reworded]}
         return [one for one in together.values() if self._hides_answer(one)]
@@ -348,6 +361,11 @@ class _Maker:
             self.rejected["has other answers"] += 1
             return False
         return True
+
+    def _is_told_by_several(self, passages: Sequence[GoldPassage]) -> bool:
+        if len(passages) < 2:
+            self.rejected["is told by one passage"] += 1
+        return len(passages) >= 2
 
     async def _gold_of(self, asked: Sequence[_Asked], pools: Mapping[str, Pool]) -> dict[str, list[GoldPassage]]:
         """The passages of each question: its sources that say an answer, their near-duplicates, and what was pooled."""
