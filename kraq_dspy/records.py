@@ -567,7 +567,7 @@ class Usage:
 
 
 def usage_by_stage(ledger: Mapping[tuple[str, str], Usage]) -> dict[str, Usage]:
-    """What all models together took, from what each took, by (stage, model)."""
+    """Return what all models together took, from what each took, by (stage, model)."""
     by_stage: dict[str, Usage] = {}
     for (stage, _), usage in ledger.items():
         by_stage[stage] = by_stage.get(stage, Usage()) + usage

@@ -18,6 +18,7 @@ describes it in docs/reference/settings.md. Example:
 
 import codecs
 import dataclasses
+import json
 import re
 import tomllib
 from dataclasses import field
@@ -269,6 +270,20 @@ class InstructedSettings:
             raise ConfigError(f"instructed.kind is {self.kind!r}: give instructed.name, the folder of its weights.")
 
 
+@checked("ask")
+class AskSettings:
+    """What answers where a command names nothing else; `kraq select` measures it and writes this section."""
+
+    retriever: str = ""
+    """The retriever of an index, by its name. Empty, it is `adaptive`, or `dense` for an index without a graph."""
+
+    def __post_init__(self) -> None:
+        if ":" in self.retriever:
+            raise ConfigError(
+                f"ask.retriever is {self.retriever!r}; a retriever that names a model is given with --retriever."
+            )
+
+
 @checked("k2rag")
 class K2RAGSettings:
     """How K2RAG shortens documents before it indexes them."""
@@ -393,6 +408,7 @@ class Settings:
     questions: QuestionSettings = field(default_factory=QuestionSettings)
     encoder: EncoderSettings = field(default_factory=EncoderSettings)
     instructed: InstructedSettings = field(default_factory=InstructedSettings)
+    ask: AskSettings = field(default_factory=AskSettings)
     k2rag: K2RAGSettings = field(default_factory=K2RAGSettings)
     run: RunSettings = field(default_factory=RunSettings)
     store: StoreSettings = field(default_factory=StoreSettings)
@@ -412,6 +428,31 @@ class Settings:
 
     def to_dict(self) -> dict[str, Any]:
         return dataclasses.asdict(self)
+
+    def to_toml(self) -> str:
+        """What a kraq.toml has to say to give these settings: whatever differs from the defaults.
+
+        >>> print(Settings(chunks=ChunkSettings(tokens=200)).to_toml())
+        [chunks]
+        tokens = 200
+        """
+        default = Settings().to_dict()
+        sections = []
+        for name, section in self.to_dict().items():
+            tables = {name: (section, default[name])}
+            if name == "roles":
+                plain = dataclasses.asdict(RoleSettings())
+                tables = {f"roles.{role}": (values, plain) for role, values in section.items()}
+            for title, (values, usual) in tables.items():
+                changed = [f"{key} = {_toml(value)}" for key, value in values.items() if value != usual[key]]
+                if changed:
+                    sections.append("\n".join([f"[{title}]", *changed]))
+        return "\n\n".join(sections)
+
+
+def _toml(value: str | float | bool) -> str:
+    """A value of a setting as TOML has it; its basic strings are JSON's but for one character."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 PRESETS: dict[str, dict[str, dict[str, Any]]] = {

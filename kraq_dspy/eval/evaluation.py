@@ -14,6 +14,7 @@ from kraq_dspy.errors import ConfigError, EvaluationError
 from kraq_dspy.eval import questions
 from kraq_dspy.eval.asked import AskedSystem, Asking, hidden_documents
 from kraq_dspy.eval.datasets import Example
+from kraq_dspy.eval.defaults import RETRIEVED
 from kraq_dspy.eval.evidence import with_known_documents
 from kraq_dspy.eval.frame import rows_as_frame
 from kraq_dspy.eval.judges import JUDGED
@@ -34,8 +35,6 @@ from kraq_dspy.retrievers.adapted import as_retriever
 from kraq_dspy.settings import EncoderSettings
 from kraq_dspy.workspace import Workspace
 
-K = 10
-"""Passages that a retriever is asked for."""
 Asked: TypeAlias = Workspace | dspy.Module | Retriever | Callable[..., Any] | str | Path
 
 
@@ -127,7 +126,7 @@ def evaluate(
     space: Workspace | None = None,
     columns: QuestionColumns = FOUND,
     encoding: str = "",
-    k: int = K,
+    k: int = RETRIEVED,
     judge: dspy.LM | None = None,
     out: str | Path | None = None,
     concurrency: int = 8,
@@ -225,7 +224,7 @@ def _with_known_documents(
 
 
 def default_metrics(systems: Sequence[AskedSystem], examples: Sequence[Example], k: int) -> list[str]:
-    """What can be said with the gold data that the questions have."""
+    """Return what can be said with the gold data that the questions have."""
     names: list[str] = []
     has_answers = any(example.answers for example in examples)
     if any(system.answers for system in systems):

@@ -17,6 +17,7 @@ from kraq_dspy._internal.files import replaced
 from kraq_dspy.asset.store.vectors.points import words_of
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.datasets import Example
+from kraq_dspy.eval.defaults import ABOUT, NEAR
 from kraq_dspy.eval.grids import Grid
 from kraq_dspy.eval.metrics.questions import nearest_rows
 from kraq_dspy.eval.questions import FOUND, QuestionColumns, QuestionSource, read_questions
@@ -26,7 +27,6 @@ from kraq_dspy.ports import Progress, SilentProgress, Vectors
 from kraq_dspy.records import Chunk
 from kraq_dspy.workspace import Workspace
 
-NEAR, ABOUT = 0.6, 0.5
 """Cosines of MiniLM, from which two questions ask alike, and from which a passage is about a question."""
 PASSAGES = 5
 """Passages nearest to a question in which its words are looked for."""
@@ -266,7 +266,8 @@ def _alike(
 
 
 def _auc(examples: Sequence[Example], scores: Sequence[float], seed: int) -> Interval | None:
-    """None where the log does not tell questions with an answer from those without."""
+    """Measure the area under the curve; None where the log does not tell questions with an answer
+    from those without."""
     labels = np.array(
         [
             example.type.casefold() in UNANSWERABLE

@@ -19,6 +19,7 @@ import dspy
 
 from kraq_dspy._internal.concurrency import run_coroutine
 from kraq_dspy.errors import IndexStateError
+from kraq_dspy.eval.defaults import TESTSET_QUESTIONS
 from kraq_dspy.eval.testset import Testset
 from kraq_dspy.eval.testset_draft import TestsetDraft
 from kraq_dspy.language.text import content_words
@@ -69,7 +70,7 @@ class TestsetPlan:
 
     __test__ = False
 
-    n: int = 200
+    n: int = TESTSET_QUESTIONS
     shares: Mapping[str, float] | None = None
     seed: int = 0
     oversampled: float = OVERSAMPLED
@@ -79,7 +80,7 @@ class TestsetPlan:
 
 def make_testset(
     space: Workspace,
-    n: int = 200,
+    n: int = TESTSET_QUESTIONS,
     *,
     plan: TestsetPlan | None = None,
     shares: Mapping[str, float] | None = None,
@@ -105,7 +106,7 @@ def make_testset(
 def make_candidates(
     space: Workspace, plan: TestsetPlan, *, draft: str | Path | None = None, progress: Progress | None = None
 ) -> list[Candidate]:
-    """What `make_testset` draws from: for whoever compares ways to draw (benchmarks/testset_choice.py)."""
+    """Make what `make_testset` draws from: for whoever compares ways to draw (benchmarks/testset_choice.py)."""
     return run_coroutine(_Maker(space, plan, draft, progress or SilentProgress()).candidates())
 
 
@@ -147,7 +148,7 @@ class TestsetEstimate:
 
 
 def estimate_testset(space: Workspace, plan: TestsetPlan) -> TestsetEstimate:
-    """By arithmetic over the passages; no model is asked."""
+    """Estimate the cost by arithmetic over the passages; no model is asked."""
     corpus = corpus_of(space)
     calls = tokens = 0
     for kind, wanted in quotas(plan.n, kinds.read_shares(plan.shares)).items():
@@ -202,7 +203,7 @@ class _Maker:
         return Testset(tuple(chosen), dict(self.rejected), self.left_out, tuple(self.gold.retrievers))
 
     async def candidates(self) -> list[Candidate]:
-        """More rows than are asked for, no two with the same question.
+        """Make more rows than are asked for, no two with the same question.
 
         Facts are asked last, and as many more of them as the other kinds lack: most passages have one.
         """
@@ -270,7 +271,7 @@ class _Maker:
     async def _outcomes(
         self, stage: str, role: str, program: dspy.Module, items: Sequence[Item]
     ) -> dict[str, dspy.Prediction]:
-        """What the program made of each item, by its id; what failed is counted."""
+        """Return what the program made of each item, by its id; what failed is counted."""
         lm = self.space.models[role]
         keeper = self.draft.keeper(stage, program, self.space.models.name(role))
         self.progress.start(stage, len(items))
@@ -299,7 +300,7 @@ class _Maker:
         return [dataclasses.replace(one, question=put.get(one.id, one.question)) for one in asked]
 
     async def _all_wordings(self, asked: Sequence[_Asked]) -> list[_Asked]:
-        """Each question as it is, shorter, by other names, and each of these in other words; at most one is drawn.
+        """Put each question as it is, shorter, by other names, and each of these in other words; at most one is drawn.
 
         Rules cost nothing, and keep what was checked: the answer is the same, and `_has_one_answer` drops what is now
         said of something else, too.
@@ -459,7 +460,7 @@ class _Maker:
 
 
 def corpus_of(space: Workspace) -> Corpus:
-    """What questions are asked of. Raises IndexStateError for an index without passages."""
+    """Return what questions are asked of. Raises IndexStateError for an index without passages."""
     index = space.index
     chunks = list(index.all(Chunk))
     if not chunks:

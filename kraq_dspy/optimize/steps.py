@@ -213,7 +213,8 @@ def _critics_example(row: Row) -> dspy.Example:
 
 
 def _exam_example(*inputs: str) -> Callable[[Row], dspy.Example]:
-    """Of a step that asks for a test set: nothing but its inputs, since a question is judged by itself."""
+    """Make the example of a step that asks for a test set: nothing but its inputs, since a question
+    is judged by itself."""
     return lambda row: example_of(row, {name: row[name] for name in inputs}, {})
 
 
@@ -245,7 +246,6 @@ def _of_questions(output: str) -> Callable[[StepSource], Mapping[str, Metric]]:
 
 _READING_CELLS = {**QUESTION_CELLS, "passages": list_cell}
 _QUESTIONS_CELLS = {"questions": list_cell, "chunk_ids": list_cell}
-_PAIRS = "its known pairs"
 
 
 def _asks_for_testset(kind: str, *inputs: str) -> OptimizableStep:
@@ -394,7 +394,7 @@ STEPS: Mapping[str, OptimizableStep] = {
             metric_names=tuple(METRICS),
             metrics=lambda source: METRICS,
             index_rows=index_rows.reading_rows,
-            own_rows=_PAIRS,
+            own_rows=index_rows.KNOWN_PAIRS,
             labelled=True,
             cells=_READING_CELLS,
         ),
@@ -410,7 +410,7 @@ STEPS: Mapping[str, OptimizableStep] = {
             metric_names=tuple(METRICS),
             metrics=lambda source: METRICS,
             index_rows=index_rows.reading_rows,
-            own_rows=_PAIRS,
+            own_rows=index_rows.KNOWN_PAIRS,
             cells=_READING_CELLS,
         ),
         OptimizableStep(
@@ -425,7 +425,7 @@ STEPS: Mapping[str, OptimizableStep] = {
             metric_names=("agreement",),
             metrics=_fixed(step_metrics.agreement_metric("verdict")),
             index_rows=index_rows.verification_rows,
-            own_rows=_PAIRS + ", also with another's answer",
+            own_rows=index_rows.KNOWN_PAIRS + ", also with another's answer",
             labelled=True,
             cells={"supported": truth_cell},
         ),
@@ -441,7 +441,7 @@ STEPS: Mapping[str, OptimizableStep] = {
             metric_names=("agreement",),
             metrics=_fixed(step_metrics.agreement_metric("correct")),
             index_rows=index_rows.judging_rows,
-            own_rows=_PAIRS + ", also with another's answer",
+            own_rows=index_rows.KNOWN_PAIRS + ", also with another's answer",
             labelled=True,
             cells={**QUESTION_CELLS, "right": truth_cell},
         ),
@@ -489,7 +489,7 @@ STEPS: Mapping[str, OptimizableStep] = {
             metric_names=("agreement",),
             metrics=_fixed(step_metrics.agreement_metric("rejected_by", label=bool)),
             index_rows=index_rows.critics_rows,
-            own_rows=_PAIRS + ", also with another's passage",
+            own_rows=index_rows.KNOWN_PAIRS + ", also with another's passage",
             cells={"accepted": truth_cell},
         ),
         OptimizableStep(

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Collection, Iterator
 from typing import Self
 
+import dspy
+
 from kraq_dspy.asset.scope import Scope
 from kraq_dspy.errors import ScopeError
 from kraq_dspy.indexing.view.views import open_view, save_view
@@ -80,6 +82,20 @@ class Workspace(Answering):
         shown = [document_id for document_id in self.index.ids(Document) if document_id not in hidden]
         return self._part(shown, self.scope, hidden)
 
+    def trainset(self, n: int = 50, *, seed: int = 0, progress: Progress | None = None) -> list[dspy.Example]:
+        """Questions that the index answers, with their passages and answers, for DSPy's optimizers.
+
+        >>> with Workspace.open("docs.kraq") as space:  # doctest: +SKIP
+        ...     program = space.program("traditional")
+        ...     dspy.BootstrapFewShot(metric=kraq.eval.token_f1).compile(program, trainset=space.trainset(50))
+
+        The model of the role "generator" asks, the embedded reader where none is named. See
+        `kraq_dspy.eval.make_trainset`, which this calls.
+        """
+        import kraq_dspy  # test sets stand on workspaces: a workspace reaches them by their public name alone
+
+        return kraq_dspy.eval.make_trainset(self, n, seed=seed, progress=progress)
+
     def newest(self) -> Self:
         """Another workspace, on the last complete state of the same index, with this one's encoder and models; with its
         scope, and without what it is without."""
@@ -100,7 +116,7 @@ class Workspace(Answering):
         return newest
 
     def _narrowings(self) -> Iterator[Callable[[Self], Self]]:
-        """What leads from the whole index to what this workspace shows."""
+        """Yield what leads from the whole index to what this workspace shows."""
         scope, part = self.scope, self.part
         if scope is not None:
             yield lambda space: space.scoped(scope)

@@ -22,6 +22,7 @@ from kraq_dspy.apps.cli.terminal import (
     two_columns,
 )
 from kraq_dspy.errors import ConfigError
+from kraq_dspy.eval.defaults import ABOUT, TESTSET_QUESTIONS
 
 if TYPE_CHECKING:
     from kraq_dspy.eval.testset import Testset
@@ -40,7 +41,7 @@ class MakeTestset(Calls, Limits):
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="FILE", help="JSON lines. What it took is kept in FILE.draft.")
     ] = Path("test.jsonl")
-    n: Annotated[int, typer.Option("--n", "-n", min=1, help="Questions.")] = 200
+    n: Annotated[int, typer.Option("--n", "-n", min=1, help="Questions.")] = TESTSET_QUESTIONS
     kinds: Annotated[
         str | None,
         typer.Option(
@@ -129,7 +130,7 @@ class CoverTestset(Calls, Limits):
     index_dir: IndexDir
     questions: Annotated[Path, typer.Argument(metavar="QUESTIONS", help="csv, jsonl or parquet.")]
     question_column: Annotated[str, typer.Option(help="Default: question, query, ...")] = ""
-    about: Annotated[float, typer.Option(min=0, max=1, help="Cosine from which a passage is about a question.")] = 0.5
+    about: Annotated[float, typer.Option(min=0, max=1, help="Cosine from which a passage is about a question.")] = ABOUT
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write questions about what is not touched.")
     ] = None
@@ -195,7 +196,7 @@ def shares_in(words: str) -> Mapping[str, float]:
 
 
 def show_testset(made: "Testset", file: Path) -> None:
-    """What the set is like, what was dropped and why, and which kinds it does without."""
+    """Show what the set is like, what was dropped and why, and which kinds it does without."""
     about = made.about()
     rows = {
         "questions": ", ".join(f"{count} {kind}" for kind, count in made.counts().items()) or "none",

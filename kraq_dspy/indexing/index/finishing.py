@@ -15,8 +15,8 @@ from kraq_dspy.ports import Embedder, Progress
 from kraq_dspy.programs.kraq.pipeline import KRAQ, in_reading_order
 from kraq_dspy.programs.kraq.question_text import mark_duplicates
 from kraq_dspy.records import Chunk, Claim, Community, Entity, Merge, Question, Relationship, Summary
-from kraq_dspy.settings import RunSettings, Settings
-from kraq_dspy.steps.direct import ItemStream
+from kraq_dspy.settings import AskSettings, RunSettings, Settings
+from kraq_dspy.steps.bounded import ItemStream
 from kraq_dspy.steps.kept import Stage, StoredSteps
 
 NO_QUESTIONS = (
@@ -55,8 +55,9 @@ class BuildParts:
 
     @property
     def fingerprint(self) -> str:
-        """All settings but those of how and with which models the build runs."""
-        fields = dataclasses.asdict(dataclasses.replace(self.settings, run=RunSettings(), roles={}))
+        """All settings but those of how and with which models the build runs, and of what answers afterwards."""
+        made_by = dataclasses.replace(self.settings, run=RunSettings(), roles={}, ask=AskSettings())
+        fields = dataclasses.asdict(made_by)
         return json.dumps([fields, self.random_questions], sort_keys=True, default=str)
 
 
@@ -101,7 +102,7 @@ class Finishing:
         return graph
 
     async def finish_from(self, graph: Graph) -> None:
-        """As `finish`, with the graph of all extractions."""
+        """Do as `finish` does, with the graph of all extractions."""
         index = self._index
         document_of = index.reading_order()
         index.keep_passage_graph(graph.entities, graph.relationships)

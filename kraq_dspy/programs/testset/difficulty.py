@@ -45,15 +45,17 @@ def bin_of(share: float) -> int:
     return sum(share > end for end in BINS)
 
 
-def weight_of(candidate: Candidate, present: Mapping[int, float]) -> float:
-    """How often a row should be drawn, relative to others: more where people's questions have its overlap and few rows
-    do, less where it tells little of a retriever. `present` are rows by bin."""
+def weight_of(candidate: Candidate, present: Mapping[int, int]) -> float:
+    """Tell how often a row should be drawn, relative to others: more where people's questions have
+    its overlap and few rows do, less where it tells little of a retriever. `present` counts rows by
+    bin."""
     place = bin_of(candidate.row.overlap)
     return PEOPLE[place] / present[place] * candidate.told / MOST_TOLD
 
 
 def draw(candidates: Sequence[Candidate], n: int, shares: Mapping[str, float], *, seed: int) -> list[TestsetRow]:
-    """Up to `n` of the rows, in their order, each kind by its share; what a kind lacks is drawn from the others."""
+    """Return up to `n` of the rows, in their order, each kind by its share; what a kind lacks is
+    drawn from the others."""
     chance = random.Random(seed)
     ranked: dict[str, list[Candidate]] = {}
     for kind in shares:
@@ -61,7 +63,10 @@ def draw(candidates: Sequence[Candidate], n: int, shares: Mapping[str, float], *
         present = Counter(bin_of(one.row.overlap) for one in of_kind)
         waits = {one.row.id: chance.expovariate(weight_of(one, present)) for one in of_kind}
         in_order = sorted(of_kind, key=lambda one: (waits[one.row.id], one.row.id))
-        ranked[kind] = list({one.source: one for one in reversed(in_order)}.values())[::-1]
+        first_wordings: dict[str, Candidate] = {}
+        for one in in_order:
+            first_wordings.setdefault(one.source, one)
+        ranked[kind] = list(first_wordings.values())
 
     counts = quotas(n, shares)
     chosen = {one.row.id for kind, some in ranked.items() for one in some[: counts[kind]]}

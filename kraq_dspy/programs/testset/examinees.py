@@ -36,7 +36,7 @@ class Examinees:
         self._signs = np.sign(embedded - self._centre)
 
     def recalls(self, questions: Sequence[str], documents: Sequence[Collection[str]]) -> NDArray[np.float64]:
-        """Shares of each question's documents that each ranker found: float64 `[questions, rankers]`."""
+        """Return shares of each question's documents that each ranker found: float64 `[questions, rankers]`."""
         found = np.zeros((len(questions), len(EXAMINEES)))
         if not questions:
             return found
@@ -54,7 +54,7 @@ class Examinees:
         return found
 
     def _first(self, scores: NDArray[np.floating]) -> set[str]:
-        """The documents that come first, several passages of one counted once."""
+        """Return the documents that come first, several passages of one counted once."""
         first: dict[str, None] = {}
         for place in np.argsort(-scores, kind="stable"):
             first[self._documents[place]] = None
@@ -88,7 +88,7 @@ class Postings:
         }
 
     def scores(self, terms: Sequence[str]) -> NDArray[np.float64]:
-        """float64 `[texts]`: proportional to the cosine with each text, 0 where no term is shared."""
+        """Return float64 `[texts]`: proportional to the cosine with each text, 0 where no term is shared."""
         scores = np.zeros(self._size)
         for term, number in Counter(terms).items():
             if term in self._lists:
@@ -99,7 +99,7 @@ class Postings:
 
 
 def three_letters(text: str) -> list[str]:
-    """Runs of three letters within words, ends of words included.
+    """Return runs of three letters within words, ends of words included.
 
     >>> three_letters("Ada is")
     [' ad', 'ada', 'da ', ' is', 'is ']

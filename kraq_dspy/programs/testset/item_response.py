@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 
 
 def fit(solved: NDArray[Any]) -> tuple[Floats, Floats]:
-    """Difficulties of the rows and abilities of the columns of `solved`, shares in [0, 1], at their most probable.
+    """Return difficulties of the rows and abilities of the columns of `solved`, shares in [0, 1], at their most probable.
 
     Both are drawn towards 0, so that a question that all solve has a difficulty, too.
 
@@ -42,7 +42,7 @@ def fit(solved: NDArray[Any]) -> tuple[Floats, Floats]:
 
 
 def information(solved: NDArray[Any]) -> Floats:
-    """How much each row tells of a retriever that had no say in how hard it is: the mean over all columns, each with
+    """Return how much each row tells of a retriever that had no say in how hard it is: the mean over all columns, each with
     difficulties fitted to the others, in [0, .25].
 
     float64 `[rows]`. One column alone is all there is; none gives .25 for every row.
@@ -68,6 +68,6 @@ def _chance(difficulties: Floats, abilities: Floats) -> Floats:
 
 
 def _newton(gradient: Floats, curvature: Floats, values: Floats) -> Floats:
-    """One step towards the most probable values, with the prior's pull."""
+    """Return one step towards the most probable values, with the prior's pull."""
     prior = 1 / _SPREAD**2
     return np.clip((gradient - prior * values) / (curvature + prior), -1, 1)

@@ -29,7 +29,7 @@ _ASKS_FOR_MORE = re.compile(
 
 
 def shorter(question: str) -> list[str]:
-    """The question without what its last prepositions add, at most twice; empty where nothing can be left out.
+    """Return the question without what its last prepositions add, at most twice; empty where nothing can be left out.
 
     >>> shorter("Who was employed by the Hogarth Press in Richmond from 1917?")
     ['Who was employed by the Hogarth Press in Richmond?', 'Who was employed by the Hogarth Press?']
@@ -46,7 +46,7 @@ def shorter(question: str) -> list[str]:
 
 
 def is_about_two(question: str) -> bool:
-    """Whether it is asked how one thing is related to another, which every passage answers that tells of both.
+    """Tell whether it is asked how one thing is related to another, which every passage answers that tells of both.
 
     >>> is_about_two("How is Ada Lovelace related to Charles Babbage?"), is_about_two("Who was Ada Lovelace?")
     (True, False)
@@ -55,7 +55,7 @@ def is_about_two(question: str) -> bool:
 
 
 def other_names(entities: Iterable[Entity]) -> dict[str, str]:
-    """For a name, another one of the same thing that nothing else in the corpus has: what a text calls it elsewhere, or
+    """Return, for a name, another one of the same thing that nothing else in the corpus has: what a text calls it elsewhere, or
     the last name of a person.
 
     >>> ada = Entity("e1", "Ada Lovelace", "person", "", ("Ada Lovelace", "Countess of Lovelace"), ())
@@ -83,7 +83,7 @@ def other_names(entities: Iterable[Entity]) -> dict[str, str]:
 
 
 def by_other_names(question: str, names: Sequence[str], others: Mapping[str, str]) -> str:
-    """The question with other names for those of `names` that have one; "" where none has.
+    """Return the question with other names for those of `names` that have one; "" where none has.
 
     >>> by_other_names("Where did Ann Byron live?", ["Ann Byron"], {"Ann Byron": "Byron"})
     'Where did Byron live?'

@@ -11,7 +11,7 @@ _WORD = re.compile(r"(?:(?<![\w’'-])(?P<article>[Aa])n? )?(?<![\w’'-])(?P<wo
 
 
 def in_other_words(question: str, avoid: Collection[str]) -> str:
-    """The question with other words for those of `avoid` that the table has; as it is where it has none of them.
+    """Return the question with other words for those of `avoid` that the table has; as it is where it has none of them.
 
     Names and numbers stay. Each word is put for one of the same form, so the sentence stays whole.
 
