@@ -93,7 +93,8 @@ def says_answer(answer: str, passage: str) -> bool:
 
 
 def says_all_names(names: Sequence[str], passage: str) -> str:
-    """Return the first sentence that has all of the names, where the title stands for one that it leaves out; "" for none.
+    """Return the first sentence that has all of the names, where the title stands for one that it
+    leaves out; "" for none.
 
     >>> says_all_names(["Rhine", "Cologne"], "Rhine\\nIt is long. It flows through Cologne.")
     'It flows through Cologne.'

@@ -20,7 +20,8 @@ Floats = NDArray[np.float64]
 
 
 def fit(solved: NDArray[Any]) -> tuple[Floats, Floats]:
-    """Return difficulties of the rows and abilities of the columns of `solved`, shares in [0, 1], at their most probable.
+    """Return difficulties of the rows and abilities of the columns of `solved`, shares in [0, 1],
+    at their most probable.
 
     Both are drawn towards 0, so that a question that all solve has a difficulty, too.
 
@@ -42,8 +43,8 @@ def fit(solved: NDArray[Any]) -> tuple[Floats, Floats]:
 
 
 def information(solved: NDArray[Any]) -> Floats:
-    """Return how much each row tells of a retriever that had no say in how hard it is: the mean over all columns, each with
-    difficulties fitted to the others, in [0, .25].
+    """Return how much each row tells of a retriever that had no say in how hard it is: the mean
+    over all columns, each with difficulties fitted to the others, in [0, .25].
 
     float64 `[rows]`. One column alone is all there is; none gives .25 for every row.
 

@@ -55,8 +55,8 @@ def is_about_two(question: str) -> bool:
 
 
 def other_names(entities: Iterable[Entity]) -> dict[str, str]:
-    """Return, for a name, another one of the same thing that nothing else in the corpus has: what a text calls it elsewhere, or
-    the last name of a person.
+    """Return, for a name, another one of the same thing that nothing else in the corpus has: what a
+    text calls it elsewhere, or the last name of a person.
 
     >>> ada = Entity("e1", "Ada Lovelace", "person", "", ("Ada Lovelace", "Countess of Lovelace"), ())
     >>> other_names([ada, Entity("e2", "Ann Byron", "person", "", ("Ann Byron",), ())])

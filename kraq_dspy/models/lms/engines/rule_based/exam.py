@@ -291,7 +291,8 @@ def _related(names: Sequence[str]) -> str:
 
 
 def sentence_about(passage: str, names: Collection[str]) -> str:
-    """Return the first sentence that has all of the names, where the title counts for what a sentence leaves out; "" for none.
+    """Return the first sentence that has all of the names, where the title counts for what a
+    sentence leaves out; "" for none.
 
     >>> sentence_about("Ada Lovelace\\nShe was a poet's child. She met Charles Babbage.", ["Ada Lovelace", "Babbage"])
     'She met Charles Babbage.'
