@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.sources import sources
+
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "kraq_dspy"
 PICTURE = (ROOT / "docs" / "architecture.md").read_text("utf-8")
@@ -44,19 +46,10 @@ FLOORS = (
 def imports() -> list[tuple[str, str, str]]:
     """(file, its package, the package that it imports), for every import of this library by itself."""
     arrows = []
-    for path in sorted(PACKAGE.rglob("*.py")):
-        parts = path.relative_to(PACKAGE).with_suffix("").parts
-        if parts in (("__init__",), ("__main__",)):
-            continue
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            names = []
-            if isinstance(node, ast.ImportFrom) and node.module:
-                names = [node.module]
-            elif isinstance(node, ast.Import):
-                names = [alias.name for alias in node.names]
-            for name in names:
-                if name.startswith("kraq_dspy."):
-                    arrows.append(("/".join(parts), parts[0], name.split(".")[1]))
+    for each in sources().imports:
+        file = each.file.removesuffix(".py")
+        if file not in ("__init__", "__main__") and each.module.startswith("kraq_dspy."):
+            arrows.append((file, file.split("/")[0], each.module.split(".")[1]))
     return arrows
 
 

@@ -173,15 +173,9 @@ def _question(
     headings = headings_by_weight(passages, text)
 
     if language == "en":
-        subject = subject_of(passages) or subject
-        question = _announced(headings, passages, subject)
-        question = question or _told(names, _titles_of(headings), [*parts, *_openings(passages)])
-        if not question and passages and turns_statements:
-            question = asked_whether(parts, passages, subject)
-        if question:
-            return question
-        if headings:
-            return _topic(headings[0], passages)
+        question = _english_question(names, parts, headings, passages, subject, turns_statements=turns_statements)
+        if question or headings:
+            return question or _topic(headings[0], passages)
     elif language not in PLAINLY_ASKED:
         heading_texts = [heading.text for heading in headings]
         return asked_in(language, heading_texts, [*parts, *_openings(passages)]) or NOTHING_NAMED
@@ -191,6 +185,25 @@ def _question(
     if not named:
         return NOTHING_NAMED
     return plain_question(language, [named[0], *_partners(named[0], named, parts)])
+
+
+def _english_question(
+    names: list[str],
+    parts: list[str],
+    headings: Sequence[Heading],
+    passages: Sequence[str],
+    subject: str,
+    *,
+    turns_statements: bool,
+) -> str:
+    """What a heading announces, else what a sentence says of a name, else whether a statement is
+    so; "" for none of these."""
+    subject = subject_of(passages) or subject
+    question = _announced(headings, passages, subject)
+    question = question or _told(names, _titles_of(headings), [*parts, *_openings(passages)])
+    if question or not passages or not turns_statements:
+        return question
+    return asked_whether(parts, passages, subject)
 
 
 def _announced(headings: Sequence[Heading], passages: Sequence[str], subject: str) -> str:

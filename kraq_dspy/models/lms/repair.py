@@ -205,18 +205,23 @@ def _between(reply: str, headers: Iterable[re.Match[str]], names: Iterable[str])
     """Find where the text behind each header ends: at the next header, that of a field which nobody
     asked for included."""
     known = {name.casefold(): name for name in names}
-    ordered = {header.end(): header for header in headers if header[1].casefold() in known or EXACT.search(header[0])}
-    sections = sorted(ordered.items())
+    header_at: dict[int, re.Match[str]] = {}
+    for header in headers:
+        if header[1].casefold() in known or EXACT.search(header[0]):
+            header_at[header.end()] = header
+
+    sections = sorted(header_at.items())
     stops = [header.start() for _, header in sections[1:]] + [len(reply)]
     spans: dict[str, tuple[int, int]] = {}
     for (begin, header), stop in zip(sections, stops, strict=False):
-        if header[1].casefold() not in known:
+        name = known.get(header[1].casefold())
+        if name is None:
             continue
-        if "`" in header[0]:  # the marker stood between backticks
-            begin += len(reply[begin:stop]) - len(reply[begin:stop].lstrip("`"))
         text = reply[begin:stop]
-        start = begin + len(text) - len(text.lstrip())
-        spans.setdefault(known[header[1].casefold()], (start, max(start, begin + len(text.rstrip()))))
+        inside = text.lstrip("`") if "`" in header[0] else text  # the marker stood between backticks
+        start = begin + len(text) - len(inside.lstrip())
+        end = begin + len(text.rstrip())
+        spans.setdefault(name, (start, max(start, end)))
     return spans
 
 
