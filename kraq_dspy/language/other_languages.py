@@ -130,6 +130,8 @@ RULES = {
 
 _MAY_BE_A_VERB = re.compile(r"[A-ZĄĆĘŁŃÓŚŹŻ](?:\w*[aeiyąęćłoń]|[A-ZĄĆĘŁŃÓŚŹŻ]{5,})")
 """What stands before "to" where that means "this" ("Wymaga to uprawnień"), and headings in capitals."""
+_ADJECTIVE = re.compile(r"[А-ЯЁ]\w*(?:ая|яя|ый|ий|ое|ее|ые|ие)")
+"""A Russian word whose noun is left out: "Первая — ..." is the first of what was just named."""
 _DEFINED_IN_JAPANESE = re.compile(
     r"(?P<name>[A-Za-z][A-Za-z0-9.+-]{1,20}|[ァ-ヶー]{3,20}|「[^」]{2,20}」)(?:とは|は)、?[^。、]{4,60}(?:です|である|の一つ|をいう)"
 )
@@ -221,6 +223,8 @@ def _definition(language: str, sentence: str) -> str:
         return ""
     name = match["name"]
     if language == "pl" and _MAY_BE_A_VERB.fullmatch(name):
+        return ""
+    if language == "ru" and _ADJECTIVE.fullmatch(name):
         return ""
     has_article = bool(rules.article) and re.match(rules.article, name)[0] != ""  # type: ignore[index]
     if not has_article and name.split(" ")[0].islower():

@@ -48,6 +48,7 @@ def test_a_heading_is_asked_about_where_its_form_says_how(language: str, heading
         ("nl", "De kernel is een programma.", "Wat is de kernel?"),
         ("ru", "Debian — это операционная система.", "Что такое Debian?"),
         ("ru", "Это — программа.", ""),
+        ("ru", "Первая — установка базовой системы.", ""),
         ("pl", "Debian to system operacyjny.", "Co to jest Debian?"),
         ("pl", "Wymaga to uprawnień administratora.", ""),
         ("pl", "TEMATY to lista stron podręcznika.", ""),
