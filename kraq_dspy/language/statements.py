@@ -204,9 +204,7 @@ def _begun(subject: Sequence[str], names: Set[str]) -> str:
 def _says_what_it_is(subject: Sequence[str], names: Set[str]) -> bool:
     """Whether a subject tells a reader who sees nothing else what it stands for."""
     first, *others = [word.lower() for word in subject]
-    if len(subject) > LONGEST_SUBJECT or first in _NO_SUBJECT or not _POINTS.isdisjoint(others):
-        return False
-    if not subject[0][0].isalpha() or _is_count(first) or any(map(_is_participle, subject[1:])):
+    if _is_no_subject(subject):
         return False
     if first == "the" and len(subject) == 2:
         return False  # "the Document" of a contract
@@ -219,9 +217,17 @@ def _says_what_it_is(subject: Sequence[str], names: Set[str]) -> bool:
     return len(subject) > 1 or not re.fullmatch(rf"(?:{_UNNAMED})s?", first)
 
 
-def _is_count(word: str) -> bool:
-    """Whether the word is a number such as "thirteen" or "forty"."""
-    return re.match(r"\w+teen\b|\w+ty\b", word) is not None
+def _is_no_subject(subject: Sequence[str]) -> bool:
+    """Whether it is long, points to another sentence, counts things, or has a verb inside."""
+    first, *others = [word.lower() for word in subject]
+    if len(subject) > LONGEST_SUBJECT or first in _NO_SUBJECT or not _POINTS.isdisjoint(others):
+        return True
+    is_count = re.match(r"\w+teen\b|\w+ty\b", first) is not None
+    return not first[0].isalpha() or is_count or any(map(_is_participle, subject[1:]))
+
+
+def _is_participle(word: str) -> bool:
+    return re.fullmatch(r"[a-z]{2,}ed", word) is not None
 
 
 def _is_participle(word: str) -> bool:

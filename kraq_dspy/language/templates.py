@@ -94,7 +94,9 @@ def question_about(
     if not names and title and not _FILE_NAME.fullmatch(title):
         names = [title]
     if language_of_corpus != "en" and language_of("\n".join([summary, *passages])) == "en":
-        return _asked_for_sure(names, parts, summary, passages, subject) or NOTHING_NAMED
+        headings = headings_by_weight(passages, summary)
+        known = _english_question(names, parts, headings, passages, subject, turns_statements=False)
+        return known or NOTHING_NAMED
     return _question(names, parts, summary, passages, subject, turns_statements=turns_statements)
 
 
@@ -184,10 +186,7 @@ def _question(
     headings = headings_by_weight(passages, text)
 
     if language == "en":
-        subject = subject_of(passages) or subject
-        question = _asked_for_sure(names, parts, text, passages, subject)
-        if not question and passages and turns_statements:
-            question = asked_whether(parts, passages, subject)
+        question = _english_question(names, parts, headings, passages, subject, turns_statements=turns_statements)
         if question:
             return question
         if not may_be_english("\n".join([text, *passages])):
@@ -206,11 +205,23 @@ def _question(
     return plain_question(language, [named[0], *_partners(named[0], named, parts)])
 
 
-def _asked_for_sure(names: list[str], parts: list[str], text: str, passages: Sequence[str], subject: str) -> str:
-    """What a heading of an English text announces or a sentence says what it is; "" where none does."""
-    headings = headings_by_weight(passages, text)
+def _english_question(
+    names: list[str],
+    parts: list[str],
+    headings: Sequence[Heading],
+    passages: Sequence[str],
+    subject: str,
+    *,
+    turns_statements: bool,
+) -> str:
+    """What a manual's page is for, what a heading announces, else what a sentence says of a name, else whether a statement is
+    so; "" for none of these."""
+    subject = subject_of(passages) or subject
     question = asked_of_manual_page("en", passages) or _announced(headings, passages, subject)
-    return question or _told(names, _titles_of(headings), [*parts, *_openings(passages)])
+    question = question or _told(names, _titles_of(headings), [*parts, *_openings(passages)])
+    if question or not passages or not turns_statements:
+        return question
+    return asked_whether(parts, passages, subject)
 
 
 def _announced(headings: Sequence[Heading], passages: Sequence[str], subject: str) -> str:

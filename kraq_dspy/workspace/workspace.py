@@ -13,6 +13,9 @@ from kraq_dspy.records import Document
 from kraq_dspy.workspace.asking import Answering
 from kraq_dspy.workspace.opening import PartOfIndex
 
+TRAINSET_QUESTIONS = 50
+"""Questions to learn from."""
+
 
 class Workspace(Answering):
     """`Workspace.open("docs.kraq")` is what most code needs: programs and retrievers over that index.
@@ -82,7 +85,9 @@ class Workspace(Answering):
         shown = [document_id for document_id in self.index.ids(Document) if document_id not in hidden]
         return self._part(shown, self.scope, hidden)
 
-    def trainset(self, n: int = 50, *, seed: int = 0, progress: Progress | None = None) -> list[dspy.Example]:
+    def trainset(
+        self, n: int = TRAINSET_QUESTIONS, *, seed: int = 0, progress: Progress | None = None
+    ) -> list[dspy.Example]:
         """Questions that the index answers, with their passages and answers, for DSPy's optimizers.
 
         >>> with Workspace.open("docs.kraq") as space:  # doctest: +SKIP

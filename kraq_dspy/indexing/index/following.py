@@ -42,33 +42,30 @@ class Following(Finishing):
         entities, former_entities = index.differing(Entity, graph.entities)
         links, former_links = index.differing(Relationship, graph.relationships)
         claims, former_claims = index.differing(Claim, graph.claims)
-        changes: defaultdict[str, float] = defaultdict(float)
-        for link in links:
-            changes[link.id] += link.weight
-        for link in former_links:
-            changes[link.id] -= link.weight
-        total = sum(link.weight for link in graph.relationships)
-        least, weight = min(total, total - sum(changes.values())), sum(map(abs, changes.values()))
-        if weight > _SMALL * least:
+        if not _is_small(links, former_links, graph.relationships):
             return False
+
         touched = {entity.id for entity in (*entities, *former_entities)}
-        touched |= {end for link in (*links, *former_links) for end in (link.source_id, link.target_id)}
-        touched |= {claim.entity_id for claim in (*claims, *former_claims)}
+        touched.update(claim.entity_id for claim in (*claims, *former_claims))
+        for link in (*links, *former_links):
+            touched.update((link.source_id, link.target_id))
+
         index.keep_passage_graph(graph.entities, graph.relationships)
         self._keep(Entity, entities, former_entities)
         self._keep(Relationship, links, former_links)
         self._keep(Claim, claims, former_claims)
         if list(index.all(Merge)) != list(graph.merges):
             index.replace(Merge, graph.merges)
+
         self._former = self._index.families(touched)
-        members = touched | {entity_id for community in self._former for entity_id in community.entity_ids}
-        part = Graph(
-            tuple(entity for entity in graph.entities if entity.id in members),
-            tuple(link for link in graph.relationships if link.source_id in members and link.target_id in members),
-            tuple(claim for claim in graph.claims if claim.entity_id in members),
-        )
+        members = touched.union(*(community.entity_ids for community in self._former))
+        part = _part_of(graph, members)
         communities = find_communities(
-            part.entities, part.relationships, self._settings.communities, index.reading_order(), self._former
+            part.entities,
+            part.relationships,
+            self._settings.communities,
+            index.reading_order(),
+            self._former,
         )
         self._keep_communities(communities)
         self._progress.finish("graph")
@@ -119,3 +116,29 @@ class Following(Finishing):
         gone = stored.keys() - {question.id for question in marked}
         changed = [question for question in marked if stored.get(question.id) != question]
         self._index.change(Question, gone, changed)
+
+
+def _is_small(links: Iterable[Relationship], former_links: Iterable[Relationship], now: Iterable[Relationship]) -> bool:
+    """Whether the weights that changed are a small part of those that were there and are there."""
+    changes: defaultdict[str, float] = defaultdict(float)
+    for link in links:
+        changes[link.id] += link.weight
+    for link in former_links:
+        changes[link.id] -= link.weight
+
+    total = sum(link.weight for link in now)
+    former_total = total - sum(changes.values())
+    return sum(map(abs, changes.values())) <= _SMALL * min(total, former_total)
+
+
+def _part_of(graph: Graph, members: Set[str]) -> Graph:
+    """The entities that are members, with the links among them and what is claimed of them."""
+    links = []
+    for link in graph.relationships:
+        if link.source_id in members and link.target_id in members:
+            links.append(link)
+    return Graph(
+        tuple(entity for entity in graph.entities if entity.id in members),
+        tuple(links),
+        tuple(claim for claim in graph.claims if claim.entity_id in members),
+    )
