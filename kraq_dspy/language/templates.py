@@ -214,8 +214,8 @@ def _english_question(
     *,
     turns_statements: bool,
 ) -> str:
-    """What a manual's page is for, what a heading announces, else what a sentence says of a name, else whether a statement is
-    so; "" for none of these."""
+    """What a manual's page is for, else what a heading announces, else what a sentence says of a
+    name, else whether a statement is so; "" for none of these."""
     subject = subject_of(passages) or subject
     question = asked_of_manual_page("en", passages) or _announced(headings, passages, subject)
     question = question or _told(names, _titles_of(headings), [*parts, *_openings(passages)])
