@@ -140,8 +140,9 @@ class ResolveSettings(Checked):
     """Ask the model about each such pair; the embedded one is not asked, and merges none. Without it, all are merged
     but single words and names of people, where one wrong merge is worse than ten missed."""
     acronyms: bool = True
-    """Ask the model whether an acronym and a name that it fits are one ("UBA", "Universidad de Buenos Aires"). The
-    embedded one is not asked. What a text itself introduces, "Universidad de Buenos Aires (UBA)", is merged unasked."""
+    """Ask the model whether an acronym and a name that it fits are one ("UBA", "Universidad de Buenos Aires"), and
+    whether "Mr. Holmes" is the only person of the corpus with that last name. The embedded one is not asked. What a
+    text itself introduces, "Universidad de Buenos Aires (UBA)", is merged unasked."""
     description_tokens: Positive = 300
     """Descriptions of one entity are merged by the model once they exceed so many tokens together; shorter ones are
     joined as they are."""
