@@ -301,6 +301,7 @@ def _header(
             "in_flight": concurrency,
             "notes": notes,
             "data": checksum_of(examples),
+            **(space.learned_from if space else {}),  # who may read what the rows hold
         },
     )
 
