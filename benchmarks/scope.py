@@ -137,7 +137,7 @@ def difference(out: Path) -> None:
 
 STAFF, BOARD = ("staff",), ("board",)
 NOTES = (
-    Document("canteen", "The canteen", "Anna Berg runs the canteen of Helsinki Works. Anna Berg hired the cook Nils Roos.",
+    Document("canteen", "The canteen", "Anna Berg runs the canteen of Helsinki Works. Anna Berg hired Nils Roos.",
              labels=STAFF),
     Document("menu", "The menu", "Nils Roos cooks for Helsinki Works. Nils Roos came from Turin Museum.", labels=STAFF),
     Document("works", "The works", "Helsinki Works lies beside Lisbon Harbour. Helsinki Works was opened in 1931.",
@@ -155,8 +155,10 @@ class Calls(BaseCallback):  # type: ignore[misc]
     def __init__(self) -> None:
         self.rows: list[dict[str, Any]] = []
 
-    def on_adapter_format_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
-        self.rows.append({"signature": inputs["signature"].__name__, "inputs": inputs["inputs"], "reply": ""})
+    def on_module_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
+        if isinstance(instance, dspy.Predict):
+            name = instance.signature.__name__
+            self.rows.append({"signature": name, "inputs": inputs["kwargs"], "reply": ""})
 
     def on_adapter_parse_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
         self.rows[-1]["reply"] = inputs["completion"]
