@@ -15,7 +15,7 @@ import typer
 
 from kraq_dspy.apps.cli import INTERRUPTED
 from kraq_dspy.apps.cli.logs import tell_what_is_cut_off
-from kraq_dspy.apps.cli.options import Flag, IndexDir, Limits, Models, Reads
+from kraq_dspy.apps.cli.options import Flag, IndexDir, Limits, Models, Reads, Refuses
 from kraq_dspy.apps.cli.terminal import command, counted, note, say
 from kraq_dspy.errors import ConfigError, needs
 
@@ -28,7 +28,7 @@ PORT = 8377
 
 
 @dataclass(frozen=True, kw_only=True)
-class Serve(Reads, Limits):
+class Serve(Reads, Limits, Refuses):
     """Serve one or more indexes: a page and a JSON API."""
 
     index_dirs: Annotated[list[Path], typer.Argument(metavar="DIR ...", help="Index folders, made by `kraq index`.")]
@@ -70,13 +70,15 @@ class Serve(Reads, Limits):
         if self.tokens and self.scope() is not None:
             raise ConfigError("With --tokens the file says what each caller may read: labels, or everything = true.")
         callers = Callers(self.tokens, names_of(self.index_dirs)) if self.tokens else None
-        settings = ServeSettings(self.host, self.port, self.token or None, self.at_once, self.waiting, names, callers)
+        settings = ServeSettings(
+            self.host, self.port, self.token or None, self.at_once, self.waiting, names, callers, self.answer_anyway
+        )
         opened = self.opened if callers is None else partial(Models.opened, self)
         _run(self, self.index_dirs, settings, edit=self.edit, access_log=self.access_log, opened=opened)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Explore(Reads, Limits):
+class Explore(Reads, Limits, Refuses):
     """Open the index in the browser: its questions, the largest groups first, what is behind them, and answers."""
 
     index_dir: IndexDir
@@ -92,7 +94,8 @@ class Explore(Reads, Limits):
         _require_serve()
         from kraq_dspy.apps.serve.guard import ServeSettings
 
-        _run(self, [self.index_dir], ServeSettings(port=self.port), edit=self.edit, or_any_port=True, started=show)
+        settings = ServeSettings(port=self.port, answer_anyway=self.answer_anyway)
+        _run(self, [self.index_dir], settings, edit=self.edit, or_any_port=True, started=show)
 
 
 def _require_serve() -> None:

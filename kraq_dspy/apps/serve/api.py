@@ -39,9 +39,11 @@ REVIEWER = "kraq explore"
 class Api:
     """What the answers are made of: the indexes by name, and places for questions."""
 
-    def __init__(self, served: Mapping[str, ServedIndex], slots: AnswerSlots) -> None:
+    def __init__(self, served: Mapping[str, ServedIndex], slots: AnswerSlots, *, answer_anyway: bool = False) -> None:
+        """With `answer_anyway` nothing is refused because the documents do not answer it."""
         self.served = served
         self.slots = slots
+        self.answer_anyway = answer_anyway
 
     # What an index holds
 
@@ -197,7 +199,8 @@ class Api:
         call = await self.call(self._index(body), program, body.question, body.retriever, body.options)
         history = tuple(Turn(turn.question, turn.answer) for turn in body.history)
         is_default = not (body.program or body.retriever or body.options)
-        call = replace(call, history=history, may_be_prepared=is_default and not history)
+        refuse = call.refuse and not body.answer_anyway
+        call = replace(call, history=history, may_be_prepared=is_default and not history, refuse=refuse)
         if body.stream:
             return streaming(sent(stream(call)))
         answer = await while_connected(request, ask(call))
@@ -216,7 +219,8 @@ class Api:
         record = current_request()
         record.index, record.program = served.name, choice.spec.name
         self.slots.require_free()
-        return ProgramCall(served, choice, answering, question.strip(), self.slots)
+        refuse = served.space.refuses and not self.answer_anyway
+        return ProgramCall(served, choice, answering, question.strip(), self.slots, refuse=refuse)
 
     def health(self, query: requests.Query) -> Json:
         return {"status": "ok"}

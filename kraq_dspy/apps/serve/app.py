@@ -49,7 +49,7 @@ def make_app(
     """
     slots = AnswerSlots(settings.at_once, settings.waiting)
     metrics = Metrics(lambda: slots.in_use, lambda: slots.waiting)
-    full = Api(served, slots)
+    full = Api(served, slots, answer_anyway=settings.answer_anyway)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -79,7 +79,7 @@ def make_app(
         allowed = {name: each for name, each in served.items() if name in names}
         if scope is not None:
             allowed = {name: each.scoped(scope) for name, each in allowed.items()}
-        return app_of(Api(allowed, slots))
+        return app_of(Api(allowed, slots, answer_anyway=settings.answer_anyway))
 
     def app_for(caller: Caller) -> ASGIApp:
         if caller.indexes is None and caller.scope is None:

@@ -83,7 +83,8 @@ class TurnRequest(BaseModel):
 class AskRequest(Query):
     """A question, and what is to answer it; without a program, a prepared answer or the default program's.
 
-    `history` holds the conversation before it, the oldest turn first.
+    `history` holds the conversation before it, the oldest turn first. What the documents do not answer is refused,
+    unless `answer_anyway`.
     """
 
     question: Annotated[str, Field(min_length=1, max_length=QUESTION)]
@@ -91,6 +92,7 @@ class AskRequest(Query):
     retriever: Name | None = None
     options: dict[str, int | float | bool | str | None] = {}
     stream: bool = False
+    answer_anyway: bool = False
     history: Annotated[list[TurnRequest], Field(max_length=100)] = []
 
 
