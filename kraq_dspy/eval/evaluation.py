@@ -19,6 +19,7 @@ from kraq_dspy.eval.frame import rows_as_frame
 from kraq_dspy.eval.judges import JUDGED
 from kraq_dspy.eval.metrics.for_dspy import RANKINGS, Metric, own_metric
 from kraq_dspy.eval.questions import FOUND, QuestionColumns, QuestionSource
+from kraq_dspy.eval.refused import is_answerable
 from kraq_dspy.eval.report_page import write_report
 from kraq_dspy.eval.rows import ResultRow, RowWriter, RunHeader, write_rows
 from kraq_dspy.eval.scoring import OF_RETRIEVAL, SIMILARITY, RowScorer, require_metric
@@ -88,8 +89,9 @@ class Evaluation:
         """A `pandas.DataFrame` with a row for each question of each system.
 
         Its columns are question_id, system, question, gold, type, answer, failure, a column for each metric, `evidence`
-        (the beginnings of the passages), `hit_ids`, `seconds`, and the tokens where a model was asked. Raises
-        MissingExtraError without pandas.
+        (the beginnings of the passages), `hit_ids`, `seconds`, and the tokens where a model was asked; where questions
+        say which have no answer, `answerable`, `refused` and `answerable_score`, too. Raises MissingExtraError without
+        pandas.
         """
         return rows_as_frame(self.rows)
 
@@ -146,7 +148,8 @@ def evaluate(
     for `k` passages. Questions that an adapter of the index or of its models was trained on are left out, and counted.
 
     A question that hides documents (`hidden_documents`, as `kraq testset make` writes them) is asked of the index
-    without the documents that any question hides.
+    without the documents that any question hides. Where a question says that it is not answered (`answerable` false, or
+    the type "unanswerable"), rates of refusals and of false answers are told of every system.
 
     With `out`, rows are written to that folder as they come: the same call goes on where it was interrupted.
 
@@ -202,9 +205,10 @@ def evaluate(
         prices = prices_of(space.models.settings) if space else {}
         hidden = {document for example in examples for document in hidden_documents(example)}
         rest = stack.enter_context(space.without(hidden)) if space is not None and hidden else None
+        tells_refusals = not all(map(is_answerable, examples))
         for system in asked:
             at_once = max(1, concurrency // (system.choice.calls_at_once if system.choice else 1))
-            work = Asking(system, scorer, prices, space, most, rest)
+            work = Asking(system, scorer, prices, space, most, rest, tells_refusals)
             write_rows(system.name, work, examples, writer, at_once=at_once, progress=progress or SilentProgress())
     notes = (unknown,) if unknown else ()
     return Evaluation(summarise_run(header, writer.rows(), seed=seed), folder, left_out, notes)
