@@ -85,7 +85,8 @@ class PromptScorer(Protocol):
     """Says how likely a language model finds given text; generates nothing."""
 
     def prompt_logprobs(self, prompts: Sequence[Sequence[str]]) -> list[list[tuple[float, ...]]]:
-        """For each prompt, given as its segments in order, the log-probabilities of each segment's tokens.
+        """Give for each prompt, given as its segments in order, the log-probabilities of each
+        segment's tokens.
 
         Segments are tokenised apart, so that their boundaries are exact. The first token of a prompt has no
         probability: it is left out of the first segment. Raises ModelError.
@@ -106,7 +107,7 @@ class VectorSearch(Protocol):
     def search(
         self, vectors: Vectors, k: int, *, exclude: Collection[str] = (), filters: Filters | None = None
     ) -> list[list[tuple[str, float]]]:
-        """For each row of `vectors`, up to `k` (id, cosine), best first; ties by id."""
+        """Find for each row of `vectors` up to `k` (id, cosine), best first; ties by id."""
 
 
 class VectorStore(VectorSearch, Protocol):
@@ -137,7 +138,8 @@ class VectorStore(VectorSearch, Protocol):
     def search_text(
         self, text: str, k: int, *, exclude: Collection[str] = (), filters: Filters | None = None
     ) -> list[tuple[str, float]]:
-        """Up to `k` (id, BM25 score), best first; ties by id. Points without a common word are left out."""
+        """Return up to `k` (id, BM25 score), best first; ties by id. Points without a common word
+        are left out."""
 
     def close(self) -> None: ...
 
@@ -149,7 +151,7 @@ class ChunkSource(Protocol):
     """
 
     def chunks_by_id(self, ids: Sequence[str]) -> list[Chunk]:
-        """In the order of `ids`. Raises UnknownRecordError."""
+        """Give the records in the order of `ids`. Raises UnknownRecordError."""
 
 
 class QuestionSource(Protocol):
@@ -159,7 +161,7 @@ class QuestionSource(Protocol):
     """
 
     def questions_by_id(self, ids: Sequence[str]) -> list[Question]:
-        """In the order of `ids`. Raises UnknownRecordError."""
+        """Give the records in the order of `ids`. Raises UnknownRecordError."""
 
 
 class Summariser(Protocol):
@@ -210,7 +212,7 @@ class QuestionFinder(Protocol):
     """
 
     def __call__(self, text: str, n: int, *, vector: Vectors | None = None) -> list[QuestionHit]:
-        """Up to `n` that are not marked as duplicates, most similar first."""
+        """Return up to `n` that are not marked as duplicates, most similar first."""
 
     def encode(self, text: str) -> Vectors:
         """The embedding of a text among the stored questions, float32 `[dimension]`, L2-normalised."""
@@ -277,7 +279,7 @@ class NearestTexts(Protocol):
         filters: Filters | None = None,
         vector: Vectors | None = None,
     ) -> list[tuple[str, float]]:
-        """Up to `k` (record id, cosine), best first; ties always in the same order."""
+        """Return up to `k` (record id, cosine), best first; ties always in the same order."""
 
 
 class GraphSource(ChunkSource, Protocol):
@@ -289,7 +291,7 @@ class GraphSource(ChunkSource, Protocol):
     """
 
     def entities(self, ids: Sequence[str]) -> list[Entity]:
-        """In the order of `ids`. Raises UnknownRecordError."""
+        """Give the records in the order of `ids`. Raises UnknownRecordError."""
 
     def links(self, entity_ids: Sequence[str]) -> list[Relationship]:
         """Every relationship with an end among `entity_ids`, once."""
@@ -298,7 +300,7 @@ class GraphSource(ChunkSource, Protocol):
         """The narrowest community of the entity, at `level` or broader, that has a report; None where none has."""
 
     def reports(self, community_ids: Sequence[str]) -> list[tuple[Community, Summary]]:
-        """In the order of `community_ids`. Raises UnknownRecordError."""
+        """Give the reports in the order of `community_ids`. Raises UnknownRecordError."""
 
     def report_ids_at(self, level: int) -> frozenset[str]:
         """The communities of the partition at `level` (its own, and the leaves above it) that have a report."""
@@ -328,10 +330,11 @@ class WalkedGraph(Protocol):
     """
 
     def knows(self, chunk_ids: Sequence[str]) -> list[bool]:
-        """Which of the passages are in the graph."""
+        """Tell which of the passages are in the graph."""
 
     def visits(self, start: dict[str, float], damping: float) -> WalkVisits:
-        """Of a walk that returns to `start`, by its weights, with probability 1 - `damping`."""
+        """Count the visits of a walk that returns to `start`, by its weights, with probability 1 -
+        `damping`."""
 
 
 class NamedCondition(Protocol):
@@ -351,7 +354,7 @@ class NamedMetadata(Protocol):
     """Finds in a question what it can be filtered by."""
 
     def conditions(self, question: str) -> Sequence[NamedCondition]:
-        """In the order of the question."""
+        """Find the conditions, in the order of the question."""
 
 
 class SummaryNode(Protocol):
@@ -404,7 +407,7 @@ class QAPairSource(Protocol):
     """
 
     def pairs_of(self, chunk_ids: Sequence[str]) -> dict[str, tuple[QAPair, ...]]:
-        """By chunk id; a chunk whose pairs were not made is left out."""
+        """Give the pairs by chunk id; a chunk whose pairs were not made is left out."""
 
 
 class PreparedAnswers(Protocol):
@@ -422,8 +425,8 @@ class PreparedAnswers(Protocol):
         """All, by number."""
 
     def nearest(self, question: str, k: int, similarity: float = 0.0) -> Sequence[CatalogueEntry]:
-        """Up to `k`, of the most similar questions, best first; with a `similarity` above 0 those alone whose cosine
-        is at least that."""
+        """Return up to `k`, of the most similar questions, best first; with a `similarity` above 0
+        those alone whose cosine is at least that."""
 
     def collect(self, question: str, answer: str, evidence: Sequence[AnswerEvidence], failure: str = "") -> None:
         """Note that a program failed at the question, and in which way (`qa_search.program.failure_of`)."""
@@ -519,7 +522,7 @@ class Space(Protocol):
     def instructed_embedder(self) -> InstructedEmbedder: ...
 
     def precomputed(self) -> PrecomputedVectors | SentenceVectors:
-        """What `kraq precompute DIR` stored."""
+        """Open what `kraq precompute DIR` stored."""
 
     def shortener(self, share: float) -> "dspy.Module":
         """The step that puts a text in about `share` of its tokens: `shorten(text=...).shortened`."""

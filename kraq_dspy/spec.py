@@ -73,7 +73,7 @@ class RetrieverSpec(Generic[Options]):
     source: str = ""
 
     def __str__(self) -> str:
-        """As a person names it: "cross-encoder:MODEL"."""
+        """Name it as a person does: "cross-encoder:MODEL"."""
         return f"{self.name}:{self.argument.upper()}" if self.argument else self.name
 
 

@@ -79,8 +79,8 @@ class SavableModule(dspy.Module):
         load_state(self, Path(path))
 
     def load_state(self, state: dict[str, Any], *, allow_unsafe_lm_state: bool = False) -> None:
-        """As DSPy does, but models stay as they are: those that the state names are left out, with their servers,
-        unless `allow_unsafe_lm_state` says that it may name them."""
+        """Load as DSPy does, but models stay as they are: those that the state names are left out,
+        with their servers, unless `allow_unsafe_lm_state` says that it may name them."""
         if allow_unsafe_lm_state:
             super().load_state(state, allow_unsafe_lm_state=True)
             return
@@ -284,7 +284,8 @@ def _learned(name: str, predictor: dspy.Predict, saved: SavedPredictor, source: 
 
 
 def _differences(saved: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """In words; "" where the signature is the same, the order of its fields too, which matters to a model."""
+    """Say in words what differs; "" where the signature is the same, the order of its fields too,
+    which matters to a model."""
     changes = []
     for side in ("inputs", "outputs"):
         before, after = (", ".join(f"{name}: {kind}" for name, kind in one[side].items()) for one in (saved, now))

@@ -149,7 +149,8 @@ def check_store(store: VectorStore) -> None:
 
 
 def check_engine(lm: dspy.BaseLM) -> None:
-    """What the stages ask of a model: one answer in both forms, of its own request in every thread, and copied safely.
+    """Check what the stages ask of a model: one answer in both forms, of its own request in every
+    thread, and copied safely.
 
     Give it a model that answers the same request alike (temperature 0), and replies in DSPy's chat format.
 
@@ -179,7 +180,8 @@ def check_engine(lm: dspy.BaseLM) -> None:
 
 
 def check_program(program: dspy.Module, question: str) -> None:
-    """What `Workspace`, the tables and the optimizers ask of a program that answers questions.
+    """Check what `Workspace`, the tables and the optimizers ask of a program that answers
+    questions.
 
     Run it inside `dspy.context(lm=...)` with a model that answers the same request alike.
 
@@ -231,7 +233,7 @@ def check_scope(
     programs: Sequence[str] | None = None,
     retrievers: Sequence[str] | None = None,
 ) -> ScopeReport:
-    """Nothing that `scope` may not read comes out of the index, or into a prompt.
+    """Check that nothing that `scope` may not read comes out of the index, or into a prompt.
 
         def test_the_board_s_papers_stay_with_the_board() -> None:
             with kraq.Workspace.open("docs.kraq") as space:

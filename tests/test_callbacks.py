@@ -6,7 +6,7 @@ from typing import Any
 import dspy
 from dspy.utils.callback import BaseCallback
 
-from kraq_dspy.indexing.index.build import build_index
+from kraq_dspy import build_index
 from kraq_dspy.records import Document
 from kraq_dspy.workspace import Workspace
 

@@ -47,7 +47,7 @@ MODULES = (
     "kraq_dspy.eval.summary",
     "kraq_dspy.finetune.pairs",
     "kraq_dspy.finetune.provider",
-    "kraq_dspy.finetune.token_rows",
+    "kraq_dspy.finetune.train_settings",
     "kraq_dspy.models.embedders",
     "kraq_dspy.models.embedders.sentence",
     "kraq_dspy.language.text",

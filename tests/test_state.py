@@ -13,11 +13,8 @@ import dspy
 import pytest
 
 from kraq_dspy.errors import StateError
-from kraq_dspy.models.lms.adapter import KraqAdapter
-from kraq_dspy.programs import KRAQ
-from kraq_dspy.programs.kraq.describe import AskQuestion
-from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
-from kraq_dspy.programs.traditional import TraditionalRAG
+from kraq_dspy.extend import KraqAdapter
+from kraq_dspy.programs import KRAQ, AskQuestion, ExtractGraph, TraditionalRAG
 from kraq_dspy.records import ExtractedClaim, ExtractedEntity, ExtractedRelationship
 from kraq_dspy.signatures import AnswerQuestion
 from kraq_dspy.state import load_state, save_state, state_of

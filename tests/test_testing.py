@@ -7,9 +7,8 @@ import dspy
 import pytest
 from dspy.utils import DummyLM
 
-from kraq_dspy.models.lms.roles import make_lm
-from kraq_dspy.programs.combined import CombinedRetrieveRAG
-from kraq_dspy.programs.traditional import TraditionalRAG
+from kraq_dspy import make_lm
+from kraq_dspy.programs import CombinedRetrieveRAG, TraditionalRAG
 from kraq_dspy.records import Chunk, Hit
 from kraq_dspy.retrievers import Corpus, as_question_finder
 from kraq_dspy.settings import RoleSettings

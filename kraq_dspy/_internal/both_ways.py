@@ -53,7 +53,8 @@ def blocking(body: Callable[P, Coroutine[Any, Any, Result]]) -> Callable[P, Resu
 
 
 def run(body: Coroutine[Any, Any, Result]) -> Result:
-    """What the coroutine returns, worked out in this thread. Raises RuntimeError where it needs an event loop."""
+    """Return what the coroutine returns, worked out in this thread. Raises RuntimeError where it
+    needs an event loop."""
     try:
         question = body.send(None)
         while question is None:

@@ -89,7 +89,8 @@ async def gather_all(
 
 
 def run_coroutine(work: Coroutine[Any, Any, Result]) -> Result:
-    """What the coroutine returns: `asyncio.run`, in a thread of its own where a loop runs already, as in a notebook.
+    """Return what the coroutine returns: `asyncio.run`, in a thread of its own where a loop runs
+    already, as in a notebook.
 
     Ctrl-C cancels the coroutine, and is raised when it has ended.
     """

@@ -108,7 +108,8 @@ def try_lock(file: int, *, shared: bool = False) -> bool | None:
 
 
 def _keep_permissions(former: Path, draft: Path) -> None:
-    """What a file may be read by, its next version may be read by, and nobody else."""
+    """Give the next version of a file the permissions of the file, so that nobody else may read
+    it."""
     if os.name != "posix" or not former.is_file():
         return
     before, now = former.stat(), draft.stat()

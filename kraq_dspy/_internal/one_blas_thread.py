@@ -68,7 +68,7 @@ class OneBlasThread(ContextDecorator):
 
     @property
     def _limits_of_thread(self) -> list[Any]:
-        """Of the calling thread, the last one entered last."""
+        """The limits of the calling thread, the last one entered last."""
         if not hasattr(self._of_thread, "limits"):
             self._of_thread.limits = []
         limits: list[Any] = self._of_thread.limits

@@ -45,7 +45,7 @@ class Bounds:
         return (self.least is None or number >= self.least) and (self.most is None or number <= self.most)
 
     def __str__(self) -> str:
-        """As "1 or more" or "from 0 to 1"; empty without bounds."""
+        """Write the bounds as "1 or more" or "from 0 to 1"; empty without bounds."""
         if self.least is None:
             return ""
         return f"{self.least:g} or more" if self.most is None else f"from {self.least:g} to {self.most:g}"
@@ -100,7 +100,7 @@ class Option:
 
     @property
     def expected(self) -> str:
-        """As `takes`, with "or none" where nothing may be given."""
+        """This is `takes`, with "or none" where nothing may be given."""
         return f"{self.takes}, or none" if NoneType in self.kinds else self.takes
 
     @property
@@ -212,11 +212,11 @@ def _parts(annotation: Any) -> tuple[list[Any], list[Any]]:
 
 @dataclass_transform(frozen_default=True, field_specifiers=(dataclasses.field,))
 def checked(section: str = "") -> Callable[[type[T]], type[T]]:
-    """Makes a frozen dataclass with slots whose values are checked: types are strict (no text for a number), and what
+    """Makes a frozen dataclass whose values are checked: types are strict (no text for a number), and what
     does not fit is a ConfigError. `section` is put before the name of each key: "chunks.tokens is -5; ..."."""
 
     def decorate(cls: type[T]) -> type[T]:
-        made: Any = dataclasses.dataclass(frozen=True, slots=True)(cls)
+        made: Any = dataclasses.dataclass(frozen=True)(cls)
         plain = made.__init__
 
         @functools.wraps(plain)
@@ -246,7 +246,8 @@ def _checked(section: str, options: Mapping[str, Option], given: Mapping[str, An
 
 @cache
 def type_adapter(kind: Any) -> TypeAdapter[Any]:
-    """What checks, reads and writes values of a type; to make one costs more than to use it."""
+    """Return what checks, reads and writes values of a type; to make one costs more than to use
+    it."""
     return TypeAdapter(kind)
 
 

@@ -238,7 +238,7 @@ AGAIN = 2
 
 
 def attempts(again: int = AGAIN) -> Iterator[dict[str, Any]]:
-    """What a call takes beside its inputs, for the first one and for each further one."""
+    """Yield what a call takes beside its inputs, for the first one and for each further one."""
     yield {}
     for number in range(1, 1 + again):
         yield {"config": {"temperature": 1.0, "rollout_id": number}}

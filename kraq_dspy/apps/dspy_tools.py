@@ -42,7 +42,7 @@ def _as_json(method: Callable[..., Any]) -> Callable[..., str]:
 
 
 def _descriptions(method: Callable[..., Any]) -> dict[str, str]:
-    """What the method's `Annotated` parameters say of themselves."""
+    """Return what the method's `Annotated` parameters say of themselves."""
     notes = {
         name: next((note for note in get_args(parameter.annotation) if isinstance(note, FieldInfo)), None)
         for name, parameter in inspect.signature(method).parameters.items()

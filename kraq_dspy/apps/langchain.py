@@ -40,8 +40,9 @@ class LangChainRetriever(BaseRetriever):
 
 
 def to_documents(hits: Sequence[Hit]) -> list[Document]:
-    """In their order. Metadata is the document's own, and `chunk_id`, `document_id`, `title`, `start` and `end` (in
-    characters of the document), `score`, `why` and `query`, which win over equal names."""
+    """Turn hits into LangChain's documents, in their order. Metadata is the document's own, and
+    `chunk_id`, `document_id`, `title`, `start` and `end` (in characters of the document), `score`,
+    `why` and `query`, which win over equal names."""
     return [
         Document(
             id=hit.chunk.id,

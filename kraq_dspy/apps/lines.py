@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 
 def prediction_lines(choice: "ProgramChoice", prediction: "dspy.Prediction") -> Iterator[Text]:
-    """What the program notes of the prediction; where its declaration has no notes, the keys that it names."""
+    """Yield what the program notes of the prediction; where its declaration has no notes, the keys
+    that it names."""
     if prediction.get("source") == "catalogue" and "search" not in prediction:
         yield Text(f"prepared in the catalogue: entry {prediction.entry.number}")
         return

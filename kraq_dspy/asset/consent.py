@@ -122,20 +122,31 @@ def code(place: str, function: str) -> Destination:
 
 
 def destinations(settings: Settings) -> tuple[Destination, ...]:
-    """All that the settings name, in the order of their sections; nothing for models and stores of this machine."""
-    found: list[Destination] = []
+    """All that the settings name, in the order of their sections; nothing for models and stores of
+    this machine."""
+    named: list[Destination] = []
     for name, role in settings.roles.items():
-        found += _of_role(f"roles.{name}", role)
-    encoder, store = settings.encoder, settings.store
+        named += _of_role(f"roles.{name}", role)
+
+    encoder, store, ray = settings.encoder, settings.store, settings.run.ray_address
     if encoder.api_base is not None:
-        found.append(Destination("encoder", bare_address(encoder.api_base), encoder.api_key_env or "", ""))
+        address = bare_address(encoder.api_base)
+        named.append(Destination("encoder", address, encoder.api_key_env or "", ""))
     if store.url is not None:
-        found.append(Destination("store", bare_address(store.url), store.api_key_env or "QDRANT_API_KEY", "qdrant"))
-    if settings.run.ray_address not in (None, "auto", "local"):
-        found.append(Destination("run", str(settings.run.ray_address), "", ""))
-    files = {"encoder": encoder.name, "instructed": settings.instructed.name, "k2rag": settings.k2rag.summariser}
-    found += [Destination(place, bare_address(name), "", "") for place, name in files.items() if _is_address(name)]
-    return tuple(found)
+        key = store.api_key_env or "QDRANT_API_KEY"
+        named.append(Destination("store", bare_address(store.url), key, "qdrant"))
+    if ray not in (None, "auto", "local"):
+        named.append(Destination("run", str(ray), "", ""))
+
+    model_names = {
+        "encoder": encoder.name,
+        "instructed": settings.instructed.name,
+        "k2rag": settings.k2rag.summariser,
+    }
+    for section, name in model_names.items():
+        if _is_address(name):
+            named.append(Destination(section, bare_address(name), "", ""))
+    return tuple(named)
 
 
 def loaded(settings: Settings) -> tuple[Destination, ...]:
@@ -179,7 +190,7 @@ def _is_address(name: str) -> bool:
 
 
 def bare_address(address: str) -> str:
-    """Without user name, password and keys, as a manifest keeps it.
+    """Write the address without user name, password and keys, as a manifest keeps it.
 
     >>> bare_address("http://ada:secret@there/v1?api_key=secret"), bare_address("ada:secret@there:8000/v1")
     ('http://there/v1', 'there:8000/v1')
@@ -244,7 +255,7 @@ def _is_foreign(place: Destination) -> bool:
 
 
 def open_questions(source: Named, settings: Settings) -> tuple[Destination, ...]:
-    """Those of the destinations that nobody on this account agreed to."""
+    """Return those of the destinations that nobody on this account agreed to."""
     return _not_agreed(source, asked_about(settings))
 
 
@@ -259,7 +270,7 @@ def require_consent(source: Named, settings: Settings, *, trust: bool = False) -
 
 
 def require_agreed(source: Named, places: Iterable[Destination], *, trust: bool = False) -> None:
-    """As `require_consent`, for all of these.
+    """Do as `require_consent` does, for all of these.
 
     Nobody agrees to another key than one of the address's own provider but by settings of their own.
     """

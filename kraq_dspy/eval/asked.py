@@ -188,7 +188,8 @@ class SpendingJournal(TappedJournal):
                 self._cost += self._prices[answer.model].of(answer.usage)
 
     def to_dict(self) -> dict[str, float]:
-        """With the seconds since it began, those that the process computed meanwhile, and what it holds in memory."""
+        """Write the load as JSON values, with the seconds since it began, those that the process
+        computed meanwhile, and what it holds in memory."""
         clock, computing = self._since
         return {
             "calls": self.usage.calls,

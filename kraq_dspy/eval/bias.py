@@ -207,7 +207,8 @@ def _mean(rows: Iterable[Shares]) -> Shares:
 
 
 def _p_value(by_chance: "np.ndarray[tuple[int, ...], np.dtype[np.float64]]", observed: float) -> float:
-    """How often chance alone gives a theme so few, or so many, of the questions; twice the smaller share."""
+    """Tell how often chance alone gives a theme so few, or so many, of the questions; twice the
+    smaller share."""
     above = (np.count_nonzero(by_chance >= observed - 1e-12) + 1) / (len(by_chance) + 1)
     below = (np.count_nonzero(by_chance <= observed + 1e-12) + 1) / (len(by_chance) + 1)
     return float(min(1.0, 2 * min(above, below)))

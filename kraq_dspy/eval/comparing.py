@@ -94,7 +94,7 @@ def _unique(names: Iterable[str]) -> list[str]:
 
 
 def _held(runs: Mapping[str, Rows]) -> str:
-    """What a run has, in words: data sets, systems, metrics, and how many questions."""
+    """Return what a run has, in words: data sets, systems, metrics, and how many questions."""
     rows = [row for each in runs.values() for row in each]
     questions = len({row.question_id for row in rows})
     parts = {

@@ -12,6 +12,7 @@ import numpy as np
 
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.datasets import Example
+from kraq_dspy.eval.defaults import RETRIEVED
 from kraq_dspy.eval.metrics.retrieval import recall_at_k
 from kraq_dspy.eval.statistics import Interval, bootstrap_difference, bootstrap_mean
 from kraq_dspy.ports import Progress, Retriever, SilentProgress, Vectors
@@ -65,7 +66,7 @@ def measure_diversity(
     retrievers: Mapping[str, Retriever],
     examples: Sequence[Example],
     *,
-    k: int = 10,
+    k: int = RETRIEVED,
     level: int = 0,
     seed: int = 0,
     progress: Progress | None = None,

@@ -14,6 +14,7 @@ from kraq_dspy.errors import ConfigError, EvaluationError
 from kraq_dspy.eval import questions
 from kraq_dspy.eval.asked import AskedSystem, Asking, hidden_documents
 from kraq_dspy.eval.datasets import Example
+from kraq_dspy.eval.defaults import RETRIEVED
 from kraq_dspy.eval.evidence import with_known_documents
 from kraq_dspy.eval.frame import rows_as_frame
 from kraq_dspy.eval.judges import JUDGED
@@ -25,6 +26,7 @@ from kraq_dspy.eval.rows import ResultRow, RowWriter, RunHeader, write_rows
 from kraq_dspy.eval.scoring import OF_RETRIEVAL, SIMILARITY, RowScorer, require_metric
 from kraq_dspy.eval.summary import RunSummary, TableSummary, failed_rows, summarise_run
 from kraq_dspy.eval.tables.data import checksum_of
+from kraq_dspy.eval.testset_review import REJECTED
 from kraq_dspy.eval.tables.systems import about_system
 from kraq_dspy.eval.tables.terminal import print_run
 from kraq_dspy.models.embedders import load_embedder
@@ -35,8 +37,6 @@ from kraq_dspy.retrievers.adapted import as_retriever
 from kraq_dspy.settings import EncoderSettings
 from kraq_dspy.workspace import Workspace
 
-K = 10
-"""Passages that a retriever is asked for."""
 Asked: TypeAlias = Workspace | dspy.Module | Retriever | Callable[..., Any] | str | Path
 
 
@@ -129,7 +129,7 @@ def evaluate(
     space: Workspace | None = None,
     columns: QuestionColumns = FOUND,
     encoding: str = "",
-    k: int = K,
+    k: int = RETRIEVED,
     judge: dspy.LM | None = None,
     out: str | Path | None = None,
     concurrency: int = 8,
@@ -161,6 +161,7 @@ def evaluate(
     """
     title = title or (Path(devset).name.partition(".")[0] if isinstance(devset, str | Path) else "questions")
     examples = questions.read_questions(devset, columns, encoding=encoding)
+    examples, rejected_note = _without_rejected(examples)
     n_read = len(examples)
     with ExitStack() as stack:
         asked, space = _opened(systems, space, stack)
@@ -194,7 +195,7 @@ def evaluate(
                 },
                 "asked": len(examples),
                 "in_flight": concurrency,
-                "notes": [*([questions.learned_note(left_out)] if left_out else []), *([unknown] if unknown else [])],
+                "notes": [*([questions.learned_note(left_out)] if left_out else []), *filter(None, (unknown, rejected_note))],
                 "data": checksum_of(examples),
             },
         )
@@ -210,8 +211,19 @@ def evaluate(
             at_once = max(1, concurrency // (system.choice.calls_at_once if system.choice else 1))
             work = Asking(system, scorer, prices, space, most, rest, tells_refusals)
             write_rows(system.name, work, examples, writer, at_once=at_once, progress=progress or SilentProgress())
-    notes = (unknown,) if unknown else ()
+    notes = tuple(filter(None, (unknown, rejected_note)))
     return Evaluation(summarise_run(header, writer.rows(), seed=seed), folder, left_out, notes)
+
+
+def _without_rejected(examples: list[Example]) -> tuple[list[Example], str]:
+    """The examples but for rows of a test set that somebody rejected, and what to say of those."""
+    kept = [example for example in examples if example.metadata.get("status") != REJECTED]
+    rejected = len(examples) - len(kept)
+    if not rejected:
+        return examples, ""
+    if not kept:
+        raise EvaluationError("Every row of the test set was rejected.")
+    return kept, f"{rejected:,} rejected rows of the test set are left out."
 
 
 def _with_known_documents(
@@ -229,7 +241,7 @@ def _with_known_documents(
 
 
 def default_metrics(systems: Sequence[AskedSystem], examples: Sequence[Example], k: int) -> list[str]:
-    """What can be said with the gold data that the questions have."""
+    """Return what can be said with the gold data that the questions have."""
     names: list[str] = []
     has_answers = any(example.answers for example in examples)
     if any(system.answers for system in systems):

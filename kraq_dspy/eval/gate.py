@@ -106,7 +106,8 @@ def _mean(cell: Cell) -> float:
 
 
 def _judged(shared: Sequence[str], metrics: Sequence[str] | None) -> list[str]:
-    """Those of the metrics that both runs have; without any named, the first of `FIRST_OF`, or the first at all."""
+    """Return those of the metrics that both runs have; without any named, the first of `FIRST_OF`,
+    or the first at all."""
     if metrics is not None:
         return [metric for metric in metrics if metric in shared]
     by_kind = {metric.partition("@")[0]: metric for metric in reversed(shared)}

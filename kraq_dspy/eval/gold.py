@@ -108,7 +108,7 @@ def _text(value: Any, in_table: bool) -> list[str]:
 
 
 def _plain(value: Any) -> Any:
-    """Without types of numpy and pandas, and tuples and sets as lists."""
+    """Turn a value into one without types of numpy and pandas, and tuples and sets as lists."""
     if hasattr(value, "tolist"):
         value = value.tolist()
     if type(value).__name__ in ("NAType", "NaTType"):
@@ -117,7 +117,8 @@ def _plain(value: Any) -> Any:
 
 
 def _parsed(value: Any) -> Any:
-    """What a text holds that is JSON, or a list or an object as Python, pandas or numpy write it; else the text."""
+    """Return what a text holds that is JSON, or a list or an object as Python, pandas or numpy
+    write it; else the text."""
     if not isinstance(value, str):
         return value
     text = value.strip()

@@ -31,7 +31,8 @@ class Grid:
 
 
 def grids(run: RunSummary, *, brief: bool = False) -> list[Grid]:
-    """What the systems are, scores, differences, failures and, unless `brief`, latency and cost: those there are."""
+    """Return what the systems are, scores, differences, failures and, unless `brief`, latency and
+    cost: those there are."""
     parts = list(_made_of(run))
     groups: dict[str, list[str]] = {}
     for metric in run.metrics:
@@ -70,7 +71,8 @@ def failed_questions(run: RunSummary, most: int) -> Grid | None:
 
 
 def changed_questions(run: RunSummary) -> Grid | None:
-    """Of two runs side by side, the questions whose score by the first metric fell or rose most."""
+    """Show, of two runs side by side, the questions whose score by the first metric fell or rose
+    most."""
     metric = run.metrics[0]
     after = {row.question_id: row for row in run.rows if row.system != run.baseline}
     changed = [
@@ -108,7 +110,8 @@ def paper_grids(summary: TableSummary) -> list[Grid]:
 
 
 def setup_lines(summary: TableSummary) -> dict[str, str]:
-    """How far the runs of a paper's table are the paper's: what is set as there, what stands in, what is otherwise."""
+    """Tell how far the runs of a paper's table are the paper's: what is set as there, what stands
+    in, what is otherwise."""
     if not summary.runs or not summary.runs[0].table.get("setup"):
         return {}
     setup: dict[str, str] | None = summary.runs[0].header.extra.get("paper")
@@ -116,7 +119,7 @@ def setup_lines(summary: TableSummary) -> dict[str, str]:
 
 
 def facts(run: RunSummary) -> dict[str, str]:
-    """What made the figures, in words."""
+    """Return what made the figures, in words."""
     header, extra = run.header, run.header.extra
     asked, not_asked = extra.get("asked", len(run.rows)), extra.get("not_asked", 0)
     roles: dict[str, list[str]] = {}
@@ -166,7 +169,7 @@ def _asked(row: ResultRow) -> tuple[str, str]:
 
 
 def _made_of(run: RunSummary) -> Iterator[Grid]:
-    """What each system is: program, retriever, model, encoder, passages."""
+    """Yield what each system is: program, retriever, model, encoder, passages."""
     described = run.table.get("systems", {})
     about = {system.name: described.get(system.name, {}).get("about", {}) for system in run.systems}
     columns = [name for name in ABOUT if any(name in each for each in about.values())]

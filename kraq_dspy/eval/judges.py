@@ -31,7 +31,7 @@ class JudgedMetric(SavableModule):
     needs_gold = True
 
     def score(self, example: Any, prediction: Any) -> float:
-        """Of one answered question, 0.0 where the answer is blank.
+        """Score one answered question, 0.0 where the answer is blank.
 
         Raises EvaluationError where the judge could not be asked or read.
         """

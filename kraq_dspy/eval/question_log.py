@@ -13,6 +13,7 @@ from rich.console import Console
 from kraq_dspy._internal.files import replaced
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.datasets import Example
+from kraq_dspy.eval.defaults import ABOUT, NEAR
 from kraq_dspy.eval.grids import Grid
 from kraq_dspy.eval.metrics.questions import nearest_rows
 from kraq_dspy.eval.questions import FOUND, QuestionColumns, QuestionSource, read_questions
@@ -24,8 +25,6 @@ from kraq_dspy.ports import Progress, SilentProgress, Vectors
 from kraq_dspy.records import Chunk
 from kraq_dspy.workspace import Workspace
 
-NEAR, ABOUT = 0.6, 0.5
-"""Cosines of MiniLM, from which two questions ask alike, and from which a passage is about a question."""
 KINDS, ALIKE = 20, 5000
 """Kinds of questions that are shown, and questions among which kinds are looked for."""
 RESAMPLES = 2000
@@ -252,7 +251,7 @@ def _alike(
 
 
 def _auc(examples: Sequence[Example], scores: Sequence[float], seed: int) -> Interval | None:
-    """None where the log does not tell questions with an answer from those without."""
+    """Measure the area under the curve; None where the log does not tell questions with an answer from those without."""
     labels = np.array([not is_answerable(example) for example in examples])
     if labels.all() or not labels.any():
         return None

@@ -245,6 +245,6 @@ def without_learned(examples: Sequence[Example], learned: Collection[str]) -> li
 
 
 def learned_note(count: int) -> str:
-    """What a report says of the questions that were left out."""
+    """Return what a report says of the questions that were left out."""
     are = "question is" if count == 1 else "questions are"
     return f"{count:,} {are} left out: an adapter in use was trained on {'it' if count == 1 else 'them'}."

@@ -15,6 +15,7 @@ from pathlib import Path
 from kraq_dspy._internal.files import replaced
 from kraq_dspy._internal.step import Step
 from kraq_dspy.errors import EvaluationError
+from kraq_dspy.eval.defaults import RATED_PASSAGES
 from kraq_dspy.eval.statistics import Interval, bootstrap_mean
 from kraq_dspy.models.lms.roles import LanguageModels, fill_in
 from kraq_dspy.ports import Progress, SilentProgress
@@ -68,7 +69,7 @@ def write_sheet(
     models: LanguageModels,
     path: Path,
     *,
-    passages: int = 20,
+    passages: int = RATED_PASSAGES,
     tries: int = TRIES,
     seed: int = 0,
     progress: Progress | None = None,
@@ -150,7 +151,8 @@ def read_sheet(path: Path) -> list[SheetRow]:
 
 
 def score_sheet(rows: Sequence[SheetRow], *, seed: int = 0) -> HitsReport:
-    """How often pairs were good at once, and within the tries. Raises EvaluationError with fewer than two judged.
+    """Tell how often pairs were good at once, and within the tries. Raises EvaluationError with
+    fewer than two judged.
 
     >>> judged = [("a", 1, "yes"), ("b", 1, "no"), ("b", 2, "yes")]
     >>> report = score_sheet([SheetRow(id, attempt, "", "", good, "Ada") for id, attempt, good in judged])

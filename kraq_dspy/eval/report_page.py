@@ -109,7 +109,8 @@ def _head(heading: str, kind: str = "") -> str:
 
 
 def _value(cell: str) -> str:
-    """What a figure is sorted by: the number that it begins with, in the unit that it names."""
+    """Return what a figure is sorted by: the number that it begins with, in the unit that it
+    names."""
     first = cell.replace(",", "").split(" ")
     try:
         value = float(first[0])

@@ -89,7 +89,7 @@ class RowScorer:
         return scores
 
     def _score(self, name: str, example: dspy.Example, prediction: dspy.Prediction, budget: int | None) -> float | None:
-        """None where it is undefined."""
+        """Score the answer; None where the metric is undefined."""
         kind = name.partition("@")[0]
         if name in self._own:
             metric = self._own[name]

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from kraq_dspy.errors import EvaluationError
 
 Scores = Sequence[float] | NDArray[np.float64]
+RESAMPLES = 10_000
+"""Bootstrap samples, and random choices of signs."""
 _BLOCK_ELEMENTS = 4_000_000  # random numbers held at once: 32 MB
 
 
@@ -54,7 +56,7 @@ class Comparison:
     test: Test
 
 
-def bootstrap_mean(scores: Scores, *, confidence: float = 0.95, resamples: int = 10_000, seed: int = 0) -> Interval:
+def bootstrap_mean(scores: Scores, *, confidence: float = 0.95, resamples: int = RESAMPLES, seed: int = 0) -> Interval:
     """Bias-corrected and accelerated (BCa) bootstrap interval of the mean (Efron, 1987).
 
     BCa rather than percentile, because per-question scores are often skewed (most right, few wrong). If all scores are
@@ -107,7 +109,7 @@ def _bca_ends(values: NDArray[np.float64], means: NDArray[np.float64], confidenc
     return float(low), float(high)
 
 
-def bootstrap_difference(system: Scores, baseline: Scores, *, resamples: int = 10_000, seed: int = 0) -> Interval:
+def bootstrap_difference(system: Scores, baseline: Scores, *, resamples: int = RESAMPLES, seed: int = 0) -> Interval:
     """BCa interval of mean(system) - mean(baseline), resampling questions, so that the pairs stay together.
 
     >>> bootstrap_difference([1, 1, 0, 1], [0, 1, 0, 0]).estimate
@@ -116,7 +118,7 @@ def bootstrap_difference(system: Scores, baseline: Scores, *, resamples: int = 1
     return bootstrap_mean(_differences(system, baseline), resamples=resamples, seed=seed)
 
 
-def permutation_test(system: Scores, baseline: Scores, *, resamples: int = 10_000, seed: int = 0) -> Test:
+def permutation_test(system: Scores, baseline: Scores, *, resamples: int = RESAMPLES, seed: int = 0) -> Test:
     """Paired randomisation test of the mean difference, two-sided (Noreen, 1989; for retrieval Smucker et al., 2007).
 
     Under the null hypothesis, system and baseline swap their scores on a question at no cost. Exact where the swaps of
@@ -137,7 +139,8 @@ def permutation_test(system: Scores, baseline: Scores, *, resamples: int = 10_00
 
 
 def _share_of_larger_sums(differences: NDArray[np.float64], resamples: int, rng: np.random.Generator) -> float:
-    """Of all choices of signs, or of `resamples` and the given one, those whose sum is at least as far from 0."""
+    """The share of choices of signs, of all or of `resamples` and the given one, whose sum is at
+    least as far from 0."""
     n = len(differences)
     if 2 ** min(n, 63) <= resamples:
         choices = np.arange(2**n)[:, None] >> np.arange(n) & 1

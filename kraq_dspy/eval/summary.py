@@ -86,7 +86,7 @@ class RunSummary:
         return list(self.table.get("metrics", ()))
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON values, without the rows."""
+        """Write it as JSON values, without the rows."""
         fields = dataclasses.asdict(dataclasses.replace(self, rows=()))
         del fields["rows"]
         return fields
@@ -101,7 +101,7 @@ class TableSummary:
     runs: tuple[RunSummary, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON values, without the rows."""
+        """Write it as JSON values, without the rows."""
         return {"title": self.title, "kind": self.kind, "runs": [run.to_dict() for run in self.runs]}
 
 
@@ -155,13 +155,14 @@ def summarise_run(
 
 
 def failed_rows(rows: Iterable[ResultRow], metric: str, below: float = 1.0) -> list[ResultRow]:
-    """Those without an answer, or whose metric is `below`: the worst first."""
+    """Return those without an answer, or whose metric is `below`: the worst first."""
     failed = [row for row in rows if row.failure is not None or row.metrics.get(metric, below) < below]
     return sorted(failed, key=lambda row: (row.metrics.get(metric, -1.0), row.question_id, row.system))
 
 
 def scores_of(rows: Sequence[ResultRow], metric: str) -> dict[str, float]:
-    """By question id, of those that have one. Raises EvaluationError for a row with neither a score nor a reason."""
+    """The scores by question id, of the questions that have one. Raises EvaluationError for a row
+    with neither a score nor a reason."""
     for row in rows:
         if row.failure is None and metric not in {*row.metrics, *row.failed_metrics, *row.extra.get("undefined", ())}:
             raise EvaluationError(

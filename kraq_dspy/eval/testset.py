@@ -51,7 +51,7 @@ class Testset:
         return iter(self.rows)
 
     def examples(self) -> list[dspy.Example]:
-        """For DSPy's Evaluate and optimizers: `question` is the only input."""
+        """Make examples for DSPy's Evaluate and optimizers: `question` is the only input."""
         return [dspy.Example(**as_line(row)).with_inputs("question") for row in self.rows]
 
     def to_pandas(self) -> "pandas.DataFrame":
@@ -70,7 +70,7 @@ class Testset:
 
     @classmethod
     def load(cls, path: str | Path) -> "Testset":
-        """What `save` wrote. Raises EvaluationError for a file that is no test set."""
+        """Return what `save` wrote. Raises EvaluationError for a file that is no test set."""
         rows = []
         for where, line in json_objects(Path(path), EvaluationError, "the test set"):
             try:
@@ -105,7 +105,8 @@ class Testset:
         return dict(Counter(row.type for row in self.rows))
 
     def about(self) -> dict[str, Any]:
-        """What there is to know of it before it is used: rows by kind, communities, overlap, saturation."""
+        """Return what there is to know of it before it is used: rows by kind, communities, overlap,
+        saturation."""
         every, none = saturation(self.rows, len(self.gold_by))
         shares = sorted(row.overlap for row in self.rows)
         return {

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.eval.datasets import Example
+from kraq_dspy.eval.defaults import ABOUT
 from kraq_dspy.records import Chunk, Community, Summary
 from kraq_dspy.workspace import Workspace
 
-ABOUT = 0.5
 """Cosine from which a passage is about a question, by the packaged encoder (as in `kraq eval asked`)."""
 NEAREST = 3
 """Passages through which a question touches communities."""
@@ -43,14 +43,14 @@ class Coverage:
 
     @property
     def share(self) -> float:
-        """Of the passages, those in communities that some question touches."""
+        """The share of the passages that lie in communities that some question touches."""
         every = sum(len(one.chunk_ids) for one in self.communities)
         touched = sum(len(one.chunk_ids) for one in self.communities if one.questions)
         return touched / every if every else 0.0
 
 
 def coverage_of(space: Workspace, examples: Sequence[Example], *, about: float = ABOUT) -> Coverage:
-    """Which communities the questions touch. No language model is asked.
+    """Tell which communities the questions touch. No language model is asked.
 
     A question touches the communities of the documents that it names as evidence; without any, those of the three
     nearest passages that are about it, by a cosine of `about` or more. A passage belongs to the smallest community of

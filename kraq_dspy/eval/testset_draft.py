@@ -43,7 +43,7 @@ class TestsetDraft:
             append_line(self.path, json.dumps({"key": key, "output": output}, ensure_ascii=False))
 
     def keeper(self, stage: str, program: dspy.Module, model: str) -> "StepDraft":
-        """For one step of the run."""
+        """Keep the replies of one step of the run."""
         return StepDraft(self, stage, program, model)
 
     def close(self) -> None:

@@ -19,6 +19,7 @@ import dspy
 
 from kraq_dspy._internal.concurrency import run_coroutine
 from kraq_dspy.errors import IndexStateError
+from kraq_dspy.eval.defaults import TESTSET_QUESTIONS
 from kraq_dspy.eval.testset import Testset
 from kraq_dspy.eval.testset_draft import TestsetDraft
 from kraq_dspy.language.text import content_words
@@ -56,7 +57,7 @@ class TestsetPlan:
 
     __test__ = False
 
-    n: int = 200
+    n: int = TESTSET_QUESTIONS
     shares: Mapping[str, float] | None = None
     seed: int = 0
     oversampled: float = OVERSAMPLED
@@ -66,7 +67,7 @@ class TestsetPlan:
 
 def make_testset(
     space: Workspace,
-    n: int = 200,
+    n: int = TESTSET_QUESTIONS,
     *,
     plan: TestsetPlan | None = None,
     shares: Mapping[str, float] | None = None,
@@ -127,7 +128,7 @@ class TestsetEstimate:
 
 
 def estimate_testset(space: Workspace, plan: TestsetPlan) -> TestsetEstimate:
-    """By arithmetic over the passages; no model is asked."""
+    """Estimate the cost by arithmetic over the passages; no model is asked."""
     corpus = corpus_of(space)
     calls = tokens = 0
     for kind, wanted in quotas(plan.n, kinds.read_shares(plan.shares)).items():
@@ -215,7 +216,7 @@ class _Maker:
     async def _outcomes(
         self, stage: str, role: str, program: dspy.Module, items: Sequence[Item]
     ) -> dict[str, dspy.Prediction]:
-        """What the program made of each item, by its id; what failed is counted."""
+        """Return what the program made of each item, by its id; what failed is counted."""
         lm = self.space.models[role]
         keeper = self.draft.keeper(stage, program, self.space.models.name(role))
         self.progress.start(stage, len(items))
@@ -368,7 +369,7 @@ class _Maker:
 
 
 def corpus_of(space: Workspace) -> Corpus:
-    """What questions are asked of. Raises IndexStateError for an index without passages."""
+    """Return what questions are asked of. Raises IndexStateError for an index without passages."""
     index = space.index
     chunks = list(index.all(Chunk))
     if not chunks:

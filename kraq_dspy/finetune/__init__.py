@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # for type checkers and editors; the names that are there are
     from kraq_dspy.finetune.provider import LocalLoRA as LocalLoRA
     from kraq_dspy.finetune.provider import finetunable_lm as finetunable_lm
     from kraq_dspy.finetune.teacher import pairs_from_dataset as pairs_from_dataset
-    from kraq_dspy.finetune.token_rows import TrainSettings as TrainSettings
+    from kraq_dspy.finetune.train_settings import TrainSettings as TrainSettings
     from kraq_dspy.finetune.training import LossPoint as LossPoint
     from kraq_dspy.finetune.training import Trained as Trained
     from kraq_dspy.finetune.training import train_adapter as train_adapter
@@ -27,7 +27,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "kraq_dspy.finetune.pairs": ("Pair", "chats_of", "read_pairs"),
         "kraq_dspy.finetune.provider": ("LocalLoRA", "finetunable_lm"),
         "kraq_dspy.finetune.teacher": ("pairs_from_dataset",),
-        "kraq_dspy.finetune.token_rows": ("TrainSettings",),
+        "kraq_dspy.finetune.train_settings": ("TrainSettings",),
         "kraq_dspy.finetune.training": ("LossPoint", "Trained", "train_adapter"),
     },
 )

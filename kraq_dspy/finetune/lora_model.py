@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from kraq_dspy.errors import MissingExtraError, ModelError, import_extra
-from kraq_dspy.finetune.token_rows import IGNORED, TokenRow, TrainSettings
+from kraq_dspy.finetune.token_rows import IGNORED, TokenRow
+from kraq_dspy.finetune.train_settings import TrainSettings
 from kraq_dspy.models.embedders.model_folder import quiet_transformers, unpacked
 from kraq_dspy.models.lms.engines.generation import checked_weights
 from kraq_dspy.models.machine import multiplies_in_bf16

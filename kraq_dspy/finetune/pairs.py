@@ -114,7 +114,8 @@ _DULL = frozenset(
 
 
 def leak(summary: str, question: str) -> str | None:
-    """What gives the question away, in a few words; None where nothing does. Case and punctuation do not count."""
+    """Return what gives the question away, in a few words; None where nothing does. Case and
+    punctuation do not count."""
     if "?" in summary:
         return "the summary has a question"
     if _TALK.search(summary):

@@ -14,7 +14,7 @@ import dspy
 from dspy import Provider, TrainingJob
 
 from kraq_dspy.errors import ConfigError, TrainingError
-from kraq_dspy.finetune.token_rows import TrainSettings
+from kraq_dspy.finetune.train_settings import TrainSettings
 from kraq_dspy.finetune.training import train_adapter
 from kraq_dspy.models.lms.kraq_lm import KraqLM
 from kraq_dspy.models.lms.local_models import TRANSFORMERS

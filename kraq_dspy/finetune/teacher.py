@@ -23,7 +23,7 @@ from kraq_dspy.programs.kraq.describe import shown_summary
 from kraq_dspy.records import content_id
 from kraq_dspy.signatures.learning import SummarizeEvidence
 from kraq_dspy.signatures.speculative import ExplainResponse
-from kraq_dspy.steps.direct import bounded_map
+from kraq_dspy.steps.bounded import bounded_map
 
 STAGE = "pairs"
 TRIES = 2

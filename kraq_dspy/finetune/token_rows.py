@@ -6,10 +6,10 @@ import logging
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any
 
-from kraq_dspy._internal.options import NotNegative, OneOf, Positive, Share, checked
 from kraq_dspy.errors import TrainingError
+from kraq_dspy.finetune.train_settings import TrainSettings
 from kraq_dspy.models.lms.engines.generation import in_template, prompt_ids
 
 logger = logging.getLogger(__name__)
@@ -20,36 +20,6 @@ IGNORED = -100
 
 Chat = Sequence[Mapping[str, str]]
 """Messages (role, content); the last one is the assistant's reply."""
-
-
-@checked()
-class TrainSettings:
-    """QLoRA: r, alpha and dropout of the adapter, then how it is trained.
-
-    >>> TrainSettings(r=16, epochs=1).learning_rate
-    0.0002
-
-    `target_modules` are the layers that get an adapter: "" is peft's choice for the architecture (the query and value
-    projections of most), "all-linear" every linear layer, else names with commas. `quantize` is "nf4" (4 bits, double
-    quantisation, by bitsandbytes), "none", or "auto": nf4 on a GPU where bitsandbytes is installed.
-
-    The loss is on the model's reply alone, as it is served: the question within its field markers, and its end. The
-    `held_out` share is evaluated four times an epoch, with a checkpoint after each. Rows of more than `max_tokens` are
-    left out.
-    """
-
-    r: Positive = 64
-    alpha: Positive = 16
-    dropout: Share = 0.05
-    target_modules: str = ""
-    quantize: Annotated[str, OneOf(("auto", "nf4", "none"))] = "auto"
-    learning_rate: NotNegative = 2e-4
-    batch_size: Positive = 2
-    accumulate: Positive = 4
-    epochs: Positive = 3
-    max_tokens: Positive = 2048
-    held_out: Share = 0.1
-    seed: int = 0
 
 
 @dataclass(frozen=True, slots=True)

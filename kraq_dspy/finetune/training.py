@@ -16,7 +16,8 @@ from kraq_dspy.errors import TrainingError
 from kraq_dspy.eval.questions import write_learned
 from kraq_dspy.finetune.lora_model import STAGE, TrainPackages, in_four_bits, make_lora_model, make_trainer, read_base
 from kraq_dspy.finetune.pairs import read_pairs
-from kraq_dspy.finetune.token_rows import Chat, TrainSettings, digest_of, fitting_rows, hold_out, token_row
+from kraq_dspy.finetune.token_rows import Chat, digest_of, fitting_rows, hold_out, token_row
+from kraq_dspy.finetune.train_settings import TrainSettings
 from kraq_dspy.models.lms.local_models import GGUF, TRANSFORMERS, WEIGHTS, adapter_folder, local_file, weights_hash
 from kraq_dspy.ports import Progress, SilentProgress
 

@@ -102,7 +102,8 @@ def headings_by_weight(passages: Sequence[str], about: str) -> list[Heading]:
 
 
 def announced_question(heading: Heading, passages: Sequence[str], subject: str = "") -> str:
-    """What a reader asks who looks for this section; "" for a heading that is a name, a topic or a headline.
+    """Return what a reader asks who looks for this section; "" for a heading that is a name, a
+    topic or a headline.
 
     `subject` is what the passages are about, put behind a question that does not say it.
 
@@ -114,25 +115,48 @@ def announced_question(heading: Heading, passages: Sequence[str], subject: str =
         return ""
     if text.endswith("?"):
         return text if _ASKS.match(text) else ""
+
+    is_shouted = text.isupper()
     text = _lowered(text, passages)
+    question = _announced_steps(text, subject) or _announced_case(text, passages, subject)
+    if not question and not is_shouted:
+        question = _announced_order(text, subject)
+    return question
+
+
+def _announced_steps(text: str, subject: str) -> str:
+    """The question of "How to ...", "Why ..." or "Connecting ..."; "" for other headings."""
     if steps := _HOW_TO.fullmatch(text):
         return _asked(f"How do I {steps['what']}", subject)
     if _EXPLAINS.fullmatch(text):
         return f"Can you explain {text[:1].lower()}{text[1:]}?"
+
     first, _, rest = text.partition(" ")
-    if rest and (verb := _VERB_OF.get(first.casefold())):
+    verb = _VERB_OF.get(first.casefold())
+    if rest and verb:
         return _asked(f"How do I {verb} {_AND_ING.sub(_base, rest)}", subject)
+    return ""
+
+
+def _announced_case(text: str, passages: Sequence[str], subject: str) -> str:
+    """The question of "Before ...", "If ..." or of something that does not work; "" for others."""
     if warned := _BEFORE.fullmatch(text):
         return _asked(f"What should I know {warned['when'].lower()} {warned['what']}", subject)
     if case := _IF.fullmatch(text):
         return _asked(f"What if {case['what']}", "")
     if _TROUBLE.fullmatch(text):
-        return _asked(f"What can I do if {text if text.startswith('I ') else _begun_small(text, passages)}", "")
-    order = None if heading.text.isupper() else _IMPERATIVE.fullmatch(text)
-    is_noun = order and order["verb"].casefold() in _NOUNS_TOO and _AFTER_NOUN.match(order["what"])
-    if order and not is_noun and order["verb"].casefold() in PROCEDURES:
-        return _asked(f"How do I {order['verb'].lower()} {order['what']}", subject)
+        trouble = text if text.startswith("I ") else _begun_small(text, passages)
+        return _asked(f"What can I do if {trouble}", "")
     return ""
+
+
+def _announced_order(text: str, subject: str) -> str:
+    """The question of an order, "Connect the antenna"; "" for other headings."""
+    order = _IMPERATIVE.fullmatch(text)
+    if order is None or order["verb"].casefold() not in PROCEDURES:
+        return ""
+    is_noun = order["verb"].casefold() in _NOUNS_TOO and _AFTER_NOUN.match(order["what"])
+    return "" if is_noun else _asked(f"How do I {order['verb'].lower()} {order['what']}", subject)
 
 
 def topic_question(heading: Heading, passages: Sequence[str]) -> str:
@@ -142,13 +166,23 @@ def topic_question(heading: Heading, passages: Sequence[str]) -> str:
     'What does “Small models” say about training?'
     """
     text = _ABOUT.sub("", heading.text)
-    first, is_title = text.partition(" ")[0].lower(), is_name(text) and not heading.title
-    is_clause = first in (STOP | PROCEDURES) - DETERMINERS and " " in text
-    if not is_title and (is_clause or len(text.split()) > LONGEST_TOPIC or _HEADLINE.search(text)):
-        return f"What is “{text[1:-1] if text[0] + text[-1] in QUOTES else text}” about?"
+    is_title = is_name(text) and not heading.title
+    if not is_title and _is_headline(text):
+        unquoted = text[1:-1] if text[0] + text[-1] in QUOTES else text
+        return f"What is “{unquoted}” about?"
+
     if heading.title and heading.title not in text:
-        return f"What does “{heading.title}” say about {_begun_small(text, passages, always=' ' not in text)}?"
-    return _asked(f"What is said about {text if is_name(text) else _begun_small(text, passages)}", "")
+        topic = _begun_small(text, passages, always=" " not in text)
+        return f"What does “{heading.title}” say about {topic}?"
+    topic = text if is_name(text) else _begun_small(text, passages)
+    return _asked(f"What is said about {topic}", "")
+
+
+def _is_headline(text: str) -> bool:
+    """Whether a heading is a clause, or has more words or other marks than the name of a topic."""
+    first = text.partition(" ")[0].lower()
+    is_clause = " " in text and first in (STOP | PROCEDURES) - DETERMINERS
+    return is_clause or len(text.split()) > LONGEST_TOPIC or _HEADLINE.search(text) is not None
 
 
 def placed(question: str, subject: str) -> str:
@@ -161,7 +195,8 @@ def placed(question: str, subject: str) -> str:
 
 
 def subject_of(passages: Sequence[str]) -> str:
-    """How most of the passages place themselves: "on the TV", "in Django"; "" where they share no such thing."""
+    """Tell how most of the passages place themselves: "on the TV", "in Django"; "" where they share
+    no such thing."""
     places: dict[str, Counter[str]] = {}
     for passage in passages:
         for match in _PLACED.finditer(passage):
@@ -200,7 +235,8 @@ def _is_called(heading: str, passages: Sequence[str]) -> bool:
 
 
 def _lowered(heading: str, passages: Sequence[str]) -> str:
-    """With small letters where the heading has capitals only for being one: in words that the text writes small."""
+    """Write it in small letters where the heading has capitals only for being one: in words that
+    the text writes small."""
     small = _small_words(passages)
     first, *rest = heading.split(" ")
     kept = [word.lower() if word.strip("(),'’").lower() in small and not word.isupper() else word for word in rest]

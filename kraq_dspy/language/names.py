@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from kraq_dspy.language.text import UNPARTED, UNSPACED, WORD
@@ -18,6 +18,7 @@ from kraq_dspy.language.vocabulary import (
     STOP,
 )
 
+_BLANK = "·"  # stands where a name was taken out of a sentence
 _CAPITAL = "A-ZÀ-ÖØ-ÞĀ-ŽΑ-ΩА-ЯЁ"
 _TITLE_OF_PERSON = r"(?:St|Mt|Dr|Mr|Mrs|Ms|Gen|Col|Lt|Sgt|Capt|Rev|Prof|Sen|Rep|Gov)\."
 _PART = (
@@ -63,34 +64,63 @@ DEFINITION = re.compile(r"\b(?:is|was|are|were) (?:an?|the|one of the) ([^.,;()]
 
 
 def names_in(sentence: str, known: frozenset[str] = frozenset(), topic: str = "") -> list[str]:
-    """Names in order, without repeats. A single capitalised word that begins the sentence counts if it is `known`;
-    `topic` counts wherever it stands, with small letters in it too."""
-    places: list[tuple[int, str]] = []
+    """Names in order, without repeats. A single capitalised word that begins the sentence counts if
+    it is `known`; `topic` counts wherever it stands, with small letters in it too."""
     for aside in (REFERENCE, SHOUTED):
-        sentence = aside.sub(lambda match: "·" * len(match[0]), sentence)
+        sentence = aside.sub(lambda match: _BLANK * len(match[0]), sentence)
+
+    topics, sentence = _take_topic(sentence, topic)
+    titles, sentence = _take_titles(sentence)
+    names = _capitalised_names(sentence, known)
+
+    in_order = sorted([*topics, *titles, *names])
+    return list(dict.fromkeys(name for _, name in in_order))
+
+
+def _take_topic(sentence: str, topic: str) -> tuple[list[tuple[int, str]], str]:
+    """Find where the topic stands as whole words, and blank it out of the sentence there."""
+    places: list[tuple[int, str]] = []
     start = sentence.find(topic) if topic else -1
     while start >= 0:
         end = start + len(topic)
         if not LONGER.match(sentence, end) and not sentence[start - 1 : start].isalnum():
             places.append((start, topic))
-            sentence = sentence[:start] + "·" * len(topic) + sentence[end:]
+            sentence = _blanked(sentence, start, end)
         start = sentence.find(topic, end)
+    return places, sentence
+
+
+def _take_titles(sentence: str) -> tuple[list[tuple[int, str]], str]:
+    """Find the titles that stand in quotes, and blank them out of the sentence."""
+    places: list[tuple[int, str]] = []
     for match in QUOTED.finditer(sentence):
         title = next(filter(None, match.groups())).strip(" ,.;")
-        if "·" not in title and _is_title(title):
+        if _BLANK not in title and _is_title(title):
             places.append((match.start(), title))
-            sentence = sentence[: match.start()] + "·" * len(match[0]) + sentence[match.end() :]
+            sentence = _blanked(sentence, match.start(), match.end())
+    return places, sentence
+
+
+def _capitalised_names(sentence: str, known: frozenset[str]) -> Iterator[tuple[int, str]]:
+    """Yield the names that capitals tell, each with its place in the sentence."""
     for match in SPAN.finditer(sentence):
         name = _trimmed(match[0])
         if not name or name in NO_NAMES or DATE.fullmatch(name) or not _names_something(name):
             continue
-        begins = not sentence[: match.start()].strip(" \"“'(«")
-        if begins and " " not in name and name not in known and not name.isupper() and name == match[0].rstrip("."):
-            continue
-        if name.isupper() and sentence[: match.start()].endswith("(") and sentence[match.end() :].startswith(")"):
-            continue  # the initials of what was just named
-        places.append((match.start(), name))
-    return list(dict.fromkeys(name for _, name in sorted(places)))
+
+        before, after = sentence[: match.start()], sentence[match.end() :]
+        is_plain_word = " " not in name and not name.isupper() and name == match[0].rstrip(".")
+        begins_sentence = not before.strip(" \"“'(«")
+        if begins_sentence and is_plain_word and name not in known:
+            continue  # its capital may be the sentence's
+
+        repeats_initials = name.isupper() and before.endswith("(") and after.startswith(")")
+        if not repeats_initials:
+            yield match.start(), name
+
+
+def _blanked(sentence: str, start: int, end: int) -> str:
+    return sentence[:start] + _BLANK * (end - start) + sentence[end:]
 
 
 def is_name(title: str) -> bool:
@@ -101,7 +131,8 @@ def is_name(title: str) -> bool:
 
 
 def without_words(names: Iterable[str], text: str) -> list[str]:
-    """Those that are no common word of the text: "Rank" names nothing where "rank" is a word like others."""
+    """Return those that are no common word of the text: "Rank" names nothing where "rank" is a word
+    like others."""
     small = _small_words(text)
     return [name for name in names if name and (" " in name or not name.istitle() or name.lower() not in small)]
 
@@ -119,25 +150,52 @@ def has_capitals(text: str) -> bool:
 
 
 def frequent_terms(text: str, limit: int = 12) -> list[str]:
-    """For scripts without capitals: quoted titles, then what is said at least twice, longest stretches first.
+    """Find the terms of scripts without capitals: quoted titles, then what is said at least twice,
+    longest stretches first.
 
-    Stretches of letters in Chinese and Japanese, of up to three words where words are apart; nothing in Thai and other
-    scripts that part no words and tell no names.
+    Stretches of letters in Chinese and Japanese, of up to three words where words are apart; nothing
+    in Thai and other scripts that part no words and tell no names.
     """
     quoted = [next(filter(None, groups)).strip() for groups in QUOTED.findall(text)]
+
     counts: Counter[str] = Counter()
     for sentence in re.split(r"[\n.!?;:,،؛؟।]+", text):
-        row = WORD.findall(sentence)
-        for run in filter(UNSPACED.search, row):
-            if not UNPARTED.search(run):
-                for size in range(2, 7):
-                    counts.update(run[i : i + size] for i in range(len(run) - size + 1))
-        for size in range(1, 4):
-            counts.update(filter(None, (_term(row[i : i + size]) for i in range(len(row) - size + 1))))
-    often = {term: n for term, n in counts.items() if n > 1 and not FUNCTION_LETTERS & {term[0], term[-1]}}
-    whole = [t for t in often if not any(t != other and t in other and often[other] >= often[t] for other in often)]
-    whole.sort(key=lambda term: (-often[term] * len(term), text.find(term)))
+        words = WORD.findall(sentence)
+        counts.update(_stretches_of_letters(words))
+        counts.update(_terms_of_words(words))
+
+    repeated = {}
+    for term, count in counts.items():
+        if count > 1 and FUNCTION_LETTERS.isdisjoint({term[0], term[-1]}):
+            repeated[term] = count
+
+    whole = [term for term in repeated if not _is_part_of_another(term, repeated)]
+    whole.sort(key=lambda term: (-repeated[term] * len(term), text.find(term)))
     return list(dict.fromkeys([*quoted, *whole]))[:limit]
+
+
+def _stretches_of_letters(words: Sequence[str]) -> Iterator[str]:
+    """Yield the stretches of two to six letters, of scripts that put no spaces between words."""
+    for run in filter(UNSPACED.search, words):
+        if UNPARTED.search(run):
+            continue
+        for size in range(2, 7):
+            for start in range(len(run) - size + 1):
+                yield run[start : start + size]
+
+
+def _terms_of_words(words: Sequence[str]) -> Iterator[str]:
+    """Yield what one to three words that stand together may name."""
+    for size in range(1, 4):
+        for start in range(len(words) - size + 1):
+            term = _term(words[start : start + size])
+            if term:
+                yield term
+
+
+def _is_part_of_another(term: str, counts: Mapping[str, int]) -> bool:
+    """Whether a longer term that is said at least as often has this one inside."""
+    return any(term != other and term in other and counts[other] >= counts[term] for other in counts)
 
 
 def _term(row: Sequence[str]) -> str:
@@ -192,38 +250,79 @@ def _is_title(quoted: str) -> bool:
 
 
 def _names_something(name: str) -> bool:
-    """No common word, contraction, number or shouted word that has a capital for another reason than being a name."""
-    parts = [part.strip(".,-’'").lower() for part in name.split()]
-    if sum(letter.isalpha() for letter in name) < 2 or "_" in name or CONTRACTION.match(name):
+    """No common word, contraction, number or shouted word that has a capital for another reason
+    than being a name."""
+    if _has_no_letters_of_a_name(name) or _has_many_codes(name):
         return False
-    if sum(
-        (part.isupper() and part[-1] != ".") or part.isdigit() for part in name.split()
-    ) > 2 or SHORT_INITIALS.fullmatch(name):
+
+    words = [part.strip(".,-’'").lower() for part in name.split()]
+    if len(words) == 1 and (COMPOUND.fullmatch(name) or (len(name) == 2 and name[1].islower())):
         return False
-    if len(parts) == 1 and (COMPOUND.fullmatch(name) or (len(name) == 2 and name[1].islower())):
+    if all(_is_common(word, alone=len(words) == 1) for word in words):
         return False
-    common = COMMON if len(parts) == 1 else LEADERS
-    if all(part in common or part in STOP or part.isdigit() for part in parts):
-        return False
+
     if name.isupper() and not any(letter.isdigit() for letter in name):
-        if len(parts) > 1:
-            return not any(part in STOP or part in COMMON for part in parts)
-        return len(name) <= 6 or "." in name or "&" in name
+        return _is_acronym(name, words)
     return True
 
 
+def _has_no_letters_of_a_name(name: str) -> bool:
+    letters = sum(letter.isalpha() for letter in name)
+    return letters < 2 or "_" in name or CONTRACTION.match(name) is not None
+
+
+def _has_many_codes(name: str) -> bool:
+    """Whether more than two of its words are capitals or digits alone, or it is two initials."""
+    codes = 0
+    for part in name.split():
+        if part.isdigit() or (part.isupper() and part[-1] != "."):
+            codes += 1
+    return codes > 2 or SHORT_INITIALS.fullmatch(name) is not None
+
+
+def _is_common(word: str, *, alone: bool) -> bool:
+    common = COMMON if alone else LEADERS
+    return word in common or word in STOP or word.isdigit()
+
+
+def _is_acronym(name: str, words: Sequence[str]) -> bool:
+    """Whether capitals throughout are those of a name, rather than of words that are shouted."""
+    if len(words) > 1:
+        return not any(word in STOP or word in COMMON for word in words)
+    return len(name) <= 6 or "." in name or "&" in name
+
+
 def _trimmed(span: str) -> str:
-    """Without words that are capital only because they begin the sentence, without what follows where one sentence ran
-    into the next, and without a possessive."""
+    """Trim a name of a possessive, of words that are capital only because they begin the sentence,
+    and of what follows where one sentence ran into the next."""
     parts = span.split(" ")
-    while parts and (parts[0].rstrip(".") in OPENERS or parts[0] in ("of", "for", "de") or parts[0].lower() in LEADERS):
+    while parts and _leads_up(parts[0]):
         parts.pop(0)
-    ends = next((place for place, part in enumerate(parts) if place and part in OPENERS), len(parts))
-    parts = parts[:ends]
+
+    for place, part in enumerate(parts):
+        if place and part in OPENERS:  # of the next sentence
+            parts = parts[:place]
+            break
     while parts and parts[-1].islower():
         parts.pop()
-    parts = [part for place, part in enumerate(parts) if len(part) < 3 or part not in parts[max(0, place - 1) : place]]
+
+    parts = _without_doubled(parts)
     if len(parts) == 2 and parts[0].isdigit() and parts[1] in NO_NAMES:
         return ""  # "1994 American"
     name = re.sub(r"(['’]s( \d+)?|['’])$", "", " ".join(parts[:8])).strip(" .-,")
     return f"{name}." if INITIALS.fullmatch(name) else name
+
+
+def _leads_up(part: str) -> bool:
+    """Whether the word has its capital from the sentence that it begins, or joins two names."""
+    return part.rstrip(".") in OPENERS or part in ("of", "for", "de") or part.lower() in LEADERS
+
+
+def _without_doubled(parts: Sequence[str]) -> list[str]:
+    """Drop words that repeat the word before them, but for short ones."""
+    single = []
+    for place, part in enumerate(parts):
+        is_doubled = place > 0 and part == parts[place - 1]
+        if len(part) < 3 or not is_doubled:
+            single.append(part)
+    return single

@@ -161,7 +161,8 @@ def question_of_heading(language: str, heading: str) -> str:
 
 
 def _definition(language: str, sentence: str) -> str:
-    """What a sentence says what it is: a name, or a thing with its article; "" where it defines nothing."""
+    """Return what a sentence says what it is: a name, or a thing with its article; "" where it
+    defines nothing."""
     rules = RULES.get(language)
     if rules is None:
         return ""

@@ -5,7 +5,7 @@ is about a thing of which there are many. PubMedQA made questions of titles in t
 """
 
 import re
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 
 from kraq_dspy.language.headings import placed
 from kraq_dspy.language.names import REFERENCE, is_name
@@ -67,28 +67,57 @@ _BREAKS_OFF = frozenset(STATEMENTS["breaks_off"].split())
 
 
 def asked_whether(parts: Sequence[str], passages: Sequence[str], subject: str = "") -> str:
-    """Whether the most central of the sentences that stand alone is so, those of the present first; "" without one.
+    """Whether the most central of the sentences that stand alone is so, those of the present first;
+    "" without one.
 
-    `parts` are sentences that go before those of the passages, whose first lines may be titles. What a reader may do is
-    asked with the name of the document, or the `subject` of the whole corpus where headings are no names.
+    `parts` are sentences that go before those of the passages, whose first lines may be titles. What
+    a reader may do is asked with the name of the document, or the `subject` of the whole corpus where
+    headings are no names.
     """
-    title_of = dict.fromkeys(parts, "")
-    for title, body in map(parted, passages):
-        title_of |= {sentence: title for sentence in sentences(body) if sentence not in title_of}
+    title_of = _titles_by_sentence(parts, passages)
     every = list(title_of)[:MOST_READ]
-    words = [WORD.findall(sentence) for sentence in every]
-    small = {word for each in words for word in each if word.islower()}
-    inside = [*(each[1:] for each in words), *map(WORD.findall, dict.fromkeys(title_of.values()))]
-    capitals = {word for each in inside for word in each if word[:1].isupper()}
-    names = {word for word in capitals if word.lower() not in small}
-    turned = {sentence: question for sentence in every if (question := whether(sentence, names))}
-    central = dict(zip(every, centralities(every), strict=True)) if turned else {}
-    is_past = {sentence: question.startswith(("Was ", "Were ")) for sentence, question in turned.items()}
-    best = max(turned, key=lambda sentence: (not is_past[sentence], central[sentence]), default="")
-    question, title = turned.get(best, ""), title_of.get(best, "")
+    names = _always_capital(every, dict.fromkeys(title_of.values()))
+
+    questions = {}
+    for sentence in every:
+        question = whether(sentence, names)
+        if question:
+            questions[sentence] = question
+    if not questions:
+        return ""
+
+    centrality = dict(zip(every, centralities(every), strict=True))
+    best = max(questions, key=lambda each: (not _is_past(questions[each]), centrality[each]))
+    question, title = questions[best], title_of[best]
     if " I " not in question or (title and title in question):
         return question
     return f"{question[:-1]}, according to {title}?" if is_name(title) else placed(question, subject)
+
+
+def _titles_by_sentence(parts: Sequence[str], passages: Sequence[str]) -> dict[str, str]:
+    """The sentences in reading order, each with the title of the first passage that has it."""
+    title_of = dict.fromkeys(parts, "")
+    for title, body in map(parted, passages):
+        for sentence in sentences(body):
+            title_of.setdefault(sentence, title)
+    return title_of
+
+
+def _always_capital(every: Sequence[str], titles: Iterable[str]) -> set[str]:
+    """The words that have a capital inside of a sentence or in a title, and nowhere a small letter."""
+    small: set[str] = set()
+    capitals: set[str] = set()
+    for sentence in every:
+        words = WORD.findall(sentence)
+        small.update(word for word in words if word.islower())
+        capitals.update(word for word in words[1:] if word[:1].isupper())
+    for title in titles:
+        capitals.update(word for word in WORD.findall(title) if word[:1].isupper())
+    return {word for word in capitals if word.lower() not in small}
+
+
+def _is_past(question: str) -> bool:
+    return question.startswith(("Was ", "Were "))
 
 
 def whether(sentence: str, names: Set[str] = frozenset()) -> str:
@@ -98,27 +127,46 @@ def whether(sentence: str, names: Set[str] = frozenset()) -> str:
 
     >>> whether("We conclude that prednisone is superior to dexamethasone in mild asthma.")
     'Is prednisone superior to dexamethasone in mild asthma?'
-    >>> whether("You may not remove the notices of the authors.")
-    'Can I remove the notices of the authors?'
+    >>> whether("You may not sell copies of your game.")
+    'Can I sell copies of my game?'
     """
     plain = _ASIDE.sub("", sentence).strip()
-    stated = _STATES.fullmatch(_BEGINS.sub("", _REPORTED.sub("", plain.removesuffix(".")), count=1))
-    if stated is None or not plain.endswith(".") or REFERENCE.search(plain):
+    if not plain.endswith(".") or REFERENCE.search(plain):
         return ""
-    subject, verb, rest = stated["subject"].split(), stated["verb"], _CUT.sub("", stated["rest"])
+    bare = _BEGINS.sub("", _REPORTED.sub("", plain.removesuffix(".")), count=1)
+    stated = _STATES.fullmatch(bare)
+    if stated is None:
+        return ""
+
+    subject, rest = stated["subject"].split(), _CUT.sub("", stated["rest"])
+    if _points_elsewhere(subject, rest) or _is_broken_off(rest):
+        return ""
+    question = _turned_round(subject, stated["verb"], stated["does"], rest, names)
+    return question if len(question.split()) in LENGTH else ""
+
+
+def _turned_round(subject: list[str], verb: str | None, does: str | None, rest: str, names: Set[str]) -> str:
+    """The statement as a question; "" where its subject or its verb does not allow that."""
     if subject in (["You"], ["you"]) and verb in _YOU:
-        question = re.sub(r"\byour\b", "my", f"{_YOU[verb]} I {rest}?")
-    elif (
-        not _agree(subject, verb or "do", names)
-        or not _says_what_it_is(subject, names)
-        or (verb in ("was", "were") and not _PAST_STATE.match(rest))
-    ):
+        return re.sub(r"\byour\b", "my", f"{_YOU[verb]} I {rest}?")
+
+    tells_of_study = verb in ("was", "were") and not _PAST_STATE.match(rest)
+    if tells_of_study or not _agree(subject, verb or "do", names):
         return ""
-    else:
-        question = _turned(_begun(subject, names), verb, stated["does"], rest)
-    points = _POINTS_ON.search(" ".join([*subject[1:], rest])) or _TWO_VERBS.search(rest)
-    broken = not rest.split() or rest.split()[-1].lower() in _BREAKS_OFF or len(rest.split()) < 2
-    return question if len(question.split()) in LENGTH and not points and not broken else ""
+    if not _says_what_it_is(subject, names):
+        return ""
+    return _turned(_begun(subject, names), verb, does, rest)
+
+
+def _points_elsewhere(subject: Sequence[str], rest: str) -> bool:
+    """Whether a reader needs another sentence to understand this one, or it has a second verb."""
+    behind_first = " ".join([*subject[1:], rest])
+    return bool(_POINTS_ON.search(behind_first) or _TWO_VERBS.search(rest))
+
+
+def _is_broken_off(rest: str) -> bool:
+    words = rest.split()
+    return len(words) < 2 or words[-1].lower() in _BREAKS_OFF
 
 
 def _agree(subject: Sequence[str], verb: str, names: Set[str]) -> bool:
@@ -151,19 +199,27 @@ def _begun(subject: Sequence[str], names: Set[str]) -> str:
 
 
 def _says_what_it_is(subject: Sequence[str], names: Set[str]) -> bool:
-    low = [word.lower() for word in subject]
-    if len(subject) > LONGEST_SUBJECT or low[0] in _NO_SUBJECT or not _POINTS.isdisjoint(low[1:]):
+    """Whether a subject tells a reader who sees nothing else what it stands for."""
+    first, *others = [word.lower() for word in subject]
+    if len(subject) > LONGEST_SUBJECT or first in _NO_SUBJECT or not _POINTS.isdisjoint(others):
         return False
-    if (
-        not subject[0][0].isalpha()
-        or re.match(r"\w+teen\b|\w+ty\b", low[0])
-        or any(re.fullmatch(r"[a-z]{2,}ed", word) for word in subject[1:])
-    ):
+    if not subject[0][0].isalpha() or _is_count(first) or any(map(_is_participle, subject[1:])):
         return False
-    if low[0] == "the" and len(subject) == 2:
+    if first == "the" and len(subject) == 2:
         return False  # "the Document" of a contract
-    if any(word[:1].isupper() for word in subject[1:]) or subject[0] in names:
+
+    if subject[0] in names or any(word[:1].isupper() for word in subject[1:]):
         return True
-    if low[0] in ("the", "a", "an"):
-        return not re.match(rf"(?:\w+ )?(?:{_UNNAMED})s?\b", " ".join(low[1:3])) and not {"of", "for"}.isdisjoint(low)
-    return len(subject) > 1 or not re.fullmatch(rf"(?:{_UNNAMED})s?", low[0])
+    if first in ("the", "a", "an"):
+        is_unnamed = re.match(rf"(?:\w+ )?(?:{_UNNAMED})s?\b", " ".join(others[:2]))
+        return not is_unnamed and not {"of", "for"}.isdisjoint(others)
+    return len(subject) > 1 or not re.fullmatch(rf"(?:{_UNNAMED})s?", first)
+
+
+def _is_count(word: str) -> bool:
+    """Whether the word is a number such as "thirteen" or "forty"."""
+    return re.match(r"\w+teen\b|\w+ty\b", word) is not None
+
+
+def _is_participle(word: str) -> bool:
+    return re.fullmatch(r"[a-z]{2,}ed", word) is not None

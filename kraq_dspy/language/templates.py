@@ -120,19 +120,29 @@ class Definition:
 
 
 def definition(sentence: str, titles: Collection[str] = ()) -> Definition | None:
-    """None where the sentence defines nothing. A title is a name whatever its letters."""
+    """Read a definition; None where the sentence defines nothing. A title is a name whatever its
+    letters."""
     plain = without_asides(sentence).rstrip(" .!?")
-    begun = plain.removeprefix("The ").lstrip('"“')
-    title = next((title for title in titles if begun.startswith(title)), "")
-    match = re.match(rf"(?P<name>(?:The )?[\"“]?{re.escape(title)})[\"”]?{_IS_A}", plain) if title else None
+    match = _definition_of_title(plain, titles)
     if match is None:
         match = _DEFINES.match(plain)
         if match is None or not _is_name(match["name"].strip('"“”')):
             return None
+
     kind = _NOT_OF_IT.split(match["thing"].partition(",")[0])[0].strip()
     name = re.sub(r"^The (?=[A-Z0-9])", "the ", match["name"].strip('"“”'))
-    name = re.sub(r"^(\S.*) \1$", r"\1", name)  # a heading ran into its first sentence: "Ed Wood Ed Wood is a film"
+    # A heading may have run into its first sentence: "Ed Wood Ed Wood is a film".
+    name = re.sub(r"^(\S.*) \1$", r"\1", name)
     return Definition(name, match["verb"], kind, match["thing"])
+
+
+def _definition_of_title(plain: str, titles: Collection[str]) -> re.Match[str] | None:
+    """Match a sentence that begins with one of the titles, and says what that is."""
+    begun = plain.removeprefix("The ").lstrip('"“')
+    title = next((title for title in titles if begun.startswith(title)), "")
+    if not title:
+        return None
+    return re.match(rf"(?P<name>(?:The )?[\"“]?{re.escape(title)})[\"”]?{_IS_A}", plain)
 
 
 def is_person(kind: str, sentence: str, name: str) -> bool:
@@ -143,7 +153,7 @@ def is_person(kind: str, sentence: str, name: str) -> bool:
 
 
 def without_asides(sentence: str) -> str:
-    """Without references and what stands in brackets, brackets inside brackets too."""
+    """Leave out references and what stands in brackets, brackets inside brackets too."""
     before = ""
     while before != sentence:
         before, sentence = sentence, re.sub(r"\s*(?:\([^()]*\)|\[[^\[\]]*\])", "", sentence)
@@ -161,25 +171,50 @@ def _question(
 ) -> str:
     language = language_of("\n".join([text, *passages]))
     headings = headings_by_weight(passages, text)
+
     if language == "en":
         subject = subject_of(passages) or subject
-        announced = (announced_question(heading, passages, subject) for heading in headings[:TRIED])
-        opening = [sentence for passage in passages for sentence in sentences(parted(passage)[1])[:OPENING]]
-        bare = [re.sub(r" \([^)]*\)$", "", heading.text) for heading in headings]
-        titles = dict.fromkeys([*bare, *(title.partition(", ")[0] for title in bare)])
-        question = next((one for one in announced if 0 < len(one) <= LONGEST), "")
-        question = question or _told(names, titles, [*parts, *opening])
-        if passages and not question and turns_statements:
+        question = _announced(headings, passages, subject)
+        question = question or _told(names, _titles_of(headings), [*parts, *_openings(passages)])
+        if not question and passages and turns_statements:
             question = asked_whether(parts, passages, subject)
-        if question or headings:
-            return question or _topic(headings[0], passages)
+        if question:
+            return question
+        if headings:
+            return _topic(headings[0], passages)
     elif language not in PLAINLY_ASKED:
-        opening = [sentence for passage in passages for sentence in sentences(parted(passage)[1])[:OPENING]]
-        return asked_in(language, [heading.text for heading in headings], [*parts, *opening]) or NOTHING_NAMED
-    named = [name for name in names if not _ODD_NAME.search(name)] or [heading.text for heading in headings]
+        heading_texts = [heading.text for heading in headings]
+        return asked_in(language, heading_texts, [*parts, *_openings(passages)]) or NOTHING_NAMED
+
+    named = [name for name in names if not _ODD_NAME.search(name)]
+    named = named or [heading.text for heading in headings]
     if not named:
         return NOTHING_NAMED
     return plain_question(language, [named[0], *_partners(named[0], named, parts)])
+
+
+def _announced(headings: Sequence[Heading], passages: Sequence[str], subject: str) -> str:
+    """The question of the first heading that announces one of a fair length; "" for none."""
+    for heading in headings[:TRIED]:
+        question = announced_question(heading, passages, subject)
+        if 0 < len(question) <= LONGEST:
+            return question
+    return ""
+
+
+def _openings(passages: Sequence[str]) -> list[str]:
+    """The sentences with which the passages begin."""
+    openings: list[str] = []
+    for passage in passages:
+        openings += sentences(parted(passage)[1])[:OPENING]
+    return openings
+
+
+def _titles_of(headings: Sequence[Heading]) -> dict[str, None]:
+    """The headings as titles, without what tells namesakes apart: brackets, then a comma."""
+    bare = [re.sub(r" \([^)]*\)$", "", heading.text) for heading in headings]
+    before_comma = [title.partition(", ")[0] for title in bare]
+    return dict.fromkeys([*bare, *before_comma])
 
 
 def _topic(heading: Heading, passages: Sequence[str]) -> str:
@@ -190,36 +225,63 @@ def _topic(heading: Heading, passages: Sequence[str]) -> str:
 
 
 def _told(names: list[str], titles: Collection[str], parts: list[str]) -> str:
-    """The question for what a sentence says that a name is, of the weightiest name if it can; "" where none says."""
+    """The question for what a sentence says that a name is, of the weightiest name if it can; ""
+    where none says."""
     questions: list[tuple[int, str]] = []
     for part, following in pairwise([*parts, ""]):
-        lived = _LIVED.match(part)
-        if defined := definition(part, titles):
-            name, question = defined.name, _about_defined(defined, part, following)
-        elif lived and _is_name(lived["name"]):
-            name, question = lived["name"], f"Who {'was' if lived['died'] else 'is'} {lived['name']}?"
-        else:
-            continue
-        place = next((n for n, one in enumerate(names) if one in name or name in one), len(names))
-        questions.append((place, question))
-    questions.sort(key=lambda one: one[0])
-    return next((question for _, question in questions if 0 < len(question) <= LONGEST), "")
+        name, question = _asked_of_sentence(part, following, titles)
+        if 0 < len(question) <= LONGEST:
+            questions.append((_place_among(name, names), question))
+
+    _, question = min(questions, key=lambda placed: placed[0], default=(0, ""))
+    return question
+
+
+def _asked_of_sentence(part: str, following: str, titles: Collection[str]) -> tuple[str, str]:
+    """The name that a sentence is about, and the question that it answers; "" where it has none."""
+    defined = definition(part, titles)
+    if defined is not None:
+        return defined.name, _about_defined(defined, part, following)
+
+    lived = _LIVED.match(part)
+    if lived and _is_name(lived["name"]):
+        return lived["name"], f"Who {'was' if lived['died'] else 'is'} {lived['name']}?"
+    return "", ""
+
+
+def _place_among(name: str, names: Sequence[str]) -> int:
+    """The place of the first of `names` that is a part of the name, or has it for one."""
+    for place, other in enumerate(names):
+        if other in name or name in other:
+            return place
+    return len(names)
 
 
 def _about_defined(defined: Definition, part: str, following: str) -> str:
-    """Who made it, where the definition goes on to say so; else what or who it is."""
-    name, verb, kind, thing = defined.name, defined.verb, defined.kind, defined.thing
+    """Ask who made it, where the definition goes on to say so; else what or who it is."""
+    name, verb, kind = defined.name, defined.verb, defined.kind
+    looks_like_person = PERSON.fullmatch(name) is not None
     pronoun = _GOES_ON.match(following)
-    goes_on = bool(pronoun and pronoun[1] in ("He", "She") and PERSON.fullmatch(name))
-    is_who = is_person(kind, part, name) or goes_on
-    if not is_who and (done := _BY.match(thing)) and not _NOT_OF_IT.search(thing[: done.start("done")]):
-        return f"Who {DONE_BY[done['done']]} {name}?"
-    is_thing = bool(pronoun and pronoun[1].startswith("It"))
-    is_unsure = bool(PERSON.fullmatch(name)) and bool(_MAY_BE_SOMEBODY.search(kind))
-    if is_unsure and not is_who and kind_of(name, part) in ("person", "concept") and not is_thing:
+    goes_on_with = pronoun[1] if pronoun else ""
+
+    if is_person(kind, part, name) or (goes_on_with in ("He", "She") and looks_like_person):
+        return f"Who {verb} {name}?"
+
+    made = _BY.match(defined.thing)
+    if made and not _NOT_OF_IT.search(defined.thing[: made.start("done")]):
+        return f"Who {DONE_BY[made['done']]} {name}?"
+
+    may_be_somebody = looks_like_person and _MAY_BE_SOMEBODY.search(kind) is not None
+    if may_be_somebody and not goes_on_with.startswith("It") and kind_of(name, part) in ("person", "concept"):
         return ""
-    is_several = verb in ("are", "were") and (not name.startswith("the ") or kind.rpartition(" ")[2] in _SEVERAL)
-    return f"{'Who' if is_who or is_several else 'What'} {verb} {name}?"
+    return f"{'Who' if _is_several(defined) else 'What'} {verb} {name}?"
+
+
+def _is_several(defined: Definition) -> bool:
+    """Whether the name is that of several people: "The Beatles were a band"."""
+    if defined.verb not in ("are", "were"):
+        return False
+    return not defined.name.startswith("the ") or defined.kind.rpartition(" ")[2] in _SEVERAL
 
 
 def _is_name(name: str) -> bool:
@@ -229,23 +291,43 @@ def _is_name(name: str) -> bool:
 
 
 def _by_weight(title: str, parts: list[str], body: str) -> list[str]:
-    """Names by how often they are said, each once in its longest form; those of the title count more, and the earlier
-    the better."""
+    """Names by how often they are said, each once in its longest form; those of the title count
+    more, and the earlier the better."""
     if not has_capitals(body):
         return frequent_terms(f"{title}\n{body}") or ([title] if title else [])
-    counts: Counter[str] = Counter()
+
     bare_title = re.sub(r"\s*\([^)]*\)", "", title)
+    weights = _weights_of_names(parts, bare_title, body)
+    in_title = sorted((name for name in weights if name in bare_title), key=bare_title.find)
+    for place, name in enumerate(in_title):
+        weights[name] += max(4, 14 - 3 * place)
+
+    ranked = sorted(weights, key=lambda name: -weights[name])
+    longest = [name for name in ranked if not _is_within_another(name, ranked)]
+    return _spelled_once(longest)
+
+
+def _weights_of_names(parts: Sequence[str], bare_title: str, body: str) -> Counter[str]:
+    """The names of the sentences, in order; those of the first sentence weigh more."""
     known = frozenset(re.split(r"; |,? and |, ", bare_title))
+    weights: Counter[str] = Counter()
     for number, part in enumerate(parts):
         for name in without_words(names_in(part, known), body):
-            counts[name] += 3 if number == 0 else 2
-    named = sorted((name for name in counts if name in bare_title), key=bare_title.find)
-    for place, name in enumerate(named):
-        counts[name] += max(4, 14 - 3 * place)
-    order = {name: place for place, name in enumerate(counts)}
-    ranked = sorted(counts, key=lambda name: (-counts[name], order[name]))
-    longest = [name for name in ranked if not any(name != other and _within(name, other) for other in ranked)]
-    return [name for place, name in enumerate(longest) if not any(_alike(name, other) for other in longest[:place])]
+            weights[name] += 3 if number == 0 else 2
+    return weights
+
+
+def _is_within_another(name: str, names: Sequence[str]) -> bool:
+    return any(name != other and _within(name, other) for other in names)
+
+
+def _spelled_once(names: Sequence[str]) -> list[str]:
+    """Drop the names that are an earlier one, spelled in another way."""
+    distinct = []
+    for place, name in enumerate(names):
+        if not any(_alike(name, other) for other in names[:place]):
+            distinct.append(name)
+    return distinct
 
 
 def _alike(name: str, other: str) -> bool:

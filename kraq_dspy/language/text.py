@@ -26,8 +26,9 @@ UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3
 
 
 def sentences(text: str) -> list[str]:
-    """In order, without Markdown's headings, and without what says nothing: marks alone, or the same few words over and
-    over. A line break ends a sentence unless it only keeps a line short."""
+    """Give the sentences in order, without Markdown's headings, and without what says nothing:
+    marks alone, or the same few words over and over. A line break ends a sentence unless it only
+    keeps a line short."""
     text = unwrapped(HEADING.sub("", text))
     parts = []
     for start, end in sentence_spans(text):
@@ -146,14 +147,14 @@ def clipped(text: str, limit: int = 45) -> str:
 
 
 def centralities(parts: Sequence[str]) -> list[float]:
-    """How often the words of each part are said in the others, long parts at no advantage."""
+    """Tell how often the words of each part are said in the others, long parts at no advantage."""
     bags = [set(content_words(part)) for part in parts]
     counts = Counter(word for bag in bags for word in bag)
     return [sum(counts[word] - 1 for word in bag) / (4 + len(bag)) for bag in bags]
 
 
 def distinct(texts: Iterable[str], share: float = 0.8) -> list[str]:
-    """Those of which less than `share` of the content words was said by an earlier one.
+    """Return those of which less than `share` of the content words was said by an earlier one.
 
     A text is compared with those alone that have one of its rarest words, since whichever says enough of it has one of
     so many: of a well-known name thousands of sentences are said.
@@ -174,7 +175,7 @@ def distinct(texts: Iterable[str], share: float = 0.8) -> list[str]:
 
 
 def plain_question(language: str, names: Sequence[str]) -> str:
-    """What is said of the first name, or of the first two; "" without any."""
+    """Return what is said of the first name, or of the first two; "" without any."""
     questions = LANGUAGES["questions"]
     about_one, about_two = questions.get(language, questions["en"])  # more languages are told than asked in
     if language == "de":

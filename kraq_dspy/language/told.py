@@ -65,7 +65,7 @@ def _by_common_words(words: list[str]) -> str | None:
 
 
 def _likeliest(text: str, among: tuple[str, ...], at_least: float = _LIKELY) -> str:
-    """What py3langid says; "" where it is not sure."""
+    """Return what py3langid says; "" where it is not sure."""
     language, probability = _identifier(among).classify(text)
     return str(language) if probability >= at_least else ""
 

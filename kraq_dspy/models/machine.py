@@ -53,7 +53,8 @@ def device_named(name: str, torch: Any) -> str:
 
 
 def precision_of(precision: str) -> str:
-    """What "auto" means on this machine; "fp32" and "bf16" themselves. Without support in hardware bf16 is slower."""
+    """Return what "auto" means on this machine; "fp32" and "bf16" themselves. Without support in
+    hardware bf16 is slower."""
     if precision not in PRECISIONS:
         raise ConfigError(f'precision is {precision!r}; it must be "auto", "fp32" or "bf16".')
     if precision != "auto":

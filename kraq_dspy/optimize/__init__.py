@@ -1,20 +1,41 @@
 """Optimizes steps and programs against dev sets, with DSPy's optimizers."""
 
-from kraq_dspy.eval.metrics.for_dspy import own_metric
-from kraq_dspy.optimize.compiling import Compiled, Resources, compile_program
-from kraq_dspy.optimize.domain import Domain, describe_domain
-from kraq_dspy.optimize.optimizers import OPTIMIZERS, Method, Sizes
-from kraq_dspy.optimize.rows import RowKind
-from kraq_dspy.optimize.steps import STEPS, OptimizableStep
-from kraq_dspy.optimize.targets import Target, make_target
-from kraq_dspy.state import apply_state, load_state, read_state, save_state, state_of
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "OPTIMIZERS", "STEPS", "Compiled", "Domain", "Method", "OptimizableStep", "Resources", "RowKind", "Sizes", "Target",
-    "apply_state", "compile_program", "describe_domain", "load_state", "make_target", "own_metric", "read_state",
-    "save_state", "state_of",
-]  # fmt: skip
+from kraq_dspy._internal.lazy import lazy_names
 
+if TYPE_CHECKING:  # for type checkers and editors; the names that are there are those below
+    from kraq_dspy.eval.metrics.for_dspy import own_metric as own_metric
+    from kraq_dspy.optimize.compiling import Compiled as Compiled
+    from kraq_dspy.optimize.compiling import Resources as Resources
+    from kraq_dspy.optimize.compiling import compile_program as compile_program
+    from kraq_dspy.optimize.domain import Domain as Domain
+    from kraq_dspy.optimize.domain import describe_domain as describe_domain
+    from kraq_dspy.optimize.optimizers import OPTIMIZERS as OPTIMIZERS
+    from kraq_dspy.optimize.optimizers import Method as Method
+    from kraq_dspy.optimize.rows import RowKind as RowKind
+    from kraq_dspy.optimize.sizes import Sizes as Sizes
+    from kraq_dspy.optimize.steps import STEPS as STEPS
+    from kraq_dspy.optimize.steps import OptimizableStep as OptimizableStep
+    from kraq_dspy.optimize.targets import Target as Target
+    from kraq_dspy.optimize.targets import make_target as make_target
+    from kraq_dspy.state import apply_state as apply_state
+    from kraq_dspy.state import load_state as load_state
+    from kraq_dspy.state import read_state as read_state
+    from kraq_dspy.state import save_state as save_state
+    from kraq_dspy.state import state_of as state_of
 
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__,
+    {
+        "kraq_dspy.eval.metrics.for_dspy": ("own_metric",),
+        "kraq_dspy.optimize.compiling": ("Compiled", "Resources", "compile_program"),
+        "kraq_dspy.optimize.domain": ("Domain", "describe_domain"),
+        "kraq_dspy.optimize.optimizers": ("OPTIMIZERS", "Method"),
+        "kraq_dspy.optimize.rows": ("RowKind",),
+        "kraq_dspy.optimize.sizes": ("Sizes",),
+        "kraq_dspy.optimize.steps": ("STEPS", "OptimizableStep"),
+        "kraq_dspy.optimize.targets": ("Target", "make_target"),
+        "kraq_dspy.state": ("apply_state", "load_state", "read_state", "save_state", "state_of"),
+    },
+)

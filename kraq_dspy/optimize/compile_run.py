@@ -64,7 +64,8 @@ class CompileRun:
         self.models = {name: kept_model(lm, answers, spending) for name, lm in lms.items() if lm is not None}
 
     def compiled(self) -> tuple[dspy.Module, list[float], list[float]]:
-        """What became of the student, and the scores before and after on the rows measured on."""
+        """Return what became of the student, and the scores before and after on the rows measured
+        on."""
         asking = dspy.context(
             lm=self.lm,
             adapter=ProposingAdapter(),
@@ -204,7 +205,8 @@ class Learned:
 
 
 def learned_by(program: dspy.Module, state: ProgramState) -> tuple[Learned, ...]:
-    """What the state has beyond the program that was optimized, by predictor; the unchanged ones are left out."""
+    """Return what the state has beyond the program that was optimized, by predictor; the unchanged
+    ones are left out."""
     with thawed(program):
         before = {name: predictor.signature.instructions for name, predictor in program.named_predictors()}
     every = (

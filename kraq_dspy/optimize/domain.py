@@ -11,6 +11,7 @@ from kraq_dspy.asset.corpus.chunk import chunk_document
 from kraq_dspy.errors import CorpusError
 from kraq_dspy.indexing.index.opening import documents_of
 from kraq_dspy.models.lms.roles import ModelsLike, as_models, fill_in
+from kraq_dspy.optimize.sizes import DOMAIN_PASSAGES
 from kraq_dspy.records import Document
 from kraq_dspy.settings import Settings
 from kraq_dspy.signatures import DescribeDomain
@@ -48,7 +49,7 @@ def describe_domain(
     settings: Settings | None = None,
     *,
     models: ModelsLike | None = None,
-    passages: int = 15,
+    passages: int = DOMAIN_PASSAGES,
     seed: int = 0,
 ) -> Domain:
     """Asks the model of the role "extractor", once, about so many `passages` drawn at random.

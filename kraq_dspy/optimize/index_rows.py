@@ -269,7 +269,7 @@ def same_entity_rows(space: Workspace) -> list[Row]:
 
 
 def exam_rows(space: Workspace, kind: str) -> list[Row]:
-    """What a test set's questions of one kind are asked of."""
+    """Return what a test set's questions of one kind are asked of."""
     materials = corpus_of(space).materials(kind, seed=0)
     return _evenly_drawn([dict(material.inputs) for material in materials])
 
@@ -303,7 +303,7 @@ def exam_wording_rows(space: Workspace) -> list[Row]:
 
 
 def _extractions(space: Workspace) -> Iterator[tuple[Chunk, Extraction]]:
-    """What was read from each passage, with the passage, in reading order."""
+    """Yield what was read from each passage, with the passage, in reading order."""
     chunks = {chunk.id: chunk for chunk in space.index.all(Chunk)}
     for extraction in space.index.extractions():
         yield chunks[extraction.chunk_id], extraction
@@ -358,6 +358,6 @@ def _with_description(name: str, entity: Entity) -> str:
 
 
 def _evenly_drawn(items: Sequence[T]) -> list[T]:
-    """At most `MOST_ROWS` of the items, from all parts of the list."""
+    """Draw at most `MOST_ROWS` of the items, from all parts of the list."""
     step = max(1, -(-len(items) // MOST_ROWS))
     return list(items[::step])

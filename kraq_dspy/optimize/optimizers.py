@@ -9,36 +9,16 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import dspy
 
-from kraq_dspy._internal.options import Bounds, Positive, checked
 from kraq_dspy.errors import ConfigError, MissingExtraError
 from kraq_dspy.eval.metrics.for_dspy import Metric
 from kraq_dspy.optimize.kept_answers import Spending
+from kraq_dspy.optimize.sizes import Sizes
 
 NO_LIMIT = 10**9  # of errors: those that must end a compile are kept by Spending, a wrong answer is a wrong answer
-
-
-@checked()
-class Sizes:
-    """`demos`: demonstrations of a predictor. `candidates`: programs or instructions tried at a time. `rounds`: how
-    often an optimizer that goes by rounds does so. `threads`: rows at work at once.
-
-    >>> Sizes(demos=2).candidates
-    6
-    """
-
-    demos: Positive = 4
-    candidates: Annotated[int, Bounds(least=2)] = 6
-    rounds: Positive = 3
-    threads: Positive = 8
-
-    @property
-    def trials(self) -> int:
-        """Combinations that mipro measures."""
-        return self.candidates * self.rounds
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,8 @@ def triple_f1(gold: Sequence[Triple], predicted: Sequence[Triple]) -> float:
 
 
 def link_f1(gold: Sequence[Triple], predicted: Sequence[Triple]) -> float:
-    """As `triple_f1`, without regard to the predicates, which models below two billion parameters do not write."""
+    """Score as `triple_f1` does, without regard to the predicates, which models below two billion
+    parameters do not write."""
     return triple_f1(_without_predicates(gold), _without_predicates(predicted))
 
 
@@ -131,7 +132,7 @@ MISSED_F1 = Metric(
 
 
 def facts_kept(descriptions: Sequence[str], merged: str) -> float:
-    """How far one description has the words of all the given ones, each once, in [0, 1].
+    """Tell how far one description has the words of all the given ones, each once, in [0, 1].
 
     The harmonic mean of the share of the content words of `descriptions` that `merged` has, and of the share of the
     content words of `merged` that come from there and were not said before. Raises EvaluationError where the given

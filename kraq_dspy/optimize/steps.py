@@ -213,7 +213,8 @@ def _critics_example(row: Row) -> dspy.Example:
 
 
 def _exam_example(*inputs: str) -> Callable[[Row], dspy.Example]:
-    """Of a step that asks for a test set: nothing but its inputs, since a question is judged by itself."""
+    """Make the example of a step that asks for a test set: nothing but its inputs, since a question
+    is judged by itself."""
     return lambda row: example_of(row, {name: row[name] for name in inputs}, {})
 
 

@@ -94,7 +94,7 @@ class QARAG(SavableModule):
         self,
         retrieve: RetrieverLike,
         stored: QAPairSource | None = None,
-        k: int = 10,
+        k: int = QARAGOptions.k,
         variant: str = "type2",
         signature: SignatureLike = None,
     ) -> None:

@@ -65,7 +65,7 @@ class TraditionalRAG(SavableModule):
 
 
 def notes(answer: dspy.Prediction) -> Iterator[Note]:
-    """What supports the answer, where that was asked for."""
+    """Yield what supports the answer, where that was asked for."""
     if "explanation" in answer:
         yield Note("because ", answer.explanation, 600, "strong")
 

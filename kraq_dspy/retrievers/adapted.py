@@ -95,7 +95,7 @@ class _Shared(SharedByCopies):
 
 
 def _options(source: Any, name: str) -> tuple[str, ...]:
-    """Which of `k`, `exclude`, `filters` and `vector` the source takes."""
+    """Tell which of `k`, `exclude`, `filters` and `vector` the source takes."""
     if not callable(source):
         raise TypeError(f"The retriever is {_described(source)}; expected something to call with a question.")
     inner = getattr(type(source), "forward", None)  # a module's __call__ takes anything

@@ -63,11 +63,11 @@ class AdaptiveRetriever(Retrieving):
     graph: WalkedGraph
     chunks: ChunkSource
     _: KW_ONLY
-    most: float = 0.6
-    pool: int = 50
-    start: int = 20
-    sharpness: float = 10.0
-    damping: float = 0.8
+    most: float = AdaptiveOptions.walk
+    pool: int = AdaptiveOptions.pool
+    start: int = AdaptiveOptions.start
+    sharpness: float = AdaptiveOptions.sharpness
+    damping: float = AdaptiveOptions.damping
 
     def __post_init__(self) -> None:
         require_between(0, 1, "the graph's largest weight, from 0 (never) to 1 (alone)", most=self.most)
@@ -103,7 +103,7 @@ class AdaptiveRetriever(Retrieving):
         return ranked(chunks, scores, question, k, "adaptive")
 
 
-def graph_weight(scores: Sequence[float], most: float = 0.6) -> float:
+def graph_weight(scores: Sequence[float], most: float = AdaptiveOptions.walk) -> float:
     """The graph's say in a ranking with these scores, best first: 0 where they are flat, `most` where they fall off.
 
     0 as well where nothing scores above 0: there is no hit to start from.

@@ -91,10 +91,10 @@ class CombinedRetriever(Retrieving):
         retrieve: RetrieverLike,
         questions: QuestionFinder | Sequence[str],
         *,
-        n: int = 2,
-        alpha: float = 0.5,
-        strict: bool = False,
-        names: int = 0,
+        n: int = SharingOptions.n,
+        alpha: float = SharingOptions.alpha,
+        strict: bool = SharingOptions.strict,
+        names: int = SharingOptions.names,
     ) -> None:
         require_counts("auxiliary questions (alpha=1 goes without them)", n=n)
         require_between(0, 1, "the main query's share, from 0 to 1", alpha=alpha)
@@ -109,7 +109,7 @@ class CombinedRetriever(Retrieving):
         return self.search(request).hits
 
     def search(self, request: RetrievalRequest) -> CombinedHits:
-        """As a call, and says which auxiliary questions were asked."""
+        """Do as a call does, and say which auxiliary questions were asked."""
         k = request.k
         main, each = share_budget(k, self.n, self.alpha, strict=self.strict)
         if not each:  # no stored questions are needed

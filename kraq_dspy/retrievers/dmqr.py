@@ -32,7 +32,14 @@ class DMQRRetriever(FusedSearches):
 
     named = "diverse"
 
-    def __init__(self, retrieve: Retriever, *, adaptive: bool = True, pool: int = 30, constant: float = 60.0) -> None:
+    def __init__(
+        self,
+        retrieve: Retriever,
+        *,
+        adaptive: bool = DiverseOptions.adaptive,
+        pool: int = DiverseOptions.pool,
+        constant: float = DiverseOptions.constant,
+    ) -> None:
         super().__init__(retrieve, pool=pool, constant=constant)
         self.adaptive = adaptive
         self.rewrite = Step(RewriteQuestion)

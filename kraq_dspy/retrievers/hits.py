@@ -104,7 +104,7 @@ class Retrieving(SharedByCopies):
     check: HitCheck | None = None
 
     def find(self, request: RetrievalRequest) -> list[Hit]:
-        """What `ports.Retriever` promises, of a request that makes sense."""
+        """Return what `ports.Retriever` promises, of a request that makes sense."""
         raise NotImplementedError(f"{type(self).__name__} has no `find`.")
 
     def __call__(
@@ -125,7 +125,7 @@ class Retrieving(SharedByCopies):
         return described(self)
 
     async def acall(self, *args: Any, **kwargs: Any) -> list[Hit]:
-        """As a call, in a thread: a search must not hold up the event loop."""
+        """Do as a call does, in a thread: a search must not hold up the event loop."""
         return await asyncio.to_thread(self, *args, **kwargs)
 
 
@@ -137,7 +137,7 @@ class RetrievingModule(SavableModule):
     check: HitCheck | None = None
 
     async def find(self, request: RetrievalRequest) -> list[Hit]:
-        """What `ports.Retriever` promises, of a request that makes sense."""
+        """Return what `ports.Retriever` promises, of a request that makes sense."""
         raise NotImplementedError(f"{type(self).__name__} has no `find`.")
 
     def __call__(

@@ -64,7 +64,8 @@ class KnownMetadata:
             self._named.setdefault(words, {}).setdefault(key, set()).update(values)
 
     def conditions(self, question: str) -> list[Condition]:
-        """In the order of the question. The longest name wins; a single word needs a capital, or is a number."""
+        """Find the conditions, in the order of the question. The longest name wins; a single word
+        needs a capital, or is a number."""
         places = list(_WORD.finditer(question))
         words = [place[0].casefold() for place in places]
         conditions = []
@@ -142,7 +143,7 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 def _names_of(value: Any) -> list[tuple[str, ...]]:
-    """How a question may name the value of a document's metadata, in words."""
+    """Tell how a question may name the value of a document's metadata, in words."""
     if not isinstance(value, str):
         return []
     date = _DATE.match(value)

@@ -50,9 +50,9 @@ class PageRankRetriever(Retrieving):
     graph: WalkedGraph
     chunks: ChunkSource
     _: KW_ONLY
-    share: float = 0.6
-    damping: float = 0.5
-    sharpness: float = 3.0
+    share: float = PageRankOptions.share
+    damping: float = PageRankOptions.damping
+    sharpness: float = PageRankOptions.sharpness
 
     def __post_init__(self) -> None:
         require_between(0.001, 1, "the start's share of the budget, .001 to 1", share=self.share)
@@ -83,7 +83,7 @@ class PageRankRetriever(Retrieving):
         return falling([*hits, *[hit for hit in ranking if hit.chunk.id not in known][: k - len(hits)]])
 
     def visits(self, start: Sequence[Hit]) -> WalkVisits | None:
-        """Of the walk; None when the graph knows no passage of the start."""
+        """Count the visits of the walk; None when the graph knows no passage of the start."""
         known = self.graph.knows([hit.chunk.id for hit in start])
         start = [hit for hit, is_known in zip(start, known, strict=True) if is_known]
         if not start:

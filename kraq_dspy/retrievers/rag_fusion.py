@@ -32,7 +32,14 @@ class RAGFusionRetriever(FusedSearches):
 
     named = "varied"
 
-    def __init__(self, retrieve: Retriever, *, count: int = 4, pool: int = 30, constant: float = 60.0) -> None:
+    def __init__(
+        self,
+        retrieve: Retriever,
+        *,
+        count: int = VariedOptions.count,
+        pool: int = VariedOptions.pool,
+        constant: float = VariedOptions.constant,
+    ) -> None:
         super().__init__(retrieve, pool=pool, constant=constant)
         require_counts("variants", count=count)
         self.count = count

@@ -100,7 +100,14 @@ class EntityReportRetriever(Retrieving):
     ['entity']
     """
 
-    def __init__(self, nearest: NearestTexts, graph: GraphSource, *, n_entities: int = 30, level: int = 2) -> None:
+    def __init__(
+        self,
+        nearest: NearestTexts,
+        graph: GraphSource,
+        *,
+        n_entities: int = EntityReportOptions.n_entities,
+        level: int = EntityReportOptions.level,
+    ) -> None:
         require_counts("entities", n_entities=n_entities)
         require_between(0, math.inf, "0 (the broadest) or more", level=level)
         self.nearest = nearest

@@ -31,7 +31,7 @@ class RerankingRetriever(Retrieving):
     ['reranked']
     """
 
-    def __init__(self, retrieve: Retriever, rerank: Reranker, *, pool: int = 50) -> None:
+    def __init__(self, retrieve: Retriever, rerank: Reranker, *, pool: int = RerankedOptions.pool) -> None:
         require_counts("candidates", pool=pool)
         self.retrieve = as_retriever(retrieve)
         self.rerank = rerank
@@ -84,7 +84,7 @@ class QuestionSimilarityReranker:
         question_vectors: VectorStore,
         embedder: Embedder,
         *,
-        balance: float = 0.9,
+        balance: float = RerankedOptions.balance,
     ) -> None:
         require_between(0, 1, "a share from 0 (questions alone) to 1 (scores alone)", balance=balance)
         self.asked_of = asked_of

@@ -36,7 +36,9 @@ class FusedSearches(RetrievingModule):
 
     named: ClassVar[str]
 
-    def __init__(self, retrieve: Retriever, *, pool: int = 30, constant: float = 60.0) -> None:
+    def __init__(
+        self, retrieve: Retriever, *, pool: int = RewrittenOptions.pool, constant: float = RewrittenOptions.constant
+    ) -> None:
         super().__init__()
         require_counts("hits of each search", pool=pool)
         require_between(0, math.inf, "0 or more", constant=constant)
@@ -45,7 +47,7 @@ class FusedSearches(RetrievingModule):
         self.constant = constant
 
     async def searches(self, question: str) -> Sequence[str]:
-        """What is searched with beside the question."""
+        """Return what is searched with beside the question."""
         raise NotImplementedError(f"{type(self).__name__} has no `searches`.")
 
     async def find(self, request: RetrievalRequest) -> list[Hit]:
@@ -73,7 +75,9 @@ class RewrittenRetriever(FusedSearches):
 
     named = "rewritten"
 
-    def __init__(self, retrieve: Retriever, *, pool: int = 30, constant: float = 60.0) -> None:
+    def __init__(
+        self, retrieve: Retriever, *, pool: int = RewrittenOptions.pool, constant: float = RewrittenOptions.constant
+    ) -> None:
         super().__init__(retrieve, pool=pool, constant=constant)
         self.rewrite = Step(RewriteQuestion)
 

@@ -39,7 +39,12 @@ class SentenceWindowRetriever(Retrieving):
     """
 
     def __init__(
-        self, chunks: ChunkSource, sentences: NearestTexts, embedder: Embedder, *, window: int | None = 2
+        self,
+        chunks: ChunkSource,
+        sentences: NearestTexts,
+        embedder: Embedder,
+        *,
+        window: int | None = SentenceWindowOptions.window,
     ) -> None:
         if window is not None:
             require_between(0, math.inf, "0 or more sentences on either side, or None for the chunk", window=window)

@@ -75,9 +75,9 @@ class HybridRetriever(Retrieving):
 
     The candidates are the `pool` (or `k`, if that is more) best by embedding and as many by BM25; each of them gets
     both cosines, so that neither side's scale decides; those of an encoder whose cosines all lie high are standardised
-    (`ScaleOfCosines`). `weight` is the paper's lambda, 0.8 there: 1 ranks by meaning alone, 0 by words alone; on
-    musique 0.5 found more (`docs/decisions/retrieval.md`). The sparse vectors are
-    tf-idf ones over the candidates (`sparse_cosines`): the paper names Okapi BM25, whose scores are no cosines.
+    (`ScaleOfCosines`). `weight` is the paper's lambda, 0.8 there and 0.5 here, which found more on musique
+    (`docs/decisions/retrieval.md`): 1 ranks by meaning alone, 0 by words alone. The sparse vectors are tf-idf ones over
+    the candidates (`sparse_cosines`): the paper names Okapi BM25, whose scores are no cosines.
 
     `okapi` adds that many times the candidate's BM25 score as a share of the best one, 0 where it is not among the
     best by words: BM25 knows how rare a word is in the whole corpus, and stems. The paper has no such term.
@@ -93,9 +93,9 @@ class HybridRetriever(Retrieving):
     vectors: VectorStore
     embedder: Embedder
     _: KW_ONLY
-    weight: float = 0.8
-    okapi: float = 0.0
-    pool: int = 50
+    weight: float = HybridOptions.weight
+    okapi: float = HybridOptions.okapi
+    pool: int = HybridOptions.pool
 
     def __post_init__(self) -> None:
         require_between(0, 1, "a share from 0 (words alone) to 1 (meaning alone)", weight=self.weight)
@@ -141,7 +141,13 @@ class FusionRetriever(Retrieving):
     ['fusion']
     """
 
-    def __init__(self, retrievers: Sequence[Retriever], *, pool: int = 100, constant: float = 60.0) -> None:
+    def __init__(
+        self,
+        retrievers: Sequence[Retriever],
+        *,
+        pool: int = FusionOptions.pool,
+        constant: float = FusionOptions.constant,
+    ) -> None:
         if not retrievers:
             raise ValueError("There are no retrievers to fuse; expected one or more.")
         require_counts("hits of each", pool=pool)

@@ -5,19 +5,19 @@ async for done in DirectSteps().map("extract", "extractor", ExtractGraph(), item
     print(done.id, done.prediction.entities)
 """
 
-import asyncio
 from collections import deque
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Protocol
 
 import dspy
 
-from kraq_dspy.errors import BudgetExceededError
 from kraq_dspy.models.lms.meter import working_on
 from kraq_dspy.models.lms.roles import lm_in_program
 from kraq_dspy.ports import Progress, SilentProgress
+from kraq_dspy.settings import RunSettings
+from kraq_dspy.steps.bounded import bounded_map
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class Steps(Protocol):
 class DirectSteps:
     """Runs programs with the models of DSPy's settings; keeps nothing; the first failure is raised."""
 
-    def __init__(self, concurrency: int = 32, progress: Progress | None = None) -> None:
+    def __init__(self, concurrency: int = RunSettings.concurrency, progress: Progress | None = None) -> None:
         self.concurrency = concurrency
         self.progress = progress or SilentProgress()
 
@@ -134,7 +134,7 @@ def model_of(program: dspy.Module, lm: dspy.BaseLM | None = None) -> str:
 
 
 def lm_of(program: dspy.Module, lm: dspy.BaseLM | None = None) -> Any:
-    """As `model_of`, the model itself; None for none."""
+    """Do as `model_of` does, but give the model itself; None for none."""
     models = [predictor.lm for predictor in program.predictors() if predictor.lm is not None]
     if not models and lm is None:
         models = [model for predictor in program.predictors() if (model := lm_in_program(predictor)) is not None]
@@ -146,74 +146,3 @@ def limit_of(lm: dspy.BaseLM) -> int | None:
     word for it."""
     limit: int | None = lm.kwargs.get("max_tokens") or lm.kwargs.get("max_completion_tokens")
     return limit
-
-
-T = TypeVar("T")
-R = TypeVar("R")
-
-
-async def bounded_map(
-    work: Callable[[T], Awaitable[R]],
-    items: Iterable[T] | AsyncIterable[T],
-    concurrency: int,
-    *,
-    ended: Callable[[T], None] = lambda item: None,
-) -> AsyncIterator[R]:
-    """The results of `await work(item)` for every item, as they come, with at most `concurrency` items under way.
-
-    Items are drawn as places become free, so a long iterable costs no memory. Once a result was taken, `ended(item)` is
-    called, and an iterator that had no item before is asked again (`direct.OrderedItems`). The first exception cancels
-    the rest; a spent budget lets what is under way come to its end first, for that is paid already.
-    """
-    later = aiter(items) if isinstance(items, AsyncIterable) else None
-    at_once = iter(()) if isinstance(items, AsyncIterable) else iter(items)
-    drawing: asyncio.Future[T] | None = None
-    running: dict[asyncio.Future[R], T] = {}
-    done: set[asyncio.Future[R]] = set()
-    try:
-        while True:
-            for item in at_once:
-                running[asyncio.ensure_future(work(item))] = item
-                if len(running) >= concurrency:
-                    break
-            if later is not None and drawing is None and len(running) < concurrency:
-                drawing = asyncio.ensure_future(anext(later))
-            if drawing is None and not running:
-                return
-            await asyncio.wait({*running, *([drawing] if drawing else ())}, return_when=asyncio.FIRST_COMPLETED)
-            if drawing is not None and drawing.done():
-                try:
-                    running[asyncio.ensure_future(work(drawing.result()))] = drawing.result()
-                except StopAsyncIteration:
-                    later = None
-                drawing = None
-            done = {task for task in running if task.done()}
-            finished = {task: running.pop(task) for task in done}
-            for task, item in finished.items():
-                yield task.result()
-                ended(item)
-    except BudgetExceededError:
-        await asyncio.gather(*running, *done, return_exceptions=True)
-        raise
-    finally:
-        left = [*running, *done, *([drawing] if drawing else ())]
-        for task in left:
-            task.cancel()
-        await asyncio.gather(*left, return_exceptions=True)
-
-
-class ItemStream(Generic[T]):
-    """Hands items of one stage to the next while both run: those put in come out in order, until `close`."""
-
-    def __init__(self) -> None:
-        self._items: asyncio.Queue[list[T]] = asyncio.Queue()
-
-    def put(self, item: T) -> None:
-        self._items.put_nowait([item])
-
-    def close(self) -> None:
-        self._items.put_nowait([])
-
-    async def __aiter__(self) -> AsyncIterator[T]:
-        while item := await self._items.get():
-            yield item[0]

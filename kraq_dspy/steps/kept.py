@@ -28,7 +28,8 @@ from kraq_dspy.models.lms.meter import Answer, Journal, Place, TappedJournal, wo
 from kraq_dspy.models.lms.roles import LanguageModels, lm_in_program
 from kraq_dspy.ports import Progress
 from kraq_dspy.records import content_id
-from kraq_dspy.steps.direct import Done, Item, Items, bounded_map, limit_of, lm_of, model_of, when_ended
+from kraq_dspy.steps.bounded import bounded_map
+from kraq_dspy.steps.direct import Done, Item, Items, limit_of, lm_of, model_of, when_ended
 
 logger = logging.getLogger(__name__)
 
@@ -41,10 +42,10 @@ class Keeper(Protocol):
     """Where the outcomes of a stage stay."""
 
     def find(self, item: Item) -> Done | None:
-        """What an earlier run kept for the item; None where it is still to be done."""
+        """Return what an earlier run kept for the item; None where it is still to be done."""
 
     async def keep(self, item: Item, outcome: Done) -> None:
-        """On disk when this returns."""
+        """The outcome is on disk when this returns."""
 
     def fail(self, item_id: str, reason: str) -> None:
         """Note why the item has no outcome."""
@@ -124,7 +125,8 @@ class ProgramRunner:
         journal: Journal | None = None,
         plural: str = "",
     ) -> AsyncIterator[Done]:
-        """What the program makes of every item, in any order; an item that failed is left out.
+        """Yield what the program makes of every item, in any order; an item that failed is left
+        out.
 
         An outcome that the keeper has is used again; another is kept before it is handed on. The program's steps
         without a model of their own ask `lm`; where that is None, the model of `dspy.context` or of their role
@@ -184,7 +186,8 @@ async def run_program(
     journal: Journal,
     place: Place | None = None,
 ) -> dspy.Prediction:
-    """What the program makes of an item, with `flaws` where a reply behind it was cut off or could be read in part.
+    """Return what the program makes of an item, with `flaws` where a reply behind it was cut off or
+    could be read in part.
 
     Raises ValueError where an output that it declares is missing or of another type.
     """
@@ -237,7 +240,7 @@ class StoredSteps(ProgramRunner):
         self.results.settle(name, self._made_by(stages, settings))
 
     def _made_by(self, stages: Sequence[Stage], settings: str) -> str:
-        """What results depend on beside their inputs."""
+        """Return what results depend on beside their inputs."""
         keys = [made_by(stage, program, model_of(program, self.models[role])) for stage, role, program in stages]
         return json.dumps([settings, *keys])
 
@@ -267,7 +270,8 @@ class StageResults:
         return content_id(self._made_by, inputs)
 
     def find(self, item: Item) -> Done | None:
-        """What has a flaw is tried again, but not a reply that was cut off at the limit which is still set."""
+        """Find a kept result; what has a flaw is tried again, but not a reply that was cut off at
+        the limit which is still set."""
         if item.id in self._flawed:
             return None
         output = self._results.find(self._stage, item.id, self.fingerprint(item))
@@ -304,7 +308,8 @@ def encoded(program: Any, prediction: dspy.Prediction) -> dict[str, Any]:
 
 
 def made_by(stage: str, program: dspy.Module, model: str) -> str:
-    """What the results of a stage depend on beside their inputs: the program, the model's name and the adapter."""
+    """Return what the results of a stage depend on beside their inputs: the program, the model's
+    name and the adapter."""
     adapter = type(dspy.settings.adapter or ADAPTER).__name__
     return content_id(stage, program_key(program), model, adapter)
 

@@ -23,7 +23,8 @@ from kraq_dspy.models.lms.roles import LanguageModels, configured_lm, make_lm
 from kraq_dspy.ports import Progress
 from kraq_dspy.records import Usage
 from kraq_dspy.settings import RoleSettings
-from kraq_dspy.steps.direct import Done, Item, Items, bounded_map, limit_of, lm_of, when_ended
+from kraq_dspy.steps.bounded import bounded_map
+from kraq_dspy.steps.direct import Done, Item, Items, limit_of, lm_of, when_ended
 from kraq_dspy.steps.kept import StageFailures, StageResults, StoredSteps, encoded, reason_of, run_program
 
 logger = logging.getLogger(__name__)
@@ -139,7 +140,7 @@ class RaySteps(StoredSteps):
         return cast(Generator[pa.Table, None, None], iter(returned))
 
     def _stop(self) -> None:
-        """Whatever actors still do, nobody waits for it."""
+        """Stop, whatever the actors still do: nobody waits for it."""
         if self._running is not None:
             self._running.close()
             self._running = None
@@ -222,7 +223,7 @@ class Actor:
 
     @staticmethod
     def arguments(stage: str, role: RoleSettings, program: dspy.Module) -> tuple[Any, ...]:
-        """What an actor needs to run the program as it is now, `calls` left out."""
+        """Return what an actor needs to run the program as it is now, `calls` left out."""
         bare = program.deepcopy()
         bare.set_lm(None)  # models hold connections and keys; their settings travel with the state
         return stage, dataclasses.asdict(role), bare, program.dump_state()

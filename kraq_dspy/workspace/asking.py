@@ -24,7 +24,13 @@ from kraq_dspy.retrievers.hits import hits_checked_by
 from kraq_dspy.workspace.choices import DEFAULT_PROGRAM
 from kraq_dspy.workspace.choosing import ProgramMaker
 from kraq_dspy.workspace.refusing import Answerability, AnswerabilityJudge, refusal
-from kraq_dspy.workspace.suggesting import SuggestedQuestion, next_questions, offered_questions, starters
+from kraq_dspy.workspace.suggesting import (
+    STARTERS,
+    SuggestedQuestion,
+    next_questions,
+    offered_questions,
+    starters,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -94,7 +100,7 @@ class Answering(ProgramMaker):
         refuse: bool = False,
         **inputs: Any,
     ) -> dspy.Prediction:
-        """As `ask`, in an event loop. Cancelled, it cancels the model's calls in flight."""
+        """Do as `ask` does, in an event loop. Cancelled, it cancels the model's calls in flight."""
         with self._asking(question, program) as (question, program, flaws):
             complete = await call(self._standalone, question, history)
             if refuse and (refused := await asyncio.to_thread(self._refused, complete)) is not None:
@@ -113,8 +119,8 @@ class Answering(ProgramMaker):
         refuse: bool = False,
         **inputs: Any,
     ) -> Iterator[Any]:
-        """As `ask`, as it comes: a `dspy.streaming.StatusMessage` for each stage, then the answer's text, as the model
-        writes it, in `StreamResponse`s, and at last the prediction.
+        """Answer as `ask` does, as it comes: a `dspy.streaming.StatusMessage` for each stage, then
+        the answer's text, as the model writes it, in `StreamResponse`s, and at last the prediction.
 
         Text that is chosen among drafts, or that lay ready, comes with the prediction alone.
         """
@@ -142,8 +148,9 @@ class Answering(ProgramMaker):
         refuse: bool = False,
         **inputs: Any,
     ) -> AsyncGenerator[Any, None]:
-        """As `stream`, in an event loop, for one task to listen to. To close it (`contextlib.aclosing`) or to cancel
-        the task ends the program, and cancels the model's calls in flight."""
+        """Do as `stream` does, in an event loop, for one task to listen to. To close it
+        (`contextlib.aclosing`) or to cancel the task ends the program, and cancels the model's
+        calls in flight."""
         with self._asking(question, program) as (question, program, flaws):
             if history:
                 yield StatusMessage("completing the question")
@@ -219,7 +226,7 @@ class Answering(ProgramMaker):
         prediction.next_questions = tuple(offered)
         return prediction
 
-    def starters(self, count: int = 12) -> list[SuggestedQuestion]:
+    def starters(self, count: int = STARTERS) -> list[SuggestedQuestion]:
         """Questions to begin with: each answerable here, no two alike, together covering most of the corpus."""
         return starters(self.index, count)
 

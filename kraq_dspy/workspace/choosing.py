@@ -38,7 +38,8 @@ class ProgramMaker(OpenedIndex):
         return default_of(self.index)
 
     def retriever(self, name: str | None = None, **options: Any) -> Retriever:
-        """By its name in RETRIEVERS, or "cross-encoder:MODEL", a hub name or a folder; `default_retriever` without one.
+        """Make a retriever by its name in RETRIEVERS, or "cross-encoder:MODEL", a hub name or a
+        folder; `default_retriever` without one.
 
         Raises ConfigError for an unknown name, option or value, IndexStateError for what has to be prepared first,
         ModelError for a cross-encoder that is not there.
@@ -54,7 +55,8 @@ class ProgramMaker(OpenedIndex):
         retriever_options: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> dspy.Module:
-        """By its name in PROGRAMS, over a retriever of RETRIEVERS; over `default_retriever` without one.
+        """Make a program by its name in PROGRAMS, over a retriever of RETRIEVERS; over
+        `default_retriever` without one.
 
         `options` are those of the program (`k=10`); "qa-search" takes `over`, the name of the program behind it, and
         hands on what is not its own. `state` is a file of `kraq optimize`, for the program or one of its steps. Raises

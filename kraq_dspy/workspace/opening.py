@@ -137,7 +137,8 @@ class OpenedIndex:
         write: bool = False,
         trust: bool = False,
     ) -> Self:
-        """Without `settings`, the index's own: the encoder and the models that built it.
+        """Open an index. Without `settings` its own are used: the encoder and the models that built
+        it.
 
         Servers that an index of somebody else names are used once `trust` said so, here or at the command line. An
         index that was made by this account needs no such word.
@@ -170,7 +171,8 @@ class OpenedIndex:
             self._index.close()
 
     def __enter__(self) -> Self:
-        """Until the end of the block DSPy's own modules ask the workspace's answerer, unless a model is configured.
+        """Lend the answerer: until the end of the block DSPy's own modules ask the workspace's
+        answerer, unless a model is configured.
 
         with kraq.Workspace.open("docs.kraq") as space:
             dspy.Predict("passages, question -> answer")(passages=..., question=...)
@@ -266,15 +268,16 @@ class OpenedIndex:
         return load_instructed_embedder(self.models.settings.instructed)
 
     def precomputed(self) -> InstructedStore | StoredSentences:
-        """What `kraq precompute DIR` stored. Raises IndexStateError where it was not run."""
+        """Open what `kraq precompute DIR` stored. Raises IndexStateError where it was not run."""
         return open_precomputed(self.index, self.instructed_embedder)
 
     def shortener(self, share: float) -> Shorten:
-        """What puts a text in fewer words, as the section [k2rag] says."""
+        """Make what puts a text in fewer words, as the section [k2rag] says."""
         return shortener(self.models.settings.k2rag, share=share)
 
     def prompt_scorer(self, role: str) -> PromptScorer:
-        """How likely the model of a role finds given text: one behind vLLM, or of this process (transformers/FOLDER).
+        """Open what tells how likely the model of a role finds given text: one behind vLLM, or of
+        this process (transformers/FOLDER).
 
         Raises ModelError for any other.
         """

@@ -11,6 +11,7 @@ from kraq_dspy.ports import QuestionFinder, Vectors
 from kraq_dspy.records import Chunk, Hit, Question
 from kraq_dspy.workspace.topics import broad_by_template
 
+STARTERS = 12  # questions to begin with
 CANDIDATES = 400  # questions that starters are chosen among, the broadest first
 OFFERED_AMONG = 24  # stored questions nearest to one that is refused, among which others are offered
 NEAR = 12  # stored questions near the user's, among which the next ones are chosen
@@ -34,7 +35,7 @@ class SuggestedQuestion:
         return self.question.text
 
     def to_dict(self) -> dict[str, str | None]:
-        """By what the question and its passage are found again."""
+        """Write that by which the question and its passage are found again."""
         return {
             "text": self.text,
             "question_id": self.question.id,
@@ -45,7 +46,7 @@ class SuggestedQuestion:
         }
 
 
-def starters(index: Index, count: int = 12) -> list[SuggestedQuestion]:
+def starters(index: Index, count: int = STARTERS) -> list[SuggestedQuestion]:
     """Questions to begin with: each answerable, no two alike, together covering as many passages as can be.
 
         [each.text for each in starters(space.index)]
@@ -68,7 +69,7 @@ def starters(index: Index, count: int = 12) -> list[SuggestedQuestion]:
 def _together_telling_most(
     index: Index, questions: Sequence[Question], before: Sequence[SuggestedQuestion], count: int
 ) -> list[SuggestedQuestion]:
-    """Those chosen `before`, and so many of the questions that there are `count`."""
+    """Return those chosen `before`, and so many of the questions that there are `count`."""
     left = _answerable(index, questions)
     for each in before:
         left = _unlike(index, left, each) if left else left
@@ -131,7 +132,8 @@ def offered_questions(
 
 
 def _belonging(suggested: list[SuggestedQuestion], leading: Sequence[Hit]) -> list[SuggestedQuestion]:
-    """Those that go on from the leading passages of an answer; all if there are no passages to tell by."""
+    """Return those that go on from the leading passages of an answer; all if there are no passages
+    to tell by."""
     if not leading:
         return suggested
     chunk_ids = {hit.chunk.id for hit in leading}
@@ -144,7 +146,7 @@ def _belonging(suggested: list[SuggestedQuestion], leading: Sequence[Hit]) -> li
 
 
 def _answerable(index: Index, questions: Sequence[Question]) -> list[SuggestedQuestion]:
-    """Those whose own words find a passage of their community, in their order."""
+    """Return those whose own words find a passage of their community, in their order."""
     if not questions:
         return []
     vectors = index.question_vectors.vectors([question.id for question in questions])
@@ -160,7 +162,7 @@ def _answerable(index: Index, questions: Sequence[Question]) -> list[SuggestedQu
 
 
 def _unlike(index: Index, suggested: Sequence[SuggestedQuestion], chosen: SuggestedQuestion) -> list[SuggestedQuestion]:
-    """Those that ask something else than `chosen`."""
+    """Return those that ask something else than `chosen`."""
     vectors = index.question_vectors.vectors([each.question.id for each in suggested])
     (like,) = index.question_vectors.vectors([chosen.question.id])
     cosines = product(vectors, like)

@@ -47,7 +47,8 @@ def broad_by_template(index: Index, questions: Iterable[Question]) -> dict[str, 
 
 
 def topics(index: Index, questions: Iterable[Question]) -> dict[str, str]:
-    """What to show in place of the questions that templates asked about broad communities, by the question's id.
+    """Return what to show in place of the questions that templates asked about broad communities,
+    by the question's id.
 
     Questions that a model wrote, those of narrow communities and random ones are absent.
     """

@@ -100,7 +100,7 @@ class Workspace(Answering):
         return newest
 
     def _narrowings(self) -> Iterator[Callable[[Self], Self]]:
-        """What leads from the whole index to what this workspace shows."""
+        """Yield what leads from the whole index to what this workspace shows."""
         scope, part = self.scope, self.part
         if scope is not None:
             yield lambda space: space.scoped(scope)

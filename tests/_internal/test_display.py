@@ -6,7 +6,8 @@ import dspy
 import pytest
 from rich.console import Console
 
-from kraq_dspy._internal.display import NotebookProgress, as_table, rows, show
+from kraq_dspy import show
+from kraq_dspy._internal.display import NotebookProgress, as_table, rows
 from kraq_dspy.records import Chunk, Community, Hit
 
 CHUNK = Chunk("c", "d", 0, 0, 9, "The Rhine <b>flows</b>.", 5, title="Rivers")

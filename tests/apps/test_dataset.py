@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
+from kraq_dspy import Index
 from kraq_dspy.apps.dataset import DatasetReport, export_dataset
-from kraq_dspy.asset.store.catalogue import CATALOGUE, Catalogue, NewEntry
-from kraq_dspy.asset.store.index import Index
+from kraq_dspy.asset.store.catalogue import CATALOGUE, NewEntry
 from kraq_dspy.errors import IndexStateError
-from kraq_dspy.eval.questions import read_questions
+from kraq_dspy.eval import read_questions
+from kraq_dspy.extend import Catalogue
 from kraq_dspy.indexing.catalogue.sources import sources_of
 from kraq_dspy.records import Chunk, Community, Document, Question, Summary
 from kraq_dspy.settings import Settings

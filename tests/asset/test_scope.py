@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 from dspy.utils import DummyLM
 
-from kraq_dspy import Document, Scope, Workspace, add_documents, build_index, export_index, update_index
+from kraq_dspy import Document, Index, Scope, Workspace, add_documents, build_index, export_index, update_index
 from kraq_dspy.asset.corpus.load import load_documents
 from kraq_dspy.asset.scope import NOBODY, labels_of
-from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.manifest import LABELLED, SCHEMA_VERSION
 from kraq_dspy.errors import ConfigError, KraqError, ScopeError
 from kraq_dspy.extend import Summary

@@ -16,7 +16,7 @@ import networkx
 import pytest
 from stand_in import stand_in
 
-from kraq_dspy.models.embedders import load_embedder
+from kraq_dspy.extend import load_embedder
 from kraq_dspy.settings import EncoderSettings
 
 Modules = Callable[[str], ModuleType]

@@ -9,7 +9,7 @@ import dspy
 import pytest
 from dspy.lm15 import Message, Request, Response, TextPart, Usage
 
-from kraq_dspy.programs.traditional import TraditionalRAG
+from kraq_dspy.programs import TraditionalRAG
 
 RIVERS = {"Rhine": "North Sea", "Danube": "Black Sea", "Rhone": "Mediterranean", "Volga": "Caspian Sea"}
 

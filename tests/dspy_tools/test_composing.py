@@ -6,7 +6,7 @@ from typing import Any
 import dspy
 
 import kraq_dspy as kraq
-from kraq_dspy.programs.traditional import TraditionalRAG
+from kraq_dspy.programs import TraditionalRAG
 
 RIVERS = ("Rhine", "Danube", "Rhone", "Volga")
 SEAS = ["North Sea", "Black Sea", "Mediterranean", "a sea"]

@@ -6,7 +6,7 @@ import dspy
 import pytest
 
 import kraq_dspy as kraq
-from kraq_dspy.programs.traditional import TraditionalRAG
+from kraq_dspy.programs import TraditionalRAG
 
 
 @pytest.mark.parametrize("metric", [kraq.eval.exact_match, kraq.eval.exact_match.with_feedback()])

@@ -10,7 +10,7 @@ import dspy
 import pytest
 from dspy.utils.callback import BaseCallback
 
-from kraq_dspy.programs.traditional import TraditionalRAG
+from kraq_dspy.programs import TraditionalRAG
 
 QUESTION = "Where does the Rhine flow into?"
 

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from kraq_dspy.eval.datasets import Dataset
+from kraq_dspy.eval import Dataset
 
 
 def save(dataset: Dataset, folder: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kraq_dspy.asset.store.index import Index
+from kraq_dspy import Index
 from kraq_dspy.errors import ConfigError, EvaluationError
 from kraq_dspy.eval.bias import NO_THEME, audit_bias
 from kraq_dspy.records import Chunk, Community, Document, Question, Summary

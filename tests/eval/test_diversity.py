@@ -9,11 +9,11 @@ import pytest
 
 from kraq_dspy import Document, Workspace, build_index
 from kraq_dspy.errors import EvaluationError
-from kraq_dspy.eval.datasets import Example
+from kraq_dspy.eval import Example
 from kraq_dspy.eval.diversity import communities_of_chunks, mean_pairwise_cosine, measure_diversity
 from kraq_dspy.ports import Retriever
 from kraq_dspy.records import Chunk, Community, Hit
-from kraq_dspy.retrievers.hits import RetrievalRequest, Retrieving
+from kraq_dspy.retrievers import RetrievalRequest, Retrieving
 from tests.conftest import KeywordEmbedder, WarmShell
 
 DOCUMENTS = {

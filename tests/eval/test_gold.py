@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from kraq_dspy.errors import EvaluationError
-from kraq_dspy.eval.datasets import Example
+from kraq_dspy.eval import Example
 from kraq_dspy.eval.evidence import with_known_documents
 from kraq_dspy.eval.gold import document_names, gold_answers
 

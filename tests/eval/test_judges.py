@@ -6,7 +6,8 @@ from dspy.lm15 import Request, Response
 from dspy.utils.dummies import DummyLM
 
 from kraq_dspy.errors import EvaluationError
-from kraq_dspy.eval.judges import BinaryJudge, JudgedMetric, RubricJudge
+from kraq_dspy.eval import BinaryJudge, RubricJudge
+from kraq_dspy.eval.judges import JudgedMetric
 
 EXAMPLE = dspy.Example(question="Which city?", answers=["Oslo"])
 

@@ -7,7 +7,7 @@ import pytest
 from pyarrow import parquet
 
 from kraq_dspy.errors import EvaluationError
-from kraq_dspy.eval.questions import QuestionColumns, read_questions
+from kraq_dspy.eval import QuestionColumns, read_questions
 
 ROWS = [
     {"query": "Which city?", "expected": "Oslo", "documents": '["norway", "cities"]'},

@@ -9,7 +9,7 @@ from dspy.utils import DummyLM
 
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.raters_sheet import SheetRow, rate_by_model, read_sheet, score_sheet, write_sheet
-from kraq_dspy.models.lms.roles import LanguageModels
+from kraq_dspy.extend import LanguageModels
 from kraq_dspy.records import Chunk
 from tests.conftest import WarmShell
 

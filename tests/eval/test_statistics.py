@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from kraq_dspy.errors import EvaluationError
-from kraq_dspy.eval.statistics import bootstrap_difference, bootstrap_mean, compare, holm, permutation_test
+from kraq_dspy.eval import bootstrap_difference, bootstrap_mean, compare, permutation_test
+from kraq_dspy.eval.statistics import holm
 
 
 def test_the_interval_agrees_with_scipys_bca() -> None:

@@ -8,7 +8,7 @@ import pytest
 from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.errors import CorpusError
 from kraq_dspy.eval.stores import measure_stores
-from kraq_dspy.models.lms.roles import LanguageModels
+from kraq_dspy.extend import LanguageModels
 from kraq_dspy.records import Document
 from kraq_dspy.settings import K2RAGSettings, Settings
 from tests.conftest import KeywordEmbedder, WarmShell

@@ -8,9 +8,8 @@ import dspy
 import pytest
 
 from kraq_dspy.errors import ConfigError, EvaluationError
-from kraq_dspy.eval import Testset, TestsetPlan, evaluate, make_testset
+from kraq_dspy.eval import Testset, TestsetPlan, evaluate, make_testset, read_questions
 from kraq_dspy.eval.asked import AskedSystem
-from kraq_dspy.eval.questions import read_questions
 from kraq_dspy.eval.testset import as_line, as_row
 from kraq_dspy.eval.testset_making import estimate_testset
 from kraq_dspy.indexing import build_index

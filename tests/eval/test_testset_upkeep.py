@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kraq_dspy.eval import Testset, TestsetPlan, coverage_of, make_testset, make_trainset, update_testset
-from kraq_dspy.eval.datasets import Example
+from kraq_dspy.eval import Example, Testset, TestsetPlan, coverage_of, make_testset, make_trainset, update_testset
 from kraq_dspy.indexing import build_index
 from kraq_dspy.records import Chunk, Document, TestsetRow
 from kraq_dspy.workspace import Workspace

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from kraq_dspy.finetune.pairs import Pair, chats_of
+from kraq_dspy.finetune import Pair, chats_of
 
 PEOPLE = ("Ada", "Ben", "Cleo", "Dora", "Emil", "Fay", "Gus", "Hal")
 

@@ -8,7 +8,7 @@ import pytest
 
 from kraq_dspy.apps.cli import main
 from kraq_dspy.eval.questions import fingerprint_of, learned_by
-from kraq_dspy.finetune.pairs import Pair
+from kraq_dspy.finetune import Pair
 from kraq_dspy.models.lms.local_models import weights_hash
 
 

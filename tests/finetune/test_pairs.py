@@ -8,10 +8,11 @@ import pytest
 from stand_in import stand_in
 
 from kraq_dspy.errors import ConfigError, TrainingError
-from kraq_dspy.eval.datasets import Dataset, Example
-from kraq_dspy.finetune.pairs import Pair, chats_of, leak, read_pairs
-from kraq_dspy.finetune.teacher import PairWriter, pairs_from_dataset
-from kraq_dspy.models.lms.roles import LanguageModels
+from kraq_dspy.eval import Dataset, Example
+from kraq_dspy.extend import LanguageModels
+from kraq_dspy.finetune import Pair, chats_of, pairs_from_dataset, read_pairs
+from kraq_dspy.finetune.pairs import leak
+from kraq_dspy.finetune.teacher import PairWriter
 from kraq_dspy.programs.kraq.describe import shown_summary
 from kraq_dspy.records import Document
 from kraq_dspy.settings import RoleSettings, Settings

@@ -8,10 +8,8 @@ import pytest
 from dspy.lm15 import Request, Response
 
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.finetune import TrainSettings, finetunable_lm
-from kraq_dspy.finetune.pairs import Pair
-from kraq_dspy.finetune.provider import LocalLoRA
-from kraq_dspy.models.lms.adapter import KraqAdapter
+from kraq_dspy.extend import KraqAdapter
+from kraq_dspy.finetune import LocalLoRA, Pair, TrainSettings, finetunable_lm
 from kraq_dspy.settings import RoleSettings
 from kraq_dspy.signatures import GenerateQuestion
 

@@ -12,13 +12,14 @@ import dspy
 import pytest
 from dspy.lm15 import Message, Request, Response, TextPart, Usage
 
+from kraq_dspy import make_lm
 from kraq_dspy.errors import ModelError, TrainingError
-from kraq_dspy.finetune.token_rows import IGNORED, TrainSettings, hold_out, token_row
-from kraq_dspy.finetune.training import Trained, _prepare, train_adapter
-from kraq_dspy.models.lms.adapter import KraqAdapter
+from kraq_dspy.extend import KraqAdapter
+from kraq_dspy.finetune import Trained, TrainSettings, train_adapter
+from kraq_dspy.finetune.token_rows import IGNORED, hold_out, token_row
+from kraq_dspy.finetune.training import _prepare
 from kraq_dspy.models.lms.engines.transformers_engine import engine_of
 from kraq_dspy.models.lms.local_models import WEIGHTS, require_whole, weights_hash
-from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.ports import SilentProgress
 from kraq_dspy.settings import RoleSettings
 from kraq_dspy.signatures import GenerateQuestion

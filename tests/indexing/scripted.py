@@ -2,7 +2,7 @@
 
 import dspy
 
-from kraq_dspy.models.lms.roles import LanguageModels
+from kraq_dspy.extend import LanguageModels
 from kraq_dspy.settings import RoleSettings, RunSettings, Settings
 
 

@@ -4,7 +4,7 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
-from kraq_dspy.asset.store.index import Index
+from kraq_dspy import Index
 from kraq_dspy.asset.store.tables import TABLES
 from kraq_dspy.records import Failure
 from kraq_dspy.settings import CommunitySettings, Settings

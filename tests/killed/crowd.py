@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kraq_dspy.asset.store.index import Index
+from kraq_dspy import Index
 from kraq_dspy.ports import Vectors
 from kraq_dspy.records import Chunk, content_id
 from kraq_dspy.settings import Settings, StoreSettings

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kraq_dspy.indexing.index.build import build_index
+from kraq_dspy import build_index
 from kraq_dspy.records import Document
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "hotpotqa-mini" / "corpus.jsonl"

@@ -22,11 +22,11 @@ from typing import Any
 import pytest
 from stand_in import StandIn, stand_in
 
-from kraq_dspy.asset.store.index import Index
+from kraq_dspy import Index
 from kraq_dspy.asset.store.instructed import INSTRUCTED
 from kraq_dspy.asset.store.states import DRAFT, STATES, VECTORS
-from kraq_dspy.indexing.prepare.k2rag import FOLDER as SUMMARISED
 from kraq_dspy.indexing.prepare.raptor import FILE as TREE
+from kraq_dspy.indexing.prepare.summarised import FOLDER as SUMMARISED
 from kraq_dspy.records import Chunk, Extraction
 from kraq_dspy.settings import CommunitySettings, EncoderSettings, ResolveSettings, RoleSettings, RunSettings, Settings
 from tests.asset.store.indexes import current_home

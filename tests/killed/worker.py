@@ -14,9 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kraq_dspy.asset.store.index import Index
-from kraq_dspy.indexing.index.build import build_index
-from kraq_dspy.indexing.index.change import add_documents, remove_documents, resume_index
+from kraq_dspy import Index, add_documents, build_index, remove_documents, resume_index
 from kraq_dspy.indexing.prepare.instructed import precompute_pairs
 from kraq_dspy.indexing.prepare.k2rag import build_summarised
 from kraq_dspy.indexing.prepare.qa_pairs import make_qa_pairs

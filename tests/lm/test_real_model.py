@@ -9,17 +9,12 @@ import dspy
 import pytest
 from dspy.streaming import StreamResponse
 
-from kraq_dspy import signatures
-from kraq_dspy._internal.clock import answer_listeners
+from kraq_dspy import make_lm, signatures
 from kraq_dspy.errors import ModelError
-from kraq_dspy.models.lms.adapter import KraqAdapter
+from kraq_dspy.extend import KraqAdapter, KraqLM, Meter, answer_listeners
 from kraq_dspy.models.lms.engines.llama_cpp import shared_model
-from kraq_dspy.models.lms.kraq_lm import KraqLM
 from kraq_dspy.models.lms.local_models import QUESTIONS, local_file
-from kraq_dspy.models.lms.meter import Meter
-from kraq_dspy.models.lms.roles import make_lm
-from kraq_dspy.programs.kraq.describe import AskQuestion
-from kraq_dspy.programs.traditional import TraditionalRAG
+from kraq_dspy.programs import AskQuestion, TraditionalRAG
 from kraq_dspy.settings import RoleSettings
 
 pytestmark = pytest.mark.lm

@@ -8,9 +8,8 @@ import pytest
 from dspy.lm15 import Request, Response
 
 from kraq_dspy.errors import BudgetExceededError, EvaluationError, ModelError, ServerDownError
-from kraq_dspy.optimize import Method, Resources, Sizes, Target, compile_program
+from kraq_dspy.optimize import Method, Resources, Sizes, Target, compile_program, make_target
 from kraq_dspy.optimize.rows import Row
-from kraq_dspy.optimize.targets import make_target
 from kraq_dspy.signatures import AnswerQuestion, DraftAnswer
 from tests.optimize import learner
 from tests.optimize.learner import Learner

@@ -8,7 +8,7 @@ import pytest
 from dspy.utils import DummyLM
 
 from kraq_dspy.errors import CorpusError
-from kraq_dspy.models.lms.adapter import KraqAdapter
+from kraq_dspy.extend import KraqAdapter
 from kraq_dspy.optimize import Domain, describe_domain
 from kraq_dspy.programs.kraq.by_size import extractor
 from kraq_dspy.settings import ExtractSettings, Settings, read_settings

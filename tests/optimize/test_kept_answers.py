@@ -14,7 +14,7 @@ import dspy
 import pytest
 
 from kraq_dspy.errors import ConfigError, IndexLockedError
-from kraq_dspy.models.lms.adapter import KraqAdapter
+from kraq_dspy.extend import KraqAdapter
 from kraq_dspy.optimize.kept_answers import KeptAnswers, Spending, kept_model
 from kraq_dspy.ports import SilentProgress
 from kraq_dspy.signatures import AnswerQuestion, JudgeAnswer

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from kraq_dspy.errors import EvaluationError
+from kraq_dspy.optimize import make_target
 from kraq_dspy.optimize.rows import Row, read_rows, split_rows
-from kraq_dspy.optimize.targets import make_target
 
 ANSWERING = make_target("answering").rows
 JUDGING = make_target("judging").rows

@@ -21,8 +21,7 @@ from kraq_dspy.optimize import STEPS, Method, Resources, Sizes, compile_program,
 from kraq_dspy.optimize.rows import Row, read_rows, split_rows
 from kraq_dspy.optimize.step_metrics import facts_kept, missed_f1
 from kraq_dspy.optimize.steps import StepSource
-from kraq_dspy.programs.qa_search.program import QASearch
-from kraq_dspy.programs.traditional import TraditionalRAG
+from kraq_dspy.programs import QASearch, TraditionalRAG
 from kraq_dspy.settings import Settings
 from kraq_dspy.state import apply_state
 from tests.conftest import KeywordEmbedder

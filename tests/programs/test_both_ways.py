@@ -19,37 +19,47 @@ from dspy.utils import DummyLM
 from numpy.typing import NDArray
 
 import kraq_dspy
-from kraq_dspy._internal.both_ways import at_once, blocking, call
-from kraq_dspy._internal.step import FittingPredict
-from kraq_dspy.eval.judges import BinaryJudge, Groundedness, RubricJudge
+from kraq_dspy import make_lm
+from kraq_dspy.eval import BinaryJudge, Groundedness, RubricJudge
+from kraq_dspy.extend import FittingPredict, RetrievingModule, at_once, blocking, call
 from kraq_dspy.indexing.prepare.k2rag import GraphOnly
-from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.optimize.compile_run import KeptModels
 from kraq_dspy.optimize.steps import SingleStep
 from kraq_dspy.ports import Vectors
-from kraq_dspy.programs import K2RAG, KRAQ, NaiveGraphRAG, Shorten
-from kraq_dspy.programs.combined import CombinedRetrieveRAG
-from kraq_dspy.programs.conversation import StandaloneQuestion
-from kraq_dspy.programs.graph.graph_global_search import GraphGlobalSearch
-from kraq_dspy.programs.graph.graph_local_search import GraphLocalSearch, LocalContext
-from kraq_dspy.programs.kraq.describe import (
+from kraq_dspy.programs import (
+    K2RAG,
+    KRAQ,
+    QARAG,
     AskQuestion,
     AskRandomQuestion,
+    CombinedRetrieveRAG,
     ConfirmSame,
     DescribeCommunity,
     DescribeEntity,
+    EfficientSpeculativeRAG,
+    ExtractGraph,
+    ExtractNames,
+    GraphGlobalSearch,
+    GraphLocalSearch,
+    KraqScore,
+    LocalContext,
+    NaiveGraphRAG,
+    QASearch,
+    RateSyntheticPair,
+    RereadSyntheticPair,
+    Shorten,
+    SpeculativeRAG,
+    StandaloneQuestion,
+    SummarizeCluster,
+    TraditionalRAG,
+    VoteScore,
+    WritePairs,
+    WriteSyntheticPair,
 )
-from kraq_dspy.programs.kraq.extract_graph import ExtractGraph, ExtractNames
-from kraq_dspy.programs.qa_rag import QARAG, WritePairs
-from kraq_dspy.programs.qa_search.critics import RateSyntheticPair, RereadSyntheticPair, WriteSyntheticPair
-from kraq_dspy.programs.qa_search.program import QASearch
 from kraq_dspy.programs.speculative.drafts import Draft
-from kraq_dspy.programs.speculative.efficient_speculative_rag import EfficientSpeculativeRAG
-from kraq_dspy.programs.speculative.scoring import KraqScore, VoteScore, WangScore
-from kraq_dspy.programs.speculative.speculative_rag import SpeculativeRAG
+from kraq_dspy.programs.speculative.scoring import WangScore
 from kraq_dspy.programs.testset.asking import AskForRow, PutOtherwise, SupposeOfAnother
 from kraq_dspy.programs.testset.checking import CheckGold, CheckRow
-from kraq_dspy.programs.traditional import TraditionalRAG
 from kraq_dspy.retrievers import (
     AdaptedRetriever,
     DenseRetriever,
@@ -58,8 +68,6 @@ from kraq_dspy.retrievers import (
     RAGFusionRetriever,
     RewrittenRetriever,
 )
-from kraq_dspy.retrievers.hits import RetrievingModule
-from kraq_dspy.retrievers.raptor import SummarizeCluster
 from kraq_dspy.retrievers.rewritten import FusedSearches
 from kraq_dspy.settings import RoleSettings
 from kraq_dspy.signatures import AnswerQuestion

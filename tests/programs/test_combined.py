@@ -9,8 +9,7 @@ import pytest
 from dspy.utils import DummyLM
 
 from kraq_dspy.errors import IndexStateError
-from kraq_dspy.programs.combined import CombinedRetrieveRAG
-from kraq_dspy.programs.traditional import TraditionalRAG
+from kraq_dspy.programs import CombinedRetrieveRAG, TraditionalRAG
 from kraq_dspy.retrievers import DenseRetriever, NearestQuestions
 from tests.programs.conftest import Library
 

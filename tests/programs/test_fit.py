@@ -12,16 +12,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from stand_in import StandIn, stand_in
 
-from kraq_dspy._internal.step import FittingPredict, halves
-from kraq_dspy.models.lms.adapter import KraqAdapter
-from kraq_dspy.models.lms.roles import make_lm
+from kraq_dspy import make_lm
+from kraq_dspy._internal.step import halves
+from kraq_dspy.extend import FittingPredict, KraqAdapter
 from kraq_dspy.ports import Vectors
-from kraq_dspy.programs.graph.graph_local_search import GraphLocalSearch
-from kraq_dspy.programs.kraq.describe import AskQuestion, DescribeCommunity, DescribeEntity
-from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
-from kraq_dspy.programs.speculative.scoring import VoteScore
-from kraq_dspy.programs.speculative.speculative_rag import SpeculativeRAG
-from kraq_dspy.programs.traditional import TraditionalRAG
+from kraq_dspy.programs import (
+    AskQuestion,
+    DescribeCommunity,
+    DescribeEntity,
+    ExtractGraph,
+    GraphLocalSearch,
+    SpeculativeRAG,
+    TraditionalRAG,
+    VoteScore,
+)
 from kraq_dspy.records import Chunk, Hit
 from kraq_dspy.settings import RoleSettings
 from kraq_dspy.signatures import AnswerQuestion

@@ -10,8 +10,8 @@ from dspy.lm15 import Request, Response
 from dspy.utils import DummyLM
 
 from kraq_dspy.errors import ConfigError, ServerDownError
-from kraq_dspy.programs.qa_rag import QARAG, UNKNOWN
-from kraq_dspy.programs.traditional import TraditionalRAG
+from kraq_dspy.programs import QARAG, TraditionalRAG
+from kraq_dspy.programs.qa_rag import UNKNOWN
 from kraq_dspy.records import QAPair
 from kraq_dspy.retrievers import DenseRetriever
 from tests.programs.conftest import Library

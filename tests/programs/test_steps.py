@@ -11,7 +11,7 @@ from dspy.utils import DummyLM
 
 from kraq_dspy._internal.step import signature_for
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.eval.judges import BinaryJudge, RubricJudge
+from kraq_dspy.eval import BinaryJudge, RubricJudge
 from kraq_dspy.programs import (
     K2RAG,
     QARAG,
@@ -25,6 +25,7 @@ from kraq_dspy.programs import (
     ExtractNames,
     GraphGlobalSearch,
     GraphLocalSearch,
+    LocalContext,
     NaiveGraphRAG,
     QASearch,
     RateSyntheticPair,
@@ -37,7 +38,6 @@ from kraq_dspy.programs import (
     WritePairs,
     WriteSyntheticPair,
 )
-from kraq_dspy.programs.graph.graph_local_search import LocalContext
 from kraq_dspy.records import CatalogueEntry
 from kraq_dspy.signatures import AnswerQuestion
 

@@ -5,7 +5,7 @@ import dspy
 import pytest
 from dspy.utils import DummyLM
 
-from kraq_dspy.programs.traditional import TraditionalRAG
+from kraq_dspy.programs import TraditionalRAG
 from kraq_dspy.retrievers import DenseRetriever
 from tests.programs.conftest import Library
 

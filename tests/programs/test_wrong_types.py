@@ -6,9 +6,7 @@ from typing import Any
 import pytest
 
 import kraq_dspy as kraq
-from kraq_dspy.retrievers.combined import CombinedRetriever
-from kraq_dspy.retrievers.rewritten import RewrittenRetriever
-from kraq_dspy.retrievers.words_and_meaning import FusionRetriever
+from kraq_dspy.retrievers import CombinedRetriever, FusionRetriever, RewrittenRetriever
 
 
 def retrieve(question: str) -> list[str]:

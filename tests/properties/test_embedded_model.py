@@ -11,9 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kraq_dspy import signatures
-from kraq_dspy.models.lms.adapter import KraqAdapter
-from kraq_dspy.models.lms.roles import make_lm
+from kraq_dspy import make_lm, signatures
+from kraq_dspy.extend import KraqAdapter
 from kraq_dspy.settings import RoleSettings
 
 RECORDED = Path(__file__).parents[1] / "recorded"

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kraq_dspy import signatures
-from kraq_dspy.models.lms.adapter import KraqAdapter, harmless
+from kraq_dspy.extend import KraqAdapter
+from kraq_dspy.models.lms.adapter import harmless
 
 MARKER = re.compile(r"\[\s*\[\s*##\s*\w+\s*##\s*\]\s*\]")
 SIGNS = [

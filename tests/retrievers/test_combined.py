@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.ports import Filters, Vectors
 from kraq_dspy.records import Chunk, Hit, Question, QuestionHit
-from kraq_dspy.retrievers import CombinedRetriever, DenseRetriever, NearestQuestions, share_budget
-from kraq_dspy.retrievers.hits import RetrievalRequest
+from kraq_dspy.retrievers import CombinedRetriever, DenseRetriever, NearestQuestions, RetrievalRequest, share_budget
 from tests.programs.conftest import Library
 
 

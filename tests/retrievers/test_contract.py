@@ -9,10 +9,10 @@ import dspy
 import numpy as np
 import pytest
 
-from kraq_dspy._internal.both_ways import call
+from kraq_dspy import make_lm
 from kraq_dspy.asset.corpus.chunk import sentence_spans
 from kraq_dspy.asset.store.sync import TextVectors
-from kraq_dspy.models.lms.roles import make_lm
+from kraq_dspy.extend import call
 from kraq_dspy.ports import Retriever, Vectors
 from kraq_dspy.records import Entity
 from kraq_dspy.retrievers import (

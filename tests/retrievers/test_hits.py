@@ -1,8 +1,9 @@
 import pytest
 
+from kraq_dspy.extend import best_first, matches
 from kraq_dspy.ports import Filters
 from kraq_dspy.records import Chunk, Hit
-from kraq_dspy.retrievers.hits import best_first, falling, matches
+from kraq_dspy.retrievers.hits import falling
 
 CHUNK = Chunk("id", "doc", 0, 0, 1, "x", 1, metadata={"year": 1999, "lang": "en", "draft": True})
 

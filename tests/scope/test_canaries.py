@@ -19,8 +19,8 @@ from kraq_dspy._internal.concurrency import run_coroutine
 from kraq_dspy.apps.dataset import export_dataset
 from kraq_dspy.apps.lines import prediction_lines
 from kraq_dspy.apps.mcp.tools import IndexTools
-from kraq_dspy.asset.store.catalogue import CATALOGUE, Catalogue, NewEntry
-from kraq_dspy.extend import Chunk, Entity
+from kraq_dspy.asset.store.catalogue import CATALOGUE, NewEntry
+from kraq_dspy.extend import Catalogue, Chunk, Entity
 from kraq_dspy.indexing.catalogue.sources import sources_of
 from kraq_dspy.indexing.prepare.preparations import PREPARATIONS
 from kraq_dspy.ports import SilentProgress

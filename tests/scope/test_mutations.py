@@ -11,18 +11,18 @@ import dspy
 import pytest
 
 from kraq_dspy import Scope, Workspace, build_index
-from kraq_dspy.asset.store.catalogue import CATALOGUE, Catalogue, NewEntry
+from kraq_dspy.asset.store.catalogue import CATALOGUE, NewEntry
 from kraq_dspy.asset.store.instructed import INSTRUCTED, any_instructed
 from kraq_dspy.asset.store.served_answers import ServedAnswers
 from kraq_dspy.errors import ScopeError
-from kraq_dspy.extend import Chunk, Hit, Question
+from kraq_dspy.extend import Catalogue, Chunk, Hit, Question
 from kraq_dspy.indexing.catalogue.sources import sources_of
 from kraq_dspy.indexing.prepare import instructed, qa_pairs, raptor
 from kraq_dspy.indexing.prepare.preparations import PREPARATIONS
 from kraq_dspy.indexing.view import making
 from kraq_dspy.indexing.view.steps import FoundResults
 from kraq_dspy.ports import SilentProgress
-from kraq_dspy.programs.traditional import TraditionalRAG
+from kraq_dspy.programs import TraditionalRAG
 from kraq_dspy.records import Document
 from kraq_dspy.retrievers import hits
 from kraq_dspy.testing import BrokenContractError, _PromptWatcher, check_scope

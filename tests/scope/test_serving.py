@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 from kraq_dspy import Workspace, build_index
 from kraq_dspy.apps.serve.app import make_app
 from kraq_dspy.apps.serve.callers import Callers
-from kraq_dspy.apps.serve.guard import ServeSettings
+from kraq_dspy.apps.serve.serve_settings import ServeSettings
 from kraq_dspy.apps.serve.served import ServedIndex
 from kraq_dspy.errors import ConfigError
 from tests.scope.corpora import CANARY, QUESTIONS, corpus

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 import pytest
 
 from kraq_dspy.errors import BudgetExceededError
-from kraq_dspy.steps.direct import ItemStream, bounded_map
+from kraq_dspy.steps.bounded import ItemStream, bounded_map
 
 
 async def collect(work: Callable[[int], Awaitable[int]], items: Iterable[int], concurrency: int) -> list[int]:

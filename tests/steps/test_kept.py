@@ -6,7 +6,7 @@ import dspy
 import pytest
 
 from kraq_dspy.errors import BudgetExceededError, ModelError
-from kraq_dspy.models.lms.roles import LanguageModels
+from kraq_dspy.extend import LanguageModels
 from kraq_dspy.ports import SilentProgress
 from kraq_dspy.steps.direct import Done, Item
 from kraq_dspy.steps.kept import GIVE_UP_AFTER, ProgramRunner, reason_of

@@ -2,7 +2,8 @@
 
 import asyncio
 
-from kraq_dspy.steps.direct import Item, OrderedItems, bounded_map
+from kraq_dspy.steps.bounded import bounded_map
+from kraq_dspy.steps.direct import Item, OrderedItems
 
 TREE = {"left leaf": (), "right leaf": (), "left": ("left leaf",), "right": ("right leaf",), "top": ("left", "right")}
 

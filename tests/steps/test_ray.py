@@ -17,14 +17,11 @@ import dspy
 import pytest
 from stand_in import stand_in
 
-from kraq_dspy.asset.store.index import Index
+from kraq_dspy import Index, Limits, build_index, make_lm
 from kraq_dspy.errors import BudgetExceededError, ConfigError, MissingExtraError, ModelError
-from kraq_dspy.indexing.index.build import build_index
-from kraq_dspy.models.lms.meter import Limits, Meter
-from kraq_dspy.models.lms.roles import LanguageModels, make_lm
+from kraq_dspy.extend import LanguageModels, Meter
 from kraq_dspy.ports import SilentProgress
-from kraq_dspy.programs.kraq.describe import AskQuestion
-from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
+from kraq_dspy.programs import AskQuestion, ExtractGraph
 from kraq_dspy.records import Document
 from kraq_dspy.settings import CommunitySettings, EncoderSettings, RoleSettings, RunSettings, Settings
 from kraq_dspy.steps.direct import Done, Item

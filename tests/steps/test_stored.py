@@ -7,10 +7,10 @@ from pathlib import Path
 import dspy
 import pytest
 
-from kraq_dspy.asset.store.index import Index
+from kraq_dspy import Index
 from kraq_dspy.asset.store.results import ResultStore
 from kraq_dspy.models.lms.envelope import cut_off
-from kraq_dspy.programs.kraq.describe import AskQuestion
+from kraq_dspy.programs import AskQuestion
 from kraq_dspy.settings import Settings
 from kraq_dspy.steps.direct import Done, Item
 from kraq_dspy.steps.kept import StageResults

@@ -12,13 +12,11 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import kraq_dspy
+from kraq_dspy import add_documents, build_index, make_lm, resume_index, update_index
 from kraq_dspy.asset import consent
 from kraq_dspy.errors import KraqError, UntrustedError
-from kraq_dspy.indexing.index.build import build_index
-from kraq_dspy.indexing.index.change import add_documents, resume_index, update_index
+from kraq_dspy.extend import load_embedder
 from kraq_dspy.indexing.index.estimate import estimate_index
-from kraq_dspy.models.embedders import load_embedder
-from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.settings import EncoderSettings, RoleSettings, RunSettings, Settings, StoreSettings
 from kraq_dspy.workspace import Workspace
 from tests.whole_program import app

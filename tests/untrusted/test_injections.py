@@ -7,10 +7,9 @@ from typing import Any
 import dspy
 import pytest
 
-from kraq_dspy import signatures
-from kraq_dspy.indexing.index.build import build_index
+from kraq_dspy import build_index, signatures
+from kraq_dspy.extend import KraqAdapter
 from kraq_dspy.indexing.prepare.preparations import PREPARATIONS
-from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.ports import SilentProgress
 from kraq_dspy.records import Document
 from kraq_dspy.settings import CommunitySettings, ResolveSettings, RoleSettings, RunSettings, Settings

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from kraq_dspy.asset.store.index import Index
+from kraq_dspy import Index, add_documents, remove_documents, resume_index
 from kraq_dspy.asset.store.own_files import holder
 from kraq_dspy.errors import IndexStateError
-from kraq_dspy.indexing.index.change import add_documents, remove_documents, resume_index
 from kraq_dspy.indexing.index.check import check_index
 from kraq_dspy.records import Document
 from kraq_dspy.settings import Settings

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kraq_dspy.errors import StateError
-from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
+from kraq_dspy.programs import ExtractGraph
 
 ROOT = Path(__file__).resolve().parents[2]
 UNPICKLERS = {"pickle", "cPickle", "_pickle", "dill", "cloudpickle", "joblib", "shelve", "marshal", "jsonpickle"}

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from kraq_dspy.asset.store.index import Index
+from kraq_dspy import Index, build_index
 from kraq_dspy.errors import IndexStateError
-from kraq_dspy.indexing.index.build import build_index
 from kraq_dspy.records import Document, Question
 from kraq_dspy.settings import RedactSettings, Settings
 from tests.whole_program import app

@@ -7,10 +7,9 @@ import pytest
 from stand_in import stand_in
 from typer.testing import CliRunner
 
+from kraq_dspy import build_index, export_index, make_lm
 from kraq_dspy.errors import ModelError
-from kraq_dspy.indexing.index.build import build_index
-from kraq_dspy.indexing.index.exchange import FORMATS, export_index
-from kraq_dspy.models.lms.roles import make_lm
+from kraq_dspy.indexing.index.exchange import FORMATS
 from kraq_dspy.records import Document
 from kraq_dspy.settings import RoleSettings, read_settings
 from kraq_dspy.workspace import Workspace

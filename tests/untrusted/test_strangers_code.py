@@ -6,12 +6,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from kraq_dspy import Index, build_index
 from kraq_dspy.apps.serve.refusals import RequestError
 from kraq_dspy.apps.serve.served import ServedIndex
 from kraq_dspy.asset import consent
-from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import ModelError, UntrustedError
-from kraq_dspy.indexing.index.build import build_index
 from kraq_dspy.models.embedders.short_names import KNOWN_ENCODERS
 from kraq_dspy.models.lms import local_models
 from kraq_dspy.settings import (

@@ -12,11 +12,11 @@ import dspy
 import pytest
 from dspy.lm15 import Config, Message, Request
 
+from kraq_dspy import make_lm
 from kraq_dspy.errors import ModelError
+from kraq_dspy.extend import KraqLM
 from kraq_dspy.models.lms.engines.transformers_engine import AsyncTransformersEngine, TransformersEngine
-from kraq_dspy.models.lms.kraq_lm import KraqLM
 from kraq_dspy.models.lms.logprobs import mean_logprob, take_logprobs
-from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.settings import RoleSettings
 from tests.vllm.conftest import Server
 

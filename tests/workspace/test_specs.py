@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.programs.combined import CombinedOptions, CombinedRetrieveRAG
-from kraq_dspy.programs.traditional import TraditionalRAG
+from kraq_dspy.programs import CombinedRetrieveRAG, TraditionalRAG
+from kraq_dspy.programs.combined import CombinedOptions
 from kraq_dspy.retrievers import AdaptiveRetriever, PageRankRetriever
 from kraq_dspy.spec import option, options_of, read_options, words_of
 from kraq_dspy.workspace.choices import ProgramChoice, choose_program, choose_retriever, passages_option

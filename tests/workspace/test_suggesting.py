@@ -8,8 +8,7 @@ import dspy
 import pytest
 from dspy.utils import DummyLM
 
-from kraq_dspy.asset.store.index import Index
-from kraq_dspy.indexing.index.build import build_index
+from kraq_dspy import Index, build_index
 from kraq_dspy.programs import TraditionalRAG
 from kraq_dspy.records import Chunk, Document, Hit, Question
 from kraq_dspy.settings import Settings

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kraq_dspy.asset.store.index import Index
-from kraq_dspy.indexing.index.build import build_index
+from kraq_dspy import Index, build_index
 from kraq_dspy.records import Chunk, Community, Document, Entity, Question, content_id
 from kraq_dspy.settings import EMBEDDED
 from kraq_dspy.workspace.suggesting import starters

@@ -13,10 +13,10 @@ import dspy
 import pytest
 from dspy.utils import DummyLM
 
+from kraq_dspy import build_index
 from kraq_dspy.apps.lines import prediction_lines
 from kraq_dspy.asset.store.catalogue import NewEntry
 from kraq_dspy.errors import ConfigError, EncoderMismatchError, IndexStateError
-from kraq_dspy.indexing.index.build import build_index
 from kraq_dspy.indexing.prepare.raptor import build_tree
 from kraq_dspy.models.lms.roles import lm_in_program
 from kraq_dspy.records import Document

@@ -70,6 +70,6 @@ def _listen(reading: int) -> None:
 
 
 def _say(message: str) -> None:
-    """By the system call: the main thread may be printing."""
+    """Print a message by the system call: the main thread may be printing."""
     _spoken.set()
     os.write(2, f"\n{message}\n".encode())

@@ -10,6 +10,7 @@ from kraq_dspy.apps.cli.evaluate import RunOut
 from kraq_dspy.apps.cli.options import IndexDir, Json, Reads, Seed, require_writable
 from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.terminal import output, print_json, say
+from kraq_dspy.eval.defaults import ABOUT, NEAR
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,8 +25,8 @@ class Asked(Reads):
         Path, typer.Argument(metavar="QUESTIONS", help="csv, jsonl or parquet: questions that people asked.")
     ]
     question_column: Annotated[str, typer.Option(help="Default: question, query, ...")] = ""
-    near: Annotated[float, typer.Option(min=0, max=1, help="Cosine from which two questions ask alike.")] = 0.6
-    about: Annotated[float, typer.Option(min=0, max=1, help="Cosine from which a passage is about a question.")] = 0.5
+    near: Annotated[float, typer.Option(min=0, max=1, help="Cosine from which two questions ask alike.")] = NEAR
+    about: Annotated[float, typer.Option(min=0, max=1, help="Cosine from which a passage is about a question.")] = ABOUT
     seed: Seed = 0
     out: RunOut = None
     json: Json = False

@@ -13,6 +13,7 @@ from kraq_dspy.apps.cli.options import Calls, Columns, Flag, IndexDir, Json, Rea
 from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.terminal import command, grid, note, output, print_json, say, short
 from kraq_dspy.errors import ConfigError
+from kraq_dspy.eval.defaults import RATED_PASSAGES, RETRIEVED
 
 if TYPE_CHECKING:
     from kraq_dspy.eval.bias import ThemeShare
@@ -34,7 +35,7 @@ class Diversity(Reads):
         list[str] | None,
         typer.Option("--retriever", "-r", help="May be repeated; the first is the baseline. Default: dense, combined."),
     ] = None
-    k: Annotated[int, typer.Option("--k", "-k", min=2, help="Passages for each question.")] = 10
+    k: Annotated[int, typer.Option("--k", "-k", min=2, help="Passages for each question.")] = RETRIEVED
     level: Annotated[int, typer.Option("--level", min=0, help="Of the communities; 0 is the broadest.")] = 0
     question_column: Annotated[str, typer.Option(help="Default: question, query, ...")] = ""
     limit: Annotated[int | None, typer.Option(min=2, help="Questions, the first ones.")] = None
@@ -186,7 +187,7 @@ class RatersSheet(Reads):
 
     sheet: Annotated[Path, typer.Argument(metavar="SHEET", help="The csv file to write, or to score.")]
     index: Annotated[Path | None, typer.Option(metavar="DIR", help="Write the sheet of this index's passages.")] = None
-    passages: Annotated[int, typer.Option(min=2, help="Passages on the sheet.")] = 20
+    passages: Annotated[int, typer.Option(min=2, help="Passages on the sheet.")] = RATED_PASSAGES
     tries: Annotated[int, typer.Option(min=1, help="Tries at each passage.")] = 4
     stand_in: Annotated[bool, Flag("--stand-in", help="Let a model fill what people have not judged.")] = False
     seed: Seed = 0

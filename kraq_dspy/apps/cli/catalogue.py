@@ -310,7 +310,8 @@ def opened_catalogue(asked: OfCatalogue, *, make: bool = True) -> "Iterator[tupl
 def opened_with_models(
     command: "Seed | Synthesize", *, write: bool = False
 ) -> "Iterator[tuple[Workspace, Catalogue, Bars]]":
-    """For what models answer: the index with its models, its catalogue, made where there is none, and bars."""
+    """Open, for commands that ask models, the index with its models, its catalogue, made where
+    there is none, and bars."""
     from kraq_dspy.asset.store.catalogue import CATALOGUE, Catalogue
 
     with (

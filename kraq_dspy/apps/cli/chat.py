@@ -63,7 +63,7 @@ class Chat(ChosenProgram, Reads, Refuses):
 
 
 def _line() -> str:
-    """What the person types; "" at the end of input."""
+    """Return what the person types; "" at the end of input."""
     errors.print("? ", end="", style="bold")
     try:
         return input().strip()

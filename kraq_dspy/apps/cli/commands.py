@@ -156,5 +156,5 @@ def add_commands(app: typer.Typer) -> None:
 
 
 def _help(command: type[Command]) -> str:
-    """Its paragraphs as lines, which the terminal wraps."""
+    """Write the command's paragraphs as lines, which the terminal wraps."""
     return "\n\n".join(" ".join(part.split()) for part in (command.__doc__ or "").split("\n\n"))

@@ -10,6 +10,7 @@ from kraq_dspy.apps.cli.options import Calls, Flag, IndexDir, Json, Limits, Read
 from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.terminal import command, counted, output, print_json, say
 from kraq_dspy.errors import ConfigError
+from kraq_dspy.eval.defaults import RETRIEVED
 
 if TYPE_CHECKING:
     import dspy
@@ -87,7 +88,7 @@ class EvalIndex(Reads, Calls, Limits):
             "the questions have gold data for.",
         ),
     ] = None
-    k: Annotated[int, typer.Option("--k", "-k", min=1, help="Passages that a retriever is asked for.")] = 10
+    k: Annotated[int, typer.Option("--k", "-k", min=1, help="Passages that a retriever is asked for.")] = RETRIEVED
     question_column: Annotated[str, typer.Option(help="Default: question, query, ...")] = ""
     answer_column: Annotated[str, typer.Option(help="Default: answers, answer, ...")] = ""
     documents_column: Annotated[

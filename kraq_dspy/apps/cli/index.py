@@ -99,8 +99,8 @@ class BuildIndex(Builds, Limits, Columns):
 
 
 def with_generator(settings: "Settings") -> "tuple[Settings, str]":
-    """Where no model is configured: the small question generator for the broadest communities if its file is here, and
-    a line that says so, or how it comes here."""
+    """Set, where no model is configured, the small question generator for the broadest communities
+    if its file is here, and a line that says so, or how it comes here."""
     from kraq_dspy.models.lms.local_models import GGUF, QUESTIONS, models_folder
     from kraq_dspy.settings import QUESTIONS_BASE, QuestionSettings, RoleSettings
 
@@ -118,7 +118,8 @@ def with_generator(settings: "Settings") -> "tuple[Settings, str]":
 
 
 def index_beside(corpus: Path) -> Path:
-    """Where the index of a corpus goes unless --out says: into the current folder, or beside a corpus that holds it.
+    """Say where the index of a corpus goes unless --out says: into the current folder, or beside a
+    corpus that holds it.
 
     Raises ConfigError where the index of another corpus lies there.
     """

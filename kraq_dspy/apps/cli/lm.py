@@ -11,6 +11,7 @@ from rich.text import Text
 
 from kraq_dspy.apps.cli.options import Flag, Json
 from kraq_dspy.apps.cli.terminal import command, errors, note, output, print_json, say
+from kraq_dspy.models.lms.vllm_server import VLLMServer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,15 +62,13 @@ class ServeModel:
         list[str] | None,
         typer.Option("--adapter", metavar="DIR", help="A LoRA adapter that `kraq finetune` wrote; may be repeated."),
     ] = None
-    host: Annotated[str, typer.Option(help="The address to listen at.")] = "localhost"
-    port: Annotated[int, typer.Option(min=1, max=65535, help="The port to listen at.")] = 8000
+    host: Annotated[str, typer.Option(help="The address to listen at.")] = VLLMServer.host
+    port: Annotated[int, typer.Option(min=1, max=65535, help="The port to listen at.")] = VLLMServer.port
     print_only: Annotated[bool, Flag("--print", help="Only print the command.")] = False
     vllm: Annotated[str, typer.Option(metavar="PATH", help="The program, also in an environment of its own.")] = "vllm"
     json: Json = False
 
     def run(self) -> None:
-        from kraq_dspy.models.lms.vllm_server import VLLMServer
-
         server = VLLMServer(self.model, tuple(self.adapter or ()), self.host, self.port)
         more = self.more or []
         program = shutil.which(self.vllm)

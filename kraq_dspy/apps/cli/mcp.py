@@ -37,7 +37,7 @@ class Mcp(ChosenProgram, Reads, Refuses):
                     import anyio
 
                     from kraq_dspy.apps.mcp.server import PATH, http_app, make_server
-                    from kraq_dspy.apps.serve.guard import ServeSettings
+                    from kraq_dspy.apps.serve.serve_settings import ServeSettings
                     from kraq_dspy.apps.serve.server import Server, address_of, bound
                 from kraq_dspy.apps.mcp.tools import IndexTools
 

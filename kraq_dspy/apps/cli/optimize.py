@@ -11,9 +11,20 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kraq_dspy.apps.cli.evaluate import interval, named_scorer
-from kraq_dspy.apps.cli.options import Calls, Columns, Flag, Json, Scoped, missing, require_writable_file
+from kraq_dspy.apps.cli.options import (
+    Calls,
+    Columns,
+    Flag,
+    Json,
+    Scoped,
+    chosen,
+    missing,
+    require_writable_file,
+    with_options_of,
+)
 from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.terminal import note, output, print_json, say, short, two_columns
+from kraq_dspy.optimize.sizes import DOMAIN_PASSAGES, Sizes
 
 _SHOWN = 4  # demonstrations
 
@@ -22,6 +33,7 @@ if TYPE_CHECKING:
     from kraq_dspy.optimize.compile_run import Learned
 
 
+@with_options_of(Sizes, "demos", "candidates", "rounds")
 @dataclass(frozen=True, kw_only=True)
 class Optimize(Scoped, Calls):
     """Optimize a step or a program on a dev set, with before and after on rows that were not learned from.
@@ -59,9 +71,6 @@ class Optimize(Scoped, Calls):
     train: Annotated[Path | None, typer.Option(metavar="FILE", help="Rows to learn from. Default: half of --dev.")] = (
         None
     )
-    demos: Annotated[int, typer.Option(min=1, help="Demonstrations in a prompt.")] = 4
-    candidates: Annotated[int, typer.Option(min=2, help="Programs or instructions to try.")] = 6
-    rounds: Annotated[int, typer.Option(min=1, help="Of mipro.")] = 3
     budget_calls: Annotated[int | None, typer.Option(min=1, help="Stop before more model calls than this.")] = None
     start: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Begin with this state instead of the plain program.")
@@ -80,7 +89,7 @@ class Optimize(Scoped, Calls):
         os.environ.setdefault("TQDM_DISABLE", "1")  # tqdm's own switch; there is a bar here
         import dspy
 
-        from kraq_dspy.optimize import Method, Resources, Sizes, compile_program
+        from kraq_dspy.optimize import Method, Resources, compile_program
 
         if not logging.getLogger("kraq_dspy").isEnabledFor(logging.INFO):  # with --verbose, optimizers speak
             dspy.disable_logging()
@@ -96,7 +105,7 @@ class Optimize(Scoped, Calls):
                 train=self.train,
                 method=Method(
                     self.optimizer,
-                    Sizes(self.demos, self.candidates, self.rounds, settings.run.concurrency),
+                    chosen(Sizes, self, threads=settings.run.concurrency),
                     self.seed,
                     self.start,
                     self.budget_calls,
@@ -119,7 +128,7 @@ class Domain(Columns):
     """Ask a model what CORPUS is about: a persona and types of entities, as lines for kraq.toml."""
 
     corpus: Annotated[Path, typer.Argument(help="A file or folder of txt, md, html, pdf, jsonl, csv or parquet.")]
-    passages: Annotated[int, typer.Option(min=1, help="How many are drawn and shown to the model.")] = 15
+    passages: Annotated[int, typer.Option(min=1, help="How many are drawn and shown to the model.")] = DOMAIN_PASSAGES
     seed: Annotated[int, typer.Option(help="Of the draw.")] = 0
 
     def run(self) -> None:

@@ -6,15 +6,16 @@ A command is a dataclass whose fields are its options; those that others have, t
 import dataclasses
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from kraq_dspy._internal.options import options_of
 from kraq_dspy.apps.cli.terminal import note, say
 from kraq_dspy.errors import ConfigError, UntrustedError
 
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from kraq_dspy.workspace import Workspace
     from kraq_dspy.workspace.choices import ProgramChoice
 
+
+CommandT = TypeVar("CommandT")
+DeclaredT = TypeVar("DeclaredT")
 
 IndexDir = Annotated[Path, typer.Argument(metavar="DIR", help="The index folder, as made by `kraq index`.")]
 Flag = partial(typer.Option, metavar="")
@@ -69,7 +73,8 @@ class Models:
     ] = None
 
     def settings(self, base: "Settings | None" = None) -> "Settings":
-        """Those of the file, or of a kraq.toml here; without either `base`; and the command line's words over them.
+        """Read the settings of the file, or of a kraq.toml here; without either `base`; and the
+        command line's words over them.
 
         Raises ConfigError, and UntrustedError for a kraq.toml here that names servers or keys which nobody agreed to.
         """
@@ -122,7 +127,7 @@ class Models:
         return self.settings(settings)
 
     def limits(self, settings: "Settings") -> "MeterLimits | None":
-        """With the prices that the settings give; None where nothing is limited."""
+        """Set the limits with the prices that the settings give; None where nothing is limited."""
         return None
 
     @contextmanager
@@ -176,7 +181,7 @@ class Owner:
     ] = False
 
     def scope(self) -> "Scope | None":
-        """None where nobody said who asks."""
+        """Tell who asks; None where nobody said."""
         from kraq_dspy.asset.scope import Scope
 
         return Scope.everything() if self.as_owner else None
@@ -209,7 +214,8 @@ class Scoped(Owner):
     ] = None
 
     def scope(self) -> "Scope | None":
-        """None where nobody said who asks. Raises ScopeError for an empty label, ConfigError for both at once."""
+        """Tell who asks; None where nobody said. Raises ScopeError for an empty label, ConfigError
+        for both at once."""
         from kraq_dspy.asset.scope import Scope
 
         if self.as_owner and self.as_label:
@@ -319,7 +325,6 @@ def _list_programs(is_wanted: bool) -> None:
     """Prints what there is to choose from, with the options of each, and ends."""
     if not is_wanted:
         return
-    from kraq_dspy._internal.options import options_of
     from kraq_dspy.workspace.choices import DEFAULT_PROGRAM
     from kraq_dspy.workspace.registry import PROGRAMS, RETRIEVERS
 
@@ -393,6 +398,36 @@ class Refuses:
 
     def refuses(self, space: "Workspace") -> bool:
         return space.refuses and not self.answer_anyway
+
+
+def with_options_of(declared: type, *names: str, **flags: str) -> Callable[[type[CommandT]], type[CommandT]]:
+    """Give a command the options that a dataclass declares, or those of `names`: default, range and help stand there.
+
+    `flags` are other words than `--name`: `r="--rank"`. `chosen` reads them.
+    """
+
+    def decorate(command: type[CommandT]) -> type[CommandT]:
+        fields = []
+        for name, each in options_of(declared).items():
+            if names and name not in names:
+                continue
+            words = [flags[name]] if name in flags else []
+            number = each.kinds[0] in (int, float)
+            bounds = {"min": each.bounds.least, "max": each.bounds.most} if number else {}
+            annotation = Annotated[each.kinds[0], typer.Option(*words, help=each.help, **bounds)]
+            fields.append((name, annotation, dataclasses.field(default=each.default)))
+        return dataclasses.make_dataclass(
+            command.__name__, fields, bases=(command,), frozen=True, kw_only=True,
+            namespace={"__doc__": command.__doc__, "__module__": command.__module__},
+        )  # fmt: skip
+
+    return decorate
+
+
+def chosen(declared: type[DeclaredT], command: object, **others: Any) -> DeclaredT:
+    """The options that a command was given by `with_options_of`; `others` are those that it does not have."""
+    names = [name for name in options_of(declared) if name not in others]
+    return declared(**{name: getattr(command, name) for name in names}, **others)
 
 
 def require_writable(*folders: Path) -> None:

@@ -117,7 +117,8 @@ class Precompute(Calls, Limits):
 
 
 def price_in_words(price: "Price") -> str:
-    """What will be read, about how long that takes on this machine, and how much room it needs."""
+    """Return what will be read, about how long that takes on this machine, and how much room it
+    needs."""
     if not price.readings:
         return f"Nothing is left to read: all passages of {price.questions:,} questions are stored."
     minutes = f"{price.seconds / 60:.0f} minutes" if price.seconds > 100 else f"{max(1, round(price.seconds))} seconds"

@@ -108,7 +108,8 @@ def _of_memory(error: Exception) -> KraqError:
 
 
 def _of_a_model(error: Exception) -> ModelError:
-    """What DSPy raises about a call, with the way out for who asked by command; its own advice is for programmers."""
+    """Return what DSPy raises about a call, with the way out for who asked by command; its own
+    advice is for programmers."""
     from dspy import ContextWindowExceededError
     from dspy.utils.exceptions import AdapterParseError, LMTimeoutError, LMTransportError
 

@@ -25,7 +25,7 @@ LABELS = {"ask": "questions", "load": "read", "qa pairs": "question pairs"}
 
 
 def label(stage: str) -> str:
-    """What people call a stage: "ask" is the one that asks the model for questions."""
+    """Return what people call a stage: "ask" is the one that asks the model for questions."""
     return LABELS.get(stage, stage)
 
 
@@ -118,7 +118,8 @@ class Bars:
 def run_build(
     build: "Callable[..., BuildReport]", settings: "Settings", limits: Limits, *, json: bool
 ) -> "BuildReport":
-    """What makes or changes an index, run under bars and limits; its report is shown and returned."""
+    """Run what makes or changes an index under bars and limits; its report is shown and
+    returned."""
     with Bars(settings, quiet=json) as bars:
         report = build(settings=settings, limits=limits.limits(settings), progress=bars)
     show_report(report, json=json)

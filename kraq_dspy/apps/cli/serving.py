@@ -17,14 +17,12 @@ from kraq_dspy.apps.cli import INTERRUPTED
 from kraq_dspy.apps.cli.logs import tell_what_is_cut_off
 from kraq_dspy.apps.cli.options import Flag, IndexDir, Limits, Models, Reads, Refuses
 from kraq_dspy.apps.cli.terminal import command, counted, note, say
+from kraq_dspy.apps.serve.serve_settings import ServeSettings
 from kraq_dspy.errors import ConfigError, needs
 
 if TYPE_CHECKING:
-    from kraq_dspy.apps.serve.guard import ServeSettings
     from kraq_dspy.apps.serve.served import ServedIndex
     from kraq_dspy.workspace import Workspace
-
-PORT = 8377
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,8 +32,8 @@ class Serve(Reads, Limits, Refuses):
     index_dirs: Annotated[list[Path], typer.Argument(metavar="DIR ...", help="Index folders, made by `kraq index`.")]
     host: Annotated[
         str, typer.Option(metavar="ADDRESS", help="Address to listen on; any but this machine's needs a token.")
-    ] = "127.0.0.1"
-    port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one.")] = PORT
+    ] = ServeSettings.host
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one.")] = ServeSettings.port
     token: Annotated[
         str | None,
         typer.Option(
@@ -54,8 +52,10 @@ class Serve(Reads, Limits, Refuses):
         typer.Option(metavar="FILE", help="Write a line of JSON for each request; - is standard output."),
     ] = None
     edit: Annotated[bool, Flag("--edit", help="Let the catalogue be reviewed.")] = False
-    at_once: Annotated[int, typer.Option(min=1, help="Questions answered at the same time.")] = 8
-    waiting: Annotated[int, typer.Option(min=0, help="Questions that may wait; the next one is refused (503).")] = 64
+    at_once: Annotated[int, typer.Option(min=1, help="Questions answered at the same time.")] = ServeSettings.at_once
+    waiting: Annotated[int, typer.Option(min=0, help="Questions that may wait; the next one is refused (503).")] = (
+        ServeSettings.waiting
+    )
     allow_host: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="A name by which it may be called; repeatable.")
     ] = None
@@ -63,7 +63,6 @@ class Serve(Reads, Limits, Refuses):
     def run(self) -> None:
         _require_serve()
         from kraq_dspy.apps.serve.callers import Callers
-        from kraq_dspy.apps.serve.guard import ServeSettings
         from kraq_dspy.apps.serve.served import names_of
 
         names = tuple(self.allow_host or ())
@@ -83,7 +82,9 @@ class Explore(Reads, Limits, Refuses):
 
     index_dir: IndexDir
     edit: Annotated[bool, Flag("--edit", help="Let the catalogue be reviewed: approve, edit, reject.")] = False
-    port: Annotated[int, typer.Option(help="Port of this machine; where it is in use, a free one.")] = PORT
+    port: Annotated[int, typer.Option(help="Port of this machine; where it is in use, a free one.")] = (
+        ServeSettings.port
+    )
     no_browser: Annotated[bool, Flag("--no-browser", help="Only say the address.")] = False
 
     def run(self) -> None:
@@ -92,7 +93,6 @@ class Explore(Reads, Limits, Refuses):
                 threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
         _require_serve()
-        from kraq_dspy.apps.serve.guard import ServeSettings
 
         settings = ServeSettings(port=self.port, answer_anyway=self.answer_anyway)
         _run(self, [self.index_dir], settings, edit=self.edit, or_any_port=True, started=show)
@@ -119,7 +119,7 @@ def _run(
     or_any_port: bool = False,
     started: Callable[[str], None] = lambda address: None,
 ) -> None:
-    """Until Ctrl-C; says where it listens on standard output, before the first request."""
+    """Serve until Ctrl-C, and say where on standard output, before the first request."""
     from kraq_dspy.apps.serve.access_log import AccessLog
     from kraq_dspy.apps.serve.app import make_app
     from kraq_dspy.apps.serve.served import served

@@ -152,7 +152,7 @@ def read(name: str) -> "EvalTable":
 
 
 def with_metrics(table: "EvalTable", judge: str | None, more: list[str] | tuple[str, ...]) -> "EvalTable":
-    """With another judge, or none, in place of the table's, and with more columns. Raises ConfigError."""
+    """Put another judge, or none, in place of the table's, and add columns. Raises ConfigError."""
     metrics = list(table.metrics)
     if judge is not None:
         if judge not in JUDGES:

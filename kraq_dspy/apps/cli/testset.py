@@ -22,6 +22,7 @@ from kraq_dspy.apps.cli.terminal import (
     two_columns,
 )
 from kraq_dspy.errors import ConfigError
+from kraq_dspy.eval.defaults import ABOUT, TESTSET_QUESTIONS
 
 if TYPE_CHECKING:
     from kraq_dspy.eval.testset import Testset
@@ -33,14 +34,15 @@ class MakeTestset(Calls, Limits):
     """Write questions that the index answers, with answers and evidence, for `kraq eval DIR FILE`.
 
     Gold passages are found in the text by unlike retrievers; questions that tell no system from another are thinned.
-    Without a language model (--lm) the embedded reader asks. Interrupted? The same command goes on.
+    Without a language model (--lm) the embedded reader asks. Interrupted? The same command goes on. Rows of FILE that
+    somebody approved, edited or rejected (`kraq explore DIR --testset FILE --edit`) stay as they are.
     """
 
     index_dir: IndexDir
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="FILE", help="JSON lines. What it took is kept in FILE.draft.")
     ] = Path("test.jsonl")
-    n: Annotated[int, typer.Option("--n", "-n", min=1, help="Questions.")] = 200
+    n: Annotated[int, typer.Option("--n", "-n", min=1, help="Questions.")] = TESTSET_QUESTIONS
     kinds: Annotated[
         str | None,
         typer.Option(
@@ -55,7 +57,9 @@ class MakeTestset(Calls, Limits):
     json: Json = False
 
     def run(self) -> None:
+        from kraq_dspy.eval.testset import Testset
         from kraq_dspy.eval.testset_making import TestsetPlan, estimate_testset, make_testset
+        from kraq_dspy.eval.testset_review import with_decisions
         from kraq_dspy.programs.testset.kinds import read_shares
 
         shares = None if self.kinds is None else shares_in(self.kinds)
@@ -69,6 +73,8 @@ class MakeTestset(Calls, Limits):
             draft = self.out.with_name(f"{self.out.name}.draft")
             with Bars(space.models.settings, quiet=self.json) as bars:
                 made = make_testset(space, plan=plan, draft=draft, progress=bars)
+        if self.out.is_file():
+            made = with_decisions(made, Testset.load(self.out).rows)
         made.save(self.out)
         if self.json:
             print_json({**made.about(), "file": str(self.out)})
@@ -129,7 +135,7 @@ class CoverTestset(Calls, Limits):
     index_dir: IndexDir
     questions: Annotated[Path, typer.Argument(metavar="QUESTIONS", help="csv, jsonl or parquet.")]
     question_column: Annotated[str, typer.Option(help="Default: question, query, ...")] = ""
-    about: Annotated[float, typer.Option(min=0, max=1, help="Cosine from which a passage is about a question.")] = 0.5
+    about: Annotated[float, typer.Option(min=0, max=1, help="Cosine from which a passage is about a question.")] = ABOUT
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write questions about what is not touched.")
     ] = None
@@ -195,7 +201,7 @@ def shares_in(words: str) -> Mapping[str, float]:
 
 
 def show_testset(made: "Testset", file: Path) -> None:
-    """What the set is like, what was dropped and why, and which kinds it does without."""
+    """Show what the set is like, what was dropped and why, and which kinds it does without."""
     about = made.about()
     rows = {
         "questions": ", ".join(f"{count} {kind}" for kind, count in made.counts().items()) or "none",

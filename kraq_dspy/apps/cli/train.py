@@ -1,15 +1,25 @@
 """Makes pairs that a small model can learn from, and trains it on them: `kraq pairs` and `kraq finetune`."""
 
-import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
-from kraq_dspy.apps.cli.options import Calls, Flag, Json, Limits, missing, require_writable, require_writable_file
+from kraq_dspy.apps.cli.options import (
+    Calls,
+    Flag,
+    Json,
+    Limits,
+    chosen,
+    missing,
+    require_writable,
+    require_writable_file,
+    with_options_of,
+)
 from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.terminal import grid, output, print_json, say, show_counts, two_columns
+from kraq_dspy.finetune.train_settings import TrainSettings
 
 Kind = Literal["generator", "drafter"]
 
@@ -60,36 +70,24 @@ class MakePairs(Calls, Limits):
             show_counts("Pairs", report)
 
 
+@with_options_of(TrainSettings, r="--rank")
 @dataclass(frozen=True, kw_only=True)
 class Training:
-    """The paths, and `kraq_dspy.finetune.token_rows.TrainSettings` as options."""
+    """The paths, and `TrainSettings` as options."""
 
     pairs: Annotated[Path, typer.Option("--pairs", metavar="FILE", help="What `kraq pairs` wrote.")]
     base: Annotated[
         str, typer.Option("--base", metavar="MODEL", help="Folder or hub name of the model to adapt, or gguf/NAME.")
     ]
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The adapter's folder.")]
-    r: Annotated[int, typer.Option("--rank", min=1, help="Of the adapter (r).")] = 64
-    alpha: Annotated[int, typer.Option(min=1, help="The adapter counts alpha / r.")] = 16
-    dropout: Annotated[float, typer.Option(min=0, max=0.99, help="Of the adapter's input.")] = 0.05
-    target_modules: Annotated[str, typer.Option(help="Layers to adapt: names with commas, or all-linear.")] = ""
-    quantize: Annotated[str, typer.Option(help="nf4, none, or auto: nf4 on a GPU.")] = "auto"
-    learning_rate: Annotated[float, typer.Option(help="Of the optimizer, at its peak.")] = 2e-4
-    batch_size: Annotated[int, typer.Option(min=1, help="Rows at once.")] = 2
-    accumulate: Annotated[int, typer.Option(min=1, help="Batches in one step.")] = 4
-    epochs: Annotated[int, typer.Option(min=1, help="Times through the rows.")] = 3
-    max_tokens: Annotated[int, typer.Option(min=1, help="Of a row; longer ones are left out.")] = 2048
-    held_out: Annotated[float, typer.Option(min=0.01, max=0.9, help="Share to evaluate on.")] = 0.1
-    seed: Annotated[int, typer.Option(help="Of the split, the order and the weights.")] = 0
     replace: Annotated[bool, Flag("--replace", help="Overwrite a finished adapter in --out.")] = False
     json: Json = False
 
     def train(self, kind: Kind) -> None:
         from kraq_dspy.finetune.pairs import chats_of, read_pairs
-        from kraq_dspy.finetune.token_rows import TrainSettings
         from kraq_dspy.finetune.training import train_adapter, write_facts
 
-        settings = TrainSettings(**{each.name: getattr(self, each.name) for each in dataclasses.fields(TrainSettings)})
+        settings = chosen(TrainSettings, self)
         require_writable(self.out)
         chats = chats_of(read_pairs(self.pairs, kind), kind)
         with Bars(quiet=self.json) as bars:

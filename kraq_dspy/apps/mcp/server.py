@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from kraq_dspy.apps.mcp.tools import IndexTools
-from kraq_dspy.apps.serve.guard import Guard, ServeSettings
+from kraq_dspy.apps.serve.guard import Guard
+from kraq_dspy.apps.serve.serve_settings import ServeSettings
 from kraq_dspy.errors import KraqError, ModelError, needs
 from kraq_dspy.records import Chunk, Document, Question
 

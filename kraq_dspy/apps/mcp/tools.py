@@ -19,6 +19,7 @@ from kraq_dspy.workspace.choices import ProgramChoice, choose_program
 from kraq_dspy.workspace.newest_state import NewestState
 from kraq_dspy.workspace.refusing import is_refusal
 from kraq_dspy.workspace.registry import PROGRAMS, RETRIEVERS
+from kraq_dspy.workspace.suggesting import STARTERS
 from kraq_dspy.workspace.workspace import Workspace
 
 T = TypeVar("T")
@@ -34,7 +35,8 @@ def page(items: Sequence[T], offset: int, limit: int) -> tuple[list[T], int | No
 
 
 def shortened(text: str, length: int = SNIPPET) -> str:
-    """At most `length` characters, cut between words where there are any, with "…" where it was cut."""
+    """Shorten a text to at most `length` characters, cut between words where there are any, with
+    "…" where it was cut."""
     if len(text) <= length:
         return text
     kept = text[: length - 1]
@@ -117,7 +119,7 @@ class IndexTools:
 
     @property
     def space(self) -> Workspace:
-        """On the last complete state of the index."""
+        """The workspace stands on the last complete state of the index."""
         return self._newest.space
 
     @property
@@ -214,7 +216,9 @@ class IndexTools:
         hits, next_offset = page(nearest(topic, offset + limit + 1), offset, limit)
         return {"questions": [stored(hit.question, hit.similarity) for hit in hits], "next_offset": next_offset}
 
-    def starters(self, count: Annotated[int, Field(ge=1, le=50, description="Questions to return.")] = 12) -> Json:
+    def starters(
+        self, count: Annotated[int, Field(ge=1, le=50, description="Questions to return.")] = STARTERS
+    ) -> Json:
         """Get to know the documents: a dozen questions that they answer, and that cover most of them. No language
         model is asked."""
         return {"questions": [stored(each.question) for each in self.space.starters(count)]}
@@ -325,7 +329,7 @@ class IndexTools:
         return record
 
     def _summaries(self, community_ids: Sequence[str]) -> dict[str, Summary]:
-        """By community id; those that are too small for one have none."""
+        """Give the summaries by community id; those that are too small for one have none."""
         present = set(self.index.ids(Summary))
         summaries = self.index.get(Summary, [id for id in community_ids if id in present])
         return {each.community_id: each for each in summaries}

@@ -27,10 +27,11 @@ from kraq_dspy.apps.serve.api import GONE, Api
 from kraq_dspy.apps.serve.asking import AnswerSlots
 from kraq_dspy.apps.serve.callers import Caller
 from kraq_dspy.apps.serve.chat_completions import ChatCompletions, ChatRequest, NoParameters
-from kraq_dspy.apps.serve.guard import Guard, ServeSettings
+from kraq_dspy.apps.serve.guard import Guard
 from kraq_dspy.apps.serve.metrics import Metrics
 from kraq_dspy.apps.serve.openapi import described
 from kraq_dspy.apps.serve.refusals import Json, RequestError, response_of
+from kraq_dspy.apps.serve.serve_settings import ServeSettings
 from kraq_dspy.apps.serve.served import ServedIndex
 from kraq_dspy.apps.serve.watch import Watch, current_request
 from kraq_dspy.asset.scope import Scope

@@ -181,7 +181,8 @@ async def sent(events: AsyncGenerator[Event, None]) -> AsyncGenerator[ServerSent
 
 
 async def while_connected(request: Request, work: Coroutine[Any, Any, Any]) -> Any:
-    """What `work` returns. Cancels it, and returns None, when the client goes away. The body must have been read."""
+    """Return what `work` returns. Cancels it, and returns None, when the client goes away. The body
+    must have been read."""
 
     async def gone() -> None:
         while (await request.receive())["type"] != "http.disconnect":

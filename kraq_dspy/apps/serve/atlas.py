@@ -31,7 +31,8 @@ class Atlas:
 
     @cached_property
     def questions(self) -> list[Question]:
-        """Of communities, broadest first; those marked as duplicates are left out."""
+        """The communities' questions stand here, broadest first; those marked as duplicates are
+        left out."""
         listed = self.index.questions(source="kraq")
         return sorted(listed, key=lambda question: (question.level, -len(question.chunk_ids)))
 
@@ -42,8 +43,9 @@ class Atlas:
 
     @cached_property
     def communities(self) -> dict[str, Json]:
-        """In brief, by id, broadest first and the largest of a level first. `title` is the summary's, `question` the
-        question's text, `topic` what to show for it where a template asked about much; "" without one."""
+        """The communities in brief, by id, broadest first and the largest of a level first. `title`
+        is the summary's, `question` the question's text, `topic` what to show for it where a
+        template asked about much; "" without one."""
         titles = {summary.community_id: summary.title for summary in self.index.all(Summary)}
         questions = {each.community_id: each.text for each in self.questions}
         topic_of = {each.community_id: self.topics.get(each.id, "") for each in self.questions}
@@ -66,7 +68,8 @@ class Atlas:
 
     @cached_property
     def children(self) -> dict[str | None, list[Json]]:
-        """By the id of the broader community; None for those of the broadest level."""
+        """The communities in brief, by the id of the broader one; None for those of the broadest
+        level."""
         below: defaultdict[str | None, list[Json]] = defaultdict(list)
         for brief in self.communities.values():
             below[brief["parent_id"]].append(brief)
@@ -74,7 +77,7 @@ class Atlas:
 
     @cached_property
     def levels(self) -> list[Json]:
-        """For each level: how many communities and how many questions."""
+        """Count for each level how many communities and how many questions."""
         depth = 1 + max((brief["level"] for brief in self.communities.values()), default=-1)
         levels = [{"level": level, "communities": 0, "questions": 0} for level in range(depth)]
         for brief in self.communities.values():
@@ -86,7 +89,7 @@ class Atlas:
 
     @cached_property
     def entities(self) -> dict[str, Json]:
-        """In brief, by id, the best connected first."""
+        """The entities in brief, by id, the best connected first."""
         briefs: list[Json] = [
             {
                 "id": each.id,
@@ -102,7 +105,7 @@ class Atlas:
 
     @cached_property
     def titles(self) -> dict[str, str]:
-        """Of the documents by id, in their order."""
+        """The documents' titles by id, in their order."""
         return {document.id: document.title for document in self.index.all(Document)}
 
     @cached_property
@@ -129,8 +132,8 @@ class Atlas:
         return {}
 
     def mentions(self, chunk: Chunk) -> list[Json]:
-        """Where a chunk's text names its entities: `start` and `end` in characters (Unicode code points), without
-        overlaps. Whole words only; of names within each other the longest."""
+        """Tell where a chunk's text names its entities: `start` and `end` in characters (Unicode
+        code points), without overlaps. Whole words only; of names within each other the longest."""
         known = self._mentions.get(chunk.id)
         if known is None:
             if len(self._mentions) >= MENTIONS:
@@ -162,7 +165,7 @@ class Atlas:
         }
 
     def passages(self, chunk_ids: Sequence[str], offset: int = 0, limit: int = FIRST) -> Json:
-        """Those that are still there: an index may change while it is read."""
+        """Return those that are still there: an index may change while it is read."""
         some = chunk_ids[offset : offset + limit]
         try:
             chunks = self.index.get(Chunk, some)
@@ -179,7 +182,7 @@ class Atlas:
             raise not_found(kind.__name__.lower(), record_id) from None
 
     def community(self, community_id: str) -> Json:
-        """What stands above and below it, its summary, entities and first passages."""
+        """Return what stands above and below it, its summary, entities and first passages."""
         community = self.record(Community, community_id)
         if community_id not in self.communities:
             raise not_found("community", community_id)
@@ -276,7 +279,7 @@ class Atlas:
         }
 
     def _best_connected(self, entity_ids: Any) -> list[str]:
-        """Those of them that are there, in this order."""
+        """Return those of them that are there, in this order."""
         present = [each for each in entity_ids if each in self.entities]
         return sorted(present, key=lambda each: (-self.entities[each]["degree"], each))
 

@@ -59,7 +59,7 @@ class Callers:
         self._by_digest = read_callers(path, served)
 
     def of(self, token: str) -> Caller | None:
-        """None for a token that the file does not have."""
+        """Tell who bears the token; None for one that the file does not have."""
         self._read_again()
         digest = digest_of(token)
         matching = [caller for known, caller in self._by_digest.items() if hmac.compare_digest(known, digest)]

@@ -33,7 +33,7 @@ MOST_MESSAGES = 1000
 
 
 class NoParameters(BaseModel):
-    """Of requests that have none; what a client adds is passed over."""
+    """The body of requests that have no parameters; what a client adds is passed over."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -180,7 +180,7 @@ def _content(answer: Json) -> str:
 
 
 def _usage(answer: Json) -> Json:
-    """What the models behind the answer took; 0 for a prepared one."""
+    """Return what the models behind the answer took; 0 for a prepared one."""
     usage = answer["usage"]
     prompt, completion = usage["prompt_tokens"], usage["completion_tokens"]
     return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}

@@ -4,85 +4,22 @@ Plain ASGI: nothing is held back or buffered, so answers stream, and a client th
 """
 
 import asyncio
-import hmac
-import ipaddress
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from kraq_dspy.apps.serve.callers import ANYBODY, Caller, Callers, require_good
+from kraq_dspy.apps.serve.callers import ANYBODY, Caller
 from kraq_dspy.apps.serve.refusals import RequestError, response_of
+from kraq_dspy.apps.serve.serve_settings import ServeSettings
 from kraq_dspy.apps.serve.watch import current_request
-from kraq_dspy.errors import ConfigError
 
-LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
 LARGEST_BODY = 1 << 20
 """Bytes of a request."""
 BODY_S = 30.0
 """A request that has not come as a whole after so long is given up."""
-
-
-@dataclass(frozen=True)
-class ServeSettings:
-    """`token` is what a request must bear if one is set, or one of the tokens of `callers`; an address beyond this
-    machine needs either.
-
-    `at_once` bounds the questions that are answered at the same time, `waiting` those that wait for a place; the next
-    one is refused (503). `hosts` are names by which the server may be called besides those of this machine and `host`.
-    With `answer_anyway` no question is refused because the documents do not answer it.
-    """
-
-    host: str = "127.0.0.1"
-    port: int = 8377
-    token: str | None = None
-    at_once: int = 8
-    waiting: int = 64
-    hosts: tuple[str, ...] = ()
-    callers: Callers | None = None
-    answer_anyway: bool = False
-
-    def __post_init__(self) -> None:
-        """Raises ConfigError."""
-        if not is_local(self.host) and not self.needs_token:
-            raise ConfigError(
-                f"{self.host!r} can be reached from other machines, so it needs a token: put one into the variable "
-                "KRAQ_TOKEN, or several into a file (--tokens). Without one: --host 127.0.0.1"
-            )
-        if self.token is not None:
-            require_good(self.token)
-        if not 0 <= self.port <= 65_535:
-            raise ConfigError(f"--port is {self.port}; a port is a number from 0 to 65535.")
-
-    @property
-    def needs_token(self) -> bool:
-        return self.token is not None or self.callers is not None
-
-    def caller_of(self, token: str) -> Caller | None:
-        """Who bears the token; None for one that nobody was given."""
-        if self.token and hmac.compare_digest(token.encode(), self.token.encode()):
-            return Caller("token")
-        return self.callers.of(token) if self.callers and token else None
-
-    @property
-    def allowed_hosts(self) -> frozenset[str] | None:
-        """Host names that a request may be for; None where all are: an address of every network, behind a token."""
-        if self.host in ("0.0.0.0", "::", "") and not self.hosts:
-            return None
-        return LOCAL | {self.host.lower(), *(name.lower() for name in self.hosts)}
-
-
-def is_local(host: str) -> bool:
-    """Whether nobody on another machine can reach this address."""
-    if host in LOCAL:
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 OPEN = ("/health", "/", "/favicon.ico", "/openapi.json")
@@ -132,7 +69,7 @@ class Guard:
             await self._app_for(caller)(scope, _limited(receive), headed)
 
     def _check(self, scope: Scope, headers: Headers) -> Caller:
-        """Who asks. Raises RequestError."""
+        """Tell who asks. Raises RequestError."""
         self._check_names(headers)
         path = scope["path"]
         is_open = path in OPEN or path.startswith(OPEN_FOLDER)

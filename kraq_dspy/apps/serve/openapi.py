@@ -85,7 +85,7 @@ def _schema(model: type[BaseModel], schemas: dict[str, Any]) -> dict[str, Any]:
 
 
 def _plain(path: str) -> str:
-    """Without the kinds of its parameters, which OpenAPI does not write there.
+    """Write the address without the kinds of its parameters, which OpenAPI does not write there.
 
     >>> _plain("/api/documents/{id:path}")
     '/api/documents/{id}'

@@ -67,13 +67,13 @@ def as_request_error(error: BaseException) -> RequestError:
 
 
 def body_of(error: RequestError) -> dict[str, Any]:
-    """In the shape of OpenAI's API, which suits every client."""
+    """Describe an error in the shape of OpenAI's API, which suits every client."""
     kind = "invalid_request_error" if error.status < 500 else "server_error"
     return {"error": {"message": error.message, "type": kind, "code": error.code}}
 
 
 class Json(JSONResponse):
-    """As UTF-8; half of a surrogate pair, which a corpus may hold, goes as its escape."""
+    """JSON in UTF-8; half of a surrogate pair, which a corpus may hold, goes as its escape."""
 
     def render(self, content: Any) -> bytes:
         with suppress(TypeError):  # half of a pair, or a number of more than 64 bits

@@ -4,6 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from kraq_dspy.workspace.suggesting import STARTERS
+
 KINDS = ("questions", "entities", "passages")
 """What can be searched."""
 
@@ -18,7 +20,8 @@ Name = Annotated[str, Field(max_length=200)]
 
 
 class Query(BaseModel):
-    """Of every request for data; `index` is the name of one, the first without it."""
+    """The parameters of every request for data; `index` is the name of one, the first without
+    it."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -38,7 +41,7 @@ class QuestionsQuery(PageQuery):
 
 
 class StartersQuery(Query):
-    limit: Annotated[int, Field(ge=1, le=50)] = 12
+    limit: Annotated[int, Field(ge=1, le=50)] = STARTERS
 
 
 class CommunitiesQuery(PageQuery):

@@ -12,15 +12,15 @@ T = TypeVar("T")
 
 
 def with_words(items: Iterable[T], q: str, text: Callable[[T], str]) -> list[T]:
-    """Those whose `text` has every word of `q`, in small or capital letters."""
+    """Return those whose `text` has every word of `q`, in small or capital letters."""
     words = q.casefold().split()
     return [each for each in items if all(word in text(each).casefold() for word in words)]
 
 
 def search(
-    served: ServedIndex, text: str, *, limit: int = 8, kinds: tuple[str, ...] = KINDS, retriever: str = BY_WORDS
+    served: ServedIndex, text: str, *, limit: int, kinds: tuple[str, ...] = KINDS, retriever: str = BY_WORDS
 ) -> Json:
-    """What each kind has for the text, best first; nothing for a text without words.
+    """Return what each kind has for the text, best first; nothing for a text without words.
 
     `retriever` finds the passages. With another one than by words, questions are found by meaning as well.
     """
@@ -48,7 +48,8 @@ def search(
 
 
 def _by_words(words: list[str], items: Iterable[T], text: Callable[[T], str], limit: int) -> list[T]:
-    """Those with all the words, the last one as a beginning; first those that begin so, then in their order."""
+    """Return those with all the words, the last one as a beginning; first those that begin so, then
+    in their order."""
     *whole, last = words
     pattern = re.compile("".join(rf"(?=.*\b{re.escape(word)}\b)" for word in whole) + rf".*\b{re.escape(last)}", re.S)
     ranked: list[tuple[bool, Any]] = []

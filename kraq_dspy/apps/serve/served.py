@@ -50,7 +50,7 @@ class ServedIndex:
             return self._opened
 
     def kept(self, key: Any, make: Callable[[Workspace], Any]) -> Any:
-        """As `NewestState.kept`."""
+        """Do as `NewestState.kept` does."""
         return self._newest.kept(key, make)
 
     def scoped(self, scope: Scope) -> "ServedIndex":
@@ -65,7 +65,7 @@ class ServedIndex:
 
     @property
     def space(self) -> Workspace:
-        """On the last complete state of the index."""
+        """The workspace stands on the last complete state of the index."""
         return self._newest.space
 
     @property
@@ -119,7 +119,7 @@ class ServedIndex:
 
     @cached_property
     def prices(self) -> dict[str, Price]:
-        """Of the models that the settings name, by their names."""
+        """The prices of the models that the settings name, by their names."""
         return prices_of(self.space.models.settings)
 
     def require_prices(self) -> None:

@@ -92,7 +92,7 @@ def bound(host: str, port: int, *, or_any: bool = False) -> socket.socket:
 
 
 def address_of(listening: socket.socket) -> str:
-    """Where a browser on this machine finds it."""
+    """Tell where a browser on this machine finds it."""
     host, port = listening.getsockname()[:2]
     if host in ("0.0.0.0", "::"):
         host = "127.0.0.1"

@@ -161,24 +161,29 @@ def _is_page(text: str, linked: Mapping[int, Linked]) -> bool:
 
 
 def _lines(text: str, linked: Mapping[int, Linked], levels: Mapping[int, int]) -> Iterator[_Line]:
-    """Every line of the text, in order. `levels` are those of its headings by where they begin, as far as known."""
-    start, fence = 0, ""
-    for raw, following in pairwise([*text.split("\n"), ""]):
-        if match := _FENCE.match(raw):
-            fence = "" if fence == match[1] else fence or match[1]
-            yield _Line(raw, raw, "", start, is_code=True)
-        elif fence:
-            yield _Line(raw, raw, "", start, is_code=True)
+    """Every line of the text, in order. `levels` are those of its headings by where they begin, as
+    far as known."""
+    start, open_fence = 0, ""
+    for written, following in pairwise([*text.split("\n"), ""]):
+        fence = _FENCE.match(written)
+        if fence or open_fence:
+            yield _Line(written, written, "", start, is_code=True)
         else:
-            shown, links = _shown(raw) if "](" in raw else (raw, linked.get(start, Linked()))
+            shown, links = written, linked.get(start, Linked())
+            if "](" in written:
+                shown, links = _shown(written)
             letters = count_letters(_ITEM.sub("", shown))
             level = levels.get(start) or _level(shown, following)
-            yield _Line(raw, shown, _words(shown) if letters else "", start, level, letters, links)
-        start += len(raw) + 1
+            words = _words(shown) if letters else ""
+            yield _Line(written, shown, words, start, level, letters, links)
+
+        if fence:
+            open_fence = "" if open_fence == fence[1] else open_fence or fence[1]
+        start += len(written) + 1
 
 
 def _level(line: str, following: str) -> int:
-    """Of a heading in Markdown."""
+    """Tell the level of a heading in Markdown; 0 where the line is none."""
     if match := _HEADING.match(line):
         return len(match[1])
     underline = _UNDERLINE.fullmatch(following)
@@ -194,39 +199,65 @@ def _shown(line: str) -> tuple[str, Linked]:
 
 def _boilerplate(lines: Sequence[_Line], repeated: RepeatedLines) -> set[int]:
     """Numbers of the lines to leave out."""
-    visible = [
-        number for number, line in enumerate(lines) if not line.is_blank and not _UNDERLINE.fullmatch(line.shown)
-    ]
-    left_out = set(_lists_of_links(lines, visible))
-    for number in visible:
-        line = lines[number]
-        is_button = _BUTTON.fullmatch(line.bare) or _PART_OF_NOTICE.fullmatch(line.bare)
-        if not line.is_code and (is_button or (_NOTICE.search(line.shown) and line.words in repeated)):
-            left_out.add(number)
-    beside = [number in left_out for number in visible]
-    forwards, backwards = range(len(visible)), range(len(visible) - 1, -1, -1)
-    for order in (forwards, backwards):  # what stands behind boilerplate, then before it
+    visible = []
+    for number, line in enumerate(lines):
+        if not line.is_blank and not _UNDERLINE.fullmatch(line.shown):
+            visible.append(number)
+
+    certain = set(_lists_of_links(lines, visible))
+    certain.update(number for number in visible if _is_control(lines[number], repeated))
+
+    shown = [lines[number] for number in visible]
+    left_out = [number in certain for number in visible]
+    _leave_out_neighbours(shown, left_out, repeated)
+    _leave_out_between(shown, left_out, repeated)
+    _leave_out_bare_headings(shown, left_out)
+    return {number for number, is_left_out in zip(visible, left_out, strict=True) if is_left_out}
+
+
+def _is_control(line: _Line, repeated: RepeatedLines) -> bool:
+    """Whether the line is a button, or a part of a notice that other pages have too."""
+    if line.is_code:
+        return False
+    if _BUTTON.fullmatch(line.bare) or _PART_OF_NOTICE.fullmatch(line.bare):
+        return True
+    return _NOTICE.search(line.shown) is not None and line.words in repeated
+
+
+def _leave_out_neighbours(lines: Sequence[_Line], left_out: list[bool], repeated: RepeatedLines) -> None:
+    """Leave out short repeated lines that stand behind boilerplate, then those that stand before."""
+    forwards, backwards = range(len(lines)), range(len(lines) - 1, -1, -1)
+    for order in (forwards, backwards):
         previous = False
         for place in order:
-            line = lines[visible[place]]
-            if not beside[place] and previous and line.is_short and line.words in repeated:
-                beside[place] = not line.level or order is backwards  # a heading goes with what stands below it
-            previous = beside[place]
-    for place in range(1, len(visible) - 1):
-        line = lines[visible[place]]
-        between = beside[place - 1] and beside[place + 1]
-        if between and (line.is_links or line.words in repeated or (line.is_short and not line.level)):
-            beside[place] = True
-    level = 1  # that of the next heading which is kept, where nothing stands before it
-    for place in range(len(visible) - 2, 0, -1):
-        line = lines[visible[place]]
-        if beside[place]:
+            line = lines[place]
+            if not left_out[place] and previous and line.is_short and line.words in repeated:
+                # A heading goes with what stands below it.
+                left_out[place] = not line.level or order is backwards
+            previous = left_out[place]
+
+
+def _leave_out_between(lines: Sequence[_Line], left_out: list[bool], repeated: RepeatedLines) -> None:
+    """Leave out what stands alone between boilerplate: links, repeated and short lines."""
+    for place in range(1, len(lines) - 1):
+        line = lines[place]
+        if not left_out[place - 1] or not left_out[place + 1]:
             continue
-        if beside[place + 1] and line.is_short and 0 < level <= line.level:
-            beside[place] = True  # nothing of its section is left
+        if line.is_links or line.words in repeated or (line.is_short and not line.level):
+            left_out[place] = True
+
+
+def _leave_out_bare_headings(lines: Sequence[_Line], left_out: list[bool]) -> None:
+    """Leave out headings of whose section nothing is left."""
+    level = 1  # that of the next heading which is kept, where nothing stands before it
+    for place in range(len(lines) - 2, 0, -1):
+        line = lines[place]
+        if left_out[place]:
+            continue
+        if left_out[place + 1] and line.is_short and 0 < level <= line.level:
+            left_out[place] = True
         else:
             level = line.level
-    return {number for number, is_left_out in zip(visible, beside, strict=True) if is_left_out}
 
 
 def _lists_of_links(lines: Sequence[_Line], seen: Sequence[int]) -> Iterator[int]:
@@ -265,7 +296,7 @@ def _without(lines: Sequence[_Line], left_out: set[int], headings: Sequence[Head
 
 
 def _bare(shown: str) -> str:
-    """Without marks of lists and emphasis, and without addresses."""
+    """Strip a line of marks of lists and emphasis, and of addresses."""
     return _ADDRESS.sub("", _ITEM.sub("", shown)).strip(" \t#*_!>")
 
 

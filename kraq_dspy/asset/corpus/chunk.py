@@ -72,8 +72,8 @@ def _is_of_headings(document: Document, start: int, end: int) -> bool:
 
 
 def _with_empty_cells(text: str, start: int, end: int, most_tokens: int) -> int:
-    """Where a chunk begins that has the empty cells before it, as far as they fit: a row of a table without its first
-    cell would stand one column too far to the left."""
+    """Tell where a chunk begins that has the empty cells before it, as far as they fit: a row of a
+    table without its first cell would stand one column too far to the left."""
     first = start
     while first and text[first - 1] == "\t":
         first -= 1

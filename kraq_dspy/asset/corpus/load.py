@@ -189,7 +189,8 @@ class _DuplicateFilter:
         self.first_with: dict[bytes, str] = {}
 
     def problem_with(self, document: Document) -> str:
-        """Why the document repeats an earlier one; "" when it does not, and then it is remembered."""
+        """Tell why the document repeats an earlier one; "" when it does not, and then it is
+        remembered."""
         digest = hashlib.blake2b(document.text.strip().encode("utf-8"), digest_size=16).digest()
         first = self.first_with.get(digest)
         if first is not None:
@@ -258,7 +259,7 @@ def unreadable(error: OSError, what: str = "file") -> str:
 
 
 def _refuse_link(path: Path, top: Path) -> str:
-    """Why a link is not followed; "" for one to a file inside the corpus."""
+    """Tell why a link is not followed; "" for one to a file inside the corpus."""
     try:
         target = path.resolve(strict=True)
     except (OSError, RuntimeError):  # RuntimeError: Python 3.11 and 3.12 say so of a loop

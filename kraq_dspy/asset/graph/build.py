@@ -234,7 +234,8 @@ class ResolvedMentions:
                 yield key, other, statement, number
 
     def _first_statements(self, keys: Ints, links: Rows) -> dict[int, str]:
-        """What the first relationship or claim says of each of the `keys` that one is about."""
+        """Return what the first relationship or claim says of each of the `keys` that one is
+        about."""
         first: dict[int, tuple[int, str]] = {}
 
         def take(key: int, number: int, text: int) -> None:

@@ -11,7 +11,7 @@ import io
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import redirect_stdout
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -56,32 +56,24 @@ def find_communities(
     if not graph.entities:
         return []
     places = {chunk_id: place for place, chunk_id in enumerate(document_of or ())}
+    splitting = _Splitting(graph, settings, document_of or {}, Followed(graph, former))
+
     communities: list[Community] = []
-    followed = Followed(graph, former)
-
-    def found(part: Part, level: int, seed: str) -> Ints:
-        membership = _membership(part, graph.weights[part.links], settings, f"{settings.seed} {seed}")
-        if level or not settings.by_document:
-            return membership
-        return _by_document(membership, [graph.entities[n].chunk_ids for n in part.nodes], document_of or {})
-
-    def split(part: Part, level: int, name: str) -> list[Part]:
-        """Seeded by `name`, so that what becomes of a community does not depend on what else is in the graph."""
-        if former_parts := followed.split(part, level, found):
-            return former_parts
-        return parts_by(found(part, level, name), part)
-
-    waiting: list[tuple[Part, int, str | None]] = [(part, 0, None) for part in split(graph.everything(), 0, "")]
+    waiting: list[tuple[Part, int, str | None]] = []
+    waiting.extend((part, 0, None) for part in splitting.split(graph.everything(), 0, ""))
     while waiting:
         part, level, parent_id = waiting.pop()
         community = graph.community(part, level, parent_id, places)
+
         if len(part.nodes) > settings.max_size and level + 1 < settings.max_depth:
-            children = split(part, level + 1, community.id)
+            children = splitting.split(part, level + 1, community.id)
             if len(children) > 1:
-                community = replace(community, child_ids=tuple(graph.id_of(child) for child in children))
+                child_ids = tuple(graph.id_of(child) for child in children)
+                community = replace(community, child_ids=child_ids)
                 waiting.extend((child, level + 1, community.id) for child in children)
         communities.append(community)
-    communities.sort(key=lambda c: (c.level, -len(c.entity_ids), c.id))
+
+    communities.sort(key=lambda each: (each.level, -len(each.entity_ids), each.id))
     return communities
 
 
@@ -122,43 +114,78 @@ class Followed:
         return parts_by(membership.astype(np.int64), part)
 
     def _join(self, labels: Ints, part: Part) -> None:
-        """Put each new entity into the community with the most weight between them; then those that are linked to
-        it."""
-        ends = np.concatenate([part.sources, part.targets]), np.concatenate([part.targets, part.sources])
+        """Put each new entity into the community with the most weight between them; then those that
+        are linked to it."""
+        starts = np.concatenate([part.sources, part.targets])
+        ends = np.concatenate([part.targets, part.sources])
         weights = np.concatenate([self._weights[part.links]] * 2)
         while True:
-            open_links = np.flatnonzero((labels[ends[0]] < 0) & (labels[ends[1]] >= 0))
+            open_links = np.flatnonzero((labels[starts] < 0) & (labels[ends] >= 0))
             if not len(open_links):
                 return
-            sums: dict[int, dict[int, float]] = {}
+
+            weights_of: dict[int, dict[int, float]] = {}  # of a node, by the label of its neighbours
             for link in open_links.tolist():
-                by_label = sums.setdefault(int(ends[0][link]), {})
-                label = int(labels[ends[1][link]])
+                by_label = weights_of.setdefault(int(starts[link]), {})
+                label = int(labels[ends[link]])
                 by_label[label] = by_label.get(label, 0.0) + float(weights[link])
-            for node, by_label in sums.items():
-                labels[node] = min(by_label, key=lambda label: (-by_label[label], label))
+            for node, by_label in weights_of.items():
+                labels[node] = _heaviest(by_label)
+
+
+@dataclass(frozen=True)
+class _Splitting:
+    """How a part of the graph falls into communities: as in a former hierarchy where it has them,
+    else as the settings say."""
+
+    graph: NumberedGraph
+    settings: CommunitySettings
+    document_of: Mapping[str, str]
+    followed: Followed
+
+    def split(self, part: Part, level: int, name: str) -> list[Part]:
+        """Seeded by `name`, so that what becomes of a community does not depend on what else is in
+        the graph."""
+        former_parts = self.followed.split(part, level, self.membership)
+        return former_parts or parts_by(self.membership(part, level, name), part)
+
+    def membership(self, part: Part, level: int, seed: str) -> Ints:
+        """The number of each node's community."""
+        weights = self.graph.weights[part.links]
+        membership = _membership(part, weights, self.settings, f"{self.settings.seed} {seed}")
+        if level or not self.settings.by_document:
+            return membership
+        chunk_ids = [self.graph.entities[number].chunk_ids for number in part.nodes]
+        return _by_document(membership, chunk_ids, self.document_of)
+
+
+def _heaviest(weights: Mapping[int, float]) -> int:
+    return min(weights, key=lambda label: (-weights[label], label))
 
 
 def parts_by(membership: Ints, part: Part) -> list[Part]:
-    """`part` by the numbers of its nodes' communities (0 to n - 1, none missing), the largest first."""
+    """`part` by the numbers of its nodes' communities (0 to n - 1, none missing), the largest
+    first."""
     count = int(membership.max(initial=0)) + 1
     if count == 1:
         return [part]
-    position = np.empty(len(part.nodes), dtype=np.int64)
+
+    position = np.empty(len(part.nodes), dtype=np.int64)  # of each node within its community
     members = rows_by_group(membership, np.arange(len(part.nodes)), count)
     for rows in members:
         position[rows] = np.arange(len(rows))
+
     inside = np.flatnonzero(membership[part.sources] == membership[part.targets])
-    own_links = rows_by_group(membership[part.sources[inside]], inside, count)
-    parts = [
-        Part(part.nodes[rows], part.links[own], position[part.sources[own]], position[part.targets[own]])
-        for rows, own in zip(members, own_links, strict=True)
-    ]
+    links = rows_by_group(membership[part.sources[inside]], inside, count)
+    parts = []
+    for rows, own in zip(members, links, strict=True):
+        sources, targets = position[part.sources[own]], position[part.targets[own]]
+        parts.append(Part(part.nodes[rows], part.links[own], sources, targets))
     return sorted(parts, key=lambda each: (-len(each.nodes), int(each.nodes[0])))
 
 
 def _part_of(nodes: Ints, part: Part) -> Part:
-    """Some nodes of `part`, by position, with the links among them."""
+    """Take some nodes of `part`, by position, with the links among them."""
     position = np.full(len(part.nodes), -1, dtype=np.int64)
     position[nodes] = np.arange(len(nodes))
     inside = np.flatnonzero((position[part.sources] >= 0) & (position[part.targets] >= 0))
@@ -166,18 +193,22 @@ def _part_of(nodes: Ints, part: Part) -> Part:
 
 
 def _by_document(membership: Ints, chunk_ids: Sequence[Sequence[str]], document_of: Mapping[str, str]) -> Ints:
-    """`membership` of nodes that stand in these chunks; communities of one chunk each are one for each document."""
+    """`membership` of nodes that stand in these chunks; communities of one chunk each are one for
+    each document."""
     chunks_of: dict[int, set[str]] = {}
     for community, ids in zip(membership.tolist(), chunk_ids, strict=True):
         chunks_of.setdefault(community, set()).update(ids)
-    first_of: dict[str, int] = {}
-    instead: dict[int, int] = {}
+
+    community_of: dict[str, int] = {}  # the first of each document
+    replaced_by: dict[int, int] = {}
     for community, chunks in chunks_of.items():
         document = document_of.get(next(iter(chunks))) if len(chunks) == 1 else None
         if document is not None:
-            instead[community] = first_of.setdefault(document, community)
-    joined = [instead.get(community, community) for community in membership.tolist()]
-    return np.unique(joined, return_inverse=True)[1].astype(np.int64)
+            replaced_by[community] = community_of.setdefault(document, community)
+
+    joined = [replaced_by.get(community, community) for community in membership.tolist()]
+    _, renumbered = np.unique(joined, return_inverse=True)
+    return renumbered.astype(np.int64)
 
 
 def _membership(part: Part, weights: NDArray[np.float64], settings: CommunitySettings, seed: str) -> Ints:
@@ -206,7 +237,8 @@ def _membership(part: Part, weights: NDArray[np.float64], settings: CommunitySet
 
 
 def _by_cdlib(algorithm: str, graph: Any) -> Ints:
-    """As `_membership`, of links without weights. cdlib takes seconds and 400 MB to load, and prints as it does."""
+    """Do as `_membership` does, with links without weights. cdlib takes seconds and 400 MB to load,
+    and prints as it does."""
     state = random.getstate()
     with needs("cdlib", "communities", f"The community algorithm {algorithm!r}"), redirect_stdout(io.StringIO()):
         from cdlib import algorithms

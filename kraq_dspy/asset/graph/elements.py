@@ -97,7 +97,8 @@ def _substituted(
 
 
 def _replaced(community: Community, parts: Sequence[_Part], graph: GraphView, limit: int) -> set[int]:
-    """Which parts their summaries stand for. Those with more lines than fit at all are the largest."""
+    """Tell which parts their summaries stand for. Those with more lines than fit at all are the
+    largest."""
     rest = _all_lines(*_rest(community, parts), graph, limit, with_endpoints=False)
     if rest is None:  # then it does not fit with all of them replaced either
         return set(range(len(parts)))

@@ -67,20 +67,27 @@ def normalise_name(name: str) -> str:
 
 
 def _normalised(name: str) -> str:
+    """Normalise a name with other letters than ASCII's, or with marks."""
     text = unicodedata.normalize("NFKC", name.translate(_TRADE_MARKS))
     text = unicodedata.normalize("NFKC", text.casefold()).strip()
     bare = text.lstrip("\"'“”‘’«»„‹›「」『』《》〈〉([{ ")
-    text = _ARTICLE.sub("", bare, count=1) if _ARTICLE.match(bare) else text
+    if _ARTICLE.match(bare):
+        text = _ARTICLE.sub("", bare, count=1)
+
     text = _POSSESSIVE.sub("", text)
     text = _APOSTROPHE.sub("", text)
     text = _THOUSANDS.sub("", text)
     text = _ABBREVIATION.sub(r"\1", text)
+
+    # Signs inside of numbers take a private place while the other marks go.
     text = _MINUS.sub("\ue000", text)
     text = _DECIMAL.sub(lambda mark: chr(0xE001 + ".,:/".index(mark.group())), text)
     text = "".join(map(_kept, text.replace("&", " and ")))
     for number, sign in enumerate("-.,:/"):
         text = text.replace(chr(0xE000 + number), sign)
-    return " ".join(_joined_initials(text.split())) or unicodedata.normalize("NFKC", name).strip() or name
+
+    joined = " ".join(_joined_initials(text.split()))
+    return joined or unicodedata.normalize("NFKC", name).strip() or name
 
 
 @cache
@@ -107,7 +114,8 @@ def _joined_initials(tokens: list[str]) -> list[str]:
 
 
 def skeletons(name: str, key: str | None = None) -> frozenset[str]:
-    """What is left of a name without differences that do not tell two things apart; names that share one may be merged.
+    """Return what is left of a name without differences that do not tell two things apart; names
+    that share one may be merged.
 
     Beyond `normalise_name`: accents of Latin letters, spaces and hyphens ("Spider-Man", "Spiderman"), "the" inside,
     the name's own acronym behind it ("Federal Communications Commission (FCC)"), "U.S. Navy", "Tolkien, J. R. R.",
@@ -117,27 +125,43 @@ def skeletons(name: str, key: str | None = None) -> frozenset[str]:
     normalised name, where it is known.
     """
     key = normalise_name(name) if key is None else key
-    match = _COMMA_INVERTED.fullmatch(name)
-    plain = f"{match[2]} {match[1]}" if match else name  # whatever else stands behind a comma ("Paris, France") stays
-    if (match := _ACRONYM_BEHIND.fullmatch(plain)) and match[2].casefold() in initials(normalise_name(match[1])):
-        plain = match[1]
-    if "U" in plain:
-        plain = _COUNTRY.sub(lambda found: "United States" if "S" in found[0] else "United Kingdom", plain)
-    plain = _HYPHEN.sub("", plain)
-    tokens = [token for token in (key if plain == name else normalise_name(plain)).split() if token != "the"]
+    plain = _in_plain_order(name)
+    normalised = key if plain == name else normalise_name(plain)
+    tokens = [token for token in normalised.split() if token != "the"]
     if len(tokens) >= 3 and tokens[1] == "of" and tokens[0] in _TURNABLE:
         tokens = [*tokens[2:], tokens[0]]
+
     length = sum(map(len, tokens))
     if length < 5:
         return frozenset({key})
     if length > 5 and not name.isascii():
         tokens = [_without_accents(token) for token in tokens]
+
     # "Christ Church" is not Christchurch, nor "West Chester" Westchester: a space between two words counts.
     two_words = len(tokens) == 2 and plain.lower() != plain.upper()
     keys = {" ".join(tokens) if two_words else _compact(tokens)}
     if name == name.lower() and name != name.upper():
         keys.add("~" + _compact([*tokens[:-1], _singular(tokens[-1])]))
     return frozenset(keys)
+
+
+def _in_plain_order(name: str) -> str:
+    """The name as it is said: "J. R. R. Tolkien", without its acronym, hyphens, or "U.S." for a
+    country. What else stands behind a comma ("Paris, France") stays."""
+    plain = name
+    if inverted := _COMMA_INVERTED.fullmatch(name):
+        plain = f"{inverted[2]} {inverted[1]}"
+
+    acronym = _ACRONYM_BEHIND.fullmatch(plain)
+    if acronym and acronym[2].casefold() in initials(normalise_name(acronym[1])):
+        plain = acronym[1]
+    if "U" in plain:
+        plain = _COUNTRY.sub(_country_in_full, plain)
+    return _HYPHEN.sub("", plain)
+
+
+def _country_in_full(short: re.Match[str]) -> str:
+    return "United States" if "S" in short[0] else "United Kingdom"
 
 
 def _singular(token: str) -> str:

@@ -40,18 +40,16 @@ class NumberedGraph:
     def __init__(self, entities: Iterable[Entity], relationships: Iterable[Relationship]) -> None:
         self.entities = sorted(entities, key=lambda entity: entity.id)
         self.relationships = sorted(relationships, key=lambda link: link.id)
-        number = {entity.id: n for n, entity in enumerate(self.entities)}
+        number_of = {entity.id: number for number, entity in enumerate(self.entities)}
         for link in self.relationships:
-            if link.source_id not in number or link.target_id not in number:
-                missing = link.source_id if link.source_id not in number else link.target_id
-                raise ValueError(f"Relationship {link.id!r} links {missing!r}, which is not among the entities.")
-            if not (link.weight > 0 and np.isfinite(link.weight)):
-                raise ValueError(
-                    f"Relationship {link.id!r} has the weight {link.weight}; it must be a positive number."
-                )
-        self.weights = np.array([link.weight for link in self.relationships], dtype=np.float64)
-        self._sources = np.array([number[link.source_id] for link in self.relationships], dtype=np.int64)
-        self._targets = np.array([number[link.target_id] for link in self.relationships], dtype=np.int64)
+            _require_sound(link, number_of)
+
+        sources = [number_of[link.source_id] for link in self.relationships]
+        targets = [number_of[link.target_id] for link in self.relationships]
+        weights = [link.weight for link in self.relationships]
+        self.weights = np.array(weights, dtype=np.float64)
+        self._sources = np.array(sources, dtype=np.int64)
+        self._targets = np.array(targets, dtype=np.int64)
 
     def everything(self) -> Part:
         return Part(np.arange(len(self.entities)), np.arange(len(self.relationships)), self._sources, self._targets)
@@ -77,6 +75,15 @@ class NumberedGraph:
             relationship_ids=tuple(link.id for link in links),
             chunk_ids=tuple(sorted(chunk_ids, key=lambda id: (places.get(id, len(places)), id))),
         )
+
+
+def _require_sound(link: Relationship, number_of: Mapping[str, int]) -> None:
+    """Raises ValueError for a link to what is not there, or one without a weight above 0."""
+    for end in (link.source_id, link.target_id):
+        if end not in number_of:
+            raise ValueError(f"Relationship {link.id!r} links {end!r}, which is not among the entities.")
+    if not (link.weight > 0 and np.isfinite(link.weight)):
+        raise ValueError(f"Relationship {link.id!r} has the weight {link.weight}; it must be a positive number.")
 
 
 @contextmanager
@@ -113,8 +120,9 @@ def distinct(numbers: NDArray[T]) -> NDArray[T]:
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """No search for cycles of objects meanwhile, in the whole process: records are none, and a third of the time of a
-    large graph goes to it. Also a decorator. Not for work that waits for others: what they leave is kept."""
+    """Stop the search for cycles of objects meanwhile, in the whole process: records are none, and
+    a third of the time of a large graph goes to it. Also a decorator. Not for work that waits for
+    others: what they leave is kept."""
     was_on = gc.isenabled()
     gc.disable()
     try:

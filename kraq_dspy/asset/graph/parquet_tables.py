@@ -94,23 +94,36 @@ def _writable(value: Any) -> Any:
 
 
 def _tables(records: RecordSource) -> Iterator[tuple[str, Iterable[Row]]]:
-    """(name, rows) of a table after the other; rows are to be used up before the next table is taken."""
+    """(name, rows) of a table after the other; rows are to be used up before the next table is
+    taken."""
     chunks_of = _by_owner((chunk.id, (chunk.document_id,)) for chunk in records.all(Chunk))
     yield "documents", (_document(document, chunks_of) for document in records.all(Document))
-    del chunks_of
+    del chunks_of  # large, and used up
     yield "text_units", _text_units(records)
+
     yield "entities", map(_entity, records.all(Entity))
     nodes = {entity.id: (entity.name, entity.degree) for entity in records.all(Entity)}
     yield "relationships", (_relationship(link, nodes) for link in records.all(Relationship))
     yield "covariates", (_covariate(claim, nodes) for claim in records.all(Claim))
     del nodes
+
     numbers = {community.id: number for number, community in enumerate(records.all(Community))}
-    titles = {summary.community_id: summary.title for summary in records.all(Summary)}
-    yield "communities", (_community(each, _place(each, numbers), titles) for each in records.all(Community))
-    places = {community.id: _place(community, numbers) for community in records.all(Community)}
-    reported = (summary for summary in records.all(Summary) if summary.community_id in places)
-    yield "community_reports", (_report(summary, places[summary.community_id]) for summary in reported)
+    yield "communities", _community_rows(records, numbers)
+    yield "community_reports", _report_rows(records, numbers)
     yield "kraq_questions", (_question(question, numbers) for question in records.all(Question))
+
+
+def _community_rows(records: RecordSource, numbers: Mapping[str, int]) -> Iterator[Row]:
+    titles = {summary.community_id: summary.title for summary in records.all(Summary)}
+    for community in records.all(Community):
+        yield _community(community, _place(community, numbers), titles)
+
+
+def _report_rows(records: RecordSource, numbers: Mapping[str, int]) -> Iterator[Row]:
+    places = {community.id: _place(community, numbers) for community in records.all(Community)}
+    for summary in records.all(Summary):
+        if summary.community_id in places:
+            yield _report(summary, places[summary.community_id])
 
 
 def _by_owner(records: Iterable[tuple[str, Iterable[str]]]) -> dict[str, list[str]]:
@@ -188,7 +201,7 @@ def _covariate(claim: Claim, nodes: Mapping[str, tuple[str, int]]) -> Row:
 
 
 def _place(community: Community, numbers: Mapping[str, int]) -> Row:
-    """What GraphRAG repeats in the tables of communities and of reports."""
+    """Return what GraphRAG repeats in the tables of communities and of reports."""
     return {
         "community": numbers[community.id],
         "level": community.level,

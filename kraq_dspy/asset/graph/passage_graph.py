@@ -112,9 +112,9 @@ class PassageGraph(SharedByCopies):
         return Visits(self.ids, solved[: len(self.ids)])
 
     def _nearby(self, places: Sequence[int], reset: NDArray[np.float64], damping: float) -> NDArray[np.float64]:
-        """Pushes the walker on from vertex to vertex (Andersen, Chung and Lang, FOCS 2006), all at once in each round:
-        the work hangs on `_FAINT` and not on the size of the graph. A vertex's share errs by `_FAINT` times its degree
-        at most."""
+        """Pushes the walker on from vertex to vertex (Andersen, Chung and Lang, FOCS 2006), all at
+        once in each round: the work hangs on `_FAINT` and not on the size of the graph. A vertex's
+        share errs by `_FAINT` times its degree at most."""
         shares, here = np.zeros_like(reset), reset
         active = np.asarray(places, np.int64)
         for _ in _rounds():
@@ -123,19 +123,24 @@ class PassageGraph(SharedByCopies):
             leaving = here[active]
             here[active] = 0
             shares[active] += (1 - damping) * leaving
+
+            # The edges that lead from the active vertices, one vertex's after the other's.
             first, counts = self.bounds[active], self.bounds[active + 1] - self.bounds[active]
-            edges = np.repeat(first - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())
+            begins = np.cumsum(counts) - counts
+            edges = np.repeat(first - begins, counts) + np.arange(counts.sum())
             reached = self.neighbours[edges]
-            out = damping * leaving / np.sqrt(np.maximum(self.degrees[active], _FAINT))
-            np.add.at(here, reached, np.repeat(out, counts) * self.weights[edges] * np.sqrt(self.degrees[reached]))
+
+            pushed = damping * leaving / np.sqrt(np.maximum(self.degrees[active], _FAINT))
+            scale = self.weights[edges] * np.sqrt(self.degrees[reached])
+            np.add.at(here, reached, np.repeat(pushed, counts) * scale)
             reached = distinct(reached)
             active = reached[here[reached] > _FAINT * self.degrees[reached]]
         return shares + (1 - damping) * here
 
     @ONE_BLAS_THREAD
     def _exact(self, reset: NDArray[np.float64], damping: float) -> NDArray[np.float64]:
-        """With root degrees divided out the equations are symmetric, so conjugate gradients solve them, in some twenty
-        passes over the edges."""
+        """Solve it exactly. With root degrees divided out the equations are symmetric, so conjugate
+        gradients solve them, in some twenty passes over the edges."""
         right = (1 - damping) * reset / self._roots
         solution, residual = np.zeros_like(right), right
         direction, left = residual, float(residual @ residual)
@@ -227,7 +232,7 @@ def _rounds() -> Iterator[int]:
 
 
 def find_ids(ids: NDArray[np.bytes_], some: Sequence[str]) -> list[int]:
-    """Where each of `some` stands in sorted `ids`; -1 where it does not."""
+    """Tell where each of `some` stands in sorted `ids`; -1 where it does not."""
     if not len(ids) or not some:
         return [-1] * len(some)
     encoded = np.array([one.encode() for one in some], "S")

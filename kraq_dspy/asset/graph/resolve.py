@@ -81,19 +81,26 @@ def resolve_entities(names: Names, accepted: Iterable[MergeCandidate] = ()) -> R
 
 
 def _usable(accepted: Iterable[MergeCandidate], groups: Mapping[str, NameGroup]) -> list[MergeCandidate]:
-    """The accepted candidates about known names, the surest first, without acronyms that mean more than one thing."""
-    order = sorted(set(accepted), key=lambda c: (not c.certain, -c.similarity, c.first, c.second, c.method))
-    known = [c for c in order if normalise_name(c.first) in groups and normalise_name(c.second) in groups]
-    plain = [candidate for candidate in known if candidate.method != "acronym"]
-    forest = _sets_of(known)
-    for candidate in plain:
+    """The accepted candidates about known names, the surest first, without acronyms that mean more
+    than one thing."""
+    surest_first = sorted(set(accepted), key=lambda c: (not c.certain, -c.similarity, c.first, c.second, c.method))
+    acronyms, others = [], []
+    for candidate in surest_first:
+        ends = normalise_name(candidate.first), normalise_name(candidate.second)
+        if ends[0] in groups and ends[1] in groups:
+            (acronyms if candidate.method == "acronym" else others).append(candidate)
+
+    # What an acronym stands for counts once, however many names it has.
+    forest = _sets_of([*acronyms, *others])
+    for candidate in others:
         _merged(forest, candidate)
     meanings: dict[str, set[str]] = defaultdict(set)
-    for candidate in known:
-        if candidate.method == "acronym":
-            short, long = _short_and_long(candidate)
-            meanings[short].add(forest[long])
-    return plain + [c for c in known if c.method == "acronym" and len(meanings[_short_and_long(c)[0]]) == 1]
+    for candidate in acronyms:
+        short, long = _short_and_long(candidate)
+        meanings[short].add(forest[long])
+
+    clear = [each for each in acronyms if len(meanings[_short_and_long(each)[0]]) == 1]
+    return [*others, *clear]
 
 
 def _short_and_long(candidate: MergeCandidate) -> tuple[str, str]:

@@ -61,16 +61,19 @@ def meant_alike(groups: Mapping[str, NameGroup], threshold: float, embedder: Emb
         return
 
     vectors = _encoded([groups[key].name for key in keys], embedder)
-    for top, left in itertools.combinations_with_replacement(range(0, len(keys), ROWS_AT_ONCE), 2):
+    block_starts = range(0, len(keys), ROWS_AT_ONCE)
+    for top, left in itertools.combinations_with_replacement(block_starts, 2):
         cosines = vectors[top : top + ROWS_AT_ONCE] @ vectors[left : left + ROWS_AT_ONCE].T
         for row, column in zip(*np.nonzero(cosines >= threshold), strict=True):
-            pair = keys[top + row], keys[left + column]
-            if pair[0] < pair[1] and _comparable(*pair):
-                yield candidate_of(groups, *pair, MEANING, min(1.0, float(cosines[row, column])))
+            first, second = keys[top + row], keys[left + column]
+            if first < second and _comparable(first, second):
+                cosine = min(1.0, float(cosines[row, column]))
+                yield candidate_of(groups, first, second, MEANING, cosine)
 
 
 def merged_unasked(candidates: Iterable[MergeCandidate], groups: Mapping[str, NameGroup]) -> list[MergeCandidate]:
-    """Those of the candidates that are merged without a model's word: names of several words, of no people, each once.
+    """Return those of the candidates that are merged without a model's word: names of several
+    words, of no people, each once.
 
     From then on they are certain.
     """

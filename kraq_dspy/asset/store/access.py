@@ -96,7 +96,8 @@ def follow(root: Path, path: Path) -> None:
 
 
 def follow_index(path: Path) -> None:
-    """As `follow`, for what was made beside the manifest of an index; elsewhere nothing happens."""
+    """Do as `follow` does, for what was made beside the manifest of an index; elsewhere nothing
+    happens."""
     if path.parent.joinpath("manifest.json").is_file():
         follow(path.parent, path)
 

@@ -152,7 +152,7 @@ class Catalogue(SharedByCopies, AbstractContextManager["Catalogue"]):
             return _entries(connection, "AND (? IS NULL OR status = ?) ORDER BY number", status, status)
 
     def damage(self) -> list[str]:
-        """What is wrong with the file, which is read in full; nothing when it is sound."""
+        """Return what is wrong with the file, which is read in full; nothing when it is sound."""
         if faults := self._database.damage():
             return faults
         try:
@@ -326,12 +326,12 @@ def _goes_with(entry: CatalogueEntry, gone: set[str]) -> bool:
 
 
 def _erased(entry: CatalogueEntry) -> CatalogueEntry:
-    """Its number, which is not given again."""
+    """Note that an entry was erased, and give its number, which is not given again."""
     return CatalogueEntry(entry.number, "", "", "pending", origin=entry.origin, changed_at=_now())
 
 
 def _entries(connection: sqlite3.Connection, where: str = "", *values: Any) -> list[CatalogueEntry]:
-    """Those that were not removed."""
+    """Return those that were not removed."""
     sql = f"SELECT key, status, data, sum FROM entries WHERE status <> 'removed' {where}"
     return [_entry(*row) for row in connection.execute(sql, values).fetchall()]
 

@@ -55,7 +55,8 @@ def loads(kind: type[R], text: str) -> R:
 
 
 def storable(text: Any) -> Any:
-    """What SQLite is to keep for `text`; different strings give different values. What is no string stays as it is."""
+    """Return what SQLite is to keep for `text`; different strings give different values. What is no
+    string stays as it is."""
     if not isinstance(text, str) or text.isascii():
         return text
     try:
@@ -66,7 +67,7 @@ def storable(text: Any) -> Any:
 
 
 def compressed(text: str) -> bytes:
-    """What SQLite is to keep for text that nobody compares or searches."""
+    """Return what SQLite is to keep for text that nobody compares or searches."""
     return _COMPRESSED + zlib.compress(text.encode("utf-8", "surrogatepass"), _LEVEL)
 
 
@@ -99,7 +100,7 @@ def _plain(value: Any) -> Any:
 
 @cache
 def _decoder(hint: Any) -> Callable[[Any], Any]:
-    """What turns the JSON value of a field annotated with `hint` into the field's value."""
+    """Return what turns the JSON value of a field annotated with `hint` into the field's value."""
     if dataclasses.is_dataclass(hint) and isinstance(hint, type):
         hints = get_type_hints(hint)
         changed = {name: decode for name in hints if (decode := _decoder(hints[name])) is not _as_it_is}

@@ -114,7 +114,7 @@ class Database:
             self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def damage(self) -> list[str]:
-        """What SQLite finds wrong with the file, read anew; nothing when it is sound."""
+        """Return what SQLite finds wrong with the file, read anew; nothing when it is sound."""
         try:
             faults = [fault for (fault,) in self._connect(write=False).execute("PRAGMA quick_check").fetchall()]
         except sqlite3.DatabaseError as error:

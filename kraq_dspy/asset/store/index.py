@@ -1,4 +1,4 @@
-"""Opens the asset on disk, a folder `NAME.kraq/` of states that never change (`store/states.py`); in each state
+"""Opens the asset on disk, a folder `NAME.kraq/` of states that never change (`store/states.py`). In each state:
 
 manifest.json   what it is: schema version, settings, encoder, models
 index.db        SQLite: every record, and the results of language-model calls
@@ -235,7 +235,8 @@ class Index(SharedByCopies):
         return changed
 
     def require_no_labels(self) -> None:
-        """For what reads all documents: raises ScopeError where some may be read by some people only."""
+        """Raise ScopeError, for what reads all documents, where some may be read by some people
+        only."""
         if self._manifest.has_labels:
             raise ScopeError(
                 f"{str(self.path)!r} says who may read its documents, and this reads them all. Say who asks: --as "
@@ -264,11 +265,12 @@ class Index(SharedByCopies):
         return self._lease.path(name)
 
     def damage(self) -> list[str]:
-        """What SQLite finds wrong with the database; nothing when it is sound."""
+        """Return what SQLite finds wrong with the database; nothing when it is sound."""
         return self._database.damage()
 
     def damaged_files(self) -> dict[str, str]:
-        """What is wrong with files of a complete state, which are read in full; by their names."""
+        """Return what is wrong with files of a complete state, which are read in full; by their
+        names."""
         return dict(damaged_files(self.home)) if self._lease.is_constant else {}
 
     def damaged_records(self, kind: type[Record]) -> list[str]:
@@ -292,7 +294,8 @@ class Index(SharedByCopies):
             tables.change(connection, table_of(kind), gone, records)
 
     def differing(self, kind: type[R], records: Iterable[R]) -> tuple[list[R], list[R]]:
-        """Those of the records that are not there as they are, and those that are there and no more so.
+        """Return those of the records that are not there as they are, and those that are there and
+        no more so.
 
         Compared is what is written, so that what stayed, as most does, need not be read back into records.
         """
@@ -322,7 +325,7 @@ class Index(SharedByCopies):
             self.results.settle(self._removed(document_id), "yes")
 
     def were_removed(self, document_ids: Iterable[str]) -> set[str]:
-        """Those of the documents that the index had once."""
+        """Return those of the documents that the index had once."""
         return {one for one in document_ids if self.results.settled(self._removed(one))}
 
     def _removed(self, document_id: str) -> str:
@@ -361,7 +364,7 @@ class Index(SharedByCopies):
         return {restored(key) for (key,) in self._rows_where(kind, "id", "id", ids)}
 
     def labels(self) -> dict[str, tuple[str, ...]]:
-        """Who may read each document, by its id, in the order of insertion."""
+        """Tell who may read each document, by its id, in the order of insertion."""
         labels = "CASE typeof(data) WHEN 'text' THEN json_extract(data, '$.labels') ELSE data END"
         with self._database.reading() as connection:
             rows = connection.execute(f"SELECT id, typeof(data), {labels} FROM documents ORDER BY seq").fetchall()
@@ -400,7 +403,8 @@ class Index(SharedByCopies):
         return {table.name: self.count(kind) for kind, table in TABLES.items()}
 
     def left_out(self) -> dict[str, int]:
-        """How many "documents" are web pages without their boilerplate, and how many "lines" that was."""
+        """Tell how many "documents" are web pages without their boilerplate, and how many "lines"
+        that was."""
         with self._database.reading() as connection:
             documents, lines = connection.execute(
                 "SELECT count(*), coalesce(sum(json_array_length(data, '$.left_out')), 0) FROM documents "
@@ -484,7 +488,7 @@ class Index(SharedByCopies):
             return connection.execute(sql).fetchall()
 
     def partition_sizes(self) -> dict[int, int]:
-        """How many communities `communities_at` finds at each level, broadest first."""
+        """Tell how many communities `communities_at` finds at each level, broadest first."""
         with self._database.reading() as connection:
             sql = "SELECT level, is_leaf, count(*) FROM communities GROUP BY level, is_leaf"
             counts = connection.execute(sql).fetchall()  # leaves stand for their entities on deeper levels, too
@@ -544,8 +548,8 @@ class Index(SharedByCopies):
             return self._stores[name]
 
     def _on_server(self, name: str) -> QdrantVectorStore:
-        """On the server as the user's settings name it. Raises UntrustedError where neither they name it nor anybody
-        agreed to it."""
+        """Open the vectors on the server that the user's settings name. Raises UntrustedError where
+        neither they name it nor anybody agreed to it."""
         server, own = self._manifest.settings.store, self.own_store
         bare = consent.bare_address
         if own is not None and own.url is not None and bare(own.url) == bare(str(server.url)):
@@ -563,7 +567,7 @@ class Index(SharedByCopies):
 
     @property
     def made_by(self) -> consent.Named:
-        """Under what name the user's consents to this index are kept."""
+        """The name under which the user's consents to this index are kept."""
         return consent.index_at(self.path, self._manifest.created_at)
 
     def usable_settings(self, *, trust: bool = False, own_models: bool = False, own_encoder: bool = False) -> Settings:
@@ -619,6 +623,6 @@ class Index(SharedByCopies):
 
 
 def _labels_in(data: bytes) -> list[str]:
-    """Of a document whose text SQLite does not keep as text."""
+    """Read the labels of a document whose text SQLite does not keep as text."""
     labels: list[str] = json.loads(restored(data)).get("labels", [])
     return labels

@@ -174,7 +174,7 @@ class InstructedStore(SharedByCopies):
         return keys, np.frombuffer(vectors, dtype=np.float16).astype(np.float32).reshape(len(keys), self.dimension)
 
     def holds(self, owner_id: str, part_ids: Sequence[str]) -> NDArray[np.bool_]:
-        """Which of the parts are stored for the owner; reads no vectors."""
+        """Tell which of the parts are stored for the owner; reads no vectors."""
         with self._database.reading() as connection:
             row = connection.execute("SELECT parts FROM rows WHERE owner = ?", (_key(owner_id),)).fetchone()
         stored = set(_keys(row[0])) if row else set()
@@ -215,7 +215,7 @@ class InstructedStore(SharedByCopies):
         self._database.close()
 
     def damage(self) -> list[str]:
-        """What is wrong with the file, read in full; nothing when it is sound."""
+        """Return what is wrong with the file, read in full; nothing when it is sound."""
         if faults := self._database.damage():
             return faults
         with self._database.reading() as connection:
@@ -235,7 +235,7 @@ def any_instructed(path: Path, *, write: bool = False) -> Iterator[InstructedSto
 
 
 def forget_chunks(path: Path, chunk_ids: Collection[str]) -> None:
-    """As `InstructedStore.forget`, in the store at `path`, where there is one."""
+    """Do as `InstructedStore.forget` does, in the store at `path`, where there is one."""
     if path.exists():
         with any_instructed(path, write=True) as store:
             store.forget(chunk_ids)

@@ -113,7 +113,8 @@ def _written(folder: Path) -> tuple[dict[str, Any], int]:
 
 
 def _way_to_make(folder: Path) -> str:
-    """How to come by an index that is not there: an interrupted upgrade may have left it beside its place."""
+    """Tell how to come by an index that is not there: an interrupted upgrade may have left it
+    beside its place."""
     if folder.name and folder.with_name(f"{folder.name}.upgrading").is_dir():
         return f"An upgrade of it was interrupted. Finish it: kraq upgrade {folder}"
     return f"Make one: kraq index CORPUS --out {folder}"

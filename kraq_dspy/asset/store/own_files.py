@@ -49,7 +49,8 @@ def require_own(root: Path) -> None:
 
 
 def require_own_file(path: Path) -> None:
-    """As `require_own`, for one file, which need not be there, and for the log that SQLite keeps beside it."""
+    """Do as `require_own` does, for one file, which need not be there, and for the log that SQLite
+    keeps beside it."""
     for each in (path, path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")):
         if each.is_symlink() or (each.exists() and not each.is_file()):
             raise IndexStateError(_FOREIGN.format(str(each)))
@@ -72,7 +73,8 @@ def write_summed(path: Path, fields: dict[str, Any]) -> None:
 
 
 def without_sum(fields: dict[str, Any]) -> dict[str, Any]:
-    """What `write_summed` was given, of the fields that are in the file. Raises ValueError for something else.
+    """Return what `write_summed` was given, of the fields that are in the file. Raises ValueError
+    for something else.
 
     Fields without "sum" may have been changed by hand.
     """
@@ -185,7 +187,7 @@ def _sum(path: Path) -> Sum:
 
 
 def _sum_of(fields: dict[str, Any]) -> int:
-    """Whatever the order of the fields, or the spaces between them."""
+    """Sum up the fields, whatever their order or the spaces between them."""
     return zlib.crc32(json.dumps(fields, sort_keys=True).encode())
 
 
@@ -196,7 +198,8 @@ def _write(home: Path, sums: dict[str, Sum]) -> None:
 
 
 def _foreign(folder: Path) -> Iterator[Path]:
-    """Whatever is neither a file nor a folder, at any depth; the folder itself may be reached by a link."""
+    """Find whatever is neither a file nor a folder, at any depth; the folder itself may be reached
+    by a link."""
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
@@ -207,7 +210,7 @@ def _foreign(folder: Path) -> Iterator[Path]:
 
 
 def damage_text(path: Path, fault: str) -> str:
-    """What a message says about a damaged file of a state."""
+    """Return what a message says about a damaged file of a state."""
     advice = (
         "index the corpus again." if path.name in ("index.db", "manifest.json") else "mend it: kraq check DIR --repair"
     )
@@ -275,7 +278,7 @@ class FileLock:
 
 
 def holder(path: Path) -> str | None:
-    """Who holds the lock at this moment, in words; None where nobody does."""
+    """Tell who holds the lock at this moment, in words; None where nobody does."""
     require_own_file(path)
     try:
         with path.open("rb") as file:
@@ -285,7 +288,8 @@ def holder(path: Path) -> str | None:
 
 
 def program_name(arguments: Sequence[str]) -> str:
-    """What a process is, without what was typed behind it: that may be a key, a password or a question.
+    """Return what a process is, without what was typed behind it: that may be a key, a password or
+    a question.
 
     >>> program_name(["/usr/bin/kraq", "serve", "docs.kraq", "--token", "secret"])
     'kraq serve'

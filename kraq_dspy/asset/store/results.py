@@ -83,7 +83,7 @@ class ResultStore:
             connection.execute("DELETE FROM settled WHERE stage = ?", (stage,))
 
     def settled(self, stage: str) -> str:
-        """What `settle` was told last; "" where it was taken back."""
+        """Return what `settle` was told last; "" where it was taken back."""
         with self._database.reading() as connection:
             row = connection.execute("SELECT made_by FROM settled WHERE stage = ?", (stage,)).fetchone()
         return row[0] if row else ""
@@ -144,7 +144,7 @@ class ResultStore:
             connection.execute("DELETE FROM journal WHERE stage = ? AND item_id = ?", key)
 
     def failures(self, stage: str | None = None) -> list[Failure]:
-        """What failed and has not succeeded since, in the order of the first failure."""
+        """Return what failed and has not succeeded since, in the order of the first failure."""
         with self._database.reading() as connection:
             rows = connection.execute(
                 "SELECT data FROM failures WHERE ? IS NULL OR stage = ? ORDER BY seq", (stage, stage)
@@ -185,7 +185,7 @@ class ResultStore:
         return {(stage, model): Usage(*counts) for stage, model, *counts in rows}
 
     def calls(self, *stages: str) -> int:
-        """How many calls these stages ever took, over all models."""
+        """Tell how many calls these stages ever took, over all models."""
         return sum(usage.calls for (stage, _), usage in self.usage().items() if stage in stages)
 
     def forget_items(self, item_ids: Iterable[str]) -> None:
@@ -196,7 +196,7 @@ class ResultStore:
                 connection.executemany(f"DELETE FROM {table} WHERE item_id = ?", keys)
 
     def prune(self, stage: str, keep_item_ids: Iterable[str]) -> None:
-        """As `forget_items`, of all other items of a stage."""
+        """Do as `forget_items` does, for all other items of a stage."""
         with self._database.writing() as connection:
             connection.execute("CREATE TEMP TABLE IF NOT EXISTS kept (item_id PRIMARY KEY)")
             connection.execute("DELETE FROM kept")

@@ -53,7 +53,8 @@ class Lease:
         return self.file is not None
 
     def path(self, name: str) -> Path | None:
-        """Where the file `name` is, None where there is none. Raises IndexStateError for one that is damaged."""
+        """Tell where the file `name` is, None where there is none. Raises IndexStateError for one
+        that is damaged."""
         if self.is_constant:
             return own_files.own_file(self.home, name)
         return path if (path := self.home / name).is_file() else None

@@ -180,7 +180,7 @@ def _remove_copy(copy: Path) -> None:
 
 
 def _mark_of(copy: Path) -> str | None:
-    """How far a copy came; None for what is no copy."""
+    """Tell how far a copy came; None for what is no copy."""
     if copy.is_symlink() or not (copy / _MARK).is_file():
         return None
     return (copy / _MARK).read_text("utf-8", errors="replace")

@@ -37,7 +37,8 @@ class Example:
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
     def to_dspy(self) -> dspy.Example:
-        """For DSPy's Evaluate and optimizers: `question` is the only input. Columns of `metadata` come along."""
+        """Make an example for DSPy's Evaluate and optimizers: `question` is the only input. Columns
+        of `metadata` come along."""
         return dspy.Example(
             **{name: value for name, value in self.metadata.items() if name not in self.__slots__},
             id=self.id,

@@ -30,7 +30,7 @@ class Collected:
         self.examples: dict[str, Example] = {}
 
     def document(self, id: str, title: str | None, text: str, **metadata: str) -> str:
-        """Its id."""
+        """Keep the document, and return its id."""
         self.documents.setdefault(id, Document(id, title or "", text, metadata=metadata))
         return id
 
@@ -178,7 +178,7 @@ def qasper(tables: Tables, into: Collected) -> None:
 
 
 def _qasper_answer(reply: Mapping[str, Any]) -> tuple[str, str]:
-    """Its kind and its text, as QASPER's own scorer reads them."""
+    """Read the answer's kind and its text, as QASPER's own scorer reads them."""
     if reply["unanswerable"]:
         return "unanswerable", ""
     if reply["extractive_spans"]:
@@ -261,7 +261,7 @@ HOW_TO_GET = (
 
 
 def golden_questions(path: Path) -> list[RawRow]:
-    """Of one of BioASQ's files. Raises EvaluationError for another file."""
+    """Read the questions of one of BioASQ's files. Raises EvaluationError for another file."""
     try:
         return list(json.loads(path.read_text("utf-8"))["questions"])
     except FileNotFoundError:

@@ -22,7 +22,7 @@ class QuestionPair:
 
 
 def pair_questions(references: Sequence[str], generated: Sequence[str], embedder: Embedder) -> list[QuestionPair]:
-    """For each reference question the generated one with the highest cosine, the earlier one of equals.
+    """Pair each reference question with the generated one of highest cosine, the earlier of equals.
 
     Raises EvaluationError when there are no questions on one side, or a blank one.
     """
@@ -43,7 +43,8 @@ def pair_questions(references: Sequence[str], generated: Sequence[str], embedder
 def nearest_rows(
     vectors: NDArray[np.float32], among: NDArray[np.float32]
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """For each L2-normalised row of `vectors` the row of `among` with the highest cosine, and that cosine."""
+    """Find for each L2-normalised row of `vectors` the row of `among` with the highest cosine, and
+    that cosine."""
     nearest = np.empty(len(vectors), dtype=np.int64)
     cosines = np.empty(len(vectors), dtype=np.float32)
     for start in range(0, len(vectors), _BLOCK):

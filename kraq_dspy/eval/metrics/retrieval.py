@@ -93,7 +93,8 @@ def _discount(place: int) -> float:
 
 
 def _places(gold: Collection[str], ranked: Sequence[str], k: int | None) -> list[int]:
-    """Where the gold ids stand among the first `k`, from 1, ascending, each at its first place."""
+    """Tell where the gold ids stand among the first `k`, from 1, ascending, each at its first
+    place."""
     if not gold:
         raise EvaluationError("There are no gold ids, so retrieval cannot be scored; leave such questions out.")
     if k is not None and k < 1:

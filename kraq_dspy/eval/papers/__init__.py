@@ -112,7 +112,8 @@ class PaperSetup:
                     predictor.signature = predictor.signature.with_instructions(text)
 
     def described(self, models: Mapping[str, str]) -> dict[str, str]:
-        """What a run with these models has of the paper, what stands in for what it has not, and what is otherwise."""
+        """Return what a run with these models has of the paper, what stands in for what it has not,
+        and what is otherwise."""
         settings = [
             f"[{section}] {', '.join(f'{name} = {value}' for name, value in values.items())}"
             for section, values in self.settings.items()
@@ -131,14 +132,15 @@ class PaperSetup:
 
 @functools.cache
 def setups() -> Mapping[str, PaperSetup]:
-    """By the name of the paper."""
+    """The papers' settings by the name of the paper."""
     content = tomllib.loads((FOLDER / "setups.toml").read_text("utf-8"))
     return {name: PaperSetup(**{**entry, "otherwise": tuple(entry["otherwise"])}) for name, entry in content.items()}
 
 
 @functools.cache
 def papers_tables() -> Mapping[str, PaperTable]:
-    """By id, paper by paper. Raises ConfigError for a declaration that does not hold together."""
+    """The tables by id, paper by paper. Raises ConfigError for a declaration that does not hold
+    together."""
     tables: dict[str, PaperTable] = {}
     for name in PAPERS:
         content = tomllib.loads((FOLDER / f"{name}.toml").read_text("utf-8"))
@@ -197,7 +199,8 @@ def _table(
 
 
 def _parts(declared: Any, parts: Mapping[str, Any]) -> tuple[TablePart, ...]:
-    """From a list of parts, from the name of one that tables share, or one for each data set and each of `with`."""
+    """Make the parts from a list of parts, from the name of one that tables share, or one for each
+    data set and each of `with`."""
     if isinstance(declared, str):
         declared = parts[declared]
     if isinstance(declared, Mapping):

@@ -33,7 +33,8 @@ class Figures:
     datasets: tuple[str, ...]
 
     def cells(self) -> Iterator[tuple[str, ...]]:
-        """For each row its label and its figures: ours, behind it in brackets the printed one."""
+        """Yield for each row its label and its figures: ours, behind it in brackets the printed
+        one."""
         for number, (label, values) in enumerate(zip(self.rows, self.ours, strict=True)):
             theirs = self.table.theirs[number] if number < len(self.table.theirs) else ()
             printed = [f" ({shown(value)})" for value in theirs] or [""] * len(values)

@@ -64,7 +64,7 @@ def prepared_space(run: Run, settings: Settings, group: Sequence[System]) -> Ite
 
 
 def work_of(run: Run, space: Workspace, system: System) -> tuple[Work, int]:
-    """What a system does with a question, and with how many of them at once."""
+    """Return what a system does with a question, and with how many of them at once."""
     if run.table.kind == "retrievers":
         return _Finding(run, space, system), run.concurrency
     choice = systems.program_of(system, seed=run.options.seed, paper=run.table.of_papers)

@@ -50,7 +50,7 @@ _OF_ANY = {"phrasing", "variants", *systems.OF_THE_SYSTEM}
 
 
 def measure(run: Run, folder: Path) -> None:
-    """Those that answer first, then those that are made of two others' rows."""
+    """Measure the systems that answer first, then those that are made of two others' rows."""
     kept, notes = systems.distinct(run.table.systems_for(run.questions.dataset.name), run.settings)
     for system, _ in kept:
         _check(system, [other.name for other, _ in kept])
@@ -253,11 +253,11 @@ class Rephrasing:
     rephrase: dspy.Predict = field(default_factory=lambda: dspy.Predict(RephraseQuestion))
 
     def of(self, examples: Sequence[Example], kind: str, count: int) -> list[Example]:
-        """Up to `count` wordings of each question, as questions of their own: the id is the question's with "#1" and so
-        on behind it, and the question as it was is in `metadata`. What is too long, or the question itself, does not
-        count, nor does a free wording without a question mark where the question has one: small models answer it.
-        Raises ConfigError for an unknown kind.
-        """
+        """Return up to `count` wordings of each question, as questions of their own: the id is the
+        question's with "#1" and so on behind it, and the question as it was is in `metadata`. What
+        is too long, or the question itself, does not count, nor does a free wording without a
+        question mark where the question has one: small models answer it. Raises ConfigError for an
+        unknown kind."""
         if kind == ORIGINAL:
             return [_worded(example, 0, example.question) for example in examples]
         if kind not in LIMITS:

@@ -47,7 +47,8 @@ class ExampleSet:
 
 
 def dataset_names(folder: Path, chosen: Sequence[str], of_table: Sequence[str]) -> list[str]:
-    """Those that were chosen, else those of the table; a folder that is a data set itself is the only one.
+    """Return those that were chosen, else those of the table; a folder that is a data set itself is
+    the only one.
 
     Raises EvaluationError when nothing says which.
     """
@@ -146,7 +147,8 @@ def kept_replies(
     at_once: int,
     progress: Progress,
 ) -> dict[str, Any]:
-    """What `ask` makes of a model's reply to each question, JSON values by the question's id.
+    """Return what `ask` makes of a model's reply to each question, JSON values by the question's
+    id.
 
     A line of `file` keeps each as it comes, so that another run asks for none again.
     """

@@ -68,7 +68,8 @@ def _states(system: System) -> list[Path]:
 
 
 def threshold_of(metric: str) -> float | None:
-    """Of "relevance@0.70"; None for "relevance". Raises ConfigError for another metric."""
+    """Read the threshold of "relevance@0.70"; None for "relevance". Raises ConfigError for another
+    metric."""
     name, _, tau = metric.partition("@")
     try:
         if name == RELEVANCE:

@@ -129,7 +129,8 @@ class Run:
         return RowWriter(folder, header)
 
     def _models(self, extractor: str, bertscore: str) -> dict[str, str]:
-        """By role; also of what is none: the encoders, and who extracted the index and summarised for K2RAG."""
+        """The models by role, and what is no role: the encoders, and who extracted the index and
+        summarised for K2RAG."""
         settings = self.settings
         models = {role: settings.role(role).model for role in ROLES if role != "default"}
         models |= {"encoder": self.embedder.name, "index extractor": extractor, "bertscore": bertscore}
@@ -142,7 +143,7 @@ class Run:
         return {role: name for role, name in models.items() if name}
 
     def _described(self, default_retriever: str) -> dict[str, Any]:
-        """What the report needs to know of the table."""
+        """Return what the report needs to know of the table."""
         table, dataset = self.table, self.questions.dataset.name
 
         def about(system: System) -> dict[str, Any]:

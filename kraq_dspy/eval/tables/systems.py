@@ -85,8 +85,8 @@ def distinct(systems: Iterable[System], settings: Settings) -> tuple[list[tuple[
 
 
 def program_of(system: System, *, seed: int = 0, paper: bool = True) -> ProgramChoice:
-    """What an entry of a table of answers names. Where it names no retriever, it is that of the papers, or, in a table
-    that is none of theirs, the index's own.
+    """Choose the program that an entry of a table of answers names. Where it names no retriever, it
+    is that of the papers, or, in a table that is none of theirs, the index's own.
 
     Raises ConfigError, which names the system, for a name, an option or a value that is not known.
     """
@@ -116,7 +116,8 @@ def state_digests(table: EvalTable) -> dict[str, str]:
 
 
 def own_options(system: System) -> dict[str, Any]:
-    """Without what an entry says of its settings, models, state and retriever."""
+    """Take the options of an entry, without what it says of its settings, models, state and
+    retriever."""
     return {name: value for name, value in system.options.items() if name not in OF_THE_SYSTEM}
 
 
@@ -126,7 +127,8 @@ def asks_random(system: System) -> bool:
 
 
 def needed(table: EvalTable, systems: Iterable[System]) -> list[tuple[Preparation, Any]]:
-    """What the programs or retrievers look up, each once, with the options that it is made with."""
+    """Return what the programs or retrievers look up, each once, with the options that it is made
+    with."""
     work: dict[tuple[str, Any], Preparation] = {}
     for system in systems:
         choice = (
@@ -142,7 +144,7 @@ def needed(table: EvalTable, systems: Iterable[System]) -> list[tuple[Preparatio
 
 
 def about_choice(choice: ProgramChoice, settings: Settings, encoder: str, default_retriever: str) -> dict[str, str]:
-    """What a report says of a program made by its name."""
+    """Return what a report says of a program made by its name."""
     retriever = choice.retriever.spec.name if choice.retriever else default_retriever
     is_variant = looks_no_question_up(choice.spec, settings)
     return {
@@ -175,12 +177,12 @@ def require_looked_up(table: EvalTable, settings: Settings) -> None:
 
 
 def about_retriever(name: str, encoder: str, budgets: Iterable[int]) -> dict[str, str]:
-    """What a report says of a retriever made by its name."""
+    """Return what a report says of a retriever made by its name."""
     return {"retriever": name, "encoder": encoder, "passages": ", ".join(map(str, budgets))}
 
 
 def about_system(asked: Any, space: Workspace | None) -> dict[str, str]:
-    """What can be seen of a program or a retriever that somebody made."""
+    """Return what can be seen of a program or a retriever that somebody made."""
     is_program = isinstance(asked, dspy.Module) and not getattr(asked, "keeps_contract", False)
     retrieve = getattr(asked, "retrieve", None) if is_program else asked
     encoder = space.embedder if space else getattr(retrieve, "embedder", None)
@@ -196,7 +198,7 @@ def about_system(asked: Any, space: Workspace | None) -> dict[str, str]:
 
 
 def _name_of(part: Any, specs: Iterable[ProgramSpec | RetrieverSpec]) -> str:
-    """Its name in the registry, else its own, else that of its class."""
+    """Find its name in the registry, else its own, else that of its class."""
     kind = type(part).__name__
     known = next((spec.name for spec in specs if spec.class_name == kind), "")
     own = getattr(part, "name", "")

@@ -95,7 +95,8 @@ class EvalTable:
     as_paper: PaperSetup | None = None
 
     def systems_for(self, dataset: str) -> list[System]:
-        """Those that are asked on the data set, with its own settings of options that they have."""
+        """Return those that are asked on the data set, with its own settings of options that they
+        have."""
         own = next((some for name, some in self.options_of.items() if is_covered(dataset, name)), {})
         systems = []
         for system in self.systems:
@@ -113,8 +114,8 @@ class EvalTable:
         return replace(self, baseline=baseline)
 
     def for_paper(self, figure: PaperTable) -> "EvalTable":
-        """What a table of a paper needs: its systems and those they are made of, its data sets, what `--paper` sets for
-        it, and its metrics, or all where it has none of ours."""
+        """Return what a table of a paper needs: its systems and those they are made of, its data
+        sets, what `--paper` sets for it, and its metrics, or all where it has none of ours."""
         made_of = [system.options for system in self.systems if system.name in figure.systems]
         names = {*figure.systems, *(each[part] for each in made_of for part in ("first", "then") if part in each)}
         kept = tuple(replace(system, datasets=()) for system in self.systems if system.name in names)
@@ -130,7 +131,7 @@ class EvalTable:
         )  # fmt: skip
 
     def as_in_paper(self) -> "EvalTable":
-        """With the paper's setup, and the options that it gave its systems."""
+        """Put in the paper's setup, and the options that it gave its systems."""
         setup = setups().get(self.paper.setup, PaperSetup())
         systems = tuple(
             replace(system, options={**system.options, **self.paper.options.get(system.use, {})})

@@ -21,7 +21,7 @@ PAGE_WIDTH = 160  # characters
 
 
 def write_page(show: Callable[[Console], None], file: Path) -> Path:
-    """What `show` prints, as one HTML page."""
+    """Write what `show` prints, as one HTML page."""
     # Rich escapes every text, and its page has no script and loads nothing.
     console = Console(file=io.StringIO(), record=True, width=PAGE_WIDTH, highlight=False)
     show(console)
@@ -119,7 +119,7 @@ BORDER = 3  # what a column takes besides its text: two spaces and a line
 
 
 def _parts_that_fit(grid: Grid, available: int) -> list[tuple[list[int], list[int]]]:
-    """Which columns stand together in a table, the first in each, and how wide they are."""
+    """Tell which columns stand together in a table, the first in each, and how wide they are."""
     least: list[int] = []
     full: list[int] = []
     for column, heading in enumerate(grid.headings):

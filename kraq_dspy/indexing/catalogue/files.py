@@ -95,7 +95,8 @@ def _without_apostrophe(value: Any) -> Any:
 
 
 def _entry(row: Row, where: str) -> NewEntry | str:
-    """Of the columns that are not empty; sources are document ids, or objects with an id and a hash."""
+    """Make an entry of the columns that are not empty; sources are document ids, or objects with an
+    id and a hash."""
     values = {name: row.metadata[name] for name in COLUMNS[2:] if row.metadata.get(name) not in (None, "")}
     fields: dict[str, Any] = {"status": "approved", "origin": "import", **values, "question": row.text}
     try:

@@ -58,8 +58,8 @@ def answer(
 
 
 def evidence_for(index: Index, entry: CatalogueEntry, count: int = 3) -> list[AnswerEvidence]:
-    """What an answer can be judged by: the passages that a program saw, else those of the sources that share the most
-    words with question and answer."""
+    """Return what an answer can be judged by: the passages that a program saw, else those of the
+    sources that share the most words with question and answer."""
     if entry.evidence:
         return list(entry.evidence)
     answer_words = _words(f"{entry.question} {entry.answer}")
@@ -69,7 +69,7 @@ def evidence_for(index: Index, entry: CatalogueEntry, count: int = 3) -> list[An
 
 
 def source_states(index: Index, entry: CatalogueEntry) -> dict[str, str]:
-    """For each document that the answer rests on: "as it was", "changed" or "gone"."""
+    """Tell for each document that the answer rests on: "as it was", "changed" or "gone"."""
     hashes = document_hashes(index, [one.document_id for one in entry.sources])
     return {
         one.document_id: "gone"

@@ -47,7 +47,7 @@ def sources_of(index: Index, document_ids: Iterable[str]) -> tuple[AnswerSource,
 
 
 def present_sources(index: Index, document_ids: Iterable[str]) -> tuple[AnswerSource, ...]:
-    """As `sources_of`, without those that are gone."""
+    """Do as `sources_of` does, without those that are gone."""
     ids = list(dict.fromkeys(document_ids))
     hashes = document_hashes(index, ids)
     return tuple(AnswerSource(each, hashes[each]) for each in ids if each in hashes)

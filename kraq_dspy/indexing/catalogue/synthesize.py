@@ -10,7 +10,7 @@ from kraq_dspy.asset.corpus.chunk import chunk_document
 from kraq_dspy.asset.store.catalogue import Catalogue, NewEntry, content_hash, question_key
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import ConfigError, IndexStateError
-from kraq_dspy.indexing.index.forgetting import note_synthetic_plan
+from kraq_dspy.indexing.catalogue.synthetic_chunks import note_cut
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Progress, Retriever, SilentProgress
 from kraq_dspy.programs.kraq.by_size import is_small
@@ -131,7 +131,7 @@ async def _synthesize(
         sources[document.id] = AnswerSource(document.id, content_hash(document))
     if not everything:
         raise IndexStateError(f"{str(index.path)!r} has no text. Build it again: kraq index CORPUS --out DIR")
-    note_synthetic_plan(index, plan.chunks)
+    note_cut(index, plan.chunks)
     for stage in (WRITE, RATE):
         index.results.prune(stage, [chunk.id for chunk in everything])
     total = len(everything) if plan.limit is None else min(plan.limit, len(everything))
@@ -142,7 +142,7 @@ async def _synthesize(
     known = catalogue.known_keys()
 
     async def written() -> AsyncIterator[Item]:
-        """What the critics are to see, as it is written."""
+        """Yield what the critics are to see, as it is written."""
         passages = (Item(chunk.id, {"passage": chunk.passage}) for chunk in chunks.values())
         async for done in steps.map(WRITE, "generator", WriteSyntheticPair(), passages, total=total):
             pair = QAPair(done.prediction.question, done.prediction.answer)

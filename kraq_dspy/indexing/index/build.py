@@ -7,7 +7,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Unpack
 
@@ -136,6 +136,15 @@ async def abuild_index(
         return await builder.build()
 
 
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What came of a corpus so far: the ids of documents and chunks that were stored, and what could not be read."""
+
+    document_ids: set[str] = field(default_factory=set)
+    chunk_ids: set[str] = field(default_factory=set)
+    failures: list[Failure] = field(default_factory=list)
+
+
 @dataclass(eq=False)
 class Builder(BuildParts):
     """One build: the index that it writes, and what it works with. Use `at`, in an `async with` block."""
@@ -227,42 +236,48 @@ class Builder(BuildParts):
         self.problems += await asyncio.to_thread(forget_beside, self.index)
         return self.report()
 
-    def load(self, documents: Iterable[Document | Failure], *, removed: Collection[str] | None = None) -> None:
+    def load(self, documents: Iterable[Document | Failure]) -> None:
         """Documents and their chunks as the corpus has them now; what it no longer has goes, but for what could not be
-        read: that stays as it was.
-
-        With `removed`, those documents alone go, and `documents` come beside the others, or in place of older forms.
-        """
-        self.progress.start("load", None)
+        read: that stays as it was."""
         self.was_finished = take_finished(self)
-        if removed is None:
-            self.index.results.prune("load", ())
-        failed: list[Failure] = []
-        known_documents: set[str] = set()
-        known_chunks: set[str] = set()
-        for batch in batches(documents, _BATCH):
-            kept = [item for item in batch if isinstance(item, Document)]
-            failures = [item for item in batch if isinstance(item, Failure)]
-            failed += failures if removed is None else []
-            chunks = [chunk for document in kept for chunk in chunk_document(document, self.settings.chunks)]
-            self.index.add(failures)
-            self._store(kept, chunks, known_documents)
-            known_documents.update(document.id for document in kept)
-            known_chunks.update(chunk.id for chunk in chunks)
-            self.progress.advance("load", len(kept))
-        self.progress.finish("load")
-        if removed is None:
-            if not known_chunks:
-                raise CorpusError(_NO_TEXT)
-            if kept_back := opening.unread(self.index, known_documents, failed):
-                known_documents |= kept_back
-                known_chunks |= self.index.reading_order(kept_back).keys()
-            self._forget_others(known_documents, known_chunks)
-            return
-        gone = self.index.reading_order(known_documents | set(removed)).keys() - known_chunks
+        self.index.results.prune("load", ())
+        loaded = self._store_all(documents)
+        if not loaded.chunk_ids:
+            raise CorpusError(_NO_TEXT)
+
+        unread = opening.unread(self.index, loaded.document_ids, loaded.failures)
+        chunks_of_unread = self.index.reading_order(unread).keys() if unread else set()
+        self._forget_others(loaded.document_ids | unread, loaded.chunk_ids | chunks_of_unread)
+
+    def load_change(self, documents: Iterable[Document | Failure], removed: Collection[str]) -> None:
+        """The documents come beside the others, or in place of older forms; those that are `removed` go, no others."""
+        self.was_finished = take_finished(self)
+        loaded = self._store_all(documents)
+
+        chunks_before = self.index.reading_order(loaded.document_ids | set(removed)).keys()
+        gone = chunks_before - loaded.chunk_ids
         if self.index.count(Chunk) == len(gone):
             raise CorpusError(_NO_TEXT)
-        self._forget(set(removed) - known_documents, gone)
+        self._forget(set(removed) - loaded.document_ids, gone)
+
+    def _store_all(self, documents: Iterable[Document | Failure]) -> Loaded:
+        """Cut documents into chunks and store both, batch by batch; what could not be read is noted as a failure."""
+        loaded = Loaded()
+        self.progress.start("load", None)
+        for batch in batches(documents, _BATCH):
+            read = [item for item in batch if isinstance(item, Document)]
+            failures = [item for item in batch if isinstance(item, Failure)]
+            chunks = [chunk for document in read for chunk in chunk_document(document, self.settings.chunks)]
+
+            self.index.add(failures)
+            self._store(read, chunks, loaded.document_ids)
+
+            loaded.document_ids.update(document.id for document in read)
+            loaded.chunk_ids.update(chunk.id for chunk in chunks)
+            loaded.failures.extend(failures)
+            self.progress.advance("load", len(read))
+        self.progress.finish("load")
+        return loaded
 
     def as_before(self, items: Iterable[Document | Failure], corpus: object = None) -> Iterator[Document | Failure]:
         """The items as they are stored, under the ids that they have in the index already."""

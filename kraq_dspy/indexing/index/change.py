@@ -111,7 +111,7 @@ async def _change(
         if removed and builder.index.count(Document) == len(known):
             raise CorpusError(f"Nothing would be left of {str(path)!r}: delete the folder instead.")
         builder.index.update_manifest(complete=False, origin={"kind": "documents"})
-        builder.load(builder.as_before(documents), removed=removed)
+        builder.load_change(builder.as_before(documents), removed)
         builder.stable = True
         return await builder.build()
 
@@ -127,7 +127,7 @@ def _refuse_import(path: Path) -> None:
 
 
 def removed_before(path: str | Path, document_ids: Collection[str]) -> set[str]:
-    """Those of the documents that the index had and has no longer."""
+    """Return those of the documents that the index had and has no longer."""
     with Index.open(Path(path), unfinished=True) as index:
         gone = set(document_ids) - index.known(Document, document_ids) - _being_removed(Path(path), document_ids)
         return index.were_removed(gone)

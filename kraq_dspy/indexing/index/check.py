@@ -17,10 +17,11 @@ from kraq_dspy.asset.store.states import LOCK, has_draft
 from kraq_dspy.asset.store.tables import TABLES
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.indexing.catalogue.sources import count_answers, flag_stale, opened_catalogue, overdue
+from kraq_dspy.indexing.catalogue.withdrawing import orphaned_answers
 from kraq_dspy.indexing.index.change import resume_index
 from kraq_dspy.indexing.index.exchange import GRAPHRAG
 from kraq_dspy.indexing.index.finishing import FINISHED
-from kraq_dspy.indexing.index.forgetting import erase_traces, orphaned_answers, text_in_lock, traces
+from kraq_dspy.indexing.index.forgetting import erase_traces, text_in_lock, traces
 from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Extraction, Question, Relationship, Summary
 
 _SHOWN = 5
@@ -86,8 +87,8 @@ def check_index(path: str | Path) -> CheckReport:
 
 
 def faults_of(path: Path) -> list[str]:
-    """What keeps an index from being taken as whole after an upgrade. Answers that are stale or to be precomputed do
-    not."""
+    """Return what keeps an index from being taken as whole after an upgrade. Answers that are stale
+    or to be precomputed do not."""
     return [problem.what for problem in check_index(path).problems if problem.repair in ("resume", "none")]
 
 
@@ -229,7 +230,7 @@ def _summarised(index: Index) -> Iterator[Problem]:
 
 
 def _traces(index: Index) -> Iterator[Problem]:
-    """What is left of documents that were removed."""
+    """Yield what is left of documents that were removed."""
     try:
         for what, ids in traces(index):
             yield from _problem(f"Traces of removed text: {what}", ids)

@@ -17,7 +17,7 @@ from kraq_dspy.programs.kraq.pipeline import KRAQ, in_reading_order
 from kraq_dspy.programs.kraq.question_text import mark_duplicates
 from kraq_dspy.records import Chunk, Claim, Community, Entity, Merge, Question, Relationship, Summary
 from kraq_dspy.settings import RunSettings, Settings
-from kraq_dspy.steps.direct import ItemStream
+from kraq_dspy.steps.bounded import ItemStream
 from kraq_dspy.steps.kept import Stage, StoredSteps
 
 NO_QUESTIONS = (
@@ -103,7 +103,7 @@ class Finishing:
         return graph
 
     async def finish_from(self, graph: Graph) -> None:
-        """As `finish`, with the graph of all extractions."""
+        """Do as `finish` does, with the graph of all extractions."""
         index = self._index
         document_of = index.reading_order()
         index.keep_passage_graph(graph.entities, graph.relationships)

@@ -181,7 +181,8 @@ def require_documents(index: Index, documents: Iterable[Document]) -> None:
 
 
 def _require_redaction(index: Index, settings: Settings) -> None:
-    """What was struck out must not come back because a word was left out of a command."""
+    """Make sure of redaction: what was struck out must not come back because a word was left out of
+    a command."""
     before, now = index.manifest.settings.redact, settings.redact
     if any(getattr(before, kind) and not getattr(now, kind) for kind in ("emails", "phones", "cards")):
         raise IndexStateError(

@@ -49,7 +49,7 @@ class InstructedOptions:
 def precompute(
     index: Index, embedder: InstructedEmbedder, options: InstructedOptions, progress: Progress | None = None
 ) -> dict[str, Any]:
-    """What `kraq precompute` runs; the index must be open for writing.
+    """Do what `kraq precompute` runs; the index must be open for writing.
 
     It may be killed and run again: what is stored is kept. Raises IndexStateError for an index without passages, or
     without questions where those are needed, EncoderMismatchError when another encoder has begun.
@@ -74,7 +74,7 @@ class Price:
 
 
 def price_of_pairs(index: Index, embedder: InstructedEmbedder, options: InstructedOptions) -> Price:
-    """What is still to be read, by an encoder that reads question and passage together.
+    """Return what is still to be read, by an encoder that reads question and passage together.
 
     The seconds are those of a few pairs, read to find out. Raises as `precompute` does.
     """
@@ -97,7 +97,8 @@ def price_of_pairs(index: Index, embedder: InstructedEmbedder, options: Instruct
 
 
 def _questions_of(index: Index, source: str | None) -> list[Question]:
-    """Those about the most passages come first. Raises IndexStateError where there are none."""
+    """List the questions, those about the most passages first. Raises IndexStateError where there
+    are none."""
     questions = sorted(index.questions(source=source), key=lambda question: -len(question.chunk_ids))
     if not questions:
         raise IndexStateError(
@@ -132,7 +133,7 @@ def store_sentences(index: Index, embedder: WeightedSentences, progress: Progres
 
 
 def forget(index: Index, chunk_ids: Collection[str]) -> None:
-    """What the stored embeddings hold of these passages goes."""
+    """Drop what the stored embeddings hold of these passages."""
     forget_chunks(index.path / INSTRUCTED, chunk_ids)
 
 
@@ -237,8 +238,9 @@ class StoredSentences(SharedByCopies):
 
 
 def open_precomputed(index: Index, embedder: InstructedEmbedder) -> InstructedStore | StoredSentences:
-    """What `kraq precompute` stored. Raises IndexStateError for an index without it, or without the questions that it
-    is for, EncoderMismatchError if another encoder made it; each names the command that mends it."""
+    """Open what `kraq precompute` stored. Raises IndexStateError for an index without it, or
+    without the questions that it is for, EncoderMismatchError if another encoder made it; each
+    names the command that mends it."""
     path = index.path / INSTRUCTED
     if isinstance(embedder, WeightedSentences):
         return StoredSentences(InstructedStore.open(path, encoder_name=embedder.sentences_name), embedder)

@@ -19,8 +19,8 @@ from kraq_dspy.asset.store.sync import TextVectors, chunk_point, sync_vectors
 from kraq_dspy.asset.store.vectors.copying import copy_points
 from kraq_dspy.errors import IndexStateError, KraqError
 from kraq_dspy.indexing.index.build import abuild_index
-from kraq_dspy.indexing.index.forgetting import SUMMARISED, SUMMARISED_STAGE
 from kraq_dspy.indexing.prepare.graph import IndexGraph, entity_vectors
+from kraq_dspy.indexing.prepare.summarised import FOLDER, STAGE
 from kraq_dspy.models.lms.engines.seq2seq import Seq2SeqSummariser
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Progress, SilentProgress, VectorStore
@@ -31,7 +31,6 @@ from kraq_dspy.settings import ChunkSettings, K2RAGSettings
 from kraq_dspy.steps.direct import Item
 from kraq_dspy.steps.kept import StoredSteps
 
-STAGE, FOLDER = SUMMARISED_STAGE, SUMMARISED
 PASSAGES = "passages"
 
 FOR_VECTORS = ChunkSettings(tokens=256, overlap=20)  # section 3.1.2

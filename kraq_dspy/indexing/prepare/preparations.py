@@ -106,6 +106,6 @@ PREPARATIONS = {each.name: each for each in (INSTRUCTED, QA_PAIRS, GRAPH, RAPTOR
 
 
 def required_commands(names: Iterable[str]) -> list[str]:
-    """What a person runs before a program or retriever with these preparations answers."""
+    """Return what a person runs before a program or retriever with these preparations answers."""
     needed = (PREPARATIONS[name] for name in names)
     return [f"kraq precompute DIR {each.command}".strip() for each in needed if each.required]

@@ -117,7 +117,7 @@ class _StoredTree:
 
 
 def _stored_tree(index: Index) -> _StoredTree | None:
-    """None where there is none. Raises IndexStateError for one that is damaged."""
+    """Read the tree; None where there is none. Raises IndexStateError for one that is damaged."""
     path = index.file(FILE)
     if path is None:
         return None
@@ -236,7 +236,8 @@ def soft_clusters(vectors: NDArray[np.float32], sizes: Sequence[int], limit: int
 
 
 def _split(vectors: NDArray[np.float32], seed: int) -> list[list[int]]:
-    """At least two parts, each smaller than the whole: a mixture's, else halves along the first component."""
+    """Split vectors into at least two parts, each smaller than the whole: a mixture's, else halves
+    along the first component."""
     with needs("scikit-learn", "raptor", "Clustering passages for RAPTOR"):
         from sklearn.decomposition import PCA
         from sklearn.exceptions import ConvergenceWarning

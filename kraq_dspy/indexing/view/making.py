@@ -105,7 +105,8 @@ def rule_based_models(embedder: Embedder) -> LanguageModels:
 
 
 def _own_settings(settings: Settings) -> Settings:
-    """Those of the whole index, but nothing that leads elsewhere: a view lies on this machine, and asks nobody."""
+    """Take the settings of the whole index, but nothing that leads elsewhere: a view lies on this
+    machine, and asks nobody."""
     bare = consent.without_encoder(consent.without_models(settings))
     return dataclasses.replace(bare, store=StoreSettings())
 

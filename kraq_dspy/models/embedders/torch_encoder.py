@@ -37,7 +37,8 @@ Encode = Callable[[Sequence[str], str], Vectors]
 def torch_encoder(
     folder: ModelFolder, max_tokens: int | None, precision: str, batch_size: int, threads: int | None, device: str
 ) -> Encode:
-    """From texts and what goes before each of them. Raises ModelError for a model that cannot be loaded."""
+    """Make the function that encodes texts with what goes before each of them. Raises ModelError
+    for a model that cannot be loaded."""
     # No more threads than torch itself would take, which heeds OMP_NUM_THREADS, nor than this process may run on.
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     torch.set_num_threads(threads or min(torch.get_num_threads(), allowed))

@@ -138,7 +138,8 @@ class KraqAdapter(dspy.ChatAdapter):
         return _Reply(values, error, heard[-1] if heard else None)
 
     async def _ask_held(self, lm: Any, options: dict[str, Any], free: dict[str, Any], question: Question) -> "_Reply":
-        """Where the server refuses the schema, or breaks over it, the reply to the same without one."""
+        """Ask under the schema; where the server refuses it, or breaks over it, ask the same
+        without one."""
         if "response_format" not in options or options is free:
             return await self._ask(lm, options, question)
         try:
@@ -166,7 +167,8 @@ class KraqAdapter(dspy.ChatAdapter):
         return self, lm_kwargs
 
     def _for_second_call(self, signature: Any) -> "KraqAdapter":
-        """How it is asked again: in a fresh prompt of another form; the faulty reply may quote a document."""
+        """Make the adapter that asks again: in a fresh prompt of another form; the faulty reply may
+        quote a document."""
         form: Form = JSON_OBJECT
         if self._form is JSON_OBJECT:
             form = SECTIONS
@@ -341,7 +343,7 @@ def _longest(signature: Any) -> dict[str, int]:
 
 
 def _briefly(faults: Sequence[str], reply: str) -> str:
-    """What was wrong, and how the reply begins."""
+    """Say what was wrong, and how the reply begins."""
     begins = " ".join(reply[: 2 * QUOTED].split())[:QUOTED]
     more = f"… ({len(reply):,} characters)" if len(reply) > len(begins) else ""
     return ("; ".join(faults) or "it is empty") + (f". The reply: {begins!r}{more}" if begins else "")

@@ -119,7 +119,8 @@ def with_reason(body: bytes) -> bytes:
 
 
 def reason_in(value: Any, depth: int = 5) -> str:
-    """What a server's JSON says went wrong, under whichever key it does; "" where it says nothing.
+    """Return what a server's JSON says went wrong, under whichever key it does; "" where it says
+    nothing.
 
     >>> reason_in({"detail": [{"loc": ["body", "messages"], "msg": "field required"}]})
     'body.messages: field required'

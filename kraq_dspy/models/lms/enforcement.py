@@ -52,7 +52,7 @@ def known_enforcement(lm: Any) -> bool | None:
 
 
 def verdict_on(lm: Any) -> Verdict | None:
-    """What the model's replies told, and why; None where none was needed."""
+    """Return what the model's replies told, and why; None where none was needed."""
     settings = _settings(lm)
     return None if settings is None else _verdicts.get((settings.model, settings.api_base))
 

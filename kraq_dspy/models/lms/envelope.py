@@ -68,7 +68,7 @@ def opened(response: Response, request: Request) -> Response:
 
 
 def flaw_of(response: Response, max_tokens: int | None = None) -> Flaw | None:
-    """What is wrong with the reply by its envelope; None where nothing is."""
+    """Return what is wrong with the reply by its envelope; None where nothing is."""
     parts = response.message.parts
     text = "".join(part.text for part in parts if isinstance(part, TextPart))
     has_answer = bool(text.strip()) or any(isinstance(part, DataPart) for part in parts)

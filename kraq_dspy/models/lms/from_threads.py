@@ -19,14 +19,15 @@ Result = TypeVar("Result")
 
 @called_once
 def _loop(process: int) -> asyncio.AbstractEventLoop:
-    """Of this process: a forked one has no threads of its parent's."""
+    """Start the event loop of this process: a forked one has no threads of its parent's."""
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name="kraq-clients", daemon=True).start()
     return loop
 
 
 def in_loop(work: Coroutine[Any, Any, Result]) -> Result:
-    """What the coroutine returns or raises, from the loop; it is cancelled where the caller is interrupted."""
+    """Return what the coroutine returns or raises, from the loop; it is cancelled where the caller
+    is interrupted."""
     future = asyncio.run_coroutine_threadsafe(work, _loop(os.getpid()))
     try:
         return future.result()

@@ -47,7 +47,7 @@ class KraqLM(dspy.LM):
             return await super().acall(*args, **kwargs)
 
     def around_call(self) -> AbstractContextManager[None]:
-        """What a call happens in, whichever of the two forms it has."""
+        """Return what a call happens in, whichever of the two forms it has."""
         return own_errors()
 
 

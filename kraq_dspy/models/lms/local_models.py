@@ -77,7 +77,7 @@ MODELS = {
 
 
 def models_folder() -> Path:
-    """Where `kraq lm get` puts models: "kraq-dspy/models" in the user's cache folder."""
+    """Tell where `kraq lm get` puts models: "kraq-dspy/models" in the user's cache folder."""
     return user_cache_path("kraq-dspy", appauthor=False, opinion=False) / "models"
 
 

@@ -51,7 +51,8 @@ class Limits:
 
 
 def prices_of(settings: Settings) -> dict[str, Price]:
-    """By model name, of all roles that say what theirs costs, and of models at their providers that DSPy knows.
+    """The prices by model name, of all roles that say what theirs costs, and of models at their
+    providers that DSPy knows.
 
     A price that is left out is 0.
     """
@@ -66,7 +67,7 @@ def prices_of(settings: Settings) -> dict[str, Price]:
 
 
 def listed_price(model: str) -> Price | None:
-    """What DSPy's table of models says that a model costs at its provider; in US dollars.
+    """Return what DSPy's table of models says that a model costs at its provider; in US dollars.
 
     >>> listed_price("openai/gpt-4o-mini")
     Price(prompt=0.15, completion=0.6)
@@ -114,7 +115,7 @@ class Meter(SharedByCopies):
         self._lock = threading.Lock()
 
     def usage(self) -> dict[tuple[str, str], Usage]:
-        """By (stage, model); the stage is "" outside of a build."""
+        """The usage by (stage, model); the stage is "" outside of a build."""
         with self._lock:
             return dict(self._usage)
 
@@ -123,7 +124,7 @@ class Meter(SharedByCopies):
             return self._total()
 
     def cost(self) -> float:
-        """Of all models that have a price."""
+        """The cost of all models that have a price."""
         with self._lock:
             return self._cost()
 
@@ -260,7 +261,7 @@ class Item:
     _lock: threading.Lock = field(default_factory=threading.Lock, compare=False, repr=False)
 
     def turn(self, request_hash: str) -> int:
-        """How many times this request was made before, counting it from now on."""
+        """Tell how many times this request was made before, counting it from now on."""
         with self._lock:
             self._turns[request_hash] += 1
             return self._turns[request_hash] - 1

@@ -46,7 +46,9 @@ class VLLMPromptScorer(SharedByCopies):
     Safe for threads.
     """
 
-    def __init__(self, api_base: str, model: str, *, key: str | None = None, timeout_s: float = 120.0) -> None:
+    def __init__(
+        self, api_base: str, model: str, *, key: str | None = None, timeout_s: float = RoleSettings.timeout_s
+    ) -> None:
         self.api_base = api_base.rstrip("/")
         self.model = model
         self.timeout_s = timeout_s
@@ -55,7 +57,8 @@ class VLLMPromptScorer(SharedByCopies):
             self._headers["Authorization"] = f"Bearer {key}"
 
     def prompt_logprobs(self, prompts: Sequence[Sequence[str]]) -> list[list[tuple[float, ...]]]:
-        """As `ports.PromptScorer`. Raises ModelError for a server that is no vLLM, refuses, or cannot be reached."""
+        """Do as `ports.PromptScorer` says. Raises ModelError for a server that is no vLLM, refuses,
+        or cannot be reached."""
         if not prompts:
             return []
 

@@ -126,7 +126,8 @@ def repeats_itself(reply: str) -> bool:
 
 
 def _sections(reply: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """What stands for each field: a text, or a value of a JSON object. "completed" is a section too."""
+    """Return what stands for each field: a text, or a value of a JSON object. "completed" is a
+    section too."""
     names = {name.casefold(): name for name in (*fields, "completed")}
     whole, reply = reply, without_thinking(reply)
     if _unfenced(reply).strip().startswith("{"):  # a text in it may be about markers
@@ -142,7 +143,8 @@ def _sections(reply: str, fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _between_tags(reply: str, fields: Iterable[str]) -> dict[str, str]:
-    """What stands between tags with the names of fields, as `<answer>Oslo</answer>`; the last may not be closed."""
+    """Return what stands between tags with the names of fields, as `<answer>Oslo</answer>`; the
+    last may not be closed."""
     sections: dict[str, str] = {}
     for name in fields:
         tag = re.search(rf"<{re.escape(name)}>(.*?)(?:</{re.escape(name)}>|\Z)", reply, re.IGNORECASE | re.DOTALL)
@@ -152,8 +154,8 @@ def _between_tags(reply: str, fields: Iterable[str]) -> dict[str, str]:
 
 
 def marked_spans(reply: str, fields: Iterable[str]) -> dict[str, tuple[int, int]]:
-    """Where the text of each field begins and ends under the markers, the first of each; empty where there is no
-    field's. "completed" counts as one.
+    """Find where the text of each field begins and ends under the markers, the first of each; empty
+    where there is no field's. "completed" counts as one.
 
     Fields without a marker may stand in lines of their own behind their names, where the reply so has all fields in
     order and nothing before them; anything less is prose.
@@ -200,7 +202,8 @@ def _is_open_json(text: str) -> bool:
 
 
 def _between(reply: str, headers: Iterable[re.Match[str]], names: Iterable[str]) -> dict[str, tuple[int, int]]:
-    """Where the text behind each header ends: at the next header, that of a field which nobody asked for included."""
+    """Find where the text behind each header ends: at the next header, that of a field which nobody
+    asked for included."""
     known = {name.casefold(): name for name in names}
     ordered = {header.end(): header for header in headers if header[1].casefold() in known or EXACT.search(header[0])}
     sections = sorted(ordered.items())
@@ -285,7 +288,8 @@ def _bare(reply: str, fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _unfenced(text: str) -> str:
-    """What is inside a code fence that begins the text; a fence that was never closed counts."""
+    """Return what is inside a code fence that begins the text; a fence that was never closed
+    counts."""
     if not text.lstrip().startswith("```"):
         return text.removesuffix("```") if text.count("```") == 1 else text
     fence = FENCED.match(text)

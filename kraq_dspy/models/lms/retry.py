@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from dspy import lm15
 
 from kraq_dspy.errors import KraqError, ModelError, ServerDownError
+from kraq_dspy.settings import RoleSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,7 @@ class Backoff:
     [0.5, 1.0, None]
     """
 
-    retries: int = 3
+    retries: int = RoleSettings.retries
     first_s: float = 0.5
     longest_s: float = 20.0
     patience_s: float = 120.0

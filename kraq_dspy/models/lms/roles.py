@@ -133,7 +133,8 @@ class LanguageModels:
         return with_adapter(self._settings_of(role)).model if lm is None else str(lm.model)
 
     def schemas(self) -> dict[str, str]:
-        """By model, of those that were asked: whether under JSON schemas, and why, where a reply told."""
+        """Tell by model, of those that were asked, whether it was under JSON schemas, and why,
+        where a reply told."""
         return {lm.model: str(verdict) for lm in self._lms.values() if (verdict := verdict_on(lm))}
 
     def close(self) -> None:
@@ -147,7 +148,8 @@ class LanguageModels:
         self.close()
 
     def _settings_of(self, role: str) -> RoleSettings:
-        """Those of the settings; where the smallest model does everything, it asks questions with its adapter."""
+        """Take the role's settings; where the smallest model does everything, it asks questions
+        with its adapter."""
         settings = self.settings.role(role)
         small = settings.model == QUESTIONS_BASE and settings.adapter is None
         if role == "generator" and small and not self.has_own(role):
@@ -202,7 +204,7 @@ class RoleModel(SharedByCopies):
 
     @contextmanager
     def filled_in(self, *, has_model: bool) -> Iterator[None]:
-        """As `Fallback` says."""
+        """Lend what is not configured, as `Fallback` says."""
         settings: dict[str, Any] = {}
         if dspy.settings.adapter is None:
             settings["adapter"] = ADAPTER

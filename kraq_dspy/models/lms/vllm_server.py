@@ -14,7 +14,7 @@ RANKS = (8, 16, 32, 64, 128, 256, 320, 512)
 """What vLLM takes for --max-lora-rank."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class VLLMServer:
     """One vLLM: a base model, and folders of adapters.
 

@@ -102,7 +102,7 @@ def _batches(hits: Sequence[Hit], tokens: int) -> list[list[str]]:
 
 
 def _points(rated: Sequence[dspy.Prediction]) -> list[RatedPoint]:
-    """Those above 0, each once, most important first; ties in the order of the reports."""
+    """Return those above 0, each once, most important first; ties in the order of the reports."""
     by_text: dict[str, RatedPoint] = {}
     for reply in rated:
         for point in reply.points or ():

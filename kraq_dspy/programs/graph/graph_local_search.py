@@ -67,10 +67,10 @@ class KnowledgeGraph(SharedByCopies):
     nearest: NearestTexts
     graph: GraphSource
     _: KW_ONLY
-    k: int = 10
-    n_entities: int = 10
-    level: int = 2
-    tokens: int = 8000
+    k: int = GraphContextOptions.k
+    n_entities: int = GraphContextOptions.n_entities
+    level: int = GraphContextOptions.level
+    tokens: int = GraphContextOptions.tokens
 
     def __post_init__(self) -> None:
         require_counts(k=self.k, n_entities=self.n_entities, tokens=self.tokens)

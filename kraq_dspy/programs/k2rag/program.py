@@ -46,6 +46,10 @@ class SubAnswer:
     hits: tuple[Hit, ...]
 
 
+GRAPH_PASSAGES = 10
+"""Passages at most that the account of the graph is told from."""
+
+
 @dataclass(frozen=True)
 class K2RAGOptions:
     k: int = option(10, "Passages for each sub-question.", least=1, counts="passages")
@@ -86,7 +90,7 @@ class K2RAG(SavableModule):
         knowledge: Callable[[str], LocalContext] | None,
         retrieve: RetrieverLike,
         shorten: Shorten,
-        k: int = 10,
+        k: int = K2RAGOptions.k,
         signature: SignatureLike = None,
     ) -> None:
         super().__init__()
@@ -174,7 +178,9 @@ def _in_turn(answers: Sequence[SubAnswer]) -> list[Hit]:
 
 def make_k2rag(space: Space, part: None, options: K2RAGOptions) -> K2RAG:
     corpus, embedder = space.summarised, space.embedder
-    knowledge = KnowledgeGraph(corpus.entity_vectors(embedder), corpus.graph) if corpus.has_graph else None
+    knowledge = None
+    if corpus.has_graph:
+        knowledge = KnowledgeGraph(corpus.entity_vectors(embedder), corpus.graph, k=GRAPH_PASSAGES)
     search = HybridRetriever(corpus, corpus.vectors, embedder, weight=options.weight)
     return K2RAG(knowledge, search, space.shortener(K2RAG.SHARE), k=options.k)
 

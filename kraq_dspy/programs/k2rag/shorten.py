@@ -10,7 +10,7 @@ from kraq_dspy.asset.corpus.chunk import chunk_document
 from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.ports import Summariser
 from kraq_dspy.records import Document
-from kraq_dspy.settings import ChunkSettings
+from kraq_dspy.settings import ChunkSettings, K2RAGSettings
 from kraq_dspy.signatures import ShortenText
 from kraq_dspy.state import SavableModule
 
@@ -34,7 +34,13 @@ class Shorten(SavableModule):
 
     outputs: ClassVar[dict[str, Any]] = {"shortened": str}
 
-    def __init__(self, summariser: Summariser | None = None, *, share: float = 0.11, least_tokens: int = 60) -> None:
+    def __init__(
+        self,
+        summariser: Summariser | None = None,
+        *,
+        share: float = K2RAGSettings.share,
+        least_tokens: int = K2RAGSettings.least_tokens,
+    ) -> None:
         super().__init__()
         if not 0 <= share <= 1 or least_tokens < 1:
             raise ValueError(f"share is {share}, from 0 to 1, and least_tokens {least_tokens}, 1 or more.")

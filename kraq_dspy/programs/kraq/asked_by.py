@@ -44,13 +44,14 @@ class Passages(Protocol):
     """The passages that templates read: those of an index, or of a list."""
 
     def ids(self) -> Sequence[str]:
-        """Of all passages, in reading order."""
+        """Give the ids of all passages, in reading order."""
 
     def get(self, ids: Sequence[str]) -> Sequence[Chunk]:
         """The passages of these ids."""
 
     def nearest(self, questions: Sequence[str], count: int) -> list[list[str]]:
-        """For each question the ids of the passages nearest to it; empty lists where nothing is searched."""
+        """Give for each question the ids of the passages nearest to it; empty lists where nothing
+        is searched."""
 
 
 class ListedPassages:
@@ -74,7 +75,7 @@ class ListedPassages:
 
 
 def policy_of(asked_by: str, generator: str) -> str:
-    """What `asked_by` means where the generator's model has this name; "" is no model.
+    """Return what `asked_by` means where the generator's model has this name; "" is no model.
 
     >>> policy_of("auto", "openai/gpt-4o-mini"), policy_of("auto", EMBEDDED), policy_of("templates", EMBEDDED)
     ('model', 'mixed', 'templates')
@@ -129,7 +130,7 @@ class AskedBy:
     async def shown(
         self, summaries: Iterable[Summary] | AsyncIterable[Summary], summarized: AbstractSet[str]
     ) -> AsyncIterator[Summary]:
-        """What is asked about: the summaries as they are, under the policy "model".
+        """Yield what is asked about: the summaries as they are, under the policy "model".
 
         Otherwise headings and their texts in place of the summaries of narrow communities (a small model gets lost in
         summaries of much), and of communities that are not among the ids of the `summarized`.
@@ -212,13 +213,14 @@ class AskedBy:
         return sum(defining) >= max(1, DEFINING * len(chunks))
 
     def _read(self, chunk_ids: Sequence[str]) -> list[str]:
-        """With the headings of their sections as lines of Markdown, whatever format they are from."""
+        """Read passages with the headings of their sections as lines of Markdown, whatever format
+        they are from."""
         chunks = self._source.get(evenly(chunk_ids, MOST_READ))
         return ["\n".join([one.title, *(f"## {heading}" for heading in one.headings), one.text]) for one in chunks]
 
 
 def evenly(ids: Sequence[str], most: int) -> Sequence[str]:
-    """At most so many of the ids, evenly drawn.
+    """Draw at most so many of the ids, evenly.
 
     >>> evenly("abcdef", 3)
     'ace'
@@ -227,7 +229,8 @@ def evenly(ids: Sequence[str], most: int) -> Sequence[str]:
 
 
 def asked_in_words(counts: Mapping[str, int]) -> str:
-    """How many questions there are and who asked them, from their numbers by the model's name; "" for none.
+    """Tell how many questions there are and who asked them, from their numbers by the model's name;
+    "" for none.
 
     >>> asked_in_words({"gguf/small#adapter@1a2b3c4d": 3, EMBEDDED: 1})
     '4 questions: 3 by gguf/small#adapter, 1 by templates'
@@ -248,8 +251,9 @@ def _who(model: str) -> str:
 def headings_asked(
     communities: Iterable[Community], passages_of: Callable[[Sequence[str]], list[str]], subject: str
 ) -> dict[str, AskedHeading]:
-    """For community ids the weightiest heading of their passages that announces a question and that no community before
-    has, the broadest first; communities without one are absent. In the language of each community's passages."""
+    """Find for community ids the weightiest heading of their passages that announces a question and
+    that no community before has, the broadest first; communities without one are absent. In the
+    language of each community's passages."""
     chosen: dict[str, AskedHeading] = {}
     asked: set[str] = set()
     for community in sorted(communities, key=_broadest_first):

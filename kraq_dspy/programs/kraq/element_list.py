@@ -26,7 +26,7 @@ class ElementList:
     """Entities, relationships and claims of all rounds so far, without repeats."""
 
     def __init__(self, passage: str | None) -> None:
-        """Only names that `passage` has are kept, if it is given."""
+        """Begin an empty list; only names that `passage` has are kept, if it is given."""
         self._words = None if passage is None else plain_words(passage)
         self.ungrounded = 0
         self.entities: dict[str, ExtractedEntity] = {}
@@ -85,7 +85,8 @@ class ElementList:
 async def read_in_parts(
     program: dspy.Module, passage: str, grounded: bool, read: Callable[[ElementList], Awaitable[None]]
 ) -> dspy.Prediction:
-    """What `read` puts into an empty list; where the passage is too long for that, what `program` finds in its halves.
+    """Return what `read` puts into an empty list; where the passage is too long for that, what
+    `program` finds in its halves.
 
     With `grounded`, names that the passage does not have are dropped.
     """
@@ -101,8 +102,8 @@ async def read_in_parts(
 
 
 def _parts(passage: str, elements: ElementList, error: Exception) -> tuple[str, ...]:
-    """What is still to be read after a prompt was too long, or a reply could not be read: nothing where a first reading
-    is there to keep, halves where length may be the reason."""
+    """Return what is still to be read after a prompt was too long, or a reply could not be read:
+    nothing where a first reading is there to keep, halves where length may be the reason."""
     if elements.entities:
         logger.info("going on with the first reading alone: %s", str(error).partition("\n")[0])
         return ()

@@ -10,6 +10,7 @@ from kraq_dspy._internal.step import Step, attempts
 from kraq_dspy.asset.corpus.chunk import sentence_spans
 from kraq_dspy.programs.kraq.element_list import ElementList, is_named, plain_words, read_in_parts
 from kraq_dspy.records import ExtractedClaim, ExtractedEntity, ExtractedRelationship, NamedLink
+from kraq_dspy.settings import ExtractSettings
 from kraq_dspy.signatures import ExtractElements, FindMissedElements, NameElements
 from kraq_dspy.state import SavableModule
 
@@ -56,7 +57,12 @@ class ExtractGraph(SavableModule):
     }
 
     def __init__(
-        self, gleanings: int = 1, grounded_names: bool = True, *, types: Sequence[str] = (), persona: str = ""
+        self,
+        gleanings: int = ExtractSettings.gleanings,
+        grounded_names: bool = ExtractSettings.grounded_names,
+        *,
+        types: Sequence[str] = (),
+        persona: str = "",
     ) -> None:
         super().__init__()
         self.gleanings = gleanings

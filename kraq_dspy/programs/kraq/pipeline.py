@@ -54,7 +54,8 @@ class KRAQ(SavableModule):
     """
 
     def __init__(self, settings: Settings | None = None, embedder: Embedder | None = None) -> None:
-        """Without `embedder`, names are compared by spelling alone and duplicate questions are not looked for."""
+        """Keep the steps. Without `embedder`, names are compared by spelling alone and duplicate
+        questions are not looked for."""
         super().__init__()
         self.settings = settings or Settings()
         self.embedder = embedder
@@ -89,7 +90,8 @@ class KRAQ(SavableModule):
         )
 
     def forward(self, chunks: Sequence[Chunk]) -> dspy.Prediction:
-        """As `aforward`, in an event loop of its own: the stages hand items on to each other."""
+        """Do as `aforward` does, in an event loop of its own: the stages hand items on to each
+        other."""
         return run_coroutine(self.aforward(chunks))
 
     async def extractions(
@@ -127,7 +129,8 @@ class KRAQ(SavableModule):
         return await self._described(graph, steps)
 
     async def _described(self, graph: Graph, steps: Steps) -> Graph:
-        """With one description for each entity, and each relationship where that is set, of which too much is said."""
+        """Write one description for each entity, and each relationship where that is set, of which
+        too much is said."""
         settings = self.settings.resolve
         described = [(entity.id, entity.name, entity.description) for entity in graph.entities]
         if settings.relationships:
@@ -176,7 +179,7 @@ class KRAQ(SavableModule):
         return similar
 
     def _to_confirm(self, doubtful: Iterable[MergeCandidate]) -> list[MergeCandidate]:
-        """Those that a model is asked about, as the settings say, each pair once."""
+        """Return those that a model is asked about, as the settings say, each pair once."""
         settings = self.settings.resolve
         pairs: dict[tuple[str, str], MergeCandidate] = {}
         for candidate in doubtful:
@@ -187,7 +190,7 @@ class KRAQ(SavableModule):
     async def _confirmed(
         self, candidates: Sequence[MergeCandidate], mentions: Mentions, steps: Steps
     ) -> list[MergeCandidate]:
-        """Those of which the model says that they are one thing."""
+        """Return those of which the model says that they are one thing."""
         ends = {end for pair in candidates for end in (pair.first, pair.second)}
         descriptions = mentions.descriptions(ends)
         shown = {
@@ -205,7 +208,8 @@ class KRAQ(SavableModule):
         return confirmed
 
     def worth_a_summary(self, communities: Sequence[Community]) -> list[Community]:
-        """Those of at least `settings.summaries.min_entities` entities, linked ones among them."""
+        """Return those of at least `settings.summaries.min_entities` entities, linked ones among
+        them."""
         return [each for each in communities if each.is_worth_a_summary(self.settings.summaries.min_entities)]
 
     async def summaries(
@@ -233,7 +237,8 @@ class KRAQ(SavableModule):
             yield summary
 
     def asked_by(self, communities: Sequence[Community], passages: Passages, steps: Steps) -> AskedBy:
-        """Who asks about the communities, by the settings and the generator that `steps` would ask."""
+        """Tell who asks about the communities, by the settings and the generator that `steps` would
+        ask."""
         return AskedBy(
             communities,
             passages,
@@ -319,7 +324,7 @@ class KRAQ(SavableModule):
         return names
 
     def central_names_of_chunks(self, entities: Iterable[Entity]) -> Callable[[Sequence[Chunk]], tuple[str, ...]]:
-        """As `central_names`, of the entities that some chunks name."""
+        """Do as `central_names` does, for the entities that some chunks name."""
         named_in: dict[str, list[tuple[int, str]]] = {}
         for entity in entities:
             for chunk_id in entity.chunk_ids:

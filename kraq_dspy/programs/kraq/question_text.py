@@ -104,8 +104,9 @@ def stands_alone(question: str, text: str, instructions: str) -> bool:
 
 
 def plainness(question: str, text: str) -> float:
-    """How plainly the text tells what is asked, 0 to 1, by words: the share of the question's telling words that one
-    sentence has, the one that has most; and of these words, the share that differ.
+    """Tell how plainly the text tells what is asked, 0 to 1, by words: the share of the question's
+    telling words that one sentence has, the one that has most; and of these words, the share that
+    differ.
 
     The first line of several is a title: a name of it counts with every sentence. Halved each where the question names
     nothing though the text has names, has fewer than two of the text's words, more than 25 of any, or no verb, and

@@ -75,7 +75,8 @@ FUNCTION = frozenset(_FUNCTION.split())
 
 
 def contradiction(question: str, stored: str) -> str | None:
-    """How the two questions cannot have one answer, in a few words; None where no rule sees it.
+    """Tell how the two questions cannot have one answer, in a few words; None where no rule sees
+    it.
 
     >>> contradiction("How do I disable the alarm?", "How do I enable the alarm?") is None
     False

@@ -113,7 +113,7 @@ class QASearch(SavableModule):
         self,
         program: dspy.Module,
         answers: PreparedAnswers,
-        block: int = 100,
+        block: int = QASearchOptions.block,
         scan: str = "narrow",
         check: str = "model",
         collect: bool = True,
@@ -219,7 +219,8 @@ class QASearch(SavableModule):
         return objection is None
 
     def _blocks(self, question: str, search: CatalogueSearch) -> list[Sequence[CatalogueEntry]]:
-        """What is to be asked about; the entry alone where the question is there word for word, noted in `search`."""
+        """Return what is to be asked about; the entry alone where the question is there word for
+        word, noted in `search`."""
         if not question.strip():
             raise ValueError("The question is empty.")
         exact = self.answers.exact(question)
@@ -255,7 +256,7 @@ def is_answered(prediction: dspy.Prediction) -> bool:
 
 
 def failure_of(prediction: Any) -> str:
-    """How a program ended that did not answer; None stands for one that broke off."""
+    """Tell how a program ended that did not answer; None stands for one that broke off."""
     if prediction is None:
         return BROKE_OFF
     if prediction.get("valid") is False:
@@ -279,7 +280,7 @@ def _named(
 
 
 def numbered(number: int, question: str) -> str:
-    """How the model sees a catalogue's question: on one line, after its number."""
+    """Tell how the model sees a catalogue's question: on one line, after its number."""
     return f"{number}: {' '.join(question.split())}"
 
 

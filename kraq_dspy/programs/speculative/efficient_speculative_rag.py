@@ -116,7 +116,7 @@ def _facts(proxy: QuestionHit | None, *, used: bool, n_looked_up: int, n_embedde
 
 
 def make_efficient(space: Space, retrieve: Retriever, options: EfficientOptions) -> EfficientSpeculativeRAG:
-    """Over what `kraq precompute` stored.
+    """Make the program over what `kraq precompute` stored.
 
     Raises IndexStateError for an index without questions or without pre-computed embeddings, EncoderMismatchError if
     another encoder made them; each names the command that mends it.

@@ -62,7 +62,7 @@ class SpeculativeOptions:
             raise ConfigError(f"{self.sizes.n} passages cannot be put into {self.k} clusters: lower the clusters.")
 
     def settings(self, space: Space) -> dict[str, Any]:
-        """What the programs take by these names."""
+        """Return what the programs take by these names."""
         scorer = SCORERS[self.scorer](space, self.in_flight)
         return {**asdict(self.sizes), "scorer": scorer, "seed": self.seed, "in_flight": self.in_flight}
 
@@ -74,7 +74,7 @@ class SpeculativeOptions:
 
 @dataclass(frozen=True)
 class EfficientOptions(SpeculativeOptions):
-    """As SpeculativeOptions, over what `kraq precompute` stored."""
+    """The options of SpeculativeOptions, over what `kraq precompute` stored."""
 
     min_similarity: float = option(-1.0, "From which cosine on a stored question stands in.", least=-1, most=1)
     questions: Literal["kraq", "random"] = option("kraq", "Questions that stand in: kraq, or random (a baseline).")

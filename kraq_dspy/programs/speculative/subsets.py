@@ -36,7 +36,8 @@ def cluster(vectors: Vectors, k: int, *, seed: int = 0) -> tuple[int, ...]:
 
 
 def draw_subsets(labels: Sequence[int], m: int, *, seed: int = 0) -> list[tuple[int, ...]]:
-    """Up to `m` different subsets, each with the position of one passage from every cluster, in rising order.
+    """Return up to `m` different subsets, each with the position of one passage from every cluster,
+    in rising order.
 
     There are at most as many as the product of the cluster sizes; then all of them are drawn. No labels give one
     empty subset. Raises ValueError for `m` below 1.

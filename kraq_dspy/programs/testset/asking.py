@@ -112,7 +112,8 @@ class PutOtherwise(SavableModule):
 
 
 def fault_in(question: str, answers: Sequence[str], texts: Sequence[str], kind: str, hidden: Sequence[str] = ()) -> str:
-    """Why question and answers are of no use, by their words alone; "" where nothing is wrong with them.
+    """Tell why question and answers are of no use, by their words alone; "" where nothing is wrong
+    with them.
 
     >>> fault_in("Who was Ada?", ["a poet"], ["Ada was a mathematician."], "fact")
     'the answer is not in the passages'

@@ -35,8 +35,9 @@ def bin_of(share: float) -> int:
 
 
 def weight_of(row: TestsetRow, present: Mapping[int, int], n_retrievers: int) -> float:
-    """How often a row should be drawn, relative to others: more where people's questions have its overlap and few rows
-    do, less where it tells no retriever from another. `present` counts rows by bin."""
+    """Tell how often a row should be drawn, relative to others: more where people's questions have
+    its overlap and few rows do, less where it tells no retriever from another. `present` counts
+    rows by bin."""
     place = bin_of(row.overlap)
     weight = PEOPLE[place] / present[place]
     tells_apart = not row.is_answerable or 0 < len(row.solved_by) < n_retrievers
@@ -46,7 +47,8 @@ def weight_of(row: TestsetRow, present: Mapping[int, int], n_retrievers: int) ->
 def draw(
     rows: Sequence[TestsetRow], n: int, shares: Mapping[str, float], *, n_retrievers: int, seed: int
 ) -> list[TestsetRow]:
-    """Up to `n` of the rows, in their order, each kind by its share; what a kind lacks is drawn from the others."""
+    """Return up to `n` of the rows, in their order, each kind by its share; what a kind lacks is
+    drawn from the others."""
     chance = random.Random(seed)
     ranked: dict[str, list[TestsetRow]] = {}
     for kind in shares:

@@ -105,7 +105,7 @@ class Corpus:
         return titled
 
     def _placed(self, kind: str, material: Material) -> Material:
-        """With its id, and the community of its first passage."""
+        """Give a material its id, and the community of its first passage."""
         community = self.community_of.get(material.chunks[0].id)
         id = content_id(kind, *(chunk.id for chunk in material.chunks), *material.names)
         place = (community.id, community.level) if community else (None, -1)

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from kraq_dspy import build_index
 from kraq_dspy.asset.store.catalogue import CATALOGUE
 from kraq_dspy.errors import CatalogueConflictError, CatalogueError, ConfigError, UnknownRecordError
-from kraq_dspy.indexing.index.build import build_index
 from kraq_dspy.records import Document
 from tests.whole_program import app
 

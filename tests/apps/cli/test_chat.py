@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from kraq_dspy.indexing.index.build import build_index
+from kraq_dspy import build_index
 from kraq_dspy.records import Document
 from tests.whole_program import app
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from kraq_dspy import build_index
 from kraq_dspy.errors import ConfigError, IndexStateError
-from kraq_dspy.indexing.index.build import build_index
 from kraq_dspy.records import Document
 from tests.whole_program import app
 

@@ -4,10 +4,10 @@ from collections.abc import Collection
 
 import dspy
 
-from kraq_dspy._internal.both_ways import blocking
+from kraq_dspy.extend import blocking, matches
 from kraq_dspy.ports import Filters
 from kraq_dspy.records import Chunk, Hit
-from kraq_dspy.retrievers.hits import RetrievalRequest, Retrieving, matches
+from kraq_dspy.retrievers import RetrievalRequest, Retrieving
 
 TEXTS = {"Rhine": "It flows into the North Sea.", "Danube": "It flows into the Black Sea.", "Trier": "A castle."}
 CHUNKS = [

@@ -8,8 +8,8 @@ import dspy
 import pytest
 from dspy.utils import DummyLM
 
-from kraq_dspy.apps.dspy_tools import PassageRetriever, index_tools
-from kraq_dspy.indexing.index.build import build_index
+from kraq_dspy import build_index
+from kraq_dspy.apps import PassageRetriever, index_tools
 from kraq_dspy.records import Document
 from kraq_dspy.workspace import Workspace
 from tests.apps.integrations.rivers import Rivers

@@ -11,8 +11,7 @@ pytest.importorskip("langchain_core", reason="needs the extra langchain")
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnablePassthrough
 
-from kraq_dspy.apps import langchain
-from kraq_dspy.apps.langchain import LangChainRetriever
+from kraq_dspy.apps import LangChainRetriever, langchain
 from tests.apps.integrations.rivers import Rivers, RiversModule
 
 QUESTION = "Which river flows into the black sea"

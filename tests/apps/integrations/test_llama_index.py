@@ -11,8 +11,7 @@ from llama_index.core.llms.mock import MockLLM
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import MetadataMode, NodeRelationship
 
-from kraq_dspy.apps import llama_index
-from kraq_dspy.apps.llama_index import LlamaIndexRetriever
+from kraq_dspy.apps import LlamaIndexRetriever, llama_index
 from tests.apps.integrations.rivers import Rivers, RiversModule
 
 QUESTION = "Which river flows into the black sea"

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
-from kraq_dspy.indexing.index.build import build_index
+from kraq_dspy import build_index
 from kraq_dspy.records import Document
 
 pytest.importorskip("openinference.instrumentation.dspy", reason="needs openinference-instrumentation-dspy")

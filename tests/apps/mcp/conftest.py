@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kraq_dspy.indexing.index.build import build_index
+from kraq_dspy import build_index
 from kraq_dspy.records import Document
 
 PASSAGES = {

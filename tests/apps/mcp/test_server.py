@@ -23,11 +23,10 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.server.mcpserver import MCPServer
 
+from kraq_dspy import Index, add_documents
 from kraq_dspy.apps.mcp.server import make_server, without_places
 from kraq_dspy.apps.mcp.tools import IndexTools
-from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import ServerDownError
-from kraq_dspy.indexing.index.change import add_documents
 from kraq_dspy.records import Document
 from kraq_dspy.settings import Settings
 from kraq_dspy.workspace import Workspace

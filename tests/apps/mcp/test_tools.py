@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from kraq_dspy import build_index
 from kraq_dspy.apps.mcp.tools import IndexTools
 from kraq_dspy.errors import ConfigError, IndexStateError, UnknownRecordError
-from kraq_dspy.indexing.index.build import build_index
 from kraq_dspy.records import Document, Question
 from kraq_dspy.workspace import Workspace
 from kraq_dspy.workspace.choices import choose_program

@@ -15,12 +15,12 @@ pytest.importorskip("starlette", reason="needs the extra serve")
 from dspy import BaseLM
 from starlette.testclient import TestClient
 
+from kraq_dspy import Index, build_index
 from kraq_dspy.apps.serve.app import make_app
-from kraq_dspy.apps.serve.guard import ServeSettings
+from kraq_dspy.apps.serve.serve_settings import ServeSettings
 from kraq_dspy.apps.serve.served import ServedIndex, served
-from kraq_dspy.asset.store.catalogue import CATALOGUE, Catalogue, NewEntry
-from kraq_dspy.asset.store.index import Index
-from kraq_dspy.indexing.index.build import build_index
+from kraq_dspy.asset.store.catalogue import CATALOGUE, NewEntry
+from kraq_dspy.extend import Catalogue
 from kraq_dspy.records import AnswerSource, Document, Entity, Question
 from kraq_dspy.workspace import Workspace
 from tests.conftest import KeywordEmbedder

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from kraq_dspy import Index
 from kraq_dspy._internal.display import shown_model
 from kraq_dspy.apps.serve.served import names_of
-from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.records import Community, Question
 from kraq_dspy.settings import EMBEDDED

@@ -20,14 +20,14 @@ from stand_in import stand_in
 from starlette.testclient import TestClient
 from starlette.types import ASGIApp
 
+from kraq_dspy import make_lm
 from kraq_dspy.apps.serve.app import make_app
 from kraq_dspy.apps.serve.asking import AnswerSlots, sent
 from kraq_dspy.apps.serve.atlas import Atlas
-from kraq_dspy.apps.serve.guard import ServeSettings
 from kraq_dspy.apps.serve.refusals import RequestError
+from kraq_dspy.apps.serve.serve_settings import ServeSettings
 from kraq_dspy.apps.serve.served import served
 from kraq_dspy.errors import ConfigError, ModelError
-from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.settings import RoleSettings, Settings
 from kraq_dspy.workspace import Workspace
 from tests.apps.serve.conftest import EMBEDDER, open_all

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kraq_dspy import Index
 from kraq_dspy.apps.serve.app import make_app
-from kraq_dspy.apps.serve.guard import ServeSettings
+from kraq_dspy.apps.serve.serve_settings import ServeSettings
 from kraq_dspy.apps.serve.served import ServedIndex
 from kraq_dspy.apps.serve.server import Server, address_of, bound
-from kraq_dspy.asset.store.index import Index
 from kraq_dspy.records import Community
 from kraq_dspy.workspace.topics import topics
 from tests.apps.serve.conftest import MARKUP, open_all

@@ -9,7 +9,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from kraq_dspy.apps.serve.callers import ANYBODY, Caller, Callers
-from kraq_dspy.apps.serve.guard import ServeSettings
+from kraq_dspy.apps.serve.serve_settings import ServeSettings
 from kraq_dspy.errors import ConfigError
 
 SUPPORT, SALES = "support-token", "sales-token-2"

@@ -11,7 +11,7 @@ from dspy.utils import DummyLM
 from starlette.testclient import TestClient
 
 from kraq_dspy.apps.serve.app import make_app
-from kraq_dspy.apps.serve.guard import ServeSettings
+from kraq_dspy.apps.serve.serve_settings import ServeSettings
 from tests.apps.serve.conftest import open_all
 
 FOLLOW_UP = [

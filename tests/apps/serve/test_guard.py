@@ -7,8 +7,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from kraq_dspy.apps.serve import guard
-from kraq_dspy.apps.serve.guard import ServeSettings, is_local
 from kraq_dspy.apps.serve.refusals import RequestError
+from kraq_dspy.apps.serve.serve_settings import ServeSettings, is_local
 from kraq_dspy.errors import ConfigError
 
 Clients = Callable[..., TestClient]

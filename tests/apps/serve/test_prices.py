@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from kraq_dspy import Limits
 from kraq_dspy.apps.serve.served import ServedIndex
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.models.lms.meter import Limits, Meter, prices_of
-from kraq_dspy.models.lms.roles import LanguageModels
+from kraq_dspy.extend import LanguageModels, Meter
+from kraq_dspy.models.lms.meter import prices_of
 from kraq_dspy.settings import RoleSettings, Settings
 from kraq_dspy.workspace import Workspace
 from tests.apps.serve.conftest import EMBEDDER

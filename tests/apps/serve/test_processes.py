@@ -16,8 +16,7 @@ from stand_in import stand_in
 pytest.importorskip("starlette", reason="needs the extra serve")
 
 
-from kraq_dspy.asset.store.index import Index
-from kraq_dspy.indexing.index.build import build_index
+from kraq_dspy import Index, build_index
 from kraq_dspy.records import Document
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")

@@ -10,7 +10,7 @@ from dspy.utils import DummyLM
 from starlette.testclient import TestClient
 
 from kraq_dspy.apps.serve.app import make_app
-from kraq_dspy.apps.serve.guard import ServeSettings
+from kraq_dspy.apps.serve.serve_settings import ServeSettings
 from kraq_dspy.apps.serve.served import asks_a_model
 from kraq_dspy.workspace import Workspace
 from kraq_dspy.workspace.registry import RETRIEVERS

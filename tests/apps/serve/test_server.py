@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kraq_dspy.apps.serve import guard
-from kraq_dspy.apps.serve.guard import ServeSettings
+from kraq_dspy.apps.serve.serve_settings import ServeSettings
 from kraq_dspy.apps.serve.server import address_of, bound
 from kraq_dspy.errors import ConfigError
 from tests.conftest import WarmShell

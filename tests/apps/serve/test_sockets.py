@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from kraq_dspy.apps.serve.app import make_app
-from kraq_dspy.apps.serve.guard import ServeSettings
+from kraq_dspy.apps.serve.serve_settings import ServeSettings
 from kraq_dspy.apps.serve.server import Server, address_of, bound
 from tests.apps.serve.conftest import open_all
 

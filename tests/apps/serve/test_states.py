@@ -11,12 +11,11 @@ pytest.importorskip("starlette", reason="needs the extra serve")
 
 from starlette.testclient import TestClient
 
+from kraq_dspy import Index, build_index
 from kraq_dspy.apps.cli.serving import say_started
 from kraq_dspy.apps.serve.app import make_app
-from kraq_dspy.apps.serve.guard import ServeSettings
+from kraq_dspy.apps.serve.serve_settings import ServeSettings
 from kraq_dspy.apps.serve.served import served
-from kraq_dspy.asset.store.index import Index
-from kraq_dspy.indexing.index.build import build_index
 from kraq_dspy.records import Document
 from kraq_dspy.settings import Settings
 from kraq_dspy.workspace import Workspace

@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 
 from kraq_dspy.apps.serve.access_log import AccessLog
 from kraq_dspy.apps.serve.app import make_app
-from kraq_dspy.apps.serve.guard import ServeSettings
+from kraq_dspy.apps.serve.serve_settings import ServeSettings
 from kraq_dspy.errors import ConfigError
 from tests.apps.serve.conftest import open_all
 

@@ -12,12 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from kraq_dspy import add_documents, import_graphrag, remove_documents, resume_index, update_index
+from kraq_dspy import Index, add_documents, import_graphrag, remove_documents, resume_index, update_index
 from kraq_dspy.asset.graph.communities import communities_at
 from kraq_dspy.asset.graph.graphrag.read import ImportedGraphRAG, read_graphrag
 from kraq_dspy.asset.graph.parquet_tables import write_parquet
 from kraq_dspy.asset.graph.resolve import entity_id_of
-from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import ExchangeError, IndexStateError
 from kraq_dspy.records import Finding, Question, Summary, content_id
 from tests.asset.graph.test_exports import Given

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kraq_dspy.asset.graph import passage_graph as of_passages
-from kraq_dspy.asset.graph.passage_graph import PassageGraph, passage_graph
+from kraq_dspy.retrievers import PassageGraph, passage_graph
 
 CHUNKS = [f"c{number:03}" for number in range(60)]
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from kraq_dspy import add_documents, build_index, remove_documents, update_index
 from kraq_dspy.asset.store.access import follow, readers_of
-from kraq_dspy.asset.store.catalogue import CATALOGUE, Catalogue, NewEntry
-from kraq_dspy.indexing.index.build import build_index
-from kraq_dspy.indexing.index.change import add_documents, remove_documents, update_index
+from kraq_dspy.asset.store.catalogue import CATALOGUE, NewEntry
+from kraq_dspy.extend import Catalogue
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no permission bits")
 

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from kraq_dspy.asset.store.catalogue import Catalogue, NewEntry, content_hash, question_key
+from kraq_dspy.asset.store.catalogue import NewEntry, content_hash, question_key
 from kraq_dspy.asset.store.database import Database
 from kraq_dspy.errors import CatalogueConflictError, CatalogueError, IndexStateError
+from kraq_dspy.extend import Catalogue
 from kraq_dspy.records import AnswerEvidence, AnswerSource, Document
 
 PRICE = NewEntry("What does it cost?", "Ten euros.")

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from kraq_dspy.asset.store.index import Index
+from kraq_dspy import Index
 from kraq_dspy.records import Chunk, Community, Document, Extraction, content_id
 from kraq_dspy.settings import Settings
 

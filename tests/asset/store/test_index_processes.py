@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kraq_dspy.asset.store.index import Index
+from kraq_dspy import Index
 from kraq_dspy.errors import IndexLockedError
 from kraq_dspy.records import Chunk, content_id
 from tests.asset.store.indexes import chunk, make

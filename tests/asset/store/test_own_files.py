@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from kraq_dspy import Index
 from kraq_dspy.asset.store import own_files
-from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.own_files import add_sum, damaged_files, forget_sum, own_file, write_sums
 from kraq_dspy.errors import IndexStateError
 from tests.asset.store.indexes import chunk, current_home, make

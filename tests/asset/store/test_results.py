@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kraq_dspy.asset.store.index import Index
+from kraq_dspy import Index
 from kraq_dspy.asset.store.results import ResultStore
 from kraq_dspy.records import Failure, Usage
 from kraq_dspy.settings import Settings

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from kraq_dspy.asset.scope import Scope
+from kraq_dspy import Scope, add_documents
 from kraq_dspy.asset.store.manifest import LABELLED, READABLE
 from kraq_dspy.errors import ScopeError
-from kraq_dspy.indexing.index.change import add_documents
 from kraq_dspy.indexing.index.check import check_index
 from kraq_dspy.records import Document
 from kraq_dspy.workspace import Workspace

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from kraq_dspy.asset.store.catalogue import Catalogue, NewEntry
+from kraq_dspy.asset.store.catalogue import NewEntry
 from kraq_dspy.asset.store.served_answers import ServedAnswers
 from kraq_dspy.asset.store.vectors import LocalVectorStore
+from kraq_dspy.extend import Catalogue
 from kraq_dspy.ports import Vectors
 from kraq_dspy.records import CatalogueEntry
 from tests.conftest import KeywordEmbedder

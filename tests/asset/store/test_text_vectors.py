@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kraq_dspy.asset.store.index import Index
+from kraq_dspy import Index
 from kraq_dspy.asset.store.sync import TextVectors
 from kraq_dspy.asset.store.vectors import LocalVectorStore
 from kraq_dspy.errors import IndexStateError

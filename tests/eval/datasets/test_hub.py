@@ -12,7 +12,8 @@ import datasets
 import pytest
 
 from kraq_dspy.errors import EvaluationError
-from kraq_dspy.eval.datasets import NAMES, Dataset, fetch_dataset, load_dataset, sources
+from kraq_dspy.eval import Dataset, fetch_dataset, load_dataset
+from kraq_dspy.eval.datasets import NAMES, sources
 from kraq_dspy.eval.datasets.hub import HubTable, as_rows, fetch_tables
 from tests.conftest import WarmShell
 

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from kraq_dspy.errors import EvaluationError
-from kraq_dspy.eval.datasets import Dataset, Example, PassageTriples, load_dataset, load_local
+from kraq_dspy.eval import Dataset, Example, load_dataset
+from kraq_dspy.eval.datasets import PassageTriples, load_local
 from kraq_dspy.records import Document
 
 SMALL = Dataset(

@@ -3,7 +3,8 @@ from pathlib import Path
 import pytest
 
 from kraq_dspy.errors import EvaluationError
-from kraq_dspy.eval.datasets import Dataset, Example, PassageTriples, load_dataset, sample_to_tokens
+from kraq_dspy.eval import Dataset, Example, load_dataset
+from kraq_dspy.eval.datasets import PassageTriples, sample_to_tokens
 from kraq_dspy.records import Document
 
 

@@ -7,9 +7,8 @@ import pytest
 from dspy.utils.dummies import DummyLM
 
 from kraq_dspy.errors import ConfigError, EvaluationError
-from kraq_dspy.eval.datasets.dataset import Example
-from kraq_dspy.eval.metrics.for_dspy import (
-    METRICS,
+from kraq_dspy.eval import (
+    Example,
     answer_found,
     bleu_1,
     bleu_4,
@@ -22,6 +21,7 @@ from kraq_dspy.eval.metrics.for_dspy import (
     similarity_metric,
     token_f1,
 )
+from kraq_dspy.eval.metrics.for_dspy import METRICS
 from kraq_dspy.records import Chunk, Hit
 
 

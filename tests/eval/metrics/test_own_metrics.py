@@ -11,8 +11,7 @@ import torch
 from dspy.utils.dummies import DummyLM
 
 from kraq_dspy.errors import EvaluationError
-from kraq_dspy.eval import evaluate
-from kraq_dspy.eval.metrics.for_dspy import own_metric
+from kraq_dspy.eval import evaluate, own_metric
 from kraq_dspy.records import Chunk, Hit
 
 ROWS = [

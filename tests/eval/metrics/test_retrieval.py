@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, ndcg_score
 
 from kraq_dspy.errors import EvaluationError
-from kraq_dspy.eval.metrics.retrieval import (
+from kraq_dspy.eval import (
     all_supporting_at_k,
     average_precision,
     hits_at_k,

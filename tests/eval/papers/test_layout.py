@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
+from kraq_dspy.eval import RunSummary
 from kraq_dspy.eval.papers import TablePart, papers_tables
 from kraq_dspy.eval.papers.listing import figures_of, lay_out, shown, value_of
 from kraq_dspy.eval.rows import ResultRow, RunHeader
-from kraq_dspy.eval.summary import RunSummary, TableSummary, summarise_run
+from kraq_dspy.eval.summary import TableSummary, summarise_run
 
 
 def run(

@@ -14,7 +14,7 @@ from kraq_dspy.eval.metrics.generation import BertScorer
 from kraq_dspy.eval.tables.run import RunOptions
 from kraq_dspy.eval.tables.run_table import run_table
 from kraq_dspy.eval.tables.table import EvalTable, read_table
-from kraq_dspy.models.lms.roles import LanguageModels
+from kraq_dspy.extend import LanguageModels
 from kraq_dspy.ports import Progress
 from kraq_dspy.settings import Settings
 

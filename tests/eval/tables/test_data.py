@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kraq_dspy.errors import EvaluationError
-from kraq_dspy.eval.datasets import Dataset, Example
+from kraq_dspy.eval import Dataset, Example
 from kraq_dspy.eval.tables.data import dataset_names, load
 from kraq_dspy.records import Document
 from tests.eval.saving import save

@@ -6,12 +6,12 @@ from statistics import fmean
 import dspy
 import pytest
 
-from kraq_dspy.eval.metrics.for_dspy import exact_match, named_metric
+from kraq_dspy.eval import exact_match, named_metric
 from kraq_dspy.eval.rows import read_run
 from kraq_dspy.eval.summary import scores_of
 from kraq_dspy.eval.tables.data import load
 from kraq_dspy.eval.tables.table import EvalTable, System
-from kraq_dspy.models.lms.adapter import KraqAdapter
+from kraq_dspy.extend import KraqAdapter
 from kraq_dspy.workspace import Workspace
 from tests.eval.tables.conftest import Toy
 

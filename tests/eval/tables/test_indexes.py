@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from stand_in import stand_in
 
-from kraq_dspy.asset.store.index import Index
-from kraq_dspy.eval.datasets import Dataset, Example, PassageTriples
+from kraq_dspy import Index
+from kraq_dspy.eval import Dataset, Example
+from kraq_dspy.eval.datasets import PassageTriples
 from kraq_dspy.eval.tables.data import fingerprint, prepare_index, prepared
 from kraq_dspy.ports import Embedder
 from kraq_dspy.records import Document

@@ -5,7 +5,7 @@ from types import ModuleType
 
 import pytest
 
-from kraq_dspy.eval.datasets import Example
+from kraq_dspy.eval import Example
 from kraq_dspy.eval.rows import machine, memory_mb
 from kraq_dspy.eval.tables.data import checksum_of
 from kraq_dspy.records import Document

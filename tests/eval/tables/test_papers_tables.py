@@ -11,7 +11,7 @@ from kraq_dspy.eval.papers import PaperTable, papers_tables
 from kraq_dspy.eval.papers.listing import figures_of
 from kraq_dspy.eval.report_page import write_report
 from kraq_dspy.eval.summary import summarise
-from kraq_dspy.programs.kraq.pipeline import KRAQ
+from kraq_dspy.programs import KRAQ
 from kraq_dspy.settings import RoleSettings, Settings
 from tests.eval.tables.conftest import Toy
 

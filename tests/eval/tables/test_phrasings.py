@@ -8,9 +8,9 @@ import pytest
 from dspy.utils import DummyLM
 
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.eval.datasets import Example
+from kraq_dspy.eval import Example
 from kraq_dspy.eval.tables.catalogue_search import SHORT, Rephrasing, question_of
-from kraq_dspy.models.lms.roles import LanguageModels
+from kraq_dspy.extend import LanguageModels
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kraq_dspy.errors import ConfigError, EvaluationError, ModelError
-from kraq_dspy.eval.datasets import Dataset, Example
+from kraq_dspy.eval import Dataset, Example
 from kraq_dspy.eval.papers import paper_table
 from kraq_dspy.eval.rows import ResultRow, RowWriter, RunHeader, forget_failed, read_rows, read_run
 from kraq_dspy.eval.tables.table import EvalTable, System

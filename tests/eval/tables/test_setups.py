@@ -13,7 +13,7 @@ from kraq_dspy.eval.grids import setup_lines
 from kraq_dspy.eval.papers import papers_tables, setups
 from kraq_dspy.eval.summary import summarise
 from kraq_dspy.eval.tables.table import DEFINITIONS, read_table
-from kraq_dspy.programs.kraq.pipeline import KRAQ
+from kraq_dspy.programs import KRAQ
 from kraq_dspy.settings import ROLES, Settings
 from tests.eval.tables.conftest import Toy
 

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from kraq_dspy.asset.store.catalogue import CATALOGUE, Catalogue
-from kraq_dspy.asset.store.index import Index
+from kraq_dspy import Index
+from kraq_dspy.asset.store.catalogue import CATALOGUE
+from kraq_dspy.extend import Catalogue
 
 
 @pytest.fixture

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from kraq_dspy.asset.store.catalogue import Catalogue, NewEntry, content_hash
-from kraq_dspy.asset.store.index import Index
+from kraq_dspy import Index
+from kraq_dspy.asset.store.catalogue import NewEntry, content_hash
 from kraq_dspy.errors import CatalogueError
+from kraq_dspy.extend import Catalogue
 from kraq_dspy.indexing.catalogue.review import answer, approve, evidence_for, source_states, waiting
 from kraq_dspy.records import AnswerEvidence, AnswerSource, Chunk, Document
 from kraq_dspy.settings import Settings

@@ -8,11 +8,11 @@ from typing import Any
 import dspy
 import pytest
 
-from kraq_dspy.asset.store.catalogue import Catalogue, NewEntry, content_hash
-from kraq_dspy.asset.store.index import Index
+from kraq_dspy import Index
+from kraq_dspy.asset.store.catalogue import NewEntry, content_hash
 from kraq_dspy.errors import BudgetExceededError, IndexStateError, ModelError
+from kraq_dspy.extend import Catalogue, LanguageModels
 from kraq_dspy.indexing.catalogue.seed import SeedReport, seed_answers
-from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.records import AnswerSource, Chunk, Document, Hit, Question
 from kraq_dspy.settings import RunSettings, Settings
 

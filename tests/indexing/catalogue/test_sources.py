@@ -5,16 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from kraq_dspy.asset.store.catalogue import CATALOGUE, Catalogue, NewEntry, content_hash
-from kraq_dspy.asset.store.index import Index
+from kraq_dspy import Index, Limits, add_documents, build_index, export_index, remove_documents, update_index
+from kraq_dspy.asset.store.catalogue import CATALOGUE, NewEntry, content_hash
 from kraq_dspy.errors import BudgetExceededError, IndexStateError, UnknownRecordError
+from kraq_dspy.extend import Catalogue
 from kraq_dspy.indexing.catalogue.files import read_entries
 from kraq_dspy.indexing.catalogue.sources import flag_stale, present_sources, sources_of
-from kraq_dspy.indexing.index.build import build_index
-from kraq_dspy.indexing.index.change import add_documents, remove_documents, update_index
 from kraq_dspy.indexing.index.check import check_index, repair_index
-from kraq_dspy.indexing.index.exchange import export_index
-from kraq_dspy.models.lms.meter import Limits
 from kraq_dspy.records import AnswerSource, Document
 from kraq_dspy.settings import CommunitySettings, Settings
 from tests.conftest import KeywordEmbedder

@@ -8,9 +8,10 @@ import dspy
 import pytest
 from dspy.utils import DummyLM
 
-from kraq_dspy.asset.store.catalogue import Catalogue, NewEntry, content_hash
-from kraq_dspy.asset.store.index import Index
+from kraq_dspy import Index
+from kraq_dspy.asset.store.catalogue import NewEntry, content_hash
 from kraq_dspy.errors import ConfigError, IndexStateError
+from kraq_dspy.extend import Catalogue
 from kraq_dspy.indexing.catalogue.synthesize import (
     AUDIENCE,
     RATE,

@@ -16,11 +16,10 @@ from typing import Any
 import pytest
 from stand_in import stand_in
 
-from kraq_dspy.asset.store.index import Index
+from kraq_dspy import Index, add_documents, build_index
 from kraq_dspy.errors import CorpusError, EncoderMismatchError, ModelError, RemovedDocumentsError
-from kraq_dspy.indexing.index.build import abuild_index, build_index
-from kraq_dspy.indexing.index.change import add_documents
-from kraq_dspy.indexing.index.report import DocumentChanges, located
+from kraq_dspy.indexing import DocumentChanges, abuild_index
+from kraq_dspy.indexing.index.report import located
 from kraq_dspy.ports import Vectors
 from kraq_dspy.records import Chunk, Community, Document, Failure, Question, Summary
 from kraq_dspy.settings import EncoderSettings, RoleSettings, RunSettings, Settings

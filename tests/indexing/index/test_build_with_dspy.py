@@ -9,13 +9,10 @@ import dspy
 import pytest
 from dspy.lm15 import Request, Response
 
-from kraq_dspy.asset.store.index import Index
+from kraq_dspy import Index, Limits, add_documents, build_index
 from kraq_dspy.errors import BudgetExceededError, ConfigError
-from kraq_dspy.indexing.index.build import build_index
-from kraq_dspy.indexing.index.change import add_documents
-from kraq_dspy.indexing.index.report import BuildOptions, BuildReport
+from kraq_dspy.indexing import BuildOptions, BuildReport
 from kraq_dspy.models.lms.engines.rule_based import EmbeddedEngine
-from kraq_dspy.models.lms.meter import Limits
 from kraq_dspy.records import Document
 from kraq_dspy.settings import RoleSettings, Settings
 

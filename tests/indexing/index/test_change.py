@@ -10,14 +10,12 @@ import numpy as np
 import pytest
 from stand_in import stand_in
 
+from kraq_dspy import Index, Limits, add_documents, build_index, remove_documents, resume_index, update_index
 from kraq_dspy.asset.graph.elements import community_elements
-from kraq_dspy.asset.store.index import GRAPH, Index
+from kraq_dspy.asset.store.index import GRAPH
 from kraq_dspy.asset.store.own_files import write_sums
 from kraq_dspy.errors import BudgetExceededError, CorpusError, UnknownRecordError
-from kraq_dspy.indexing.index.build import build_index
-from kraq_dspy.indexing.index.change import add_documents, remove_documents, resume_index, update_index
 from kraq_dspy.indexing.index.check import check_index
-from kraq_dspy.models.lms.meter import Limits
 from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Extraction, Relationship
 from kraq_dspy.settings import EncoderSettings, RoleSettings, RunSettings
 from tests.conftest import KeywordEmbedder

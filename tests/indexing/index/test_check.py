@@ -7,11 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from kraq_dspy.asset.store.index import Index
+from kraq_dspy import Index, build_index, remove_documents
 from kraq_dspy.asset.store.own_files import write_sums
 from kraq_dspy.errors import IndexStateError
-from kraq_dspy.indexing.index.build import build_index
-from kraq_dspy.indexing.index.change import remove_documents
 from kraq_dspy.indexing.index.check import check_index, repair_index
 from kraq_dspy.records import Chunk, Claim, Document, Entity, Extraction, Question, Relationship, Summary
 from kraq_dspy.settings import CommunitySettings, Settings

@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kraq_dspy.asset.store.index import Index
-from kraq_dspy.indexing.index.build import build_index
-from kraq_dspy.indexing.index.change import add_documents, update_index
+from kraq_dspy import Index, add_documents, build_index, update_index
 from kraq_dspy.records import Chunk, Document, Question
 from kraq_dspy.workspace import Workspace
 

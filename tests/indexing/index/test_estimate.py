@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from kraq_dspy import Limits, build_index
 from kraq_dspy.errors import BudgetExceededError, CorpusError
-from kraq_dspy.indexing.index.build import build_index
 from kraq_dspy.indexing.index.estimate import estimate_corpus, estimate_index
-from kraq_dspy.models.lms.meter import Limits
 from kraq_dspy.records import Document, Usage
 from kraq_dspy.settings import ExtractSettings, QuestionSettings, RoleSettings, Settings
 

@@ -10,9 +10,8 @@ import dspy
 import pytest
 from dspy.lm15 import Message, Request, Response, TextPart, Usage, response_to_events
 
-from kraq_dspy.asset.store.index import Index
-from kraq_dspy.indexing.index.build import build_index
-from kraq_dspy.indexing.index.report import BuildReport
+from kraq_dspy import Index, build_index
+from kraq_dspy.indexing import BuildReport
 from kraq_dspy.records import Entity
 from kraq_dspy.settings import RunSettings, Settings
 from kraq_dspy.workspace import Workspace

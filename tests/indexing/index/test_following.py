@@ -8,15 +8,14 @@ from typing import Any
 
 import pytest
 
+from kraq_dspy import Index, add_documents, build_index, remove_documents
 from kraq_dspy.asset.graph.build import Graph
-from kraq_dspy.asset.store.index import GRAPH, Index
+from kraq_dspy.asset.store.index import GRAPH
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.indexing.index import following
-from kraq_dspy.indexing.index.build import build_index
-from kraq_dspy.indexing.index.change import add_documents, remove_documents
 from kraq_dspy.indexing.index.check import check_index
 from kraq_dspy.indexing.index.following import Following
-from kraq_dspy.programs.kraq.pipeline import KRAQ
+from kraq_dspy.programs import KRAQ
 from kraq_dspy.records import Chunk, Community, Document, Entity, Relationship
 from kraq_dspy.settings import ChunkSettings, CommunitySettings, Settings, SummarySettings
 from kraq_dspy.steps.direct import Done, Item

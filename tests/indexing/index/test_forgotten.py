@@ -11,19 +11,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kraq_dspy.asset.store.catalogue import CATALOGUE, Catalogue, NewEntry
-from kraq_dspy.asset.store.index import Index
+from kraq_dspy import Index, add_documents, build_index, remove_documents
+from kraq_dspy.asset.store.catalogue import CATALOGUE, NewEntry
 from kraq_dspy.asset.store.instructed import INSTRUCTED, InstructedRow, InstructedStore, any_instructed
 from kraq_dspy.errors import UnknownRecordError
+from kraq_dspy.extend import Catalogue, LanguageModels
 from kraq_dspy.indexing.catalogue.synthesize import SyntheticPlan, make_synthetic_pairs
-from kraq_dspy.indexing.index.build import build_index
-from kraq_dspy.indexing.index.change import add_documents, remove_documents
 from kraq_dspy.indexing.index.check import check_index, repair_index
 from kraq_dspy.indexing.prepare.k2rag import build_summarised
 from kraq_dspy.indexing.prepare.qa_pairs import make_qa_pairs
 from kraq_dspy.indexing.prepare.raptor import build_tree
 from kraq_dspy.indexing.view.views import open_view
-from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.records import Chunk, Document, Entity
 from kraq_dspy.settings import Settings
 from tests.conftest import KeywordEmbedder

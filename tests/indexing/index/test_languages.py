@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kraq_dspy.asset.store.index import Index
-from kraq_dspy.indexing.index.build import build_index
+from kraq_dspy import Index, build_index
 from kraq_dspy.records import Document, Entity
 from kraq_dspy.workspace import Workspace
 from tests.conftest import KeywordEmbedder

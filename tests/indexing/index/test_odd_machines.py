@@ -12,13 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from kraq_dspy.asset.store.catalogue import CATALOGUE, Catalogue, NewEntry
-from kraq_dspy.asset.store.index import Index
+from kraq_dspy import Index, add_documents, build_index, remove_documents
+from kraq_dspy.asset.store.catalogue import CATALOGUE, NewEntry
 from kraq_dspy.asset.store.manifest import MANIFEST
 from kraq_dspy.asset.store.own_files import holder
 from kraq_dspy.errors import IndexStateError
-from kraq_dspy.indexing.index.build import build_index
-from kraq_dspy.indexing.index.change import add_documents, remove_documents
+from kraq_dspy.extend import Catalogue
 from kraq_dspy.indexing.index.check import check_index
 from kraq_dspy.records import Document
 from kraq_dspy.settings import CommunitySettings, Settings

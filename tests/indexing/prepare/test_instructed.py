@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from kraq_dspy import Index
 from kraq_dspy.apps.cli.precompute import parse_top_n
-from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.instructed import INSTRUCTED, InstructedStore
 from kraq_dspy.errors import ConfigError, EncoderMismatchError, IndexStateError, ModelError
 from kraq_dspy.indexing.prepare.instructed import (

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from dspy.utils import DummyLM
 
-from kraq_dspy.asset.store.index import Index
+from kraq_dspy import Index
 from kraq_dspy.errors import IndexStateError, ModelError
 from kraq_dspy.indexing.prepare.qa_pairs import STAGE, StoredPairs, make_qa_pairs
-from kraq_dspy.programs.qa_rag import WritePairs
+from kraq_dspy.programs import WritePairs
 from kraq_dspy.records import Chunk, QAPair, content_id
 from kraq_dspy.settings import Settings
 from tests.indexing.scripted import Models

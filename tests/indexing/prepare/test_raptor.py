@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from dspy.utils import DummyLM
 
-from kraq_dspy.asset.store.index import Index
+from kraq_dspy import Index
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.indexing.prepare.raptor import FILE, STAGE, TreeSettings, build_tree, open_tree
 from kraq_dspy.records import Chunk, content_id

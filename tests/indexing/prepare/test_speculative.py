@@ -5,12 +5,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kraq_dspy.asset.store.index import Index
+from kraq_dspy import Index
 from kraq_dspy.asset.store.instructed import INSTRUCTED, InstructedRow, InstructedStore
 from kraq_dspy.errors import ConfigError, EncoderMismatchError, IndexStateError
 from kraq_dspy.models.lms.roles import as_models
 from kraq_dspy.ports import Vectors
-from kraq_dspy.programs.speculative.efficient_speculative_rag import EFFICIENT, EfficientSpeculativeRAG
+from kraq_dspy.programs import EfficientSpeculativeRAG
+from kraq_dspy.programs.speculative.efficient_speculative_rag import EFFICIENT
 from kraq_dspy.programs.speculative.speculative_rag import SPECULATIVE, EfficientOptions, SpeculativeOptions
 from kraq_dspy.records import Hit, Question, QuestionHit, content_id
 from kraq_dspy.settings import InstructedSettings, Settings

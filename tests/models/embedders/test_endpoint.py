@@ -14,9 +14,8 @@ import pytest
 from stand_in import stand_in
 
 from kraq_dspy.errors import ModelError, UnembeddableError
-from kraq_dspy.models.embedders import load_embedder
+from kraq_dspy.extend import Backoff, load_embedder
 from kraq_dspy.models.embedders.endpoint import EndpointEmbedder
-from kraq_dspy.models.lms.retry import Backoff
 from kraq_dspy.settings import EncoderSettings
 
 Reply = tuple[int, Any, dict[str, str]]

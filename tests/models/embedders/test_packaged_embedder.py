@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from kraq_dspy.errors import ConfigError, ModelError
-from kraq_dspy.models.embedders import load_embedder, resolve_encoder
+from kraq_dspy.extend import load_embedder
+from kraq_dspy.models.embedders import resolve_encoder
 from kraq_dspy.models.embedders.model_folder import packaged_folder
 from kraq_dspy.models.embedders.onnx_bert import FOLDER, TensorFile
 from kraq_dspy.models.embedders.packaged_embedder import PACKAGED_MODELS, PackagedEmbedder

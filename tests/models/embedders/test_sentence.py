@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.models.embedders import load_embedder, resolve_encoder, torch_encoder
+from kraq_dspy.extend import load_embedder
+from kraq_dspy.models.embedders import resolve_encoder, torch_encoder
 from kraq_dspy.models.embedders.sentence import SentenceEmbedder
 from kraq_dspy.models.machine import precision_of
 from kraq_dspy.settings import EncoderSettings

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from kraq_dspy.errors import ModelError
-from kraq_dspy.models.embedders import load_embedder, sentence
+from kraq_dspy.extend import load_embedder
+from kraq_dspy.models.embedders import sentence
 from kraq_dspy.models.embedders.sentence import SentenceEmbedder
 from kraq_dspy.settings import EncoderSettings
 from tests.models.embedders.test_model_folder import SENTENCES, add_modules, tiny_bert, write

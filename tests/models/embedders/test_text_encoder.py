@@ -8,11 +8,10 @@ import dspy
 import numpy as np
 import pytest
 
+from kraq_dspy import Corpus, build_index
 from kraq_dspy.errors import EncoderMismatchError, ModelError
-from kraq_dspy.indexing.index.build import build_index
-from kraq_dspy.models.embedders.text_encoder import as_embedder
+from kraq_dspy.extend import as_embedder
 from kraq_dspy.records import Document
-from kraq_dspy.retrievers.in_memory import Corpus
 from kraq_dspy.workspace import Workspace
 
 

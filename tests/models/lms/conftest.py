@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from kraq_dspy.models.lms.retry import Backoff
+from kraq_dspy.extend import Backoff
 from kraq_dspy.records import Usage
 
 QUICK = Backoff(retries=3, first_s=0.01, longest_s=0.02, patience_s=5)

@@ -9,13 +9,12 @@ import pytest
 from dspy.utils import DummyLM
 from dspy.utils.exceptions import AdapterParseError
 
-from kraq_dspy import signatures
+from kraq_dspy import make_lm, signatures
 from kraq_dspy.asset.corpus.tokens import count_tokens
-from kraq_dspy.models.lms.adapter import KraqAdapter, harmless
+from kraq_dspy.extend import Backoff, KraqAdapter
+from kraq_dspy.models.lms.adapter import harmless
 from kraq_dspy.models.lms.engines.rule_based.engine import FIELD
 from kraq_dspy.models.lms.repair import read_reply, repeats_itself
-from kraq_dspy.models.lms.retry import Backoff
-from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.models.lms.schemas import REQUEST, SECTIONS, compact_schema, requirement
 from kraq_dspy.records import ExtractedEntity
 from kraq_dspy.settings import RoleSettings

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from dspy.utils.exceptions import LMCollectionLimitError, LMError
 
+from kraq_dspy import make_lm
 from kraq_dspy.models.lms.bounded import with_reason
-from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.settings import RoleSettings
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"

@@ -7,13 +7,12 @@ import dspy
 import pydantic
 import pytest
 
+from kraq_dspy import make_lm
 from kraq_dspy.errors import ConfigError
+from kraq_dspy.extend import Backoff, KraqAdapter, KraqLM
 from kraq_dspy.models.lms import enforcement
-from kraq_dspy.models.lms.adapter import KraqAdapter, UnreadableReplyError
+from kraq_dspy.models.lms.adapter import UnreadableReplyError
 from kraq_dspy.models.lms.enforcement import known_enforcement, verdict_on
-from kraq_dspy.models.lms.kraq_lm import KraqLM
-from kraq_dspy.models.lms.retry import Backoff
-from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.settings import RoleSettings, settings_from_dict
 from kraq_dspy.signatures import AnswerQuestion, ConfirmSameEntity, ExtractElements
 from tests.models.lms.conftest import Reply, ScriptedServer

@@ -6,11 +6,10 @@ from typing import Any
 import dspy
 import pytest
 
-from kraq_dspy.models.lms.adapter import KraqAdapter, NoAnswerError, UnreadableReplyError
+from kraq_dspy import make_lm
+from kraq_dspy.extend import Backoff, KraqAdapter, KraqLM
+from kraq_dspy.models.lms.adapter import NoAnswerError, UnreadableReplyError
 from kraq_dspy.models.lms.envelope import flaws_heard
-from kraq_dspy.models.lms.kraq_lm import KraqLM
-from kraq_dspy.models.lms.retry import Backoff
-from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.settings import RoleSettings
 from kraq_dspy.signatures import AnswerQuestion, ExtractElements
 from tests.models.lms.conftest import Reply, ScriptedServer

@@ -8,10 +8,11 @@ import pytest
 from dspy.lm15 import Message, Request, Response, TextPart, Usage
 from dspy.utils import DummyLM
 
+from kraq_dspy import Limits, make_lm
 from kraq_dspy.errors import BudgetExceededError, ConfigError, ServerDownError
+from kraq_dspy.extend import LanguageModels, Meter
 from kraq_dspy.models.lms.kraq_lm import adopted
-from kraq_dspy.models.lms.meter import Limits, Meter, working_on
-from kraq_dspy.models.lms.roles import LanguageModels, make_lm
+from kraq_dspy.models.lms.meter import working_on
 from kraq_dspy.records import Usage as Paid
 from kraq_dspy.settings import RoleSettings, Settings
 from tests.models.lms.conftest import MemoryJournal, ScriptedServer

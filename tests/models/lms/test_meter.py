@@ -6,8 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from kraq_dspy import Limits
 from kraq_dspy.errors import BudgetExceededError, ConfigError
-from kraq_dspy.models.lms.meter import Limits, Meter, Price, current_item, listed_price, prices_of, working_on
+from kraq_dspy.extend import Meter, Price
+from kraq_dspy.models.lms.meter import current_item, listed_price, prices_of, working_on
 from kraq_dspy.records import Usage
 from kraq_dspy.settings import RoleSettings, Settings
 

@@ -9,11 +9,10 @@ import pytest
 from dspy.utils.exceptions import AdapterParseError
 
 import kraq_dspy.signatures
-from kraq_dspy.models.lms.adapter import KraqAdapter
+from kraq_dspy import make_lm
+from kraq_dspy.extend import Backoff, KraqAdapter
 from kraq_dspy.models.lms.envelope import flaws_heard
 from kraq_dspy.models.lms.logprobs import field_logprobs
-from kraq_dspy.models.lms.retry import Backoff
-from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.settings import RoleSettings
 from tests.models.lms.conftest import Reply, ScriptedServer
 

@@ -4,7 +4,8 @@ import pytest
 from dspy import lm15
 
 from kraq_dspy.errors import ModelError, ServerDownError
-from kraq_dspy.models.lms.retry import Backoff, Pace, ServerHealth, clearer, unreachable
+from kraq_dspy.extend import Backoff
+from kraq_dspy.models.lms.retry import Pace, ServerHealth, clearer, unreachable
 
 
 def test_only_silence_is_unreachable() -> None:

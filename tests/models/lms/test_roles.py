@@ -15,12 +15,12 @@ import dspy
 import pytest
 from dspy.utils import DummyLM
 
+from kraq_dspy import make_lm
 from kraq_dspy.errors import ConfigError, ModelError
+from kraq_dspy.extend import LanguageModels
 from kraq_dspy.models.lms.local_models import QUESTIONS, adapter_folder, weights_hash, with_adapter
-from kraq_dspy.models.lms.roles import LanguageModels, fill_in, lm_in_program, make_lm
-from kraq_dspy.programs.speculative.scoring import KraqScore
-from kraq_dspy.programs.speculative.speculative_rag import SpeculativeRAG
-from kraq_dspy.programs.traditional import TraditionalRAG
+from kraq_dspy.models.lms.roles import fill_in, lm_in_program
+from kraq_dspy.programs import KraqScore, SpeculativeRAG, TraditionalRAG
 from kraq_dspy.records import Chunk, Hit
 from kraq_dspy.settings import ROLES, RoleSettings, Settings
 from kraq_dspy.state import state_of

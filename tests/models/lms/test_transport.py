@@ -10,15 +10,13 @@ import pytest
 from dspy.lm15 import TransportError
 from dspy.utils.exceptions import LMInvalidRequestError
 
+from kraq_dspy import make_lm
 from kraq_dspy.errors import ConfigError, ServerDownError
-from kraq_dspy.models.lms.adapter import KraqAdapter
+from kraq_dspy.extend import Backoff, KraqAdapter, KraqLM
 from kraq_dspy.models.lms.from_threads import FromThreads
-from kraq_dspy.models.lms.kraq_lm import KraqLM
-from kraq_dspy.models.lms.retry import Backoff
-from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.models.lms.transport import REST_S, SeveralServers
 from kraq_dspy.settings import RoleSettings, read_settings
-from kraq_dspy.steps.direct import bounded_map
+from kraq_dspy.steps.bounded import bounded_map
 from tests.models.lms.conftest import Reply, ScriptedServer, serving
 
 DOWN = "http://127.0.0.1:9/v1"  # nothing listens on the discard port

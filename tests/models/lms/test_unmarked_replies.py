@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from kraq_dspy.models.lms.adapter import KraqAdapter, UnreadableReplyError
+from kraq_dspy.extend import KraqAdapter
+from kraq_dspy.models.lms.adapter import UnreadableReplyError
 from kraq_dspy.models.lms.repair import read_reply, without_thinking
 from kraq_dspy.signatures import AnswerQuestion, DraftAnswer, ExtractElements, RewriteQuestion
 

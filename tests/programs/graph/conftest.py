@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kraq_dspy.asset.store.index import Index
+from kraq_dspy import Index
 from kraq_dspy.asset.store.sync import TextVectors
 from kraq_dspy.indexing.prepare.graph import IndexGraph, entity_vectors, report_vectors
 from kraq_dspy.records import Chunk, Community, Entity, Finding, Relationship, Summary, content_id

@@ -5,7 +5,8 @@ import dspy
 import pytest
 from dspy.utils import DummyLM
 
-from kraq_dspy.programs.graph.graph_global_search import UNKNOWN, GraphGlobalSearch
+from kraq_dspy.programs import GraphGlobalSearch
+from kraq_dspy.programs.graph.graph_global_search import UNKNOWN
 from kraq_dspy.records import RatedPoint
 from kraq_dspy.retrievers import ReportRetriever
 from tests.programs.graph.conftest import Town

@@ -5,7 +5,7 @@ import pytest
 from dspy.utils import DummyLM
 
 from kraq_dspy.asset.corpus.tokens import count_tokens
-from kraq_dspy.programs.graph.graph_local_search import GraphLocalSearch
+from kraq_dspy.programs import GraphLocalSearch
 from tests.programs.graph.conftest import Town
 
 QUESTION = "Which river has a bridge?"

@@ -9,9 +9,8 @@ from dspy.lm15 import Request, Response
 from dspy.utils import DummyLM
 
 from kraq_dspy.errors import ServerDownError
-from kraq_dspy.models.lms.adapter import KraqAdapter
-from kraq_dspy.programs import K2RAG, Shorten
-from kraq_dspy.programs.graph.graph_local_search import LocalContext
+from kraq_dspy.extend import KraqAdapter
+from kraq_dspy.programs import K2RAG, LocalContext, Shorten
 from kraq_dspy.retrievers import HybridRetriever
 from tests.programs.conftest import Library
 

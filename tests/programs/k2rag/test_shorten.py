@@ -9,7 +9,8 @@ import pytest
 from dspy.utils import DummyLM
 
 from kraq_dspy.asset.corpus.tokens import count_tokens
-from kraq_dspy.programs.k2rag.shorten import PIECE_TOKENS, Shorten, split
+from kraq_dspy.programs import Shorten
+from kraq_dspy.programs.k2rag.shorten import PIECE_TOKENS, split
 
 STORY = "The mill stands by the river and grinds corn. " * 40  # 10 tokens each
 

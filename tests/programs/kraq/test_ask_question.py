@@ -7,7 +7,7 @@ import pytest
 from dspy.utils import DummyLM
 
 from kraq_dspy.models.lms.adapter import UnreadableReplyError
-from kraq_dspy.programs.kraq.describe import AskQuestion, AskRandomQuestion
+from kraq_dspy.programs import AskQuestion, AskRandomQuestion
 from kraq_dspy.signatures import GenerateQuestion
 from kraq_dspy.steps.kept import program_key
 

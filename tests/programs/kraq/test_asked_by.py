@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from dspy.utils import DummyLM
 
-from kraq_dspy import build_index
-from kraq_dspy.asset.store.index import Index
+from kraq_dspy import Index, build_index
 from kraq_dspy.language.templates import question_about
 from kraq_dspy.programs.kraq.asked_by import asked_in_words, headings_asked, policy_of
 from kraq_dspy.records import Community, Summary

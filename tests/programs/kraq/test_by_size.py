@@ -3,9 +3,8 @@
 import dspy
 import pytest
 
+from kraq_dspy.programs import KRAQ, ExtractGraph, ExtractNames
 from kraq_dspy.programs.kraq.by_size import CANDIDATES, candidates, extractor, is_small
-from kraq_dspy.programs.kraq.extract_graph import ExtractGraph, ExtractNames
-from kraq_dspy.programs.kraq.pipeline import KRAQ
 from kraq_dspy.settings import ExtractSettings, QuestionSettings, RoleSettings, Settings
 
 

@@ -6,7 +6,7 @@ import dspy
 from dspy.utils import DummyLM
 
 from kraq_dspy.asset.graph.build import Graph
-from kraq_dspy.programs.kraq.pipeline import KRAQ
+from kraq_dspy.programs import KRAQ
 from kraq_dspy.records import ExtractedEntity, ExtractedRelationship, Extraction
 from kraq_dspy.settings import ResolveSettings, Settings
 from kraq_dspy.steps.direct import DirectSteps

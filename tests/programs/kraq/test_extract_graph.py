@@ -7,8 +7,8 @@ import pytest
 from dspy.lm15 import Message, Request, Response, TextPart, Usage
 from dspy.utils import DummyLM
 
-from kraq_dspy.models.lms.adapter import KraqAdapter
-from kraq_dspy.programs.kraq.extract_graph import ExtractGraph, ExtractNames
+from kraq_dspy.extend import KraqAdapter
+from kraq_dspy.programs import ExtractGraph, ExtractNames
 from kraq_dspy.records import ExtractedClaim, ExtractedEntity, ExtractedRelationship
 
 ADA = {"name": "Ada", "type": "person", "description": "A mathematician."}

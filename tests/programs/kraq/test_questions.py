@@ -6,8 +6,8 @@ import dspy
 import pytest
 from dspy.utils import DummyLM
 
+from kraq_dspy.programs import KRAQ
 from kraq_dspy.programs.kraq.asked_by import ListedPassages
-from kraq_dspy.programs.kraq.pipeline import KRAQ
 from kraq_dspy.records import Chunk, Community, Entity, Question, Summary, content_id
 from kraq_dspy.settings import EMBEDDED, QuestionSettings, Settings
 from kraq_dspy.steps.direct import DirectSteps

@@ -6,10 +6,8 @@ from typing import Any
 import dspy
 from dspy.utils import DummyLM
 
-from kraq_dspy.models.embedders import load_embedder
-from kraq_dspy.models.lms.adapter import KraqAdapter
-from kraq_dspy.models.lms.roles import LanguageModels
-from kraq_dspy.programs.kraq.pipeline import KRAQ
+from kraq_dspy.extend import KraqAdapter, LanguageModels, load_embedder
+from kraq_dspy.programs import KRAQ
 from kraq_dspy.records import ExtractedEntity, Extraction
 from kraq_dspy.settings import EncoderSettings, ResolveSettings, Settings
 from kraq_dspy.steps.direct import DirectSteps

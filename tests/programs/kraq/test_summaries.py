@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterable
 import dspy
 
 from kraq_dspy.asset.graph.build import Graph
-from kraq_dspy.programs.kraq.pipeline import KRAQ
+from kraq_dspy.programs import KRAQ
 from kraq_dspy.records import Community, Entity, Relationship, Summary
 from kraq_dspy.settings import Settings, SummarySettings
 from kraq_dspy.steps.direct import Done, Items, when_ended

@@ -7,16 +7,9 @@ import dspy
 import pytest
 from dspy.utils import DummyLM
 
-from kraq_dspy.models.lms.adapter import KraqAdapter
-from kraq_dspy.programs.qa_search.critics import (
-    FIRST,
-    REREADING,
-    RateSyntheticPair,
-    RereadSyntheticPair,
-    WriteSyntheticPair,
-    leads_back,
-    same_answer,
-)
+from kraq_dspy.extend import KraqAdapter
+from kraq_dspy.programs import RateSyntheticPair, RereadSyntheticPair, WriteSyntheticPair
+from kraq_dspy.programs.qa_search.critics import FIRST, REREADING, leads_back, same_answer
 from kraq_dspy.records import Chunk, Hit
 
 PAIR = {"question": "Who wrote Don Juan?", "answer": "Lord Byron"}

@@ -11,12 +11,13 @@ from dspy import ContextWindowExceededError
 from dspy.lm15 import Request, Response
 from dspy.utils import DummyLM
 
-from kraq_dspy.asset.store.catalogue import Catalogue, NewEntry
+from kraq_dspy.asset.store.catalogue import NewEntry
 from kraq_dspy.asset.store.served_answers import ServedAnswers
 from kraq_dspy.asset.store.vectors import LocalVectorStore
 from kraq_dspy.errors import ConfigError, ServerDownError
-from kraq_dspy.models.lms.adapter import KraqAdapter
-from kraq_dspy.programs.qa_search.program import QASearch, failure_of
+from kraq_dspy.extend import Catalogue, KraqAdapter
+from kraq_dspy.programs import QASearch
+from kraq_dspy.programs.qa_search.program import failure_of
 from kraq_dspy.records import Chunk, Hit
 from tests.conftest import KeywordEmbedder
 

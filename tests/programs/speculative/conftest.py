@@ -10,10 +10,11 @@ import dspy
 import pytest
 from dspy.lm15 import Message, Request, Response, TextPart, TokenLogprob, Usage
 
-from kraq_dspy._internal.both_ways import blocking
+from kraq_dspy.extend import blocking
 from kraq_dspy.models.lms.logprobs import mean_logprob
+from kraq_dspy.programs import Scorer
 from kraq_dspy.programs.speculative.drafts import Draft, FailedDraft
-from kraq_dspy.programs.speculative.scoring import Score, Scorer
+from kraq_dspy.programs.speculative.scoring import Score
 
 Tokens = Sequence[tuple[str, float]]
 Script = Callable[[str], Tokens]

@@ -12,9 +12,7 @@ import pytest
 
 from kraq_dspy.asset.store.instructed import InstructedRow, InstructedStore
 from kraq_dspy.ports import Vectors
-from kraq_dspy.programs.speculative.efficient_speculative_rag import EfficientSpeculativeRAG
-from kraq_dspy.programs.speculative.scoring import VoteScore
-from kraq_dspy.programs.speculative.speculative_rag import SpeculativeRAG
+from kraq_dspy.programs import EfficientSpeculativeRAG, SpeculativeRAG, VoteScore
 from kraq_dspy.records import Chunk, Hit, Question, QuestionHit, content_id
 from tests.programs.speculative.conftest import ScriptedLM
 

@@ -8,9 +8,10 @@ import dspy
 import pytest
 
 from kraq_dspy.errors import MissingLogprobsError
-from kraq_dspy.models.lms.adapter import KraqAdapter
+from kraq_dspy.extend import KraqAdapter
+from kraq_dspy.programs import KraqScore, Scorer, VoteScore
 from kraq_dspy.programs.speculative.drafts import Draft, FailedDraft
-from kraq_dspy.programs.speculative.scoring import KraqScore, Score, Scorer, VoteScore, WangScore, best, kraq_score
+from kraq_dspy.programs.speculative.scoring import Score, WangScore, best, kraq_score
 from tests.programs.speculative.conftest import ScriptedLM
 
 HALF, QUARTER, EIGHTH = math.log(1 / 2), math.log(1 / 4), math.log(1 / 8)

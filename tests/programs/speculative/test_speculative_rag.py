@@ -11,14 +11,14 @@ import dspy
 import pytest
 from dspy.lm15 import ServerError
 
+from kraq_dspy import make_lm
 from kraq_dspy._internal.step import Step
 from kraq_dspy.errors import BudgetExceededError, MissingLogprobsError, ModelError
 from kraq_dspy.models.embedders.instructed import PairEmbedder
-from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.ports import Vectors
+from kraq_dspy.programs import KraqScore, Scorer, SpeculativeRAG, VoteScore
 from kraq_dspy.programs.speculative.drafts import Draft
-from kraq_dspy.programs.speculative.scoring import KraqScore, Scorer, VoteScore
-from kraq_dspy.programs.speculative.speculative_rag import SPECULATIVE_PRESETS, SpeculativeRAG, StageSeconds
+from kraq_dspy.programs.speculative.speculative_rag import SPECULATIVE_PRESETS, StageSeconds
 from kraq_dspy.records import Chunk, Hit
 from kraq_dspy.settings import RoleSettings
 from tests.conftest import KeywordEmbedder

@@ -9,7 +9,7 @@ from kraq_dspy.programs.testset.gold import GoldFinder, Pool, are_twins, says_it
 from kraq_dspy.programs.testset.kinds import SHARES, read_shares
 from kraq_dspy.programs.testset.materials import Corpus
 from kraq_dspy.records import Chunk, Community, Entity, Hit, TestsetRow
-from kraq_dspy.retrievers.adapted import as_retriever
+from kraq_dspy.retrievers import as_retriever
 from kraq_dspy.retrievers.in_memory import RecordsInMemory
 
 

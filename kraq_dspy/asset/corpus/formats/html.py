@@ -201,7 +201,8 @@ class Page:
         self._pieces = pieces
 
     def _close(self, name: str) -> None:
-        """With what was left open inside. An end of what is not open changes nothing, but for `</p>` and the like."""
+        """Close a tag with what was left open inside. An end of what is not open changes nothing,
+        but for `</p>` and the like."""
         if not self._counts[name]:
             self._pieces.append(_around(name, in_table=bool(self._tables)))
             return
@@ -320,7 +321,8 @@ def _on_the_line(text: str, language: str) -> str:
 
 
 def _linked(line: str, link: int | None) -> tuple[Linked, int | None]:
-    """What of the line is linked, where a link of that length is open at its start; and the one that is at its end."""
+    """Return what of the line is linked, where a link of that length is open at its start; and the
+    one that is at its end."""
     letters = count = 0
     for piece in re.split(f"([{_LINK_BEGINS}{_LINK_ENDS}])", line):
         if piece == _LINK_BEGINS:

@@ -62,26 +62,35 @@ class HiddenParts:
             return True
         if tag.name == "dialog" and "open" not in attributes:
             return True
-        if not attributes:
-            return False
-        if attributes.get("hidden", "until-found").lower() != "until-found":
-            return True
-        style = attributes.get("style", "")
-        if any(rule.search(style) for rule in (_NOT_DISPLAYED, _OFF_THE_PAGE, _STRUCK)):
-            return True
-        classes = attributes.get("class", "").split()
-        if any(_FOR_SCREEN_READERS.fullmatch(name) for name in classes) and "not-sr-only" not in classes:
-            return True
-        if _is_aria_hidden(attributes) and (tag.name not in INLINE or tag.name == "i"):
-            return True
-        names = [f".{name}" for name in classes] + [f"#{attributes.get('id', '')}"]
+        return bool(attributes) and (_is_hidden_by_attributes(tag, attributes) or self._is_hidden_by_rules(attributes))
+
+    def _is_hidden_by_rules(self, attributes: Mapping[str, str]) -> bool:
+        """Whether one of the page's own rules hides the tag, by its class or its id."""
+        names = [f".{name}" for name in attributes.get("class", "").split()]
+        names.append(f"#{attributes.get('id', '')}")
         return any(self._rules.get(name, False) for name in names)
 
 
-def is_decoration(tag: Part, attributes: Mapping[str, str]) -> bool:
-    """Whether screen readers are to pass over a stretch of a line: it is read only where it has letters or digits.
+def _is_hidden_by_attributes(tag: Part, attributes: Mapping[str, str]) -> bool:
+    """Whether the tag says itself that nobody sees it, or that it is for screen readers alone."""
+    if attributes.get("hidden", "until-found").lower() != "until-found":
+        return True
+    style = attributes.get("style", "")
+    if any(rule.search(style) for rule in (_NOT_DISPLAYED, _OFF_THE_PAGE, _STRUCK)):
+        return True
 
-    A price is often written twice, once for the eye and once for screen readers; the one for the eye is kept.
+    classes = attributes.get("class", "").split()
+    if "not-sr-only" not in classes and any(map(_FOR_SCREEN_READERS.fullmatch, classes)):
+        return True
+    return _is_aria_hidden(attributes) and (tag.name not in INLINE or tag.name == "i")
+
+
+def is_decoration(tag: Part, attributes: Mapping[str, str]) -> bool:
+    """Whether screen readers are to pass over a stretch of a line: it is read only where it has
+    letters or digits.
+
+    A price is often written twice, once for the eye and once for screen readers; the one for the eye
+    is kept.
     """
     return tag.name in INLINE and _is_aria_hidden(attributes)
 
@@ -102,7 +111,7 @@ def _is_invisible(declarations: str) -> bool:
 
 
 def _without_conditions(css: str) -> str:
-    """Without what stands in @media and the like, whose rules hold for some readers only."""
+    """Leave out what stands in @media and the like, whose rules hold for some readers only."""
     kept: list[str] = []
     place = 0
     while (at := css.find("@", place)) >= 0:

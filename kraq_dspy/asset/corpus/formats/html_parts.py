@@ -27,7 +27,8 @@ class Part:
     inside: str = ""
 
     def attributes(self) -> dict[str, str]:
-        """By names in lower case; "" for one without a value. Of two of a name the first counts, as in browsers."""
+        """The attributes by their names in lower case; "" for one without a value. The first of a
+        name counts, as in browsers."""
         values: dict[str, str] = {}
         for match in _ATTRIBUTE.finditer(self.inside[:_LONGEST_TAG]):
             values.setdefault(match[1].lower(), html.unescape(match[2] or match[3] or match[4] or ""))

@@ -28,7 +28,7 @@ class Cell:
 
     @property
     def text(self) -> str:
-        """On one line, however many paragraphs it has."""
+        """The cell's text stands on one line, however many paragraphs it has."""
         return _BLANK.sub(" ", _HEADING_MARKS.sub("", "".join(self.pieces))).strip(" ")
 
 

@@ -39,7 +39,7 @@ def read_json(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
 
 
 def _begins(path: Path) -> str:
-    """What a JSON file is by its first lines: "list", "lines" (of objects), else ""."""
+    """Return what a JSON file is by its first lines: "list", "lines" (of objects), else ""."""
     with path.open("rb") as stream:
         first = stream.readline(_FIRST).removeprefix(codecs.BOM_UTF8).strip()
         if first.startswith(b"["):

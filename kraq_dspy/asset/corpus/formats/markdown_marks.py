@@ -116,7 +116,7 @@ def _as_shown(text: str, notes: Set[str]) -> str:
 
 
 def _noted(text: str, notes: Set[str]) -> str:
-    """With "[3]" for each mark of one of the footnotes, apart from the word before it."""
+    """Write "[3]" for each mark of one of the footnotes, apart from the word before it."""
 
     def mark(found: re.Match[str]) -> str:
         if found[1] not in notes:
@@ -128,24 +128,29 @@ def _noted(text: str, notes: Set[str]) -> str:
 
 
 def _on_the_line(text: str) -> str:
+    """Write raised and lowered stretches on the line: "CO<sub>2</sub>" as "CO2"."""
     parts: list[str] = []
     place = 0
-    for found in _OFF_LINE.finditer(text):
-        parts.append(text[place : found.start()])
+    for stretch in _OFF_LINE.finditer(text):
+        name, written = stretch[1].lower(), stretch[2]
+        parts.append(text[place : stretch.start()])
+        place = stretch.end()
+
         before = _TAGS.sub("", "".join(parts[-2:])[-CONTEXT:].rpartition("\n")[2])
-        after = _TAGS.sub("", text[found.end() : found.end() + CONTEXT].partition("\n")[0])
-        inside = _TAGS.sub("", found[2])
-        is_link = "<a" in found[2].lower() or "](" in found[2]
-        if found[1].lower() == "sup":
-            parts.append(found[2] if "](" in found[2] else raised(inside, before, after, is_link=is_link))
-        else:
+        after = _TAGS.sub("", text[place : place + CONTEXT].partition("\n")[0])
+        inside = _TAGS.sub("", written)
+        if name != "sup":
             parts.append(lowered(inside, before, after))
-        place = found.end()
+        elif "](" in written:
+            parts.append(written)
+        else:
+            is_link = "<a" in written.lower()
+            parts.append(raised(inside, before, after, is_link=is_link))
     return "".join([*parts, text[place:]])
 
 
 def _without_comments(text: str) -> str:
-    """Without `<!-- ... -->`; one that is never closed is text."""
+    """Leave out `<!-- ... -->`; one that is never closed is text."""
     kept: list[str] = []
     place = 0
     while (begin := text.find("<!--", place)) >= 0 and (end := text.find("-->", begin + 2)) >= 0:

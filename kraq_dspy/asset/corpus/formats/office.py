@@ -117,7 +117,7 @@ def _lines_of_slide(slide: Any) -> Iterator[str]:
 
 
 def _shapes(shapes: Any, depth: int = 0) -> Iterator[Any]:
-    """Those in groups, too."""
+    """Yield those in groups, too."""
     for shape in shapes:
         if hasattr(shape, "shapes") and depth < 10:
             yield from _shapes(shape.shapes, depth + 1)

@@ -55,25 +55,41 @@ def read_epub(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
 def _chapters(archive: zipfile.ZipFile, settings: ReadSettings) -> tuple[str, list[Row]]:
     """The book's title, and its pages. Raises KeyError for a file that it names and does not hold."""
     container = archive.read("META-INF/container.xml").decode("utf-8", "replace")
-    package = next(part.attributes()["full-path"] for part in parts_of(container) if part.name == "rootfile")
+    roots = (part for part in parts_of(container) if part.name == "rootfile")
+    package = next(roots).attributes()["full-path"]
+    title, paths = _title_and_files(archive.read(package).decode("utf-8", "replace"))
+
     folder = posixpath.dirname(package)
-    files: dict[str, str] = {}
+    pages = []
+    for path in paths:
+        content = archive.read(posixpath.normpath(posixpath.join(folder, path)))
+        page = page_row(decode_page(content, settings), "")
+        if page is not None:
+            pages.append(page)
+    return title, pages
+
+
+def _title_and_files(package: str) -> tuple[str, list[str]]:
+    """The title that a book's package tells, and its files in reading order."""
+    path_of: dict[str, str] = {}
     order: list[str] = []
     title = ""
     in_title = False
-    for part in parts_of(archive.read(package).decode("utf-8", "replace")):
+    for part in parts_of(package):
         if not part.name:
             title += part.text if in_title else ""
             continue
+
         in_title = part.name == "dc:title" and not part.is_end and not title
         attributes = part.attributes()
         if part.name.endswith("itemref"):
             order.append(attributes.get("idref", ""))
         elif part.name.endswith("item"):
-            files[attributes.get("id", "")] = urllib.parse.unquote(attributes.get("href", ""))
-    names = [posixpath.normpath(posixpath.join(folder, files[item])) for item in order if item in files]
-    pages = [page_row(decode_page(archive.read(name), settings), "") for name in names]
-    return " ".join(normalised(title).split()), [page for page in pages if page is not None]
+            path = urllib.parse.unquote(attributes.get("href", ""))
+            path_of[attributes.get("id", "")] = path
+
+    paths = [path_of[item] for item in order if item in path_of]
+    return " ".join(normalised(title).split()), paths
 
 
 @refuses_unreadable

@@ -153,9 +153,10 @@ _HYPHENATED = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)+")
 
 
 def _without_hyphenation(text: str) -> str:
-    """The text of a page with the words whole that its lines cut: "inter-" and "national" is "international". A hyphen
-    stays where the page writes the same word with it inside a line, or where the next line begins with a capital."""
-    spelt = {word.lower() for word in _HYPHENATED.findall(text)}
+    """The text of a page with the words whole that its lines cut: "inter-" and "national" is
+    "international". A hyphen stays where the page writes the same word with it inside a line, or
+    where the next line begins with a capital."""
+    hyphenated = {word.lower() for word in _HYPHENATED.findall(text)}
     parts: list[str] = []
     place = 0
     for cut in _LINE_END.finditer(text):
@@ -163,8 +164,11 @@ def _without_hyphenation(text: str) -> str:
         after = re.match(r"[^\W\d_]+", text[cut.end() : cut.end() + 40])
         assert before is not None
         assert after is not None
-        keeps = cut[1] != "\u00ad" and (f"{before[0]}-{after[0]}".lower() in spelt or after[0][0].isupper())
-        parts += [text[place : cut.start()], "-" if keeps else ""]
+
+        is_written_so = f"{before[0]}-{after[0]}".lower() in hyphenated
+        is_soft = cut[1] == "\u00ad"
+        keeps_hyphen = not is_soft and (is_written_so or after[0][0].isupper())
+        parts += [text[place : cut.start()], "-" if keeps_hyphen else ""]
         place = cut.end()
     return normalised("".join(parts) + text[place:])
 

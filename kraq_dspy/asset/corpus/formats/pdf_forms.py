@@ -44,7 +44,7 @@ def _field(widget: Any) -> str:
 
 
 def _choice(widget: Any, value: Any) -> str:
-    """Of a box or a radio button: what it stands for, "" unless it is chosen."""
+    """Tell what a box or a radio button stands for, "" unless it is chosen."""
     state = widget.get("/AS", value)
     if state is None or state == "/Off" or (value is not None and state != value):
         return ""

@@ -78,7 +78,7 @@ class _Line:
             self.runs.append(_Run(level, text))
 
     def written(self) -> _Stretch:
-        """With what is raised or lowered on the line."""
+        """Write on the line what is raised or lowered."""
         text = ""
         for number, run in enumerate(self.runs):
             after = self.runs[number + 1].text[:CONTEXT] if number + 1 < len(self.runs) else ""
@@ -102,7 +102,8 @@ def page_text(page: Any) -> str:
 
 
 def _characters(text_page: Any) -> Iterator[_Character]:
-    """Those that the file holds, in its order, and the spaces that PDFium sees between them."""
+    """Yield those that the file holds, in its order, and the spaces that PDFium sees between
+    them."""
     import pypdfium2.raw as pdfium
 
     x, y, box = ctypes.c_double(), ctypes.c_double(), pdfium.FS_RECTF()
@@ -207,7 +208,8 @@ def _in_reading_order(rows: Sequence[Sequence[_Stretch]]) -> Iterator[str]:
 
 
 def _rows_of_columns(rows: Sequence[Sequence[_Stretch]]) -> int:
-    """How many of the first rows are lines of text in columns; 0 where they are none, as in a table."""
+    """Tell how many of the first rows are lines of text in columns; 0 where they are none, as in a
+    table."""
     first = rows[0]
     if len(first) < 2:
         return 0

@@ -48,7 +48,8 @@ def read_markdown(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
 
 
 def _labels(fields: Metadata, settings: ReadSettings) -> tuple[str, ...]:
-    """Who may read the document, by its front matter; of a corpus whose labels have a name, nobody without that."""
+    """Tell who may read the document, by its front matter; of a corpus whose labels have a name,
+    nobody without that."""
     if settings.acl_column:
         return labels_of(fields.get(settings.acl_column))
     return labels_of(fields[ACL]) if ACL in fields else ()
@@ -84,7 +85,8 @@ def _headings_marked_by(mark: str, text: str) -> Iterator[Heading]:
 
 
 def _underlined(text: str) -> Iterator[Heading]:
-    """Of reStructuredText, where the marks of a level are those that come first."""
+    """Find the headings of reStructuredText, where the marks of a level are those that come
+    first."""
     levels: dict[str, int] = {}
     for match in re.finditer(r"^(\S.*)\n(([=\-~^\"'`#*+:.<>_])\3{2,})[ \t]*$", text, re.MULTILINE):
         if len(match[2]) >= len(match[1].rstrip()):
@@ -93,19 +95,35 @@ def _underlined(text: str) -> Iterator[Heading]:
 
 
 def find_headings(text: str) -> Iterator[Heading]:
-    """Of Markdown, outside code, without their mark-up."""
-    fence = previous = ""
+    """Find the headings of Markdown, outside code, without their mark-up."""
+    open_fence = previous = ""
     start = 0
     for line in text.split("\n"):
-        if match := FENCE.match(line):
-            fence = "" if fence == match[1] else fence or match[1]
-        elif not fence:
-            if (match := HEADING.match(line)) and (heading := _plain(line[match.end() :])):
-                yield Heading(start, len(match[1]), heading)
-            elif previous.strip() and (match := UNDERLINE.fullmatch(line)):
-                yield Heading(start - len(previous) - 1, 1 if match[1][0] == "=" else 2, _plain(previous))
-        previous = "" if fence or line.lstrip().startswith(("-", "*", ">", "|", "#")) else line
+        if fence := FENCE.match(line):
+            open_fence = "" if open_fence == fence[1] else open_fence or fence[1]
+        elif not open_fence:
+            heading = _marked_heading(line, start) or _underlined_heading(previous, line, start)
+            if heading is not None:
+                yield heading
+
+        begins_block = line.lstrip().startswith(("-", "*", ">", "|", "#"))
+        previous = "" if open_fence or begins_block else line
         start += len(line) + 1
+
+
+def _marked_heading(line: str, start: int) -> Heading | None:
+    mark = HEADING.match(line)
+    text = _plain(line[mark.end() :]) if mark else ""
+    return Heading(start, len(mark[1]), text) if mark and text else None
+
+
+def _underlined_heading(previous: str, line: str, start: int) -> Heading | None:
+    """The heading that the line before is, where this one at `start` underlines it."""
+    underline = UNDERLINE.fullmatch(line) if previous.strip() else None
+    if underline is None:
+        return None
+    level = 1 if underline[1][0] == "=" else 2
+    return Heading(start - len(previous) - 1, level, _plain(previous))
 
 
 def _plain(heading: str) -> str:
@@ -131,7 +149,8 @@ _LONGEST_FRONT_MATTER = 50_000  # characters
 
 
 def split_front_matter(text: str) -> tuple[Metadata, str]:
-    """Its fields, and the text without it; ({}, the text) where there is none, or it is no YAML.
+    """Part the front matter's fields from the text; ({}, the text) where there is none, or it is no
+    YAML.
 
     Fields are text, numbers, true and false, and lists of them, which become text with commas. What is nested deeper is
     left out. A text that begins with a line of dashes and no fields is a text with a rule, and so is a dialogue between

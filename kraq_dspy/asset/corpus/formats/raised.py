@@ -30,7 +30,7 @@ _CLOSED = re.compile(r"\(([^()]*)\)$")
 
 
 def raised(text: str, before: str, after: str = "", *, is_link: bool = False, language: str = "") -> str:
-    """What stands on the line for a raised `text` between `before` and `after`.
+    """Return what stands on the line for a raised `text` between `before` and `after`.
 
     A note gets brackets, a power "^", an ordinal's letters stay where they are. In doubt it is a note, since "12 [3]"
     says less that is false than "12^3". `is_link` says that it leads somewhere, as notes do; `language` is the page's.
@@ -54,7 +54,7 @@ def raised(text: str, before: str, after: str = "", *, is_link: bool = False, la
 
 
 def lowered(text: str, before: str, after: str = "") -> str:
-    """What stands on the line for a lowered `text`: CO2, log2 8, 10_2."""
+    """Return what stands on the line for a lowered `text`: CO2, log2 8, 10_2."""
     mark = text.strip()
     if not mark:
         return text
@@ -86,27 +86,35 @@ def _is_power(mark: str, before: str) -> bool:
 
 
 def _raised_letters(mark: str, before: str, after: str, language: str) -> str:
+    """Write letters that are raised: a unit, an ordinal, an exponent, an abbreviation's end."""
     last = before[-1:]
     if last.isdigit():
         if mark in ("o", "°") and re.match(r"\s?[CFK]\b", after):
             return "°"
-        romance = language.lower().startswith(_ROMANCE)
-        is_ordinal = mark.lower() in _ORDINALS or (romance and mark.lower() in _ROMANCE_ORDINALS)
-        if is_ordinal:
+        if _is_ordinal(mark, language):
             return mark
+
     word = _WORD.search(before)
     if word and len(word[0]) <= 2:
-        if mark in _VARIABLES and word[0] != "n" and len(word[0]) == 1:
+        is_variable = len(word[0]) == 1 and word[0] != "n"
+        if mark in _VARIABLES and is_variable:
             return f"^{mark}"
         if mark.islower():
             return mark  # Mme, no, Dr
+
     if last in _POWERS_OF and mark in _VARIABLES:
         return f"^{mark}"
     return _apart(f"[{mark}]" if len(mark) == 1 else mark, before, after)
 
 
+def _is_ordinal(mark: str, language: str) -> bool:
+    if mark.lower() in _ORDINALS:
+        return True
+    return language.lower().startswith(_ROMANCE) and mark.lower() in _ROMANCE_ORDINALS
+
+
 def _apart(mark: str, before: str, after: str = "") -> str:
-    """With a space to the word before it, and to one that begins right behind it."""
+    """Put a space to the word before it, and to one that begins right behind it."""
     ahead = " " if before and not before[-1].isspace() else ""
     behind = " " if after[:1].isalnum() else ""
     return f"{ahead}{mark}{behind}"

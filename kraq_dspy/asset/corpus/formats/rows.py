@@ -16,6 +16,7 @@ from kraq_dspy.asset.corpus.formats.markdown_marks import without_embedded
 from kraq_dspy.asset.corpus.normalise import normalised
 from kraq_dspy.asset.scope import labels_of
 from kraq_dspy.records import Heading, Metadata
+from kraq_dspy.settings import CorpusSettings
 
 INTEGERS = range(-(2**63), 2**63)  # what SQLite and Qdrant hold
 
@@ -32,8 +33,8 @@ class ReadSettings:
     title_column: str = "title"
     text_column: str = "text"
     acl_column: str = ""
-    max_bytes: int = 50_000_000
-    max_unpacked: int = 200
+    max_bytes: int = CorpusSettings.max_bytes
+    max_unpacked: int = CorpusSettings.max_unpacked
     encoding: str = ""
     way_out: str = "Name the right one: --text-column NAME, or text_column in [corpus] of kraq.toml."
 
@@ -46,7 +47,7 @@ class ReadSettings:
         return named | ({"acl": self.acl_column} if self.acl_column else {})
 
     def row(self, values: Mapping[str, Any], key: str) -> "Row | BadRow":
-        """What a row of these named values is."""
+        """Return what a row of these named values is."""
         return row_of(values, key, self)
 
     def is_header(self, columns: Iterable[str]) -> bool:
@@ -54,14 +55,15 @@ class ReadSettings:
         return bool(self.own(columns).texts)
 
     def own(self, columns: Iterable[str]) -> "OwnColumns":
-        """Which of these columns hold text, title and id. Where nobody has named one, other usual names do, too."""
+        """Tell which of these columns hold text, title and id. Where nobody has named one, other
+        usual names do, too."""
         return _own_columns(self, tuple(columns))
 
     def too_large(self, n_bytes: int, what: str = "The text") -> str:
         return f"{what} has {n_bytes:,} bytes; the limit is {self.max_bytes:,}. Split it, or raise max_bytes."
 
     def missing(self, columns: Iterable[str]) -> str:
-        """Why these columns will not do: the text is none of them. "" where it is there."""
+        """Tell why these columns will not do: the text is none of them. "" where it is there."""
         columns = list(columns)
         if self.own(columns).texts:
             return ""

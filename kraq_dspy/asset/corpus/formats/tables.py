@@ -84,7 +84,7 @@ def _rows(lines: "_CsvLines", columns: list[str], delimiter: str, settings: Read
 
 
 def _without_empty_end(cells: list[str], n_columns: int) -> list[str]:
-    """Without empty cells behind the last column, which spreadsheets leave."""
+    """Leave out empty cells behind the last column, which spreadsheets leave."""
     while len(cells) > n_columns and not cells[-1].strip():
         cells.pop()
     return cells

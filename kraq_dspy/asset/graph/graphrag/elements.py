@@ -138,7 +138,7 @@ class Elements:
         return entity_id_of(normalise_name(name))
 
     def entities(self) -> tuple[Entity, ...]:
-        """By id; an entity's degree is how many others it is linked to."""
+        """The entities by id; an entity's degree is how many others it is linked to."""
         neighbours: dict[str, set[str]] = defaultdict(set)
         for source, target, _ in self._edges:
             neighbours[source].add(target)
@@ -160,7 +160,7 @@ class Elements:
         return tuple(sorted(records, key=lambda entity: entity.id))
 
     def relationships(self) -> tuple[Relationship, ...]:
-        """By id."""
+        """The relationships by id."""
         records = []
         for (source, target, predicate), edge in self._edges.items():
             ends = entity_id_of(source), entity_id_of(target)
@@ -177,7 +177,7 @@ class Elements:
         return tuple(sorted(records, key=lambda link: link.id))
 
     def claims(self) -> tuple[Claim, ...]:
-        """In the order of the table, each once."""
+        """The claims in the order of the table, each once."""
         return tuple(self._claims.values())
 
     def _known_chunks(self, row: Row) -> set[str]:

@@ -39,7 +39,8 @@ class Tables:
 
     @classmethod
     def at(cls, folder: Path) -> "Tables":
-        """Those of a project or of its output folder. Raises ExchangeError where one is missing."""
+        """Return those of a project or of its output folder. Raises ExchangeError where one is
+        missing."""
         if not folder.is_dir():
             raise ExchangeError(f"There is no folder {str(folder)!r}. Give GraphRAG's output folder.")
 

@@ -111,7 +111,8 @@ def _add(texts: Texts, document: Document, units: list[TextUnit], problems: Coun
 
 
 def _spans(text: str, passages: Sequence[str]) -> list[tuple[int, int]] | None:
-    """Where the passages stand in the text, one after the other; None where one of them does not."""
+    """Tell where the passages stand in the text, one after the other; None where one of them does
+    not."""
     spans: list[tuple[int, int]] = []
     search_from = 0
     for passage in passages:

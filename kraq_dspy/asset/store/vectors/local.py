@@ -136,17 +136,20 @@ class LocalVectorStore:
         return packed.dense[rows]
 
     def copy_part(self, ids: Iterable[str], target: Path) -> None:
-        """Write the points with these ids into the new file `target`: their vectors, words and tags, and no others."""
+        """Write the points with these ids into the new file `target`: their vectors, words and
+        tags, and no others."""
         packed = self._searchable()
-        rows = packed.rows_of([_key(one) for one in ids])
+        rows = packed.rows_of([_key(id) for id in ids])
         rows = np.unique(rows[rows >= 0])
 
         place_of = np.full(len(packed), -1, np.int64)
         place_of[rows] = np.arange(len(rows))
-        none = np.zeros(0, np.uint64), np.zeros(0, np.int32), np.zeros(0, np.float32)
-        words, tags = _merged(packed.words, place_of, *none), _merged(packed.tags, place_of, *none)
+        nothing = np.zeros(0, np.uint64), np.zeros(0, np.int32), np.zeros(0, np.float32)
+        words = _merged(packed.words, place_of, *nothing)
+        tags = _merged(packed.tags, place_of, *nothing)
 
-        blocks = (packed.dense[rows[start : start + _BLOCK]] for start in range(0, len(rows), _BLOCK))
+        starts = range(0, len(rows), _BLOCK)
+        blocks = (packed.dense[rows[start : start + _BLOCK]] for start in starts)
         write_packed(target, packed.ids[rows], blocks, self.dimension, words, tags)
 
     def search(
@@ -255,24 +258,37 @@ class LocalVectorStore:
 
 
 def _merge(packed: Packed, connection: Any, target: Path, dimension: int) -> None:
-    fresh = [one for (one,) in connection.execute("SELECT id FROM points ORDER BY id")]
-    gone = [one for (one,) in connection.execute("SELECT id FROM gone")]
+    """Write the points that are packed and were neither changed nor removed, and the fresh ones."""
+    fresh = [key for (key,) in connection.execute("SELECT id FROM points ORDER BY id")]
+    gone = [key for (key,) in connection.execute("SELECT id FROM gone")]
     keep = np.ones(len(packed), dtype=np.bool_)
     former = packed.rows_of(fresh + gone)
     keep[former[former >= 0]] = False
     kept = np.flatnonzero(keep)
-    ids = np.concatenate([packed.ids[kept], np.frombuffer(b"".join(fresh), np.uint8).reshape(-1, 16)])
-    order = np.argsort(np.ascontiguousarray(ids).view("S16").ravel(), kind="stable") if len(ids) else kept
-    origin = np.concatenate([kept, np.full(len(fresh), -1, np.int64)])[order]  # the former row; -1 for a fresh point
-    place_of = np.full(len(packed), -1, np.int64)  # the new row of each former one; -1 for those that go
+
+    fresh_ids = np.frombuffer(b"".join(fresh), np.uint8).reshape(-1, 16)
+    ids = np.concatenate([packed.ids[kept], fresh_ids])
+    order = kept
+    if len(ids):
+        order = np.argsort(np.ascontiguousarray(ids).view("S16").ravel(), kind="stable")
+
+    # The former row of each point, -1 for a fresh one; the new row of each former one, -1 for those that go.
+    origin = np.concatenate([kept, np.full(len(fresh), -1, np.int64)])[order]
+    place_of = np.full(len(packed), -1, np.int64)
     place_of[origin[origin >= 0]] = np.flatnonzero(origin >= 0)
     places = np.flatnonzero(origin < 0)
+
     words = _merged(packed.words, place_of, *_fresh_words(connection, places))
+    tags = _merged(packed.tags, place_of, *_fresh_tags(connection, places))
+    dense = _dense(packed, origin, connection, dimension)
+    write_packed(target, ids[order], dense, dimension, words, tags)
+
+
+def _fresh_tags(connection: Any, places: NDArray[np.int64]) -> tuple[Any, Any, Any]:
+    """The tags of the fresh points, the row of each, and no weights: tags have none."""
     tagged = [tags for (tags,) in connection.execute("SELECT tags FROM points ORDER BY id")]
-    rows = np.repeat(places, [len(each) // 8 for each in tagged]).astype(np.int32)
-    fresh_tags = np.frombuffer(b"".join(tagged), np.uint64), rows, np.zeros(0, np.float32)
-    tags = _merged(packed.tags, place_of, *fresh_tags)
-    write_packed(target, ids[order], _dense(packed, origin, connection, dimension), dimension, words, tags)
+    rows = np.repeat(places, [len(tags) // 8 for tags in tagged]).astype(np.int32)
+    return np.frombuffer(b"".join(tagged), np.uint64), rows, np.zeros(0, np.float32)
 
 
 def _dense(packed: Packed, origin: NDArray[np.int64], connection: Any, dimension: int) -> Iterator[Vectors]:

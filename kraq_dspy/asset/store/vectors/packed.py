@@ -183,7 +183,8 @@ def tag_key(tag: str) -> int:
 
 
 def _candidates(scores: NDArray[Any], k: int) -> Rows:
-    """Whatever may be among the best `k`: as many, and what scores so nearly alike that exact sums must decide."""
+    """Find whatever may be among the best `k`: as many, and what scores so nearly alike that exact
+    sums must decide."""
     n_valid = int(np.count_nonzero(scores > -np.inf))
     if n_valid > k:
         least = np.partition(scores, len(scores) - k)[len(scores) - k]

@@ -58,7 +58,7 @@ def words_of(text: str) -> list[str]:
 
 
 def document_weights(text: str) -> WordWeights:
-    """What each word says about a passage: BM25's part that depends on the passage alone.
+    """Return what each word says about a passage: BM25's part that depends on the passage alone.
 
     The average length is taken for 256 words, so that a weight does not change with the other passages.
     """
@@ -84,7 +84,7 @@ def tags_of(payload: Mapping[str, Any]) -> list[str]:
 
 
 def alternatives(filters: Mapping[str, Any] | None) -> list[list[str]]:
-    """For each field of `filters`, the tags of which a point must have one."""
+    """List, for each field of `filters`, the tags of which a point must have one."""
     return [[_tag(key, item) for item in _items(value)] for key, value in (filters or {}).items()]
 
 
@@ -117,7 +117,8 @@ def other_dimension(where: str, stored: int, dimension: int) -> str:
 
 
 def _folded(text: str) -> str:
-    """Without case, accents and invisible characters (soft hyphens, zero-width spaces)."""
+    """Fold a word to one without case, accents and invisible characters (soft hyphens, zero-width
+    spaces)."""
     if text.isascii():
         return text.lower()
     spread = unicodedata.normalize("NFKD", text.casefold())
@@ -128,18 +129,24 @@ def _folded(text: str) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def _stem(word: str) -> str:
-    """An English word without the commonest endings, so that "run", "runs" and "running" are one word.
+    """An English word without the commonest endings, so that "run", "runs" and "running" are one
+    word.
 
     It serves retrieval as well as Porter's stemmer does (docs/decisions/readers.md).
     """
     if len(word) <= 3 or not word.isascii():
         return word
+
     ending = next((ending for ending in _ENDINGS if word.endswith(ending)), "")
     stem = word.removesuffix(ending) + _ENDINGS.get(ending, "")
-    if not (ending == "s" and word.endswith(_KEPT_ENDINGS)) and len(stem) > 1 and _VOWEL.search(stem):
+    keeps_s = ending == "s" and word.endswith(_KEPT_ENDINGS)
+    if not keeps_s and len(stem) > 1 and _VOWEL.search(stem):
         word = stem
-    if len(word) > 3 and (word.endswith("e") or (word[-1] == word[-2] and word[-1] not in "aeiou")):
-        word = word[:-1]  # love, loving; run, running
+
+    if len(word) > 3:
+        is_doubled = word[-1] == word[-2] and word[-1] not in "aeiou"
+        if is_doubled or word.endswith("e"):
+            word = word[:-1]  # love, loving; run, running
     return f"{word[:-1]}i" if word.endswith("y") and len(word) > 2 else word
 
 

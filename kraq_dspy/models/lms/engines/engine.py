@@ -51,7 +51,8 @@ class CallLedger:
     def __init__(
         self, settings: RoleSettings, where: str, meter: Meter, backoff: Backoff | None = None, pace: Pace | None = None
     ) -> None:
-        """With a `pace`, calls that hang are given up by it; a model in this process has none."""
+        """Take an engine. With a `pace`, calls that hang are given up by it; a model in this
+        process has none."""
         self.settings = settings
         self.where = where
         self.meter = meter
@@ -236,7 +237,7 @@ class _JournallingEngine(SharedByCopies):
 
 
 class Engine(_JournallingEngine):
-    """For `dspy.LM(engine=...)`. Safe for threads as far as `inner` is."""
+    """A journalling engine for `dspy.LM(engine=...)`. Safe for threads as far as `inner` is."""
 
     @classmethod
     def load_state(cls, state: dict[str, Any]) -> "Engine":
@@ -259,7 +260,8 @@ class Engine(_JournallingEngine):
 
 
 class AsyncEngine(_JournallingEngine):
-    """For `dspy.LM(async_engine=...)`. May serve several event loops, one after the other or at once."""
+    """A journalling engine for `dspy.LM(async_engine=...)`. May serve several event loops, one
+    after the other or at once."""
 
     @classmethod
     def load_state(cls, state: dict[str, Any]) -> "AsyncEngine":
@@ -269,7 +271,7 @@ class AsyncEngine(_JournallingEngine):
         return await self._complete(self.ledger.open(request), request)
 
     def stream(self, request: Request) -> AsyncIterator[Any]:
-        """As `Engine.stream`."""
+        """Do as `Engine.stream` does."""
         return self._stream(request)
 
     async def aclose(self) -> None:
@@ -340,7 +342,7 @@ def _estimated_tokens(request: Request) -> int:
 
 
 def _usage(request: Request, response: Response) -> Usage:
-    """As the server reports it; estimated where it does not."""
+    """Count the usage as the server reports it; estimated where it does not."""
     prompt, completion = response.usage.input_tokens, response.usage.output_tokens
     return Usage(
         calls=1,

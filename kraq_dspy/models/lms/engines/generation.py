@@ -105,7 +105,8 @@ class SchemaGrammars:
         self._tokens = tables.from_tokenizer(tokenizer, eos_token=list(ends) or None)
 
     def matcher(self, response_format: Mapping[str, Any]) -> Any:
-        """For one reply. Raises InvalidRequestError for a schema that llguidance does not know how to follow."""
+        """Make the matcher of one reply. Raises InvalidRequestError for a schema that llguidance
+        does not know how to follow."""
         grammars = self._llguidance.LLMatcher
         schema = json.dumps(response_format.get("schema", {"type": "object"}))
         grammar = grammars.grammar_from_json_schema(schema, overrides=_SPACES)

@@ -113,7 +113,8 @@ _KNOWN = (*_TURNED, "qwen2", "qwen3")
 
 
 def lora_file(place: str, base: GGUFHeader) -> Path:
-    """For the model `base`. A folder is converted once; the file is kept in the cache under the hash of its weights.
+    """Find the adapter's file for the model `base`. A folder is converted once; the file is kept in
+    the cache under the hash of its weights.
 
     Raises ModelError for a path that is no adapter, or one that cannot be converted.
     """

@@ -162,7 +162,7 @@ class Started:
 
 
 def llama_engine(settings: RoleSettings) -> LlamaCpp:
-    """For a role; roles with the same file and settings share one copy in memory."""
+    """Load the model of a role; roles with the same file and settings share one copy in memory."""
     file = local_file(settings.model.removeprefix(GGUF).partition("#")[0])
     return shared_model(file, settings.context, settings.slots, settings.threads)
 

@@ -102,8 +102,8 @@ class TransformersEngine(SharedByCopies):
         return self._batches.submit(self._job(request))
 
     def logprobs_of(self, tokens: Sequence[int], model: str) -> list[float]:
-        """How likely each token but the first is behind those before it; nothing is generated. `model` may name an
-        adapter. Raises ModelError for more tokens than the model takes."""
+        """Tell how likely each token but the first is behind those before it; nothing is generated.
+        `model` may name an adapter. Raises ModelError for more tokens than the model takes."""
         if len(tokens) > self.context:
             raise ModelError(f"The text has {len(tokens)} tokens; {self.name!r} takes {self.context}.")
         adapter = self._adapter(model)

@@ -8,8 +8,8 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from kraq_dspy import build_index
 from kraq_dspy.asset.store.manifest import LABELLED, SCHEMA_VERSION
-from kraq_dspy.indexing.index.build import build_index
 from kraq_dspy.records import Document
 from tests.conftest import KeywordEmbedder
 

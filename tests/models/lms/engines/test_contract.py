@@ -9,11 +9,9 @@ import dspy
 import pytest
 from stand_in import stand_in
 
-from kraq_dspy import signatures
-from kraq_dspy.models.lms.adapter import KraqAdapter
-from kraq_dspy.models.lms.kraq_lm import KraqLM
-from kraq_dspy.models.lms.meter import Meter, working_on
-from kraq_dspy.models.lms.roles import make_lm
+from kraq_dspy import make_lm, signatures
+from kraq_dspy.extend import KraqAdapter, KraqLM, Meter
+from kraq_dspy.models.lms.meter import working_on
 from kraq_dspy.settings import RoleSettings
 from tests.models.lms.conftest import MemoryJournal
 

@@ -19,12 +19,10 @@ from dspy.utils.exceptions import (
     LMTransportError,
 )
 
+from kraq_dspy import Limits, make_lm
 from kraq_dspy.errors import BudgetExceededError, ModelError, ServerDownError
-from kraq_dspy.models.lms.adapter import KraqAdapter
-from kraq_dspy.models.lms.kraq_lm import KraqLM
-from kraq_dspy.models.lms.meter import Limits, Meter, working_on
-from kraq_dspy.models.lms.retry import Backoff
-from kraq_dspy.models.lms.roles import make_lm
+from kraq_dspy.extend import Backoff, KraqAdapter, KraqLM, Meter
+from kraq_dspy.models.lms.meter import working_on
 from kraq_dspy.records import Usage
 from kraq_dspy.settings import RoleSettings
 from tests.models.lms.conftest import MemoryJournal, Reply, ScriptedServer

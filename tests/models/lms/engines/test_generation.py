@@ -9,7 +9,7 @@ import pytest
 from dspy.lm15 import Config, InvalidRequestError, Message, Request
 
 from kraq_dspy.errors import ModelError
-from kraq_dspy.models.lms.adapter import KraqAdapter
+from kraq_dspy.extend import KraqAdapter
 from kraq_dspy.models.lms.engines.generation import in_template, without_system_role
 from kraq_dspy.models.lms.engines.transformers_engine import TransformersEngine
 from kraq_dspy.models.lms.schemas import reply_schema

@@ -14,12 +14,12 @@ import pytest
 from dspy.lm15 import Config, Message, Request, Response
 from dspy.utils.exceptions import ContextWindowExceededError
 
+from kraq_dspy import make_lm
 from kraq_dspy.errors import ModelError
 from kraq_dspy.models.lms.engines import gguf_file
 from kraq_dspy.models.lms.engines.llama_cpp import LlamaCpp, shared_model
 from kraq_dspy.models.lms.engines.transformers_engine import TransformersEngine
 from kraq_dspy.models.lms.from_threads import FromThreads
-from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.settings import RoleSettings
 from tests.conftest import TinyModels
 

@@ -11,19 +11,15 @@ import pytest
 from dspy.lm15 import Request, Response, StreamDeltaEvent, StreamEndEvent, StreamStartEvent, TextDelta, Usage
 from dspy.streaming import StatusMessage, StreamListener, StreamResponse
 
-from kraq_dspy._internal.both_ways import blocking
-from kraq_dspy._internal.clock import AnswerListener, answer_listeners
+from kraq_dspy._internal.clock import AnswerListener
+from kraq_dspy.extend import Backoff, KraqAdapter, KraqLM, Meter, answer_listeners, blocking
 from kraq_dspy.indexing import build_index
-from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.models.lms.engines.engine import AsyncEngine, CallLedger, Engine
-from kraq_dspy.models.lms.kraq_lm import KraqLM, adopted
-from kraq_dspy.models.lms.meter import Meter, working_on
-from kraq_dspy.models.lms.retry import Backoff
+from kraq_dspy.models.lms.kraq_lm import adopted
+from kraq_dspy.models.lms.meter import working_on
 from kraq_dspy.ports import Vectors
-from kraq_dspy.programs import K2RAG, Shorten
-from kraq_dspy.programs.speculative.scoring import Score, Scorer
-from kraq_dspy.programs.speculative.speculative_rag import SpeculativeRAG
-from kraq_dspy.programs.traditional import TraditionalRAG
+from kraq_dspy.programs import K2RAG, Scorer, Shorten, SpeculativeRAG, TraditionalRAG
+from kraq_dspy.programs.speculative.scoring import Score
 from kraq_dspy.records import Document
 from kraq_dspy.records import Usage as Paid
 from kraq_dspy.settings import RoleSettings

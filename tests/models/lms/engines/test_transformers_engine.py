@@ -13,7 +13,9 @@ import dspy
 import pytest
 from dspy.lm15 import Config, ContextLengthError, Message, Request, Response, UnsupportedModelError
 
+from kraq_dspy import make_lm
 from kraq_dspy.errors import ModelError
+from kraq_dspy.extend import LanguageModels
 from kraq_dspy.models.lms.engines.generation import Batches, GenerationJob, pieces_of
 from kraq_dspy.models.lms.engines.transformers_engine import (
     AsyncTransformersEngine,
@@ -22,7 +24,6 @@ from kraq_dspy.models.lms.engines.transformers_engine import (
     shared_engine,
 )
 from kraq_dspy.models.lms.logprobs import field_logprobs, take_logprobs
-from kraq_dspy.models.lms.roles import LanguageModels, make_lm
 from kraq_dspy.settings import RoleSettings, Settings
 from tests.conftest import TinyModels
 

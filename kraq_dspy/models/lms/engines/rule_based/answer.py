@@ -3,7 +3,7 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 
 from kraq_dspy.language.names import kind_of, names_in
@@ -29,6 +29,8 @@ BRACKETED = re.compile(r" \([^)]*\)$")
 """What tells two titles of one name apart."""
 LATER = re.compile(r"\b(later|latest|younger|youngest|newer|more recent(ly)?|last|second)\b", re.IGNORECASE)
 EARLIER = re.compile(r"\b(first|earlier|earliest|older|oldest|before)\b", re.IGNORECASE)
+_COUNTED = re.compile(r"\bhow many (?:\w+ )?(\w+)|\b(population)\b|\bhow (?:much|old|long|tall|far|large|big)\b")
+"""What asks for a number, and the things that are counted."""
 POINTS_BACK = re.compile(r"(?:He|She|It|They|His|Her|Its|Their|This|These|The [a-z]+)\b")
 """How a sentence begins that is about what its passage's title names."""
 
@@ -85,20 +87,25 @@ def short_answer(question: str, passages: Sequence[str], similar: Similar) -> tu
 
 
 def _reply(question: str, passages: Sequence[str], similar: Similar) -> Reply | None:
+    """Answer by the kind of the question: yes or no, one of two, or what a word asks for."""
     evidence = nearest(question, passages, similar)
     if not evidence:
         return None
-    if CLOSED.match(question) and is_english(question, evidence[0].text):
-        said, told = yes_or_no(question, passages, f"{evidence[0].title}: {evidence[0].text}")
-        return Reply(said, told or (_alone(evidence[0]),))
+
+    first = evidence[0]
+    if CLOSED.match(question) and is_english(question, first.text):
+        verdict, told = yes_or_no(question, passages, f"{first.title}: {first.text}")
+        return Reply(verdict, told or (_alone(first),))
     if either := EITHER.match(question):
         return _of_two(question, either["a"].strip(' "“”'), either["b"].strip(' "“”'), evidence)
-    beside = [[part] for part in evidence[1:] if part.passage == evidence[0].passage]
-    supports = [_chain(question, evidence), *beside]
-    span, support = next(
-        ((span, support) for support in supports if (span := _span(question, support))), ("", supports[0])
-    )
-    return Reply(span, tuple(map(_alone, support)))
+
+    chain = _chain(question, evidence)
+    of_same_passage = [[part] for part in evidence[1:] if part.passage == first.passage]
+    for support in (chain, *of_same_passage):
+        span = _span(question, support)
+        if span:
+            return Reply(span, tuple(map(_alone, support)))
+    return Reply("", tuple(map(_alone, chain)))
 
 
 def _alone(part: Evidence) -> str:
@@ -108,30 +115,21 @@ def _alone(part: Evidence) -> str:
 
 
 def nearest(question: str, passages: Sequence[str], similar: Similar, count: int = 12) -> list[Evidence]:
-    """Up to `count` sentences, nearest first: rare shared words, the words of the title, and the encoder's opinion."""
-    question_words = set(content_words(question))
-    parts = _told(passages)
-    bags = [set(content_words(part.text)) for part in parts]
-    titles = [set(content_words(f"{part.title} {part.heading}")) for part in parts]
-    spread = Counter(word for bag, title in zip(bags, titles, strict=True) for word in bag | title)
-    worth = {word: math.log(1 + len(parts) / spread[word]) for word in question_words if spread[word]}
-    scored = []
-    for part, bag, named in zip(parts, bags, titles, strict=True):
-        score = sum(worth.get(word, 0.0) * (1.0 if word in bag else 0.8) for word in question_words & (bag | named))
-        if score:
-            scored.append(Evidence(part.text, part.title, part.passage, score))
-    top = sorted(scored, key=lambda part: -part.score)[:count]
+    """Return up to `count` sentences, nearest first: rare shared words, the words of the title, and
+    the encoder's opinion."""
+    top = _sharing_words(question, _told(passages), count)
     if not top:
         return []
-    best = top[0].score
+
     texts = [f"{part.title}: {part.text}" if part.title else part.text for part in top[:ENCODED]]
-    near = [float(cosine) for cosine in similar(question, texts)]
-    near += [min(near)] * (len(top) - len(near))
-    top = [
-        Evidence(part.text, part.title, part.passage, part.score / best + cosine)
-        for part, cosine in zip(top, near, strict=True)
-    ]
-    return sorted(top, key=lambda part: -part.score)
+    cosines = [float(cosine) for cosine in similar(question, texts)]
+    cosines += [min(cosines)] * (len(top) - len(cosines))
+
+    best = top[0].score
+    rated = []
+    for part, cosine in zip(top, cosines, strict=True):
+        rated.append(Evidence(part.text, part.title, part.passage, part.score / best + cosine))
+    return sorted(rated, key=lambda part: -part.score)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +144,8 @@ class _Told:
 
 
 def _told(passages: Sequence[str]) -> list[_Told]:
-    """The sentences of the passages. A heading is none, since it would answer a question with the same words; where
-    there is nothing else, it is one."""
+    """The sentences of the passages. A heading is none, since it would answer a question with the
+    same words; where there is nothing else, it is one."""
     told: list[_Told] = []
     for number, passage in enumerate(passages):
         title, body = parted(passage)
@@ -155,7 +153,34 @@ def _told(passages: Sequence[str]) -> list[_Told]:
             told += [_Told(text, title, number, heading) for text in own]
     if told:
         return told
-    return [_Told(text, "", number, "") for number, passage in enumerate(passages) for text in sentences(passage)]
+
+    for number, passage in enumerate(passages):
+        told += [_Told(text, "", number, "") for text in sentences(passage)]
+    return told
+
+
+def _sharing_words(question: str, parts: Sequence[_Told], count: int) -> list[Evidence]:
+    """The sentences that share most with the question: a word weighs more the fewer have it, and a
+    little less where only the title or the heading has it."""
+    question_words = set(content_words(question))
+    own_words = [set(content_words(part.text)) for part in parts]
+    words_above = [set(content_words(f"{part.title} {part.heading}")) for part in parts]
+
+    sentences_with: Counter[str] = Counter()
+    for own, above in zip(own_words, words_above, strict=True):
+        sentences_with.update(own | above)
+    weights = {}
+    for word in question_words:
+        if sentences_with[word]:
+            weights[word] = math.log(1 + len(parts) / sentences_with[word])
+
+    sharing = []
+    for part, own, above in zip(parts, own_words, words_above, strict=True):
+        shared = question_words & (own | above)
+        score = sum(weights.get(word, 0.0) * (1.0 if word in own else 0.8) for word in shared)
+        if score:
+            sharing.append(Evidence(part.text, part.title, part.passage, score))
+    return sorted(sharing, key=lambda part: -part.score)[:count]
 
 
 def _chain(question: str, evidence: list[Evidence]) -> list[Evidence]:
@@ -189,26 +214,51 @@ def _chain(question: str, evidence: list[Evidence]) -> list[Evidence]:
 
 
 def _span(question: str, support: list[Evidence]) -> str:
-    """A date, a number, a person or a place of the sentences, whichever the question asks for; "" for anything else."""
+    """A date, a number, a person or a place of the sentences, whichever the question asks for; ""
+    for anything else."""
     lowered = question.lower()
     text = " ".join(part.text for part in support)
-    is_year = re.search(r"\b(what|which) year\b", lowered)
-    if is_year or re.search(r"\b(what|which) (date|day|month)\b", lowered) or _asks(question, "when"):
-        dates = YEAR.findall(text) if is_year else DATE.findall(text)
+
+    asks_year = re.search(r"\b(what|which) year\b", lowered)
+    asks_date = re.search(r"\b(what|which) (date|day|month)\b", lowered)
+    if asks_year or asks_date or _asks(question, "when"):
+        dates = YEAR.findall(text) if asks_year else DATE.findall(text)
         return next((date for date in dates if date not in question), "")
-    if counted := re.search(
-        r"\bhow many (?:\w+ )?(\w+)|\b(population)\b|\bhow (?:much|old|long|tall|far|large|big)\b", lowered
-    ):
-        return _number(question, counted[1] or counted[2] or "", [part.text for part in support])
-    kind = "person" if _asks(question, "who(?:m|se)?") else "place" if _asks(question, "where") else ""
-    names = [name for part in support for name in [*([part.title] if part.title else []), *names_in(part.text)]]
-    plain = dict.fromkeys(BRACKETED.sub("", name) for name in names)
-    new = (
-        name for name in plain if kind and name.lower() not in lowered and not set(re.split(r"[\s-]", name)) & NO_NAMES
-    )
-    bare = {name: name.partition(" ")[2] if name.partition(" ")[0].lower() in PEOPLE else name for name in new}
-    fits = (name for name in bare if kind_of(bare[name], text) == kind and (kind == "place" or " " in name))
-    return next(fits, "")
+
+    counted = _COUNTED.search(lowered)
+    if counted:
+        things = counted[1] or counted[2] or ""
+        return _number(question, things, [part.text for part in support])
+
+    if _asks(question, "who(?:m|se)?"):
+        return _named(question, "person", support)
+    if _asks(question, "where"):
+        return _named(question, "place", support)
+    return ""
+
+
+def _named(question: str, kind: str, support: Sequence[Evidence]) -> str:
+    """The first person or place that the sentences name and the question does not; "" for none."""
+    lowered = question.lower()
+    text = " ".join(part.text for part in support)
+    for name in _names_of(support):
+        if name.lower() in lowered or not NO_NAMES.isdisjoint(re.split(r"[\s-]", name)):
+            continue
+        first, _, others = name.partition(" ")
+        bare = others if first.lower() in PEOPLE else name
+        if kind_of(bare, text) == kind and (kind == "place" or " " in name):
+            return name
+    return ""
+
+
+def _names_of(support: Sequence[Evidence]) -> dict[str, None]:
+    """The titles and the names of the sentences, in order, without what tells namesakes apart."""
+    names: dict[str, None] = {}
+    for part in support:
+        titles = [part.title] if part.title else []
+        for name in (*titles, *names_in(part.text)):
+            names[BRACKETED.sub("", name)] = None
+    return names
 
 
 def _number(question: str, things: str, texts: Sequence[str]) -> str:
@@ -229,33 +279,50 @@ def _asks(question: str, word: str) -> bool:
 
 
 def _of_two(question: str, one: str, two: str, evidence: list[Evidence]) -> Reply:
-    """Of two named things, the one whose date or number fits the comparison, else the one nearer to the question; the
-    nearest sentence alone where none is told of either."""
-    lead = set(content_words(question)) - set(content_words(one)) - set(content_words(two))
+    """Choose of two named things the one whose date or number fits the comparison, else the one
+    nearer to the question; the nearest sentence alone where none is told of either."""
+    about_one, about_two = _telling_of(one, evidence), _telling_of(two, evidence)
 
-    def of(name: str) -> list[Evidence]:
-        words_of = set(content_words(name))
-        about = [(len(words_of & set(content_words(f"{part.title} {part.text}"))), part) for part in evidence]
-        most = max((count for count, _ in about), default=0)
-        return [part for count, part in about if count == most > 0]
+    asks_later, asks_earlier = LATER.search(question), EARLIER.search(question)
+    dated_one, dated_two = _with_year(about_one), _with_year(about_two)
+    if dated_one and dated_two and (asks_later or asks_earlier):
+        one_is_later = _first_year(dated_one) > _first_year(dated_two)
+        wants_later = bool(asks_later) and not asks_earlier
+        chosen = one if one_is_later == wants_later else two
+        return Reply(chosen, (_alone(dated_one[0]), _alone(dated_two[0])))
 
-    parts = [of(name) for name in (one, two)]
-    values = [[int(year) for part in some for year in YEAR.findall(part.text)] for some in parts]
-    if all(values) and (LATER.search(question) or EARLIER.search(question)):
-        later = bool(LATER.search(question)) and not EARLIER.search(question)
-        place = 0 if (min(values[0]) > min(values[1])) == later else 1
-        shown = tuple(next(_alone(part) for part in some if YEAR.search(part.text)) for some in parts)
-        return Reply((one, two)[place], shown)
-    fit = [max((len(lead & set(content_words(part.text))) for part in some), default=0) for some in parts]
-    place = 0 if fit[0] >= fit[1] else 1
-    if not parts[place]:
+    asked = set(content_words(question)) - set(content_words(one)) - set(content_words(two))
+    one_fits = _most_shared(asked, about_one) >= _most_shared(asked, about_two)
+    chosen, about = (one, about_one) if one_fits else (two, about_two)
+    if not about:
         return Reply("", (_alone(evidence[0]),))
-    return Reply((one, two)[place], (_alone(parts[place][0]),))
+    return Reply(chosen, (_alone(about[0]),))
+
+
+def _telling_of(name: str, evidence: Sequence[Evidence]) -> list[Evidence]:
+    """The sentences that have the most words of the name, themselves or in their title."""
+    words_of_name = set(content_words(name))
+    shared = [len(words_of_name & set(content_words(f"{part.title} {part.text}"))) for part in evidence]
+    most = max(shared, default=0)
+    return [part for part, count in zip(evidence, shared, strict=True) if count == most > 0]
+
+
+def _with_year(parts: Sequence[Evidence]) -> list[Evidence]:
+    return [part for part in parts if YEAR.search(part.text)]
+
+
+def _first_year(parts: Sequence[Evidence]) -> int:
+    return min(int(year) for part in parts for year in YEAR.findall(part.text))
+
+
+def _most_shared(words: Set[str], parts: Sequence[Evidence]) -> int:
+    """How many of the words the sentence has that has the most of them."""
+    return max((len(words & set(content_words(part.text))) for part in parts), default=0)
 
 
 def rated_points(question: str, reports: list[str], similar: Similar) -> list[dict[str, object]]:
-    """Up to five sentences of the reports; a sentence without a word of the question is none. Titles that only list
-    names (our own) are left out."""
+    """Return up to five sentences of the reports; a sentence without a word of the question is
+    none. Titles that only list names (our own) are left out."""
     evidence = nearest(question, reports, similar, count=5)
     return [
         {

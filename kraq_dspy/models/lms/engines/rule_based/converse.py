@@ -92,7 +92,8 @@ def _subjects(turns: Sequence[tuple[str, str]], question: str) -> list[tuple[str
 
 
 def _kind_in(name: str, text: str) -> str:
-    """What kind of thing the sentences of the text say that the name is; what only looks like a person comes last.
+    """Return what kind of thing the sentences of the text say that the name is; what only looks
+    like a person comes last.
 
     A place is also told by "in", "at" or "near" before it.
     """

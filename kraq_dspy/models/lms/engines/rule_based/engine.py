@@ -61,28 +61,48 @@ class Task:
 
 
 def read_task(request: Request) -> Task:
-    """Raises ModelError for anything but a DSPy prompt."""
+    """Read the inputs and outputs of a DSPy prompt. Raises ModelError for another prompt."""
     system = request.system if isinstance(request.system, str) else ""
-    user = next((message.text or "" for message in reversed(request.messages) if message.role == "user"), "")
     start = system.rfind("Your output fields are:\n")
     if start < 0:
         raise ModelError(
             "The embedded model answers the DSPy signatures of this library; it cannot chat. For free prompts, name a "
             "real model for the role."
         )
+
     listing = system[start : system.find("\nAll interactions will be structured", start)]
-    kinds = {name: re.match(r"\w*", annotation) for name, annotation in OUTPUT.findall(listing)}
-    outputs = {name: kind[0].lower() if kind else "str" for name, kind in kinds.items()}
+    outputs = {}
+    for name, annotation in OUTPUT.findall(listing):
+        kind = re.match(r"\w*", annotation)
+        outputs[name] = kind[0].lower() if kind else "str"
+
+    as_json = "Outputs will be a JSON object" in system
+    return Task(_inputs_of(request), outputs, _choices_of(outputs, system), as_json)
+
+
+def _inputs_of(request: Request) -> dict[str, Any]:
+    """The inputs by name that the last message of the user has, without its closing words."""
+    from_user = [message.text or "" for message in request.messages if message.role == "user"]
+    prompt = from_user[-1] if from_user else ""
+    closings = ("the corresponding output fields", "a JSON object")
+    end = max(prompt.rfind(f"\n\nRespond with {closing}") for closing in closings)
+    if end >= 0:
+        prompt = prompt[:end]
+
+    _, *parts = FIELD.split(prompt)
+    return {name: _value(text.strip()) for name, text in zip(parts[::2], parts[1::2], strict=True)}
+
+
+def _choices_of(outputs: Mapping[str, str], system: str) -> dict[str, tuple[str, ...]]:
+    """The values of which an output must be one, by its name, where the instructions list them."""
     choices = {}
     for name, kind in outputs.items():
-        note = re.search(rf"\{{{name}\}}[^\n]*", system) or re.search(rf'"{name}": "[^\n]*', system)
+        note = re.search(rf"\{{{name}\}}[^\n]*", system)
+        note = note or re.search(rf'"{name}": "[^\n]*', system)
         options = CHOICES.search(note[0]) if note and kind not in ("list", "dict") else None
         if options:
             choices[name] = tuple(option.strip() for option in options[1].split(";"))
-    end = max(user.rfind(f"\n\nRespond with {what}") for what in ("the corresponding output fields", "a JSON object"))
-    parts = FIELD.split(user[:end] if end >= 0 else user)
-    inputs = {name: _value(text.strip()) for name, text in zip(parts[1::2], parts[2::2], strict=True)}
-    return Task(inputs, outputs, choices, "Outputs will be a JSON object" in system)
+    return choices
 
 
 def write_answer(task: Task, values: Mapping[str, Any]) -> str:
@@ -152,31 +172,46 @@ class EmbeddedEngine(SharedByCopies):
         return values
 
     def _guess(self, task: Task, name: str) -> Any:
-        """A value for a field of a signature that is not known here: yes, or the higher choice, the more of
-        the words of the answer (or the last input) the others have; names for a list; an answer to a question, else
-        the gist."""
+        """A value for a field of a signature that is not known here: yes, or the higher choice, the
+        more of the words of the answer (or the last input) the others have; names for a list; an
+        answer to a question, else the gist."""
         kind, choices = task.outputs[name], task.choices.get(name, ())
-        claim = next(
-            (field for field in ("answer", "response", *reversed(list(task.inputs))) if field in task.inputs), ""
-        )
-        everything = "\n".join(task.text(field) for field in task.inputs)
-        others = (task.text(field) for field in task.inputs if field not in (claim, "question"))
-        share = judge.support(task.text(claim), "\n".join(others))
+        share = _supported_share(task)
         if kind == "bool":
             return share >= 0.5
         if choices and all(map(str.isdecimal, choices)):
             return int(choices[round(share * (len(choices) - 1))])
         if {choice.lower() for choice in choices} == {"yes", "no"}:
-            return next(choice for choice in choices if (choice.lower() == "yes") == (share >= 0.5))
+            verdict = "yes" if share >= 0.5 else "no"
+            return next(choice for choice in choices if choice.lower() == verdict)
+
         if kind == "list":
-            return list(dict.fromkeys(entry for part in sentences(everything) for entry in names_in(part)))
+            every_sentence = sentences(_everything(task))
+            return list(dict.fromkeys(entry for part in every_sentence for entry in names_in(part)))
         if kind == "str" and not choices:
-            if "question" in task.inputs and len(task.inputs) > 1:
-                return answer(task.text("question"), task.evidence(), self.similar)
-            return " ".join(summarize.central(sentences(everything), 2)) or everything[:200] or "Nothing was given."
+            return self._guessed_text(task)
         raise ModelError(
             f"The embedded model has no way to make the field {name!r} ({kind}). Name a real model for this role."
         )
+
+    def _guessed_text(self, task: Task) -> str:
+        if "question" in task.inputs and len(task.inputs) > 1:
+            return answer(task.text("question"), task.evidence(), self.similar)
+        everything = _everything(task)
+        gist = " ".join(summarize.central(sentences(everything), 2))
+        return gist or everything[:200] or "Nothing was given."
+
+
+def _everything(task: Task) -> str:
+    return "\n".join(task.text(field) for field in task.inputs)
+
+
+def _supported_share(task: Task) -> float:
+    """How much of the answer, or of the last input, the other inputs say."""
+    candidates = ("answer", "response", *reversed(list(task.inputs)))
+    claim = next((field for field in candidates if field in task.inputs), "")
+    others = [task.text(field) for field in task.inputs if field not in (claim, "question")]
+    return judge.support(task.text(claim), "\n".join(others))
 
 
 _tokens_of_instructions = lru_cache(maxsize=64)(count_tokens)
@@ -236,7 +271,8 @@ def _supported(task: Task, similar: Similar) -> list[dict[str, Any]]:
 
 
 def _asks_nothing(task: Task, similar: Similar) -> dict[str, Any]:
-    """What many passages share is no question yet, and no statement of one of them is an answer to it."""
+    """Ask nothing: what many passages share is no question yet, and no statement of one of them is
+    an answer to it."""
     return {"question": "", "nuggets": []}
 
 

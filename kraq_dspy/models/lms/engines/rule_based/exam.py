@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from kraq_dspy.language.names import PERSON, REFERENCE, is_name, kind_of, names_in
-from kraq_dspy.language.templates import definition, is_person, without_asides
+from kraq_dspy.language.templates import Definition, definition, is_person, without_asides
 from kraq_dspy.language.text import content_words, parted, sentences
 from kraq_dspy.language.told import language_of
 from kraq_dspy.language.vocabulary import DOES, STOP
@@ -70,27 +70,7 @@ _LONGEST_SUBJECT = 7  # words
 _LONGEST_ANSWER = 8  # words
 _KIND_WORDS = 3
 _PREPOSITIONS = frozenset(
-    [
-        "in",
-        "on",
-        "at",
-        "by",
-        "of",
-        "for",
-        "from",
-        "with",
-        "to",
-        "near",
-        "into",
-        "through",
-        "under",
-        "over",
-        "and",
-        "or",
-        "the",
-        "a",
-        "an",
-    ]
+    "in on at by of for from with to near into through under over and or the a an".split()  # noqa: SIM905
 )
 _DANGLING = re.compile(r"(?:,| in| on| at| since| around| about| from| until| by)+$")
 _PEOPLE_KINDS = {"person": "person", "place": "place", "organisation": "organisation", "work": "work"}
@@ -155,46 +135,60 @@ def question_over_two(first: str, second: str, link: str) -> dict[str, str]:
     >>> question_over_two(wood, burton, "Tim Burton")["question"]
     'When was the American director that Ed Wood was directed by born in Burbank?'
     """
-    nothing = {"question": "", "answer": ""}
     title, parts, kind, is_who = _read(first)
     own, _, link_kind, link_is_who = _read(second)
     leading = _leading_to(link, title, parts, points_to_title=bool(kind))
+    nothing = {"question": "", "answer": ""}
     if leading is None or not own or BRACKETED.sub("", own) not in (link, BRACKETED.sub("", link)):
         return nothing
+
     described = link_kind or _PEOPLE_KINDS.get(kind_of(link, second), "thing")
-    facts = [fact for fact in facts_in(second) if fact.asked_of == own or fact.answer == own]
-    fitting = [fact for fact in facts if leading.subject not in f"{fact.question} {fact.answer}"]
-    values = [fact for fact in fitting if fact.asked_of]
-    if values:
-        fact = min(values, key=lambda one: content_id(first, one.question))
-        named = f"the {described} that {leading.subject} {leading.phrase}"
-        return {"question": fact.question.replace(own, named, 1), "answer": fact.answer}
+    facts = _facts_of(own, second, without=leading.subject)
+    facts.sort(key=lambda fact: content_id(first, fact.question))
+    for fact in facts:
+        if fact.asked_of:
+            named = f"the {described} that {leading.subject} {leading.phrase}"
+            return {"question": fact.question.replace(own, named, 1), "answer": fact.answer}
+
     is_of_title = leading.subject == title
     who_leads = is_who if is_of_title else _is_somebody(leading.subject, " ".join(parts))
     is_kind_said = bool(kind) and kind.split()[-1] in leading.phrase
-    for fact in sorted(fitting, key=lambda one: content_id(first, one.question)):
+    leading_kind = kind if is_of_title and not is_kind_said else ""
+    for fact in facts:
         said = _said_of_subject(fact.question)
         if said and _TELLS_WHICH.search(said):
             named = _in_place_of_name(said, described, is_who=link_is_who)
-            asked = _which(kind if is_of_title and not is_kind_said else "", who_leads, f"{leading.phrase} {named}")
-            return {"question": asked, "answer": leading.subject}
+            question = _which(leading_kind, who_leads, f"{leading.phrase} {named}")
+            return {"question": question, "answer": leading.subject}
     return nothing
 
 
+def _facts_of(name: str, passage: str, *, without: str) -> list[Fact]:
+    """The questions of the passage about the name, or that it answers, which do not say `without`."""
+    facts = []
+    for fact in facts_in(passage):
+        is_of_name = name in (fact.asked_of, fact.answer)
+        if is_of_name and without not in f"{fact.question} {fact.answer}":
+            facts.append(fact)
+    return facts
+
+
 def question_for_list(passages: Sequence[str], shared: str) -> dict[str, object]:
-    """Which things of one kind the passages define by the shared name, as an item of each that does.
+    """Ask which things of one kind the passages define by the shared name, as an item of each that
+    does.
 
     >>> lakes = ["Loon Lake\\nLoon Lake is a lake in Ontario.", "Elk Lake\\nElk Lake is a lake in Ontario."]
     >>> question_for_list(lakes, "Ontario")
     {'question': 'Which lakes are in Ontario?', 'items': ['Loon Lake', 'Elk Lake']}
     """
+    nothing: dict[str, object] = {"question": "", "items": []}
     if not shared.strip():
-        return {"question": "", "items": []}
+        return nothing
 
-    groups: defaultdict[str, dict[str, str]] = defaultdict(dict)
+    links_by_kind: defaultdict[str, dict[str, str]] = defaultdict(dict)
     for passage in passages:
         title, parts, _, _ = _read(passage)
-        defined = next((one for part in parts[:2] if (one := definition(part, [title] if title else []))), None)
+        defined = _first_definition(parts[:2], title)
         if defined is None or shared not in defined.thing or shared in defined.name:
             continue
         kind = _plain_kind(defined.kind)
@@ -203,16 +197,28 @@ def question_for_list(passages: Sequence[str], shared: str) -> dict[str, object]
         before = defined.thing.partition(shared)[0].partition(kind)[2]
         link = _plain_link(before.split())
         if 0 < len(link.split()) <= 5 and "," not in before and not _VAGUE.search(link):
-            groups[kind.split()[-1].lower()].setdefault(title or defined.name, link)
-    kind, items = max(groups.items(), key=lambda one: (len(one[1]), one[0]), default=("", {}))
-    if len(items) < 2:
-        return {"question": "", "items": []}
-    link = Counter(items.values()).most_common(1)[0][0]
-    return {"question": f"Which {_plural(kind)} are {link} {shared}?", "items": list(items)}
+            links_by_kind[kind.split()[-1].lower()].setdefault(title or defined.name, link)
+
+    kind = max(links_by_kind, key=lambda kind: (len(links_by_kind[kind]), kind), default="")
+    links = links_by_kind[kind]
+    if len(links) < 2:
+        return nothing
+    commonest = Counter(links.values()).most_common(1)[0][0]
+    return {"question": f"Which {_plural(kind)} are {commonest} {shared}?", "items": list(links)}
+
+
+def _first_definition(parts: Sequence[str], title: str) -> Definition | None:
+    titles = [title] if title else []
+    for part in parts:
+        defined = definition(part, titles)
+        if defined is not None:
+            return defined
+    return None
 
 
 def comparison(first: str, second: str, names: Sequence[str]) -> dict[str, str]:
-    """Which of two was born or made first, or whether both are of the one kind that both are said to be.
+    """Ask which of two was born or made first, or whether both are of the one kind that both are
+    said to be.
 
     >>> one, two = "Loon Lake\\nLoon Lake is a lake.", "Elk Lake\\nElk Lake is a lake."
     >>> comparison(one, two, ["Loon Lake", "Elk Lake"])
@@ -264,17 +270,20 @@ def _words(text: str) -> list[str]:
 
 
 def _read(passage: str) -> tuple[str, list[str], str, bool]:
-    """Title, sentences, what kind of thing the title is said to be ("" unknown), and whether it is somebody."""
+    """Title, sentences, what kind of thing the title is said to be ("" unknown), and whether it is
+    somebody."""
     title, body = parted(passage)
     if language_of(body) != "en":
         return "", [], "", False
+
     body = re.sub(r" (?=[,.;:?!’'](?:\s|$|s\b))", "", body)
     title = title if title and is_name(title) else ""
     bare = BRACKETED.sub("", title)
     parts = sentences(body)
-    defined = next((one for part in parts[:2] if bare and (one := definition(part, [bare]))), None)
+    defined = _first_definition(parts[:2], bare) if bare else None
     if defined is None or bare not in defined.name:
         return bare, parts, "", bool(bare) and _is_somebody(bare, body)
+
     kind = _plain_kind(defined.kind)
     return bare, parts, kind, is_person(kind, parts[0], bare)
 
@@ -297,28 +306,38 @@ def _is_somebody(name: str, text: str) -> bool:
 
 
 def _statement(sentence: str, title: str, *, points_to_title: bool) -> Statement | None:
-    """None for a sentence that has no subject which says what it is, or that points to others.
+    """Read a statement; None for a sentence that has no subject which says what it is, or that
+    points to others.
 
     With `points_to_title`, he, she and it are what the title names.
     """
     plain = without_asides(_BEGINS.sub("", sentence, count=1)).strip().rstrip(".")
-    if REFERENCE.search(plain) or plain.endswith(("?", "!", ":")):
-        return None
     stated = _STATES.fullmatch(plain)
-    if stated is None:
+    if stated is None or REFERENCE.search(plain) or plain.endswith(("?", "!", ":")):
         return None
-    subject, phrase = stated["subject"].strip(), _ASIDE_WORD.sub("", _CUT.sub("", stated["phrase"]).strip())
-    if title and (POINTS_BACK.match(f"{subject} ") and len(subject.split()) == 1):
-        subject = title if points_to_title and subject in ("He", "She", "It") else ""
-    elif title and subject in (f"The {title}", f"the {title}"):
-        subject = title
-    is_named = subject == title or _says_what_it_is(subject)
-    last = phrase.split()[-1].lower() if phrase else ""
-    if not subject or not is_named or _VAGUE.search(phrase) or _TWO_VERBS.match(phrase):
+
+    subject = stated["subject"].strip()
+    if title:
+        subject = _subject_by_title(subject, title, points_to_title=points_to_title)
+    if not subject or (subject != title and not _says_what_it_is(subject)):
         return None
-    if len(last) < 2 or last in _PREPOSITIONS | STOP or '"' in phrase:
-        return None
-    return Statement(subject, phrase)
+    phrase = _ASIDE_WORD.sub("", _CUT.sub("", stated["phrase"]).strip())
+    return Statement(subject, phrase) if _is_whole(phrase) else None
+
+
+def _subject_by_title(subject: str, title: str, *, points_to_title: bool) -> str:
+    """The title where the subject stands for it, "" where it points to something else."""
+    if len(subject.split()) == 1 and POINTS_BACK.match(f"{subject} "):
+        return title if points_to_title and subject in ("He", "She", "It") else ""
+    return title if subject in (f"The {title}", f"the {title}") else subject
+
+
+def _is_whole(phrase: str) -> bool:
+    """Whether what is said of a subject neither points to another sentence nor breaks off."""
+    if not phrase or '"' in phrase or _VAGUE.search(phrase) or _TWO_VERBS.match(phrase):
+        return False
+    last = phrase.split()[-1].lower()
+    return len(last) > 1 and last not in _PREPOSITIONS | STOP
 
 
 def _says_what_it_is(subject: str) -> bool:
@@ -334,8 +353,8 @@ def _says_what_it_is(subject: str) -> bool:
 
 
 def _from_long_to_short(statement: Statement) -> list[str]:
-    """What is said of the subject, and its beginnings up to a preposition, as far as they tell enough: people ask with
-    fewer words than texts tell with."""
+    """Return what is said of the subject, and its beginnings up to a preposition, as far as they
+    tell enough: people ask with fewer words than texts tell with."""
     if statement.subject in statement.phrase:
         return []
     ends = [match.start() for match in _ADDS.finditer(statement.phrase)]
@@ -359,7 +378,8 @@ def _which(kind: str, is_who: bool, phrase: str) -> str:
 
 
 def _said_of_subject(question: str) -> str:
-    """What a question for the subject says of it: "wrote Don Juan" of "Which poet wrote Don Juan?"; "" for others."""
+    """Return what a question for the subject says of it: "wrote Don Juan" of "Which poet wrote Don
+    Juan?"; "" for others."""
     found = re.match(rf"(?:Who|What|Which (?:[\w-]+ ){{1,{_KIND_WORDS}}}?)\s?(?P<said>{_VERB} .+)\?$", question)
     return found["said"] if found else ""
 
@@ -377,22 +397,46 @@ def _asked_for_values(statement: Statement) -> list[Fact]:
     passive = _PASSIVE.fullmatch(statement.phrase)
     if passive is None:
         return _asked_with_did(statement)
+
     be, done, subject = passive["be"], passive["done"], statement.subject
-    facts = []
-    date = DATE.search(done)
-    if date and len(DATE.findall(done)) == 1:
-        before, after = done[: date.start()].strip(), done[date.end() :].strip()
-        rest = f"{_DANGLING.sub('', f' {before}').strip()} {after}".strip()
-        if len(rest.split()) >= 1 and not after.startswith(("to ", "and ", "-", "–")):
-            facts.append(Fact(f"When {be} {subject} {rest}?", date[0], subject))
+    facts = [_asked_when(be, done, subject), _asked_by_whom(be, done, subject)]
+    facts.append(_asked_where(be, done, subject))
+    return [fact for fact in facts if fact is not None]
+
+
+def _asked_when(be: str, done: str, subject: str) -> Fact | None:
+    dates = list(DATE.finditer(done))
+    if len(dates) != 1:
+        return None
+
+    before, after = done[: dates[0].start()].strip(), done[dates[0].end() :].strip()
+    deed = f"{_DANGLING.sub('', f' {before}').strip()} {after}".strip()
+    if not deed or after.startswith(("to ", "and ", "-", "–")):
+        return None
+    return Fact(f"When {be} {subject} {deed}?", dates[0][0], subject)
+
+
+def _asked_by_whom(be: str, done: str, subject: str) -> Fact | None:
     by = re.fullmatch(r"(?P<deed>[a-z ]+?) by (?:the )?(?P<rest>[A-Z\"“].*)", done)
-    doer = next(iter(names_in(f"· {by['rest']}")), "") if by else ""
-    if by and doer and by["rest"].lstrip('"“').startswith(doer) and len(doer.split()) <= _LONGEST_ANSWER:
-        facts.append(Fact(f"Who {be} {subject} {by['deed']} by?", doer, subject))
-    place = re.fullmatch(r"(?P<deed>[a-z ]+?) (?:in|at|near) (?:the )?(?P<place>[A-Z][^,;]*)", done)
-    if place and not DATE.search(place["place"]) and names_in(f"· {place['place']}") == [place["place"]]:
-        facts.append(Fact(f"Where {be} {subject} {place['deed']}?", place["place"], subject))
-    return facts
+    if by is None:
+        return None
+
+    doer = next(iter(names_in(f"· {by['rest']}")), "")
+    is_short = 0 < len(doer.split()) <= _LONGEST_ANSWER
+    if not is_short or not by["rest"].lstrip('"“').startswith(doer):
+        return None
+    return Fact(f"Who {be} {subject} {by['deed']} by?", doer, subject)
+
+
+def _asked_where(be: str, done: str, subject: str) -> Fact | None:
+    told = re.fullmatch(r"(?P<deed>[a-z ]+?) (?:in|at|near) (?:the )?(?P<place>[A-Z][^,;]*)", done)
+    if told is None:
+        return None
+
+    place = told["place"]
+    if DATE.search(place) or names_in(f"· {place}") != [place]:
+        return None
+    return Fact(f"Where {be} {subject} {told['deed']}?", place, subject)
 
 
 def _asked_with_did(statement: Statement) -> list[Fact]:
@@ -430,7 +474,8 @@ def _base_of(verb: str) -> str:
 
 
 def _leading_to(link: str, title: str, parts: Sequence[str], *, points_to_title: bool) -> Statement | None:
-    """What the first passage says up to `link`, and of whom: "was directed by" before "Tim Burton"."""
+    """Return what the first passage says up to `link`, and of whom: "was directed by" before "Tim
+    Burton"."""
     bare = BRACKETED.sub("", link)
     if not bare.strip():
         return None
@@ -451,22 +496,30 @@ def _leading_to(link: str, title: str, parts: Sequence[str], *, points_to_title:
 
 
 def _without_subject(before: str, title: str, *, points_to_title: bool) -> Statement | None:
-    """The beginning of a sentence in two: its subject, and what follows, an aside between commas left out."""
+    """The beginning of a sentence in two: its subject, and what follows, an aside between commas
+    left out."""
     plain = _BEGINS.sub("", before, count=1)
-    names = [f"The {title}", title] if title else []
-    names += ["He", "She", "It"] if title and points_to_title else []
-    name = next((name for name in names if plain.startswith(f"{name} ") or plain.startswith(f"{name},")), "")
-    if name:
-        rest = re.sub(r"^,[^,]{3,80}, ?", "", plain[len(name) :]).strip()
-        return Statement(title, rest) if re.match(rf"(?:also |later )?{_VERB}\b", rest) else None
+    for name in _names_for_title(title, points_to_title=points_to_title):
+        if plain.startswith((f"{name} ", f"{name},")):
+            rest = re.sub(r"^,[^,]{3,80}, ?", "", plain[len(name) :]).strip()
+            return Statement(title, rest) if re.match(rf"(?:also |later )?{_VERB}\b", rest) else None
+
     stated = _STATES.match(plain)
     if stated is None or not _says_what_it_is(stated["subject"].strip()):
         return None
     return Statement(stated["subject"].strip(), stated["phrase"])
 
 
+def _names_for_title(title: str, *, points_to_title: bool) -> list[str]:
+    """The words that stand for what the title names, when they begin a sentence."""
+    if not title:
+        return []
+    pronouns = ["He", "She", "It"] if points_to_title else []
+    return [f"The {title}", title, *pronouns]
+
+
 def _up_to_preposition(phrase: str) -> str:
-    """Without what says of the next name what it is: "by French composer" as "by"."""
+    """Leave out what says of the next name what it is: "by French composer" as "by"."""
     ends = [
         match.end()
         for match in re.finditer(r"\b(?:in|on|at|by|of|for|from|with|to|near|as|after|under) ", f"{phrase} ")

@@ -1,6 +1,7 @@
 """Extracts entities, relationships and claims: names, the words between two names, the sentences about one."""
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -14,6 +15,12 @@ FIRST_ENTITIES, FIRST_LINKS, FIRST_CLAIMS = 12, 14, 6
 """What the first reading gives; gleaning gives the rest."""
 
 
+Link = tuple[str, str, str, str]
+"""Source, target, predicate, and the sentence that links them."""
+Claim = tuple[str, str, str]
+"""Subject, object, and the sentence that says something of them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reading:
     """All that was found. `entities` maps a name to (type, description); `links` are (source, target, predicate,
@@ -21,8 +28,8 @@ class Reading:
     two names alone."""
 
     entities: dict[str, tuple[str, str]]
-    links: list[tuple[str, str, str, str]]
-    claims: list[tuple[str, str, str]]
+    links: list[Link]
+    claims: list[Claim]
 
 
 def first_reading(passage: str) -> dict[str, object]:
@@ -35,18 +42,33 @@ def first_reading(passage: str) -> dict[str, object]:
 
 
 def second_reading(passage: str, known_lines: str) -> dict[str, object]:
-    """Output fields of FindMissedElements: what is not in `known_lines`, which are "name" or "name > target, ..."."""
+    """Output fields of FindMissedElements: what is not in `known_lines`, which are "name" or
+    "name > target, ..."."""
     reading = read(passage)
-    known: dict[str, str] = {}
+    known_targets = _known_targets(known_lines)
+
+    names = [name for name in reading.entities if name.casefold() not in known_targets]
+    links = []
+    for link in reading.links:
+        source, target = link[0].casefold(), link[1].casefold()
+        if f", {target}," not in known_targets.get(source, ""):
+            links.append(link)
+    claims = [claim for claim in reading.claims if claim[0] in names]
+
+    fields = _fields(reading, names, links, claims)
+    remark = "Nothing of weight is missing."
+    if names:
+        remark = f"The first reading left out {', '.join(names[:3])}."
+    return {"missing": remark, **fields}
+
+
+def _known_targets(known_lines: str) -> dict[str, str]:
+    """The names that are known, each with those that it is linked to: ", rome, oslo,"."""
+    targets_of: dict[str, str] = {}
     for line in known_lines.casefold().splitlines():
         name, _, targets = line.partition(" > ")
-        known[name] = f"{known.get(name, '')}, {targets},"
-    names = [name for name in reading.entities if name.casefold() not in known]
-    links = [link for link in reading.links if f", {link[1].casefold()}," not in known.get(link[0].casefold(), "")]
-    claims = [claim for claim in reading.claims if claim[0] in names]
-    fields = _fields(reading, names, links, claims)
-    remark = f"The first reading left out {', '.join(names[:3])}." if names else "Nothing of weight is missing."
-    return {"missing": remark, **fields}
+        targets_of[name] = f"{targets_of.get(name, '')}, {targets},"
+    return targets_of
 
 
 def names_and_links(passage: str) -> dict[str, object]:
@@ -59,36 +81,55 @@ def names_and_links(passage: str) -> dict[str, object]:
 
 
 def read(passage: str) -> Reading:
+    """Find the names of a passage, what links them, and what is said of them."""
     title, text = _title_and_text(passage)
     if not has_capitals(text or passage):
         return _by_frequency(title, text or passage)
+
     parts = sentences(text)
-    known = frozenset(name for part in parts for name in names_in(part.split(" ", 1)[-1]) if " " not in name)
-    bare = _bare(title)
-    mentioned = [without_words(names_in(part, known | {bare}, bare), text) for part in parts]
+    mentioned = _names_by_sentence(title, parts, text)
     full = _full_names(title, parts, mentioned)
     topical = title in full.values()
-    about: dict[str, str] = {title: ""} if topical or is_name(bare) else {}
-    if not any(mentioned) and 0 < len(title.split()) <= 6:
-        about = {title: ""}
-    links: list[tuple[str, str, str, str]] = []
-    claims: list[tuple[str, str, str]] = []
+    names_nothing_else = not any(mentioned) and 0 < len(title.split()) <= 6
+    is_entity = topical or names_nothing_else or is_name(_bare(title))
+
+    about: dict[str, str] = {title: ""} if is_entity else {}
+    links: list[Link] = []
+    claims: list[Claim] = []
     focus = title if topical else ""
     for part, spans in zip(parts, mentioned, strict=True):
         names = list(dict.fromkeys(full[span] for span in spans))
         if focus and focus not in names and (topical or PRONOUN.match(part)):
             names.insert(0, focus)
+        if not names:
+            continue
+
         for name in names:
-            if not about.get(name):
-                about[name] = part
+            about[name] = about.get(name) or part
         links += _links(part, names, {full[span]: span for span in reversed(spans)})
-        if names:
-            focus = title if topical else names[0]
-            claims.append((names[0], _other(names), clipped(part)))
+        claims.append((names[0], _other(names), clipped(part)))
+        focus = title if topical else names[0]
+
     if title in about:
         about[title] = about[title] or next(iter(parts), "")
-    entities = {name: (kind_of(_bare(name), part), clipped(part)) for name, part in about.items()}
-    return Reading(entities, _once(links), claims)
+    return Reading(_described(about), _once(links), claims)
+
+
+def _names_by_sentence(title: str, parts: Sequence[str], text: str) -> list[list[str]]:
+    """The names that each sentence has; what begins one is a name where it is one inside another."""
+    known: set[str] = set()
+    for part in parts:
+        behind_first = part.split(" ", 1)[-1]
+        known.update(name for name in names_in(behind_first) if " " not in name)
+
+    bare = _bare(title)
+    known.add(bare)
+    return [without_words(names_in(part, frozenset(known), bare), text) for part in parts]
+
+
+def _described(about: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """The kind of each name, by the sentence about it, and that sentence cut short."""
+    return {name: (kind_of(_bare(name), part), clipped(part)) for name, part in about.items()}
 
 
 def _other(names: list[str]) -> str:
@@ -111,35 +152,51 @@ def _title_and_text(passage: str) -> tuple[str, str]:
 
 
 def _bare(name: str) -> str:
-    """Without what tells namesakes apart: the text about "Ed Wood (film)" or "Woodson, Arkansas" leaves it out."""
+    """Strip a title of what tells namesakes apart: the text about "Ed Wood (film)" or "Woodson,
+    Arkansas" leaves it out."""
     return re.sub(r"\s*\([^)]*\)$|, .*$", "", name)
 
 
 def _full_names(title: str, parts: list[str], mentioned: list[list[str]]) -> dict[str, str]:
-    """Every span by the name that it stands for: the title for its own words, the full name for a surname.
+    """Every span by the name that it stands for: the title for its own words, the full name for a
+    surname.
 
     What begins the first sentence is the title written in full when they share a word.
     """
     spans = list(dict.fromkeys(span for names in mentioned for span in names))
-    full = {span: span for span in spans}
     bare = _bare(title)
+    full_candidates = [bare, *spans] if is_name(bare) else spans
+
+    full = {}
     for span in spans:
+        name = span
         if title and span.casefold() == bare.casefold():
-            full[span] = title
+            name = title
         elif " " not in span:
-            candidates = [bare, *spans] if is_name(bare) else spans
-            owners = {name for name in candidates if " " in name and span in (name.split()[0], name.split()[-1])}
-            if len(owners) == 1:
-                owner = owners.pop()
-                full[span] = title if title and owner == bare else owner
+            name = _only_owner(span, full_candidates) or span
+            if title and name == bare:
+                name = title
+        full[span] = name
+
     if bare and mentioned and mentioned[0] and title not in full.values():
         first = mentioned[0][0]
-        if parts[0].startswith((first, f"The {first}")) and set(words(first)) & set(words(bare)):
+        shares_word = not set(words(first)).isdisjoint(words(bare))
+        if shares_word and parts[0].startswith((first, f"The {first}")):
             full[first] = title
     return full
 
 
-def _links(part: str, names: list[str], written: dict[str, str]) -> list[tuple[str, str, str, str]]:
+def _only_owner(word: str, names: Sequence[str]) -> str:
+    """The one name of several words that begins or ends with this one; "" for none or more."""
+    owners = set()
+    for name in names:
+        own_words = name.split()
+        if " " in name and word in (own_words[0], own_words[-1]):
+            owners.add(name)
+    return owners.pop() if len(owners) == 1 else ""
+
+
+def _links(part: str, names: list[str], written: dict[str, str]) -> list[Link]:
     """The first name with each other, and each with the next, told by the words between them."""
     links, last = [], "is mentioned with"
     pairs = [(names[0], other) for other in names[1:6]] + list(pairwise(names[1:6]))
@@ -174,36 +231,41 @@ def _between(part: str, source: str, target: str) -> str:
 
 
 def _by_frequency(title: str, text: str) -> Reading:
-    """Without capitals: terms that are quoted or repeated, linked when a sentence has both."""
-    terms = list(dict.fromkeys([*([title] if title else []), *frequent_terms(text)]))
+    """Read a text without capitals: terms that are quoted or repeated, linked when a sentence has
+    both."""
+    titles = [title] if title else []
+    terms = list(dict.fromkeys([*titles, *frequent_terms(text)]))
+
     about: dict[str, str] = {}
-    links: list[tuple[str, str, str, str]] = []
-    claims: list[tuple[str, str, str]] = []
+    links: list[Link] = []
+    claims: list[Claim] = []
     for part in sentences(text):
-        here = sorted((term for term in terms if term in part), key=part.find)
-        for term in here:
+        in_part = sorted((term for term in terms if term in part), key=part.find)
+        for term in in_part:
             about.setdefault(term, part)
-        for source, target in pairwise(here):
-            middle = part[part.find(source) + len(source) : part.find(target)]
-            links.append((source, target, middle.strip(" ，,、")[:12] or "—", clipped(part)))
-        if here:
-            claims.append((here[0], _other(here), clipped(part)))
+        for source, target in pairwise(in_part):
+            between = part[part.find(source) + len(source) : part.find(target)]
+            predicate = between.strip(" ，,、")[:12] or "—"
+            links.append((source, target, predicate, clipped(part)))
+        if in_part:
+            claims.append((in_part[0], _other(in_part), clipped(part)))
+
     if title and title not in about:
-        about = {title: (sentences(text) or [""])[0], **about}
-    return Reading({t: (kind_of(t, p), clipped(p)) for t, p in about.items()}, _once(links), claims)
+        first_sentence = next(iter(sentences(text)), "")
+        about = {title: first_sentence, **about}
+    entities = {term: (kind_of(term, part), clipped(part)) for term, part in about.items()}
+    return Reading(entities, _once(links), claims)
 
 
-def _once(links: list[tuple[str, str, str, str]]) -> list[tuple[str, str, str, str]]:
-    kept: dict[frozenset[str], tuple[str, str, str, str]] = {}
+def _once(links: list[Link]) -> list[Link]:
+    kept: dict[frozenset[str], Link] = {}
     for link in links:
         if link[0] != link[1]:
             kept.setdefault(frozenset(link[:2]), link)
     return list(kept.values())
 
 
-def _fields(
-    reading: Reading, names: list[str], links: list[tuple[str, str, str, str]], claims: list[tuple[str, str, str]]
-) -> dict[str, object]:
+def _fields(reading: Reading, names: list[str], links: list[Link], claims: list[Claim]) -> dict[str, object]:
     described = [(name, *reading.entities[name]) for name in names]
     return {
         "entities": [{"name": name, "type": kind, "description": sentence} for name, kind, sentence in described],

@@ -23,8 +23,8 @@ def support(claim: str, evidence: str) -> float:
 
 
 def agreement(answer: str, references: Sequence[str]) -> float:
-    """How well the answer gives one of the references, in [0, 1]: 1 when it contains one word for word, else the best
-    F1 of their words."""
+    """Rate how well the answer gives one of the references, in [0, 1]: 1 when it contains one word
+    for word, else the best F1 of their words."""
     own = words(answer)
     best = 0.0
     for reference in references:
@@ -76,7 +76,8 @@ def is_same_question(question: str, stored: str, similar: Similar) -> bool:
 
 
 def likenesses(question: str, others: Sequence[str], similar: Similar) -> list[float]:
-    """Of each of `others`, in [0, 1]: cosine, and the share of content words that both have."""
+    """Score each of `others` in [0, 1] by its cosine and the share of content words that both
+    have."""
     question_words = set(content_words(question))
     scores = []
     for cosine, other in zip(similar(question, others), others, strict=True):

@@ -6,7 +6,7 @@ from kraq_dspy.models.lms.engines.rule_based.answer import Similar, short_answer
 
 
 def factoid_pair(passage: str, similar: Similar) -> dict[str, str]:
-    """What the passage is asked about, and the words in it that answer."""
+    """Return what the passage is asked about, and the words in it that answer."""
     question = question_about(passage)
     response, _ = short_answer(question, [passage], similar)
     return {"question": question, "answer": response or clipped(passage, 30)}

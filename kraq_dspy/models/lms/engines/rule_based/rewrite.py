@@ -37,7 +37,8 @@ def said_once(question: str) -> str:
 
 
 def rephrased(question: str, count: int, most_characters: int = 0) -> list[str]:
-    """Up to `count` other wordings of the question; with a limit, those are cut after the last word that fits."""
+    """Return up to `count` other wordings of the question; with a limit, those are cut after the
+    last word that fits."""
     plain, words_of = question.strip(" ?"), keywords(question)
     if most_characters:
         texts = [" ".join(words_of[:6]), " ".join(words_of), plain]
@@ -50,7 +51,7 @@ def rephrased(question: str, count: int, most_characters: int = 0) -> list[str]:
 
 
 def varied(question: str, count: int) -> list[str]:
-    """Up to `count` searches: the question's parts, its keywords, and what it names."""
+    """Return up to `count` searches: the question's parts, its keywords, and what it names."""
     parts = sub_questions(question)
     searches = [*(parts if len(parts) > 1 else []), " ".join(keywords(question)), core(question), *names_in(question)]
     return list(dict.fromkeys(text for text in searches if text))[:count]
@@ -62,7 +63,7 @@ def core(question: str) -> str:
 
 
 def rewritings(question: str) -> list[str]:
-    """Those of DMQR-RAG that fit how the question looks."""
+    """Return those of DMQR-RAG that fit how the question looks."""
     if len(words(question)) > LONG:
         return ["core"]
     return ["keywords"] if len(names_in(question)) > 1 else []

@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 
 from kraq_dspy.language.names import names_in
 from kraq_dspy.language.text import centralities, clipped, distinct, parted, sentences
@@ -19,48 +20,51 @@ TITLE_NAMES = 3  # the members linked most often inside the community
 
 
 def merged_description(name: str, descriptions: list[str]) -> str:
-    """Up to five sentences of the first descriptions: one that defines the name first, then each that says something
-    new."""
+    """Return up to five sentences of the first descriptions: one that defines the name first, then
+    each that says something new."""
     parts = distinct(part for text in descriptions[:READ] for part in sentences(text))
     defining = next((part for part in parts if _defines(part, name)), "")
     return " ".join(sorted(parts, key=lambda part: part != defining)[:5])
 
 
 def community_summary(elements: list[str]) -> dict[str, object]:
-    """Output fields of SummarizeCommunity. Elements are "name (type): description" or "a | predicate | b: description",
-    most important first."""
-    names: Counter[str] = Counter()
-    facts: list[str] = []
+    """Output fields of SummarizeCommunity. Elements are "name (type): description" or
+    "a | predicate | b: description", most important first."""
+    linked: Counter[str] = Counter()
+    all_facts: list[str] = []
     links: list[tuple[str, str]] = []
     for element in elements:
-        link, member = LINK.match(element), MEMBER.match(element)
-        if link:
-            names.update([link["source"].strip(), link["target"].strip()])
-            links.append(
-                (
-                    f"{link['source'].strip()} {link['predicate'].strip()} {link['target'].strip()}",
-                    link["description"] or "",
-                )
-            )
-            facts += sentences(link["description"] or "")
-        elif member:
-            names[member["name"].strip()] += 0
-            facts += sentences(member["description"] or "")
-        else:
-            facts += sentences(element)
-    facts = distinct(facts)
-    ranked = names or Counter(name for fact in facts for name in names_in(fact))
+        description = element
+        if link := LINK.match(element):
+            source, target = link["source"].strip(), link["target"].strip()
+            description = link["description"] or ""
+            linked.update([source, target])
+            links.append((f"{source} {link['predicate'].strip()} {target}", description))
+        elif member := MEMBER.match(element):
+            description = member["description"] or ""
+            linked[member["name"].strip()] += 0
+        all_facts += sentences(description)
+
+    facts = distinct(all_facts)
+    ranked = linked or Counter(name for fact in facts for name in names_in(fact))
     top = _central_names([name for name, _ in ranked.most_common()])
-    chosen = central(facts, 5, leading=top[0] if top else "")
-    findings = [{"summary": head, "explanation": clipped(sentence or head)} for head, sentence in links if sentence][:5]
-    if not findings:
-        findings = [{"summary": clipped(fact, 12), "explanation": fact} for fact in facts[:5]]
-    once = {finding["explanation"]: finding for finding in reversed(findings)}
+    summary = " ".join(central(facts, 5, leading=top[0] if top else ""))
     return {
         "title": _listed(top),
-        "summary": " ".join(chosen) or _listed(top),
-        "findings": list(reversed(once.values())),
+        "summary": summary or _listed(top),
+        "findings": _findings(links, facts),
     }
+
+
+def _findings(links: Sequence[tuple[str, str]], facts: Sequence[str]) -> list[dict[str, str]]:
+    """The first links that are described, or else the first facts, each explanation once."""
+    described = [(headline, text) for headline, text in links if text][:5]
+    findings = [{"summary": headline, "explanation": clipped(text)} for headline, text in described]
+    if not findings:
+        findings = [{"summary": clipped(fact, 12), "explanation": fact} for fact in facts[:5]]
+
+    by_explanation = {finding["explanation"]: finding for finding in reversed(findings)}
+    return list(reversed(by_explanation.values()))
 
 
 def central(parts: list[str], count: int, leading: str = "") -> list[str]:
@@ -95,7 +99,8 @@ def _listed(names: list[str]) -> str:
 
 
 def passages_summary(passages: list[str]) -> str:
-    """At most eight sentences, titles in front of those that do not have them; the first words where there are none."""
+    """Summarise passages in at most eight sentences, titles in front of those that do not have
+    them; the first words where there are none."""
     parts: list[str] = []
     for passage in passages:
         title, body = parted(passage)

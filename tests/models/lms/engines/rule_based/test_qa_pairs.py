@@ -3,10 +3,10 @@
 import dspy
 import pytest
 
-from kraq_dspy.models.lms.adapter import KraqAdapter
+from kraq_dspy import make_lm
+from kraq_dspy.extend import KraqAdapter
 from kraq_dspy.models.lms.engines.rule_based.pairs import factoid_pair, question_answer_pairs
 from kraq_dspy.models.lms.engines.rule_based.rewrite import keywords, rephrased, sub_questions
-from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.settings import RoleSettings
 from kraq_dspy.signatures import CheckResponse, RateGroundedness, RateRelevance, RateStandAlone
 

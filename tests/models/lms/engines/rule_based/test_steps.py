@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kraq_dspy import make_lm
 from kraq_dspy.errors import ModelError
+from kraq_dspy.extend import KraqAdapter
 from kraq_dspy.language.names import kind_of, names_in
 from kraq_dspy.language.text import distinct, sentences
-from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.models.lms.engines.rule_based.answer import answer, nearest
 from kraq_dspy.models.lms.engines.rule_based.extract import first_reading, read, second_reading
 from kraq_dspy.models.lms.engines.rule_based.judge import agreement, is_same_question, same_thing, support
 from kraq_dspy.models.lms.engines.rule_based.summarize import community_summary, merged_description
-from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.settings import RoleSettings
 from kraq_dspy.signatures import AnswerQuestion, ConfirmSameQuestion, ExtractElements, VerifyDraft
 from tests.conftest import KeywordEmbedder

@@ -1,0 +1,310 @@
+"""Breaks the core in fifty small ways, one at a time in a copy of the project, and counts how many the tests notice.
+
+    python benchmarks/mutations.py [--seed 0] [--count 50] [--out build/mutations.jsonl] [--list] [--again]
+
+The places are drawn by seed, as many from each part of the core: a comparison turned round or moved by one, plus for
+minus, `and` for `or`, a condition negated, a number raised by one, a statement left out. Only the tests of that part
+run, until the first one fails. What was measured stands in --out, and the same command goes on from there; --again
+tries those that were not noticed once more.
+"""
+
+import argparse
+import ast
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+COPIED = ("kraq_dspy", "tests", "benchmarks", "examples", "scripts", "docs", "pyproject.toml", "README.md", "Makefile")
+LONGEST_S = 300.0
+"""A part's tests that take longer with a mutation than this hang, and so notice it."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some files of the package, and the tests that look at them, the nearest first."""
+
+    name: str
+    files: tuple[str, ...]
+    tests: tuple[str, ...]
+
+
+PARTS = (
+    Part("combined's merge", ("retrievers/combined.py",), ("retrievers/test_combined.py", "programs/test_combined.py")),
+    Part(
+        "adaptive's weights",
+        ("retrievers/adaptive.py", "retrievers/pagerank.py"),
+        ("retrievers/test_adaptive.py", "retrievers/test_pagerank.py"),
+    ),
+    Part("words and meaning", ("retrievers/words_and_meaning.py",), ("retrievers/test_words_and_meaning.py",)),
+    Part("levels", ("asset/graph/communities.py",), ("asset/graph/test_communities.py",)),
+    Part("one name", ("asset/graph/resolve.py",), ("asset/graph/test_resolve.py", "asset/graph/test_names.py")),
+    Part(
+        "look-up",
+        ("asset/store/instructed.py", "indexing/prepare/instructed.py"),
+        ("asset/store/test_instructed.py", "indexing/prepare/test_instructed.py"),
+    ),
+    Part(
+        "drafts and subsets",
+        ("programs/speculative/subsets.py", "programs/speculative/scoring.py"),
+        ("programs/speculative/test_subsets.py", "programs/speculative/test_scoring.py", "programs/speculative"),
+    ),
+    Part("prepared answers", ("programs/qa_search/program.py",), ("programs/qa_search",)),
+    Part("intervals", ("eval/statistics.py",), ("eval/test_statistics.py",)),
+    Part(
+        "metrics",
+        ("eval/metrics/retrieval.py", "eval/metrics/answers.py"),
+        ("eval/metrics/test_retrieval.py", "eval/metrics/test_answers.py", "eval/metrics/test_labels.py"),
+    ),
+    Part("journal", ("asset/store/results.py",), ("asset/store/test_results.py", "steps/test_stored.py")),
+    Part(
+        "fingerprints",
+        ("steps/kept.py",),
+        ("steps/test_kept.py", "steps/test_stored.py", "indexing/index/test_build.py"),
+    ),
+    Part("scope", ("asset/scope.py", "indexing/view/views.py"), ("asset/test_scope.py", "indexing/view", "scope")),
+    Part(
+        "torn replies",
+        ("models/lms/repair.py",),
+        ("models/lms/test_repair.py", "models/lms/test_unmarked_replies.py"),
+    ),
+    Part("chunks", ("asset/corpus/chunk.py",), ("asset/corpus/test_chunk.py", "asset/corpus/test_headings.py")),
+    Part(
+        "changes",
+        ("indexing/index/following.py", "indexing/index/forgetting.py"),
+        ("indexing/index/test_following.py", "indexing/index/test_forgotten.py", "indexing/index/test_change.py"),
+    ),
+    Part("vectors", ("asset/store/vectors/local.py",), ("asset/store/test_vectors.py", "asset/store/test_points.py")),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """One piece of a file, and what stands in its place; `line` counts from 1, `start` and `end` are bytes."""
+
+    part: str
+    file: str
+    line: int
+    start: int
+    end: int
+    before: str
+    after: str
+
+    @property
+    def shown(self) -> str:
+        return f"{self.file}:{self.line}: {' '.join(self.before.split())} -> {' '.join(self.after.split())}"
+
+    def applied_to(self, source: bytes) -> bytes:
+        return source[: self.start] + self.after.encode() + source[self.end :]
+
+
+COMPARISONS: dict[type[ast.cmpop], str] = {
+    ast.Lt: "<=",
+    ast.LtE: "<",
+    ast.Gt: ">=",
+    ast.GtE: ">",
+    ast.Eq: "!=",
+    ast.NotEq: "==",
+    ast.In: "not in",
+    ast.NotIn: "in",
+    ast.Is: "is not",
+    ast.IsNot: "is",
+}
+ARITHMETIC: dict[type[ast.operator], str] = {
+    ast.Add: "-",
+    ast.Sub: "+",
+    ast.Mult: "/",
+    ast.Div: "*",
+    ast.FloorDiv: "*",
+    ast.Pow: "*",
+}
+UNSEEN_CALLS = ("logger", "warnings")
+"""What these are told changes no result."""
+
+
+def mutations_of(part: Part, file: str, source: bytes) -> list[Mutation]:
+    """Every place of a file that can be broken, in its order; docstrings, annotations and error messages are left."""
+    text = source.decode()
+    line_starts = [0]
+    for line in source.splitlines(keepends=True):
+        line_starts.append(line_starts[-1] + len(line))
+
+    found: list[Mutation] = []
+    for node in _executed_nodes(ast.parse(text)):
+        after = _broken(node, lambda part_of: ast.get_source_segment(text, part_of) or "")
+        if after is None:
+            continue
+        target = node.test if isinstance(node, ast.If | ast.IfExp | ast.While) else node
+        assert isinstance(target, ast.expr | ast.stmt)
+        start = line_starts[target.lineno - 1] + target.col_offset
+        end = line_starts[(target.end_lineno or target.lineno) - 1] + (target.end_col_offset or 0)
+        found.append(Mutation(part.name, file, target.lineno, start, end, source[start:end].decode(), after))
+    return found
+
+
+def _executed_nodes(tree: ast.AST) -> Iterator[ast.AST]:
+    """The nodes inside functions whose change can be seen in a result."""
+    for function in ast.walk(tree):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            for statement in function.body:
+                yield from _seen_in(statement)
+
+
+def _seen_in(node: ast.AST) -> Iterator[ast.AST]:
+    if isinstance(node, ast.Raise | ast.Assert | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.JoinedStr):
+        return  # messages, and functions within functions, which are walked themselves
+    yield node
+    for name, value in ast.iter_fields(node):
+        if name == "annotation":
+            continue
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, ast.AST):
+                yield from _seen_in(child)
+
+
+def _broken(node: ast.AST, source_of: Callable[[ast.AST], str]) -> str | None:
+    """What to write in the place of a node (of its test, where it is a condition), or None where it is left."""
+    match node:
+        case ast.Compare(left=left, ops=[operator], comparators=[right]) if type(operator) in COMPARISONS:
+            return f"{source_of(left)} {COMPARISONS[type(operator)]} {source_of(right)}"
+        case ast.BinOp(left=left, op=operator, right=right) if type(operator) in ARITHMETIC:
+            return f"({source_of(left)} {ARITHMETIC[type(operator)]} {source_of(right)})"
+        case ast.BoolOp(op=operator, values=values):
+            other = " or " if isinstance(operator, ast.And) else " and "
+            return f"({other.join(f'({source_of(value)})' for value in values)})"
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return f"bool({source_of(operand)})"
+        case ast.If(test=test) | ast.IfExp(test=test) | ast.While(test=test):
+            return None if isinstance(test, ast.Compare | ast.BoolOp) else f"not ({source_of(test)})"
+        case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
+            return repr(number + 1)
+        case ast.AugAssign() | ast.Continue() | ast.Break():
+            return "pass"
+        case ast.Expr(value=ast.Call(func=function)) if not source_of(function).startswith(UNSEEN_CALLS):
+            return "pass"
+    return None
+
+
+def drawn(count: int, seed: int) -> list[Mutation]:
+    """`count` mutations, in turn from each part, so that none is left out."""
+    chance = random.Random(seed)
+    by_part = []
+    for part in PARTS:
+        places = [
+            each for file in part.files for each in mutations_of(part, file, (ROOT / "kraq_dspy" / file).read_bytes())
+        ]
+        chance.shuffle(places)
+        by_part.append(places)
+
+    chosen: list[Mutation] = []
+    while len(chosen) < count:
+        for places in by_part:
+            if places and len(chosen) < count:
+                chosen.append(places.pop())
+    return chosen
+
+
+class Copy:
+    """A copy of the project in which one file at a time is broken."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._clock = time.time()
+        for name in COPIED:
+            source, target = ROOT / name, folder / name
+            if source.is_dir():
+                shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                shutil.copy(source, target)
+
+    def read(self, file: str) -> bytes:
+        return (self.folder / "kraq_dspy" / file).read_bytes()
+
+    def write(self, file: str, content: bytes) -> None:
+        path = self.folder / "kraq_dspy" / file
+        path.write_bytes(content)
+        self._clock += 2  # else Python takes the compiled file of a moment ago for this one's
+        os.utime(path, (self._clock, self._clock))
+
+    def first_failure(self, tests: Sequence[str]) -> str:
+        """The first test that fails, "hangs" past the time, or "" where all pass."""
+        command = [sys.executable, "-m", "pytest", "-x", "-n", "0", "-p", "no:cacheprovider", "-m", "not slow"]
+        command += ["--tb=no", "-rfE", *dict.fromkeys(f"tests/{test}" for test in tests)]
+        environment = {**os.environ, "PYTHONPATH": str(self.folder)}
+        try:
+            done = subprocess.run(
+                command, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=LONGEST_S
+            )
+        except subprocess.TimeoutExpired:
+            return "hangs"
+        if done.returncode == 0:
+            return ""
+        marked = [line for line in done.stdout.splitlines() if line.startswith(("FAILED ", "ERROR "))]
+        if not marked:
+            raise RuntimeError(f"pytest ended with {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+        return marked[0].split(" - ")[0]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--count", type=int, default=50)
+    parser.add_argument("--out", type=Path, default=ROOT / "build" / "mutations.jsonl")
+    parser.add_argument("--list", action="store_true", help="print the places and run nothing")
+    parser.add_argument("--again", action="store_true", help="try once more what was not noticed")
+    arguments = parser.parse_args()
+    mutations = drawn(arguments.count, arguments.seed)
+    if arguments.list:
+        for mutation in mutations:
+            print(f"{mutation.part}: {mutation.shown}")
+        return
+
+    noticed_by = _measured_before(arguments.out, with_unnoticed=not arguments.again)
+    left = [mutation for mutation in mutations if mutation.shown not in noticed_by]
+    if left:
+        arguments.out.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix="kraq-mutations-") as folder, arguments.out.open("a") as out:
+            for mutation, failure in _measured(left, Copy(Path(folder))):
+                noticed_by[mutation.shown] = failure
+                out.write(json.dumps({**asdict(mutation), "shown": mutation.shown, "noticed_by": failure}) + "\n")
+                out.flush()
+                print(f"{failure or 'NOT NOTICED'}: {mutation.shown}", flush=True)
+
+    unnoticed = [mutation for mutation in mutations if not noticed_by[mutation.shown]]
+    print(f"{len(mutations) - len(unnoticed)} of {len(mutations)} noticed, seed {arguments.seed}")
+    for mutation in unnoticed:
+        print(f"not noticed, {mutation.part}: {mutation.shown}")
+
+
+def _measured_before(out: Path, *, with_unnoticed: bool) -> dict[str, str]:
+    """What noticed each mutation, by `shown`; of several tries the last one."""
+    lines = out.read_text().splitlines() if out.exists() else []
+    rows = [json.loads(line) for line in lines]
+    return {row["shown"]: row["noticed_by"] for row in rows if row["noticed_by"] or with_unnoticed}
+
+
+def _measured(mutations: Sequence[Mutation], copy: Copy) -> Iterator[tuple[Mutation, str]]:
+    tests = {part.name: part.tests for part in PARTS}
+    sound: set[str] = set()
+    for mutation in mutations:
+        if mutation.part not in sound:  # tests that fail anyway would notice everything
+            if failure := copy.first_failure(tests[mutation.part]):
+                raise SystemExit(f"Without a mutation, the tests of {mutation.part!r} fail: {failure}")
+            sound.add(mutation.part)
+        source = copy.read(mutation.file)
+        copy.write(mutation.file, mutation.applied_to(source))
+        failure = copy.first_failure(tests[mutation.part])
+        copy.write(mutation.file, source)
+        yield mutation, failure
+
+
+if __name__ == "__main__":
+    main()
