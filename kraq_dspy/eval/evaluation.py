@@ -26,9 +26,9 @@ from kraq_dspy.eval.rows import ResultRow, RowWriter, RunHeader, write_rows
 from kraq_dspy.eval.scoring import OF_RETRIEVAL, SIMILARITY, RowScorer, require_metric
 from kraq_dspy.eval.summary import RunSummary, TableSummary, failed_rows, summarise_run
 from kraq_dspy.eval.tables.data import checksum_of
-from kraq_dspy.eval.testset_review import REJECTED
 from kraq_dspy.eval.tables.systems import about_system
 from kraq_dspy.eval.tables.terminal import print_run
+from kraq_dspy.eval.testset_review import REJECTED
 from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.models.lms.meter import prices_of
 from kraq_dspy.ports import Progress, Retriever, SilentProgress
@@ -195,7 +195,10 @@ def evaluate(
                 },
                 "asked": len(examples),
                 "in_flight": concurrency,
-                "notes": [*([questions.learned_note(left_out)] if left_out else []), *filter(None, (unknown, rejected_note))],
+                "notes": [
+                    *([questions.learned_note(left_out)] if left_out else []),
+                    *filter(None, (unknown, rejected_note)),
+                ],
                 "data": checksum_of(examples),
             },
         )

@@ -251,7 +251,8 @@ def _alike(
 
 
 def _auc(examples: Sequence[Example], scores: Sequence[float], seed: int) -> Interval | None:
-    """Measure the area under the curve; None where the log does not tell questions with an answer from those without."""
+    """Measure the area under the curve; None where the log does not tell questions with an answer
+    from those without."""
     labels = np.array([not is_answerable(example) for example in examples])
     if labels.all() or not labels.any():
         return None

@@ -45,8 +45,9 @@ def update_testset(
 ) -> TestsetUpdate:
     """The rows as they are after `kraq add`, `remove` or `update`, and `new` ones about documents that no row is about.
 
-    A rejected row stays as it is. Any other is kept while each of its passages stands word for word in the same document, wherever it is cut now. Without
-    `new`, as many rows are added as are stale. A question that nothing answered is stale once a passage says it.
+    A rejected row stays as it is. Any other is kept while each of its passages stands word for word in the same
+    document, wherever it is cut now. Without `new`, as many rows are added as are stale. A question that nothing
+    answered is stale once a passage says it.
 
     >>> with Workspace.open("docs.kraq") as space:  # doctest: +SKIP
     ...     update_testset(space, Testset.load("test.jsonl")).testset.save("test.jsonl")

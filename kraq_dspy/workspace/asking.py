@@ -24,13 +24,7 @@ from kraq_dspy.retrievers.hits import hits_checked_by
 from kraq_dspy.workspace.choices import DEFAULT_PROGRAM
 from kraq_dspy.workspace.choosing import ProgramMaker
 from kraq_dspy.workspace.refusing import Answerability, AnswerabilityJudge, refusal
-from kraq_dspy.workspace.suggesting import (
-    STARTERS,
-    SuggestedQuestion,
-    next_questions,
-    offered_questions,
-    starters,
-)
+from kraq_dspy.workspace.suggesting import STARTERS, SuggestedQuestion, next_questions, offered_questions, starters
 
 logger = logging.getLogger(__name__)
 
