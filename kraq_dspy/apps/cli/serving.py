@@ -22,6 +22,7 @@ from kraq_dspy.errors import ConfigError, needs
 
 if TYPE_CHECKING:
     from kraq_dspy.apps.serve.served import ServedIndex
+    from kraq_dspy.apps.serve.testset_desk import TestsetDesk
     from kraq_dspy.workspace import Workspace
 
 
@@ -81,7 +82,16 @@ class Explore(Reads, Limits, Refuses):
     """Open the index in the browser: its questions, the largest groups first, what is behind them, and answers."""
 
     index_dir: IndexDir
-    edit: Annotated[bool, Flag("--edit", help="Let the catalogue be reviewed: approve, edit, reject.")] = False
+    edit: Annotated[
+        bool, Flag("--edit", help="Let the catalogue and the test set be reviewed: approve, edit, reject.")
+    ] = False
+    questions: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Questions of your own (csv, jsonl or parquet): show what they never touch."),
+    ] = None
+    testset: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A test set of `kraq testset make`, to be reviewed.")
+    ] = None
     port: Annotated[int, typer.Option(help="Port of this machine; where it is in use, a free one.")] = (
         ServeSettings.port
     )
@@ -93,9 +103,16 @@ class Explore(Reads, Limits, Refuses):
                 threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
         _require_serve()
+        from kraq_dspy.apps.serve.testset_desk import TestsetDesk
 
         settings = ServeSettings(port=self.port, answer_anyway=self.answer_anyway)
-        _run(self, [self.index_dir], settings, edit=self.edit, or_any_port=True, started=show)
+        desk = TestsetDesk.of(self.questions, self.testset)
+        scope = self.scope()
+        if desk is not None and scope is not None and not scope.is_everything:
+            raise ConfigError(
+                "Questions and test sets may tell of any document: --questions and --testset need --as-owner."
+            )
+        _run(self, [self.index_dir], settings, edit=self.edit, desk=desk, or_any_port=True, started=show)
 
 
 def _require_serve() -> None:
@@ -114,6 +131,7 @@ def _run(
     settings: "ServeSettings",
     *,
     edit: bool,
+    desk: "TestsetDesk | None" = None,
     access_log: str | None = None,
     opened: "Callable[[Path], AbstractContextManager[Workspace]] | None" = None,
     or_any_port: bool = False,
@@ -128,7 +146,7 @@ def _run(
     tell_what_is_cut_off()
     log = AccessLog(access_log) if access_log else None
     with (
-        served(index_dirs, opened or command.opened, edit=edit) as indexes,
+        served(index_dirs, opened or command.opened, edit=edit, desk=desk) as indexes,
         bound(settings.host, settings.port, or_any=or_any_port) as listening,
     ):
         for each in indexes.values():

@@ -106,3 +106,33 @@ class ReviewRequest(Query):
     version: Annotated[int, Field(ge=1)]
     answer: Annotated[str | None, Field(max_length=100_000)] = None
     document_ids: list[str] | None = None
+
+
+class CoverageQuery(PageQuery):
+    """`untouched` are the communities that no question touches."""
+
+    untouched: bool = True
+
+
+class OfferRequest(Query):
+    """Asks for rows about a community."""
+
+    community_id: Name
+
+
+class TestsetQuery(PageQuery):
+    """ "waiting" is new or stale."""
+
+    __test__ = False
+
+    status: Literal["waiting", "approved", "rejected"] = "waiting"
+
+
+class RowRequest(Query):
+    """What somebody decided about a row of the test set, of the version that was looked at; "add" takes an offered
+    one."""
+
+    action: Literal["approve", "edit", "reject", "undo", "add"]
+    version: Name = ""
+    question: Words = ""
+    answers: Annotated[list[Words], Field(max_length=100)] = []
