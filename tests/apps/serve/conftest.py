@@ -67,8 +67,9 @@ def open_all(
     models: Mapping[str, BaseLM] | None = None,
     edit: bool = False,
     desk: TestsetDesk | None = None,
+    embedder: KeywordEmbedder | None = EMBEDDER,
 ) -> AbstractContextManager[dict[str, ServedIndex]]:
-    return served(folders, partial(Workspace.open, embedder=EMBEDDER, models=models), edit=edit, desk=desk)
+    return served(folders, partial(Workspace.open, embedder=embedder, models=models), edit=edit, desk=desk)
 
 
 @pytest.fixture

@@ -13,15 +13,15 @@ import pytest
 from kraq_dspy import Index
 from kraq_dspy.apps.serve.app import make_app
 from kraq_dspy.apps.serve.serve_settings import ServeSettings
-from kraq_dspy.apps.serve.served import ServedIndex, served
+from kraq_dspy.apps.serve.served import ServedIndex
 from kraq_dspy.apps.serve.server import Server, address_of, bound
 from kraq_dspy.apps.serve.testset_desk import TestsetDesk
 from kraq_dspy.eval import Testset
 from kraq_dspy.records import Community
-from kraq_dspy.workspace import Workspace
 from kraq_dspy.workspace.topics import topics
-from tests.apps.serve.conftest import MARKUP, open_all
+from tests.apps.serve.conftest import EMBEDDER, MARKUP, open_all
 from tests.apps.serve.test_testsets import write_testset
+from tests.conftest import KeywordEmbedder
 from tests.orchids import FOREIGN, index_of_orchids
 
 pytestmark = pytest.mark.browser
@@ -50,8 +50,15 @@ def serve(poets: Path) -> Iterator[Callable[..., str]]:
     """Serves the index on a free port until the test ends, and says where."""
     with ExitStack() as stack:
 
-        def start(folder: Path = poets, *, edit: bool = False, desk: TestsetDesk | None = None, **settings: Any) -> str:
-            indexes = stack.enter_context(open_all(folder, edit=edit, desk=desk))
+        def start(
+            folder: Path = poets,
+            *,
+            edit: bool = False,
+            desk: TestsetDesk | None = None,
+            embedder: KeywordEmbedder | None = EMBEDDER,
+            **settings: Any,
+        ) -> str:
+            indexes = stack.enter_context(open_all(folder, edit=edit, desk=desk, embedder=embedder))
             return stack.enter_context(Running(indexes, ServeSettings(port=0, **settings)))
 
         yield start
@@ -352,34 +359,33 @@ def test_rows_of_a_test_set_are_decided_by_keys_and_stay_decided(
     assert {row.status for row in Testset.load(file)} == {"approved", "new"}
 
 
-def test_coverage_shows_what_is_never_touched_and_offers_rows(open_page: Callable[..., Any], tmp_path: Path) -> None:
+def test_coverage_shows_what_is_never_touched_and_offers_rows(
+    serve: Callable[..., str], open_page: Callable[..., Any], tmp_path: Path
+) -> None:
     path = index_of_orchids(tmp_path / "orchids.kraq")
     asked = tmp_path / "mine.jsonl"
     asked.write_text('{"question": "Who named Cattleya?"}\n')
     file = write_testset(tmp_path / "test.jsonl")
-    desk = TestsetDesk.of(asked, file)
-    with (
-        served([path], Workspace.open, edit=True, desk=desk) as indexes,
-        Running(indexes, ServeSettings(port=0)) as address,
-    ):
-        page = open_page(f"{address}/#coverage")
-        page.wait_for_selector("h1 >> text=that your questions never touch")
-        names = page.locator(".covered .question").all_inner_texts()
-        assert names
-        assert not any("Cattleya" in name for name in names)
-        page.click("button >> text=Offer questions >> nth=0")
-        page.click("button >> text=Add to the test set >> nth=0")
-        page.wait_for_selector("button >> text=/^Added$/")
-        assert len(Testset.load(file)) == 4
+    page = open_page(f"{serve(path, edit=True, desk=TestsetDesk.of(asked, file), embedder=None)}/#coverage")
+    page.wait_for_selector("h1 >> text=that your questions never touch")
+    names = page.locator(".covered .question").all_inner_texts()
+    assert names
+    assert not any("Cattleya" in name for name in names)
+    page.click("button >> text=Offer questions >> nth=0")
+    page.click("button >> text=Add to the test set >> nth=0")
+    page.wait_for_selector("button >> text=/^Added$/")
+    page.wait_for_selector("nav .badge >> text=3")
+    assert len(Testset.load(file)) == 4
 
 
-def test_a_refusal_shows_offers_and_asks_all_the_same(open_page: Callable[..., Any], tmp_path: Path) -> None:
+def test_a_refusal_shows_offers_and_asks_all_the_same(
+    serve: Callable[..., str], open_page: Callable[..., Any], tmp_path: Path
+) -> None:
     path = index_of_orchids(tmp_path / "orchids.kraq")
-    with served([path], Workspace.open) as indexes, Running(indexes, ServeSettings(port=0)) as address:
-        page = open_page(f"{address}/#ask")
-        page.fill("textarea", FOREIGN[0])
-        page.keyboard.press("Enter")
-        page.wait_for_selector("text=The documents do not answer this question.")
-        assert page.locator(".next a").count() == 3
-        page.click("button >> text=Ask all the same")
-        until(page, "document.querySelector('.times') && !document.querySelector('.column.refused')")
+    page = open_page(f"{serve(path, embedder=None)}/#ask")
+    page.fill("textarea", FOREIGN[0])
+    page.keyboard.press("Enter")
+    page.wait_for_selector("text=The documents do not answer this question.")
+    assert page.locator(".next a").count() == 3
+    page.click("button >> text=Ask all the same")
+    until(page, "document.querySelector('.times') && !document.querySelector('.column.refused')")

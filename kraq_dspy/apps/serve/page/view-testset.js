@@ -50,7 +50,7 @@ export async function viewTestset({ id, query, status }) {
     node: h("div", { class: "page" },
       h("h1", {}, "Test set"),
       h("p", { class: "lead" }, `${page.file}: ${count(page.counts.waiting, "row")} to decide, ${page.counts.approved} approved, ${page.counts.rejected} rejected. `,
-        status.edit ? h("span", { class: "hint" }, ["y", "n", "e", "u", "j", "k"].map((key, place) => [h("kbd", {}, key), `${["approve", "reject", "edit", "undo", "next", "previous"][place]} `])) : "This page is read-only: start it with --edit to review."),
+        status.edit ? h("span", { class: "hint" }, ["y", "n", "e", "u", "j", "k"].map((key, place) => h("span", {}, h("kbd", {}, key), ["approve", "reject", "edit", "undo", "next", "previous"][place]))) : "This page is read-only: start it with --edit to review."),
       h("p", { class: "tabs" }, STATUSES.map(([value, name]) => h("a", { href: value === "waiting" ? "#testset" : `#testset?status=${value}`, "aria-current": value === shown ? "true" : null }, name, h("span", { class: "dim" }, ` ${page.counts[value]}`)))),
       h("div", { class: "review" }, page.total ? list : h("p", { class: "dim" }, shown === "waiting" ? "All is decided." : "Nothing here."), card ? card.node : null)),
   };
@@ -111,7 +111,7 @@ function reviewed(row, { edit, goOn }) {
         h("button", { type: "button", class: "danger", onclick: () => decide("reject"), disabled: row.status === "rejected" }, "Reject ", h("kbd", {}, "n")),
         decided ? h("button", { type: "button", onclick: () => decide("undo") }, "Undo ", h("kbd", {}, "u")) : null) : null,
       problem,
-      row.passages.length ? h("div", {}, h("h3", {}, count(row.passages.length, "passage that answers it", "passages that answer it")), row.passages.map((each) => h("article", { class: "passage" }, h("header", {}, h("a", { href: link("document", each.document_id, { passage: each.chunk_id }) }, each.title || each.document_id)), h("p", { class: "text" }, each.text || "This text is not there any more.")))) : null,
+      row.passages.length ? h("div", {}, h("h3", {}, row.answers.length ? count(row.passages.length, "passage that answers it", "passages that answer it") : `${count(row.passages.length, "passage")} hidden from whoever is asked`), row.passages.map((each) => h("article", { class: "passage" }, h("header", {}, h("a", { href: link("document", each.document_id, { passage: each.chunk_id }) }, each.title || each.document_id)), h("p", { class: "text" }, each.text || "This text is not there any more.")))) : null,
       h("p", { class: "notes" }, row.checks.length ? `Checks that it passed: ${row.checks.join(", ")}. ` : "", row.model ? `Asked by ${row.model}.` : "")),
   };
 }
