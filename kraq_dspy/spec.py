@@ -57,7 +57,8 @@ class RetrieverSpec(Generic[Options]):
     """A retriever, declared once. `make(space, options)` makes it from an opened index, a `Space`.
 
     `argument` names the option that may follow the name after a colon: "cross-encoder:MODEL". `role` is whose model its
-    steps ask, where it has any. `prepared` names what `kraq precompute` makes for it.
+    steps ask, where it has any. `prepared` names what `kraq precompute` makes for it. `needs_graph` says that it walks
+    the graph, or the questions and reports made from it: `kraq select` tries it last.
 
     >>> RetrieverSpec("dense", "Passages with the nearest embeddings.", make_dense, "DenseRetriever")  # doctest: +SKIP
     """
@@ -71,6 +72,7 @@ class RetrieverSpec(Generic[Options]):
     prepared: tuple[str, ...] = ()
     role: str = "rewriter"
     source: str = ""
+    needs_graph: bool = False
 
     def __str__(self) -> str:
         """Name it as a person does: "cross-encoder:MODEL"."""

@@ -51,6 +51,9 @@ if TYPE_CHECKING:  # for type checkers and editors; the names that are there are
     from kraq_dspy.eval.question_log import against_log as against_log
     from kraq_dspy.eval.questions import QuestionColumns as QuestionColumns
     from kraq_dspy.eval.questions import read_questions as read_questions
+    from kraq_dspy.eval.selection.candidates import SelectionPlan as SelectionPlan
+    from kraq_dspy.eval.selection.outcome import Selection as Selection
+    from kraq_dspy.eval.selection.selecting import select as select
     from kraq_dspy.eval.statistics import bootstrap_difference as bootstrap_difference
     from kraq_dspy.eval.statistics import bootstrap_mean as bootstrap_mean
     from kraq_dspy.eval.statistics import compare as compare
@@ -81,6 +84,9 @@ __getattr__, __dir__, __all__ = lazy_names(
         ),
         "kraq_dspy.eval.question_log": ("QuestionLog", "against_log"),
         "kraq_dspy.eval.questions": ("QuestionColumns", "read_questions"),
+        "kraq_dspy.eval.selection.candidates": ("SelectionPlan",),
+        "kraq_dspy.eval.selection.outcome": ("Selection",),
+        "kraq_dspy.eval.selection.selecting": ("select",),
         "kraq_dspy.eval.statistics": ("bootstrap_difference", "bootstrap_mean", "compare", "permutation_test"),
         "kraq_dspy.eval.summary": ("RunSummary",),
         "kraq_dspy.eval.testset": ("Testset",),

@@ -21,6 +21,7 @@ from kraq_dspy.eval.statistics import Comparison, compare
 from kraq_dspy.models.embedders.text_encoder import EmbedderLike, as_embedder
 from kraq_dspy.models.lms.roles import LanguageModels, ModelsLike, as_models
 from kraq_dspy.optimize.compile_run import CompileRun, Learned, learned_by
+from kraq_dspy.optimize.index_rows import KNOWN_PAIRS, source_of_pairs
 from kraq_dspy.optimize.kept_answers import KeptAnswers, Spending
 from kraq_dspy.optimize.optimizers import Method, Optimizer, find_optimizer
 from kraq_dspy.optimize.rows import Rows, split_rows
@@ -32,8 +33,8 @@ from kraq_dspy.state import ProgramState, load_state, save_state, state_of
 from kraq_dspy.workspace import Workspace
 
 OWN_ROWS = (
-    "The rows are the index's own: what its models wrote stands for what is right. Rows of people's are better where "
-    "there are some."
+    "The rows are the index's own: {rows}. What was written there stands for what is right. Rows of people's are "
+    "better where there are some."
 )
 
 
@@ -166,7 +167,7 @@ def compile_program(
         stack.callback(answers.close)
         run = CompileRun(chosen, scored, split, method, models, answers, spending)
         if devset is None:
-            run.problems.append(OWN_ROWS)
+            run.problems.append(OWN_ROWS.format(rows=_own_rows(chosen, opened)))
         best, before, after = run.compiled()
         comparison = compare(after, before, seed=method.seed)
         state = state_of(best, {**_provenance(run, comparison), **(opened.learned_from if opened else {})})
@@ -225,6 +226,13 @@ def _rows(devset: Rows | None, target: Target, space: Workspace | None) -> Rows:
             "program by name, an index whose own rows serve (--index DIR)."
         )
     return target.index_rows(space)
+
+
+def _own_rows(target: Target, space: Workspace | None) -> str:
+    """Say what the rows of the index are made of."""
+    if space is None or KNOWN_PAIRS not in target.own_rows:
+        return target.own_rows
+    return target.own_rows.replace(KNOWN_PAIRS, source_of_pairs(space))
 
 
 def _check(optimizer: Optimizer, target: Target) -> None:

@@ -17,9 +17,10 @@ from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.metrics.answers import normalise_answer
 from kraq_dspy.eval.testset_making import corpus_of
 from kraq_dspy.indexing.catalogue.review import evidence_for
+from kraq_dspy.indexing.view.making import rule_based_models
 from kraq_dspy.models.lms.engines.rule_based.exam import fact_about
 from kraq_dspy.models.lms.engines.rule_based.rewrite import rephrased
-from kraq_dspy.optimize.rows import Row
+from kraq_dspy.optimize.rows import MIN_ROWS, Row
 from kraq_dspy.programs.kraq.describe import shown_summary
 from kraq_dspy.programs.kraq.element_list import ElementList
 from kraq_dspy.programs.qa_search.program import NO_MATCH
@@ -32,6 +33,9 @@ T = TypeVar("T")
 MOST_ROWS = 200
 """Rows that are made, evenly drawn."""
 
+TRAINED = 100
+"""Questions of a training set that is made, where nobody approved or wrote any."""
+
 CENTRAL = 5
 """Names of a community that its summary should have."""
 
@@ -40,6 +44,9 @@ LISTED = 5
 
 _NAME_INSIDE = re.compile(r"(?<= )(?:the )?[A-Z][\w.'’-]*(?: [A-Z][\w.'’-]*)*")
 """A name in a question, in whose place "it" points to what nobody sees."""
+
+KNOWN_PAIRS = "its known pairs"
+"""What the rows of a step are made of, in the words of its declaration."""
 
 PAIRS_LACK = (
     "The index holds no question with a known answer, and no passage that one can be asked of. Give rows of your own, "
@@ -60,14 +67,23 @@ class KnownPair:
 
 def known_pairs(space: Workspace) -> list[KnownPair]:
     """Approved answers of the index's catalogue; without any, the pairs of `kraq precompute DIR --qa-pairs`; without
-    these, a test set that the embedded reader makes of the index.
+    these, a training set that the embedded reader makes of the index.
 
     Raises EvaluationError where there is none of them.
     """
-    pairs = _approved_pairs(space) or _prepared_pairs(space) or _made_pairs(space)
+    pairs = _approved_pairs(space) or _prepared_pairs(space) or _trainset_pairs(space)
     if not pairs:
         raise EvaluationError(PAIRS_LACK)
     return _evenly_drawn(pairs)
+
+
+def source_of_pairs(space: Workspace) -> str:
+    """Say in words where `known_pairs` has them from."""
+    if _approved_pairs(space):
+        return "approved answers of its catalogue"
+    if _prepared_pairs(space):
+        return "pairs that a model wrote of its passages (kraq precompute --qa-pairs)"
+    return "questions that the embedded reader asked of its passages (space.trainset)"
 
 
 def _approved_pairs(space: Workspace) -> list[KnownPair]:
@@ -91,6 +107,21 @@ def _prepared_pairs(space: Workspace) -> list[KnownPair]:
         for chunk in chunks
         for pair in pairs_of.get(chunk.id, ())
     ]
+
+
+def _trainset_pairs(space: Workspace) -> list[KnownPair]:
+    """Facts and bridges of a test set, checked as those are; where it is too small to be split, facts alone.
+
+    The embedded reader asks, whatever model the index has: rows to try a step with must cost nothing.
+    """
+    free = type(space)(
+        space.index, space.embedder, rule_based_models(space.embedder), scope=space.scope, part=space.part
+    )
+    pairs = [
+        KnownPair(row.question, row.answer, tuple(row.passages), tuple(row.supporting_ids))
+        for row in free.trainset(TRAINED)
+    ]
+    return pairs if len(pairs) >= 2 * MIN_ROWS else _made_pairs(space)
 
 
 def _made_pairs(space: Workspace) -> list[KnownPair]:

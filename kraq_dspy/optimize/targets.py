@@ -10,7 +10,7 @@ import dspy
 from kraq_dspy.errors import ConfigError, did_you_mean
 from kraq_dspy.eval.metrics.for_dspy import METRICS, Metric, named_metric
 from kraq_dspy.eval.metrics.generation import BertScorer
-from kraq_dspy.optimize.index_rows import question_rows
+from kraq_dspy.optimize.index_rows import KNOWN_PAIRS, question_rows
 from kraq_dspy.optimize.row_values import QUESTION_CELLS, QUESTION_FIELDS, answers_in, example_of, list_cell, text_in
 from kraq_dspy.optimize.rows import Row, RowKind
 from kraq_dspy.optimize.steps import STEPS, OptimizableStep, StepSource
@@ -26,7 +26,7 @@ class Target:
 
     `role` is whose model it asks. `metrics` are those that can be named, the default first. `labelled` says that an
     example carries all outputs of the program's one predictor, so that it can be shown as a demonstration without
-    asking a model. `index_rows` makes rows of the index where a caller gives none.
+    asking a model. `index_rows` makes rows of the index where a caller gives none, as `own_rows` says in words.
 
     >>> rows = RowKind({"question", "answer"}, lambda row: dspy.Example(**row).with_inputs("question"))
     >>> Target("mine", dspy.Predict("question -> answer"), rows, METRICS).metric(None).name
@@ -40,6 +40,7 @@ class Target:
     role: str = "default"
     labelled: bool = False
     index_rows: Callable[[Workspace], list[Row]] | None = None
+    own_rows: str = ""
 
     def metric(self, name: str | None) -> Metric:
         """Raises ConfigError for a name that it does not have."""
@@ -83,7 +84,7 @@ def make_target(
     choice = choose_program(name, retriever, arguments or {}, measured=True)
     program = space.make_program(choice)
     rows = RowKind(QUESTION_FIELDS, _question_example, QUESTION_CELLS)
-    return Target(name, program, rows, METRICS, choice.role, index_rows=question_rows)
+    return Target(name, program, rows, METRICS, choice.role, index_rows=question_rows, own_rows=KNOWN_PAIRS)
 
 
 def target_of(module: dspy.Module) -> Target:
@@ -132,6 +133,7 @@ def _of_step(step: OptimizableStep, source: StepSource) -> Target:
         step.role,
         step.labelled,
         step.index_rows,
+        step.own_rows,
     )
 
 

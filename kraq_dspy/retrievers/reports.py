@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from kraq_dspy._internal.options import require_between, require_counts
+from kraq_dspy._internal.checks import require_between, require_counts
 from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.ports import GraphSource, NearestTexts
@@ -149,6 +149,7 @@ GRAPH_LOCAL = RetrieverSpec(
     "EntityReportRetriever",
     EntityReportOptions,
     prepared=("graph",),
+    needs_graph=True,
     source="GraphRAG, local",
 )
 GRAPH_GLOBAL = RetrieverSpec(
@@ -158,5 +159,6 @@ GRAPH_GLOBAL = RetrieverSpec(
     "ReportRetriever",
     ReportOptions,
     prepared=("graph",),
+    needs_graph=True,
     source="GraphRAG, global",
 )

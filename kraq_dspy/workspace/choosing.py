@@ -34,8 +34,8 @@ class ProgramMaker(OpenedIndex):
 
     @property
     def default_retriever(self) -> str:
-        """See `default_of`."""
-        return default_of(self.index)
+        """The retriever of the section [ask] of the settings; without one, that of `default_of`."""
+        return self.models.settings.ask.retriever or default_of(self.index)
 
     def retriever(self, name: str | None = None, **options: Any) -> Retriever:
         """Make a retriever by its name in RETRIEVERS, or "cross-encoder:MODEL", a hub name or a

@@ -119,7 +119,8 @@ def test_questions_can_be_asked_of_some_passages_alone(changed: Path) -> None:
 
 def test_a_trainset_has_what_a_reader_is_given_and_what_is_right(changed: Path) -> None:
     with Workspace.open(changed) as space:
-        examples = make_trainset(space, 6)
+        examples = space.trainset(6)
+        assert [one.question for one in make_trainset(space, 6)] == [one.question for one in examples]
 
     assert examples
     for example in examples:

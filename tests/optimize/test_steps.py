@@ -287,8 +287,32 @@ def test_a_step_is_compiled_with_the_indexes_own_rows(step: str, space: Workspac
     if len(own) < 8:
         pytest.skip(f"so small an index has {len(own)} rows for {step}")
     compiled = compile_program(step, space=space)
-    assert any("The rows are the index's own" in problem for problem in compiled.problems)
+    [whence] = [problem for problem in compiled.problems if "The rows are the index's own" in problem]
+    own_rows = STEPS[step].own_rows.replace("its known pairs", "pairs that a model wrote of its passages")
+    assert whence.startswith(f"The rows are the index's own: {own_rows.partition(', ')[0]}")
     assert len(compiled.before) >= 4
+
+
+def test_without_prepared_pairs_a_step_learns_from_a_training_set_that_costs_nothing(tmp_path: Path) -> None:
+    embedder = KeywordEmbedder("tower", "bridge", "museum", "library")
+    places = [f"{town} {thing}" for town in TOWNS[:6] for thing in ("Tower", "Bridge", "Museum", "Library")]
+    documents = [
+        Document(place, place, f"The {place} is a landmark. It was opened in {1801 + number} by Queen Ada of Milan.")
+        for number, place in enumerate(places)
+    ]
+    build_index(documents, tmp_path / "places.kraq", embedder=embedder)
+    model = dspy.utils.DummyLM([{"answer": "unused"}] * 999)
+    with Workspace.open(tmp_path / "places.kraq", embedder=embedder, models=model) as space:
+        rows = STEPS["answering"].index_rows(space)
+        assert len(rows) >= 8
+        assert model.history == []  # the embedded reader asked
+        for row in rows:
+            assert any(str(answer) in passage for answer in row["answers"] for passage in row["passages"])
+
+        compiled = compile_program("answering", space=space)
+
+    [whence] = [problem for problem in compiled.problems if "index's own" in problem]
+    assert "questions that the embedded reader asked of its passages (space.trainset)" in whence
 
 
 def test_gleanings_rows_hide_one_entity_that_the_passage_names(space: Workspace) -> None:

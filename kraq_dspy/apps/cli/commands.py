@@ -22,6 +22,7 @@ from kraq_dspy.apps.cli.lm import GetModel, ServeModel
 from kraq_dspy.apps.cli.mcp import Mcp
 from kraq_dspy.apps.cli.optimize import Domain, Optimize
 from kraq_dspy.apps.cli.precompute import Precompute
+from kraq_dspy.apps.cli.select import Select
 from kraq_dspy.apps.cli.serving import Explore, Serve
 from kraq_dspy.apps.cli.status import Status
 from kraq_dspy.apps.cli.tables import TABLES, ListTables, RunTable
@@ -126,6 +127,7 @@ COMMANDS: dict[str, Mapping[str, type[Command] | Group]] = {
     "Research": {
         "eval": Group(EVAL, MEASURING, TableGroup),
         "report": Report,
+        "select": Select,
         "testset": Group(
             "Questions with their answers and evidence, made from an index, to measure systems with.",
             {"make": MakeTestset, "update": UpdateTestset, "coverage": CoverTestset},

@@ -1,0 +1,154 @@
+"""Picks the retriever, chunk size and k for a corpus by questions with known evidence: `kraq select`."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kraq_dspy.apps.cli.options import Builds, Columns, Json, Limits, Seed, require_writable
+from kraq_dspy.apps.cli.progress import Bars
+from kraq_dspy.apps.cli.terminal import command, counted, grid, note, output, print_json, say
+from kraq_dspy.errors import ConfigError
+from kraq_dspy.eval.defaults import CHUNK_SIZES, CONTEXT, MINUTES, NUMBERS_OF_PASSAGES
+
+if TYPE_CHECKING:
+    from kraq_dspy.eval.selection.candidates import SelectionPlan
+    from kraq_dspy.eval.selection.outcome import Selection, Tried
+
+SHOWN = 12
+"""Candidates in the terminal; the report has all of them, and `--json`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Select(Builds, Limits, Columns):
+    """Find the retriever, chunk size and k that find most evidence in CORPUS, by the questions of a file.
+
+    Without a graph first, on few questions; the better half goes on to all. A graph is tried if it could still win.
+    Of those that cannot be told from the best, the cheapest is chosen. Interrupted? The same command goes on.
+    """
+
+    corpus: Annotated[Path, typer.Argument(help="A file or folder of txt, md, html, pdf, jsonl, csv or parquet.")]
+    questions: Annotated[
+        Path,
+        typer.Argument(
+            metavar="QUESTIONS", help="Of `kraq testset make`, or people's: csv, jsonl or parquet, with evidence."
+        ),
+    ]
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="DIR", help="Indexes, rows, report. Default: runs/select-CORPUS-QUESTIONS"),
+    ] = None
+    retriever: Annotated[
+        list[str] | None,
+        typer.Option("--retriever", "-r", help="May be repeated. Default: those that ask no model."),
+    ] = None
+    chunks: Annotated[str, typer.Option(metavar="TOKENS", help="Sizes of chunks, with commas.")] = ",".join(
+        map(str, CHUNK_SIZES)
+    )
+    k: Annotated[str, typer.Option("--k", "-k", metavar="NUMBERS", help="Numbers of passages, with commas.")] = (
+        ",".join(map(str, NUMBERS_OF_PASSAGES))
+    )
+    context: Annotated[int, typer.Option(min=1, help="Most tokens of passages that an answer is read from.")] = CONTEXT
+    minutes: Annotated[
+        float,
+        typer.Option(min=0.01, help="Time of this run; what was done is kept.", rich_help_panel="Limits of this run"),
+    ] = MINUTES
+    metric: Annotated[
+        str | None,
+        typer.Option(
+            "--metric", "-m", help="recall, all_supporting, ndcg, mrr, ..., or answer_found. Default: recall."
+        ),
+    ] = None
+    question_column: Annotated[str, typer.Option(help="Default: question, query, ...")] = ""
+    answer_column: Annotated[str, typer.Option(help="Default: answers, answer, ...")] = ""
+    documents_column: Annotated[
+        str, typer.Option(help="Ids of the documents with the evidence. Default: supporting_ids, ...")
+    ] = ""
+    seed: Seed = 0
+    json: Json = False
+
+    def run(self) -> None:
+        from kraq_dspy.eval.questions import QuestionColumns
+        from kraq_dspy.eval.selection.selecting import select
+
+        plan, settings = self._plan(), self.settings()
+        stem = "-".join(path.resolve().name.partition(".")[0] for path in (self.corpus, self.questions))
+        folder = self.out or Path("runs") / f"select-{stem}"
+        require_writable(folder)
+        with Bars(settings, quiet=self.json) as bars:
+            selection = select(
+                self.corpus,
+                self.questions,
+                plan=plan,
+                metric=self.metric,
+                settings=settings,
+                limits=self.limits(settings),
+                columns=QuestionColumns(self.question_column, self.answer_column, self.documents_column),
+                encoding=self.encoding or "",
+                out=folder,
+                progress=bars,
+            )
+        files = selection.write(folder)
+        if self.json:
+            print_json({**selection.to_dict(), "files": [str(file) for file in files]})
+            return
+        show_selection(selection)
+        say("Settings and report: ", ", ".join(map(str, files)))
+        say("Index: ", (command("index", self.corpus, "--out", "docs.kraq", "--config", files[0]), "bold"))
+        say("Gate:  ", (selection.gate, "bold"))
+
+    def _plan(self) -> "SelectionPlan":
+        from kraq_dspy.eval.selection.candidates import TRIED, SelectionPlan
+
+        return SelectionPlan(
+            retrievers=tuple(self.retriever or TRIED),
+            chunk_tokens=numbers_in(self.chunks, "--chunks"),
+            ks=numbers_in(self.k, "--k"),
+            context=self.context,
+            minutes=self.minutes,
+            seed=self.seed,
+        )
+
+
+def numbers_in(words: str, option: str) -> tuple[int, ...]:
+    """ "5,10" as (5, 10). Raises ConfigError, which names the option, for what is no list of whole numbers."""
+    try:
+        return tuple(int(word) for word in words.split(",") if word.strip())
+    except ValueError:
+        raise ConfigError(f"{option} is {words!r}; expected whole numbers with commas, such as 5,10.") from None
+
+
+def show_selection(selection: "Selection") -> None:
+    """The candidates that were asked everything, what was decided, and what was not tried."""
+    headings = ("retriever", "chunks", "k", selection.metric, "less than the best", "tokens", "ms", "")
+    ranked = sorted(selection.tried, key=lambda one: -one.score.estimate)
+    shown = ranked[:SHOWN]
+    if selection.chosen not in shown:
+        shown = [*shown[:-1], selection.chosen]
+    rows = [_cells(one, selection) for one in shown]
+    title = f"{counted(selection.n_questions, 'question')}, {counted(len(selection.tried), 'candidate')} asked all"
+    output.print(grid(title, headings, rows, right=headings[1:7], box=None, padding=(0, 1, 0, 0)))
+    say(("Chosen: ", "bold green"), selection.verdict)
+    for one in selection.notes:
+        note(one)
+    if reason := selection.dropped.get("candidates with a graph"):
+        note(f"no graph was tried: {reason}.")
+    others = [why for name, why in selection.dropped.items() if name != "candidates with a graph"]
+    for why in dict.fromkeys(others):
+        note(f" {why}", label=f"{counted(others.count(why), 'candidate')} left out:")
+
+
+def _cells(one: "Tried", selection: "Selection") -> tuple[str, ...]:
+    verdict = "chosen" if one is selection.chosen else "undecided" if one.is_undecided else "worse"
+    candidate, cost, difference = one.candidate, one.cost, one.difference
+    return (
+        candidate.retriever,
+        str(candidate.tokens),
+        str(candidate.k),
+        f"{one.score.estimate:.3f}",
+        "" if one is selection.best else f"{difference.estimate:+.3f} [{difference.low:+.2f}, {difference.high:+.2f}]",
+        f"{cost.tokens:,.0f}",
+        f"{1000 * cost.seconds:.1f}",
+        verdict,
+    )

@@ -1,0 +1,148 @@
+"""Holds what a selection came to: the chosen candidate, the others beside it, and the settings that it means."""
+
+import dataclasses
+import math
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kraq_dspy.eval.report_page import write_report
+from kraq_dspy.eval.selection.candidates import Candidate, chunks_of
+from kraq_dspy.eval.selection.race import Cost
+from kraq_dspy.eval.statistics import Interval
+from kraq_dspy.eval.summary import RunSummary, TableSummary
+from kraq_dspy.settings import AskSettings, Settings
+
+SETTINGS_FILE = "kraq.toml"
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A candidate that was asked every question. `difference` is to the best one, paired by question."""
+
+    candidate: Candidate
+    score: Interval
+    difference: Interval
+    cost: Cost
+
+    @property
+    def is_undecided(self) -> bool:
+        """Whether it cannot be told from the best one; the best one cannot be told from itself."""
+        return self.difference.high >= 0
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What came of it. `tried` begins with the chosen candidate; then come the others, best first.
+
+    `dropped` says why others were not asked everything. `settings` are those of the run; `to_toml` gives those that the
+    chosen candidate means. `summary` has every row, with the differences to the chosen one.
+    """
+
+    tried: tuple[Tried, ...]
+    dropped: Mapping[str, str]
+    metric: str
+    settings: Settings
+    n_questions: int
+    notes: tuple[str, ...]
+    corpus: str
+    questions: str
+    folder: Path | None
+    summary: RunSummary
+
+    @property
+    def chosen(self) -> Tried:
+        return self.tried[0]
+
+    @property
+    def best(self) -> Tried:
+        """The one with the highest mean, which need not be the chosen one."""
+        return max(self.tried, key=lambda one: one.score.estimate)
+
+    @property
+    def undecided(self) -> tuple[Tried, ...]:
+        """Others that cannot be told from the best one."""
+        return tuple(one for one in self.tried[1:] if one.is_undecided)
+
+    @property
+    def verdict(self) -> str:
+        """What was decided, in a sentence or two."""
+        chosen, best = self.chosen, self.best
+        what = f"{chosen.candidate.name}: {self.metric} {_interval(chosen.score)} on {chosen.score.n} questions."
+        if not self.undecided:
+            return f"{what} It is the best, by more than chance explains."
+        if chosen is best:
+            return f"{what} It is the best and the cheapest of {len(self.undecided) + 1} that cannot be told apart."
+        return (
+            f"{what} It cannot be told from the best, {best.candidate.name} ({best.score.estimate:.3f}; difference "
+            f"{_interval(chosen.difference, signed=True)}), and is the cheapest of {len(self.undecided) + 1} such."
+        )
+
+    @property
+    def least(self) -> float:
+        """The mean below which the gate fails: the lower end of the chosen one's interval, in whole points.
+
+        Where all questions scored the same, the interval has no width; the rule of three (3 / n) stands in for it.
+        """
+        score = self.chosen.score
+        low = score.low if score.low < score.estimate else score.estimate - 3 / score.n
+        return max(0, math.floor(100 * low)) / 100
+
+    @property
+    def gate(self) -> str:
+        """The command that fails when retrieval becomes worse, for the index docs.kraq."""
+        k = self.chosen.candidate.k
+        metric = self.metric if self.metric == "answer_found" else f"{self.metric}@{k}"
+        words = ["kraq", "eval", "docs.kraq", self.questions, "--retrieval-only", "--k", str(k)]
+        return shlex.join([*words, "--fail-under", f"{metric}={self.least:g}"])
+
+    def to_toml(self) -> str:
+        """A kraq.toml with the chosen chunks and retriever, and above it what was measured and the gate."""
+        chosen = self.chosen.candidate
+        settings = dataclasses.replace(
+            self.settings,
+            chunks=chunks_of(chosen.tokens, self.settings.chunks),
+            ask=AskSettings(retriever=chosen.retriever),
+        )
+        index = shlex.join(["kraq", "index", self.corpus, "--out", "docs.kraq", "--config", SETTINGS_FILE])
+        return (
+            f"# Chosen by kraq select. {self.verdict}\n"
+            f"# Index:  {index}\n"
+            f'# Answer: kraq ask docs.kraq "..." -P k={chosen.k}\n'
+            f"# Gate:   {self.gate}\n\n"
+            f"{settings.to_toml()}\n"
+        )
+
+    def write(self, folder: str | Path) -> list[Path]:
+        """Write `kraq.toml` and `report.html` into the folder, and return where they are."""
+        place = Path(folder)
+        place.mkdir(parents=True, exist_ok=True)
+        file = place / SETTINGS_FILE
+        file.write_text(self.to_toml(), "utf-8")
+        table = self.summary.table
+        return [file, *write_report(TableSummary(table["title"], table["kind"], (self.summary,)), place)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {
+            "chosen": self.chosen.candidate.name,
+            "best": self.best.candidate.name,
+            "verdict": self.verdict,
+            "metric": self.metric,
+            "questions": self.n_questions,
+            "tried": [dataclasses.asdict(one) | {"is_undecided": one.is_undecided} for one in self.tried],
+            "dropped": dict(self.dropped),
+            "notes": list(self.notes),
+            "gate": self.gate,
+            "settings": self.to_toml(),
+        }
+
+    def __repr__(self) -> str:
+        return f"Selection({self.verdict})"
+
+
+def _interval(value: Interval, *, signed: bool = False) -> str:
+    form = "+.3f" if signed else ".3f"
+    return f"{value.estimate:{form}} [{value.low:{form}}, {value.high:{form}}]"

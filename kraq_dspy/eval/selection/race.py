@@ -1,0 +1,293 @@
+"""Asks candidates questions in rounds: few at first, then the better half more, and what remains all."""
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic, perf_counter
+from typing import Any
+
+import dspy
+
+from kraq_dspy._internal.concurrency import as_done
+from kraq_dspy.errors import BudgetExceededError, ConfigError, IndexStateError, MissingExtraError, ModelError
+from kraq_dspy.eval.asked import excerpts, measured
+from kraq_dspy.eval.datasets import Example
+from kraq_dspy.eval.latency import TOTAL
+from kraq_dspy.eval.rows import ResultRow, RowWriter
+from kraq_dspy.eval.scoring import RowScorer
+from kraq_dspy.eval.selection.candidates import Candidate, SelectionPlan, better_half, chunks_of, rungs
+from kraq_dspy.indexing.index.build import build_index
+from kraq_dspy.indexing.index.vectors_only import build_vectors
+from kraq_dspy.models.lms.meter import Price
+from kraq_dspy.models.lms.roles import LanguageModels
+from kraq_dspy.ports import Embedder, Progress, Retriever, Vectors
+from kraq_dspy.records import Document, Entity
+from kraq_dspy.settings import Settings
+from kraq_dspy.workspace import Workspace
+
+ASKED_AT_ONCE = 4
+"""Questions in flight. Nothing but a retriever that asks a model waits for anything."""
+
+ALIKE = 1.2
+"""Numbers of tokens whose ratio is below this one's are about the same."""
+
+CANNOT_BE_TRIED = (ConfigError, IndexStateError, MissingExtraError, ModelError)
+"""Why a retriever cannot be made; it is then left out, and the others go on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a candidate takes of a question: model calls, a graph, tokens of the passages that it hands on, seconds.
+
+    It is ordered: what asks no model is cheaper than what does, what needs no graph than what does; then come tokens,
+    of which a sixth more or less is the same, and seconds.
+    """
+
+    calls: float
+    needs_graph: bool
+    tokens: float
+    seconds: float
+
+    @property
+    def order(self) -> tuple[bool, bool, int, float]:
+        size = round(math.log(max(1.0, self.tokens), ALIKE))
+        return self.calls > 0, self.needs_graph, size, self.seconds
+
+
+class RememberedQuestions:
+    """An encoder that embeds each question once: all candidates are asked the same ones."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self.name, self.dimension = embedder.name, embedder.dimension
+        self._embedder = embedder
+        self._rows: dict[str, Vectors] = {}
+
+    def encode_passages(self, texts: Sequence[str]) -> Vectors:
+        return self._embedder.encode_passages(texts)
+
+    def encode_queries(self, texts: Sequence[str]) -> Vectors:
+        import numpy as np
+
+        unknown = [text for text in dict.fromkeys(texts) if text not in self._rows]
+        if unknown:
+            self._rows |= dict(zip(unknown, self._embedder.encode_queries(unknown), strict=True))
+        rows: Vectors = np.array([self._rows[text] for text in texts])
+        return rows
+
+
+class Deadline:
+    """Passes progress on, and ends what runs when the time is over. What was done is kept, as at any limit."""
+
+    def __init__(self, progress: Progress, minutes: float) -> None:
+        self._progress = progress
+        self._started = monotonic()
+        self._seconds = 60 * minutes
+
+    @property
+    def left(self) -> float:
+        """Seconds that are left; below 0 where the time is over."""
+        return self._started + self._seconds - monotonic()
+
+    def start(self, stage: str, total: int | None) -> None:
+        self._progress.start(stage, total)
+
+    def advance(self, stage: str, done: int = 1, *, prompt_tokens: int = 0, completion_tokens: int = 0) -> None:
+        self._progress.advance(stage, done, prompt_tokens=prompt_tokens, completion_tokens=completion_tokens)
+        if self.left < 0:
+            raise BudgetExceededError(f"The time of {self._seconds / 60:g} minutes is over.")
+
+    def finish(self, stage: str) -> None:
+        self._progress.finish(stage)
+
+
+@dataclass(frozen=True)
+class Indexes:
+    """The indexes of a run, one for each size of chunks, in `folder`; each is made when it is first needed."""
+
+    corpus: str | Path | Sequence[Document]
+    folder: Path
+    settings: Settings
+    embedder: Embedder
+    models: LanguageModels
+    progress: Progress
+
+    def path(self, tokens: int) -> Path:
+        return self.folder / f"chunks-{tokens}.kraq"
+
+    def make(self, tokens: int, *, graph: bool) -> None:
+        """Make the index of that size, or go on with it; what is complete is left as it is."""
+        path = self.path(tokens)
+        if self._is_complete(path, graph=graph):
+            return
+        settings = dataclasses.replace(self.settings, chunks=chunks_of(tokens, self.settings.chunks))
+        make = build_index if graph else build_vectors
+        make(
+            self.corpus,
+            path,
+            settings=settings,
+            models=self.models,
+            embedder=self.embedder,
+            progress=self.progress,
+        )
+
+    def open(self, tokens: int) -> Workspace:
+        """The index of that size. Its owner selects, so labels hide nothing."""
+        settings = dataclasses.replace(self.settings, chunks=chunks_of(tokens, self.settings.chunks))
+        space = Workspace.open(self.path(tokens), settings=settings, embedder=self.embedder, models=self.models)
+        return space.owned()
+
+    def _is_complete(self, path: Path, *, graph: bool) -> bool:
+        if not (path / "manifest.json").exists():
+            return False
+        try:
+            with Workspace.open(path, settings=self.settings, embedder=self.embedder, models=self.models) as space:
+                return not graph or bool(space.owned().index.count(Entity))
+        except IndexStateError:  # one that is under way
+            return False
+
+
+class Race:
+    """Questions asked of candidates. Rows are kept by `writer`, so what was asked before is not asked again.
+
+    `dropped` says of each candidate that is out, and of whatever else was not tried, why.
+    """
+
+    def __init__(
+        self,
+        plan: SelectionPlan,
+        examples: Sequence[Example],
+        metric: str,
+        indexes: Indexes,
+        writer: RowWriter,
+        deadline: Deadline,
+        prices: Mapping[str, Price],
+        stack: ExitStack,
+    ) -> None:
+        self.plan, self.examples, self.metric = plan, examples, metric
+        self.indexes, self.writer, self.deadline = indexes, writer, deadline
+        self.dropped: dict[str, str] = {}
+        self._scorer = RowScorer([metric], indexes.embedder)
+        self._prices = prices
+        self._stack = stack
+        self._spaces: dict[tuple[int, bool], Workspace] = {}
+        self._rows: dict[str, dict[str, ResultRow]] = {}
+        for row in writer.rows():
+            self._rows.setdefault(row.system, {})[row.question_id] = row
+
+    def run(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+        """The candidates that were asked all questions, best first, or as many as there was time for."""
+        running = list(candidates)
+        for count in rungs(len(self.examples)):
+            asked = self._ask_all(running, count)
+            if not asked:
+                break
+            ranked = sorted(asked, key=lambda candidate: (-self.mean(candidate), self.cost(candidate).order))
+            running = ranked if count == len(self.examples) else better_half(ranked)
+            for candidate in ranked[len(running) :]:
+                self.dropped[candidate.name] = f"in the worse half after {count} questions"
+        return running
+
+    def scores(self, candidate: Candidate) -> dict[str, float]:
+        """By question, of those that the candidate was asked; a question that failed counts as 0."""
+        return {id: row.metrics.get(self.metric, 0.0) for id, row in self._rows.get(candidate.name, {}).items()}
+
+    def mean(self, candidate: Candidate) -> float:
+        scores = self.scores(candidate)
+        return math.fsum(scores.values()) / len(scores)
+
+    def cost(self, candidate: Candidate) -> Cost:
+        """Means over the questions that the candidate was asked."""
+        rows = [row for row in self._rows[candidate.name].values() if row.failure is None]
+        return Cost(
+            calls=_mean([row.extra["usage"]["calls"] for row in rows]),
+            needs_graph=candidate.needs_graph,
+            tokens=_mean([row.extra["tokens"] for row in rows]),
+            seconds=_mean([float(row.timings[TOTAL]) for row in rows]),  # type: ignore[arg-type]
+        )
+
+    def open(self, tokens: int, *, graph: bool) -> Workspace:
+        """The index of that size, made now where it is not there."""
+        if (tokens, graph) not in self._spaces:
+            self.indexes.make(tokens, graph=graph)
+            self._spaces[tokens, graph] = self._stack.enter_context(self.indexes.open(tokens))
+        return self._spaces[tokens, graph]
+
+    def _ask_all(self, candidates: Sequence[Candidate], count: int) -> list[Candidate]:
+        """Those that could be asked the first `count` questions in time, and hand on no more than they may."""
+        stage = f"ask {count} questions"
+        self.deadline.start(stage, len(candidates) * count)
+        asked = []
+        for candidate in candidates:
+            try:
+                self._ask(candidate, self.examples[:count], stage)
+            except BudgetExceededError as error:
+                self.dropped[candidate.name] = str(error).rstrip(".")
+                continue
+            except CANNOT_BE_TRIED as error:
+                self.dropped[candidate.name] = str(error)
+                continue
+            if reason := self._refused(candidate):
+                self.dropped[candidate.name] = reason
+            else:
+                asked.append(candidate)
+        self.deadline.finish(stage)
+        return asked
+
+    def _refused(self, candidate: Candidate) -> str:
+        """Why a candidate that was asked is out all the same; "" where it is not."""
+        rows = self._rows[candidate.name].values()
+        if all(row.failure is not None for row in rows):
+            return f"every question failed: {next(iter(rows)).failure}"
+        tokens = self.cost(candidate).tokens
+        if tokens > self.plan.context:
+            return f"hands on {tokens:,.0f} tokens, more than {self.plan.context:,}"
+        return ""
+
+    def _ask(self, candidate: Candidate, examples: Sequence[Example], stage: str) -> None:
+        """A row for each question that has none. Raises BudgetExceededError where the time or a budget is over."""
+        known = self._rows.setdefault(candidate.name, {})
+        todo = [example for example in examples if example.id not in known]
+        self.deadline.advance(stage, len(examples) - len(todo))
+        if not todo:
+            return
+        retrieve = self.open(candidate.tokens, graph=candidate.needs_graph).retriever(candidate.retriever)
+
+        def row_of(example: Example) -> ResultRow:
+            return self._row(candidate, retrieve, example)
+
+        for row in as_done(row_of, todo, limit=ASKED_AT_ONCE):
+            self.writer.write(row)
+            known[row.question_id] = row
+            self.deadline.advance(stage)
+
+    def _row(self, candidate: Candidate, retrieve: Retriever, example: Example) -> ResultRow:
+        def found() -> tuple[Sequence[Any], float]:
+            started = perf_counter()
+            hits = retrieve(example.question, candidate.k)
+            return hits, perf_counter() - started
+
+        def row_of(outcome: tuple[Sequence[Any], float]) -> ResultRow:
+            hits, seconds = outcome
+            scores = self._scorer(example, dspy.Prediction(hits=hits), candidate.k)
+            return ResultRow(
+                example.id,
+                candidate.name,
+                metrics=scores.values,
+                failed_metrics=scores.failed,
+                timings={"ask": seconds, TOTAL: seconds},
+                hit_ids=tuple(hit.chunk.id for hit in hits),
+                extra={
+                    "evidence": excerpts(hits),
+                    "undefined": scores.undefined,
+                    "tokens": sum(hit.chunk.n_tokens for hit in hits),
+                },
+            )
+
+        return measured(candidate.name, example, self._prices, found, row_of)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values) if values else 0.0

@@ -1,0 +1,263 @@
+"""Runs a selection: reads corpus and questions, races the candidates, and compares those that were asked everything."""
+
+import dataclasses
+import random
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from kraq_dspy.errors import ConfigError, EvaluationError, counted
+from kraq_dspy.eval.datasets import Example
+from kraq_dspy.eval.evidence import with_known_documents
+from kraq_dspy.eval.questions import FOUND, QuestionColumns, QuestionSource, read_questions
+from kraq_dspy.eval.rows import RowWriter, RunHeader
+from kraq_dspy.eval.scoring import OF_RETRIEVAL
+from kraq_dspy.eval.selection.candidates import Candidate, SelectionPlan
+from kraq_dspy.eval.selection.outcome import Selection, Tried
+from kraq_dspy.eval.selection.race import Deadline, Indexes, Race, RememberedQuestions
+from kraq_dspy.eval.statistics import bootstrap_difference, bootstrap_mean
+from kraq_dspy.eval.summary import summarise_run
+from kraq_dspy.eval.tables.data import checksum_of
+from kraq_dspy.eval.tables.systems import about_retriever
+from kraq_dspy.indexing.index import opening
+from kraq_dspy.indexing.index.estimate import estimate_corpus
+from kraq_dspy.models.embedders import load_embedder, resolve_encoder
+from kraq_dspy.models.embedders.text_encoder import EmbedderLike, as_embedder
+from kraq_dspy.models.lms.meter import Limits, Meter, prices_of
+from kraq_dspy.models.lms.roles import LanguageModels
+from kraq_dspy.ports import Progress, SilentProgress
+from kraq_dspy.records import Document
+from kraq_dspy.settings import EMBEDDED, Settings
+
+RECALL, ANSWER_FOUND = "recall", "answer_found"
+_BUILDERS = ("extractor", "summarizer", "generator")
+"""Roles whose models a graph asks."""
+
+Corpus = str | Path | Sequence[Document | str]
+
+
+def select(
+    corpus: Corpus,
+    questions: QuestionSource,
+    *,
+    plan: SelectionPlan | None = None,
+    metric: str | None = None,
+    settings: Settings | None = None,
+    embedder: EmbedderLike | None = None,
+    limits: Limits | None = None,
+    columns: QuestionColumns = FOUND,
+    encoding: str = "",
+    out: str | Path | None = None,
+    progress: Progress | None = None,
+) -> Selection:
+    """Find the retriever, chunk size and k with which `corpus` is answered best, as far as `questions` can tell.
+
+    >>> chosen = select("docs/", "test.jsonl", out="runs/select").chosen  # doctest: +SKIP
+    >>> chosen.candidate.name, chosen.score.estimate  # doctest: +SKIP
+    ('hybrid, 300 tokens, k 10', 0.914)
+
+    All candidates are asked a few questions, the better half of them more, and the rest all. Candidates that need a
+    graph come last, and only if the best one without misses enough that a better one could be told from it. Among
+    those that cannot be told from the best, the cheapest is chosen.
+
+    Args:
+        corpus: a file or folder, documents or texts, as `build_index` takes them.
+        questions: what `read_questions` takes, with the documents that answer, or with answers.
+        plan: what is tried, and for how many minutes.
+        metric: "recall", "all_supporting", "ndcg", "mrr", "hits", "precision", "map" or "answer_found". Without one,
+            recall, or answer_found where no document is named.
+        settings: those of everything that is not varied, such as the encoder.
+        embedder: an encoder in place of the one that the settings name.
+        limits: what a graph, or a retriever, may ask of language models. Without limits no graph is made by one.
+        columns: names of columns that are not found by themselves.
+        encoding: that of a file of questions that is not UTF-8.
+        out: the folder of indexes, rows and report. The same call goes on where it was interrupted. Without it,
+            nothing is kept.
+        progress: is told how it goes.
+
+    Raises EvaluationError for questions that nothing is known of, ConfigError for a corpus that is an index, and
+    CorpusError for one without text.
+    """
+    plan, settings = plan or SelectionPlan(), settings or Settings()
+    _require_corpus(corpus)
+    title = f"{_title(corpus, 'corpus')}-{_title(questions, 'questions')}"
+    examples = read_questions(questions, columns, encoding=encoding)
+    items = list(opening.documents_of(corpus, settings))
+    documents = [item for item in items if isinstance(item, Document)]
+    notes: list[str] = []
+    chosen_metric, examples = _with_gold(examples, documents, metric, notes)
+    random.Random(plan.seed).shuffle(examples)
+
+    resolved = dataclasses.replace(settings, encoder=resolve_encoder(settings.encoder))
+    encoder = RememberedQuestions(load_embedder(resolved.encoder) if embedder is None else as_embedder(embedder))
+    models = LanguageModels(resolved, embedder=encoder, meter=Meter(limits))
+    deadline = Deadline(progress or SilentProgress(), plan.minutes)
+    with ExitStack() as stack:
+        folder = Path(out if out is not None else stack.enter_context(tempfile.TemporaryDirectory()))
+        header = RunHeader(
+            name="selection",
+            dataset=title,
+            settings={},
+            seeds={"seed": plan.seed},
+            models={"encoder": encoder.name},
+            extra={
+                "table": {"title": f"Selection for {title}", "kind": "retrievers", "metrics": [chosen_metric]},
+                "asked": len(examples),
+                "in_flight": 1,
+                "data": checksum_of(examples, documents),
+            },
+        )
+        writer = RowWriter(folder, header)
+        indexes = Indexes(
+            corpus if isinstance(corpus, str | Path) else documents,
+            folder,
+            resolved,
+            encoder,
+            models,
+            deadline,
+        )
+        race = Race(plan, examples, chosen_metric, indexes, writer, deadline, prices_of(settings), stack)
+        finalists = race.run(plan.candidates(needs_graph=False))
+        finalists += _with_graph(race, finalists, settings, limits)
+        tried = _tried(race, finalists, plan)
+        if not tried:
+            reasons = "; ".join(why.rstrip(".") for why in dict.fromkeys(race.dropped.values()))
+            raise EvaluationError(
+                f"No candidate could be asked: {reasons}. What was done is kept: the same call goes on."
+            )
+        summary = summarise_run(_described(header, tried, encoder.name), writer.rows(), seed=plan.seed)
+    return Selection(
+        tried=tried,
+        dropped={name: why for name, why in race.dropped.items() if name not in {one.candidate.name for one in tried}},
+        metric=chosen_metric,
+        settings=settings,
+        n_questions=len(examples),
+        notes=tuple(notes),
+        corpus=_shown(corpus, "docs/"),
+        questions=_shown(questions, "test.jsonl"),
+        folder=None if out is None else Path(out),
+        summary=summary,
+    )
+
+
+def _require_corpus(corpus: Corpus) -> None:
+    if isinstance(corpus, str | Path) and (Path(corpus) / "manifest.json").is_file():
+        raise ConfigError(
+            f"{str(corpus)!r} is an index, whose chunks are cut already. Give the documents that it was made from."
+        )
+
+
+def _with_gold(
+    examples: Sequence[Example], documents: Sequence[Document], metric: str | None, notes: list[str]
+) -> tuple[str, list[Example]]:
+    """The metric, and the questions that it is defined for, with documents as the corpus calls them.
+
+    Raises EvaluationError where there is none of them, ConfigError for a metric that retrievers cannot be scored by.
+    """
+    kind = metric or (RECALL if any(example.supporting_ids for example in examples) else ANSWER_FOUND)
+    if kind not in OF_RETRIEVAL:
+        known = ", ".join(sorted(OF_RETRIEVAL))
+        raise ConfigError(f"metric is {kind!r}; retrievers are scored by one of {known}, each over its own k.")
+    if kind == ANSWER_FOUND:
+        usable = [example for example in examples if example.answers]
+        lacking = "no answer"
+    else:
+        known_ids = {document.id for document in documents}
+        examples, unknown = with_known_documents(examples, known_ids.intersection, required=True)
+        notes += [unknown] if unknown else []
+        usable = [example for example in examples if example.supporting_ids]
+        lacking = "no document that answers"
+    if not usable:
+        raise EvaluationError(
+            f"The questions name {lacking}, so nothing tells one retriever from another. Add a column supporting_ids "
+            "with ids of documents, or answers, or let kraq make questions: kraq testset make INDEX"
+        )
+    if left_out := len(examples) - len(usable):
+        says, are = ("names", "is") if left_out == 1 else ("name", "are")
+        notes.append(f"{counted(left_out, 'question')} {says} {lacking}, and {are} left out.")
+    return kind, usable
+
+
+def _with_graph(
+    race: Race, finalists: Sequence[Candidate], settings: Settings, limits: Limits | None
+) -> list[Candidate]:
+    """Candidates over a graph of the best chunks, raced too; none where a graph cannot earn its price."""
+    candidates = race.plan.candidates(needs_graph=True)
+    if not candidates:
+        return []
+    best = finalists[0] if finalists else None
+    if best is not None:
+        if reason := _no_room_above(race, best) or _unaffordable(race, settings, limits):
+            race.dropped["candidates with a graph"] = reason
+            return []
+        others = [one for one in candidates if one.tokens != best.tokens]
+        race.dropped |= {one.name: f"a graph is made of chunks of {best.tokens} tokens alone" for one in others}
+        candidates = [one for one in candidates if one.tokens == best.tokens]
+    return race.run(candidates)
+
+
+def _no_room_above(race: Race, best: Candidate) -> str:
+    """Why no candidate could be told to be better than `best`, even one that found everything; "" where one could."""
+    scores = list(race.scores(best).values())
+    if bootstrap_difference([1.0] * len(scores), scores).low > 0:
+        return ""
+    return f"{best.name} misses so little that nothing could be told to be better"
+
+
+def _unaffordable(race: Race, settings: Settings, limits: Limits | None) -> str:
+    """Why a graph is not made: it would ask language models, and nobody said how much that may take."""
+    named = sorted({settings.role(role).model for role in _BUILDERS} - {EMBEDDED})
+    if not named or limits is not None:
+        return ""
+    expected = estimate_corpus(race.indexes.corpus, settings)
+    price = "" if expected.cost is None else f", {expected.cost:,.2f}"
+    return (
+        f"a graph would ask {', '.join(named)} about {expected.expected.calls:,} times{price}; say how much it may "
+        "take (--max-calls, --max-tokens or --max-cost)"
+    )
+
+
+def _tried(race: Race, finalists: Sequence[Candidate], plan: SelectionPlan) -> tuple[Tried, ...]:
+    """Those that were asked most questions, with the difference of each to the best, the chosen one first."""
+    asked = {candidate: race.scores(candidate) for candidate in finalists}
+    most = max(map(len, asked.values()), default=0)
+    complete = {candidate: scores for candidate, scores in asked.items() if len(scores) == most and most}
+    for candidate in asked.keys() - complete.keys():
+        race.dropped.setdefault(candidate.name, "the time was over")
+    if not complete:
+        return ()
+
+    order = sorted(complete, key=lambda candidate: (-race.mean(candidate), race.cost(candidate).order))
+    best = complete[order[0]]
+    tried = []
+    for candidate in order:
+        scores = [complete[candidate][id] for id in best]
+        difference = bootstrap_difference(scores, list(best.values()), seed=plan.seed)
+        interval = bootstrap_mean(scores, seed=plan.seed)
+        tried.append(Tried(candidate, interval, difference, race.cost(candidate)))
+
+    undecided = [one for one in tried if one.is_undecided]
+    chosen = min(undecided, key=lambda one: one.cost.order)
+    return chosen, *(one for one in tried if one is not chosen)
+
+
+def _described(header: RunHeader, tried: Sequence[Tried], encoder: str) -> RunHeader:
+    """The header with the systems that were asked everything, compared with the chosen one."""
+    table = {
+        **header.extra["table"],
+        "baseline": tried[0].candidate.name,
+        "systems": {
+            one.candidate.name: {"about": about_retriever(one.candidate.retriever, encoder, [one.candidate.k])}
+            for one in tried
+        },
+    }
+    return dataclasses.replace(header, extra={**header.extra, "table": table})
+
+
+def _title(source: object, otherwise: str) -> str:
+    return Path(source).resolve().name.partition(".")[0] if isinstance(source, str | Path) else otherwise
+
+
+def _shown(source: object, otherwise: str) -> str:
+    return str(source) if isinstance(source, str | Path) else otherwise
