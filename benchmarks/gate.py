@@ -253,8 +253,8 @@ def outcome_of(folder: Path, planted: Planted, label: str) -> Outcome:
 
 
 def is_fault(people: Interval) -> bool:
-    """Whether it cost people's questions 1 to 10 points, and more than chance may."""
-    return COSTS[0] <= -people.estimate <= COSTS[1] and people.high < 0
+    """Whether it cost people's questions 1 to 10 points of recall."""
+    return COSTS[0] <= -people.estimate <= COSTS[1]
 
 
 def is_harmless(people: Outcome) -> bool:
