@@ -1,7 +1,7 @@
 """Holds what `kraq select` picks by made questions against the best candidate by people's questions.
 
-    python benchmarks/select.py run hotpotqa squad clapnq bioasq --data DATA --out runs/selected
-    python benchmarks/select.py report hotpotqa squad clapnq bioasq --out runs/selected
+    python benchmarks/selected.py run hotpotqa squad clapnq bioasq --data DATA --out runs/selected
+    python benchmarks/selected.py report hotpotqa squad clapnq bioasq --out runs/selected
 
 `run` takes up to 500 passages with the evidence of up to 150 questions of people, makes a test set of 200 rows without
 a language model, and selects by either. The pick by made questions is then asked people's questions as well. What was
