@@ -52,7 +52,7 @@ def test_of_what_cannot_be_told_apart_the_cheapest_is_chosen(choose: Callable[..
     selection = choose(retrievers=("bm25",), ks=(20, 1, 5))
 
     assert selection.chosen.candidate.k == 1
-    assert "These questions tell none of the 3 candidates from another" in selection.verdict
+    assert "These questions tell none of the 2 candidates from another" in selection.verdict
     assert all(one.cost.tokens > selection.chosen.cost.tokens for one in selection.tried[1:])
 
 
