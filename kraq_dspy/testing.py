@@ -253,34 +253,60 @@ def check_scope(
     if not secrets or not all(secret.casefold() in texts for secret in secrets):
         raise ValueError("Some of the secrets stand in no document of the index; expected words of documents.")
 
-    with space.scoped(scope) as scoped, dspy.context(callbacks=[*dspy.settings.callbacks, watcher]):
+    program_names = list(PROGRAMS.own) if programs is None else programs
+    retriever_names = list(RETRIEVERS.own) if retrievers is None else retrievers
+    callbacks = [*dspy.settings.callbacks, watcher]
+    with space.scoped(scope) as scoped, dspy.context(callbacks=callbacks):
         looked = _Looked(secrets)
-        for path in scoped.index.path.rglob("*"):
-            if path.is_file():
-                looked.at(path.read_bytes().decode("utf-8", "replace"), f"the file {path.name} of the view")
-        for kind in TABLES:
-            records: Iterable[object] = scoped.index.all(kind)
-            for record in records:
-                looked.at(_all_of(record), f"a {kind.__name__} of the view")
-        looked.at(_all_of(scoped.starters()), "the starters")
-
-        for name in retrievers if retrievers is not None else list(RETRIEVERS.own):
-            if RETRIEVERS[name].argument:
-                continue  # a cross-encoder, whose model is to be named
-            for question in questions:
-                looked.at_what_comes_of(f"the retriever {name!r}", lambda: scoped.retriever(name)(question, 10))  # noqa: B023
-            for program in programs if programs is not None else list(PROGRAMS.own):
-                takes_retriever = choose_program(program).takes_retriever
-                if takes_retriever or name == "dense":
-                    with_retriever = name if takes_retriever else None
-                    for question in questions:
-                        looked.at_what_comes_of(
-                            f"the program {program!r} over {name!r}",
-                            lambda: scoped.ask(question, scoped.program(program, with_retriever)),  # noqa: B023
-                        )
+        _look_at_view(scoped, looked)
+        for name in retriever_names:
+            if not RETRIEVERS[name].argument:  # a cross-encoder's model would have to be named
+                _look_at_retriever(scoped, name, questions, looked)
+                _look_at_programs(scoped, name, program_names, questions, looked)
         for prompt in watcher.prompts:
             looked.at(prompt, "a prompt")
     return ScopeReport(looked.count - len(watcher.prompts), len(watcher.prompts), looked.left_out)
+
+
+def _look_at_view(scoped: Workspace, looked: "_Looked") -> None:
+    """Look at the files and the records of a view, and at the questions that it suggests."""
+    for path in scoped.index.path.rglob("*"):
+        if path.is_file():
+            text = path.read_bytes().decode("utf-8", "replace")
+            looked.at(text, f"the file {path.name} of the view")
+    for kind in TABLES:
+        records: Iterable[object] = scoped.index.all(kind)
+        for record in records:
+            looked.at(_all_of(record), f"a {kind.__name__} of the view")
+    looked.at(_all_of(scoped.starters()), "the starters")
+
+
+def _look_at_retriever(scoped: Workspace, name: str, questions: Sequence[str], looked: "_Looked") -> None:
+    for question in questions:
+        looked.at_what_comes_of(
+            f"the retriever {name!r}",
+            lambda: scoped.retriever(name)(question, 10),  # noqa: B023
+        )
+
+
+def _look_at_programs(
+    scoped: Workspace,
+    retriever: str,
+    programs: Sequence[str],
+    questions: Sequence[str],
+    looked: "_Looked",
+) -> None:
+    """Look at what the programs answer over the retriever; those that take none are asked once."""
+    for program in programs:
+        takes_retriever = choose_program(program).takes_retriever
+        if not takes_retriever and retriever != "dense":
+            continue
+        over = retriever if takes_retriever else None
+        for question in questions:
+            looked.at_what_comes_of(
+                f"the program {program!r} over {retriever!r}",
+                lambda: scoped.ask(question, scoped.program(program, over)),  # noqa: B023
+            )
 
 
 class _PromptWatcher(BaseCallback):

@@ -1,10 +1,10 @@
 """Gives all tests a keyword embedder that a reader can work out by hand, and the way to the shared data sets."""
 
+import gc
 import json
 import logging
 import os
 import signal
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,9 @@ import pytest
 from hypothesis import settings
 
 from kraq_dspy.ports import Vectors
+from tests.warm import WarmShell as WarmShell
 
+gc.disable()  # until the tests have been imported: it took a quarter of that time
 ROOT = Path(__file__).resolve().parents[1]
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a job in the background of a shell
     signal.signal(signal.SIGINT, signal.default_int_handler)  # else no test and no process of one could hear Ctrl-C
@@ -28,6 +30,13 @@ SHARED_DATA = ROOT.parent / "shared" / "data"
 settings.register_profile("untimed", deadline=None, derandomize=True)
 settings.register_profile("exploring", deadline=None, max_examples=500, print_blob=True)
 settings.load_profile("untimed")
+
+
+def pytest_collection_finish() -> None:
+    """The collector of garbage need not look through what was imported again and again."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session")
@@ -75,43 +84,11 @@ def keyword_embedder() -> type[KeywordEmbedder]:
     return KeywordEmbedder
 
 
-class WarmShell:
-    """`kraq("ask", index, "Who?", cwd=folder)`: a whole process with its output and exit code, without the seconds that
-    imports take (see `warm_shell.py`). What depends on imports wants a real one."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.settings = {"OMP_NUM_THREADS": "1", "COLUMNS": "200", "NO_COLOR": "1"}
-        command = [sys.executable, str(Path(__file__).with_name("warm_shell.py"))]
-        self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, **self.settings}
-        )
-
-    def __call__(self, *words: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        files = {name: self.folder / name for name in ("stdout", "stderr")}
-        for file in files.values():
-            file.unlink(missing_ok=True)
-        command = {
-            "words": [*map(str, words)],
-            "cwd": str(cwd or Path.cwd()),
-            "env": {**os.environ, **self.settings},
-            **{name: str(file) for name, file in files.items()},
-        }
-        self.process.stdin.write(json.dumps(command) + "\n")
-        self.process.stdin.flush()
-        code = int(self.process.stdout.readline())
-        texts = {name: file.read_text("utf-8") for name, file in files.items()}
-        return subprocess.CompletedProcess([*map(str, words)], code, texts["stdout"], texts["stderr"])
-
-    def close(self) -> None:
-        self.process.communicate()  # it ends with its input
-
-
 @pytest.fixture(scope="session")
 def kraq(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmShell]:
-    shell = WarmShell(tmp_path_factory.mktemp("shell"))
+    base = tmp_path_factory.getbasetemp()
+    of_all_workers = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    shell = WarmShell(of_all_workers / "shell")
     yield shell
     shell.close()
 

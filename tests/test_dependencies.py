@@ -1,11 +1,11 @@
 """pyproject.toml declares what the package imports, and hints name extras that exist."""
 
-import ast
 import re
 import sys
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
+
+from tests.sources import sources
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
@@ -23,25 +23,13 @@ def declared(requirements: list[str]) -> set[str]:
     return {re.split(r"[\[<>=!~ ;]", line, maxsplit=1)[0].lower().replace("_", "-") for line in requirements}
 
 
-def trees() -> Iterator[tuple[str, ast.Module]]:
-    for path in sorted((ROOT / "kraq_dspy").rglob("*.py")):
-        yield str(path.relative_to(ROOT)), ast.parse(path.read_text("utf-8"))
-
-
 def imported() -> dict[str, str]:
     """A file that imports it, by name of the distribution."""
     files: dict[str, str] = {}
-    for where, tree in trees():
-        for node in ast.walk(tree):
-            names = []
-            if isinstance(node, ast.Import):
-                names = [alias.name for alias in node.names]
-            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-                names = [node.module]
-            for name in names:
-                top = name.split(".")[0]
-                if top != "kraq_dspy" and top not in sys.stdlib_module_names:
-                    files[DISTRIBUTION.get(top, top).replace("_", "-")] = where
+    for each in sources().imports:
+        top = each.module.split(".")[0]
+        if top and top != "kraq_dspy" and top not in sys.stdlib_module_names:
+            files[DISTRIBUTION.get(top, top).replace("_", "-")] = each.file
     return files
 
 

@@ -155,58 +155,47 @@ def evaluate(
     >>> evaluate("docs.kraq", "questions.csv", ["token_f1", "recall@5"])  # doctest: +SKIP
     Evaluation(40 rows; token_f1 0.512, recall@5 0.881)
     """
-    title = title or (Path(devset).name.partition(".")[0] if isinstance(devset, str | Path) else "questions")
-    examples = questions.read_questions(devset, columns, encoding=encoding)
-    n_read = len(examples)
+    if not title:
+        is_file = isinstance(devset, str | Path)
+        title = Path(devset).name.partition(".")[0] if is_file else "questions"
+    every_example = questions.read_questions(devset, columns, encoding=encoding)
+
     with ExitStack() as stack:
         asked, space = _opened(systems, space, stack)
-        if space is not None:
-            models = {*space.index.manifest.models.values(), *space.models.names().values()}
-            examples = questions.without_learned(examples, questions.learned_by(models))
-        left_out = n_read - len(examples)
+        examples = _not_learned_from(every_example, space)
+        left_out = len(every_example) - len(examples)
         if not examples:
             raise EvaluationError(f"{questions.learned_note(left_out)} None remains.")
         examples, unknown = _with_known_documents(examples, space, metrics)
-        scorer = _scorer(asked, default_metrics(asked, examples, k) if metrics is None else metrics, space, judge)
-        models_by_role = {
-            "answerer": ", ".join(dict.fromkeys(each.about["model"] for each in asked if each.about.get("model"))),
-            "judge": str(scorer.judge_lm.model) if scorer.judge_lm else "",
-            "encoder": space.embedder.name if space else "",
-        }
-        header = RunHeader(
-            name="evaluation",
-            dataset=title,
-            settings={},
-            seeds={"seed": seed},
-            models={role: name for role, name in models_by_role.items() if name},
-            index_fingerprint=str(space.index.path.name) if space else "",
-            extra={
-                "table": {
-                    "title": f"Evaluation on {title}",
-                    "kind": "answers" if any(system.answers for system in asked) else "retrievers",
-                    "baseline": asked[0].name,
-                    "metrics": scorer.names,
-                    "systems": {system.name: {"about": dict(system.about)} for system in asked},
-                },
-                "asked": len(examples),
-                "in_flight": concurrency,
-                "notes": [*([questions.learned_note(left_out)] if left_out else []), *([unknown] if unknown else [])],
-                "data": checksum_of(examples),
-            },
-        )
+        chosen = default_metrics(asked, examples, k) if metrics is None else metrics
+        scorer = _scorer(asked, chosen, space, judge)
+
+        notes = [questions.learned_note(left_out)] if left_out else []
+        notes += [unknown] if unknown else []
+        header = _header(title, asked, examples, scorer, space, seed=seed, concurrency=concurrency, notes=notes)
         folder = None if out is None else Path(out)
         writer = RowWriter(folder, header)
-        rankings = (name.partition("@") for name in scorer.names)
-        most = max([k, *(int(places) for kind, _, places in rankings if kind in RANKINGS and places)])
+
+        most = _most_passages(k, scorer.names)
         prices = prices_of(space.models.settings) if space else {}
-        hidden = {document for example in examples for document in hidden_documents(example)}
-        rest = stack.enter_context(space.without(hidden)) if space is not None and hidden else None
+        rest = _without_hidden(space, examples, stack)
+        progress = progress or SilentProgress()
         for system in asked:
-            at_once = max(1, concurrency // (system.choice.calls_at_once if system.choice else 1))
+            calls_at_once = system.choice.calls_at_once if system.choice else 1
+            at_once = max(1, concurrency // calls_at_once)
             work = Asking(system, scorer, prices, space, most, rest)
-            write_rows(system.name, work, examples, writer, at_once=at_once, progress=progress or SilentProgress())
-    notes = (unknown,) if unknown else ()
-    return Evaluation(summarise_run(header, writer.rows(), seed=seed), folder, left_out, notes)
+            write_rows(system.name, work, examples, writer, at_once=at_once, progress=progress)
+
+    summary = summarise_run(header, writer.rows(), seed=seed)
+    return Evaluation(summary, folder, left_out, (unknown,) if unknown else ())
+
+
+def _not_learned_from(examples: list[Example], space: Workspace | None) -> list[Example]:
+    """The questions that no adapter of the index or of its models was trained on."""
+    if space is None:
+        return examples
+    models = {*space.index.manifest.models.values(), *space.models.names().values()}
+    return questions.without_learned(examples, questions.learned_by(models))
 
 
 def _with_known_documents(
@@ -274,38 +263,124 @@ def _system(name: str, asked: Asked | AskedSystem, space: Workspace | None) -> A
     return AskedSystem(name or about.get("program") or about["retriever"], system, not is_retriever, about, make=make)
 
 
+def _header(
+    title: str,
+    asked: Sequence[AskedSystem],
+    examples: Sequence[Example],
+    scorer: RowScorer,
+    space: Workspace | None,
+    *,
+    seed: int,
+    concurrency: int,
+    notes: list[str],
+) -> RunHeader:
+    """What the rows are made with."""
+    answerers = [system.about["model"] for system in asked if system.about.get("model")]
+    models_by_role = {
+        "answerer": ", ".join(dict.fromkeys(answerers)),
+        "judge": str(scorer.judge_lm.model) if scorer.judge_lm else "",
+        "encoder": space.embedder.name if space else "",
+    }
+    table = {
+        "title": f"Evaluation on {title}",
+        "kind": "answers" if any(system.answers for system in asked) else "retrievers",
+        "baseline": asked[0].name,
+        "metrics": scorer.names,
+        "systems": {system.name: {"about": dict(system.about)} for system in asked},
+    }
+    return RunHeader(
+        name="evaluation",
+        dataset=title,
+        settings={},
+        seeds={"seed": seed},
+        models={role: name for role, name in models_by_role.items() if name},
+        index_fingerprint=str(space.index.path.name) if space else "",
+        extra={
+            "table": table,
+            "asked": len(examples),
+            "in_flight": concurrency,
+            "notes": notes,
+            "data": checksum_of(examples),
+        },
+    )
+
+
+def _most_passages(k: int, metrics: Sequence[str]) -> int:
+    """How many passages a retriever is asked for: as many as the longest ranking that is scored."""
+    most = k
+    for metric in metrics:
+        kind, _, places = metric.partition("@")
+        if kind in RANKINGS and places:
+            most = max(most, int(places))
+    return most
+
+
+def _without_hidden(space: Workspace | None, examples: Sequence[Example], stack: ExitStack) -> Workspace | None:
+    """The index without the documents that any question hides; None where none hides one."""
+    hidden: set[str] = set()
+    for example in examples:
+        hidden.update(hidden_documents(example))
+    if space is None or not hidden:
+        return None
+    return stack.enter_context(space.without(hidden))
+
+
 def _scorer(
     systems: Sequence[AskedSystem],
     metrics: Sequence[str | Metric | Callable[..., Any]],
     space: Workspace | None,
     judge: dspy.LM | None,
 ) -> RowScorer:
-    """Raises ConfigError for metrics that these systems cannot be scored by, or that nobody can judge."""
+    """Raises ConfigError for metrics that these systems cannot be scored by, or that nobody can
+    judge."""
     chosen = [each if isinstance(each, str) else own_metric(each) for each in metrics]
     own = {each.name: each for each in chosen if isinstance(each, Metric)}
     names = [each if isinstance(each, str) else each.name for each in chosen]
-    if not names:
-        raise ConfigError("No metric was named, and the questions name no answer and no document to score by.")
-    if twice := {name for name in names if names.count(name) > 1}:
-        raise ConfigError(f"The metric {min(twice)!r} is named twice.")
-    for name in names:
-        if name not in own:
-            require_metric(name)
-    of_answers = [name for name in names if name.partition("@")[0] not in OF_RETRIEVAL | own.keys() and ":" not in name]
+    _require_metrics(names, own)
+
+    of_answers = [name for name in names if _is_of_answers(name, own)]
     if of_answers and not any(system.answers for system in systems):
         raise ConfigError(
             f"{of_answers[0]} scores answers, and a retriever gives none; for retrievers there are: "
             f"{', '.join(sorted(OF_RETRIEVAL))}."
         )
-    lm = None
-    if judged := [name for name in names if name in JUDGED]:
-        lm = judge or (space.models["judge"] if space else dspy.settings.lm)
-        if lm is None:
-            raise ConfigError(f"{judged[0]} asks a model: give one, evaluate(..., judge=lm), or dspy.configure(lm=lm).")
-        if lm.model == "embedded" and "groundedness" in judged:
-            raise ConfigError(
-                "groundedness needs a language model for the role judge, which the embedded one is not: --lm MODEL, or "
-                "the role in kraq.toml."
-            )
-    embedder = space.embedder if space else load_embedder(EncoderSettings()) if SIMILARITY in names else None
+
+    lm = _judging_model(names, space, judge)
+    embedder = space.embedder if space else None
+    if embedder is None and SIMILARITY in names:
+        embedder = load_embedder(EncoderSettings())
     return RowScorer(names, embedder, lm, own)
+
+
+def _require_metrics(names: Sequence[str], own: Mapping[str, Metric]) -> None:
+    """Raises ConfigError for no metric, one that is named twice, or one that there is not."""
+    if not names:
+        raise ConfigError("No metric was named, and the questions name no answer and no document to score by.")
+    twice = {name for name in names if names.count(name) > 1}
+    if twice:
+        raise ConfigError(f"The metric {min(twice)!r} is named twice.")
+    for name in names:
+        if name not in own:
+            require_metric(name)
+
+
+def _is_of_answers(name: str, own: Mapping[str, Metric]) -> bool:
+    kind = name.partition("@")[0]
+    return kind not in OF_RETRIEVAL and kind not in own and ":" not in name
+
+
+def _judging_model(names: Sequence[str], space: Workspace | None, judge: dspy.LM | None) -> dspy.LM | None:
+    """The model that judges, where one of the metrics needs it. Raises ConfigError for none."""
+    judged = [name for name in names if name in JUDGED]
+    if not judged:
+        return None
+
+    lm = judge or (space.models["judge"] if space else dspy.settings.lm)
+    if lm is None:
+        raise ConfigError(f"{judged[0]} asks a model: give one, evaluate(..., judge=lm), or dspy.configure(lm=lm).")
+    if lm.model == "embedded" and "groundedness" in judged:
+        raise ConfigError(
+            "groundedness needs a language model for the role judge, which the embedded one is not: --lm MODEL, or "
+            "the role in kraq.toml."
+        )
+    return lm

@@ -24,28 +24,43 @@ def with_known_documents(
     >>> examples[0].supporting_ids, note
     (('a.txt', 'b.txt'), "1 of 2 questions names a document that the index does not have: 'c'.")
     """
-    named = {name for example in examples for name in example.supporting_ids}
-    if not named:
+    spellings: set[str] = set()
+    for example in examples:
+        for name in example.supporting_ids:
+            spellings.update((name, _plain(name), *_parts(name)))
+    if not spellings:
         return list(examples), ""
-    there = frozenset(known({spelling for name in named for spelling in (name, _plain(name), *_parts(name))}))
-    spelled = [
-        dataclasses.replace(
-            example, supporting_ids=tuple(id for name in example.supporting_ids for id in _known(name, there))
-        )
-        for example in examples
-    ]
-    lacking = list(dict.fromkeys(id for example in spelled for id in example.supporting_ids if id not in there))
+
+    there = frozenset(known(spellings))
+    spelled = [_as_in_index(example, there) for example in examples]
+    lacking: dict[str, None] = {}
+    for example in spelled:
+        lacking |= dict.fromkeys(id for id in example.supporting_ids if id not in there)
     if not lacking:
         return spelled, ""
-    shown = ", ".join(map(repr, lacking[:_SHOWN])) + (", ..." if len(lacking) > _SHOWN else "")
+
+    first = ", ".join(map(repr, list(lacking)[:_SHOWN]))
+    shown = f"{first}, ..." if len(lacking) > _SHOWN else first
     if not there:
         reason = f"The index has none of the documents that the questions name: {shown}."
         if required:
             raise EvaluationError(f"{reason} Name the column with its ids (--documents-column), or score answers.")
         return [dataclasses.replace(example, supporting_ids=()) for example in spelled], reason
+
     asking = sum(1 for example in spelled if not there.issuperset(example.supporting_ids))
     verb = "names a document" if asking == 1 else "name documents"
-    return spelled, f"{asking} of {len(examples)} questions {verb} that the index does not have: {shown}."
+    return (
+        spelled,
+        f"{asking} of {len(examples)} questions {verb} that the index does not have: {shown}.",
+    )
+
+
+def _as_in_index(example: Example, there: Collection[str]) -> Example:
+    """The question with its documents as the index spells them."""
+    ids: list[str] = []
+    for name in example.supporting_ids:
+        ids += _known(name, there)
+    return dataclasses.replace(example, supporting_ids=tuple(ids))
 
 
 def _known(name: str, there: Collection[str]) -> Sequence[str]:

@@ -183,16 +183,25 @@ def _scores(run: RunSummary, title: str, metrics: Sequence[str]) -> Grid:
     note = "Mean with 95 % interval (BCa bootstrap over questions)."
     for column, metric in enumerate(metrics, start=1):
         cells = [system.cells[metric] for system in run.systems]
-        means = {row: cell.interval.estimate for row, cell in enumerate(cells) if cell.interval}
-        if len(set(means.values())) > 1:
-            strong |= {(row, column) for row, mean in means.items() if mean == max(means.values())}
+        strong |= {(row, column) for row in _rows_with_highest_mean(cells)}
         if cells and 0 < cells[0].n_undefined < run.systems[0].n:
             note += f" {metric}: {cells[0].n_undefined} questions have no gold data for it."
-    rows = tuple(
-        (each.name, *(_score(each.cells[metric], each.n) for metric in metrics), str(each.n), str(each.n_failed))
-        for each in run.systems
-    )
-    return Grid(title or "Scores", ("system", *metrics, "n", "failed"), rows, frozenset(strong), note)
+
+    rows = []
+    for system in run.systems:
+        scores = [_score(system.cells[metric], system.n) for metric in metrics]
+        rows.append((system.name, *scores, str(system.n), str(system.n_failed)))
+    headings = ("system", *metrics, "n", "failed")
+    return Grid(title or "Scores", headings, tuple(rows), frozenset(strong), note)
+
+
+def _rows_with_highest_mean(cells: Sequence[Cell]) -> list[int]:
+    """The rows whose mean is the highest; none where all are equal."""
+    means = {row: cell.interval.estimate for row, cell in enumerate(cells) if cell.interval}
+    if len(set(means.values())) < 2:
+        return []
+    highest = max(means.values())
+    return [row for row, mean in means.items() if mean == highest]
 
 
 def _score(cell: Cell, n_rows: int) -> str:

@@ -153,6 +153,33 @@ def _example(row: Any, number: int, columns: QuestionColumns, where: str, *, in_
     row = _as_mapping(row)
     if row is None:
         raise EvaluationError(f"{place} is a {kind}; expected a row of named values.")
+
+    question = _question_in(row, columns, place)
+    answers = _column(row, columns.answers, ANSWERS, place)
+    documents = _column(row, columns.documents, DOCUMENTS, place)
+    try:
+        gold = gold_answers(row.get(answers), in_table=in_table) if answers else Gold()
+    except EvaluationError as error:
+        raise EvaluationError(f"{place}, column {answers!r}: {error}.") from error
+
+    own_id = next((str(row[name]) for name in IDS if not is_missing(row.get(name))), f"q{number}")
+    document_ids = document_names(row.get(documents), in_table=in_table) if documents else ()
+    items = row.get("answer_items") or ()
+    has_items = items and not isinstance(items, str)
+    taken = {*IDS, "question", "answers", "supporting_ids", "type", "answer_items"}
+    return Example(
+        own_id,
+        question,
+        gold.answers,
+        document_ids,
+        str(row.get("type") or ""),
+        tuple(tuple(synonyms) for synonyms in items) if has_items else gold.items,
+        metadata={str(name): value for name, value in row.items() if name not in taken},
+    )
+
+
+def _question_in(row: Mapping[Any, Any], columns: QuestionColumns, place: str) -> str:
+    """Raises EvaluationError for a row without a question."""
     column = _column(row, columns.question, QUESTION, place)
     question = row.get(column) if column else None
     if not isinstance(question, str) or not question.strip():
@@ -161,24 +188,7 @@ def _example(row: Any, number: int, columns: QuestionColumns, where: str, *, in_
             f"{place} has no question; its columns are: {known}. Name the right one: --question-column NAME, or "
             "QuestionColumns(question=NAME)."
         )
-    answers = _column(row, columns.answers, ANSWERS, place)
-    documents = _column(row, columns.documents, DOCUMENTS, place)
-    try:
-        gold = gold_answers(row.get(answers), in_table=in_table) if answers else Gold()
-    except EvaluationError as error:
-        raise EvaluationError(f"{place}, column {answers!r}: {error}.") from error
-    own_id = next((str(row[name]) for name in IDS if not is_missing(row.get(name))), f"q{number}")
-    items = row.get("answer_items") or ()
-    taken = {*IDS, "question", "answers", "supporting_ids", "type", "answer_items"}
-    return Example(
-        own_id,
-        question.strip(),
-        gold.answers,
-        document_names(row.get(documents), in_table=in_table) if documents else (),
-        str(row.get("type") or ""),
-        tuple(tuple(synonyms) for synonyms in items) if items and not isinstance(items, str) else gold.items,
-        metadata={str(name): value for name, value in row.items() if name not in taken},
-    )
+    return question.strip()
 
 
 def _as_mapping(row: Any) -> Mapping[str, Any] | None:

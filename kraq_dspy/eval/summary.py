@@ -128,28 +128,46 @@ def summarise(folders: Iterable[Path], *, baseline: str | None = None, seed: int
 def summarise_run(
     header: RunHeader, rows: Sequence[ResultRow], *, baseline: str | None = None, seed: int = 0
 ) -> RunSummary:
-    """Raises EvaluationError for a baseline that is no system, and a row without a score and without a reason."""
+    """Raises EvaluationError for a baseline that is no system, and a row without a score and without
+    a reason."""
     described = header.extra.get("table", {})
+    by_system = _rows_by_system(rows, described.get("systems", ()))
+    baseline = _baseline(baseline, described.get("baseline", ""), list(by_system))
+
+    metrics = described.get("metrics") or sorted({name for row in rows for name in row.metrics})
+    cells: dict[str, dict[str, Cell]] = {name: {} for name in by_system}
+    for metric in metrics:
+        column = _column(by_system, metric, baseline, seed, described.get("folds", 0))
+        for name, cell in column.items():
+            cells[name][metric] = cell
+    systems = tuple(_system(name, own, cells[name]) for name, own in by_system.items())
+
+    n_asked = header.extra.get("asked") or 0
+    missing = {}
+    for name, own in by_system.items():
+        if len(own) < n_asked:
+            missing[name] = n_asked - len(own)
+    return RunSummary(header, baseline, systems, missing, tuple(rows))
+
+
+def _rows_by_system(rows: Sequence[ResultRow], named: Iterable[str]) -> dict[str, list[ResultRow]]:
+    """The rows of each system: those that the run named, in that order, then the others."""
     by_system: dict[str, list[ResultRow]] = {}
     for row in rows:
         by_system.setdefault(row.system, []).append(row)
-    order = [name for name in described.get("systems", ()) if name in by_system]
-    order += [name for name in by_system if name not in order]
-    chosen = baseline or described.get("baseline", "")
-    if chosen not in order:
-        if order and baseline is not None:
-            raise EvaluationError(f"The baseline {baseline!r} is no system of the run; there are: {', '.join(order)}.")
-        chosen = ""  # an unfinished run: not yet asked
-    metrics = described.get("metrics") or sorted({name for row in rows for name in row.metrics})
-    cells: dict[str, dict[str, Cell]] = {name: {} for name in order}
-    for metric in metrics:
-        of_order = {name: by_system[name] for name in order}
-        for name, cell in _column(of_order, metric, chosen, seed, described.get("folds", 0)).items():
-            cells[name][metric] = cell
-    systems = tuple(_system(name, by_system[name], cells[name]) for name in order)
-    n_asked = header.extra.get("asked") or 0
-    missing = {name: n_asked - len(by_system[name]) for name in order if n_asked > len(by_system[name])}
-    return RunSummary(header, chosen, systems, missing, tuple(rows))
+    order = dict.fromkeys([*(name for name in named if name in by_system), *by_system])
+    return {name: by_system[name] for name in order}
+
+
+def _baseline(asked: str | None, described: str, systems: Sequence[str]) -> str:
+    """The baseline that is asked for, else the run's own; "" where that was not yet asked."""
+    chosen = asked or described
+    if chosen in systems:
+        return chosen
+    if systems and asked is not None:
+        there = ", ".join(systems)
+        raise EvaluationError(f"The baseline {asked!r} is no system of the run; there are: {there}.")
+    return ""  # an unfinished run
 
 
 def failed_rows(rows: Iterable[ResultRow], metric: str, below: float = 1.0) -> list[ResultRow]:

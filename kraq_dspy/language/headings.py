@@ -15,6 +15,7 @@ LONGEST_TOPIC = 5  # words of a heading that names a topic; longer ones are head
 QUOTES = ("“”", "‘’", '""', "''")
 DETERMINERS = frozenset(["the", "a", "an", "your", "my", "our", "other", "more", "all"])
 _MENU_WORDS = 6  # of a heading that may be one of a menu
+_CASE_WORDS = 9  # of a heading that begins with "If"; what is longer is a comment of code
 SHARED = 0.5  # share of the passages that must speak of what all of them are about
 
 _HOW_TO = re.compile(r"how (?:to|do i|do you|can i|can you) (?P<what>.+)", re.IGNORECASE)
@@ -27,6 +28,7 @@ _ASKS = re.compile(
 )
 _BEFORE = re.compile(r"(?:read |things to know |notes? )?(?P<when>before|after) (?P<what>\w+ing .+)", re.IGNORECASE)
 _IF = re.compile(r"if (?P<what>.+)", re.IGNORECASE)
+_CODE = re.compile(r"[$={}<>;]|--\w")
 _TROUBLE = re.compile(
     r"(?!.*[:,])(?:\S+ .*\b(?:(?:is|are|do|does|can|will) not|no longer|(?:ca|wo|is|are|do|does)n[’']t)\b|"
     r"there (?:is|are) (?:a |an )?(?:problem|issue|error)s?\b).*|i have (?:trouble|problems) .+",
@@ -45,7 +47,8 @@ _MENU = re.compile(
     r"\b(?:newsletters?|privacy (?:policy|notice)|cookies?|subscribe|terms of (?:use|service)"
     r"|contact us|all rights reserved|advertis\w+|share this|follow us|related (?:posts|articles|stories|content)"
     r"|leave a (?:reply|comment)|latest (?:news|posts)|read more|more from|recommended for you|site ?map"
-    r"|popular posts|most read|skip to)\b",
+    r"|popular posts|most read|skip to|connect with us|stay connected|sign (?:up|in)|(?:member )?log ?in|about us"
+    r"|top stories|(?:submit|cancel|post) (?:a )?(?:reply|comment))\b",
     re.IGNORECASE,
 )
 """What stands in the menus of web pages, and tells nothing of what a text is about."""
@@ -101,6 +104,11 @@ def headings_by_weight(passages: Sequence[str], about: str) -> list[Heading]:
     return sorted(headings, key=weight, reverse=True)
 
 
+def stands_in_menus(text: str) -> bool:
+    """Whether a short text is what menus of web pages say, "Privacy Policy"."""
+    return len(text.split()) <= _MENU_WORDS and bool(_MENU.search(text))
+
+
 def announced_question(heading: Heading, passages: Sequence[str], subject: str = "") -> str:
     """Return what a reader asks who looks for this section; "" for a heading that is a name, a
     topic or a headline.
@@ -142,9 +150,10 @@ def _announced_case(text: str, passages: Sequence[str], subject: str) -> str:
     """The question of "Before ...", "If ..." or of something that does not work; "" for others."""
     if warned := _BEFORE.fullmatch(text):
         return _asked(f"What should I know {warned['when'].lower()} {warned['what']}", subject)
-    if case := _IF.fullmatch(text):
+    if (case := _IF.fullmatch(text)) and len(text.split()) <= _CASE_WORDS and not _CODE.search(text):
         return _asked(f"What if {case['what']}", "")
-    if _TROUBLE.fullmatch(text):
+    is_trouble = text.partition(" ")[0].casefold() not in PROCEDURES and " if " not in text
+    if is_trouble and _TROUBLE.fullmatch(text):
         trouble = text if text.startswith("I ") else _begun_small(text, passages)
         return _asked(f"What can I do if {trouble}", "")
     return ""
@@ -221,7 +230,7 @@ def _plain(line: str) -> str:
     text = _MARKUP.sub(lambda match: match[1] or "", html.unescape(line))
     text = _NUMBER.sub("", " ".join(text.split()).strip("-–—:. "))
     text = _LOOSE_END.sub("", text.partition(" (")[0] if text.count("(") != text.count(")") else text)
-    is_generic = text.casefold() in GENERIC_HEADINGS or (len(text.split()) <= _MENU_WORDS and _MENU.search(text))
+    is_generic = text.casefold() in GENERIC_HEADINGS or stands_in_menus(text)
     return "" if is_generic or len(text) > LONGEST or _NO_HEADING.fullmatch(text) else text
 
 

@@ -35,6 +35,8 @@ _CUT = re.compile(
     r"|since|but|despite)\b.*$"
 )
 _FINITE = "is|are|was|were|has|have|had|can|may|will|do|does|did"
+_IS_MEANT = re.compile(r"\b(?:one of the|the (?:only|same|first|last|few|one))\b")
+"""What says nothing without the clause behind it: "one of the few places in Micronesia" where ..."""
 _TWO_VERBS = re.compile(
     rf"\b(?:and|or)\b(?: [\w-]+){{0,5}} (?:{_FINITE})\b|,(?![^,]*\b(?:and|or) )|^[^,]*, (?:and|or) [^,]*$"
 )
@@ -139,7 +141,8 @@ def whether(sentence: str, names: Set[str] = frozenset()) -> str:
         return ""
 
     subject, rest = stated["subject"].split(), _CUT.sub("", stated["rest"])
-    if _points_elsewhere(subject, rest) or _is_broken_off(rest):
+    needs_what_was_cut = rest != stated["rest"] and _IS_MEANT.search(rest)
+    if needs_what_was_cut or _points_elsewhere(subject, rest) or _is_broken_off(rest):
         return ""
     question = _turned_round(subject, stated["verb"], stated["does"], rest, names)
     return question if len(question.split()) in LENGTH else ""
@@ -201,9 +204,7 @@ def _begun(subject: Sequence[str], names: Set[str]) -> str:
 def _says_what_it_is(subject: Sequence[str], names: Set[str]) -> bool:
     """Whether a subject tells a reader who sees nothing else what it stands for."""
     first, *others = [word.lower() for word in subject]
-    if len(subject) > LONGEST_SUBJECT or first in _NO_SUBJECT or not _POINTS.isdisjoint(others):
-        return False
-    if not subject[0][0].isalpha() or _is_count(first) or any(map(_is_participle, subject[1:])):
+    if _is_no_subject(subject):
         return False
     if first == "the" and len(subject) == 2:
         return False  # "the Document" of a contract
@@ -216,9 +217,17 @@ def _says_what_it_is(subject: Sequence[str], names: Set[str]) -> bool:
     return len(subject) > 1 or not re.fullmatch(rf"(?:{_UNNAMED})s?", first)
 
 
-def _is_count(word: str) -> bool:
-    """Whether the word is a number such as "thirteen" or "forty"."""
-    return re.match(r"\w+teen\b|\w+ty\b", word) is not None
+def _is_no_subject(subject: Sequence[str]) -> bool:
+    """Whether it is long, points to another sentence, counts things, or has a verb inside."""
+    first, *others = [word.lower() for word in subject]
+    if len(subject) > LONGEST_SUBJECT or first in _NO_SUBJECT or not _POINTS.isdisjoint(others):
+        return True
+    is_count = re.match(r"\w+teen\b|\w+ty\b", first) is not None
+    return not first[0].isalpha() or is_count or any(map(_is_participle, subject[1:]))
+
+
+def _is_participle(word: str) -> bool:
+    return re.fullmatch(r"[a-z]{2,}ed", word) is not None
 
 
 def _is_participle(word: str) -> bool:

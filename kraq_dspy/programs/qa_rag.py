@@ -1,15 +1,15 @@
 """Puts questions and passages into question-answer form before the answer (Roy et al., 2024)."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import dspy
 
 from kraq_dspy._internal.both_ways import at_once, blocking, call
+from kraq_dspy._internal.checks import require_counts
 from kraq_dspy._internal.clock import Clock
-from kraq_dspy._internal.options import require_counts
 from kraq_dspy._internal.step import (
     CALL_ERRORS,
     FittingPredict,
@@ -23,7 +23,7 @@ from kraq_dspy._internal.step import (
 from kraq_dspy.errors import ConfigError, counted
 from kraq_dspy.ports import QAPairSource as QAPairSource
 from kraq_dspy.ports import RetrieverLike
-from kraq_dspy.records import QAPair
+from kraq_dspy.records import Hit, QAPair
 from kraq_dspy.retrievers.adapted import as_retriever
 from kraq_dspy.signatures import AnswerFromPairs, AnswerQuestion, CheckResponse, DecomposeQuestion, WriteQAPairs
 from kraq_dspy.spec import Note, ProgramSpec, option
@@ -120,27 +120,23 @@ class QARAG(SavableModule):
         clock = Clock()
         await clock.begin("retrieve", "retrieving")
         hits = await call(self.retrieve, question, self.k)
-        passages = [hit.chunk.passage for hit in hits]
         if self.variant == "v":
-            await clock.begin("answer", "answering")
-            reply = await call(self.answer, question=question, passages=passages, **further)
-            nothing: dict[str, Any] = {"sub_questions": [], "pairs": [], "n_looked_up": 0, "n_made": 0, "n_failed": 0}
-            return prediction(reply, hits=hits, response=reply.answer, valid=None, timings=clock.timings(), **nothing)
+            return await self._answer_from_passages(question, hits, further, clock)
+
         await clock.begin("plug_ins", "pairing questions and answers")
-        pairs_of: dict[str, tuple[QAPair, ...]] = {}
+        stored: dict[str, tuple[QAPair, ...]] = {}
         if self.stored is not None:
-            pairs_of = dict(await call(self.stored.pairs_of, [hit.chunk.id for hit in hits]))
-        missing = [hit for hit in hits if hit.chunk.id not in pairs_of]
-        parts, *replies = await at_once(
-            lambda passage: self._plug_in(question, passage), [None, *(hit.chunk.passage for hit in missing)]
-        )
-        n_looked_up, n_made = len(pairs_of), sum(each is not None for each in replies)
-        pairs_of |= {hit.chunk.id: each.pairs if each else () for hit, each in zip(missing, replies, strict=True)}
-        sub_questions = [] if parts is None else [part.strip() for part in parts.sub_questions or () if part.strip()]
-        sub_questions = list(dict.fromkeys(sub_questions)) or [question]
-        context: list[str] = []
-        for hit in hits:
-            context += [f"{pair.question}\n{pair.answer}" for pair in pairs_of[hit.chunk.id]] or [hit.chunk.passage]
+            stored = dict(await call(self.stored.pairs_of, [hit.chunk.id for hit in hits]))
+        missing = [hit for hit in hits if hit.chunk.id not in stored]
+        passages = [hit.chunk.passage for hit in missing]
+        parts, *replies = await at_once(lambda passage: self._plug_in(question, passage), [None, *passages])
+        n_made = sum(reply is not None for reply in replies)
+        pairs_of = dict(stored)
+        for hit, reply in zip(missing, replies, strict=True):
+            pairs_of[hit.chunk.id] = reply.pairs if reply else ()
+        sub_questions = _sub_questions(parts) or [question]
+        context = _pairs_or_passages(hits, pairs_of)
+
         await clock.begin("answer", "answering")
         parts_and_pairs = {"sub_questions": sub_questions, "pairs": context}
         reply = await call(self.answer, question=question, **parts_and_pairs, **further)
@@ -155,12 +151,32 @@ class QARAG(SavableModule):
             hits=hits,
             sub_questions=sub_questions,
             pairs=[pair for hit in hits for pair in pairs_of[hit.chunk.id]],
-            n_looked_up=n_looked_up,
+            n_looked_up=len(stored),
             n_made=n_made,
             n_failed=len(replies) - n_made,
             response=reply.answer,
             valid=valid,
             timings=clock.timings(),
+        )
+
+    async def _answer_from_passages(
+        self, question: str, hits: Sequence[Hit], further: Mapping[str, Any], clock: Clock
+    ) -> dspy.Prediction:
+        """Answer without plug-ins: the paper's variant "v"."""
+        await clock.begin("answer", "answering")
+        passages = [hit.chunk.passage for hit in hits]
+        reply = await call(self.answer, question=question, passages=passages, **further)
+        return prediction(
+            reply,
+            hits=hits,
+            response=reply.answer,
+            valid=None,
+            timings=clock.timings(),
+            sub_questions=[],
+            pairs=[],
+            n_looked_up=0,
+            n_made=0,
+            n_failed=0,
         )
 
     forward = blocking(aforward)
@@ -174,6 +190,21 @@ class QARAG(SavableModule):
         except CALL_ERRORS as error:
             log_failure(logger, "A plug-in failed", error)
             return None
+
+
+def _sub_questions(parts: dspy.Prediction | None) -> list[str]:
+    """The parts of the question, each once; none where it could not be taken apart."""
+    stripped = [] if parts is None else [part.strip() for part in parts.sub_questions or ()]
+    return list(dict.fromkeys(filter(None, stripped)))
+
+
+def _pairs_or_passages(hits: Sequence[Hit], pairs_of: Mapping[str, Sequence[QAPair]]) -> list[str]:
+    """What is answered from: the pairs of each passage, or itself where it has none."""
+    context: list[str] = []
+    for hit in hits:
+        pairs = [f"{pair.question}\n{pair.answer}" for pair in pairs_of[hit.chunk.id]]
+        context += pairs or [hit.chunk.passage]
+    return context
 
 
 def notes(answer: dspy.Prediction) -> Iterator[Note]:

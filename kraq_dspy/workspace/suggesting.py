@@ -1,6 +1,7 @@
 """Suggests questions that the index itself answers: a dozen to start with, and the next ones after an answer."""
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,6 +10,7 @@ from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.vectors.points import words_of
 from kraq_dspy.ports import QuestionFinder
 from kraq_dspy.records import Chunk, Hit, Question
+from kraq_dspy.settings import EMBEDDED
 from kraq_dspy.workspace.topics import broad_by_template
 
 STARTERS = 12  # questions to begin with
@@ -17,8 +19,11 @@ NEAR = 12  # stored questions near the user's, among which the next ones are cho
 FOUND = 3  # a question is answerable when one of so many passages nearest to it is of its own community
 SAME = 0.9  # a cosine above which two questions ask the same
 TELLING = 4  # words that carry meaning in a question which says what it asks
+TURNED = 0.5  # worth of a statement that a template turned round, which hardly anybody would ask
 LEADING = 3  # passages of an answer that tell what it is about
 RELATED = 0.7  # a next question is at least so near to the user's, as a share of what the nearest one is
+
+_TURNED = re.compile(r"(?:Is|Are|Was|Were|Do|Does|Has|Have|Can|Must|Should|Will) ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +56,9 @@ def starters(index: Index, count: int = STARTERS) -> list[SuggestedQuestion]:
         [each.text for each in starters(space.index)]
 
     They are chosen greedily: the root of how many passages of its community none before it has, times how well the
-    question finds its own, and less where it says little of what it asks ("What is Crowea?"). What a template asked
-    about a broad community comes only after all others. Fewer where there are fewer; none where the index has no
-    questions.
+    question finds its own, and less where it says little of what it asks ("What is Crowea?") or where a template
+    turned a statement round. What a template asked about a broad community comes only after all others. Fewer where
+    there are fewer; none where the index has no questions.
     """
     questions = sorted(index.questions(source="kraq"), key=lambda each: (each.level, -len(each.chunk_ids), each.id))
     broad = broad_by_template(index, questions)
@@ -74,7 +79,7 @@ def _together_telling_most(
         left = _unlike(index, left, each) if left else left
     chosen = list(before)
     covered = {chunk_id for each in before for chunk_id in each.question.chunk_ids}
-    says = {each.text: min(1.0, len(words_of(each.text)) / TELLING) for each in left}
+    says = {each.text: _says(each.question) for each in left}
 
     def worth(each: SuggestedQuestion) -> float:
         return says[each.text] * each.similarity * math.sqrt(len(set(each.question.chunk_ids) - covered))
@@ -85,6 +90,12 @@ def _together_telling_most(
         covered.update(best.question.chunk_ids)
         left = _unlike(index, left, best)
     return chosen
+
+
+def _says(question: Question) -> float:
+    """How much it says of what it asks, in (0, 1]."""
+    is_turned = question.model == EMBEDDED and _TURNED.match(question.text)
+    return min(1.0, len(words_of(question.text)) / TELLING) * (TURNED if is_turned else 1.0)
 
 
 def next_questions(

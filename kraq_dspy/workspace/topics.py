@@ -1,17 +1,31 @@
 """Names what a broad community is about where no model wrote its question.
 
 A template asks after one heading or one sentence. For a community of many passages that is a detail of it, not what it
-is about; its central names say more.
+is about; the title of the document that most of it comes from, and its central names, say more.
 """
 
-from collections.abc import Iterable
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable
 
 from kraq_dspy.asset.store.index import Index
-from kraq_dspy.records import Community, Entity, Question
+from kraq_dspy.language.headings import stands_in_menus
+from kraq_dspy.language.text import WORD
+from kraq_dspy.records import Chunk, Community, Entity, Question
 from kraq_dspy.settings import EMBEDDED
 
 BROAD = 8  # passages from which on a community without narrower ones inside is broad, too
-CENTRAL = 3  # entities that make a topic
+CENTRAL = 3  # names that make a topic
+LONGEST_NAME = 4  # words; what has more is a headline or a row of a table
+SHORTEST = 4  # letters; "Sta" is cut off
+WORDS_READ = 2_000  # passages of an index, evenly drawn, in which words are told from names
+OF_ONE_DOCUMENT = 0.5  # share of a community's passages that gives it the title of a document
+
+_FILE_OR_NUMBER = re.compile(r"\S*[._/\\]\S*|[\W\d_]*|(?:PMID|ISBN|ID)?\s*\d+.*", re.IGNORECASE)
+
+_SHORT_ACRONYM = re.compile(r"[A-Z]{2,3}[a-z]?")
+_NO_NAME = re.compile(r"\S+-[a-z]+|.*\w{2}\.\w{2}.*")
+"""What is said of a thing with a hyphen, "RET-selective", and where a sentence ran into the next."""
 
 
 def is_broad(community: Community) -> bool:
@@ -25,16 +39,32 @@ def is_broad(community: Community) -> bool:
     return bool(community.child_ids) or len(community.chunk_ids) >= BROAD
 
 
-def topic_of(members: Iterable[Entity]) -> str:
-    """The names of the best connected of a community's entities; of equals, of those in more passages.
+def topic_of(members: Iterable[Entity], title: str = "", small_words: Collection[str] = ()) -> str:
+    """The title of the document that a community is of, where there is one, and the best connected of its names.
 
-    >>> ada = Entity("e1", "Ada", "person", "", ("Ada",), ("c1",), degree=1)
+    Names with digits or of many words and the `small_words`, which the texts write with small letters, too, are left
+    out where there are others; short acronyms are where two others are left. None stands in another or in the title;
+    beside a title, none of a single passage.
+
+    >>> ada = Entity("e1", "Ada Lovelace", "person", "", ("Ada",), ("c1",), degree=1)
     >>> byron = Entity("e2", "Byron", "person", "", ("Byron",), ("c1",), degree=2)
-    >>> topic_of([ada, byron])
-    'Byron, Ada'
+    >>> topic_of([byron, ada])
+    'Byron, Ada Lovelace'
+    >>> topic_of([byron, ada], title="Poets")  # beside a title, names of several passages alone
+    'Poets'
     """
-    central = sorted(members, key=lambda each: (-each.degree, -len(each.chunk_ids), each.name))
-    return ", ".join(each.name for each in central[:CENTRAL])
+
+    ranked = sorted(members, key=lambda each: (-each.degree, -len(each.chunk_ids), each.name))
+    if title:
+        ranked = [each for each in ranked if len(each.chunk_ids) > 1]
+    names = [each.name for each in ranked]
+    telling = _apart([name for name in names if _tells(name, small_words)], title)
+    spelled_out = [name for name in telling if not _is_short_acronym(name)]
+    chosen = spelled_out if len(spelled_out) > 1 else telling
+    if not chosen and not title:
+        chosen = _apart(names)
+    listed = ", ".join(chosen[:CENTRAL])
+    return f"{title}: {listed}" if title and listed else title or listed
 
 
 def broad_by_template(index: Index, questions: Iterable[Question]) -> dict[str, Community]:
@@ -57,10 +87,75 @@ def topics(index: Index, questions: Iterable[Question]) -> dict[str, str]:
         return {}
     member_ids = {entity_id for community in broad.values() for entity_id in community.entity_ids}
     entities = {entity.id: entity for entity in index.all(Entity) if entity.id in member_ids}
+    titles = _titles(index, broad.values())
+    small_words = _small_words(index)
 
     named: dict[str, str] = {}
     for question_id, community in broad.items():
-        topic = topic_of(entities[each] for each in community.entity_ids if each in entities)
+        members = [entities[each] for each in community.entity_ids if each in entities]
+        topic = topic_of(members, titles.get(community.id, ""), small_words)
         if topic:
             named[question_id] = topic
     return named
+
+
+def _titles(index: Index, communities: Iterable[Community]) -> dict[str, str]:
+    """The title of the document that at least half of a community's passages are of, by the community's id."""
+    chunk_of_most: dict[str, str] = {}
+    for community in communities:
+        document_of = index.documents_of(community.chunk_ids)
+        [(document_id, count)] = Counter(document_of.values()).most_common(1) or [("", 0)]
+        if count > 1 and count >= OF_ONE_DOCUMENT * len(document_of):
+            chunk_of_most[community.id] = next(id for id, own in document_of.items() if own == document_id)
+
+    chunk_ids = sorted(set(chunk_of_most.values()))
+    title_of = {chunk.id: chunk.title for chunk in index.chunks_by_id(chunk_ids)}
+    titles = {id: title_of[chunk_id] for id, chunk_id in chunk_of_most.items()}
+    return {id: title for id, title in titles.items() if not _FILE_OR_NUMBER.fullmatch(title)}
+
+
+def _small_words(index: Index) -> frozenset[str]:
+    """Words that some of the passages write with small letters: those are no names where they stand alone."""
+    ids = index.ids(Chunk)
+    drawn = ids[:: max(1, len(ids) // WORDS_READ)]
+    small: set[str] = set()
+    for chunk in index.chunks_by_id(drawn):
+        small.update(word for word in WORD.findall(chunk.text) if word.islower())
+    return frozenset(small)
+
+
+def _apart(names: Iterable[str], title: str = "") -> list[str]:
+    """Those of which none stands in an earlier one or in the title, nor the other way round."""
+    apart: list[str] = []
+    for name in names:
+        if not any(_within(name, other) for other in [title, *apart]):
+            apart.append(name)
+    return apart
+
+
+def _tells(name: str, small_words: Collection[str]) -> bool:
+    parts = name.split()
+    if len(parts) > LONGEST_NAME or any(map(str.isdigit, name)) or _NO_NAME.fullmatch(name):
+        return False
+    if stands_in_menus(name):
+        return False
+    if len(parts) == 1 and (name.lower() in small_words or f"{name.lower()}s" in small_words):
+        return False
+    return len(name) >= SHORTEST or not name.isascii() or name.isupper() or "." in name
+
+
+def _is_short_acronym(name: str) -> bool:
+    """Whether all words are of two or three capitals, which may stand for much; "U.S." is known to everybody.
+
+    >>> _is_short_acronym("UTC"), _is_short_acronym("JAKs"), _is_short_acronym("NATO"), _is_short_acronym("RSMC Tokyo")
+    (True, True, False, False)
+    """
+    return all(_SHORT_ACRONYM.fullmatch(part) for part in name.split() if part not in ("of", "for"))
+
+
+def _within(name: str, other: str) -> bool:
+    """Whether one of the two is the other, a part of it, or its plural."""
+    first, second = name.casefold(), other.casefold()
+    return (
+        f" {first} " in f" {second} " or f" {second} " in f" {first} " or f"{first}s" == second or f"{second}s" == first
+    )

@@ -1,37 +1,23 @@
 """What DSPy moved, by name: the parts of it that are not public and that this library stands on."""
 
-import ast
 import importlib
-from pathlib import Path
 
 import dspy
 import pytest
 
-PACKAGE = Path(__file__).resolve().parents[2] / "kraq_dspy"
+from tests.sources import Import, sources
+
 PUBLIC = ("dspy", "dspy.lm15", "dspy.utils.exceptions", "dspy.utils.callback", "dspy.streaming")
 
 
-def imports_of_dspy() -> list[tuple[str, str, list[str]]]:
-    """(module of DSPy, where this library imports it, names that it takes)."""
-    imports = []
-    for path in sorted(PACKAGE.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            where = str(path.relative_to(PACKAGE))
-            if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "dspy":
-                imports.append((node.module or "", where, [alias.name for alias in node.names]))
-            elif isinstance(node, ast.Import):
-                imports += [(each.name, where, []) for each in node.names if each.name.split(".")[0] == "dspy"]
-    return imports
+INTERNALS = "_internal/dspy_internals.py"
 
 
-PRIVATE = sorted(
-    {
-        (module, name)
-        for module, where, names in imports_of_dspy()
-        if where == "_internal/dspy_internals.py"
-        for name in names
-    }
-)
+def imports_of_dspy(files: str) -> list[Import]:
+    return [each for each in sources(files).imports if each.module.split(".")[0] == "dspy"]
+
+
+PRIVATE = sorted({(each.module, name) for each in imports_of_dspy(INTERNALS) for name in each.names})
 
 
 @pytest.mark.parametrize(("module", "name"), PRIVATE)
@@ -67,9 +53,8 @@ def test_a_compiled_part_is_still_marked_so_and_passed_over() -> None:
 
 def test_no_other_file_imports_what_dspy_keeps_private() -> None:
     elsewhere = [
-        (where, module)
-        for module, where, names in imports_of_dspy()
-        if where != "_internal/dspy_internals.py"
-        and (module not in PUBLIC or any(name.startswith("_") for name in names))
+        (each.file, each.module)
+        for each in imports_of_dspy("**/*.py")
+        if each.file != INTERNALS and (each.module not in PUBLIC or any(name.startswith("_") for name in each.names))
     ]
     assert elsewhere == []

@@ -33,6 +33,7 @@ def test_a_statement_is_turned_round(sentence: str, question: str) -> None:
     [
         "It is a risk factor for stroke in men.",  # what?
         "The company is a leader in its market.",  # which?
+        "Palau is one of the few places in Micronesia where dugongs live.",  # what of it?
         "The study was a trial of two drugs.",
         "Patients in the control group were older than others.",
         "Serum samples were collected from twelve centres in Norway.",  # how a study was made

@@ -75,6 +75,10 @@ def test_a_heading_becomes_the_question_of_who_looks_for_it(heading: str, questi
         ("Singing the Blues", "A song of two singers."),  # no verb of instructions
         ("How Did the Astros Cheat", "They did."),
         ("From a trot to a marathon, celebrations that aren’t a dinner", "Ten ideas."),
+        # comments of code that read as headings of Markdown
+        ("If one of the disks that are going to be automatically partitioned", "contains an old volume"),
+        ("If you set $QUILT_PATCHES", "export it"),
+        ("Use this version if you don't want lintian to fail the build", "exit 0"),
     ],
 )
 def test_names_and_headlines_announce_no_question(heading: str, passage: str) -> None:
@@ -102,6 +106,7 @@ def test_other_headings_are_asked_about_plainly(heading: Heading, question: str)
 def test_files_numbers_and_headings_of_every_text_are_none() -> None:
     passage = "Guide to Oslo\n# Introduction\nText.\n## `setup.py`\n## 12\n## Getting around\nBy tram.\n## [run]\n"
     assert headings_of(passage) == [Heading("Getting around", "Guide to Oslo")]
+    assert headings_of("Guide to Oslo\n## Connect with us\nWrite to us.\n## Log in\n") == [Heading("Guide to Oslo")]
     assert headings_of("a-christmas-carol.txt\nMarley was dead.") == []
     assert headings_of("Marley was dead: to begin with.") == []
 

@@ -1,10 +1,7 @@
 """Answers that were paid for are not paid again: after a kill, a crash, and beside another process."""
 
 import json
-import os
 import signal
-import subprocess
-import sys
 import time
 from contextlib import closing
 from pathlib import Path
@@ -18,9 +15,12 @@ from kraq_dspy.extend import KraqAdapter
 from kraq_dspy.optimize.kept_answers import KeptAnswers, Spending, kept_model
 from kraq_dspy.ports import SilentProgress
 from kraq_dspy.signatures import AnswerQuestion, JudgeAnswer
+from tests.conftest import WarmShell
 from tests.optimize import learner
+from tests.warm import WarmProcess
 
 ROOT = Path(__file__).resolve().parents[2]
+PATIENCE_S = 600
 INPUTS = {"question": "When was it opened?", "passages": ["It was opened in 1889 by a queen."]}
 
 SLOW_COMPILE = """
@@ -45,40 +45,39 @@ print(json.dumps([engine.calls, compiled.replayed, compiled.after, compiled.stat
 """
 
 
-def compile_in_a_process(out: Path, delay: float) -> subprocess.Popen[str]:
+def compile_in_a_process(kraq: WarmShell, out: Path, delay: float) -> WarmProcess:
     code = SLOW_COMPILE.format(
         benchmarks=str(ROOT / "benchmarks"), tests=str(ROOT / "tests" / "optimize"), delay=delay, out=str(out),
     )  # fmt: skip
-    return subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return kraq.python(code)
 
 
-def ended(process: subprocess.Popen[str]) -> Any:
-    out, error = process.communicate(timeout=120)
+def ended(process: WarmProcess) -> Any:
+    out, error = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, error
     return json.loads(out.splitlines()[-1])  # optimizers print before it
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    return ended(compile_in_a_process(tmp_path_factory.mktemp("whole") / "whole.json", 0))
+def undisturbed(kraq: WarmShell, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    return ended(compile_in_a_process(kraq, tmp_path_factory.mktemp("whole") / "whole.json", 0))
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_a_compile_that_was_ended_goes_on_with_what_it_had_paid_for(
-    undisturbed: Any, tmp_path: Path, how: signal.Signals
+    undisturbed: Any, tmp_path: Path, how: signal.Signals, kraq: WarmShell
 ) -> None:
     whole, _, _, expected = undisturbed
     out, kept = tmp_path / "ended.json", tmp_path / "ended.calls.jsonl"
-    process = compile_in_a_process(out, 0.05)
+    process = compile_in_a_process(kraq, out, 0.05)
     while process.poll() is None and (not kept.exists() or kept.read_bytes().count(b"\n") < 25):
         time.sleep(0.02)
-    os.kill(process.pid, how)
-    process.communicate()
-    assert process.returncode != 0
+    process.send_signal(how)
+    assert process.wait() == -how
     assert not out.exists()
     paid = kept.read_bytes().count(b"\n")
     assert 24 <= paid < whole
-    calls, replayed, after, state = ended(compile_in_a_process(out, 0))
+    calls, replayed, after, state = ended(compile_in_a_process(kraq, out, 0))
     assert calls == whole - paid
     assert replayed >= paid
     assert after == [1.0] * 8

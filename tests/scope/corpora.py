@@ -26,10 +26,18 @@ class Corpus:
     canaries: frozenset[str]
 
 
+MANY = 1000
+"""From so many canaries on a document of the board tells of many companies."""
+
+
 def corpus(count: int, *, seed: int = 0) -> Corpus:
-    """As many canaries as `count`, four to a document of the board: in its id, which is its file's name, its title, its
-    text and its metadata. Of two documents one is everybody's."""
+    """As many canaries as `count`, in documents of the board: in the id, which is the file's name, in the title, in the
+    metadata, and as names in the text: one, or seventeen where there are many canaries, each in a sentence of its own.
+
+    Of two documents one is everybody's.
+    """
     chance = random.Random(seed)
+    more_companies = 16 if count >= MANY else 0
     canaries: list[str] = []
 
     def canary() -> str:
@@ -52,6 +60,8 @@ def corpus(count: int, *, seed: int = 0) -> Corpus:
             f"{company} bought {place}. {person} met {company} at {place}. {other} sold a part of {far} to {company}, "
             f"and {company} has a contract with {far} of {1900 + number % 99}."
         )
+        for _ in range(more_companies):
+            secret_text += f" {canary()} bought {chance.choice(PLACES)} from {chance.choice(PEOPLE)}."
         documents.append(
             Document(
                 f"{name}-{number}.txt", f"{title} and {person}", secret_text,

@@ -1,6 +1,7 @@
 """What the board alone may read comes out of nothing that the staff asks, and goes into no prompt.
 
-`KRAQ_CANARIES=10000 pytest tests/scope` (`make scope`) runs the same with as many canaries; twenty-four otherwise.
+`KRAQ_CANARIES=10000 pytest tests/scope` (`make scope`) runs the same with as many canaries, in a thousand documents;
+twenty-four otherwise.
 """
 
 import json
@@ -12,7 +13,6 @@ from typing import Any
 
 import dspy
 import pytest
-from litellm import ModelResponse
 
 from kraq_dspy import Scope, Workspace, build_index, evaluate, export_index
 from kraq_dspy._internal.concurrency import run_coroutine
@@ -47,6 +47,8 @@ class Echo(dspy.BaseLM):
         text = " ".join(shown.replace("[[", "").split())
         fields = "".join(f"[[ ## {name} ## ]]\n{text}\n\n" for name in ("answer", "account"))
         content = f"{fields}[[ ## completed ## ]]"
+        from litellm import ModelResponse  # seconds, so not where tests are collected
+
         return ModelResponse(choices=[{"message": {"content": content}, "finish_reason": "stop"}], model="echo")
 
 

@@ -7,11 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from kraq_dspy import Index, build_index
+from kraq_dspy import Index, Workspace, build_index
+from kraq_dspy.apps.cli.demo import show_broadest
+from kraq_dspy.apps.mcp.tools import IndexTools
 from kraq_dspy.records import Chunk, Community, Document, Entity, Question, content_id
 from kraq_dspy.settings import EMBEDDED
+from kraq_dspy.workspace.choices import choose_program
 from kraq_dspy.workspace.suggesting import starters
-from kraq_dspy.workspace.topics import BROAD, is_broad, topics
+from kraq_dspy.workspace.topics import BROAD, is_broad, topic_of, topics
 from tests.conftest import KeywordEmbedder, WarmShell
 
 EMBEDDER = KeywordEmbedder("knox", "farragut", "memphis")
@@ -60,6 +63,52 @@ def asked_by_a_model(folder: Path) -> None:
 def test_the_topic_is_the_three_names_with_most_links_and_passages(made: Path) -> None:
     with Index.open(made) as index:
         assert topics(index, index.questions()) == {ON_BROAD: "Knox County, Tennessee, Knoxville"}
+
+
+def named(name: str, degree: int, n_passages: int = 2) -> Entity:
+    return Entity(name, name, "", "", (name,), tuple(map(str, range(n_passages))), degree)
+
+
+@pytest.mark.parametrize(
+    ("names", "topic"),
+    [
+        (["Guam", "1200 UTC", "UTC", "Storm kills eleven in the north", "Palau"], "Guam, Palau"),
+        (["Members", "Guam", "Regional", "Palau"], "Guam, Palau"),  # the texts have "members" and "regional", too
+        (["China", "Report of China", "Guam", "Palau"], "China, Guam, Palau"),  # no name with another inside
+        (["Privacy Policy", "Guam", "Submit Reply", "Palau"], "Guam, Palau"),  # menus
+        (["JAKs", "JAK", "NF"], "JAKs, NF"),  # short acronyms where nothing else is left
+        (["KRAS-driven", "Switch II", "KRAS"], "Switch II, KRAS"),
+        (["12 of 40", "7th"], "12 of 40, 7th"),  # something rather than nothing
+    ],
+)
+def test_a_topic_is_made_of_names_that_tell(names: list[str], topic: str) -> None:
+    members = [named(name, degree=100 - place) for place, name in enumerate(names)]
+    assert topic_of(members, small_words={"members", "regional"}) == topic
+
+
+def test_beside_a_title_a_topic_has_names_of_several_passages() -> None:
+    members = [named("Row 7", 9, 1), named("Cateel", 5, 4), named("Pablo", 4, 8), named("Nathaniel", 8, 1)]
+    assert topic_of(members, "Effects of Typhoon Pablo") == "Effects of Typhoon Pablo: Cateel"
+    assert topic_of(members[:1], "Effects of Typhoon Pablo") == "Effects of Typhoon Pablo"
+
+
+def test_a_group_of_one_document_has_its_title_for_a_topic(tmp_path: Path) -> None:
+    fair = " ".join(f"Knox County held its fair number {number} in the town of Farragut." for number in range(400))
+    documents = [Document("fairs", "Fairs of Tennessee", fair), Document("f2", "notes_2.txt", fair[::-1])]
+    build_index(documents, tmp_path / "x.kraq", embedder=EMBEDDER)
+    with Index.open(tmp_path / "x.kraq", write=True) as index:
+        of_first, of_second = ([each.id for each in index.all(Chunk, document_id=id)] for id in ("fairs", "f2"))
+        assert len(of_first) >= BROAD
+        index.replace(Entity, [Entity("Knox", "Knox County", "", "", (), tuple(of_first), 3)])
+        communities = [
+            Community("one", 0, None, (), ("Knox",), (), tuple(of_first)),
+            Community("other", 0, None, (), ("Knox",), (), tuple(of_second)),
+        ]
+        index.replace(Community, communities)
+        questions = [
+            Question(each.id, "Where?", "kraq", each.id, 0, each.chunk_ids, (), EMBEDDED) for each in communities
+        ]
+        assert topics(index, questions) == {"one": "Fairs of Tennessee: Knox County", "other": "Knox County"}
 
 
 def test_a_question_of_a_model_has_no_topic(fairs: Path) -> None:
@@ -111,3 +160,30 @@ def test_the_terminal_shows_the_topic_and_says_so(kraq: WarmShell, fairs: Path) 
     assert "Where was the fair of Knox County?" in shown
     assert said not in shown
     assert "About" not in shown
+
+
+def test_agents_are_told_the_topic_with_the_question(fairs: Path) -> None:
+    with Workspace.open(fairs, embedder=EMBEDDER) as space:
+        tools = IndexTools(space, choose_program("traditional"))
+        listed = tools.questions_about()["questions"]
+        assert [(each["text"], each["topic"]) for each in listed] == [
+            ("Where was the fair of Knox County?", "Knox County, Tennessee, Knoxville"),
+            ("What did Farragut hold?", ""),
+        ]
+        assert tools.starters()["questions"][-1]["topic"] == "Knox County, Tennessee, Knoxville"
+        [of_group] = tools.community("broad")["questions"]
+        assert of_group["topic"] == "Knox County, Tennessee, Knoxville"
+
+    asked_by_a_model(fairs)
+    with Workspace.open(fairs, embedder=EMBEDDER) as space:
+        tools = IndexTools(space, choose_program("traditional"))
+        assert {each["topic"] for each in tools.questions_about()["questions"]} == {""}
+
+
+def test_the_demo_shows_the_topic_and_says_so(fairs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with Workspace.open(fairs, embedder=EMBEDDER) as space:
+        show_broadest(space)
+    shown = capsys.readouterr()
+    assert "About: Knox County, Tennessee, Knoxville" in shown.out
+    assert "Where was the fair" not in shown.out
+    assert "show their topic" in shown.out + shown.err

@@ -5,13 +5,16 @@ import json as json_lines
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from kraq_dspy.apps.cli.options import Flag, Json, Models
 from kraq_dspy.apps.cli.progress import Bars, show_report
-from kraq_dspy.apps.cli.terminal import command, counted, grid, output, print_json, say, short
+from kraq_dspy.apps.cli.terminal import command, counted, grid, output, print_json, say
+
+if TYPE_CHECKING:
+    from kraq_dspy.workspace import Workspace
 
 PROGRAMS = ("traditional", "combined")
 BUDGET = 10  # passages for each question
@@ -64,11 +67,7 @@ class Demo(Models):
             if not self.json:
                 show_report(report, json=False)
                 say("\n2. Questions that it answers, the broadest first", style="bold")
-                questions_here = sorted(space.index.questions(), key=lambda each: (each.level, -len(each.chunk_ids)))
-                listed = [
-                    (each.level, len(each.chunk_ids), short(each.text, 160)) for each in questions_here[:BROADEST]
-                ]
-                output.print(grid("", ("level", "passages", "question"), listed, right=("level", "passages"), box=None))
+                show_broadest(space)
             choices = {name: choose_program(name, options={"k": BUDGET}) for name in PROGRAMS}
             programs = {name: space.make_program(choice) for name, choice in choices.items()}
             model = space.models["answerer"].model
@@ -106,6 +105,19 @@ class Demo(Models):
         if exam is not None:
             show_exam(exam)
         say(f"The index stays in {out}. Try: {command('ask', out, questions[: SHOWN + 1][-1]['question'])}")
+
+
+def show_broadest(space: "Workspace") -> None:
+    """The first questions as `kraq questions` lists them."""
+    from kraq_dspy.apps.cli.index import TOPICS_SHOWN, shown_question
+    from kraq_dspy.workspace.topics import topics
+
+    listed = sorted(space.index.questions(), key=lambda each: (each.level, -len(each.chunk_ids)))[:BROADEST]
+    topic_by_id = topics(space.index, listed)
+    rows = [(each.level, len(each.chunk_ids), shown_question(each, topic_by_id.get(each.id, ""))) for each in listed]
+    output.print(grid("", ("level", "passages", "question"), rows, right=("level", "passages"), box=None))
+    if topic_by_id:
+        say(TOPICS_SHOWN)
 
 
 def _measured(questions: Sequence[dict[str, Any]], answers: Sequence[Any]) -> dict[str, float]:

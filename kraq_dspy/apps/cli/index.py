@@ -180,6 +180,9 @@ def _cells(usage: "Usage", cost: float | None) -> tuple[str, str, str, str]:
     return f"{usage.calls:,}", compact(usage.prompt_tokens), compact(usage.completion_tokens), money
 
 
+TOPICS_SHOWN = "Broad groups that no model wrote a question for show their topic; the narrow questions are inside."
+
+
 @dataclass(frozen=True, kw_only=True)
 class ListQuestions(Scoped):
     """The representative questions, the largest groups of each level first.
@@ -226,16 +229,22 @@ class ListQuestions(Scoped):
         if self.personal:  # the text is looked for, which a topic would hide
             topic_by_id = {}
         rows = [
-            (each.level, len(each.chunk_ids), len(each.document_ids), _shown(each, topic_by_id.get(each.id, "")))
+            (
+                each.level,
+                len(each.chunk_ids),
+                len(each.document_ids),
+                shown_question(each, topic_by_id.get(each.id, "")),
+            )
             for each in listed
         ]
         numbers = ("level", "chunks", "files")
         output.print(grid("", (*numbers, "question"), rows, right=numbers, box=None, padding=(0, 2, 0, 0)))
         if topic_by_id:
-            say("Broad groups that no model wrote a question for show their topic; the narrow questions are inside.")
+            say(TOPICS_SHOWN)
 
 
-def _shown(question: "Question", topic: str) -> Text:
+def shown_question(question: "Question", topic: str) -> Text:
+    """The question, or the topic of a broad group that no model wrote a question for."""
     style = "dim" if question.duplicate_of else ""
     if topic:
         return Text.assemble(("About: ", "dim"), short(topic, 200), style=style)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Annotated, Any, TypeVar
 
 from pydantic import Field
@@ -19,6 +19,7 @@ from kraq_dspy.workspace.choices import ProgramChoice, choose_program
 from kraq_dspy.workspace.newest_state import NewestState
 from kraq_dspy.workspace.registry import PROGRAMS, RETRIEVERS
 from kraq_dspy.workspace.suggesting import STARTERS
+from kraq_dspy.workspace.topics import topics
 from kraq_dspy.workspace.workspace import Workspace
 
 T = TypeVar("T")
@@ -58,11 +59,13 @@ def passage(hit: Hit) -> Json:
     }
 
 
-def stored(question: Question, similarity: float | None = None) -> Json:
-    """`similarity` to the topic is a cosine; None where there was no topic."""
+def stored(question: Question, topics: Mapping[str, str], similarity: float | None = None) -> Json:
+    """`topics` are those of the index by the question's id; `similarity` to what was asked for is a cosine, None where
+    nothing was."""
     return {
         "question_id": question.id,
         "text": question.text,
+        "topic": topics.get(question.id, ""),
         "level": question.level,
         "community_id": question.community_id,
         "n_documents": len(question.document_ids),
@@ -187,27 +190,29 @@ class IndexTools:
         ] = None,
     ) -> Json:
         """List the questions that the documents answer: their table of contents. Each belongs to a community of
-        entities, which `community` describes. No language model is asked."""
+        entities, which `community` describes. Where a broad community has a `topic`, no language model wrote its
+        question: the topic says what it is about, and the question asks about a detail. No language model is asked."""
         if not self.index.count(Question):
             raise IndexStateError(
                 "This index has no questions, as it was imported, or its build has not come so far. Use `search`; "
                 "whoever keeps the index makes them with `kraq resume`."
             )
         if not topic.strip():
-            listed = sorted(self.index.questions(level, source="kraq"), key=lambda question: question.level)
+            listed = list(self.index.questions(level, source="kraq"))
+            listed.sort(key=lambda question: (question.level, -len(question.chunk_ids)))
             shown, next_offset = page(listed, offset, limit)
-            return {"questions": [stored(question) for question in shown], "next_offset": next_offset}
+            return {"questions": [self._stored(question) for question in shown], "next_offset": next_offset}
         filters: dict[str, Any] = {"source": "kraq"} | ({} if level is None else {"level": level})
         nearest = NearestQuestions(self.index, self.index.question_vectors, self.space.embedder, filters=filters)
         hits, next_offset = page(nearest(topic, offset + limit + 1), offset, limit)
-        return {"questions": [stored(hit.question, hit.similarity) for hit in hits], "next_offset": next_offset}
+        return {"questions": [self._stored(hit.question, hit.similarity) for hit in hits], "next_offset": next_offset}
 
     def starters(
         self, count: Annotated[int, Field(ge=1, le=50, description="Questions to return.")] = STARTERS
     ) -> Json:
         """Get to know the documents: a dozen questions that they answer, and that cover most of them. No language
         model is asked."""
-        return {"questions": [stored(each.question) for each in self.space.starters(count)]}
+        return {"questions": [self._stored(each.question) for each in self.space.starters(count)]}
 
     def community(
         self,
@@ -229,7 +234,7 @@ class IndexTools:
             "title": summary.title if summary else "",
             "summary": shortened(summary.text, 2 * SNIPPET) if summary else "",
             "findings": [shortened(f"{each.summary}: {each.explanation}", 300) for each in findings],
-            "questions": [stored(question) for question in questions if question.duplicate_of is None],
+            "questions": [self._stored(question) for question in questions if question.duplicate_of is None],
             "parent": self._named([parent_id])[0] if parent_id else None,
             "children": self._named(community.child_ids[:limit]),
             "entities": named((entity.id, entity.name) for entity in entities),
@@ -307,6 +312,9 @@ class IndexTools:
             "next_offset": end - (start - offset) if end < len(document.text) else None,
         }
 
+    def _stored(self, question: Question, similarity: float | None = None) -> Json:
+        return stored(question, self._newest.kept(topics_of_questions, topics_of_questions), similarity)
+
     def _record(self, kind: Any, id: str, where: str) -> Any:
         try:
             (record,) = self.index.get(kind, [id])
@@ -349,6 +357,11 @@ def ids_by_name(space: Workspace) -> dict[str, list[str]]:
         for name in {name.casefold() for name in (entity.name, *entity.names)}:
             ids[name].append(entity.id)
     return dict(ids)
+
+
+def topics_of_questions(space: Workspace) -> dict[str, str]:
+    """What stands for the questions that templates asked about broad communities, by the question's id."""
+    return topics(space.index, space.index.questions(source="kraq"))
 
 
 def _text(value: str, what: str) -> str:

@@ -156,25 +156,37 @@ def qasper(tables: Tables, into: Collected) -> None:
     of `supporting_ids`.
     """
     for paper in tables["papers"]:
-        place: dict[str, str] = {}
-        parts = [("-abstract", paper["title"], paper["abstract"] or "")]
-        for section, part in enumerate(as_rows(paper["full_text"])):
-            title = f"{paper['title']}: {part['section_name']}" if part["section_name"] else paper["title"]
-            parts += [(f"-{section}.{number}", title, text) for number, text in enumerate(part["paragraphs"])]
-        for end, title, text in parts:
-            if text.strip():
-                place.setdefault(text.strip(), into.document(f"{paper['id']}{end}", title, text.strip()))
+        id_of_text = _paragraphs(paper, into)
         for entry in as_rows(paper["qas"]):
             replies = [reply["answer"] for reply in as_rows(entry["answers"])]
             evidence = [text.strip() for reply in replies for text in reply["evidence"]]
             kinds_and_texts = [_qasper_answer(reply) for reply in replies]
+            kinds = [kind for kind, _ in kinds_and_texts if kind != "unanswerable"]
             into.question(
                 entry["question_id"],
                 entry["question"],
                 [answer for _, answer in kinds_and_texts if answer],
-                [place[text] for text in evidence if text in place],
-                next((kind for kind, _ in kinds_and_texts if kind != "unanswerable"), "unanswerable"),
+                [id_of_text[text] for text in evidence if text in id_of_text],
+                kinds[0] if kinds else "unanswerable",
             )
+
+
+def _paragraphs(paper: RawRow, into: Collected) -> dict[str, str]:
+    """Keep the abstract and the paragraphs of a paper as documents, and return their ids by text."""
+    parts = [("-abstract", paper["title"], paper["abstract"] or "")]
+    for number, section in enumerate(as_rows(paper["full_text"])):
+        title = paper["title"]
+        if section["section_name"]:
+            title = f"{title}: {section['section_name']}"
+        for place, text in enumerate(section["paragraphs"]):
+            parts.append((f"-{number}.{place}", title, text))
+
+    id_of_text: dict[str, str] = {}
+    for end, title, text in parts:
+        if text.strip():
+            id = into.document(f"{paper['id']}{end}", title, text.strip())
+            id_of_text.setdefault(text.strip(), id)
+    return id_of_text
 
 
 def _qasper_answer(reply: Mapping[str, Any]) -> tuple[str, str]:
@@ -279,18 +291,30 @@ def bioasq(tables: Tables, into: Collected) -> None:
     """
     for row in tables.get("abstracts", ()):
         into.document(f"pmid-{row['pmid']}", row.get("title"), row["text"])
+
     for row in tables["questions"]:
         named = [f"pmid-{_article(url)}" for url in row.get("documents") or ()]
-        evidence = [abstract for abstract in named if abstract in into.documents] or [
-            into.document(f"pmid-{_article(snippet.get('document') or '')}-{content_id(snippet['text'])[:8]}", "",
-                          snippet["text"], section=snippet.get("beginSection") or "")
-            for snippet in row.get("snippets") or ()
-            if (snippet.get("text") or "").strip()
-        ]  # fmt: skip
+        abstracts = [id for id in named if id in into.documents]
+        evidence = abstracts or _snippets(row, into)
+
         exact = _synonym_lists(row.get("exact_answer"), row["type"])
-        answers = [name for item in exact for name in item] or _texts(row.get("ideal_answer"))
+        names = [name for item in exact for name in item]
+        answers = names or _texts(row.get("ideal_answer"))
         items = exact if row["type"] == "list" else ()
         into.question(row["id"], row["body"], answers, evidence, row["type"], items=items)
+
+
+def _snippets(row: RawRow, into: Collected) -> list[str]:
+    """Keep the snippets of a question as documents, and return their ids."""
+    ids = []
+    for snippet in row.get("snippets") or ():
+        text = snippet.get("text") or ""
+        if not text.strip():
+            continue
+        id = f"pmid-{_article(snippet.get('document') or '')}-{content_id(text)[:8]}"
+        section = snippet.get("beginSection") or ""
+        ids.append(into.document(id, "", text, section=section))
+    return ids
 
 
 def _article(url: str) -> str:

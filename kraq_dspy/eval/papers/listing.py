@@ -51,29 +51,47 @@ def figures_of(summary: TableSummary) -> list[Figures]:
 
 
 def lay_out(table: PaperTable, runs: Sequence[RunSummary]) -> Figures:
-    """Rows of a data set are taken from the run of it, or of a part of it ("hotpotqa-mini"); data sets that the paper
-    did not use come below, in rows of their own."""
+    """Rows of a data set are taken from the run of it, or of a part of it ("hotpotqa-mini"); data
+    sets that the paper did not use come below, in rows of their own."""
     by_name = {run.header.dataset: run for run in runs}
-    own = [name for name in by_name if any(is_covered(name, known) for known in table.datasets)]
+    rows = _rows_for(table, list(by_name))
+    run_of_row = [_run_on(row.dataset, by_name) for row in rows]
+
+    figures = []
+    for run, row in zip(run_of_row, rows, strict=True):
+        figures.append(tuple(value_of(run, row.with_other(column)) for column in table.columns))
+    used = tuple(dict.fromkeys(run.header.dataset for run in run_of_row if run))
+    return Figures(table, tuple(row.label for row in rows), tuple(figures), used)
+
+
+def _rows_for(table: PaperTable, datasets: Sequence[str]) -> list[TablePart]:
+    """The table's rows, and rows like them for the data sets that the paper did not use."""
+    in_paper = []
+    for name in datasets:
+        if any(is_covered(name, known) for known in table.datasets):
+            in_paper.append(name)
+
     rows = list(table.rows)
     if any(row.dataset for row in rows):
         pattern = [row for row in rows if row.dataset == table.datasets[0]]
-        rows += [
-            replace(row, dataset=name, label=row.label.replace(row.dataset, name, 1))
-            for name in by_name
-            if name not in own
-            for row in pattern
-        ]
-    elif by_name:
-        only = (own or list(by_name))[0]
+        for name in datasets:
+            if name not in in_paper:
+                rows += [_for_dataset(row, name) for row in pattern]
+    elif datasets:
+        only = (in_paper or datasets)[0]
         rows = [replace(row, dataset=only) for row in rows]
-    of_row = [next((by_name[name] for name in by_name if is_covered(name, row.dataset)), None) for row in rows]
-    ours = tuple(
-        tuple(value_of(run, row.with_other(column)) for column in table.columns)
-        for run, row in zip(of_row, rows, strict=True)
-    )
-    used = tuple(dict.fromkeys(run.header.dataset for run in of_row if run))
-    return Figures(table, tuple(row.label for row in rows), ours, used)
+    return rows
+
+
+def _for_dataset(row: TablePart, name: str) -> TablePart:
+    return replace(row, dataset=name, label=row.label.replace(row.dataset, name, 1))
+
+
+def _run_on(dataset: str, by_name: Mapping[str, RunSummary]) -> RunSummary | None:
+    for name, run in by_name.items():
+        if is_covered(name, dataset):
+            return run
+    return None
 
 
 def value_of(run: RunSummary | None, cell: TablePart) -> float | None:

@@ -23,7 +23,7 @@ from kraq_dspy.asset.store.vectors.local import LocalVectorStore
 from kraq_dspy.errors import ConfigError, EvaluationError
 from kraq_dspy.eval.asked import measured
 from kraq_dspy.eval.datasets import Example
-from kraq_dspy.eval.rows import ResultRow
+from kraq_dspy.eval.rows import ResultRow, RowWriter
 from kraq_dspy.eval.scoring import RIGHT
 from kraq_dspy.eval.tables import systems
 from kraq_dspy.eval.tables.asking import prepared_space, work_of
@@ -36,6 +36,7 @@ from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Progress, SilentProgress
 from kraq_dspy.programs.kraq.question_text import MARKS
 from kraq_dspy.programs.qa_search.program import QASearch
+from kraq_dspy.settings import Settings
 from kraq_dspy.signatures import RephraseQuestion
 from kraq_dspy.workspace import Workspace
 
@@ -54,56 +55,82 @@ def measure(run: Run, folder: Path) -> None:
     kept, notes = systems.distinct(run.table.systems_for(run.questions.dataset.name), run.settings)
     for system, _ in kept:
         _check(system, [other.name for other, _ in kept])
-    needs_index = run.table.catalogue == "synthetic" or any(system.use == "program" for system, _ in kept)
+
+    is_synthetic = run.table.catalogue == "synthetic"
+    needs_index = is_synthetic or any(system.use == "program" for system, _ in kept)
     index = run.index(run.settings) if needs_index else None
     models = run.models(run.settings)
-    if run.table.catalogue == "synthetic" and critics_of(_plan(run), models.name("judge")) == "roundtrip":
+    if is_synthetic and critics_of(_plan(run), models.name("judge")) == "roundtrip":
         notes.append(ROUNDTRIP)
     pairs, pool = _pairs(run, folder, index.path if index else None, models)
     writer = run.writer(folder, index, {"notes": notes, "prepared_answers": len(pool)})
     phrasings = Rephrasing(folder, models["rewriter"], run.concurrency, run.progress)
     if run.table.as_paper:
         run.table.as_paper.give_prompts(phrasings.rephrase)
+
+    composed = [system for system, _ in kept if system.use == "first of two"]
     for system, settings in kept:
         if system.use == "first of two":
             continue
-        phrased = phrasings.of(pairs, system.options.get("phrasing", ORIGINAL), system.options.get("variants", 3))
+        phrasing, variants = system.options.get("phrasing", ORIGINAL), system.options.get("variants", 3)
+        phrased = phrasings.of(pairs, phrasing, variants)
         if system.use == "program":
-            program = _program(system)
-            answering = replace(run, table=replace(run.table, kind="answers", systems=(program,)))
-            with prepared_space(answering, settings, [program]) as (_, space):
-                work, at_once = work_of(answering, space, program)
-                run.ask_all(system.name, work, writer, at_once=at_once, examples=phrased)
+            _ask_program(run, system, settings, writer, phrased)
         else:
             own = models if settings == run.settings else run.models(settings)
             with _catalogue(run, pool, system) as answers:
                 look = _WordingLookup(run, system, answers, own)
                 run.ask_all(system.name, look, writer, at_once=run.concurrency, examples=phrased)
-    for system, _ in kept:
-        if system.use == "first of two":
-            for row in joined(system, writer.rows()):
-                if (system.name, row.question_id) not in writer.done:
-                    writer.write(row)
+
+    for system in composed:
+        for row in joined(system, writer.rows()):
+            if (system.name, row.question_id) not in writer.done:
+                writer.write(row)
     models.close()
 
 
+def _ask_program(run: Run, system: System, settings: Settings, writer: RowWriter, phrased: Sequence[Example]) -> None:
+    program = _program(system)
+    table = replace(run.table, kind="answers", systems=(program,))
+    answering = replace(run, table=table)
+    with prepared_space(answering, settings, [program]) as (_, space):
+        work, at_once = work_of(answering, space, program)
+        run.ask_all(system.name, work, writer, at_once=at_once, examples=phrased)
+
+
 def joined(system: System, rows: Sequence[ResultRow]) -> Iterator[ResultRow]:
-    """A row for each question of `first`: its own where that is right, else that of `then`, with the time and the calls
-    of both. A question whose first answer failed, or that `then` was not asked, is left to the first."""
+    """A row for each question of `first`: its own where that is right, else that of `then`, with the
+    time and the calls of both. A question whose first answer failed, or that `then` was not asked,
+    is left to the first."""
     first, then = system.options["first"], system.options["then"]
     second = {question_of(row.question_id): row for row in reversed(rows) if row.system == then}
     for row in rows:
         if row.system != first or row.failure is not None or RIGHT not in row.metrics:
             continue
+
         other = second.get(question_of(row.question_id))
         if row.metrics[RIGHT] == 1 or other is None or other.failure is not None:
             yield replace(row, system=system.name, timings=_seconds(row, None))
             continue
-        both: dict[str, float] = dict(row.extra.get("usage", {}))
-        for name, amount in other.extra.get("usage", {}).items():
-            both[name] = max(both.get(name, 0), amount) if name.endswith("_mb") else both.get(name, 0) + amount
-        extra = {**other.extra, "question": row.extra.get("question", ""), "usage": both}
-        yield replace(other, system=system.name, question_id=row.question_id, timings=_seconds(row, other), extra=extra)
+
+        usage = _usage_of_both(row, other)
+        extra = {**other.extra, "question": row.extra.get("question", ""), "usage": usage}
+        yield replace(
+            other,
+            system=system.name,
+            question_id=row.question_id,
+            timings=_seconds(row, other),
+            extra=extra,
+        )
+
+
+def _usage_of_both(row: ResultRow, other: ResultRow) -> dict[str, float]:
+    """The sums of what both rows took; of memory, what the one took that needed more."""
+    usage: dict[str, float] = dict(row.extra.get("usage", {}))
+    for name, amount in other.extra.get("usage", {}).items():
+        own = usage.get(name, 0)
+        usage[name] = max(own, amount) if name.endswith("_mb") else own + amount
+    return usage
 
 
 def _seconds(row: ResultRow, other: ResultRow | None) -> dict[str, float]:

@@ -177,35 +177,67 @@ def read_table(path: Path) -> EvalTable:
 def table_from_dict(name: str, content: Mapping[str, Any]) -> EvalTable:
     """Raises ConfigError; see `read_table`."""
     where = f"table {name!r}"
-    if unknown := sorted(set(content) - _KNOWN):
-        raise ConfigError(f"{where}: unknown key {unknown[0]!r}; known: {', '.join(sorted(_KNOWN))}.")
-    if missing := [key for key in _REQUIRED if key not in content]:
-        raise ConfigError(f"{where} lacks {missing[0]!r}.")
-    choices = {"kind": tuple(KINDS), "references": ("gold", "model"), "catalogue": ("gold", "synthetic")}
-    for key, known in choices.items():
-        if content.get(key, known[0]) not in known:
-            raise ConfigError(f"{where}: {key} is {content[key]!r}; expected one of {', '.join(known)}.")
+    _require_keys(content, where)
     kind = content["kind"]
-    systems = [_system(entry, KINDS[kind], where) for declared in content["systems"] for entry in _product(declared)]
-    for entry in content.get("ablations", ()):
-        systems += _ablation(entry, systems, where)
-    names = [system.name for system in systems]
-    if twice := next((each for each in names if names.count(each) > 1), None):
-        raise ConfigError(f"{where}: two systems are named {twice!r}.")
-    plain = {key: value for key, value in content.items() if key not in ("systems", "ablations", "options", "paper")}
+    systems = _systems_in(content, where)
+
+    aside = ("systems", "ablations", "options", "paper")
+    plain = {key: value for key, value in content.items() if key not in aside}
     lists = {key: tuple(value) for key, value in plain.items() if isinstance(value, list)}
     if kind == "retrievers":
         budgets = lists.setdefault("budgets", (5, 10, 15))
         rankings = lists.get("metrics") or ("recall", "all_supporting")
         lists["metrics"] = tuple(f"{metric}@{budget}" for metric in rankings for budget in budgets)
+
     try:
         paper = AsInPaper(**content.get("paper", {}))
     except TypeError as error:
         raise ConfigError(f"{where}: the section paper holds what it cannot: {error}.") from error
     table = EvalTable(
-        name, systems=tuple(systems), options_of=content.get("options", {}), paper=paper, **{**plain, **lists}
+        name,
+        systems=tuple(systems),
+        options_of=content.get("options", {}),
+        paper=paper,
+        **{**plain, **lists},
     )
     return table.against(content["baseline"])
+
+
+def _require_keys(content: Mapping[str, Any], where: str) -> None:
+    """Raises ConfigError for a key that there is not or that lacks, or a value that there is not."""
+    unknown = sorted(set(content) - _KNOWN)
+    if unknown:
+        known = ", ".join(sorted(_KNOWN))
+        raise ConfigError(f"{where}: unknown key {unknown[0]!r}; known: {known}.")
+    for key in _REQUIRED:
+        if key not in content:
+            raise ConfigError(f"{where} lacks {key!r}.")
+
+    choices = {
+        "kind": tuple(KINDS),
+        "references": ("gold", "model"),
+        "catalogue": ("gold", "synthetic"),
+    }
+    for key, values in choices.items():
+        if content.get(key, values[0]) not in values:
+            expected = ", ".join(values)
+            raise ConfigError(f"{where}: {key} is {content[key]!r}; expected one of {expected}.")
+
+
+def _systems_in(content: Mapping[str, Any], where: str) -> list[System]:
+    """The systems that a table declares, and those of its ablations. Raises ConfigError."""
+    kind = KINDS[content["kind"]]
+    systems = []
+    for declared in content["systems"]:
+        systems += [_system(entry, kind, where) for entry in _product(declared)]
+    for entry in content.get("ablations", ()):
+        systems += _ablation(entry, systems, where)
+
+    names = [system.name for system in systems]
+    for name in names:
+        if names.count(name) > 1:
+            raise ConfigError(f"{where}: two systems are named {name!r}.")
+    return systems
 
 
 def _system(entry: Any, use: str, where: str) -> System:
@@ -225,19 +257,22 @@ def _product(entry: Any) -> Iterator[Any]:
 
 def _ablation(entry: Mapping[str, Any], systems: Sequence[System], where: str) -> Iterator[System]:
     """The systems that it adds: a value that a system has already is not run twice."""
-    if missing := [key for key in ("of", "parameter", "values") if key not in entry]:
-        raise ConfigError(f"{where}: an ablation lacks {missing[0]!r}; found {dict(entry)!r}.")
+    for key in ("of", "parameter", "values"):
+        if key not in entry:
+            raise ConfigError(f"{where}: an ablation lacks {key!r}; found {dict(entry)!r}.")
     base = next((system for system in systems if system.name == entry["of"]), None)
     if base is None:
         raise ConfigError(f"{where}: the ablation of {entry['of']!r} names no system.")
+
     parameter, others = entry["parameter"], entry.get("with", {})
     about = "".join(f", {key}={value}" for key, value in others.items())
+    fixed, datasets = frozenset((*others, parameter)), tuple(entry.get("datasets", ()))
     for value in entry["values"]:
-        if others or base.options.get(parameter) != value:
-            options = {**base.options, **others, parameter: value}
-            name = f"{base.name}{about}, {parameter}={value:g}"
-            fixed, datasets = frozenset((*others, parameter)), tuple(entry.get("datasets", ()))
-            yield System(name, base.use, options, base.name, fixed, datasets)
+        if not others and base.options.get(parameter) == value:
+            continue  # the system itself
+        options = {**base.options, **others, parameter: value}
+        name = f"{base.name}{about}, {parameter}={value:g}"
+        yield System(name, base.use, options, base.name, fixed, datasets)
 
 
 def _merged(some: Mapping[str, Mapping[str, Any]], more: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:

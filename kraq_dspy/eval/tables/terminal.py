@@ -120,18 +120,19 @@ BORDER = 3  # what a column takes besides its text: two spaces and a line
 
 def _parts_that_fit(grid: Grid, available: int) -> list[tuple[list[int], list[int]]]:
     """Tell which columns stand together in a table, the first in each, and how wide they are."""
-    least: list[int] = []
-    full: list[int] = []
+    least: list[int] = []  # the width of the longest word of each column
+    full: list[int] = []  # the width of its longest text
     for column, heading in enumerate(grid.headings):
         texts = [_plain(heading), *(_plain(row[column]) for row in grid.rows)]
-        words = [word for text in texts for word in text.split()]
-        least.append(min(max(map(cell_len, words), default=1), available // 2))
+        longest_word = max(map(cell_len, " ".join(texts).split()), default=1)
+        least.append(min(longest_word, available // 2))
         full.append(max(least[-1], *map(cell_len, texts)))
 
     parts: list[list[int]] = [[0]]
     for column in range(1, len(grid.headings)):
         together = [*parts[-1], column]
-        if len(parts[-1]) > 1 and sum(least[each] + BORDER for each in together) + 1 > available:
+        width = sum(least[each] + BORDER for each in together) + 1
+        if len(parts[-1]) > 1 and width > available:
             parts.append([0])
         parts[-1].append(column)
     return [(columns, _widths(columns, least, full, available)) for columns in parts]

@@ -5,7 +5,7 @@ import dataclasses
 import io
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -95,25 +95,46 @@ def _without_apostrophe(value: Any) -> Any:
 
 
 def _entry(row: Row, where: str) -> NewEntry | str:
-    """Make an entry of the columns that are not empty; sources are document ids, or objects with an
-    id and a hash."""
-    values = {name: row.metadata[name] for name in COLUMNS[2:] if row.metadata.get(name) not in (None, "")}
-    fields: dict[str, Any] = {"status": "approved", "origin": "import", **values, "question": row.text}
+    """Make an entry of the columns that are not empty, or say why that cannot be; sources are
+    document ids, or objects with an id and a hash."""
+    given = {}
+    for name in COLUMNS[2:]:
+        value = row.metadata.get(name)
+        if value not in (None, ""):
+            given[name] = value
+
     try:
-        if not question_key(row.text):
-            raise ValueError(f"{row.text!r} is no question")
-        for name, known in (("status", STATUSES), ("origin", ORIGINS), ("failure", ("", *FAILURES))):
-            if (value := fields.get(name, "")) not in known:
-                raise ValueError(f"there is no {name} {value!r}; there are: {', '.join(known)}")
-        for name in ("sources", "evidence"):
-            fields[name] = _listed(str(values.get(name, "")), name)
-        fields["sources"] = [{"document_id": one} if isinstance(one, str) else one for one in fields["sources"]]
-        return TypeAdapter(NewEntry).validate_python(fields)
+        return _validated(row.text, given)
     except ValidationError as error:
         fault = error.errors()[0]
-        return f"{where}: {fault['loc'][0]} is {values.get(str(fault['loc'][0]))!r:.80}: {fault['msg']}."
+        column = str(fault["loc"][0])
+        return f"{where}: {column} is {given.get(column)!r:.80}: {fault['msg']}."
     except ValueError as error:
         return f"{where}: {error}."
+
+
+def _validated(question: str, given: Mapping[str, Any]) -> NewEntry:
+    """Raises ValueError for a value that there is not, ValidationError for one of a wrong kind."""
+    if not question_key(question):
+        raise ValueError(f"{question!r} is no question")
+
+    fields: dict[str, Any] = {
+        "status": "approved",
+        "origin": "import",
+        **given,
+        "question": question,
+    }
+    choices = {"status": STATUSES, "origin": ORIGINS, "failure": ("", *FAILURES)}
+    for name, known in choices.items():
+        value = fields.get(name, "")
+        if value not in known:
+            raise ValueError(f"there is no {name} {value!r}; there are: {', '.join(known)}")
+
+    sources = _listed(str(given.get("sources", "")), "sources")
+    evidence = _listed(str(given.get("evidence", "")), "evidence")
+    fields["evidence"] = evidence
+    fields["sources"] = [{"document_id": source} if isinstance(source, str) else source for source in sources]
+    return TypeAdapter(NewEntry).validate_python(fields)
 
 
 def _listed(text: str, what: str) -> list[Any]:

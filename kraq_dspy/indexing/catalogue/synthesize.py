@@ -1,7 +1,7 @@
 """Begins a catalogue without anybody's questions: makes pairs from the documents and keeps only the best."""
 
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -90,12 +90,19 @@ def make_synthetic_pairs(
     `retriever` is what "roundtrip" looks questions up with; without one it only reads again.
     Raises IndexStateError for an index without text, ValueError for `least` and `audience` out of range.
     """
-    status = "approved" if approve else "pending"
-    return run_coroutine(
-        _synthesize(
-            index, catalogue, models, plan or SyntheticPlan(), by, status, retriever, progress or SilentProgress()
-        )
-    )
+    plan = plan or SyntheticPlan()
+    judge: RateSyntheticPair | RereadSyntheticPair
+    if critics_of(plan, models.settings.role("judge").model) == "ratings":
+        judge = RateSyntheticPair(plan.audience or AUDIENCE, plan.least or BEST)
+        critics: tuple[str, ...] = CRITICS
+        retriever = None
+    else:
+        judge, critics = RereadSyntheticPair(), (RETRIEVAL, REREADING)
+
+    steps = StoredSteps(index.results, models, progress or SilentProgress())
+    entering = _Entering(catalogue, by, "approved" if approve else "pending")
+    run = _Synthesis(index, steps, judge, retriever, entering)
+    return run_coroutine(run.make(models, plan, critics))
 
 
 def critics_of(plan: SyntheticPlan, judge: str) -> Critics:
@@ -106,84 +113,123 @@ def critics_of(plan: SyntheticPlan, judge: str) -> Critics:
     return plan.critics or ("roundtrip" if is_small(judge) and not rates else "ratings")
 
 
-async def _synthesize(
-    index: Index,
-    catalogue: Catalogue,
-    models: LanguageModels,
-    plan: SyntheticPlan,
-    by: str,
-    status: str,
-    retriever: Retriever | None,
-    progress: Progress,
-) -> SyntheticReport:
-    judge: RateSyntheticPair | RereadSyntheticPair
-    critics: tuple[str, ...]
-    if critics_of(plan, models.settings.role("judge").model) == "ratings":
-        judge, critics, retriever = RateSyntheticPair(plan.audience or AUDIENCE, plan.least or BEST), CRITICS, None
-    else:
-        judge, critics = RereadSyntheticPair(), (RETRIEVAL, REREADING)
-    calls = index.results.calls(WRITE, RATE)
-    steps = StoredSteps(index.results, models, progress)
-    sources: dict[str, AnswerSource] = {}
-    everything: list[Chunk] = []
-    for document in index.all(Document):
-        everything += chunk_document(document, plan.chunks)
-        sources[document.id] = AnswerSource(document.id, content_hash(document))
-    if not everything:
-        raise IndexStateError(f"{str(index.path)!r} has no text. Build it again: kraq index CORPUS --out DIR")
-    note_cut(index, plan.chunks)
-    for stage in (WRITE, RATE):
-        index.results.prune(stage, [chunk.id for chunk in everything])
-    total = len(everything) if plan.limit is None else min(plan.limit, len(everything))
-    spread = (everything[place * len(everything) // total] for place in range(total))  # every part has its share
-    chunks = {chunk.id: chunk for chunk in spread}
-    pairs: dict[str, QAPair] = {}
-    counts: Counter[str] = Counter()
-    known = catalogue.known_keys()
+class _Entering:
+    """Puts pairs into the catalogue, and counts what became of them."""
 
-    async def written() -> AsyncIterator[Item]:
+    def __init__(self, catalogue: Catalogue, by: str, status: str) -> None:
+        self.counts: Counter[str] = Counter()
+        self._catalogue, self._by, self._status = catalogue, by, status
+        self._known = catalogue.known_keys()
+
+    def enter(self, pair: QAPair, source: AnswerSource) -> None:
+        was_taken_out = self._catalogue.find(pair.question) is None
+        if was_taken_out and question_key(pair.question) in self._known:
+            self.counts["known"] += 1
+            return
+
+        entry = NewEntry(pair.question, pair.answer, self._status, (source,), "synthetic")
+        report = self._catalogue.add_all([entry], by=self._by)
+        self.counts["added"] += len(report.added + report.answered)
+        self.counts["conflicts"] += len(report.conflicts)
+        self.counts["known"] += len(report.unchanged + report.replaced)
+
+
+class _Synthesis:
+    """One run over the chunks: what was written of them, and how many of that were rejected."""
+
+    def __init__(
+        self,
+        index: Index,
+        steps: StoredSteps,
+        judge: RateSyntheticPair | RereadSyntheticPair,
+        retriever: Retriever | None,
+        entering: _Entering,
+    ) -> None:
+        self._index, self._steps, self._judge = index, steps, judge
+        self._retriever, self._entering = retriever, entering
+        self._chunks: dict[str, Chunk] = {}  # those that are asked about
+        self._sources: dict[str, AnswerSource] = {}  # by document id
+        self._pairs: dict[str, QAPair] = {}  # by chunk id
+        self._counts: Counter[str] = Counter()  # of empty and rejected pairs
+        self._total = 0
+
+    async def make(self, models: LanguageModels, plan: SyntheticPlan, critics: Sequence[str]) -> SyntheticReport:
+        index, progress = self._index, self._steps.progress
+        calls = index.results.calls(WRITE, RATE)
+        self._read(plan)
+        try:
+            rated = await self._write_and_rate()
+        finally:
+            await models.aclose()
+        for stage in (WRITE, RATE):
+            progress.finish(stage)
+
+        counts, entered = self._counts, self._entering.counts
+        return SyntheticReport(
+            chunks=self._total,
+            pairs=len(self._pairs),
+            empty=counts["empty"],
+            rejected={name: counts[name] for name in critics},
+            added=entered["added"],
+            known=entered["known"],
+            conflicts=entered["conflicts"],
+            failures=self._total - counts["empty"] - counts[RETRIEVAL] - rated,
+            calls=index.results.calls(WRITE, RATE) - calls,
+        )
+
+    def _read(self, plan: SyntheticPlan) -> None:
+        """Cut the documents, and choose the chunks that are asked about. Raises IndexStateError."""
+        index = self._index
+        every_chunk: list[Chunk] = []
+        for document in index.all(Document):
+            every_chunk += chunk_document(document, plan.chunks)
+            self._sources[document.id] = AnswerSource(document.id, content_hash(document))
+        if not every_chunk:
+            raise IndexStateError(f"{str(index.path)!r} has no text. Build it again: kraq index CORPUS --out DIR")
+
+        note_cut(index, plan.chunks)
+        for stage in (WRITE, RATE):
+            index.results.prune(stage, [chunk.id for chunk in every_chunk])
+
+        count = len(every_chunk)
+        self._total = count if plan.limit is None else min(plan.limit, count)
+        for place in range(self._total):  # every part has its share
+            chunk = every_chunk[place * count // self._total]
+            self._chunks[chunk.id] = chunk
+
+    async def _write_and_rate(self) -> int:
+        """How many pairs the judge rated; those that passed are in the catalogue."""
+        rated = 0
+        judging = self._steps.map(RATE, "judge", self._judge, self._written(), total=self._total)
+        async for done in judging:
+            rated += 1
+            if done.prediction.rejected_by:
+                self._counts[done.prediction.rejected_by] += 1
+            else:
+                source = self._sources[self._chunks[done.id].document_id]
+                self._entering.enter(self._pairs[done.id], source)
+        return rated
+
+    async def _written(self) -> AsyncIterator[Item]:
         """Yield what the critics are to see, as it is written."""
-        passages = (Item(chunk.id, {"passage": chunk.passage}) for chunk in chunks.values())
-        async for done in steps.map(WRITE, "generator", WriteSyntheticPair(), passages, total=total):
+        passages = (Item(each.id, {"passage": each.passage}) for each in self._chunks.values())
+        writing = self._steps.map(WRITE, "generator", WriteSyntheticPair(), passages, total=self._total)
+        async for done in writing:
             pair = QAPair(done.prediction.question, done.prediction.answer)
             if not question_key(pair.question):
-                counts["empty"] += 1
+                self._counts["empty"] += 1
                 continue
-            pairs[done.id] = pair
-            chunk = chunks[done.id]
-            if retriever is not None and not await leads_back(pair.question, chunk, retriever):
-                counts[RETRIEVAL] += 1
-                progress.advance(RATE)
-                continue
-            yield Item(done.id, {"question": pair.question, "answer": pair.answer, "passage": chunk.passage})
 
-    rated = 0
-    try:
-        async for done in steps.map(RATE, "judge", judge, written(), total=total):
-            rated += 1
-            pair, source = pairs[done.id], sources[chunks[done.id].document_id]
-            if done.prediction.rejected_by:
-                counts[done.prediction.rejected_by] += 1
-            elif catalogue.find(pair.question) is None and question_key(pair.question) in known:
-                counts["known"] += 1  # somebody took it out
-            else:
-                entry = NewEntry(pair.question, pair.answer, status, (source,), "synthetic")
-                report = catalogue.add_all([entry], by=by)
-                counts["added"] += len(report.added + report.answered)
-                counts["conflicts"] += len(report.conflicts)
-                counts["known"] += len(report.unchanged + report.replaced)
-    finally:
-        await models.aclose()
-    for stage in (WRITE, RATE):
-        progress.finish(stage)
-    return SyntheticReport(
-        chunks=total,
-        pairs=len(pairs),
-        empty=counts["empty"],
-        rejected={name: counts[name] for name in critics},
-        added=counts["added"],
-        known=counts["known"],
-        conflicts=counts["conflicts"],
-        failures=total - counts["empty"] - counts[RETRIEVAL] - rated,
-        calls=index.results.calls(WRITE, RATE) - calls,
-    )
+            self._pairs[done.id] = pair
+            chunk = self._chunks[done.id]
+            if await self._leads_elsewhere(pair, chunk):
+                self._counts[RETRIEVAL] += 1
+                self._steps.progress.advance(RATE)
+                continue
+            shown = {"question": pair.question, "answer": pair.answer, "passage": chunk.passage}
+            yield Item(done.id, shown)
+
+    async def _leads_elsewhere(self, pair: QAPair, chunk: Chunk) -> bool:
+        if self._retriever is None:
+            return False
+        return not await leads_back(pair.question, chunk, self._retriever)

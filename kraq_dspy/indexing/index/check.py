@@ -1,7 +1,7 @@
 """Checks whether an index is whole: every id leads somewhere, nothing is stale, nothing is missing; and mends it."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -145,43 +145,77 @@ def _files(index: Index) -> Iterator[Problem]:
 
 
 def _records(index: Index) -> Iterator[Problem]:
-    documents, chunks, entities = (set(index.ids(kind)) for kind in (Document, Chunk, Entity))
-    communities = list(index.all(Community))
-    community_ids = {community.id for community in communities}
-    named: list[tuple[str, Iterable[Any], Callable[[Any], Iterable[str]], Collection[str]]] = [
-        ("chunks of documents", index.all(Chunk), lambda chunk: (chunk.document_id,), documents),
-        ("entities of chunks", index.all(Entity), lambda entity: entity.chunk_ids, chunks),
-        ("relationships with an end", index.all(Relationship), lambda link: (link.source_id, link.target_id), entities),
-        ("claims about entities", index.all(Claim), lambda c: filter(None, (c.entity_id, c.object_id)), entities),
-        ("communities of entities or parts", communities, lambda c: (*c.entity_ids, *c.child_ids),
-         entities | community_ids),
-        ("questions on chunks", index.all(Question), lambda question: question.chunk_ids, chunks),
-    ]  # fmt: skip
-    for what, records, names, known in named:
-        ids = [record.id for record in records if any(id not in known for id in names(record))]
-        yield from _problem(f"{what} that {'is' if what.endswith('an end') else 'are'} not there", ids)
+    yield from _references(index)
 
     failed = {(failure.stage, failure.item_id) for failure in index.results.failures()}
-    extracted = set(index.ids(Extraction))
+    chunk_ids, extracted = set(index.ids(Chunk)), set(index.ids(Extraction))
     if extracted:  # one that was put together elsewhere may have none
-        missing = [id for id in chunks - extracted if ("extract", id) not in failed]
+        missing = [id for id in chunk_ids - extracted if ("extract", id) not in failed]
         yield from _problem("chunks that nothing was extracted from", missing)
-    yield from _problem("extractions of chunks that are not there", extracted - chunks)
-    is_import = index.manifest.origin.get("kind") == GRAPHRAG
-    placed = Counter(entity_id for community in communities_at(communities, 0) for entity_id in community.entity_ids)
-    if communities:
-        if not is_import:  # GraphRAG's levels are no partition, and not each community has a report there
-            yield from _problem("entities that are in no community", entities - placed.keys())
-        yield from _problem("entities that are in two communities", [id for id, count in placed.items() if count > 1])
+    yield from _problem("extractions of chunks that are not there", extracted - chunk_ids)
+
+    communities = list(index.all(Community))
+    yield from _partition(index, communities)
+    yield from _summaries_and_questions(index, communities, failed)
+
+
+def _references(index: Index) -> Iterator[Problem]:
+    """Records that name others which are not there."""
+    documents, chunks, entities = (set(index.ids(kind)) for kind in (Document, Chunk, Entity))
+    nodes = entities | set(index.ids(Community))
+    named: list[tuple[str, Any, Callable[[Any], Iterable[str]], Collection[str]]] = [
+        ("chunks of documents", Chunk, lambda chunk: (chunk.document_id,), documents),
+        ("entities of chunks", Entity, lambda entity: entity.chunk_ids, chunks),
+        ("relationships with an end", Relationship, lambda link: (link.source_id, link.target_id), entities),
+        ("claims about entities", Claim, lambda claim: filter(None, (claim.entity_id, claim.object_id)), entities),
+        ("communities of entities or parts", Community, lambda each: (*each.entity_ids, *each.child_ids), nodes),
+        ("questions on chunks", Question, lambda question: question.chunk_ids, chunks),
+    ]  # fmt: skip
+    for what, kind, names_in, known in named:
+        lost = []
+        for record in index.all(kind):
+            if any(id not in known for id in names_in(record)):
+                lost.append(record.id)
+        verb = "is" if what.endswith("an end") else "are"
+        yield from _problem(f"{what} that {verb} not there", lost)
+
+
+def _partition(index: Index, communities: Sequence[Community]) -> Iterator[Problem]:
+    """Entities that are not in one community of the broadest level each."""
+    counts = Counter[str]()
+    for community in communities_at(communities, 0):
+        counts.update(community.entity_ids)
+    if not communities:
+        return
+
+    if not _is_import(index):  # GraphRAG's levels are no partition
+        alone = set(index.ids(Entity)) - counts.keys()
+        yield from _problem("entities that are in no community", alone)
+    several = [id for id, count in counts.items() if count > 1]
+    yield from _problem("entities that are in two communities", several)
+
+
+def _summaries_and_questions(
+    index: Index, communities: Sequence[Community], failed: Set[tuple[str, str]]
+) -> Iterator[Problem]:
+    community_ids = {community.id for community in communities}
     summaries = {summary.community_id for summary in index.all(Summary)}
     yield from _problem("summaries of communities that are not there", summaries - community_ids)
+
     least = index.manifest.settings.summaries.min_entities
-    worth_a_summary = {community.id for community in communities if community.is_worth_a_summary(least)}
-    lacking = [id for id in worth_a_summary - summaries if not is_import and ("summarize", id) not in failed]
-    yield from _problem("communities without a summary", lacking)
-    about = {question.community_id for question in index.all(Question) if question.source == "kraq"}
-    yield from _problem("questions of communities that are not there", about - community_ids - {None})
-    yield from _problem("summaries without a question", [id for id in summaries - about if ("ask", id) not in failed])
+    worth_one = {each.id for each in communities if each.is_worth_a_summary(least)}
+    lacking = [id for id in worth_one - summaries if ("summarize", id) not in failed]
+    if not _is_import(index):  # not each community has a report there
+        yield from _problem("communities without a summary", lacking)
+
+    asked = {each.community_id for each in index.all(Question) if each.source == "kraq"}
+    yield from _problem("questions of communities that are not there", asked - community_ids - {None})
+    unasked = [id for id in summaries - asked if ("ask", id) not in failed]
+    yield from _problem("summaries without a question", unasked)
+
+
+def _is_import(index: Index) -> bool:
+    return index.manifest.origin.get("kind") == GRAPHRAG
 
 
 def _vectors(index: Index) -> Iterator[Problem]:

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias, TypedDict
 
 import dspy
 
-from kraq_dspy._internal.options import suggestion
+from kraq_dspy._internal.checks import suggestion
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.models.embedders.text_encoder import EmbedderLike
@@ -57,18 +57,23 @@ class BuildReport:
 
 
 def located(index: Index, failures: Iterable[Failure]) -> tuple[Failure, ...]:
-    """The failures with `where`: "a.txt, passage 3" or "rows.csv, row 'q7', passage 1" for a chunk, names for a
-    community."""
+    """The failures with `where`: "a.txt, passage 3" or "rows.csv, row 'q7', passage 1" for a chunk,
+    names for a community."""
     failures = tuple(failures)
-    ids = {failure.item_id for failure in failures}
+    item_ids = {failure.item_id for failure in failures}
     where: dict[str, str] = {}
-    chunks = _there(index, Chunk, ids)
-    files = {one.id: _place(one) for one in _there(index, Document, {chunk.document_id for chunk in chunks})}
+
+    chunks = _there(index, Chunk, item_ids)
+    documents = _there(index, Document, {chunk.document_id for chunk in chunks})
+    files = {document.id: _place(document) for document in documents}
     for chunk in chunks:
-        where[chunk.id] = f"{files.get(chunk.document_id, chunk.document_id)}, passage {chunk.position + 1}"
-    for community in _there(index, Community, ids):
-        names = [entity.name for entity in _there(index, Entity, set(community.entity_ids[:_NAMED]))]
-        where[community.id] = f"the community of {', '.join(names)} (level {community.level})"
+        file = files.get(chunk.document_id, chunk.document_id)
+        where[chunk.id] = f"{file}, passage {chunk.position + 1}"
+
+    for community in _there(index, Community, item_ids):
+        members = _there(index, Entity, set(community.entity_ids[:_NAMED]))
+        names = ", ".join(entity.name for entity in members)
+        where[community.id] = f"the community of {names} (level {community.level})"
     return tuple(replace(failure, where=where.get(failure.item_id, "")) for failure in failures)
 
 
@@ -102,16 +107,27 @@ class BuildOptions(TypedDict, total=False):
 
 def require_known(options: Any) -> None:
     """Raises TypeError for an option that there is not, or whose value is of a wrong kind."""
+    known = BuildOptions.__annotations__
     for name in options:
-        if name not in BuildOptions.__annotations__:
-            raise TypeError(f"{name!r} is no option of a build; {suggestion(name, BuildOptions.__annotations__)}")
-    kinds = {"settings": Settings, "kraq": KRAQ, "limits": Limits, "lm": dspy.BaseLM, "random_questions": bool}
+        if name not in known:
+            raise TypeError(f"{name!r} is no option of a build; {suggestion(name, known)}")
+
+    kinds = {
+        "settings": Settings,
+        "kraq": KRAQ,
+        "limits": Limits,
+        "lm": dspy.BaseLM,
+        "random_questions": bool,
+    }
     for name, kind in kinds.items():
         value = options.get(name)
         if value is not None and not isinstance(value, kind):
-            raise TypeError(f"{name} is {value!r:.80} ({type(value).__name__}); expected a {kind.__name__}.")
+            actual = type(value).__name__
+            raise TypeError(f"{name} is {value!r:.80} ({actual}); expected a {kind.__name__}.")
+
     states = options.get("program_states", ())
-    if isinstance(states, str | Path) or not all(isinstance(state, str | Path) for state in states):
+    is_one_file = isinstance(states, str | Path)
+    if is_one_file or not all(isinstance(state, str | Path) for state in states):
         raise TypeError(f"program_states is {states!r:.80}; expected a list of files.")
 
 

@@ -154,44 +154,45 @@ def node_vectors(index: Index, embedder: Embedder, nodes: Sequence[TreeNode]) ->
     return TextVectors(index.vectors_named("raptor"), embedder, {node.id: node.text for node in nodes})
 
 
+@dataclass(frozen=True, slots=True)
+class _Layer:
+    """What a level is clustered from: the passages at first, then the summaries of the level below
+    and what no cluster took."""
+
+    ids: list[str]
+    texts: list[str]
+    vectors: Vectors
+
+
 async def _build(
-    index: Index, embedder: Embedder, models: LanguageModels, settings: TreeSettings, progress: Progress
+    index: Index,
+    embedder: Embedder,
+    models: LanguageModels,
+    settings: TreeSettings,
+    progress: Progress,
 ) -> dict[str, float]:
     before = index.results.calls(STAGE)
-    program, steps = SummarizeCluster(), StoredSteps(index.results, models, progress)
-    chunks = sorted(index.all(Chunk), key=lambda chunk: (chunk.document_id, chunk.position, chunk.id))
+    steps = StoredSteps(index.results, models, progress)
+    chunks = sorted(index.all(Chunk), key=lambda each: (each.document_id, each.position, each.id))
     ids = [chunk.id for chunk in chunks]
     texts = [chunk.passage for chunk in chunks]
-    vectors: Vectors = index.chunk_vectors.vectors(ids)
+    layer = _Layer(ids, texts, index.chunk_vectors.vectors(ids))
+
     nodes: list[TreeNode] = []
     cluster_ids: set[str] = set()
     progress.start(STAGE, None)
     for level in range(1, settings.max_levels + 1):
-        if len(ids) < settings.min_nodes:
+        if len(layer.ids) < settings.min_nodes:
             break
-        sizes = [count_tokens(text) for text in texts]
-        clusters = await asyncio.to_thread(soft_clusters, vectors, sizes, settings.cluster_tokens, seed=settings.seed)
-        alone = [rows[0] for rows in clusters if len(rows) == 1]
-        members = {content_id(STAGE, *(ids[row] for row in rows)): rows for rows in clusters if len(rows) > 1}
-        if not members:  # nothing comes together any more
+        clusters, alone = await _clusters_of(layer, settings)
+        if not clusters:  # nothing comes together any more
             break
-        cluster_ids.update(members)
-        items = [Item(node_id, {"passages": [texts[row] for row in rows]}) for node_id, rows in members.items()]
-        here: list[TreeNode] = []
-        async for done in steps.map(STAGE, "summarizer", program, items):
-            summary = done.prediction.summary
-            children = tuple(ids[row] for row in members[done.id])
-            here.append(TreeNode(done.id, level, children, summary, count_tokens(summary)))
-        here.sort(key=lambda node: members[node.id])
-        nodes += here
-        # What no cluster took is offered to the next level again.
-        vectors = vectors[alone]
-        if here:
-            encoded = await asyncio.to_thread(embedder.encode_passages, [node.text for node in here])
-            vectors = np.concatenate([encoded, vectors])
-        texts = [node.text for node in here] + [texts[row] for row in alone]
-        ids = [node.id for node in here] + [ids[row] for row in alone]
+        cluster_ids.update(clusters)
+        summaries = await _summarised(steps, layer, clusters, level)
+        nodes += summaries
+        layer = await _layer_above(layer, summaries, alone, embedder)
     progress.finish(STAGE)
+
     index.results.prune(STAGE, cluster_ids)
     node_vectors(index, embedder, nodes).sync("embed summaries", progress)
     made = {
@@ -208,6 +209,51 @@ async def _build(
         "calls": index.results.calls(STAGE) - before,
         "failures": len(cluster_ids) - len(nodes),
     }
+
+
+async def _clusters_of(layer: _Layer, settings: TreeSettings) -> tuple[dict[str, list[int]], list[int]]:
+    """The rows of each cluster of two or more, by the id of its node, and those that are alone."""
+    sizes = [count_tokens(text) for text in layer.texts]
+    groups = await asyncio.to_thread(soft_clusters, layer.vectors, sizes, settings.cluster_tokens, seed=settings.seed)
+    clusters: dict[str, list[int]] = {}
+    alone = []
+    for rows in groups:
+        if len(rows) == 1:
+            alone.append(rows[0])
+        else:
+            clusters[content_id(STAGE, *(layer.ids[row] for row in rows))] = rows
+    return clusters, alone
+
+
+async def _summarised(
+    steps: StoredSteps, layer: _Layer, clusters: Mapping[str, list[int]], level: int
+) -> list[TreeNode]:
+    """A node for each cluster that could be summarised, in the order of their first rows."""
+    items = []
+    for node_id, rows in clusters.items():
+        items.append(Item(node_id, {"passages": [layer.texts[row] for row in rows]}))
+
+    nodes = []
+    async for done in steps.map(STAGE, "summarizer", SummarizeCluster(), items):
+        summary = done.prediction.summary
+        children = tuple(layer.ids[row] for row in clusters[done.id])
+        nodes.append(TreeNode(done.id, level, children, summary, count_tokens(summary)))
+    return sorted(nodes, key=lambda node: clusters[node.id])
+
+
+async def _layer_above(
+    layer: _Layer, summaries: Sequence[TreeNode], alone: Sequence[int], embedder: Embedder
+) -> _Layer:
+    """The summaries, and what no cluster took, which is offered to the next level again."""
+    vectors = layer.vectors[list(alone)]
+    if summaries:
+        texts = [node.text for node in summaries]
+        encoded = await asyncio.to_thread(embedder.encode_passages, texts)
+        vectors = np.concatenate([encoded, vectors])
+
+    ids = [node.id for node in summaries] + [layer.ids[row] for row in alone]
+    texts = [node.text for node in summaries] + [layer.texts[row] for row in alone]
+    return _Layer(ids, texts, vectors)
 
 
 DIMENSIONS = 10  # RAPTOR's; it reduces by UMAP, we by principal components: no further package, and the same each time

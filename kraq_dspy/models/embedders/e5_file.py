@@ -50,17 +50,20 @@ class E5File:
     def weights(self) -> dict[str, Vectors]:
         """Name the weights as BERT does and `OnnxBert` takes them: matrices are `[inputs,
         outputs]`."""
-        weights = {f"embeddings.LayerNorm.{part}": self._floats(f"emb.ln.{part[0]}") for part in ("weight", "bias")}
+        weights = {
+            "embeddings.LayerNorm.weight": self._floats("emb.ln.w"),
+            "embeddings.LayerNorm.bias": self._floats("emb.ln.b"),
+        }
         for layer in range(self.layers):
-            place, short = f"encoder.layer.{layer}", f"l{layer}"
+            bert_layer, own_layer = f"encoder.layer.{layer}", f"l{layer}"
             for name, part in _PARTS.items():
                 inputs = self.inner if part == "fo" else self.width
-                matrix = self._blocks(f"{short}.{part}.w", inputs)
-                weights[f"{place}.{name}.weight"] = np.ascontiguousarray(widened(matrix).T)
-                weights[f"{place}.{name}.bias"] = self._floats(f"{short}.{part}.b")
+                matrix = widened(self._blocks(f"{own_layer}.{part}.w", inputs))
+                weights[f"{bert_layer}.{name}.weight"] = np.ascontiguousarray(matrix.T)
+                weights[f"{bert_layer}.{name}.bias"] = self._floats(f"{own_layer}.{part}.b")
             for name, part in _NORMS.items():
-                weights[f"{place}.{name}.weight"] = self._floats(f"{short}.{part}.w")
-                weights[f"{place}.{name}.bias"] = self._floats(f"{short}.{part}.b")
+                weights[f"{bert_layer}.{name}.weight"] = self._floats(f"{own_layer}.{part}.w")
+                weights[f"{bert_layer}.{name}.bias"] = self._floats(f"{own_layer}.{part}.b")
         return weights
 
     def word_rows(self, ids: NDArray[np.int64]) -> Vectors:

@@ -47,14 +47,18 @@ class PackagedPairEmbedder(SharedByCopies):
         """float32 `[n_passages, 384]`, rows L2-normalised."""
         if not passages:
             return np.zeros((0, self.dimension), dtype=np.float32)
+
         texts = [clean_text(text) for text in (question, *passages)]
         tokenize, bert = self._loaded
-        [asked, *read] = tokenize(texts)  # each with the marks of its beginning and its end
-        begin, end = asked[0], asked[-1]
-        asked = [begin, *asked[1:-1][: self.max_tokens // 2], end]  # a longer question would leave no room
+        question_tokens, *passages_tokens = tokenize(texts)  # each with its first and its last mark
+        begin, *question_words, end = question_tokens
+        # A longer question would leave no room for the passage.
+        asked = [begin, *question_words[: self.max_tokens // 2], end]
 
         def vector_of(tokens: list[int]) -> Vectors:
-            passage = [*tokens[1:-1][: self.max_tokens - len(asked) - 1], end]
-            return bert([[*asked, *passage]], [[0] * len(asked) + [1] * len(passage)])
+            words = tokens[1:-1]
+            passage = [*words[: self.max_tokens - len(asked) - 1], end]
+            parts = [0] * len(asked) + [1] * len(passage)
+            return bert([[*asked, *passage]], [parts])
 
-        return np.concatenate(run_all(vector_of, read, limit=self._threads))
+        return np.concatenate(run_all(vector_of, passages_tokens, limit=self._threads))

@@ -74,17 +74,20 @@ class _PlainEncoder:
         return np.concatenate(rows)
 
     def _encode_ids(self, ids: list[list[int]]) -> Vectors:
-        """Batches of one padded length each: with padding that depends on the text alone, so does its vector."""
-        by_length: dict[int, list[int]] = {}
+        """Batches of one padded length each: with padding that depends on the text alone, so does
+        its vector."""
+        rows_by_length: dict[int, list[int]] = {}
         for row, tokens in enumerate(ids):
-            length = -(-len(tokens) // _STEP) * _STEP
-            by_length.setdefault(min(length, self._max_tokens or length), []).append(row)
+            padded = -(-len(tokens) // _STEP) * _STEP
+            length = min(padded, self._max_tokens or padded)
+            rows_by_length.setdefault(length, []).append(row)
+
         vectors = np.empty((len(ids), self._folder.config["hidden_size"]), np.float32)
-        for length in sorted(by_length, reverse=True):
-            members = by_length[length]
+        for length in sorted(rows_by_length, reverse=True):
+            rows = rows_by_length[length]
             size = max(1, min(self._batch_size, _TOKENS // length))
-            for start in range(0, len(members), size):
-                batch = members[start : start + size]
+            for start in range(0, len(rows), size):
+                batch = rows[start : start + size]
                 with self._lock, torch.inference_mode():
                     vectors[batch] = self._pooled([ids[row] for row in batch], length).numpy()
         return vectors

@@ -144,6 +144,7 @@ def _object(properties: dict[str, Any]) -> dict[str, Any]:
 
 
 def _compacted(part: Any, definitions: dict[str, Any], inside: tuple[str, ...]) -> Any:
+    """Write out what a JSON schema refers to, and leave out what tells a model nothing."""
     if isinstance(part, list):
         return [_compacted(entry, definitions, inside) for entry in part]
     if not isinstance(part, dict):
@@ -153,18 +154,31 @@ def _compacted(part: Any, definitions: dict[str, Any], inside: tuple[str, ...]) 
         if name in inside:
             return {"type": "object"}  # a type that contains itself: shown once
         return _compacted(definitions[name], definitions, (*inside, name))
+
     kept = {}
     for key, value in sorted(part.items(), key=lambda entry: entry[0] != "type"):
-        if key == "properties":
-            kept[key] = {name: _compacted(entry, definitions, inside) for name, entry in value.items()}
-        elif key == "required":
-            if set(value) != set(part.get("properties", {})):
-                kept[key] = value
-        elif key == "title" or value is None or (key == "additionalProperties" and not isinstance(value, dict)):
+        if _tells_nothing(key, value, part):
             continue
-        elif key != "type" or "properties" not in part:  # what has properties is an object
+        if key == "properties":
+            properties = value.items()
+            kept[key] = {name: _compacted(entry, definitions, inside) for name, entry in properties}
+        elif key == "required":
+            kept[key] = value
+        else:
             kept[key] = _compacted(value, definitions, inside)
     return kept
+
+
+def _tells_nothing(key: str, value: Any, part: dict[str, Any]) -> bool:
+    """Whether a key of a schema goes without saying."""
+    if key == "properties":
+        return False
+    if key == "required":
+        return set(value) == set(part.get("properties", {}))
+    if key == "additionalProperties" and not isinstance(value, dict):
+        return True
+    has_properties = "properties" in part
+    return value is None or key == "title" or (key == "type" and has_properties)
 
 
 REQUEST = "Respond with the corresponding output fields"

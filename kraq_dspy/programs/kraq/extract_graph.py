@@ -1,6 +1,6 @@
 """Reads a passage for its graph, at once or by names and links alone (KRAQ, stage 1)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
 import dspy
@@ -129,41 +129,66 @@ class ExtractNames(SavableModule):
 
 
 def _described(answer: Any, passage: str) -> dspy.Prediction:
-    """The names and links of an answer, with the sentences of the passage that say something of them."""
-    sentences = [passage[start:end].strip() for start, end in sentence_spans(passage)]
-    sentences = [text for text in sentences if text[-1:] in ENDS] or sentences  # headings say nothing
-    words = [plain_words(sentence) for sentence in sentences]
+    """The names and links of an answer, with the sentences of the passage that say something of
+    them."""
+    sentences = _told_sentences(passage)
     links = [link for link in answer.relationships if link.source != link.target]
-    ends = (name for link in links for name in _ends(link))
-    names = dict.fromkeys(name.strip() for name in (*answer.names, *ends))
+    names = dict.fromkeys(name.strip() for name in answer.names)
+    for link in links:
+        names |= dict.fromkeys(name.strip() for name in _ends(link))
 
-    def first(*named: str) -> str:
-        """The first sentence that has all of them."""
-        pairs = zip(sentences, words, strict=True)
-        return next((text for text, plain in pairs if all(is_named(name, plain) for name in named)), "")
-
-    claims = []
-    for sentence, plain in zip(sentences, words, strict=True):
-        places = {place: name for name in names if (place := plain.find(plain_words(name))) >= 0}
-        if places:
-            subject = places[min(places)]
-            linked = (
-                link.target if link.source == subject else link.source for link in links if subject in _ends(link)
-            )
-            claims.append(ExtractedClaim(subject, sentence, next((n for n in linked if n in places.values()), "")))
+    relationships = []
+    for link in links:
+        sentence = (
+            _first_naming(sentences, link.source, link.target)
+            or _first_naming(sentences, link.source)
+            or _first_naming(sentences, link.target)
+        )
+        relationships.append(ExtractedRelationship(link.source, link.target, link.predicate, sentence))
     return dspy.Prediction(
-        entities=[ExtractedEntity(name, "", first(name)) for name in names],
-        relationships=[
-            ExtractedRelationship(
-                link.source,
-                link.target,
-                link.predicate,
-                first(link.source, link.target) or first(link.source) or first(link.target),
-            )
-            for link in links
-        ],
-        claims=claims,
+        entities=[ExtractedEntity(name, "", _first_naming(sentences, name)) for name in names],
+        relationships=relationships,
+        claims=_claims(sentences, names, links),
     )
+
+
+def _told_sentences(passage: str) -> list[tuple[str, str]]:
+    """The sentences of a passage, each with its plain words; headings say nothing."""
+    every = [passage[start:end].strip() for start, end in sentence_spans(passage)]
+    whole = [text for text in every if text[-1:] in ENDS]
+    return [(text, plain_words(text)) for text in whole or every]
+
+
+def _first_naming(sentences: Sequence[tuple[str, str]], *names: str) -> str:
+    """The first sentence that has all of the names; "" for none."""
+    for sentence, plain in sentences:
+        if all(is_named(name, plain) for name in names):
+            return sentence
+    return ""
+
+
+def _claims(
+    sentences: Sequence[tuple[str, str]], names: Iterable[str], links: Sequence[NamedLink]
+) -> list[ExtractedClaim]:
+    """Each sentence that has a name is a claim about the first one, and what that is linked to."""
+    claims = []
+    for sentence, plain in sentences:
+        name_at = {plain.find(plain_words(name)): name for name in names}
+        name_at.pop(-1, None)
+        if not name_at:
+            continue
+        subject = name_at[min(name_at)]
+        linked = [name for name in _linked_to(subject, links) if name in name_at.values()]
+        claims.append(ExtractedClaim(subject, sentence, linked[0] if linked else ""))
+    return claims
+
+
+def _linked_to(name: str, links: Sequence[NamedLink]) -> list[str]:
+    others = []
+    for link in links:
+        if name in _ends(link):
+            others.append(link.target if link.source == name else link.source)
+    return others
 
 
 def _ends(link: NamedLink) -> tuple[str, str]:

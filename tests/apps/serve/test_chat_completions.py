@@ -3,9 +3,8 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import openai
 import pytest
 from dspy.utils import DummyLM
 from starlette.testclient import TestClient
@@ -13,6 +12,9 @@ from starlette.testclient import TestClient
 from kraq_dspy.apps.serve.app import make_app
 from kraq_dspy.apps.serve.serve_settings import ServeSettings
 from tests.apps.serve.conftest import open_all
+
+if TYPE_CHECKING:
+    import openai
 
 FOLLOW_UP = [
     {"role": "system", "content": "Be brief."},
@@ -22,7 +24,9 @@ FOLLOW_UP = [
 ]
 
 
-def openai_client(client: TestClient, key: str = "none") -> openai.OpenAI:
+def openai_client(client: TestClient, key: str = "none") -> "openai.OpenAI":
+    import openai
+
     return openai.OpenAI(base_url="http://localhost/v1", api_key=key, http_client=client, max_retries=0)
 
 
@@ -73,6 +77,7 @@ def test_a_stream_has_the_role_the_text_the_end_and_the_usage(poets: Path) -> No
 
 
 def test_langchains_client_asks_and_streams(client: TestClient) -> None:
+
     langchain = pytest.importorskip("langchain_openai", reason="langchain-openai is not installed")
     chat = langchain.ChatOpenAI(model="poets", base_url="http://localhost/v1", api_key="none", http_client=client)
     assert "Byron" in chat.invoke("Who wrote Don Juan?").content
@@ -128,6 +133,8 @@ def test_what_cannot_be_answered_is_refused_in_openais_shape(
 
 
 def test_a_mistyped_model_is_told_the_nearest_name(client: TestClient) -> None:
+    import openai
+
     with pytest.raises(openai.NotFoundError, match="did you mean 'poets/combined'"):
         openai_client(client).chat.completions.create(
             model="poets/combine", messages=[{"role": "user", "content": "Who?"}]

@@ -7,6 +7,7 @@ import pytest
 
 from kraq_dspy.asset.corpus.formats.markdown_marks import as_read
 from tests.asset.corpus.corpora import load_all, only_document, write, write_rows
+from tests.growth import require_linear
 
 PICTURE = "data:image/png;base64," + base64.b64encode(bytes(range(256)) * 20).decode()
 WRAPPED = "data:image/png;base64,\n" + "\n".join(["iVBORw0KGgoAAAANSUhEUgAAAAUAAAAFCAYAAACN"] * 40)
@@ -107,5 +108,5 @@ def test_texts_and_rows_are_without_embedded_pictures_too(tmp_path: Path) -> Non
     ],
 )
 def test_no_text_takes_time_that_grows_with_the_square_of_its_length(piece: str) -> None:
-    as_read(piece * 10_000)  # what is quadratic would take hours
-    as_read(f"{piece}\n" * 5_000)
+    require_linear(as_read, lambda n: piece * n, 10_000)
+    require_linear(as_read, lambda n: f"{piece}\n" * n, 5_000)

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
-from qdrant_client import QdrantClient
 
 from kraq_dspy.asset.store.vectors import QdrantVectorStore
 from kraq_dspy.errors import EncoderMismatchError, IndexStateError, UnknownRecordError
@@ -23,6 +22,8 @@ def test_a_server_that_is_not_there_is_named_with_what_to_check() -> None:
 
 
 def test_a_collection_of_another_dimension_is_refused() -> None:
+    from qdrant_client import QdrantClient
+
     client = QdrantClient(":memory:")
     QdrantVectorStore(client, "animals", 3)
 
@@ -31,6 +32,8 @@ def test_a_collection_of_another_dimension_is_refused() -> None:
 
 
 def test_each_state_of_a_collection_has_its_own_points_until_they_are_forgotten() -> None:
+    from qdrant_client import QdrantClient
+
     client = QdrantClient(":memory:")
 
     def of(state: int) -> QdrantVectorStore:
@@ -60,6 +63,8 @@ def test_each_state_of_a_collection_has_its_own_points_until_they_are_forgotten(
 
 
 def test_collections_of_one_server_do_not_mix() -> None:
+    from qdrant_client import QdrantClient
+
     client = QdrantClient(":memory:")
     cats, dogs = (QdrantVectorStore(client, name, 3) for name in ("cats", "dogs"))
     cats.upsert([CAT], unit([1, 0, 0]))

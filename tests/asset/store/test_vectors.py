@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from qdrant_client import QdrantClient
 
 from kraq_dspy.asset.store.vectors import LocalVectorStore, QdrantVectorStore
 from kraq_dspy.errors import EncoderMismatchError, IndexStateError, UnknownRecordError
@@ -22,6 +21,8 @@ NAMES = {CAT: "cat", DOG: "dog", BIRD: "bird", FISH: "fish"}
 
 @pytest.fixture(params=["local", "qdrant"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[VectorStore]:
+    from qdrant_client import QdrantClient
+
     """Four animals on the axes (furry, loud, small)."""
     made: VectorStore = (
         LocalVectorStore(tmp_path / "animals", 3)
@@ -63,6 +64,8 @@ def test_each_row_finds_its_nearest_points_best_first_with_their_cosines(store: 
 
 @pytest.mark.parametrize("kind", ["local", "qdrant"])
 def test_it_keeps_the_contract_that_others_can_run_on_theirs(kind: str, tmp_path: Path) -> None:
+    from qdrant_client import QdrantClient
+
     store: VectorStore = (
         LocalVectorStore(tmp_path / "empty", 4)
         if kind == "local"

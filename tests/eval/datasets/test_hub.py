@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import datasets
 import pytest
 
 from kraq_dspy.errors import EvaluationError
@@ -148,6 +147,8 @@ CMMLU = [
 def stored(folder: Path, name: str, **tables: list[Any]) -> Dataset:
     """The data set after its rows were saved by `datasets` and read from disk."""
     for table, rows in tables.items():
+        import datasets  # brings torch
+
         datasets.Dataset.from_list(rows).save_to_disk(str(folder / name / table))
     return load_dataset(name, folder)
 
@@ -365,6 +366,8 @@ def test_fetching_saves_what_datasets_loads_and_keeps_what_is_there(
 ) -> None:
     repository = tmp_path / "repository" / "data"
     repository.mkdir(parents=True)
+    import datasets
+
     datasets.Dataset.from_list([HOTPOT]).to_parquet(str(repository / "validation-00000.parquet"))
     table = HubTable("questions", str(repository.parent), "default", "validation")
     source = sources.Source(sources.hotpot_qa, (table,))

@@ -4,8 +4,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nltk.corpus.reader.wordnet import WordNetCorpusReader
-from nltk.corpus.util import LazyCorpusLoader
 from rouge_score.rouge_scorer import RougeScorer
 from rouge_score.tokenizers import DefaultTokenizer
 
@@ -20,6 +18,9 @@ TEXTS = st.lists(st.sampled_from(["the", "cat", "sat", "On", "mat", "北", "京"
 
 @pytest.fixture
 def wordnet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from nltk.corpus.reader.wordnet import WordNetCorpusReader
+    from nltk.corpus.util import LazyCorpusLoader
+
     """A WordNet of one synset, {auto, car}, in the format of wndb(5WN), where nltk looks for it."""
     folder = tmp_path / "corpora" / "wordnet"
     folder.mkdir(parents=True)
@@ -90,6 +91,9 @@ def test_meteor_matches_chinese_by_characters() -> None:
 
 
 def test_without_wordnet_meteor_says_what_to_get(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from nltk.corpus.reader.wordnet import WordNetCorpusReader
+    from nltk.corpus.util import LazyCorpusLoader
+
     monkeypatch.setattr("nltk.data.path", [str(tmp_path)])
     monkeypatch.setattr("nltk.corpus.wordnet", LazyCorpusLoader("wordnet", WordNetCorpusReader, None))
     with pytest.raises(EvaluationError, match="downloader wordnet"):

@@ -3,10 +3,7 @@
 import asyncio
 import dataclasses
 import json
-import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -23,7 +20,7 @@ from kraq_dspy.indexing.index.report import located
 from kraq_dspy.ports import Vectors
 from kraq_dspy.records import Chunk, Community, Document, Failure, Question, Summary
 from kraq_dspy.settings import EncoderSettings, RoleSettings, RunSettings, Settings
-from tests.conftest import KeywordEmbedder
+from tests.conftest import KeywordEmbedder, WarmShell
 from tests.indexing.small import contents, small
 
 PASSAGES = {
@@ -252,7 +249,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
 
 @pytest.mark.parametrize("after_calls", [3, 9, 16, 24])
 def test_a_killed_build_goes_on_and_pays_no_stored_answer_twice(
-    tmp_path: Path, undisturbed: tuple[Path, int], after_calls: int
+    tmp_path: Path, undisturbed: tuple[Path, int], after_calls: int, kraq: WarmShell
 ) -> None:
     whole, equal_prompts = undisturbed
     documents = tmp_path / "documents.json"
@@ -261,13 +258,12 @@ def test_a_killed_build_goes_on_and_pays_no_stored_answer_twice(
         chosen = served(server.url, KILLED_CONCURRENCY)
         (tmp_path / "settings.json").write_text(json.dumps(chosen.to_dict()))
         words = [str(documents), str(tmp_path / "i.kraq"), str(tmp_path / "settings.json")]
-        process = subprocess.Popen([sys.executable, "-c", BUILD, *words], stderr=subprocess.PIPE)
+        process = kraq.python(BUILD, *words)
         deadline = time.monotonic() + 60
         while server.stats()["requests"] < after_calls and process.poll() is None and time.monotonic() < deadline:
             time.sleep(0.005)
-        os.kill(process.pid, signal.SIGKILL)
-        process.communicate()
-        assert process.returncode == -signal.SIGKILL
+        process.kill()
+        assert process.wait() == -signal.SIGKILL
         build_index(DOCUMENTS, tmp_path / "i.kraq", settings=chosen)
         repeated = server.stats()["repeated_requests"] - equal_prompts
         assert repeated <= KILLED_CONCURRENCY  # those that were in flight, so that no answer was stored

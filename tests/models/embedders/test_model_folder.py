@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from sentence_transformers import SentenceTransformer
 from tokenizers import Tokenizer
 from tokenizers.models import WordPiece
 from tokenizers.normalizers import BertNormalizer
@@ -130,6 +129,8 @@ def test_the_limit_of_the_folder_is_honoured(tmp_path: Path) -> None:
 
 
 def test_the_prompts_of_the_folder_are_prefixes_unless_others_are_given(tmp_path: Path) -> None:
+    from sentence_transformers import SentenceTransformer  # seconds
+
     folder = tiny_bert(tmp_path / "tiny")
     add_modules(folder, {"pooling_mode": "mean"})
     write(folder / "config_sentence_transformers.json", {"prompts": {"query": "query: ", "document": "document: "}})

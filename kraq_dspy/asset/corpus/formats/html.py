@@ -150,17 +150,27 @@ class Page:
                 self._tables[-1].is_layout = True
         if tag.name == "a" and "href" in attributes:
             self._pieces.append(_LINK_BEGINS)
-        parent = self._open[-1] if self._open else None
-        if parent and parent.name in WRITTEN_BETWEEN:
-            if parent.n_children == 1:
-                self._pieces.append(WRITTEN_BETWEEN[parent.name])
-            elif parent.n_children == 2:
-                self._pieces.append("^")
-            parent.n_children += 1
+
+        if self._open:
+            self._write_between(self._open[-1])
         if tag.name == "tr" and self._tables:
             self._tables[-1].begin_row()
-        if tag.name == "li" and self._lists and (numbered := self._lists[-1][0]):
-            self._waiting_numbers.append((len(self._lists) - 1, numbered.next(attributes.get("value", ""))))
+        if tag.name == "li" and self._lists:
+            numbered, _ = self._lists[-1]
+            if numbered:
+                number = numbered.next(attributes.get("value", ""))
+                self._waiting_numbers.append((len(self._lists) - 1, number))
+
+    def _write_between(self, parent: _Open) -> None:
+        """Write what stands between the first two parts of a fraction and the like, and before a
+        third one."""
+        if parent.name not in WRITTEN_BETWEEN:
+            return
+        if parent.n_children == 1:
+            self._pieces.append(WRITTEN_BETWEEN[parent.name])
+        elif parent.n_children == 2:
+            self._pieces.append("^")
+        parent.n_children += 1
 
     def _prepare_end(self, opened: _Open, tag: Part, attributes: Mapping[str, str]) -> None:
         if tag.name == "table" and len(self._tables) < _DEEPEST_TABLE:

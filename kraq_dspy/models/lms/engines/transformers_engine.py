@@ -107,13 +107,15 @@ class TransformersEngine(SharedByCopies):
         if len(tokens) > self.context:
             raise ModelError(f"The text has {len(tokens)} tokens; {self.name!r} takes {self.context}.")
         adapter = self._adapter(model)
+        options = {"adapter_names": [adapter]} if self._peft_names else {}
+
         torch = self.torch
         ids = torch.tensor([list(tokens)], device=self.model.device)
         with self._weights, torch.inference_mode():
-            options = {"adapter_names": [adapter]} if self._peft_names else {}
             logits = self.model(input_ids=ids, **options).logits[0, :-1].float()
-        scores = torch.log_softmax(logits, dim=-1).gather(1, ids[0, 1:, None])[:, 0]
-        return [float(score) for score in scores]
+        likelihoods = torch.log_softmax(logits, dim=-1)
+        of_tokens = likelihoods.gather(1, ids[0, 1:, None])[:, 0]
+        return [float(logprob) for logprob in of_tokens]
 
     # From a request to a job
 
@@ -219,44 +221,60 @@ class TransformersEngine(SharedByCopies):
     def _generate(self, jobs: Sequence[GenerationJob], cancelled: Sequence[Callable[[], bool]]) -> list[Response]:
         torch, first = self.torch, jobs[0]
         longest = max(len(job.ids) for job in jobs)
-        ids = torch.full((len(jobs), longest), self._pad)
-        mask = torch.zeros_like(ids)
-        for row, job in enumerate(jobs):
-            begin = longest - len(job.ids)
-            ids[row, begin:], mask[row, begin:] = torch.tensor(job.ids), 1
-        sampling: dict[str, Any] = {"do_sample": False}
-        if first.temperature > 0:
-            sampling = {"do_sample": True, "temperature": first.temperature, "top_p": first.top_p, "top_k": 0}
-        config = self.transformers.GenerationConfig(
-            max_new_tokens=max(job.max_tokens for job in jobs),
-            pad_token_id=self._pad,
-            eos_token_id=self._ends or None,
-            **sampling,
-        )
+        ids, mask = self._padded_left(jobs, longest)
+
         recorder = LogprobRecorder(torch)
-        scorers = [recorder] if any(job.is_scored for job in jobs) else []
-        ended = generation.RowLimits(torch, jobs, cancelled, longest)
+        processors: list[Any] = [recorder] if any(job.is_scored for job in jobs) else []
         matchers = [job.matcher for job in jobs]
-        masks = [generation.SchemaMask(torch, matchers, self._ends, longest)] if any(matchers) else []
+        if any(matchers):
+            processors.append(generation.SchemaMask(torch, matchers, self._ends, longest))
+
         options: dict[str, Any] = {}
         if first.stop:
             options = {"stop_strings": list(first.stop), "tokenizer": self.tokenizer}
+        if self._peft_names:
+            options["adapter_names"] = [job.adapter for job in jobs]
+
         with self._weights, torch.inference_mode():
-            if self._peft_names:
-                options["adapter_names"] = [job.adapter for job in jobs]
             if first.seed is not None:
                 torch.manual_seed(first.seed)
             output = self.model.generate(
                 input_ids=ids.to(self.model.device),
                 attention_mask=mask.to(self.model.device),
-                generation_config=config,
-                logits_processor=[*scorers, *masks],
-                stopping_criteria=[ended],
+                generation_config=self._generation_config(jobs),
+                logits_processor=processors,
+                stopping_criteria=[generation.RowLimits(torch, jobs, cancelled, longest)],
                 **options,
             )
             recorder.finish(output)
         written = [output[row, longest:].tolist() for row in range(len(jobs))]
         return [self._response(job, written[row], row, recorder) for row, job in enumerate(jobs)]
+
+    def _padded_left(self, jobs: Sequence[GenerationJob], width: int) -> tuple[Any, Any]:
+        """The ids of the prompts, filled up before their beginning, and the mask of that."""
+        ids = self.torch.full((len(jobs), width), self._pad)
+        mask = self.torch.zeros_like(ids)
+        for row, job in enumerate(jobs):
+            begin = width - len(job.ids)
+            ids[row, begin:], mask[row, begin:] = self.torch.tensor(job.ids), 1
+        return ids, mask
+
+    def _generation_config(self, jobs: Sequence[GenerationJob]) -> Any:
+        first = jobs[0]
+        sampling: dict[str, Any] = {"do_sample": False}
+        if first.temperature > 0:
+            sampling = {
+                "do_sample": True,
+                "temperature": first.temperature,
+                "top_p": first.top_p,
+                "top_k": 0,
+            }
+        return self.transformers.GenerationConfig(
+            max_new_tokens=max(job.max_tokens for job in jobs),
+            pad_token_id=self._pad,
+            eos_token_id=self._ends or None,
+            **sampling,
+        )
 
     def _response(self, job: GenerationJob, written: list[int], row: int, recorder: LogprobRecorder) -> Response:
         end = next((i for i, token in enumerate(written) if token in self._ends), len(written))

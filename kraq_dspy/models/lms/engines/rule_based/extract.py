@@ -89,17 +89,17 @@ def read(passage: str) -> Reading:
     parts = sentences(text)
     mentioned = _names_by_sentence(title, parts, text)
     full = _full_names(title, parts, mentioned)
-    topical = title in full.values()
-    names_nothing_else = not any(mentioned) and 0 < len(title.split()) <= 6
-    is_entity = topical or names_nothing_else or is_name(_bare(title))
+    is_about_title = title in full.values()
 
-    about: dict[str, str] = {title: ""} if is_entity else {}
+    about: dict[str, str] = {}
+    if is_about_title or _names_something(title, mentioned):
+        about[title] = ""
     links: list[Link] = []
     claims: list[Claim] = []
-    focus = title if topical else ""
+    focus = title if is_about_title else ""
     for part, spans in zip(parts, mentioned, strict=True):
         names = list(dict.fromkeys(full[span] for span in spans))
-        if focus and focus not in names and (topical or PRONOUN.match(part)):
+        if focus and focus not in names and (is_about_title or PRONOUN.match(part)):
             names.insert(0, focus)
         if not names:
             continue
@@ -108,11 +108,17 @@ def read(passage: str) -> Reading:
             about[name] = about.get(name) or part
         links += _links(part, names, {full[span]: span for span in reversed(spans)})
         claims.append((names[0], _other(names), clipped(part)))
-        focus = title if topical else names[0]
+        focus = title if is_about_title else names[0]
 
     if title in about:
         about[title] = about[title] or next(iter(parts), "")
     return Reading(_described(about), _once(links), claims)
+
+
+def _names_something(title: str, mentioned: Sequence[Sequence[str]]) -> bool:
+    """Whether a title is an entity that the text does not name: a name, or all that there is."""
+    stands_alone = not any(mentioned) and 0 < len(title.split()) <= 6
+    return stands_alone or is_name(_bare(title))
 
 
 def _names_by_sentence(title: str, parts: Sequence[str], text: str) -> list[list[str]]:
@@ -164,26 +170,28 @@ def _full_names(title: str, parts: list[str], mentioned: list[list[str]]) -> dic
     What begins the first sentence is the title written in full when they share a word.
     """
     spans = list(dict.fromkeys(span for names in mentioned for span in names))
+    full = {span: _full_name(span, spans, title) for span in spans}
+
     bare = _bare(title)
-    full_candidates = [bare, *spans] if is_name(bare) else spans
-
-    full = {}
-    for span in spans:
-        name = span
-        if title and span.casefold() == bare.casefold():
-            name = title
-        elif " " not in span:
-            name = _only_owner(span, full_candidates) or span
-            if title and name == bare:
-                name = title
-        full[span] = name
-
     if bare and mentioned and mentioned[0] and title not in full.values():
         first = mentioned[0][0]
         shares_word = not set(words(first)).isdisjoint(words(bare))
         if shares_word and parts[0].startswith((first, f"The {first}")):
             full[first] = title
     return full
+
+
+def _full_name(span: str, spans: Sequence[str], title: str) -> str:
+    """The title where the span is its bare name, or the last name of that; else the one full name
+    that it is a part of; else itself."""
+    bare = _bare(title)
+    if title and span.casefold() == bare.casefold():
+        return title
+    if " " in span:
+        return span
+
+    name = _only_owner(span, [bare, *spans] if is_name(bare) else spans) or span
+    return title if title and name == bare else name
 
 
 def _only_owner(word: str, names: Sequence[str]) -> str:
