@@ -11,8 +11,8 @@ from typing import Any
 
 import dspy
 
+from kraq_dspy._internal.checks import suggestion
 from kraq_dspy._internal.files import json_objects
-from kraq_dspy._internal.options import suggestion
 from kraq_dspy.errors import EvaluationError
 
 MIN_ROWS = 4

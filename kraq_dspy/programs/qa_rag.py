@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Literal
 import dspy
 
 from kraq_dspy._internal.both_ways import at_once, blocking, call
+from kraq_dspy._internal.checks import require_counts
 from kraq_dspy._internal.clock import Clock
-from kraq_dspy._internal.options import require_counts
 from kraq_dspy._internal.step import (
     CALL_ERRORS,
     FittingPredict,

@@ -10,7 +10,7 @@ directly: the walk starts from all of them, so that it hardly changes their orde
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, asdict, dataclass, replace
 
-from kraq_dspy._internal.options import require_between, require_counts
+from kraq_dspy._internal.checks import require_between, require_counts
 from kraq_dspy.ports import ChunkSource, Retriever, WalkedGraph
 from kraq_dspy.records import Hit
 from kraq_dspy.retrievers.adapted import as_retriever

@@ -8,8 +8,8 @@ from typing import Any, Literal
 import dspy
 import numpy as np
 
+from kraq_dspy._internal.checks import require_between, require_counts
 from kraq_dspy._internal.concurrency import SharedByCopies
-from kraq_dspy._internal.options import require_between, require_counts
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.ports import Embedder, Filters, QuestionFinder, QuestionSource, RetrieverLike, Vectors, VectorSearch
 from kraq_dspy.records import Hit, Question, QuestionHit, content_id

@@ -12,7 +12,7 @@ from dataclasses import KW_ONLY, asdict, dataclass
 
 import numpy as np
 
-from kraq_dspy._internal.options import require_between
+from kraq_dspy._internal.checks import require_between
 from kraq_dspy.ports import ChunkSource, Retriever, WalkedGraph, WalkVisits
 from kraq_dspy.records import Hit
 from kraq_dspy.retrievers.adapted import as_retriever

@@ -3,8 +3,8 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from kraq_dspy._internal.checks import require_between, require_counts
 from kraq_dspy._internal.one_blas_thread import product
-from kraq_dspy._internal.options import require_between, require_counts
 from kraq_dspy.ports import Embedder, Reranker, Retriever, Vectors, VectorStore
 from kraq_dspy.records import Hit, Question
 from kraq_dspy.retrievers.adapted import as_retriever

@@ -9,8 +9,8 @@ from dataclasses import KW_ONLY, asdict, dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from kraq_dspy._internal.checks import require_between, require_counts
 from kraq_dspy._internal.one_blas_thread import product
-from kraq_dspy._internal.options import require_between, require_counts
 from kraq_dspy.ports import ChunkSource, Embedder, Retriever, VectorSearch, VectorStore
 from kraq_dspy.records import Hit
 from kraq_dspy.retrievers.adapted import as_retriever

@@ -26,7 +26,7 @@ BROADEST = 12  # questions listed
 
 @dataclass(frozen=True, kw_only=True)
 class Demo(Models):
-    """Index bundled passages, show their questions, answer, and measure."""
+    """Index bundled passages, show their questions, answer, measure, and pick a retriever by an exam of its own."""
 
     quick: Annotated[
         bool, Flag("--quick", help=f"A first taste: {FEW} questions and the passages shown with them.")
@@ -41,6 +41,7 @@ class Demo(Models):
     json: Json = False
 
     def run(self) -> None:
+        from kraq_dspy.apps.cli.demo_exam import show_exam, take_exam
         from kraq_dspy.asset.corpus.load import bundled_example
         from kraq_dspy.indexing.index.build import build_index
         from kraq_dspy.models.embedders import load_embedder, resolve_encoder
@@ -69,11 +70,15 @@ class Demo(Models):
             choices = {name: choose_program(name, options={"k": BUDGET}) for name in PROGRAMS}
             answers = self._answers(space, choices, questions)
             model = space.models["answerer"].model
+            exam = None
+            if not (self.quick or self.first):
+                with Bars(quiet=self.json) as bars:
+                    exam = take_exam(space, questions, bars)
 
         measured = {name: _measured(questions, own) for name, own in answers.items()}
         if self.json:
             shown = _answers_as_json(questions[:SHOWN], answers, model)
-            print_json({"report": report, "answers": shown, "measured": measured})
+            print_json({"report": report, "answers": shown, "measured": measured, "exam": exam})
             return
         _show_answers(questions[:SHOWN], choices, answers, model)
         all_of_them = counted(len(questions), "question")
@@ -83,6 +88,8 @@ class Demo(Models):
         for program, means in measured.items():
             rows.append((program, *(f"{mean:.3f}" for mean in means.values())))
         output.print(grid("", ["program", *names], rows, right=names))
+        if exam is not None:
+            show_exam(exam)
         next_question = questions[: SHOWN + 1][-1]["question"]
         say(f"The index stays in {out}. Try: {command('ask', out, next_question)}")
 

@@ -18,6 +18,7 @@ from kraq_dspy.asset.store.catalogue import Catalogue
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import ConfigError, IndexLockedError, IndexStateError
 from kraq_dspy.indexing.catalogue.sources import open_catalogue
+from kraq_dspy.indexing.prepare.preparations import required_commands
 from kraq_dspy.models.lms.meter import Price, prices_of
 from kraq_dspy.ports import Retriever
 from kraq_dspy.retrievers.hits import Retrieving
@@ -98,7 +99,7 @@ class ServedIndex:
         except IndexLockedError:
             raise
         except IndexStateError as error:
-            commands = [f"kraq precompute DIR {each.command}".strip() for each, _ in choice.prepared if each.required]
+            commands = required_commands(name for name, _ in choice.prepared)
             if not commands:
                 raise
             logger.info("%s", error)

@@ -6,7 +6,7 @@ import json
 from collections.abc import AsyncIterable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from kraq_dspy.asset.graph.build import Graph
+from kraq_dspy.asset.graph.build import Graph, ResolvedMentions
 from kraq_dspy.asset.graph.communities import find_communities
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.sync import Point, sync_vectors
@@ -39,6 +39,7 @@ class BuildParts:
     progress: Progress
     random_questions: bool = False  # whether as many questions are asked of random chunks, too
     stable: bool = False  # whether communities that are there already are kept as far as they can be
+    extracted: set[str] = field(default_factory=set)  # ids of the chunks whose extractions this build makes
     problems: list[str] = field(default_factory=list)  # what a user should know
 
     @property
@@ -89,16 +90,24 @@ class Finishing:
 
     async def finish(self) -> None:
         """Lead the build from extractions to questions."""
-        await self.finish_from(await self._make_graph())
+        await self.finish_from(await self._make_graph(await self._resolve()))
 
-    async def _make_graph(self) -> Graph:
+    async def _resolve(self) -> ResolvedMentions:
         self._progress.start("graph", None)
         results = self._index.results
-        with results.watching("describe") as described, results.watching("confirm") as confirmed:
-            graph = await self._kraq.graph(self._index.extractions(), self._steps)
+        with results.watching("confirm") as confirmed:
+            resolved = await self._kraq.resolved(self._index.extractions(), self._steps)
+        results.forget_outdated("confirm", confirmed)
+        return resolved
+
+    async def _make_graph(self, resolved: ResolvedMentions) -> Graph:
+        results = self._index.results
+        with results.watching("describe") as described:
+            graph = resolved.graph()
+            del resolved  # gives back what it holds before a model is asked
+            graph = await self._kraq.described(graph, self._steps)
         results.prune("describe", {entity.id for entity in graph.entities} | {link.id for link in graph.relationships})
         results.forget_outdated("describe", described)  # a name may stay of which less is told than before
-        results.forget_outdated("confirm", confirmed)
         return graph
 
     async def finish_from(self, graph: Graph) -> None:

@@ -261,17 +261,36 @@ def mended(text: str) -> Any:
         value = json_repair.loads(text)
     except RecursionError:
         return None
-    part = None if text.rstrip(" \t\r\n`").endswith(("]", "}", "[", "{", ",")) else value
-    torn: list[Any] = []
-    while part and isinstance(part, dict | list):
-        torn = part if isinstance(part, list) else torn
-        part = part[-1] if isinstance(part, list) else list(part.values())[-1]
-    first = torn[0] if len(torn) == 1 and isinstance(torn[0], dict) else {}
-    whole = {name: part for name, part in first.items() if json.dumps(part, ensure_ascii=False) in text}
-    torn[-1:] = [whole] if whole else []  # of the only item, what is there
-    if isinstance(value, dict):
-        return {name: part for name, part in value.items() if torn or part is not torn}
+    ends_whole = text.rstrip(" \t\r\n`").endswith(("]", "}", "[", "{", ","))
+    torn = None if ends_whole else _innermost_last_list(value)
+    if torn is None:
+        return value
+
+    of_the_only_item = _fields_in(text, torn[0]) if len(torn) == 1 and isinstance(torn[0], dict) else {}
+    del torn[-1:]
+    if of_the_only_item:
+        torn.append(of_the_only_item)
+    if isinstance(value, dict) and not torn:
+        return {name: part for name, part in value.items() if part is not torn}
     return value
+
+
+def _innermost_last_list(value: Any) -> list[Any] | None:
+    """The list that a broken text breaks off in: the innermost one whose end is the end of all that is around it."""
+    innermost = None
+    part = value
+    while part and isinstance(part, dict | list):
+        if isinstance(part, list):
+            innermost = part
+            part = part[-1]
+        else:
+            part = list(part.values())[-1]
+    return innermost
+
+
+def _fields_in(text: str, item: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a mended object that stand in the text as a whole."""
+    return {name: part for name, part in item.items() if json.dumps(part, ensure_ascii=False) in text}
 
 
 def _bare(reply: str, fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 import dspy
 
 from kraq_dspy._internal.both_ways import blocking, call
+from kraq_dspy._internal.checks import require_counts
 from kraq_dspy._internal.clock import Clock
 from kraq_dspy._internal.concurrency import SharedByCopies
-from kraq_dspy._internal.options import require_counts
 from kraq_dspy._internal.step import SignatureLike, fitting_step, further_inputs, prediction
 from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.ports import GraphSource, NearestTexts

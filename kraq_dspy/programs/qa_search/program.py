@@ -16,8 +16,8 @@ from dspy import ContextWindowExceededError
 from dspy.utils.exceptions import AdapterParseError
 
 from kraq_dspy._internal.both_ways import blocking, call
+from kraq_dspy._internal.checks import require_counts
 from kraq_dspy._internal.clock import announce
-from kraq_dspy._internal.options import require_counts
 from kraq_dspy._internal.step import CALL_ERRORS, Step, log_failure, raise_if_final
 from kraq_dspy._internal.step import prediction as prediction_of
 from kraq_dspy.errors import ConfigError, counted

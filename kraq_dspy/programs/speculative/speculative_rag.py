@@ -9,8 +9,8 @@ from typing import Any, Literal, NamedTuple
 import dspy
 
 from kraq_dspy._internal.both_ways import at_once, blocking, call
+from kraq_dspy._internal.checks import require_counts
 from kraq_dspy._internal.clock import announce
-from kraq_dspy._internal.options import require_counts
 from kraq_dspy._internal.step import SignatureLike, fitting_step, further_inputs, prediction
 from kraq_dspy.errors import ConfigError, ModelError
 from kraq_dspy.ports import InstructedEmbedder, RetrieverLike, Space, Vectors
