@@ -25,7 +25,7 @@ BROADEST = 12  # questions listed
 
 @dataclass(frozen=True, kw_only=True)
 class Demo(Models):
-    """Index bundled passages, show their questions, answer, and measure."""
+    """Index bundled passages, show their questions, answer, measure, and pick a retriever by an exam of its own."""
 
     quick: Annotated[
         bool, Flag("--quick", help=f"A first taste: {FEW} questions and the passages shown with them.")
@@ -41,6 +41,7 @@ class Demo(Models):
 
     def run(self) -> None:
         from kraq_dspy.apps.cli.ask import answer_fields, show_answer
+        from kraq_dspy.apps.cli.demo_exam import show_exam, take_exam
         from kraq_dspy.asset.corpus.load import bundled_example, load_documents
         from kraq_dspy.indexing.index.build import build_index
         from kraq_dspy.models.embedders import load_embedder, resolve_encoder
@@ -78,13 +79,17 @@ class Demo(Models):
                         answers[name].append(space.ask(question["question"], program, next_questions=0))
                         bars.advance("answer")
             measured = {name: _measured(questions, predictions) for name, predictions in answers.items()}
+            exam = None
+            if not (self.quick or self.first):
+                with Bars(quiet=self.json) as bars:
+                    exam = take_exam(space, questions, bars)
             if self.json:
                 shown = [
                     answer_fields(question["question"], name, model, answers[name][place])
                     for place, question in enumerate(questions[:SHOWN])
                     for name in PROGRAMS
                 ]
-                print_json({"report": report, "answers": shown, "measured": measured})
+                print_json({"report": report, "answers": shown, "measured": measured, "exam": exam})
                 return
             shown_questions = counted(len(questions[:SHOWN]), "question")
             say(f"\n3. {shown_questions}, answered by both programs from {BUDGET} passages", style="bold")
@@ -97,6 +102,8 @@ class Demo(Models):
         names = list(measured[PROGRAMS[0]])
         rows = [(program, *(f"{value:.3f}" for value in values.values())) for program, values in measured.items()]
         output.print(grid("", ["program", *names], rows, right=names))
+        if exam is not None:
+            show_exam(exam)
         say(f"The index stays in {out}. Try: {command('ask', out, questions[: SHOWN + 1][-1]['question'])}")
 
 
