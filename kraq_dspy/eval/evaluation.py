@@ -156,8 +156,7 @@ def evaluate(
     Evaluation(40 rows; token_f1 0.512, recall@5 0.881)
     """
     if not title:
-        is_file = isinstance(devset, str | Path)
-        title = Path(devset).name.partition(".")[0] if is_file else "questions"
+        title = Path(devset).name.partition(".")[0] if isinstance(devset, str | Path) else "questions"
     every_example = questions.read_questions(devset, columns, encoding=encoding)
 
     with ExitStack() as stack:

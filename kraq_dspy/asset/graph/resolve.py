@@ -86,7 +86,8 @@ def _usable(accepted: Iterable[MergeCandidate], groups: Mapping[str, NameGroup])
     """The accepted candidates about known names, the surest first, without acronyms that mean more
     than one thing."""
     surest_first = sorted(set(accepted), key=lambda c: (not c.certain, -c.similarity, c.first, c.second, c.method))
-    acronyms, others = [], []
+    acronyms: list[MergeCandidate] = []
+    others: list[MergeCandidate] = []
     for candidate in surest_first:
         ends = normalise_name(candidate.first), normalise_name(candidate.second)
         if ends[0] in groups and ends[1] in groups:
