@@ -160,8 +160,7 @@ def evaluate(
     Evaluation(40 rows; token_f1 0.512, recall@5 0.881)
     """
     if not title:
-        is_file = isinstance(devset, str | Path)
-        title = Path(devset).name.partition(".")[0] if is_file else "questions"
+        title = Path(devset).name.partition(".")[0] if isinstance(devset, str | Path) else "questions"
     read_examples = questions.read_questions(devset, columns, encoding=encoding)
     every_example, rejected_note = _without_rejected(read_examples)
 

@@ -412,9 +412,9 @@ def with_options_of(declared: type, *names: str, **flags: str) -> Callable[[type
             if names and name not in names:
                 continue
             words = [flags[name]] if name in flags else []
-            kind: Any = each.kinds[0] if each.kinds else type(each.choices[0])
-            least, most = (each.least, each.most) if kind in (int, float) else (None, None)
-            annotation: Any = Annotated[kind, typer.Option(*words, min=least, max=most, help=each.help)]
+            value_type: Any = each.kinds[0] if each.kinds else type(each.choices[0])
+            least, most = (each.least, each.most) if value_type in (int, float) else (None, None)
+            annotation: Any = Annotated[value_type, typer.Option(*words, min=least, max=most, help=each.help)]
             fields.append((name, annotation, dataclasses.field(default=each.default)))
         return dataclasses.make_dataclass(
             command.__name__, fields, bases=(command,), frozen=True, kw_only=True,
