@@ -267,8 +267,9 @@ def headings_asked(
     asked: set[str] = set()
     for community in sorted(communities, key=_broadest_first):
         passages = passages_of(community.chunk_ids)
-        language = language_of("\n".join(passages))
-        for heading in headings_by_weight(passages, ""):
+        headings = headings_by_weight(passages, "")
+        language = language_of("\n".join(passages)) if headings else ""  # most passages have none
+        for heading in headings:
             if language == "en":
                 question = announced_question(heading, passages, subject)
             else:

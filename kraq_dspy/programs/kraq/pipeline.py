@@ -133,14 +133,19 @@ class KRAQ(SavableModule):
         relationship with `settings.resolve.relationships`) are merged by the model only where together they exceed
         `settings.resolve.description_tokens`.
         """
-        mentions = Mentions.of(extractions)
-        graph = ResolvedMentions(mentions, await self._resolution(mentions, steps)).graph()
-        del mentions  # gives back what it holds before a model is asked
-        return await self._described(graph, steps)
+        resolved = await self.resolved(extractions, steps)
+        graph = resolved.graph()
+        del resolved  # gives back what it holds before a model is asked
+        return await self.described(graph, steps)
 
-    async def _described(self, graph: Graph, steps: Steps) -> Graph:
-        """Write one description for each entity, and each relationship where that is set, of which
-        too much is said."""
+    async def resolved(self, extractions: Iterable[Extraction], steps: Steps) -> ResolvedMentions:
+        """The first half of stage 2: what the extractions say, each name known for the thing that it means."""
+        mentions = Mentions.of(extractions)
+        return ResolvedMentions(mentions, await self._resolution(mentions, steps))
+
+    async def described(self, graph: Graph, steps: Steps) -> Graph:
+        """The second half of stage 2: the graph with one description for each entity of which too much is said, and for
+        each relationship where that is set."""
         settings = self.settings.resolve
         described = [(entity.id, entity.name, entity.description) for entity in graph.entities]
         if settings.relationships:
