@@ -37,6 +37,7 @@ class JudgedMetric(SavableModule):
         """
         if self.is_empty(example, prediction):
             return 0.0
+
         try:
             with dspy.context(adapter=KraqAdapter()):
                 return float(self(example, prediction).score)

@@ -3,6 +3,7 @@
 import dataclasses
 import random
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -98,8 +99,11 @@ def test_names_that_a_new_document_makes_one_and_its_removal_parts_again_change_
     shutil.copytree(*paths)
 
     names = []
-    for change in (lambda path: add_documents(path, [both], embedder=embedder),
-                   lambda path: remove_documents(path, ["both"], embedder=embedder)):  # fmt: skip
+    changes: tuple[Callable[[Path], object], ...] = (
+        lambda path: add_documents(path, [both], embedder=embedder),
+        lambda path: remove_documents(path, ["both"], embedder=embedder),
+    )
+    for change in changes:
         for path, small in zip(paths, (9.0, -1.0), strict=True):
             monkeypatch.setattr(following, "_SMALL", small)
             change(path)
