@@ -31,6 +31,6 @@ class TrainSettings(Checked):
     batch_size: int = option(2, "Rows at once.", least=1)
     accumulate: int = option(4, "Batches in one step.", least=1)
     epochs: int = option(3, "Times through the rows.", least=1)
-    max_tokens: int = option(2048, "Of a row; longer ones are left out.", least=1)
+    max_tokens: int = option(2048, "Maximum tokens per row; longer rows are skipped.", least=1)
     held_out: float = option(0.1, "Share to evaluate on.", least=0.01, most=0.9)
     seed: int = option(0, "Of the split, the order and the weights.")
