@@ -140,8 +140,9 @@ class ResolveSettings(Checked):
     """Ask the model about each such pair; the embedded one is not asked, and merges none. Without it, all are merged
     but single words and names of people, where one wrong merge is worse than ten missed."""
     acronyms: bool = True
-    """Ask the model whether an acronym and a name that it fits are one ("UBA", "Universidad de Buenos Aires"). The
-    embedded one is not asked. What a text itself introduces, "Universidad de Buenos Aires (UBA)", is merged unasked."""
+    """Ask the model whether an acronym and a name that it fits are one ("UBA", "Universidad de Buenos Aires"), and
+    whether "Mr. Holmes" is the only person of the corpus with that last name. The embedded one is not asked. What a
+    text itself introduces, "Universidad de Buenos Aires (UBA)", is merged unasked."""
     description_tokens: Positive = 300
     """Descriptions of one entity are merged by the model once they exceed so many tokens together; shorter ones are
     joined as they are."""
@@ -227,6 +228,22 @@ class QuestionSettings(Checked):
             raise ConfigError(
                 f"questions.random_least is {self.random_least}, above random_most, {self.random_most}: give a range."
             )
+
+
+@dataclass(frozen=True)
+class RefusalSettings(Checked):
+    """What is said to a question that the documents do not answer, by `kraq ask`, `chat`, `serve`, `explore` and `mcp`;
+    a program in Python answers whatever is asked, and so do `kraq eval` and the papers' tables."""
+
+    section = "refusals"
+
+    refuse: bool = True
+    """Whether such a question is refused. An index that an earlier version made has no floor and refuses nothing until
+    `kraq update` or `kraq upgrade` measured one."""
+    floor: Share | None = None
+    """The score below which a question is not answered, in [0, 1]. Unset, the one that was measured for this index."""
+    offers: Count = 3
+    """Questions that are offered in place of an answer, the nearest ones that the documents do answer."""
 
 
 @dataclass(frozen=True)
@@ -441,6 +458,7 @@ class Settings(Checked):
     communities: CommunitySettings = field(default_factory=CommunitySettings)
     summaries: SummarySettings = field(default_factory=SummarySettings)
     questions: QuestionSettings = field(default_factory=QuestionSettings)
+    refusals: RefusalSettings = field(default_factory=RefusalSettings)
     encoder: EncoderSettings = field(default_factory=EncoderSettings)
     instructed: InstructedSettings = field(default_factory=InstructedSettings)
     ask: AskSettings = field(default_factory=AskSettings)

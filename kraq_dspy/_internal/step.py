@@ -88,6 +88,7 @@ def signature_for(default: type[dspy.Signature], own: SignatureLike) -> type[dsp
     """
     if own is None:
         return default
+
     if isinstance(own, str):
         is_short_form = re.fullmatch(r"[\w\s:,.\[\]]+->[\w\s:,.\[\]]+", own)
         own = dspy.Signature(own) if is_short_form else default.with_instructions(own)
@@ -115,6 +116,7 @@ def further_inputs(step: dspy.Module, inputs: Mapping[str, Any]) -> Mapping[str,
     signature = getattr(step, "signature", None)
     if signature is None:  # a module of one's own, which takes what it takes
         return inputs
+
     unknown = [name for name in inputs if name not in signature.input_fields]
     if unknown:
         raise ConfigError(

@@ -157,6 +157,7 @@ def loaded(settings: Settings) -> tuple[Destination, ...]:
         if _is_in_process(role.model):
             adapter = f"#{role.adapter}" if role.adapter else ""
             found.append(Destination(f"roles.{name}", role.model + adapter, "", ""))
+
     if settings.encoder.api_base is None:
         found.append(Destination("encoder", settings.encoder.name, "", ""))
     found.append(Destination("instructed", settings.instructed.name, "", ""))
@@ -233,6 +234,7 @@ def own_variables(address: str, provider: str = "") -> tuple[str, ...]:
     parts = urlsplit(address)
     if not parts.netloc:  # the provider's own address
         return PROVIDERS.get(address, ((), ()))[1] or OWN_SERVERS.get(address, ())
+
     host = parts.hostname or ""
     for hosts, variables in PROVIDERS.values():
         if parts.scheme == "https" and any(host == known or host.endswith(f".{known}") for known in hosts):
@@ -350,6 +352,7 @@ def _agreed(source: Named) -> set[tuple[str, str]]:
         lines = _consents().read_text("utf-8", errors="replace").splitlines()
     except (OSError, RuntimeError):
         return set()
+
     agreed: set[tuple[str, str]] = set()
     for line in lines:
         try:

@@ -37,6 +37,7 @@ class JudgedMetric(SavableModule):
         """
         if not answer_of(prediction).strip():
             return 0.0
+
         try:
             with dspy.context(adapter=KraqAdapter()):
                 return float(self(example, prediction).score)

@@ -130,8 +130,10 @@ def _differences(run: RunSummary) -> str:
             if cell.difference is not None and cell.p_adjusted is not None:
                 label = f"{metric}, {system.name}"
                 drawn.append(Difference(label, cell.difference, cell.p_adjusted < SIGNIFICANT))
+
     if not drawn:
         return ""
+
     title = f"Difference from {run.baseline}, paired by question, with 95 % intervals"
     picture = draw_differences(drawn, title=title)
     caption = f"Filled: p below {SIGNIFICANT} (paired randomisation test, adjusted by Holm). Hollow: cannot be told."

@@ -65,6 +65,7 @@ class RowScorer:
         for name in names:
             if name not in self._own:
                 require_metric(name)
+
         self.names = list(names)
         self.judge_lm = judge_lm
         self._embedder = embedder
@@ -102,6 +103,7 @@ class RowScorer:
         if name in self.judges:
             judge = self.judges[name]
             return judge.score(example, prediction) if judge.is_defined(example) else None
+
         if kind == SIMILARITY:
             assert self._embedder is not None, "a metric of meaning comes with an embedder"
             metric = similarity_metric(self._embedder)

@@ -98,11 +98,13 @@ def _options(source: Any, name: str) -> tuple[str, ...]:
     """Tell which of `k`, `exclude`, `filters` and `vector` the source takes."""
     if not callable(source):
         raise TypeError(f"The retriever is {_described(source)}; expected something to call with a question.")
+
     inner = getattr(type(source), "forward", None)  # a module's __call__ takes anything
     try:
         parameters = list(inspect.signature(inner or source).parameters.values())[1 if inner else 0 :]
     except ValueError:  # a builtin
         return ()
+
     stars = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     required = {one.name for one in parameters[1:] if one.default is one.empty and one.kind not in stars}
     if not parameters or not required <= set(OPTIONS):

@@ -51,10 +51,12 @@ class KnownMetadata:
             for key, value in chunk.metadata.items():
                 for words in _names_of(value):
                     self._add(words, key, [value])
+
         for entity in entities:
             documents = {document_of[chunk_id] for chunk_id in entity.chunk_ids if chunk_id in document_of}
             for name in entity.names:
                 names.setdefault(_words(name), set()).update(documents)
+
         for words, documents in names.items():
             if len(documents) <= most_documents:
                 self._add(words, DOCUMENT, documents)
@@ -113,6 +115,7 @@ class MetadataFilterRetriever(Retrieving):
             narrowed = _narrowed(used, request.filters)
             if used and narrowed is not None and (hits := replace(request, filters=narrowed).send_to(self.retrieve)):
                 break
+
         reasons = ", ".join(f"{condition.key}: {condition.phrase}" for condition in used)
         hits = [replace(hit, why=f"{hit.why}, filtered by {reasons}") for hit in hits]
         if len(hits) < request.k:
@@ -146,9 +149,11 @@ def _names_of(value: Any) -> list[tuple[str, ...]]:
     """Tell how a question may name the value of a document's metadata, in words."""
     if not isinstance(value, str):
         return []
+
     date = _DATE.match(value)
     if date is None or not 1 <= int(date["month"] or 1) <= 12:
         return [_words(value)]
+
     year, month, day = date.groups()
     names: list[tuple[str, ...]] = [(year,)]
     if month:

@@ -87,6 +87,7 @@ class RaptorRetriever(Retrieving):
             leaves_of = self.tree.leaves if exclude else {}
             without = {node_id for node_id, under in leaves_of.items() if node_id in exclude or under <= exclude}
             scores |= dict(self.summaries(request.question, k, exclude=without, vector=vector))
+
         scored = best_first(scores, k)
         leaf_ids = [one for one, _ in scored if one not in self.tree.nodes]
         leaf_of = dict(zip(leaf_ids, self.chunks.chunks_by_id(leaf_ids), strict=True))

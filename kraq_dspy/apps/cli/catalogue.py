@@ -83,6 +83,7 @@ class ListEntries(OfCatalogue):
         if not entries:
             say(f"No {self.status} entries." if self.status else "The catalogue is empty.")
             return
+
         rows = [
             (entry.number, entry.status, short(entry.question, 120), short(entry.answer, 120), len(entry.sources))
             for entry in shown

@@ -103,9 +103,11 @@ class Followed:
         nothing links to a former one are as they are `found` among themselves."""
         if level not in self._labels:
             return []
+
         labels = self._labels[level][part.nodes].copy()
         if (labels < 0).all():
             return []
+
         self._join(labels, part)
         strangers = np.flatnonzero(labels < 0)
         if len(strangers):

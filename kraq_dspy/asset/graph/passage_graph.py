@@ -207,9 +207,35 @@ def passage_graph(
         sources.append(min(ends))
         targets.append(max(ends))
         weights.append(weight)
-    n_vertices = len(passages) + len(entity)
+    return _graph_of_edges(passages, len(entity), np.asarray(sources), np.asarray(targets), np.asarray(weights))
 
-    edges, edge_of = np.unique(np.asarray(sources) * n_vertices + np.asarray(targets), return_inverse=True)
+
+def numbered_passage_graph(
+    chunk_ids: Sequence[str], mentions: NDArray[np.int64], links: NDArray[np.int64], n_entities: int
+) -> PassageGraph:
+    """As `passage_graph`, of what is numbered already.
+
+    `mentions` are rows of a chunk, as a place in `chunk_ids`, and an entity; `links` rows of two entities, one for each
+    time that they are linked. An entity without a mention is no vertex of `passage_graph`, so each needs one.
+    """
+    passages = sorted({chunk_id.encode() for chunk_id in chunk_ids})
+    place = {passage: number for number, passage in enumerate(passages)}
+    place_of = np.array([place[chunk_id.encode()] for chunk_id in chunk_ids], dtype=np.int64)
+    sources = np.concatenate([place_of[mentions[:, 0]], len(passages) + links.min(axis=1)])
+    targets = len(passages) + np.concatenate([mentions[:, 1], links.max(axis=1)])
+    return _graph_of_edges(passages, n_entities, sources, targets, np.ones(len(sources)))
+
+
+def _graph_of_edges(
+    passages: Sequence[bytes],
+    n_entities: int,
+    sources: NDArray[np.int64],
+    targets: NDArray[np.int64],
+    weights: NDArray[np.float64],
+) -> PassageGraph:
+    """Of edges between vertices: the passages, then the entities. The source of an edge is the smaller number."""
+    n_vertices = len(passages) + n_entities
+    edges, edge_of = np.unique(sources * n_vertices + targets, return_inverse=True)
     first, second = np.divmod(edges, n_vertices)
     weight_of_edge = np.bincount(edge_of, weights, len(edges))
     weight_of_edge[first < len(passages)] = 1  # mentions, however often they are given

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from kraq_dspy.asset.corpus.load import CorpusFile, find_files
+from kraq_dspy.asset.corpus.files import CorpusFile, find_files
 
 ALL = 0o777
 _FILE = 0o666  # the bits of a folder that its files have as well

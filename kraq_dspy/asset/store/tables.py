@@ -100,6 +100,7 @@ def create(connection: sqlite3.Connection, schema_version: int) -> None:
         )
         for statement in table.indexes():
             connection.execute(statement)
+
     for statement in filter(str.strip, results.SCHEMA.split(";")):
         connection.execute(statement)
     connection.execute(f"PRAGMA user_version = {schema_version}")

@@ -11,6 +11,8 @@ from kraq_dspy.workspace.choices import choose_retriever
 
 TRIED = ("dense", "bm25", "hybrid", "fusion", "sentence-window", "adaptive", "pagerank", "combined")
 """Retrievers that ask no model, tried unless others are named."""
+BY_WORDS_ALONE = frozenset(("bm25",))
+"""Those that know nothing but words: questions that copy their passages' words make them look better than they are."""
 LEAST_TOKENS = 16
 """Fewest tokens of a chunk."""
 

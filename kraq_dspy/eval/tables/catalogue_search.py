@@ -68,12 +68,10 @@ def measure(run: Run, folder: Path) -> None:
     if run.table.as_paper:
         run.table.as_paper.give_prompts(phrasings.rephrase)
 
-    composed = [system for system, _ in kept if system.use == "first of two"]
-    for system, settings in kept:
-        if system.use == "first of two":
-            continue
-        phrasing, variants = system.options.get("phrasing", ORIGINAL), system.options.get("variants", 3)
-        phrased = phrasings.of(pairs, phrasing, variants)
+    asked = [(system, settings) for system, settings in kept if system.use != "first of two"]
+    for system, settings in asked:
+        phrasing = system.options.get("phrasing", ORIGINAL)
+        phrased = phrasings.of(pairs, phrasing, system.options.get("variants", 3))
         if system.use == "program":
             _ask_program(run, system, settings, writer, phrased)
         else:
@@ -81,12 +79,18 @@ def measure(run: Run, folder: Path) -> None:
             with _catalogue(run, pool, system) as answers:
                 look = _WordingLookup(run, system, answers, own)
                 run.ask_all(system.name, look, writer, at_once=run.concurrency, examples=phrased)
+    _write_joined([system for system, _ in kept], writer)
+    models.close()
 
-    for system in composed:
+
+def _write_joined(every: Sequence[System], writer: RowWriter) -> None:
+    """Write the rows of the systems that are made of two others' rows."""
+    for system in every:
+        if system.use != "first of two":
+            continue
         for row in joined(system, writer.rows()):
             if (system.name, row.question_id) not in writer.done:
                 writer.write(row)
-    models.close()
 
 
 def _ask_program(run: Run, system: System, settings: Settings, writer: RowWriter, phrased: Sequence[Example]) -> None:

@@ -10,7 +10,7 @@ import dspy
 
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.eval.tables.table import EvalTable, System
-from kraq_dspy.indexing.prepare.preparations import Preparation
+from kraq_dspy.indexing.prepare.preparations import PREPARATIONS, Preparation
 from kraq_dspy.models.lms.roles import lm_in_program
 from kraq_dspy.programs.speculative.efficient_speculative_rag import EFFICIENT
 from kraq_dspy.records import content_id
@@ -136,9 +136,10 @@ def needed(table: EvalTable, systems: Iterable[System]) -> list[tuple[Preparatio
             if table.kind == "retrievers"
             else program_of(system, paper=table.of_papers)
         )
-        for preparation, options in choice.prepared:
+        for name, options in choice.prepared:
+            preparation = PREPARATIONS[name]
             known = {"top_n": table.precompute, "questions": getattr(options, "questions", "kraq")}
-            fitting = {name: known[name] for name in options_of(preparation.options) if name in known}
+            fitting = {option: known[option] for option in options_of(preparation.options) if option in known}
             work[preparation.name, preparation.options(**fitting)] = preparation
     return [(preparation, options) for (_, options), preparation in work.items()]
 

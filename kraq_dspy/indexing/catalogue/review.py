@@ -48,6 +48,7 @@ def answer(
     """
     if not text.strip():
         raise CatalogueError("The answer is empty. Say what people are to be told, or leave the entry as it is.")
+
     entry = catalogue.get(number)
     fields: dict[str, Any] = {"answer": text.strip(), "status": "approved" if approved else "pending"}
     if document_ids is None:

@@ -329,6 +329,7 @@ class Builder(BuildParts):
         ids = self.index.ids(Chunk, without=Extraction if is_settled else None)
         if not is_settled:
             self.index.results.unsettle("extract")
+        self.extracted.update(ids)
         chunks = (chunk for some in batches(ids, _BATCH) for chunk in self.index.get(Chunk, some))
         batch: list[Extraction] = []
         async for extraction in self.kraq.extractions(chunks, self.steps, total=len(ids)):

@@ -6,7 +6,8 @@ from itertools import chain
 from pathlib import Path, PurePosixPath
 
 from kraq_dspy.asset.corpus.boilerplate import RepeatedLines
-from kraq_dspy.asset.corpus.load import CorpusFile, cleaned_document, find_files, is_repeated, load_documents
+from kraq_dspy.asset.corpus.files import CorpusFile, find_files
+from kraq_dspy.asset.corpus.load import cleaned_document, is_repeated, load_documents
 from kraq_dspy.asset.corpus.normalise import normalised_document, redacted_document
 from kraq_dspy.asset.scope import labels_of
 from kraq_dspy.asset.store import access
@@ -57,7 +58,7 @@ def documents_of(
     known: set[str] = set()
     if index is not None and own.boilerplate == "drop":
         with Index.open(index, unfinished=True) as pages:
-            known = {line for document in pages.all(Document) for line in document.left_out}
+            known = pages.lines_left_out()
     if isinstance(corpus, str | Path):
         return load_documents(Path(corpus), known_lines=known, **dataclasses.asdict(own))
     if not isinstance(corpus, Iterable) or isinstance(corpus, Mapping | bytes):

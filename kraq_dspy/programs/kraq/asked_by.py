@@ -23,7 +23,7 @@ from kraq_dspy.language.headings import Heading, announced_question, headings_by
 from kraq_dspy.language.other_languages import question_of_heading
 from kraq_dspy.language.templates import NOTHING_NAMED, asks_of_something, definition, question_about
 from kraq_dspy.language.text import parted, sentences
-from kraq_dspy.language.told import language_of
+from kraq_dspy.language.told import language_of, language_of_most
 from kraq_dspy.programs.kraq.question_text import stands_alone
 from kraq_dspy.records import Chunk, Community, Question, Summary, content_id
 from kraq_dspy.settings import EMBEDDED, QuestionSettings
@@ -161,7 +161,11 @@ class AskedBy:
         """A question after a heading of the community's passages or after its summary; "" where nothing is named."""
         if community.id not in self._instead:
             question = question_about(
-                summary, self._read(community.chunk_ids), self._subject, turns_statements=community.level > 0
+                summary,
+                self._read(community.chunk_ids),
+                self._subject,
+                turns_statements=community.level > 0,
+                language_of_corpus=self._language,
             )
             self._instead[community.id] = "" if question == NOTHING_NAMED else question
         return self._instead[community.id]
@@ -202,6 +206,11 @@ class AskedBy:
     def _subject(self) -> str:
         """What the passages of the whole index say that they are about."""
         return subject_of(self._read(self._source.ids()))
+
+    @cached_property
+    def _language(self) -> str:
+        """The language of most passages of the index."""
+        return language_of_most(self._read(self._source.ids()))
 
     @cached_property
     def _suits_a_small_model(self) -> bool:
@@ -258,8 +267,9 @@ def headings_asked(
     asked: set[str] = set()
     for community in sorted(communities, key=_broadest_first):
         passages = passages_of(community.chunk_ids)
-        language = language_of("\n".join(passages))
-        for heading in headings_by_weight(passages, ""):
+        headings = headings_by_weight(passages, "")
+        language = language_of("\n".join(passages)) if headings else ""  # most passages have none
+        for heading in headings:
             if language == "en":
                 question = announced_question(heading, passages, subject)
             else:

@@ -128,6 +128,7 @@ def fault_in(question: str, answers: Sequence[str], texts: Sequence[str], kind: 
         return ""
     if any(len(answer.split()) > LONGEST_ANSWER for answer in answers):
         return "the answer is long"
+
     text = plain_words("\n".join(texts))
     if not all(plain_words(answer) in text or answer.lower() in CLOSED for answer in answers):
         return "the answer is not in the passages"

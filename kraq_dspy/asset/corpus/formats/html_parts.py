@@ -60,6 +60,7 @@ def parts_of(source: str) -> Iterator[Part]:
         else:
             yield Part("<")
             place = begin + 1
+
     if place < len(source):
         yield Part(html.unescape(source[place:]))
 

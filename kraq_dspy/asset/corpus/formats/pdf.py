@@ -29,6 +29,7 @@ def read_pdf(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
     with needs("pypdf", "formats", "Reading PDF"):
         import pypdf
         import pypdfium2
+
     with path.open("rb") as stream:
         data = read_limited(stream, settings)
         stream.seek(0)
@@ -42,6 +43,7 @@ def read_pdf(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
         except Exception as error:  # noqa: BLE001  pypdf raises whatever a damaged file makes its code raise
             yield BadRow(f"The PDF is damaged ({_words(error)}). Open and save it anew, or take it out of the corpus.")
             return
+
         texts: list[str] = []
         for number in range(1, len(pages) + 1):
             try:
@@ -57,11 +59,14 @@ def read_pdf(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
                     "limit. Split the PDF, or raise max_bytes in [corpus] of kraq.toml."
                 )
                 return
+
         headings = _headings(reader, texts)
         pages.close()
+
     if not any(texts):
         yield BadRow(f"None of the PDF's {len(texts)} pages has text; it may be scanned. Run it through OCR first.")
         return
+
     yield from _empty_pages(texts, pages.damaged)
     yield Row(
         PAGE_BREAK.join(texts),
@@ -95,6 +100,7 @@ class _Pages:
         else:
             with _PDFIUM:
                 text = page_text(self._document[number - 1])
+
         text = _without_hyphenation(text)
         if is_blank(text):
             text = ""
@@ -181,6 +187,7 @@ def _headings(reader: Any, texts: Sequence[str]) -> tuple[Heading, ...]:
         outline = list(reader.outline)
     except Exception:  # noqa: BLE001  pypdf raises whatever a damaged file makes its code raise
         return ()
+
     waiting = [(item, 1) for item in reversed(outline)]
     while waiting and len(found) < _MOST_HEADINGS:
         item, level = waiting.pop()

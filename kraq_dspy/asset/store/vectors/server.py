@@ -62,6 +62,7 @@ class QdrantVectorStore:
         with needs("qdrant-client", "qdrant", "A Qdrant server as vector store"):
             from qdrant_client import QdrantClient
             from qdrant_client.local.qdrant_local import QdrantLocal  # in memory, and not safe for threads
+
         if isinstance(server, str):
             require_no_secret(server, "The url of the Qdrant server")
         self.dimension = dimension
