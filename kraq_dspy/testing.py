@@ -73,6 +73,7 @@ def assert_quality(
     """
     if not at_least and no_worse_than is None:
         raise ValueError("Nothing is asked for; give at_least={metric: number}, no_worse_than=DIR, or both.")
+
     metrics = options.pop("metrics", None) or list(at_least or ()) or None
     with tempfile.TemporaryDirectory() as folder:
         place = Path(out) if out is not None else Path(folder) / "run"
@@ -80,6 +81,7 @@ def assert_quality(
         checks = under_checks(result.summary, at_least or {})
         if no_worse_than is not None:
             checks += worse_checks(Path(no_worse_than), place, metrics=list(at_least) if at_least else None)
+
     failed = [check.text for check in checks if not check.passed]
     if failed:
         raise QualityError("; ".join(failed))
@@ -98,10 +100,12 @@ def check_retriever(retrieve: Any, questions: Sequence[str], *, k: int = 4) -> N
     retriever = as_retriever(retrieve)
     if not questions:
         raise ValueError("questions is empty; expected one or more that find something.")
+
     for question in questions:
         for count in (1, k, 10 * k):
             _check_hits(retriever, question, count)
         _check_left_out(retriever, question, k)
+
     _refuses(ValueError, lambda: retriever(questions[0], 0), "k below 1")
     _refuses(ValueError, lambda: retriever(" \n", k), "an empty question")
     expected = [retriever(question, k) for question in questions]
@@ -109,6 +113,7 @@ def check_retriever(retrieve: Any, questions: Sequence[str], *, k: int = 4) -> N
     with ThreadPoolExecutor(THREADS) as pool:
         at_once = [pool.submit(copy_context().run, retriever, question, k) for question in questions_at_once]
         found = [each.result() for each in at_once]
+
     _require(all(map(_alike, found, expected * (2 * THREADS))), "is safe for threads")
     asynchronously = [run_coroutine(call(retriever, question, k)) for question in questions]
     _require(all(map(_alike, asynchronously, expected)), "finds the same asynchronously")
@@ -139,6 +144,7 @@ def check_store(store: VectorStore) -> None:
     for document_id in ("d2", ["d2", "d9"]):
         [hits] = store.search(near, 9, filters={"document_id": document_id})
         _require({id for id, _ in hits} == set(ids[1:]), "keeps to its filters")
+
     _require({id for id, _ in store.search_text("apple", 9)} == set(ids[:2]), "finds points by a word they have")
     _require([id for id, _ in store.search_text("apple", 9, exclude=ids[:1])] == [ids[1]], "excludes among words too")
     store.upsert(ids[:1], vectors[2:], ["a blue plum"], [{"document_id": "d3"}])
@@ -207,6 +213,7 @@ def check_program(program: dspy.Module, question: str) -> None:
         program.save(state)
         fresh = program.deepcopy()
         fresh.load(state)
+
     names = [name for name, _ in program.named_predictors()]
     _require([name for name, _ in fresh.named_predictors()] == names, "loads what it saved")
     _require(fresh(question=question).answer == prediction.answer, "answers alike after it was loaded")
@@ -366,6 +373,7 @@ def _check_hits(retriever: Retriever, question: str, k: int) -> None:
         scores = [hit.score for hit in hits if hit.query == query]
         falling = all(earlier >= later for earlier, later in pairwise(scores))
         _require(falling, f"lets the scores of a query's hits fall; they are {scores} for {query!r}")
+
     _require(
         _alike(retriever(question, k), hits), f"gives the same answer to the same question; {question!r} got another"
     )

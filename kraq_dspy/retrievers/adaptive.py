@@ -85,6 +85,7 @@ class AdaptiveRetriever(Retrieving):
         weight = graph_weight([hit.score for hit in ranking], self.most)
         if not weight:
             return [Hit(hit.chunk, hit.score, question, "adaptive") for hit in ranking[:k]]
+
         chunks = {hit.chunk.id: hit.chunk for hit in ranking}
         visits = self.walk.visits(ranking[: self.start])
         excluded = set(request.exclude)
@@ -93,6 +94,7 @@ class AdaptiveRetriever(Retrieving):
         for chunk in self.chunks.chunks_by_id([chunk_id for chunk_id in new if chunk_id not in chunks]):
             if matches(chunk, request.filters):
                 chunks[chunk.id] = chunk
+
         base = {hit.chunk.id: hit.score / ranking[0].score for hit in ranking}
         beyond = base[ranking[-1].chunk.id]
         shares = [0.0] * len(chunks) if visits is None else [one / visits.peak for one in visits.of(list(chunks))]

@@ -78,6 +78,7 @@ class PageRankRetriever(Retrieving):
             ]
             if len(hits) >= k:
                 break
+
         hits = hits[:k]
         known = {hit.chunk.id for hit in hits}
         return falling([*hits, *[hit for hit in ranking if hit.chunk.id not in known][: k - len(hits)]])

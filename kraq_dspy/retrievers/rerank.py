@@ -99,6 +99,7 @@ class QuestionSimilarityReranker:
     def __call__(self, question: str, hits: Sequence[Hit], *, vector: Vectors | None = None) -> list[float]:
         if not hits:
             return []
+
         if vector is None:
             vector = self.embedder.encode_queries([question])[0]
         asked_of = [self.asked_of.get(hit.chunk.id, ()) for hit in hits]

@@ -112,6 +112,7 @@ class HybridRetriever(Retrieving):
         ids = sorted({chunk_id for chunk_id, _ in near} | {chunk_id for chunk_id, _ in worded})
         if not ids:
             return []
+
         chunks = self.chunks.chunks_by_id(ids)
         dense = self._scaled(product(self.vectors.vectors(ids), vector), vector)
         sparse = sparse_cosines(question, [chunk.passage for chunk in chunks])
@@ -150,6 +151,7 @@ class FusionRetriever(Retrieving):
     ) -> None:
         if not retrievers:
             raise ValueError("There are no retrievers to fuse; expected one or more.")
+
         require_counts("hits of each", pool=pool)
         require_between(0, math.inf, "0 or more", constant=constant)
         self.retrievers = tuple(map(as_retriever, retrievers))
@@ -213,6 +215,7 @@ def sparse_cosines(question: str, passages: Sequence[str]) -> NDArray[np.float64
     length = math.hypot(*question_weights.values())
     if not length:
         return cosines
+
     for row, count in enumerate(counts):
         weights = _weights(count, idf)
         product = sum(weight * weights[word] for word, weight in question_weights.items() if word in weights)

@@ -99,6 +99,7 @@ class PassageGraph(SharedByCopies):
         for chunk_id, place in zip(start, places, strict=True):
             if place < 0:
                 raise KeyError(chunk_id)
+
         reset[places] = list(start.values())
         reset /= reset.sum()
         try:
@@ -154,6 +155,7 @@ class PassageGraph(SharedByCopies):
             residual = residual - length * step
             before, left = left, float(residual @ residual)
             direction = residual + left / before * direction
+
         shares: NDArray[np.float64] = np.maximum(solution * self._roots, 0)
         return shares
 
@@ -197,6 +199,7 @@ def passage_graph(
             )
         sources.append(place[chunk_id])
         targets.append(len(passages) + entity.setdefault(entity_id, len(entity)))
+
     weights.extend([1.0] * len(sources))
     for source_id, target_id, weight in relationships:
         if weight < 0:

@@ -98,11 +98,13 @@ def value_of(run: RunSummary | None, cell: TablePart) -> float | None:
     """The figure that a cell names; in percent where the paper prints percent. None where the run has none."""
     if run is None:
         return None
+
     by_name = {system.name: system for system in run.systems}
     values = [_value(by_name.get(name), cell) for name in cell.systems]
     known = [value for value in values if value is not None]
     if not known or len(known) < len(values):
         return None
+
     value = math.fsum(known) / len(known)
     if cell.against:
         other = _value(by_name.get(cell.against), cell)
@@ -117,6 +119,7 @@ def listed(runs: Path, papers: Sequence[str] = ()) -> list[tuple[PaperTable, Pat
         header, report = json.loads(file.read_text("utf-8")), file.parents[1] / "report.html"
         if report.is_file():
             reports |= {table.id: report for table in _made_by(header["name"], header["extra"].get("table", {}))}
+
     prefixes = tuple(name.lower().replace("_", " ").replace("-", " ") for name in papers)
     return [
         (table, reports.get(table.id))

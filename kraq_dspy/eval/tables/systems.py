@@ -37,6 +37,7 @@ def settings_of(system: System, settings: Settings) -> Settings:
             settings = dataclasses.replace(settings, **{name: section})
     except (AttributeError, TypeError, ConfigError) as error:
         raise ConfigError(f"{system.name!r}: {error}") from error
+
     roles: Mapping[str, str] = system.options.get("roles", {})
     if unknown := sorted({*roles, *roles.values()} - set(ROLES)):
         raise ConfigError(f"{system.name!r}: there is no role {unknown[0]!r}; the roles are {', '.join(ROLES)}.")
@@ -55,6 +56,7 @@ def with_equal_questions(settings: Settings, systems: Iterable[System]) -> tuple
     """
     if not any(asks_random(system) or "generator" in system.options.get("roles", {}) for system in systems):
         return settings, []
+
     questions = dataclasses.replace(
         settings.questions, asked_by="model", fallback=False, candidates=settings.questions.candidates or 1
     )
@@ -72,6 +74,7 @@ def distinct(systems: Iterable[System], settings: Settings) -> tuple[list[tuple[
         if system.use == EFFICIENT.name and has_other_questions and own.instructed.kind == "sentences":
             notes.append(f"{system.name} is left out: the variant sentences looks no stored question up.")
             continue
+
         options = {name: value for name, value in system.options.items() if name not in ("roles", "settings")}
         fields = {**own.to_dict(), "roles": {role: dataclasses.asdict(own.role(role)) for role in ROLES}}
         key = json.dumps([system.use, options, fields], sort_keys=True)

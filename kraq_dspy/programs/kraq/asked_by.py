@@ -139,6 +139,7 @@ class AskedBy:
         async for summary in each_of(summaries):
             heading = self._headed.get(summary.community_id) if summary.community_id in narrow else None
             yield dataclasses.replace(summary, title=heading.heading, text=heading.text) if heading else summary
+
         for id, heading in self._headed.items():
             if id not in summarized:
                 yield Summary(id, heading.heading, heading.text, (), EMBEDDED)

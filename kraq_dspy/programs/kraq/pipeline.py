@@ -154,6 +154,7 @@ class KRAQ(SavableModule):
                 (link.id, f"{names[link.source_id]} | {link.predicate} | {names[link.target_id]}", link.description)
                 for link in graph.relationships
             ]
+
         long = [
             Item(id, {"name": name, "descriptions": graph.descriptions[id]})
             for id, name, text in described

@@ -188,6 +188,7 @@ class Page:
             self._lists.append((numbered, []))
         elif tag.name in READINGS:
             self._gather(opened, self._readings)
+
         opened.ends_with = self._change_of_line(tag, attributes)
         if is_decoration(tag, attributes):
             opened.decorates_from = len(self._pieces)
@@ -237,6 +238,7 @@ class Page:
                 self._number_backwards(*self._lists.pop())
             if last.name == "li":
                 self._waiting_numbers.clear()
+
         if last.outer is not None:
             self._pieces = last.outer
         if last.table is not None:
@@ -253,6 +255,7 @@ class Page:
         ended, limit = ENDS_BEFORE.get(name, ((), ()))
         if not any(self._counts[one] for one in ended):
             return
+
         for opened in self._open[: -_FARTHEST_END - 1 : -1]:
             if opened.name in limit:
                 return
@@ -324,6 +327,7 @@ def _on_the_line(text: str, language: str) -> str:
             else:
                 parts.append(lowered(_PRIVATE.sub("", inside), shown, after))
             place = found.end()
+
         if not parts:
             break
         text = "".join([*parts, text[place:]])

@@ -227,6 +227,7 @@ def _between(part: str, source: str, target: str) -> str:
     end = part.find(target, start)
     if end < 0:
         return ""
+
     middle = re.sub(r"\([^)]*\)|[\"“”]", " ", part[start:end])
     middle = re.split(r"[;:,]", middle.rstrip(" ,;:("))[-1]
     kept = [word for word in re.findall(r"[\w’'-]+", middle) if word.islower()]
