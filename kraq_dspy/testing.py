@@ -126,32 +126,55 @@ def check_store(store: VectorStore) -> None:
     >>> check_store(LocalVectorStore(Path("points"), dimension=3))
     """
     _require(store.count() == 0 and store.ids() == set(), "is empty before it is checked")
+
     ids = [content_id(name) for name in ("one", "two", "three")]
     vectors = np.zeros((3, store.dimension), np.float32)
     vectors[[0, 1, 2], [0, 1, 2]] = 1.0
     texts = ["a red apple", "a green apple", "a yellow lemon"]
-    store.upsert(ids, vectors, texts, [{"document_id": "d1"}, {"document_id": "d2"}, {"document_id": "d2"}])
+    payloads = [{"document_id": document_id} for document_id in ("d1", "d2", "d2")]
+    store.upsert(ids, vectors, texts, payloads)
     _require(store.count() == 3 and store.ids() == set(ids), "counts and names its points")
-    _require(bool(np.allclose(store.vectors(ids[::-1]), vectors[::-1], atol=1e-6)), "gives vectors in the order asked")
-    _refuses(UnknownRecordError, lambda: store.vectors([content_id("absent")]), "an id that it does not hold")
+    in_order = np.allclose(store.vectors(ids[::-1]), vectors[::-1], atol=1e-6)
+    _require(bool(in_order), "gives vectors in the order asked")
+    absent = content_id("absent")
+    _refuses(UnknownRecordError, lambda: store.vectors([absent]), "an id that it does not hold")
+
+    _check_search(store, ids, vectors)
+    _check_text_search(store, ids)
+
+    store.upsert(ids[:1], vectors[2:], ["a blue plum"], [{"document_id": "d3"}])
+    _require(store.count() == 3, "replaces a point that is there")
+    first_id, _ = store.search_text("plum", 9)[0]
+    _require(first_id == ids[0], "finds a replaced point by its new text")
+
+    store.delete(ids)
+    is_empty = store.count() == 0 and store.search(vectors[:1], 9) == [[]]
+    _require(is_empty, "forgets what is deleted")
+
+
+def _check_search(store: VectorStore, ids: Sequence[str], vectors: Vectors) -> None:
+    """Search between the first two points, nearer to the first."""
     near: Vectors = vectors[:1] * np.float32(0.8) + vectors[1:2] * np.float32(0.6)
     [hits] = store.search(near, 2)
+    scores = [score for _, score in hits]
     _require([id for id, _ in hits] == ids[:2], "finds the nearest points, best first")
-    _require(bool(np.allclose([score for _, score in hits], [0.8, 0.6], atol=1e-4)), "scores by the cosine")
+    _require(bool(np.allclose(scores, [0.8, 0.6], atol=1e-4)), "scores by the cosine")
     _require(len(store.search(near, 99)[0]) == 3, "gives what there is where more is asked for")
     _require(store.search(vectors[:0], 2) == [], "takes no vectors at all")
-    _require([id for id, _ in store.search(near, 2, exclude=ids[:1])[0]] == [ids[1], ids[2]], "leaves out the excluded")
+
+    [hits] = store.search(near, 2, exclude=ids[:1])
+    _require([id for id, _ in hits] == ids[1:], "leaves out the excluded")
     for document_id in ("d2", ["d2", "d9"]):
         [hits] = store.search(near, 9, filters={"document_id": document_id})
         _require({id for id, _ in hits} == set(ids[1:]), "keeps to its filters")
 
-    _require({id for id, _ in store.search_text("apple", 9)} == set(ids[:2]), "finds points by a word they have")
-    _require([id for id, _ in store.search_text("apple", 9, exclude=ids[:1])] == [ids[1]], "excludes among words too")
-    store.upsert(ids[:1], vectors[2:], ["a blue plum"], [{"document_id": "d3"}])
-    _require(store.count() == 3, "replaces a point that is there")
-    _require(store.search_text("plum", 9)[0][0] == ids[0], "finds a replaced point by its new text")
-    store.delete(ids)
-    _require(store.count() == 0 and store.search(near, 9) == [[]], "forgets what is deleted")
+
+def _check_text_search(store: VectorStore, ids: Sequence[str]) -> None:
+    """Search for a word that the first two points have."""
+    with_word = {id for id, _ in store.search_text("apple", 9)}
+    _require(with_word == set(ids[:2]), "finds points by a word they have")
+    not_excluded = [id for id, _ in store.search_text("apple", 9, exclude=ids[:1])]
+    _require(not_excluded == [ids[1]], "excludes among words too")
 
 
 def check_engine(lm: dspy.BaseLM) -> None:

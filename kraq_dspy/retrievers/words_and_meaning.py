@@ -107,9 +107,10 @@ class HybridRetriever(Retrieving):
         question = request.question
         vector = request.embedded_by(self.embedder)
         size = max(request.k, self.pool)
-        (near,) = self.vectors.search(vector[None, :], size, exclude=request.exclude, filters=request.filters)
-        worded = self.vectors.search_text(question, size, exclude=request.exclude, filters=request.filters)
-        ids = sorted({chunk_id for chunk_id, _ in near} | {chunk_id for chunk_id, _ in worded})
+        exclude, filters = request.exclude, request.filters
+        (by_meaning,) = self.vectors.search(vector[None, :], size, exclude=exclude, filters=filters)
+        by_words = self.vectors.search_text(question, size, exclude=exclude, filters=filters)
+        ids = sorted({chunk_id for chunk_id, _ in (*by_meaning, *by_words)})
         if not ids:
             return []
 
@@ -117,11 +118,14 @@ class HybridRetriever(Retrieving):
         dense = self._scaled(product(self.vectors.vectors(ids), vector), vector)
         sparse = sparse_cosines(question, [chunk.passage for chunk in chunks])
         scores = self.weight * dense + (1 - self.weight) * sparse
-        if self.okapi and worded:
-            share = {chunk_id: score / worded[0][1] for chunk_id, score in worded}
+        if self.okapi and by_words:
+            highest = by_words[0][1]
+            share = {chunk_id: score / highest for chunk_id, score in by_words}
             scores += self.okapi * np.array([share.get(chunk_id, 0.0) for chunk_id in ids])
-        by_id = dict(zip(ids, chunks, strict=True))
-        return ranked(by_id, dict(zip(ids, scores.tolist(), strict=True)), question, request.k, "hybrid")
+
+        chunk_of = dict(zip(ids, chunks, strict=True))
+        score_of = dict(zip(ids, scores.tolist(), strict=True))
+        return ranked(chunk_of, score_of, question, request.k, "hybrid")
 
 
 @dataclass(frozen=True)
