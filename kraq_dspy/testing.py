@@ -112,9 +112,9 @@ def check_retriever(retrieve: Any, questions: Sequence[str], *, k: int = 4) -> N
     questions_at_once = [*questions] * (2 * THREADS)
     with ThreadPoolExecutor(THREADS) as pool:
         at_once = [pool.submit(copy_context().run, retriever, question, k) for question in questions_at_once]
-        found = [each.result() for each in at_once]
+        gathered = [each.result() for each in at_once]
 
-    _require(all(map(_alike, found, expected * (2 * THREADS))), "is safe for threads")
+    _require(all(map(_alike, gathered, expected * (2 * THREADS))), "is safe for threads")
     asynchronously = [run_coroutine(call(retriever, question, k)) for question in questions]
     _require(all(map(_alike, asynchronously, expected)), "finds the same asynchronously")
 

@@ -172,7 +172,8 @@ def asked_in(language: str, headings: Sequence[str], sentences: Sequence[str]) -
     """The first heading that asks or tells of doing something, else what a sentence defines; "" where none does."""
     questions = (question_of_heading(language, heading) for heading in headings)
     announced = next((question for question in questions if question), "")
-    return announced or next((asked for one in sentences if (asked := _definition(language, one))), "")
+    definitions = (_definition(language, sentence) for sentence in sentences)
+    return announced or next(filter(None, definitions), "")
 
 
 def asked_of_manual_page(language: str, passages: Sequence[str]) -> str:

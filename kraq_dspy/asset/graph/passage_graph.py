@@ -264,6 +264,6 @@ def find_ids(ids: NDArray[np.bytes_], some: Sequence[str]) -> list[int]:
     """Tell where each of `some` stands in sorted `ids`; -1 where it does not."""
     if not len(ids) or not some:
         return [-1] * len(some)
-    encoded = np.array([one.encode() for one in some], "S")
+    encoded = np.array([id.encode() for id in some], "S")
     places = np.minimum(np.searchsorted(ids, encoded), len(ids) - 1)
     return [int(at) if ids[at] == key else -1 for at, key in zip(places, encoded, strict=True)]

@@ -250,7 +250,7 @@ def _precomputed(index: Index) -> Iterator[Problem]:
         yield Problem(f"{INSTRUCTED} is damaged: {faults[0]}. Delete it", len(faults), (), repair="precompute")
     elif of_sentences or stored:
         what = "passages" if of_sentences else "questions"
-        ids = set(index.ids(Chunk)) if of_sentences else {one.id for one in index.questions(source="kraq")}
+        ids = set(index.ids(Chunk)) if of_sentences else {question.id for question in index.questions(source="kraq")}
         yield from _problem(f"{what} that nothing was precomputed for", ids - stored, repair="precompute")
         gone = stored - set(index.ids(Chunk if of_sentences else Question))
         yield from _problem(f"precomputed embeddings of {what} that are gone", gone, repair="precompute")

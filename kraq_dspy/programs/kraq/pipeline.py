@@ -189,9 +189,9 @@ class KRAQ(SavableModule):
             return []
         similar = list(spelled_alike(groups, settings.similarity))
         if settings.alike == "meaning" and self.embedder is not None:
-            known = {(one.first, one.second) for one in similar}
+            known = {(candidate.first, candidate.second) for candidate in similar}
             meant = meant_alike(groups, settings.similarity, self.embedder)
-            similar += [one for one in meant if (one.first, one.second) not in known]
+            similar += [candidate for candidate in meant if (candidate.first, candidate.second) not in known]
         return similar
 
     def _to_confirm(self, doubtful: Iterable[MergeCandidate]) -> list[MergeCandidate]:

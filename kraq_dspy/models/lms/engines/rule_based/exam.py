@@ -369,7 +369,7 @@ def _is_somebody(name: str, text: str) -> bool:
     """Whether a full name is a person's, or a last name is that of a person whom the text names in full."""
     if PERSON.fullmatch(name):
         return kind_of(name, text) == "person"
-    full = next((one for one in PERSON.findall(text) if one.endswith(f" {name}")), "")
+    full = next((full_name for full_name in PERSON.findall(text) if full_name.endswith(f" {name}")), "")
     return bool(full) and kind_of(full, text) == "person"
 
 
@@ -448,8 +448,8 @@ def _which(kind: str, is_who: bool, phrase: str) -> str:
 def _said_of_subject(question: str) -> str:
     """Return what a question for the subject says of it: "wrote Don Juan" of "Which poet wrote Don
     Juan?"; "" for others."""
-    found = re.match(rf"(?:Who|What|Which (?:[\w-]+ ){{1,{_KIND_WORDS}}}?)\s?(?P<said>{_VERB} .+)\?$", question)
-    return found["said"] if found else ""
+    asked = re.match(rf"(?:Who|What|Which (?:[\w-]+ ){{1,{_KIND_WORDS}}}?)\s?(?P<said>{_VERB} .+)\?$", question)
+    return asked["said"] if asked else ""
 
 
 def _in_place_of_name(said: str, kind: str, *, is_who: bool) -> str:
@@ -553,8 +553,8 @@ def _leading_to(link: str, title: str, parts: Sequence[str], *, points_to_title:
 
     for sentence in parts:
         plain = without_asides(sentence)
-        before, found, _ = plain.partition(bare)
-        if not found or REFERENCE.search(before):
+        before, named, _ = plain.partition(bare)
+        if not named or REFERENCE.search(before):
             continue
         leading = _without_subject(before, title, points_to_title=points_to_title)
         if leading is None or bare in leading.subject:
