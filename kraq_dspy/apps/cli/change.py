@@ -169,7 +169,7 @@ class Upgrade:
 
     The work is done on a copy, DIR.upgrading, which is checked and then takes the place of DIR; the index as it was
     stays beside it as DIR.before, for you to delete. Where something fails, DIR is as it was. End what serves the index
-    first.
+    first. An index without a floor, below which questions are refused, gets one.
     """
 
     index_dir: IndexDir
@@ -180,10 +180,28 @@ class Upgrade:
         from kraq_dspy.indexing.index.check import faults_of
 
         done = upgrade(self.index_dir, faults_of=faults_of)
+        measured = _measure_missing_floor(self.index_dir)
         if self.json:
-            print_json({"path": self.index_dir, "former": done.former, "present": done.present, "kept": done.kept})
-        elif done.kept is None:
-            say(f"{self.index_dir} has schema version {done.present}, which is of today: nothing is to be done.")
-        else:
+            fields = {"path": self.index_dir, "former": done.former, "present": done.present, "kept": done.kept}
+            print_json({**fields, "floor_measured": measured})
+            return
+        if done.kept is not None:
             say(f"{self.index_dir} has now schema version {done.present}; it had {done.former}.")
             say(f"As it was, it is kept in {done.kept}: delete that once you need it no more.")
+        elif not measured:
+            say(f"{self.index_dir} has schema version {done.present}, which is of today: nothing is to be done.")
+        if measured:
+            say(f"{self.index_dir} has a floor now: questions that its documents do not answer are refused.")
+
+
+def _measure_missing_floor(index_dir: Path) -> bool:
+    """Whether the index had no floor, and has one now. A corpus to which little is foreign gets none."""
+    from kraq_dspy.asset.store.index import FLOOR, Index
+    from kraq_dspy.indexing.floor.floor import keep_floor
+    from kraq_dspy.workspace import Workspace
+
+    with Index.open(index_dir) as index:
+        if not index.manifest.complete or index.file(FLOOR) is not None:
+            return False
+    with Workspace.open(index_dir, write=True) as space:
+        return keep_floor(space.owned().index, space.embedder) is not None

@@ -388,6 +388,18 @@ class ChosenProgram:
         return choose_program(name, self.retriever, options, retriever_options=found_by)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Refuses:
+    """A front door, which refuses what the documents do not answer."""
+
+    answer_anyway: Annotated[
+        bool, Flag("--answer-anyway", help="Answer also what the documents seem not to answer.")
+    ] = False
+
+    def refuses(self, space: "Workspace") -> bool:
+        return space.refuses and not self.answer_anyway
+
+
 def with_options_of(declared: type, *names: str, **flags: str) -> Callable[[type[CommandT]], type[CommandT]]:
     """Give a command the options that a dataclass declares, or those of `names`: default, range and help stand there.
 
