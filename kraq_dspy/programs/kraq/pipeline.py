@@ -287,17 +287,7 @@ class KRAQ(SavableModule):
         of_templates: list[Question] = []
 
         def question(community: Community, text: str, model: str) -> Question:
-            return Question(
-                id=content_id("question", community.id, text),
-                text=text,
-                source="kraq",
-                community_id=community.id,
-                level=community.level,
-                chunk_ids=community.chunk_ids,
-                document_ids=tuple(dict.fromkeys(document_of[c] for c in community.chunk_ids if c in document_of)),
-                model=model,
-                names=names(community),
-            )
+            return _question_about(community, text, model, document_of, names(community))
 
         def template(community: Community, summary: str) -> str:
             return asked_by.template(community, summary) if asked_by else ""
@@ -322,8 +312,8 @@ class KRAQ(SavableModule):
                 continue  # nothing is asked if nothing is known
             yield question(community, text, model)
 
-        for one in of_templates:
-            yield one
+        for asked in of_templates:
+            yield asked
         for community_id, summary in shown.items():  # whose calls failed
             if instead := template(by_id[community_id], summary):
                 yield question(by_id[community_id], instead, EMBEDDED)
@@ -401,3 +391,25 @@ def _described(name: NameCount, description: str) -> str:
     kind = f" ({name.type})" if name.type else ""
     text = f": {truncate_tokens(' '.join(description.split()), DESCRIBED)}" if description else ""
     return f"{name.name}{kind}{text}"
+
+
+def _question_about(
+    community: Community,
+    text: str,
+    model: str,
+    document_of: Mapping[str, str],
+    names: tuple[str, ...],
+) -> Question:
+    """The record of a question about a community, which leads to its passages and documents."""
+    documents = (document_of.get(chunk_id) for chunk_id in community.chunk_ids)
+    return Question(
+        id=content_id("question", community.id, text),
+        text=text,
+        source="kraq",
+        community_id=community.id,
+        level=community.level,
+        chunk_ids=community.chunk_ids,
+        document_ids=tuple(dict.fromkeys(id for id in documents if id is not None)),
+        model=model,
+        names=names,
+    )

@@ -173,15 +173,23 @@ class QASearch(SavableModule):
     forward = blocking(aforward)
 
     async def _look_up(self, question: str, search: CatalogueSearch) -> CatalogueEntry | None:
-        """The entry, if one passes: asks which of a block's means the same, then whether it really does."""
+        """The entry, if one passes: asks which of a block's means the same, then whether it really
+        does."""
         blocks = await call(self._blocks, question, search)
         if search.exact:
             entry: CatalogueEntry = blocks[0][0]
             return entry
-        if self.scan == "nearest":
-            nearest = blocks[0][0] if blocks else None
-            return nearest if nearest and await self._passes(question, nearest, search) else None
+        if self.scan != "nearest":
+            return await self._scan_blocks(question, blocks, search)
 
+        nearest = blocks[0][0] if blocks else None
+        return nearest if nearest and await self._passes(question, nearest, search) else None
+
+    async def _scan_blocks(
+        self, question: str, blocks: list[Sequence[CatalogueEntry]], search: CatalogueSearch
+    ) -> CatalogueEntry | None:
+        """The first entry that the model names and that passes. A block that is too long is halved;
+        what is left of one after a rejection is asked about once more."""
         first: CatalogueEntry | None = None
         again = False  # whether the next block is what was left of one after a rejection
         while blocks:
