@@ -99,6 +99,7 @@ class PassageGraph(SharedByCopies):
         for chunk_id, place in zip(start, places, strict=True):
             if place < 0:
                 raise KeyError(chunk_id)
+
         reset[places] = list(start.values())
         reset /= reset.sum()
         try:
@@ -154,6 +155,7 @@ class PassageGraph(SharedByCopies):
             residual = residual - length * step
             before, left = left, float(residual @ residual)
             direction = residual + left / before * direction
+
         shares: NDArray[np.float64] = np.maximum(solution * self._roots, 0)
         return shares
 
@@ -197,6 +199,7 @@ def passage_graph(
             )
         sources.append(place[chunk_id])
         targets.append(len(passages) + entity.setdefault(entity_id, len(entity)))
+
     weights.extend([1.0] * len(sources))
     for source_id, target_id, weight in relationships:
         if weight < 0:
@@ -261,6 +264,6 @@ def find_ids(ids: NDArray[np.bytes_], some: Sequence[str]) -> list[int]:
     """Tell where each of `some` stands in sorted `ids`; -1 where it does not."""
     if not len(ids) or not some:
         return [-1] * len(some)
-    encoded = np.array([one.encode() for one in some], "S")
+    encoded = np.array([id.encode() for id in some], "S")
     places = np.minimum(np.searchsorted(ids, encoded), len(ids) - 1)
     return [int(at) if ids[at] == key else -1 for at, key in zip(places, encoded, strict=True)]

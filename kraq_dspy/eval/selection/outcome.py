@@ -80,6 +80,7 @@ class Selection:
             )
         if chosen is best:
             return f"{what} It is the best and the cheapest of {len(self.undecided) + 1} that cannot be told apart."
+
         return (
             f"{what} It cannot be told from the best, {best.candidate.name} ({best.score.estimate:.3f}; difference "
             f"{_interval(chosen.difference, signed=True)}), and is the cheapest of {len(self.undecided) + 1} such."

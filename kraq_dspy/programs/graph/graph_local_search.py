@@ -182,6 +182,7 @@ def _links(graph: GraphSource, entities: Sequence[Entity]) -> list[Relationship]
             outside.append((others.pop(), link))
         else:
             inside.append(link)
+
     shared = Counter(other for other, _ in outside)
     inside.sort(key=lambda link: (-link.weight, link.id))
     outside.sort(key=lambda pair: (-shared[pair[0]], -pair[1].weight, pair[1].id))

@@ -113,6 +113,7 @@ class K2RAG(SavableModule):
             context = await call(self.knowledge, question)
             reply = await call(self.tell, question=question, **context.shown)
             account = reply.account.strip()
+
         summary = await self._shorter(account)
         await clock.begin("sub_questions", "asking sub-questions")
         replies = await at_once(self._sub_question, split(account, PIECE_TOKENS, PIECE_OVERLAP))
