@@ -88,8 +88,8 @@ class EfficientSpeculativeRAG(SpeculativeRAG):
         hits: Sequence[Hit],
         vector: Vectors | None,
     ) -> SeenPassages:
-        """As seen from the nearest stored question; from the user's where none is near enough, or
-        none of the passages is stored for it."""
+        """See the passages from the nearest stored question; from the user's where none is near
+        enough, or none of the passages is stored for it."""
         started = perf_counter()
         proxy = next(iter(self.find_questions(question, 1, vector=vector)), None)
         seconds = {"proxy": perf_counter() - started}
@@ -117,7 +117,7 @@ class EfficientSpeculativeRAG(SpeculativeRAG):
 
 
 def _seen_from_sentences(precomputed: SentenceVectors, question: str, hits: Sequence[Hit]) -> SeenPassages:
-    """As seen from the user's question, by the vectors of their sentences."""
+    """See the passages from the user's question, by the vectors of their sentences."""
     started = perf_counter()
     vectors, is_stored = precomputed.seen_from(question, [hit.chunk for hit in hits])
     n_stored = int(is_stored.sum())
