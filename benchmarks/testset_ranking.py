@@ -5,8 +5,9 @@
     python benchmarks/testset_ranking.py report --out runs/ranking
 
 `prepare` draws up to 600 passages with the evidence of up to 150 questions of people, and indexes them. `run` asks
-every system of SYSTEMS the questions of every set: people's, those that `make_testset` makes, and the rivals'. Each
-system's scores are kept in a file of their own, so an interrupted run goes on. `report` compares the rankings.
+every system of SYSTEMS the questions of every set: people's, those that `make_testset` makes, and the rivals'. The
+questions and each system's scores are kept in files of their own, so an interrupted run goes on. `report` compares the
+rankings.
 
 Systems were registered before the first run. What is tuned (shares of kinds, thresholds, the drawing) was chosen on
 TUNED_ON and committed before the first run on the others. Questions of TUNED_ON whose evidence is in the half of the
@@ -17,8 +18,10 @@ import argparse
 import itertools
 import json
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -31,11 +34,12 @@ from kraq_dspy.asset.corpus.chunk import sentence_spans
 from kraq_dspy.eval.datasets import Dataset, Example, load_local
 from kraq_dspy.eval.testset_making import TestsetPlan, make_testset
 from kraq_dspy.indexing import build_index
-from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.ports import Embedder, Vectors
+from kraq_dspy.programs.testset.kinds import SHARES, WITHOUT_ANSWER
 from kraq_dspy.records import Chunk, Document
+from kraq_dspy.retrievers import words_and_meaning
 from kraq_dspy.retrievers.in_memory import Corpus
-from kraq_dspy.settings import ChunkSettings, EncoderSettings
+from kraq_dspy.settings import ChunkSettings
 
 TUNED_ON = ("hotpotqa", "squad", "clapnq")
 HELD_OUT = ("bioasq", "qasper")
@@ -77,6 +81,21 @@ class CachedQueries:
             self._known |= dict(zip(unknown, self._embedder.encode_queries(unknown), strict=True))
         rows: Vectors = np.array([self._known[text] for text in texts])
         return rows
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[tuple[Workspace, CachedQueries]]:
+    """An index with its own encoder, where no question is encoded twice and no cosine of words computed twice."""
+    with Workspace.open(path) as plain:
+        encoder = CachedQueries(plain.embedder)
+    plain_cosines = words_and_meaning.sparse_cosines
+    known = cache(plain_cosines)
+    words_and_meaning.sparse_cosines = lambda question, passages: known(question, tuple(passages))
+    try:
+        with Workspace.open(path, embedder=encoder) as space:
+            yield space, encoder
+    finally:
+        words_and_meaning.sparse_cosines = plain_cosines
 
 
 def by_name(name: str, k: int = K * 2, **options: Any) -> Callable[[Workspace], Find]:
@@ -252,7 +271,8 @@ def question_sets(space: Workspace, people: Dataset, draft: Path) -> dict[str, Q
     n = MOST_MADE
     draw = random.Random(0)
     chunks = list(space.index.all(Chunk))
-    made = make_testset(space, plan=TestsetPlan(n), draft=draft)
+    shares = {kind: share for kind, share in SHARES.items() if kind not in WITHOUT_ANSWER}
+    made = make_testset(space, plan=TestsetPlan(n, shares), draft=draft)
     sentences = [
         (chunk.text[start:end], frozenset([chunk.document_id]))
         for chunk in chunks
@@ -271,6 +291,7 @@ def question_sets(space: Workspace, people: Dataset, draft: Path) -> dict[str, Q
         "made": [(row.question, frozenset(row.supporting_ids)) for row in made if row.is_answerable],
         "random sentences": draw.sample(sentences, min(n, len(sentences))),
         "titles": draw.sample(titles, min(n, len(titles))),
+        "own questions": draw.sample(own, min(n, len(own))),
         "own, 2 to 4 documents": draw.sample(several, min(n, len(several))),
     }
     made.save(draft.with_suffix(".jsonl"))
@@ -288,22 +309,26 @@ def prepare(name: str, data: Path, out: Path) -> None:
     print(name, len(people.documents), "passages,", len(people.examples), "questions", flush=True)
 
 
-def run(name: str, data: Path, out: Path, *, anew: bool) -> None:
-    people = sampled(load_local(data / name))
+def run(name: str, data: Path, out: Path, *, anew: bool, most_systems: int) -> None:
     folder = out / name
-    encoder = CachedQueries(load_embedder(EncoderSettings()))
-    with Workspace.open(folder / "index.kraq", embedder=encoder) as space:
-        sets = question_sets(space, people, folder / "made.draft")
+    with opened(folder / "index.kraq") as (space, encoder):
+        if anew or not (folder / "questions.json").exists():
+            sets = question_sets(space, sampled(load_local(data / name)), folder / "made.draft")
+            kept = {label: [[text, sorted(gold)] for text, gold in questions] for label, questions in sets.items()}
+            (folder / "questions.json").write_text(json.dumps(kept), "utf-8")
+        stored = json.loads((folder / "questions.json").read_text("utf-8"))
+        sets = {label: [(text, frozenset(gold)) for text, gold in questions] for label, questions in stored.items()}
+        left = [
+            system for system in SYSTEMS if anew or not all(file_of(folder, label, system).exists() for label in sets)
+        ]
         encoder.encode_queries([question for questions in sets.values() for question, _ in questions])
-        for system in SYSTEMS:
-            lacking = [
-                label for label in sets if not file_of(folder, label, system).exists() or (anew and label == "made")
-            ]
-            find = system.make(space) if lacking else None
-            for label in lacking:
-                assert find is not None
-                scores = [recall(gold, find(question)) for question, gold in sets[label]]
+        for system in left[:most_systems]:
+            find = system.make(space)
+            for label, questions in sets.items():
                 file = file_of(folder, label, system)
+                if file.exists() and not (anew and label == "made"):
+                    continue
+                scores = [recall(gold, find(question)) for question, gold in questions]
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_text(json.dumps({"scores": scores}), "utf-8")
             print(name, system.name, flush=True)
@@ -423,10 +448,13 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path("data"))
     parser.add_argument("--out", type=Path, default=Path("runs/ranking"))
     parser.add_argument("--anew", action="store_true", help="Ask the made questions again, after they have changed.")
+    parser.add_argument("--most-systems", type=int, default=len(SYSTEMS), help="Systems that one run asks.")
     arguments = parser.parse_args()
     work: Mapping[str, Callable[[str], None]] = {
         "prepare": lambda name: prepare(name, arguments.data, arguments.out),
-        "run": lambda name: run(name, arguments.data, arguments.out, anew=arguments.anew),
+        "run": lambda name: run(
+            name, arguments.data, arguments.out, anew=arguments.anew, most_systems=arguments.most_systems
+        ),
     }
     if arguments.command == "report":
         report(arguments.out)

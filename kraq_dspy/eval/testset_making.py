@@ -25,24 +25,38 @@ from kraq_dspy.eval.testset_draft import TestsetDraft
 from kraq_dspy.language.text import content_words
 from kraq_dspy.ports import Progress, SilentProgress
 from kraq_dspy.programs.testset import kinds
-from kraq_dspy.programs.testset.asking import AskForRow, PutOtherwise, SupposeOfAnother
+from kraq_dspy.programs.testset.asking import AskForRow, PutOtherwise, SupposeOfAnother, fault_in
 from kraq_dspy.programs.testset.checking import CheckGold, CheckRow
-from kraq_dspy.programs.testset.difficulty import draw, overlap, quotas
-from kraq_dspy.programs.testset.gold import UNLIKE, GoldFinder, Pool, nearness, says_answer, says_it_of_another
+from kraq_dspy.programs.testset.difficulty import Candidate, draw, overlap, quotas
+from kraq_dspy.programs.testset.examinees import Examinees
+from kraq_dspy.programs.testset.gold import (
+    UNLIKE,
+    GoldFinder,
+    Pool,
+    nearness,
+    says_all_names,
+    says_answer,
+    says_it_of_another,
+)
+from kraq_dspy.programs.testset.item_response import MOST_TOLD, information
 from kraq_dspy.programs.testset.materials import Corpus, Material
+from kraq_dspy.programs.testset.wording import by_other_names, is_about_two, other_names, shorter
 from kraq_dspy.records import Chunk, Community, Entity, GoldPassage, TestsetRow, content_id
 from kraq_dspy.settings import EMBEDDED
 from kraq_dspy.steps.direct import Item
 from kraq_dspy.steps.kept import ProgramRunner
 from kraq_dspy.workspace import Workspace
+from kraq_dspy.workspace.workspace import TRAINSET_QUESTIONS
 
 ASK, CHANGE, REWORD, CHECK, GOLD = "ask", "change", "reword", "check", "gold"
 MOST_BATCHES = 4
 """Times that more questions of a kind are asked, where too few passed."""
 OVERSAMPLED = 2.0
-"""Rows that are made for each that is kept, so that there is something to draw from."""
+"""Questions that are made for each that is kept, so that there is something to draw from."""
 MOST_GOLD = 6
 """Passages of one question that a reader is asked about, the most frequently found first."""
+OF_ONE_FACT = frozenset((kinds.FACT, *kinds.WITHOUT_ANSWER))
+"""Kinds whose questions no other passage may answer otherwise."""
 NUGGET_SAID = 0.6
 """Share of a nugget's words that a passage has which says it."""
 
@@ -90,8 +104,15 @@ def make_testset(
     return run_coroutine(_Maker(space, plan, draft, progress or SilentProgress()).make())
 
 
+def make_candidates(
+    space: Workspace, plan: TestsetPlan, *, draft: str | Path | None = None, progress: Progress | None = None
+) -> list[Candidate]:
+    """Make what `make_testset` draws from: for whoever compares ways to draw (benchmarks/testset_choice.py)."""
+    return run_coroutine(_Maker(space, plan, draft, progress or SilentProgress()).candidates())
+
+
 def make_trainset(
-    space: Workspace, n: int = 50, *, seed: int = 0, progress: Progress | None = None
+    space: Workspace, n: int = TRAINSET_QUESTIONS, *, seed: int = 0, progress: Progress | None = None
 ) -> list[dspy.Example]:
     """Questions that the index answers, for DSPy's optimizers: `question` and `passages` are inputs, `answers` gold.
 
@@ -149,6 +170,15 @@ class _Asked:
     answers: tuple[str, ...]
     checks: tuple[str, ...] = ()
 
+    @property
+    def id(self) -> str:
+        return content_id(self.material.id, self.question)
+
+    @property
+    def source(self) -> str:
+        """What it was asked of: of the questions that one text gave, a set has one."""
+        return content_id(*sorted(chunk.id for chunk in self.material.chunks))
+
 
 class _Maker:
     """One run of `make_testset`."""
@@ -157,6 +187,7 @@ class _Maker:
         self.space, self.plan = space, plan
         self.shares = kinds.read_shares(plan.shares)
         self.corpus = corpus_of(space)
+        self.other_names = other_names(self.corpus.entities)
         self.draft = TestsetDraft(None if draft is None else Path(draft))
         self.runner = ProgramRunner(space.models, progress)
         self.progress = progress
@@ -168,50 +199,75 @@ class _Maker:
         self.left_out: dict[str, str] = {}
 
     async def make(self) -> Testset:
+        candidates = await self.candidates()
+        chosen = draw(candidates, self.plan.n, self.shares, seed=self.plan.seed)
+        return Testset(tuple(chosen), dict(self.rejected), self.left_out, tuple(self.gold.retrievers))
+
+    async def candidates(self) -> list[Candidate]:
+        """Make more rows than are asked for, no two with the same question.
+
+        Facts are asked last, and as many more of them as the other kinds lack: most passages have one.
+        """
+        made: dict[str, list[tuple[TestsetRow, str]]] = {}
+        lacking = 0
         try:
-            rows: list[TestsetRow] = []
-            for kind, wanted in quotas(self.plan.n, self.shares).items():
+            counts = quotas(self.plan.n, self.shares)
+            for kind in sorted(counts, key=lambda kind: kind == kinds.FACT):
                 drawn_from = 1 if kind in kinds.WITHOUT_ANSWER else self.plan.oversampled
-                rows += await self._rows_of(kind, round(wanted * drawn_from))
+                wanted = round(counts[kind] * drawn_from) + (lacking if kind == kinds.FACT else 0)
+                made[kind] = await self._rows_of(kind, wanted)
+                lacking += wanted - len({source for _, source in made[kind]})
         finally:
             self.draft.close()
             await self.space.models.aclose()
-        distinct = list({row.question.casefold(): row for row in rows}.values())  # the later kinds are the rarer ones
-        n_retrievers = len(self.gold.retrievers)
-        chosen = draw(distinct, self.plan.n, self.shares, n_retrievers=n_retrievers, seed=self.plan.seed)
-        return Testset(tuple(chosen), dict(self.rejected), self.left_out, tuple(self.gold.retrievers))
 
-    async def _rows_of(self, kind: str, wanted: int) -> list[TestsetRow]:
-        if kind in kinds.NEEDS_MODEL and self.model == EMBEDDED:
-            self.left_out[kind] = "needs a language model"
-            return []
+        in_order = [row for kind in counts for row in made[kind]]
+        distinct = {
+            row.question.casefold(): (row, source) for row, source in in_order
+        }  # later kinds are the rarer ones
+        return self._candidates(list(distinct.values()))
+
+    def _candidates(self, made: Sequence[tuple[TestsetRow, str]]) -> list[Candidate]:
+        """The rows with what they were asked of, and how much they tell of a retriever that nobody has measured yet."""
+        answerable = [row for row, _ in made if row.is_answerable]
+        examinees = Examinees(self.corpus.chunks, self.space.index.chunk_vectors, self.space.embedder)
+        recalls = examinees.recalls([row.question for row in answerable], [row.supporting_ids for row in answerable])
+        told = dict(zip((row.id for row in answerable), information(recalls).tolist(), strict=True))
+        return [Candidate(row, source, told.get(row.id, MOST_TOLD)) for row, source in made]
+
+    async def _rows_of(self, kind: str, wanted: int) -> list[tuple[TestsetRow, str]]:
+        """Rows of a kind, each with the id of what it was asked of: several may be wordings of one question."""
         materials = self.corpus.materials(kind, seed=self.plan.seed)
         if self.plan.only is not None:
             materials = [one for one in materials if one.chunks[0].id in self.plan.only]
-        rows: list[TestsetRow] = []
+        rows: list[tuple[TestsetRow, str]] = []
         for number in range(MOST_BATCHES):
-            lacking = wanted - len(rows)
+            lacking = wanted - len({source for _, source in rows})
             batch, materials = materials[: max(8, lacking * 2)], materials[max(8, lacking * 2) :]
             if lacking <= 0 or not batch:
                 break
             rows += await self._made(kind, batch, f"{kind} {number}")
         if not rows:
             self.left_out[kind] = "no question passed" if materials or self.rejected else "nothing to ask it of"
-        return rows[:wanted]
+        kept = list(dict.fromkeys(source for _, source in rows))[:wanted]
+        return [(row, source) for row, source in rows if source in set(kept)]
 
-    async def _made(self, kind: str, batch: Sequence[Material], name: str) -> list[TestsetRow]:
+    async def _made(self, kind: str, batch: Sequence[Material], name: str) -> list[tuple[TestsetRow, str]]:
         """Rows of one batch, in its order."""
         asked = await self._ask(kind, batch)
-        if self.model != EMBEDDED:
-            asked = await self._reword(asked)
-        asked = await self._check(kind, asked)
-        pools = {one.material.id: self.gold.pool(one.question) for one in asked}
-        clear = [one for one in asked if self._has_one_answer(one, pools[one.material.id])]
+        if self.model == EMBEDDED:
+            asked = await self._all_wordings(await self._check(kind, asked))
+        else:
+            asked = await self._check(kind, await self._reword(asked))
+        pools = {one.id: self.gold.pool(one.question) for one in asked}
+        clear = [one for one in asked if self._has_one_answer(one, pools[one.id])]
         gold = await self._gold_of(clear, pools)
-        rows = [self._row(kind, one, pools[one.material.id], gold[one.material.id]) for one in clear]
+        if kind == kinds.BROAD:
+            clear = [one for one in clear if self._is_told_by_several(gold[one.id])]
+        rows = [self._row(kind, one, pools[one.id], gold[one.id]) for one in clear]
         if kind == kinds.FALSE_PREMISE:
             return await self._suppose(clear, rows)
-        return rows
+        return [(row, one.source) for row, one in zip(rows, clear, strict=True)]
 
     async def _outcomes(
         self, stage: str, role: str, program: dspy.Module, items: Sequence[Item]
@@ -241,16 +297,43 @@ class _Maker:
 
     async def _reword(self, asked: Sequence[_Asked]) -> list[_Asked]:
         """Every second question in other words than its passages': what people ask lies between."""
-        wordy = [one for place, one in enumerate(asked) if place % 2]
-        items = [Item(one.material.id, {"question": one.question, "avoid": _said_words(one)}) for one in wordy]
+        put = await self._put_otherwise([one for place, one in enumerate(asked) if place % 2])
+        return [dataclasses.replace(one, question=put.get(one.id, one.question)) for one in asked]
+
+    async def _all_wordings(self, asked: Sequence[_Asked]) -> list[_Asked]:
+        """Put each question as it is, shorter, by other names, and each of these in other words; at most one is drawn.
+
+        Rules cost nothing, and keep what was checked: the answer is the same, and `_has_one_answer` drops what is now
+        said of something else, too.
+        """
+        wordings: dict[str, list[str]] = {}
+        for one in asked:
+            names = self.corpus.names_in(one.material)
+            renamed = by_other_names(one.question, names, self.other_names)
+            is_fact = one.material.kind in OF_ONE_FACT and not is_about_two(one.question)
+            short = shorter(one.question) if is_fact else []
+            wordings[one.id] = [text for text in (one.question, renamed, *short) if text]
+        plain = [dataclasses.replace(one, question=text) for one in asked for text in wordings[one.id]]
+        put = await self._put_otherwise([one for one in plain if not is_about_two(one.question)])
+        reworded = [dataclasses.replace(one, question=put.get(one.id, one.question)) for one in plain]
+        together = {one.id: one for one in [*plain, *reworded]}
+        return [one for one in together.values() if self._hides_answer(one)]
+
+    def _hides_answer(self, one: _Asked) -> bool:
+        hidden = list(one.material.names) if one.material.kind == kinds.BRIDGE else []
+        texts = [chunk.passage for chunk in one.material.chunks]
+        return not fault_in(one.question, one.answers, texts, one.material.kind, hidden)
+
+    async def _put_otherwise(self, asked: Sequence[_Asked]) -> dict[str, str]:
+        """Questions in other words than their passages', by the id of each."""
+        items = [Item(one.id, {"question": one.question, "avoid": _said_words(one)}) for one in asked]
         outcomes = await self._outcomes(REWORD, "generator", PutOtherwise(), items)
-        put = {id: made.question for id, made in outcomes.items()}
-        return [dataclasses.replace(one, question=put.get(one.material.id, one.question)) for one in asked]
+        return {id: made.question for id, made in outcomes.items()}
 
     async def _check(self, kind: str, asked: Sequence[_Asked]) -> list[_Asked]:
         items = [
             Item(
-                one.material.id,
+                one.id,
                 {
                     "kind": kind,
                     "question": one.question,
@@ -263,7 +346,7 @@ class _Maker:
         outcomes = await self._outcomes(f"{CHECK} {kind}", "judge", CheckRow(), items)
         passed = []
         for one in asked:
-            checked = outcomes.get(one.material.id)
+            checked = outcomes.get(one.id)
             if checked is not None and checked.rejected:
                 self.rejected[f"not {checked.rejected}"] += 1
             elif checked is not None:
@@ -272,11 +355,19 @@ class _Maker:
 
     def _has_one_answer(self, one: _Asked, pool: Pool) -> bool:
         """Whether no passage says of something else what a question for one fact asks."""
-        of_one_fact = one.material.kind in (kinds.FACT, *kinds.WITHOUT_ANSWER)
-        if of_one_fact and says_it_of_another(one.question, one.answers, one.material.chunks[0], pool):
+        if (
+            one.material.kind in OF_ONE_FACT
+            and not is_about_two(one.question)
+            and says_it_of_another(one.question, one.answers, one.material.chunks[0], pool)
+        ):
             self.rejected["has other answers"] += 1
             return False
         return True
+
+    def _is_told_by_several(self, passages: Sequence[GoldPassage]) -> bool:
+        if len(passages) < 2:
+            self.rejected["is told by one passage"] += 1
+        return len(passages) >= 2
 
     async def _gold_of(self, asked: Sequence[_Asked], pools: Mapping[str, Pool]) -> dict[str, list[GoldPassage]]:
         """The passages of each question: its sources that say an answer, their near-duplicates, and what was pooled."""
@@ -288,16 +379,16 @@ class _Maker:
             known = {chunk.id: _gold_passage(chunk, ("source",)) for chunk in sources}
             for twin in (twin for chunk in sources for twin in self.gold.twins(chunk)):
                 known.setdefault(twin.id, _gold_passage(twin, ("twin",)))
-            gold[one.material.id] = known
-            for chunk, answer in _that_may_answer(one, pools[one.material.id], known):
-                id = content_id(one.material.id, chunk.id)
-                candidates[id] = one.material.id, chunk
+            gold[one.id] = known
+            for chunk, answer in _that_may_answer(one, pools[one.id], known):
+                id = content_id(one.id, chunk.id)
+                candidates[id] = one.id, chunk
                 items.append(Item(id, {"question": one.question, "answer": answer, "passage": chunk.passage}))
         outcomes = await self._outcomes(GOLD, "judge", CheckGold(), items)
-        for id, (material_id, chunk) in candidates.items():
+        for id, (asked_id, chunk) in candidates.items():
             if id in outcomes and outcomes[id].answered:
-                found_by = pools[material_id].found_by(chunk.id)
-                gold[material_id][chunk.id] = _gold_passage(chunk, found_by)
+                found_by = pools[asked_id].found_by(chunk.id)
+                gold[asked_id][chunk.id] = _gold_passage(chunk, found_by)
         return {id: list(known.values()) for id, known in gold.items()}
 
     def _row(self, kind: str, one: _Asked, pool: Pool, passages: Sequence[GoldPassage]) -> TestsetRow:
@@ -315,7 +406,7 @@ class _Maker:
             overlap=round(overlap(one.question, texts), 3),
             solved_by=pool.solved_by(documents),
             model=self.model,
-            checks=(*one.checks, *(("one answer",) if kind in (kinds.FACT, *kinds.WITHOUT_ANSWER) else ())),
+            checks=(*one.checks, *(("one answer",) if kind in OF_ONE_FACT else ())),
         )
         if kind == kinds.LIST:
             return dataclasses.replace(row, answer_items=tuple((item,) for item in one.answers))
@@ -325,7 +416,7 @@ class _Maker:
             return dataclasses.replace(row, answers=(), supporting_ids=(), hidden_documents=documents, solved_by=())
         return row
 
-    async def _suppose(self, asked: Sequence[_Asked], rows: Sequence[TestsetRow]) -> list[TestsetRow]:
+    async def _suppose(self, asked: Sequence[_Asked], rows: Sequence[TestsetRow]) -> list[tuple[TestsetRow, str]]:
         """The questions about another name, of which no passage of the corpus says what is supposed."""
         draw_names = random.Random(f"names {self.plan.seed}")
         by_type: dict[str, list[Entity]] = {}
@@ -345,13 +436,13 @@ class _Maker:
             if other is None or _stand_together(other, named[name]):
                 self.rejected["names nothing that could be another"] += 1
                 continue
-            swaps[one.material.id] = name, other
-            items.append(Item(one.material.id, {"question": one.question, "name": name, "other": other.name}))
+            swaps[one.id] = name, other
+            items.append(Item(one.id, {"question": one.question, "name": name, "other": other.name}))
         outcomes = await self._outcomes(CHANGE, "generator", SupposeOfAnother(), items)
 
         made = []
         for one, row in zip(asked, rows, strict=True):
-            changed = outcomes.get(one.material.id)
+            changed = outcomes.get(one.id)
             if changed is None:
                 continue
             if changed.rejected or self._is_said(changed.question):
@@ -360,7 +451,8 @@ class _Maker:
             id = content_id("testset", row.type, changed.question)[:16]
             checks = (*row.checks, "absent from the corpus")
             unanswered = dataclasses.replace(row, answers=(), supporting_ids=(), passages=(), solved_by=())
-            made.append(dataclasses.replace(unanswered, id=id, question=changed.question, checks=checks))
+            row_of_another = dataclasses.replace(unanswered, id=id, question=changed.question, checks=checks)
+            made.append((row_of_another, one.source))
         return made
 
     def _is_said(self, question: str) -> bool:
@@ -388,16 +480,23 @@ def _is_source(one: _Asked, chunk: Chunk) -> bool:
 
 def _that_may_answer(one: _Asked, pool: Pool, known: Mapping[str, GoldPassage]) -> list[tuple[Chunk, str]]:
     """Pooled passages that have an answer, with that answer; those that most retrievers found first."""
-    if one.material.kind in (kinds.COMPARISON, kinds.BROAD, kinds.BRIDGE):
+    if one.material.kind in (kinds.COMPARISON, kinds.BRIDGE):
         return []
     others = [chunk for chunk in pool.chunks.values() if chunk.id not in known]
     others.sort(key=lambda chunk: -len(pool.found_by(chunk.id)))
     found = []
     for chunk in others:
-        answer = next((answer for answer in one.answers if says_answer(answer, chunk.passage)), "")
-        if answer:
+        if answer := _answer_in(one, chunk):
             found.append((chunk, answer))
     return found[:MOST_GOLD]
+
+
+def _answer_in(one: _Asked, chunk: Chunk) -> str:
+    """An answer that the passage has; of what is asked about two names, its sentence about both. "" for none."""
+    if one.material.kind == kinds.BROAD or is_about_two(one.question):
+        names = [name for name in one.material.inputs["about"] if name in one.question]
+        return says_all_names(names, chunk.passage)
+    return next((answer for answer in one.answers if says_answer(answer, chunk.passage)), "")
 
 
 def _gold_passage(chunk: Chunk, found_by: Iterable[str]) -> GoldPassage:

@@ -1,12 +1,13 @@
 """Declares how an adapter is trained, each number once: `TrainSettings` in Python, options of `kraq finetune`."""
 
+from dataclasses import dataclass
 from typing import Literal
 
-from kraq_dspy._internal.options import checked, option
+from kraq_dspy._internal.options import Checked, option
 
 
-@checked()
-class TrainSettings:
+@dataclass(frozen=True)
+class TrainSettings(Checked):
     """QLoRA: r, alpha and dropout of the adapter, then how it is trained.
 
     >>> TrainSettings(r=16, epochs=1).learning_rate

@@ -1,13 +1,15 @@
 """Declares how large an optimizer's run is, each number once: `Sizes` in Python, options of `kraq optimize`."""
 
-from kraq_dspy._internal.options import checked, option
+from dataclasses import dataclass
+
+from kraq_dspy._internal.options import Checked, option
 
 DOMAIN_PASSAGES = 15
 """Passages of a corpus from which a model says what it is about."""
 
 
-@checked()
-class Sizes:
+@dataclass(frozen=True)
+class Sizes(Checked):
     """`demos`: demonstrations of a predictor. `candidates`: programs or instructions tried at a time. `rounds`: how
     often an optimizer that goes by rounds does so. `threads`: rows at work at once.
 

@@ -27,6 +27,7 @@ PAGES = {
     "Mrs Dalloway": "Mrs Dalloway is a novel by Virginia Woolf. It was published by the Hogarth Press in 1925.",
     "Orlando": "Orlando is a novel by Virginia Woolf. It was published on 11 October 1928 to great success.",
     "Virginia Woolf": "Virginia Woolf was an English writer. She founded the Hogarth Press with Leonard Woolf in 1917.",
+    "Hogarth House": "Hogarth House is a house in Richmond. Virginia Woolf founded the Hogarth Press in its cellar.",
     "Leonard Woolf": "Leonard Woolf was a British publisher. He was born in Kensington in 1880 and worked in Ceylon.",
     "Kensington": "Kensington is a district of London. It was described in the Domesday Book of 1086 as a manor.",
     "Ada Lovelace": "Ada Lovelace was an English mathematician. She translated an article by Luigi Menabrea in 1842.",
@@ -48,13 +49,17 @@ def made(folder: Path) -> Testset:
         return make_testset(space, 40, seed=1)
 
 
-def test_without_a_model_facts_bridges_and_lists_are_asked_and_what_is_left_out_is_told(made: Testset) -> None:
+def test_without_a_model_every_kind_that_the_texts_give_is_asked_and_what_is_left_out_is_told(made: Testset) -> None:
     kinds = made.counts()
 
     assert kinds["fact"] >= 3
     assert kinds["bridge"] >= 1
     assert kinds["unanswerable"] >= 1
-    assert made.left_out["broad"] == "needs a language model"
+    press = next(row for row in made if row.question == "How is Hogarth Press related to Virginia Woolf?")
+    assert set(press.supporting_ids) >= {"virginia-woolf", "hogarth-house"}
+    assert len(press.nuggets) >= 2
+    assert all(len(row.passages) > 1 for row in made if row.type == "broad")
+    assert set(made.left_out.values()) <= {"no question passed", "nothing to ask it of"}
     assert {row.model for row in made} == {"embedded"}
     assert sum(count for count in made.rejected.values()) > 0
 
@@ -73,6 +78,16 @@ def test_every_answer_stands_in_a_gold_passage_at_its_place_in_the_document(made
         if row.type in ("fact", "bridge"):
             assert any(row.answers[0] in chunk.passage for chunk in chunks), row
             assert row.answers[0] not in row.question
+
+
+def test_what_other_kinds_lack_is_asked_as_facts(folder: Path) -> None:
+    with Workspace.open(folder) as space:
+        alone = make_testset(space, plan=TestsetPlan(2, {"fact": 1}, oversampled=1))
+        with_lists = make_testset(space, plan=TestsetPlan(6, {"fact": 1, "list": 2}, oversampled=1))
+
+    assert len(alone) == 2
+    assert with_lists.counts() == {"fact": 6}
+    assert with_lists.left_out["list"] == "no question passed"
 
 
 def test_a_bridge_has_two_documents_and_names_neither_the_answer_nor_the_link(made: Testset) -> None:

@@ -34,12 +34,14 @@ def described(reading: Iterable[Address], posting: Iterable[Address]) -> dict[st
         operation = _operation("get", path, answer)
         operation["parameters"] += _query_parameters(query)
         paths.setdefault(_plain(path), {})["get"] = operation
+
     for path, answer, model in posting:
         schemas[model.__name__] = _schema(model, schemas)
         operation = _operation("post", path, answer)
         reference = {"$ref": f"#/components/schemas/{model.__name__}"}
         operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": reference}}}
         paths.setdefault(_plain(path), {})["post"] = operation
+
     return {
         "openapi": "3.1.0",
         "info": {"title": "kraq_dspy", "version": version("kraq-dspy")},

@@ -122,6 +122,7 @@ class Indexes:
         path = self.path(tokens)
         if self._is_complete(path, graph=graph):
             return
+
         settings = dataclasses.replace(self.settings, chunks=chunks_of(tokens, self.settings.chunks))
         make = build_index if graph else build_vectors
         make(
@@ -233,6 +234,7 @@ class Race:
                 self.dropped[candidate.name] = reason
             else:
                 asked.append(candidate)
+
         self.deadline.finish(stage)
         return asked
 

@@ -114,6 +114,7 @@ def read_model_folder(path: Path) -> ModelFolder:
             f"{str(path)!r} holds no sentence encoder: it has neither modules.json nor config.json. Give the folder of "
             "a saved sentence-transformers or transformers model."
         )
+
     modules = _read(path / "modules.json", default=[{"type": "Transformer", "path": ""}])
     kinds = [str(module["type"]).rpartition(".")[2] for module in modules]
     places = {kind: path / str(module["path"]) for kind, module in zip(kinds, modules, strict=True)}
@@ -125,6 +126,7 @@ def read_model_folder(path: Path) -> ModelFolder:
     if published.get("default_prompt_name") in prompts:
         default = prompts[published["default_prompt_name"]]
         prompts = {"query": default, "document": default, **prompts}
+
     plain = kinds[0] == "Transformer" and set(kinds) <= {"Transformer", "Pooling", "Normalize"} and transformer == path
     return ModelFolder(
         path=path,

@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 import dspy
 
 from kraq_dspy._internal.both_ways import blocking, call
+from kraq_dspy._internal.checks import require_counts
 from kraq_dspy._internal.clock import Clock
 from kraq_dspy._internal.concurrency import SharedByCopies
-from kraq_dspy._internal.options import require_counts
 from kraq_dspy._internal.step import SignatureLike, fitting_step, further_inputs, prediction
 from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.ports import GraphSource, NearestTexts
@@ -182,6 +182,7 @@ def _links(graph: GraphSource, entities: Sequence[Entity]) -> list[Relationship]
             outside.append((others.pop(), link))
         else:
             inside.append(link)
+
     shared = Counter(other for other, _ in outside)
     inside.sort(key=lambda link: (-link.weight, link.id))
     outside.sort(key=lambda pair: (-shared[pair[0]], -pair[1].weight, pair[1].id))

@@ -85,6 +85,7 @@ class EfficientSpeculativeRAG(SpeculativeRAG):
             n_stored = int(stored.sum())
             facts = _facts(None, used=False, n_looked_up=n_stored, n_embedded=len(hits) - n_stored)
             return SeenPassages(vectors, {"lookup": perf_counter() - started}, facts)
+
         started = perf_counter()
         proxy = next(iter(self.find_questions(question, 1, vector=vector)), None)
         seconds = {"proxy": perf_counter() - started}
@@ -100,6 +101,7 @@ class EfficientSpeculativeRAG(SpeculativeRAG):
                     seconds["embed"] = perf_counter() - started
                 facts = _facts(proxy, used=True, n_looked_up=int(stored.sum()), n_embedded=len(missing))
                 return SeenPassages(vectors, seconds, facts)
+
         passages = super().see(question, hits, vector)
         facts = _facts(proxy, used=False, n_looked_up=0, n_embedded=len(hits))
         return SeenPassages(passages.vectors, {**seconds, **passages.seconds}, facts)

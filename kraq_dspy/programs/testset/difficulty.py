@@ -1,12 +1,14 @@
 """Draws rows so that they are as hard as people's questions: by the words they share with their passages, and by how
-many unlike retrievers solve them."""
+much they tell of a retriever."""
 
 import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from kraq_dspy.language.text import content_words
 from kraq_dspy.programs.testset import kinds
+from kraq_dspy.programs.testset.item_response import MOST_TOLD
 from kraq_dspy.records import TestsetRow
 
 BINS = (0.4, 0.6, 0.75, 0.9)
@@ -14,9 +16,18 @@ BINS = (0.4, 0.6, 0.75, 0.9)
 PEOPLE: tuple[float, ...] = (0.05, 0.18, 0.23, 0.23, 0.31)
 """Shares of people's questions in each bin: the mean of hotpotqa, squad and clapnq, measured on half of the documents
 of each (docs/results/testsets.md)."""
-SATURATED = 0.35
-"""How much less often a row is drawn that every unlike retriever solves, or that none does: it tells none of them
-apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A row that may be drawn. Of those of one `source` at most one is: they are wordings of one question.
+
+    `told` is what it tells of a retriever (`item_response.information`), in [0, .25].
+    """
+
+    row: TestsetRow
+    source: str
+    told: float = MOST_TOLD
 
 
 def overlap(question: str, passages: Sequence[str]) -> float:
@@ -34,36 +45,36 @@ def bin_of(share: float) -> int:
     return sum(share > end for end in BINS)
 
 
-def weight_of(row: TestsetRow, present: Mapping[int, int], n_retrievers: int) -> float:
+def weight_of(candidate: Candidate, present: Mapping[int, int]) -> float:
     """Tell how often a row should be drawn, relative to others: more where people's questions have
-    its overlap and few rows do, less where it tells no retriever from another. `present` counts
-    rows by bin."""
-    place = bin_of(row.overlap)
-    weight = PEOPLE[place] / present[place]
-    tells_apart = not row.is_answerable or 0 < len(row.solved_by) < n_retrievers
-    return weight if tells_apart else weight * SATURATED
+    its overlap and few rows do, less where it tells little of a retriever. `present` counts rows by
+    bin."""
+    place = bin_of(candidate.row.overlap)
+    return PEOPLE[place] / present[place] * candidate.told / MOST_TOLD
 
 
-def draw(
-    rows: Sequence[TestsetRow], n: int, shares: Mapping[str, float], *, n_retrievers: int, seed: int
-) -> list[TestsetRow]:
+def draw(candidates: Sequence[Candidate], n: int, shares: Mapping[str, float], *, seed: int) -> list[TestsetRow]:
     """Return up to `n` of the rows, in their order, each kind by its share; what a kind lacks is
     drawn from the others."""
     chance = random.Random(seed)
-    ranked: dict[str, list[TestsetRow]] = {}
+    ranked: dict[str, list[Candidate]] = {}
     for kind in shares:
-        of_kind = [row for row in rows if row.type == kind]
-        present = Counter(bin_of(row.overlap) for row in of_kind)
-        waits = {row.id: chance.expovariate(weight_of(row, present, n_retrievers)) for row in of_kind}
-        ranked[kind] = sorted(of_kind, key=lambda row: (waits[row.id], row.id))
+        of_kind = [one for one in candidates if one.row.type == kind]
+        present = Counter(bin_of(one.row.overlap) for one in of_kind)
+        waits = {one.row.id: chance.expovariate(weight_of(one, present)) for one in of_kind}
+        in_order = sorted(of_kind, key=lambda one: (waits[one.row.id], one.row.id))
+        first_wordings: dict[str, Candidate] = {}
+        for one in in_order:
+            first_wordings.setdefault(one.source, one)
+        ranked[kind] = list(first_wordings.values())
 
     counts = quotas(n, shares)
-    chosen = {row.id for kind, some in ranked.items() for row in some[: counts[kind]]}
-    others = [row for kind, some in ranked.items() for row in some[counts[kind] :]]
+    chosen = {one.row.id for kind, some in ranked.items() for one in some[: counts[kind]]}
+    others = [one for kind, some in ranked.items() for one in some[counts[kind] :]]
     chance.shuffle(others)
-    others.sort(key=lambda row: row.type in kinds.WITHOUT_ANSWER)
-    chosen |= {row.id for row in others[: max(0, n - len(chosen))]}
-    return [row for row in rows if row.id in chosen]
+    others.sort(key=lambda one: one.row.type in kinds.WITHOUT_ANSWER)
+    chosen |= {one.row.id for one in others[: max(0, n - len(chosen))]}
+    return [one.row for one in candidates if one.row.id in chosen]
 
 
 def quotas(n: int, shares: Mapping[str, float]) -> dict[str, int]:

@@ -92,6 +92,23 @@ def says_answer(answer: str, passage: str) -> bool:
     return bool(answer.strip()) and plain_words(answer) in plain_words(passage)
 
 
+def says_all_names(names: Sequence[str], passage: str) -> str:
+    """Return the first sentence that has all of the names, where the title stands for one that it
+    leaves out; "" for none.
+
+    >>> says_all_names(["Rhine", "Cologne"], "Rhine\\nIt is long. It flows through Cologne.")
+    'It flows through Cologne.'
+    """
+    title, _, body = passage.partition("\n")
+    text, named = (body, title) if body else (passage, "")
+    for start, end in sentence_spans(text):
+        sentence = text[start:end]
+        said = plain_words(f"{named} {sentence}")
+        if len(names) > 1 and all(plain_words(name) in said for name in names):
+            return sentence.strip()
+    return ""
+
+
 def nearness(question: str, passage: str) -> float:
     """Share of the question's telling words that one sentence of the passage has, with the title's among them."""
     asked = set(content_words(question))

@@ -19,19 +19,17 @@ KINDS: Mapping[str, str] = {
 """What each kind is."""
 
 SHARES: Mapping[str, float] = {
-    FACT: 0.35,
-    BRIDGE: 0.25,
-    LIST: 0.1,
+    FACT: 0.2,
+    BRIDGE: 0.2,
+    LIST: 0.05,
     COMPARISON: 0.05,
-    BROAD: 0.05,
+    BROAD: 0.3,
     UNANSWERABLE: 0.15,
     FALSE_PREMISE: 0.05,
 }
 """Of a set, where nothing else is said. What a kind cannot fill goes to those that can."""
 
 WITHOUT_ANSWER = frozenset((UNANSWERABLE, FALSE_PREMISE))
-NEEDS_MODEL = frozenset((BROAD,))
-"""Kinds that the embedded reader cannot ask."""
 
 
 def read_shares(words: Mapping[str, float] | None) -> dict[str, float]:
@@ -46,6 +44,7 @@ def read_shares(words: Mapping[str, float] | None) -> dict[str, float]:
             raise ConfigError(f"There is no kind {kind!r}{did_you_mean(kind, KINDS)}; there are: {', '.join(KINDS)}.")
         if share < 0:
             raise ConfigError(f"The share of {kind!r} is {share}; expected 0 or more.")
+
     total = sum(shares.values())
     if not total:
         raise ConfigError("No kind has a share; expected at least one above 0.")

@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import combinations
 from typing import Any
 
 from kraq_dspy.programs.testset import kinds
@@ -20,6 +21,8 @@ MOST_NAMES = 8
 LISTED = range(2, 9)
 BROAD = range(3, 11)
 """Passages that a list, and a broad question, is asked of."""
+TOGETHER, MOST_TOGETHER = range(2, 7), 8
+"""Documents, and passages, that two names stand together in for a broad question about both."""
 MOST_LINKS = 6
 """Passages from which a name is followed to its own passage; one that all passages have links nothing."""
 _BRACKETED = re.compile(r" \([^)]*\)$")
@@ -80,6 +83,10 @@ class Corpus:
                 entities[chunk_id].append(entity)
         ordered = {id: sorted(some, key=lambda one: (len(one.chunk_ids), one.name)) for id, some in entities.items()}
         return {id: [entity.name for entity in some[:MOST_NAMES]] for id, some in ordered.items()}
+
+    def names_in(self, material: Material) -> list[str]:
+        """The names that its passages tell of."""
+        return list(dict.fromkeys(name for chunk in material.chunks for name in self.names_of.get(chunk.id, ())))
 
     @cached_property
     def community_of(self) -> Mapping[str, Community]:
@@ -147,6 +154,7 @@ class Corpus:
             if chunk is not None and chunk.id in entity.chunk_ids:
                 community = self.community_of.get(chunk.id)
                 alike[entity.type, community.id if community else ""].append((entity.name, chunk))
+
         found = []
         for pairs in alike.values():
             for (one, first), (two, second) in zip(pairs[::2], pairs[1::2], strict=False):
@@ -165,6 +173,19 @@ class Corpus:
                 about = [name for name, _ in names.most_common(MOST_NAMES)]
                 inputs = {"passages": [chunk.passage for chunk in chunks], "about": about}
                 found.append(Material("", "", inputs, tuple(chunks)))
+        return found + self._named_together()
+
+    def _named_together(self) -> list[Material]:
+        """Passages of few documents that name the same two things."""
+        passages: defaultdict[tuple[str, str], list[Chunk]] = defaultdict(list)
+        for chunk in self.chunks:
+            for pair in combinations(sorted(self.names_of.get(chunk.id, ())), 2):
+                passages[pair].append(chunk)
+        found = []
+        for names, chunks in passages.items():
+            if len({chunk.document_id for chunk in chunks}) in TOGETHER and len(chunks) <= MOST_TOGETHER:
+                inputs = {"passages": [chunk.passage for chunk in chunks], "about": list(names)}
+                found.append(Material("", "", inputs, tuple(chunks), names))
         return found
 
 

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.programs.testset.difficulty import bin_of, draw, overlap, quotas, saturation
-from kraq_dspy.programs.testset.gold import GoldFinder, Pool, are_twins, says_it_of_another
+from kraq_dspy.programs.testset.difficulty import Candidate, bin_of, draw, overlap, quotas, saturation
+from kraq_dspy.programs.testset.gold import GoldFinder, Pool, are_twins, says_all_names, says_it_of_another
+from kraq_dspy.programs.testset.item_response import MOST_TOLD
 from kraq_dspy.programs.testset.kinds import SHARES, read_shares
 from kraq_dspy.programs.testset.materials import Corpus
 from kraq_dspy.records import Chunk, Community, Entity, Hit, TestsetRow
@@ -47,6 +48,28 @@ def test_a_list_is_asked_of_passages_that_share_a_name_and_a_comparison_of_one_k
     assert {one.id for one in of_sea.chunks} == {RHINE.id, ELBE.id, SEA.id}
     pairs = [one.inputs["names"] for one in CORPUS.materials("comparison", seed=0)]
     assert all(set(pair) <= {"North Sea", "Rhine", "Elbe"} for pair in pairs)
+
+
+def test_passages_that_name_the_same_two_things_are_asked_about_together() -> None:
+    both = [chunk(name, f"{name.title()} tells of the Rhine and of Cologne.") for name in ("one", "two", "three")]
+    alone = chunk("four", "The Rhine is long.")
+    entities = [
+        Entity("e1", "Rhine", "place", "", ("Rhine",), (*(one.id for one in both), alone.id)),
+        Entity("e2", "Cologne", "place", "", ("Cologne",), tuple(one.id for one in both)),
+    ]
+
+    [together] = Corpus([*both, alone], entities, []).materials("broad", seed=0)
+
+    assert together.inputs["about"] == ["Cologne", "Rhine"]
+    assert {one.id for one in together.chunks} == {one.id for one in both}
+
+
+def test_a_passage_that_tells_of_both_names_in_one_sentence_says_how_they_are_related() -> None:
+    names = ["Rhine", "North Sea"]
+
+    assert says_all_names(names, RHINE.passage) == "The Rhine flows into the North Sea."
+    assert says_all_names(names, "The Rhine is long. The North Sea is cold.") == ""
+    assert says_all_names(["Rhine"], RHINE.passage) == ""  # one name is no relation
 
 
 def test_a_passage_belongs_to_its_narrowest_community_and_the_seed_alone_decides_the_order() -> None:
@@ -117,33 +140,47 @@ def test_overlap_counts_words_that_tell_something_with_endings_folded() -> None:
     assert [bin_of(share) for share in (0.4, 0.41, 0.75, 0.95)] == [0, 1, 2, 4]
 
 
-def test_rows_that_tell_no_retriever_from_another_are_thinned() -> None:
-    same = [row(f"s{number}", solved_by=("a", "b", "c")) for number in range(300)]
-    telling = [row(f"t{number}", solved_by=("a",)) for number in range(300)]
+def candidate(
+    id: str, source: str = "", *, told: float = MOST_TOLD, share: float = 1.0, kind: str = "fact"
+) -> Candidate:
+    return Candidate(row(id, share=share, kind=kind), source or id, told)
 
-    drawn = draw([*same, *telling], 200, {"fact": 1.0}, n_retrievers=3, seed=0)
+
+def test_rows_that_tell_little_of_a_retriever_are_thinned() -> None:
+    little = [candidate(f"l{number}", told=0.02) for number in range(300)]
+    much = [candidate(f"m{number}", told=0.2) for number in range(300)]
+
+    drawn = draw([*little, *much], 200, {"fact": 1.0}, seed=0)
 
     assert len(drawn) == 200
-    assert sum(one.id.startswith("t") for one in drawn) > 120
+    assert sum(one.id.startswith("m") for one in drawn) > 150  # 100 by their number alone
 
 
 def test_overlaps_are_drawn_to_those_of_people() -> None:
-    wordy = [row(f"w{number}", share=1.0, solved_by=("a",)) for number in range(500)]
-    other = [row(f"o{number}", share=0.7, solved_by=("a",)) for number in range(100)]
+    wordy = [candidate(f"w{number}", share=1.0) for number in range(500)]
+    other = [candidate(f"o{number}", share=0.7) for number in range(100)]
 
-    drawn = draw([*wordy, *other], 100, {"fact": 1.0}, n_retrievers=3, seed=0)
+    drawn = draw([*wordy, *other], 100, {"fact": 1.0}, seed=0)
 
     assert sum(one.overlap == 0.7 for one in drawn) > 30  # 17 by their number alone
 
 
-def test_a_kind_that_lacks_rows_gives_its_places_to_others_and_the_seed_decides_alone() -> None:
-    rows = [*(row(f"f{number}") for number in range(20)), row("b0", kind="bridge")]
+def test_of_several_wordings_of_one_question_one_is_drawn() -> None:
+    wordings = [candidate(f"{source}-{number}", source) for source in ("a", "b", "c") for number in range(4)]
 
-    drawn = draw(rows, 10, {"fact": 0.5, "bridge": 0.5}, n_retrievers=3, seed=1)
+    drawn = draw(wordings, 10, {"fact": 1.0}, seed=0)
+
+    assert sorted(one.id[0] for one in drawn) == ["a", "b", "c"]
+
+
+def test_a_kind_that_lacks_rows_gives_its_places_to_others_and_the_seed_decides_alone() -> None:
+    rows = [*(candidate(f"f{number}") for number in range(20)), candidate("b0", kind="bridge")]
+
+    drawn = draw(rows, 10, {"fact": 0.5, "bridge": 0.5}, seed=1)
 
     assert len(drawn) == 10
     assert "b0" in {one.id for one in drawn}
-    assert drawn == draw(rows, 10, {"fact": 0.5, "bridge": 0.5}, n_retrievers=3, seed=1)
+    assert drawn == draw(rows, 10, {"fact": 0.5, "bridge": 0.5}, seed=1)
 
 
 def test_saturation_is_told_of_answerable_rows() -> None:

@@ -26,6 +26,7 @@ from kraq_dspy.language.names import names_in
 from kraq_dspy.language.text import content_words, sentences
 from kraq_dspy.models.lms.engines.rule_based import converse, exam, extract, judge, pairs, rewrite, summarize
 from kraq_dspy.models.lms.engines.rule_based.answer import Similar, account, answer, rated_points, short_answer
+from kraq_dspy.models.lms.engines.rule_based.otherwise import in_other_words
 from kraq_dspy.ports import Embedder
 
 FIELD = re.compile(r"^\[\[ ## (\w+) ## \]\][ \t]*\n?", re.MULTILINE)
@@ -270,10 +271,12 @@ def _supported(task: Task, similar: Similar) -> list[dict[str, Any]]:
     ]
 
 
-def _asks_nothing(task: Task, similar: Similar) -> dict[str, Any]:
-    """Ask nothing: what many passages share is no question yet, and no statement of one of them is
-    an answer to it."""
-    return {"question": "", "nuggets": []}
+def _attributed(task: Task, similar: Similar) -> list[dict[str, Any]]:
+    passages = task.texts("passages")
+    return [
+        {"statement": text, "attributed": any(judge.support(text, passage) >= 0.6 for passage in passages)}
+        for text in sentences(task.text("reference_answer"))
+    ]
 
 
 STEPS: dict[type[dspy.Signature], Step] = {
@@ -310,6 +313,7 @@ STEPS: dict[type[dspy.Signature], Step] = {
     signatures.GuessAnswer: lambda task, similar: rewrite.core(task.text("question")),
     signatures.JudgeAnswer: lambda task, similar: _agrees(task, similar) >= 0.6,
     signatures.JudgeListAnswer: _covers,
+    signatures.AttributeReference: _attributed,
     signatures.JudgeSupport: _supported,
     signatures.ListKeywords: lambda task, similar: rewrite.keywords(task.text("question")),
     signatures.MergeDescriptions: lambda task, similar: summarize.merged_description(
@@ -340,7 +344,7 @@ STEPS: dict[type[dspy.Signature], Step] = {
     signatures.AskComparison: lambda task, similar: exam.comparison(
         task.text("first_passage"), task.text("second_passage"), task.texts("names")
     ),
-    signatures.AskBroad: _asks_nothing,
+    signatures.AskBroad: lambda task, similar: exam.question_for_many(task.texts("passages"), task.texts("about")),
     signatures.AskFalsePremise: lambda task, similar: exam.asked_of_another(
         task.text("question"), task.text("name"), task.text("other")
     ),
@@ -351,7 +355,9 @@ STEPS: dict[type[dspy.Signature], Step] = {
     signatures.CheckSameAnswer: lambda task, similar: exam.says_the_same(
         task.text("first_answer"), task.text("second_answer")
     ),
-    signatures.ParaphraseQuestion: lambda task, similar: rewrite.said_once(task.text("question")),
+    signatures.ParaphraseQuestion: lambda task, similar: in_other_words(
+        rewrite.said_once(task.text("question")), task.texts("avoid")
+    ),
 }
 """What is done for the signatures of this library; the others, and strangers', are answered by a guess."""
 

@@ -9,6 +9,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 from kraq_dspy.language.names import PERSON, REFERENCE, is_name, kind_of, names_in
 from kraq_dspy.language.templates import Definition, definition, is_person, without_asides
@@ -16,7 +17,7 @@ from kraq_dspy.language.text import content_words, parted, sentences
 from kraq_dspy.language.told import language_of
 from kraq_dspy.language.vocabulary import DOES, STOP
 from kraq_dspy.models.lms.engines.rule_based.answer import BRACKETED, DATE, POINTS_BACK, YEAR
-from kraq_dspy.models.lms.engines.rule_based.judge import agreement, support
+from kraq_dspy.models.lms.engines.rule_based.judge import agreement, same_thing, support
 from kraq_dspy.records import content_id
 
 _PAST = (
@@ -68,7 +69,10 @@ _FEWEST_WITH_NAME, _FEWEST, _MOST = 3, 4, 16
 """Content words of what is said of a subject, with a name or a number among them and without; and words in all."""
 _LONGEST_SUBJECT = 7  # words
 _LONGEST_ANSWER = 8  # words
+_LONGEST_SENTENCE = 25  # words of one that is an answer as a whole
 _KIND_WORDS = 3
+_MOST_ABOUT, _MOST_NUGGETS = 6, 6
+"""Names of which pairs are looked at, and statements of a good answer."""
 _PREPOSITIONS = frozenset(
     "in on at by of for from with to near into through under over and or the a an".split()  # noqa: SIM905
 )
@@ -101,7 +105,7 @@ def fact_about(passage: str, about: Collection[str] = ()) -> dict[str, str]:
     >>> fact_about("Ed Wood\\nEd Wood is a film. It was directed by Tim Burton in 1994.")["answer"]
     'Tim Burton'
     """
-    facts = facts_in(passage)
+    facts = facts_in(passage) or related_in(passage, about)
     named = [fact for fact in facts if any(name in fact.question or name == fact.answer for name in about)]
     chosen = min(named or facts, key=lambda fact: content_id(passage, fact.question), default=Fact("", ""))
     return {"question": chosen.question, "answer": chosen.answer}
@@ -124,6 +128,20 @@ def facts_in(passage: str) -> list[Fact]:
         for phrase in _from_long_to_short(statement):
             asked = _which(kind if is_of_title and not is_kind_said else "", who, phrase)
             facts.append(Fact(asked, statement.subject))
+    return facts
+
+
+def related_in(passage: str, about: Collection[str]) -> list[Fact]:
+    """Ask how any two of the names are related that one short sentence of the passage tells of: the sentence answers.
+
+    >>> related_in("Ada\\nShe met Charles Babbage in 1833.", ["Ada", "Charles Babbage"])[0].question
+    'How is Ada related to Charles Babbage?'
+    """
+    facts = []
+    for pair in combinations(list(about)[:_MOST_ABOUT], 2):
+        sentence = sentence_about(passage, pair)
+        if 4 <= len(sentence.split()) <= _LONGEST_SENTENCE and _are_two_things(*pair):
+            facts.append(Fact(_related(pair), sentence.rstrip(".")))
     return facts
 
 
@@ -227,6 +245,7 @@ def comparison(first: str, second: str, names: Sequence[str]) -> dict[str, str]:
     nothing = {"question": "", "answer": ""}
     if len(names) != 2:
         return nothing
+
     events = [_dated(passage) for passage in (first, second)]
     shared = sorted(events[0].keys() & events[1].keys())
     for done in shared:
@@ -234,10 +253,59 @@ def comparison(first: str, second: str, names: Sequence[str]) -> dict[str, str]:
         if years[0] != years[1]:
             earlier = names[0] if years[0] < years[1] else names[1]
             return {"question": f"Which was {done} first, {names[0]} or {names[1]}?", "answer": earlier}
+
     heads = [_read(passage)[2].split()[-1:] for passage in (first, second)]
     if heads[0] and heads[0] == heads[1]:
         return {"question": f"Are {names[0]} and {names[1]} both {_plural(heads[0][0])}?", "answer": "yes"}
     return nothing
+
+
+def question_for_many(passages: Sequence[str], about: Collection[str]) -> dict[str, object]:
+    """Ask how two things are related, of those that most passages have a sentence about both of.
+
+    Nuggets are these sentences, one of each passage. Nothing is asked where fewer than two passages have one.
+
+    >>> rivers = ["The Rhine flows through Cologne.", "Cologne lies on the Rhine.", "The Rhine is long."]
+    >>> question_for_many(rivers, ["Rhine", "Cologne"])["nuggets"]
+    ['The Rhine flows through Cologne.', 'Cologne lies on the Rhine.']
+    """
+    best: tuple[str, str] = ("", "")
+    nuggets: list[str] = []
+    for pair in combinations(list(about)[:_MOST_ABOUT], 2):
+        if not _are_two_things(*pair):
+            continue
+        said = [sentence for passage in passages if (sentence := sentence_about(passage, pair))]
+        if len(said) > max(1, len(nuggets)):
+            best, nuggets = pair, said
+
+    if not nuggets:
+        return {"question": "", "nuggets": []}
+    return {"question": _related(best), "nuggets": nuggets[:_MOST_NUGGETS]}
+
+
+def _are_two_things(name: str, other: str) -> bool:
+    """Tell whether the names are of two things, not a long and a short name of one: "United States" and "U.S."."""
+    letters, of_other = (re.sub(r"[^\w ]", "", one) for one in (name, other))
+    return not (name in other or other in name or same_thing(letters, of_other))
+
+
+def _related(names: Sequence[str]) -> str:
+    return f"How is {names[0]} related to {names[1]}?"
+
+
+def sentence_about(passage: str, names: Collection[str]) -> str:
+    """Return the first sentence that has all of the names, where the title counts for what a
+    sentence leaves out; "" for none.
+
+    >>> sentence_about("Ada Lovelace\\nShe was a poet's child. She met Charles Babbage.", ["Ada Lovelace", "Babbage"])
+    'She met Charles Babbage.'
+    """
+    title, body = parted(passage)
+    for sentence in sentences(body):
+        named = f"{title} {sentence}"
+        if all(name in named for name in names) and any(name in sentence for name in names):
+            return sentence
+    return ""
 
 
 def asked_of_another(question: str, name: str, other: str) -> str:
@@ -301,7 +369,7 @@ def _is_somebody(name: str, text: str) -> bool:
     """Whether a full name is a person's, or a last name is that of a person whom the text names in full."""
     if PERSON.fullmatch(name):
         return kind_of(name, text) == "person"
-    full = next((one for one in PERSON.findall(text) if one.endswith(f" {name}")), "")
+    full = next((full_name for full_name in PERSON.findall(text) if full_name.endswith(f" {name}")), "")
     return bool(full) and kind_of(full, text) == "person"
 
 
@@ -380,8 +448,8 @@ def _which(kind: str, is_who: bool, phrase: str) -> str:
 def _said_of_subject(question: str) -> str:
     """Return what a question for the subject says of it: "wrote Don Juan" of "Which poet wrote Don
     Juan?"; "" for others."""
-    found = re.match(rf"(?:Who|What|Which (?:[\w-]+ ){{1,{_KIND_WORDS}}}?)\s?(?P<said>{_VERB} .+)\?$", question)
-    return found["said"] if found else ""
+    asked = re.match(rf"(?:Who|What|Which (?:[\w-]+ ){{1,{_KIND_WORDS}}}?)\s?(?P<said>{_VERB} .+)\?$", question)
+    return asked["said"] if asked else ""
 
 
 def _in_place_of_name(said: str, kind: str, *, is_who: bool) -> str:
@@ -445,11 +513,13 @@ def _asked_with_did(statement: Statement) -> list[Fact]:
     people = re.match(r"(?:has|had) a population of (?:about )?(?P<number>[\d,]*\d)", statement.phrase)
     if people:
         return [Fact(f"What is the population of {subject}?", people["number"], subject)]
+
     verb, _, rest = statement.phrase.partition(" ")
     base = _base_of(verb)
     dates = list(DATE.finditer(rest))
     if not base or len(dates) != 1:
         return []
+
     before, after = rest[: dates[0].start()], rest[dates[0].end() :].strip()
     kept = _DANGLING.sub("", f" {before.strip()}").strip()
     if after or len(kept.split()) < 1:
@@ -463,6 +533,7 @@ def _base_of(verb: str) -> str:
         return _IRREGULAR[verb]
     if not re.fullmatch(r"[a-z]{2,}ed", verb):
         return ""
+
     stem = verb.removesuffix("ed")
     if stem in _BASES:
         return stem
@@ -482,8 +553,8 @@ def _leading_to(link: str, title: str, parts: Sequence[str], *, points_to_title:
 
     for sentence in parts:
         plain = without_asides(sentence)
-        before, found, _ = plain.partition(bare)
-        if not found or REFERENCE.search(before):
+        before, named, _ = plain.partition(bare)
+        if not named or REFERENCE.search(before):
             continue
         leading = _without_subject(before, title, points_to_title=points_to_title)
         if leading is None or bare in leading.subject:
@@ -550,6 +621,7 @@ def _dated(passage: str) -> dict[str, int]:
         asked = re.match(rf"When {_BE} {re.escape(title)} (?P<done>[a-z]+)", fact.question)
         if asked and (year := YEAR.search(fact.answer)):
             years.setdefault(asked["done"], int(year[0]))
+
     lived = (
         re.search(r"\(born [^()]*?(\d{4})|\((?:[^()\d]*\d{1,2}[^()\d]*)(\d{4})\)? ?[–-]", parts[0]) if parts else None
     )

@@ -98,3 +98,35 @@ def test_a_passage_answers_where_one_sentence_has_the_question_and_the_passage_t
     assert exam.is_answered("Which film was directed by Tim Burton?", "Ed Wood", WOOD)
     assert not exam.is_answered("Which film was directed by Tim Burton?", "Big Fish", WOOD)
     assert not exam.is_answered("Which novel did Melville write about whales?", "Ed Wood", WOOD)
+
+
+def test_what_most_passages_tell_of_together_is_asked_with_a_sentence_of_each() -> None:
+    passages = [
+        "Mrs Dalloway\nIt is a novel by Virginia Woolf. The Hogarth Press published it.",
+        "Orlando\nVirginia Woolf wrote it. The Hogarth Press of Virginia Woolf published it in 1928.",
+        "The Hogarth Press\nIt was founded by Virginia Woolf in 1917.",
+    ]
+
+    asked = exam.question_for_many(passages, ["Virginia Woolf", "Hogarth Press", "Orlando"])
+
+    assert asked["question"] == "How is Virginia Woolf related to Hogarth Press?"
+    assert asked["nuggets"] == [
+        "The Hogarth Press of Virginia Woolf published it in 1928.",
+        "It was founded by Virginia Woolf in 1917.",
+    ]
+
+
+def test_a_long_and_a_short_name_of_one_thing_are_not_asked_about_as_two() -> None:
+    passages = ["The United States, or U.S., are large.", "The U.S. is the United States."]
+
+    assert exam.question_for_many(passages, ["U.S.", "United States"]) == {"question": "", "nuggets": []}
+    assert exam.related_in(passages[0], ["U.S.", "United States"]) == []
+
+
+def test_a_passage_without_a_plain_statement_is_asked_how_two_of_its_names_are_related() -> None:
+    passage = "Yesterday, so it seems, nobody but Ada Lovelace had met Charles Babbage there."
+
+    asked = exam.fact_about(passage, ["Ada Lovelace", "Charles Babbage"])
+
+    assert asked["question"] == "How is Ada Lovelace related to Charles Babbage?"
+    assert asked["answer"] == passage.rstrip(".")

@@ -1,0 +1,114 @@
+"""Sits a test set before it is handed out: rankers too plain to be chosen, so that none of them is judged by it.
+
+What they find of a question's documents tells how hard it is (`item_response`). A ranker that chose the questions and
+was then measured by them would gain or lose by the choice alone.
+"""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kraq_dspy.language.text import content_words, sentences
+from kraq_dspy.ports import Embedder, VectorSearch
+from kraq_dspy.records import Chunk
+
+EXAMINEES = ("letters", "texts without titles", "titles and openings", "signs of vectors")
+"""By runs of three letters; by words, without the titles; by the title's words and those of the first sentence; by the
+signs of embeddings alone."""
+FOUND_AT = 5
+"""Documents among which they have to find a question's."""
+
+
+class Examinees:
+    """The rankers of `EXAMINEES` over the passages of an index."""
+
+    def __init__(self, chunks: Sequence[Chunk], vectors: VectorSearch, embedder: Embedder) -> None:
+        self._documents = [chunk.document_id for chunk in chunks]
+        self._embedder = embedder
+        self._letters = Postings(three_letters(chunk.passage) for chunk in chunks)
+        self._texts = Postings(content_words(chunk.text) for chunk in chunks)
+        self._openings = Postings(content_words(_opening(chunk)) for chunk in chunks)
+        embedded = vectors.vectors([chunk.id for chunk in chunks])
+        self._centre = embedded.mean(axis=0)
+        self._signs = np.sign(embedded - self._centre)
+
+    def recalls(self, questions: Sequence[str], documents: Sequence[Collection[str]]) -> NDArray[np.float64]:
+        """Return shares of each question's documents that each ranker found: float64 `[questions, rankers]`."""
+        found = np.zeros((len(questions), len(EXAMINEES)))
+        if not questions:
+            return found
+
+        embedded = np.sign(self._embedder.encode_queries(list(questions)) - self._centre)
+        for row, (question, gold) in enumerate(zip(questions, documents, strict=True)):
+            words = content_words(question)
+            rankings = (
+                self._letters.scores(three_letters(question)),
+                self._texts.scores(words),
+                self._openings.scores(words),
+                self._signs @ embedded[row],
+            )
+            for column, scores in enumerate(rankings):
+                found[row, column] = len(set(gold) & self._first(scores)) / max(1, len(gold))
+        return found
+
+    def _first(self, scores: NDArray[np.floating]) -> set[str]:
+        """Return the documents that come first, several passages of one counted once."""
+        first: dict[str, None] = {}
+        for place in np.argsort(-scores, kind="stable"):
+            first[self._documents[place]] = None
+            if len(first) == FOUND_AT:
+                break
+        return set(first)
+
+
+class Postings:
+    """Cosines between tf-idf vectors of terms, by an inverted list.
+
+    >>> Postings([["ada", "london"], ["rhine"]]).scores(["rhine"]).round(1).tolist()
+    [0.0, 1.0]
+    """
+
+    def __init__(self, texts: Iterable[Sequence[str]]) -> None:
+        counts = [Counter(terms) for terms in texts]
+        self._size = len(counts)
+        n_with: Counter[str] = Counter(term for count in counts for term in count)
+        self._idf = {term: math.log(1 + self._size / number) for term, number in n_with.items()}
+        lists: defaultdict[str, tuple[list[int], list[float]]] = defaultdict(lambda: ([], []))
+        for row, count in enumerate(counts):
+            weights = {term: (1 + math.log(number)) * self._idf[term] for term, number in count.items()}
+            length = math.hypot(*weights.values()) or 1.0
+            for term, weight in weights.items():
+                rows, shares = lists[term]
+                rows.append(row)
+                shares.append(weight / length)
+
+        self._lists = {
+            term: (np.array(rows, np.int64), np.array(shares, np.float32)) for term, (rows, shares) in lists.items()
+        }
+
+    def scores(self, terms: Sequence[str]) -> NDArray[np.float64]:
+        """Return float64 `[texts]`: proportional to the cosine with each text, 0 where no term is shared."""
+        scores = np.zeros(self._size)
+        for term, number in Counter(terms).items():
+            if term in self._lists:
+                rows, shares = self._lists[term]
+                scores[rows] += (1 + math.log(number)) * self._idf[term] * shares
+        top = scores.max(initial=0.0)
+        return scores / top if top else scores
+
+
+def three_letters(text: str) -> list[str]:
+    """Return runs of three letters within words, ends of words included.
+
+    >>> three_letters("Ada is")
+    [' ad', 'ada', 'da ', ' is', 'is ']
+    """
+    words = (f" {word} " for word in text.lower().split())
+    return [word[place : place + 3] for word in words for place in range(len(word) - 2)]
+
+
+def _opening(chunk: Chunk) -> str:
+    return f"{chunk.title} {next(iter(sentences(chunk.text)), '')}"

@@ -1,0 +1,95 @@
+"""Puts a question that was asked of a text in fewer words and by other names, as people put it who have not read it.
+
+Nobody checks here whether the shorter question still tells which thing is meant: who uses it looks whether another
+passage says as much of something else (`gold.says_it_of_another`).
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+from kraq_dspy.language.names import PERSON
+from kraq_dspy.language.text import content_words
+from kraq_dspy.records import Entity
+
+FEWEST = 3
+"""Telling words that a question keeps."""
+MOST_SHORTER = 2
+_RELATED = re.compile(r"How (?:is|are) .+ (?:related|connected|tied) to .+\?")
+_ADDS = re.compile(
+    r" (?:in|on|at|by|for|from|with|during|due to|after|before|until|since|to|as|through|under|and|near|within)"
+    r" (?=[A-Z0-9\"“a-z])"
+)
+_ASKS_FOR_MORE = re.compile(
+    r" (?:is|are|was|were|be|been|has|had|did|do|does|the|an?|of|born|made|held|known|set|based|due|as|first|one"
+    r"|located|named|part)$",
+    re.IGNORECASE,
+)
+"""How no question ends, if something was cut off behind it."""
+
+
+def shorter(question: str) -> list[str]:
+    """Return the question without what its last prepositions add, at most twice; empty where nothing can be left out.
+
+    >>> shorter("Who was employed by the Hogarth Press in Richmond from 1917?")
+    ['Who was employed by the Hogarth Press in Richmond?', 'Who was employed by the Hogarth Press?']
+    """
+    bare = question.rstrip("? ")
+    shorter_ones: list[str] = []
+    for match in reversed(list(_ADDS.finditer(bare))):
+        cut = bare[: match.start()]
+        if len(set(content_words(cut))) < FEWEST or len(shorter_ones) == MOST_SHORTER:
+            break
+        if not _ASKS_FOR_MORE.search(cut):
+            shorter_ones.append(f"{cut}?")
+    return shorter_ones
+
+
+def is_about_two(question: str) -> bool:
+    """Tell whether it is asked how one thing is related to another, which every passage answers that tells of both.
+
+    >>> is_about_two("How is Ada Lovelace related to Charles Babbage?"), is_about_two("Who was Ada Lovelace?")
+    (True, False)
+    """
+    return bool(_RELATED.fullmatch(question))
+
+
+def other_names(entities: Iterable[Entity]) -> dict[str, str]:
+    """Return, for a name, another one of the same thing that nothing else in the corpus has: what a
+    text calls it elsewhere, or the last name of a person.
+
+    >>> ada = Entity("e1", "Ada Lovelace", "person", "", ("Ada Lovelace", "Countess of Lovelace"), ())
+    >>> other_names([ada, Entity("e2", "Ann Byron", "person", "", ("Ann Byron",), ())])
+    {'Ada Lovelace': 'Countess of Lovelace', 'Ann Byron': 'Byron'}
+    """
+    known = list(entities)
+    holders: defaultdict[str, set[str]] = defaultdict(set)
+    last_names: Counter[str] = Counter()
+    for entity in known:
+        for name in entity.names:
+            holders[name.casefold()].add(entity.id)
+        if PERSON.fullmatch(entity.name):
+            last_names[entity.name.split()[-1].casefold()] += 1
+
+    others: dict[str, str] = {}
+    for entity in known:
+        own = [name for name in entity.names if name != entity.name and holders[name.casefold()] == {entity.id}]
+        last = entity.name.split()[-1] if entity.type == "person" and PERSON.fullmatch(entity.name) else ""
+        if own:
+            others[entity.name] = own[0]
+        elif last and last_names[last.casefold()] == 1 and last.casefold() not in holders:
+            others[entity.name] = last
+    return others
+
+
+def by_other_names(question: str, names: Sequence[str], others: Mapping[str, str]) -> str:
+    """Return the question with other names for those of `names` that have one; "" where none has.
+
+    >>> by_other_names("Where did Ann Byron live?", ["Ann Byron"], {"Ann Byron": "Byron"})
+    'Where did Byron live?'
+    """
+    changed = question
+    for name in sorted(names, key=len, reverse=True):
+        if name in others and name in changed and others[name] not in changed.replace(name, ""):
+            changed = changed.replace(name, others[name])
+    return changed if changed != question else ""
