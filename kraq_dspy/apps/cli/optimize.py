@@ -80,7 +80,7 @@ class Optimize(Scoped, Calls):
     bertscore: Annotated[
         str, typer.Option(metavar="MODEL", help="For relevance: minilm, roberta-large, FOLDER:LAYER.")
     ] = "minilm"
-    seed: Annotated[int, typer.Option(help="Of the split, the optimizer and the bootstrap.")] = 0
+    seed: Annotated[int, typer.Option(help="Random seed of the split, the optimizer and the bootstrap.")] = 0
     json: Json = False
 
     def run(self) -> None:
@@ -135,7 +135,7 @@ class Domain(Columns):
 
     corpus: Annotated[Path, typer.Argument(help="A file or folder of txt, md, html, pdf, jsonl, csv or parquet.")]
     passages: Annotated[int, typer.Option(min=1, help="How many are drawn and shown to the model.")] = DOMAIN_PASSAGES
-    seed: Annotated[int, typer.Option(help="Of the draw.")] = 0
+    seed: Annotated[int, typer.Option(help="Random seed of the draw.")] = 0
 
     def run(self) -> None:
         from kraq_dspy.optimize import describe_domain
