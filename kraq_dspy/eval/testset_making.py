@@ -103,13 +103,6 @@ def make_testset(
     return run_coroutine(_Maker(space, plan, draft, progress or SilentProgress()).make())
 
 
-def make_candidates(
-    space: Workspace, plan: TestsetPlan, *, draft: str | Path | None = None, progress: Progress | None = None
-) -> list[Candidate]:
-    """Make what `make_testset` draws from: for whoever compares ways to draw (benchmarks/testset_choice.py)."""
-    return run_coroutine(_Maker(space, plan, draft, progress or SilentProgress()).candidates())
-
-
 def make_trainset(
     space: Workspace, n: int = 50, *, seed: int = 0, progress: Progress | None = None
 ) -> list[dspy.Example]:
