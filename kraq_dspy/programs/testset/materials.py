@@ -27,6 +27,8 @@ BY_FEW = range(2, 5)
 """Documents that one name stands in for a broad question about it."""
 MOST_LINKS = 6
 """Passages from which a name is followed to its own passage; one that all passages have links nothing."""
+_IDENTIFIER = re.compile(r"\d{5}")
+"""What no person asks by: "PMID 28392032"."""
 _BRACKETED = re.compile(r" \([^)]*\)$")
 
 
@@ -81,6 +83,8 @@ class Corpus:
         """The names that a passage tells of, by the passage's id, those that few passages have first."""
         entities: defaultdict[str, list[Entity]] = defaultdict(list)
         for entity in self.entities:
+            if _IDENTIFIER.search(entity.name):
+                continue
             for chunk_id in entity.chunk_ids:
                 entities[chunk_id].append(entity)
         ordered = {id: sorted(some, key=lambda one: (len(one.chunk_ids), one.name)) for id, some in entities.items()}
@@ -181,7 +185,11 @@ class Corpus:
         found = []
         for entity in self.entities:
             chunks = [self.by_id[id] for id in entity.chunk_ids if id in self.by_id]
-            if len({chunk.document_id for chunk in chunks}) in BY_FEW and len(chunks) <= MOST_TOGETHER:
+            if (
+                len({chunk.document_id for chunk in chunks}) in BY_FEW
+                and len(chunks) <= MOST_TOGETHER
+                and not _IDENTIFIER.search(entity.name)
+            ):
                 inputs = {"passages": [chunk.passage for chunk in chunks], "about": [entity.name]}
                 found.append(Material("", "", inputs, tuple(chunks), (entity.name,)))
         return found

@@ -69,6 +69,18 @@ def test_passages_that_name_the_same_two_things_are_asked_about_together() -> No
     }
 
 
+def test_nobody_is_asked_about_an_identifier() -> None:
+    numbered = chunk("one", "The Rhine flows.", "PMID 28392032")
+    entities = [
+        Entity("e1", "PMID 28392032", "work", "", ("PMID 28392032",), (numbered.id, RHINE.id)),
+        Entity("e2", "Rhine", "place", "", ("Rhine",), (numbered.id, RHINE.id)),
+    ]
+    corpus = Corpus([numbered, RHINE], entities, [])
+
+    assert corpus.names_of[numbered.id] == ["Rhine"]
+    assert [one.inputs["about"] for one in corpus.materials("broad", seed=0)] == [["Rhine"]]
+
+
 def test_a_passage_that_tells_of_both_names_in_one_sentence_says_how_they_are_related() -> None:
     names = ["Rhine", "North Sea"]
 
