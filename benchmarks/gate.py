@@ -4,7 +4,7 @@
     python benchmarks/gate.py seconds hotpotqa --out runs/gate
     python benchmarks/gate.py report hotpotqa squad clapnq bioasq --out runs/gate
 
-`run` indexes up to 500 passages with the evidence of up to 250 questions of people, makes test sets of 200 and of 400
+`run` indexes up to 400 passages with the evidence of up to 200 questions of people, makes test sets of 200 and of 400
 rows without a language model, and asks every changed system all questions (`planted.py` has the changes, which were
 written down before the first run). What was done is kept, and the same command goes on. `report` judges as the gate
 does: a run is worse where the interval of the paired difference in recall@10 lies below 0.
@@ -44,7 +44,7 @@ from kraq_dspy.retrievers.in_memory import RecordsInMemory
 from kraq_dspy.retrievers.words_and_meaning import BM25Retriever, DenseRetriever, HybridRetriever
 from kraq_dspy.settings import EncoderSettings
 
-PASSAGES, PEOPLE = 500, 250
+PASSAGES, PEOPLE = 400, 200
 ROWS = (50, 100, 200, 400)
 """Rows of a test set for which the gate's power is told."""
 K = 10
@@ -53,9 +53,7 @@ COSTS = (0.01, 0.10)
 CHANCE = 0.01
 """Most by which people's recall may differ after a harmless change, whatever the interval says."""
 BASES = ("dense", "bm25", "hybrid")
-WITH_EVIDENCE = {
-    kind: share for kind, share in kinds.SHARES.items() if kind not in (*kinds.WITHOUT_ANSWER, *kinds.NEEDS_MODEL)
-}
+WITH_EVIDENCE = {kind: share for kind, share in kinds.SHARES.items() if kind not in kinds.WITHOUT_ANSWER}
 """Kinds of questions that have a recall, and are made without a model."""
 
 Asked = Sequence[tuple[str, frozenset[str]]]
@@ -185,7 +183,7 @@ def questions_of(folder: Path, people: Asked) -> dict[str, Asked]:
                 if 0 < len(question.document_ids) <= K
             ]
         random.Random(0).shuffle(own)
-        sets["index"] = own[:200]
+        sets["index"] = own[:100]
         saved = {name: [[question, sorted(gold)] for question, gold in asked] for name, asked in sets.items()}
         file.write_text(json.dumps(saved, ensure_ascii=False), "utf-8")
     kept = json.loads(file.read_text("utf-8"))
@@ -253,8 +251,8 @@ def outcome_of(folder: Path, planted: Planted, label: str) -> Outcome:
 
 
 def is_fault(people: Interval) -> bool:
-    """Whether it cost people's questions 1 to 10 points, and more than chance may."""
-    return COSTS[0] <= -people.estimate <= COSTS[1] and people.high < 0
+    """Whether it cost people's questions 1 to 10 points of recall."""
+    return COSTS[0] <= -people.estimate <= COSTS[1]
 
 
 def is_harmless(people: Outcome) -> bool:

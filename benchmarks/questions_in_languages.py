@@ -1,42 +1,55 @@
-"""Shows the questions that templates ask of the passages of web pages, to be read and counted, in any language.
+"""Shows the questions that templates ask of the passages of files, to be read and counted, in any language.
 
 python benchmarks/questions_in_languages.py "/usr/share/doc/debian/FAQ/de/*.html" --count 22
+
+As in a build, the language of most passages is that of the corpus. Pages of manuals are to be text:
+`zcat ls.1.gz | preconv -e utf-8 | groff -mandoc -Tutf8 -P-c -P-b -P-u -rLL=100n > ls.1.txt`.
 """
 
 import argparse
 import glob
 import random
 from collections import Counter
-from pathlib import Path
+from collections.abc import Iterator
 
 from kraq_dspy.asset.corpus.chunk import chunk_document
-from kraq_dspy.asset.corpus.formats.html import page_row
+from kraq_dspy.asset.corpus.load import load_documents
+from kraq_dspy.extend import Chunk
 from kraq_dspy.language.templates import NOTHING_NAMED, question_about
-from kraq_dspy.language.told import language_of
+from kraq_dspy.language.told import language_of, language_of_most
 from kraq_dspy.records import Document
 from kraq_dspy.settings import ChunkSettings
+
+DRAWN = 40  # passages by which the language of all is told, as in a build
+
+
+def chunks_of(pattern: str) -> Iterator[Chunk]:
+    for name in sorted(glob.glob(pattern)):
+        for document in load_documents(name):
+            if isinstance(document, Document):
+                yield from chunk_document(document, ChunkSettings())
 
 
 def questions_of(pattern: str) -> tuple[list[str], Counter[str]]:
     """The different questions of all passages, and how many passages are in which language."""
+    summaries: list[str] = []
+    passages: list[str] = []
+    for chunk in chunks_of(pattern):
+        headings = [f"## {heading}" for heading in chunk.headings[-2:]]
+        summaries.append(f"{chunk.title}\n{chunk.text}")
+        passages.append("\n".join([chunk.title, *headings, chunk.text]))
+    language = language_of_most(passages[:: max(1, len(passages) // DRAWN)])
+
     questions: dict[str, None] = {}
-    languages: Counter[str] = Counter()
-    for name in sorted(glob.glob(pattern)):
-        row = page_row(Path(name).read_text("utf-8", "replace"), Path(name).stem)
-        if row is None:
-            continue
-        document = Document(name, row.title, row.text, headings=row.headings)
-        for chunk in chunk_document(document, ChunkSettings()):
-            headings = [f"## {heading}" for heading in chunk.headings[-2:]]
-            passage = "\n".join([chunk.title, *headings, chunk.text])
-            languages[language_of(passage)] += 1
-            questions[question_about(f"{chunk.title}\n{chunk.text}", [passage])] = None
-    return [question for question in questions if question != NOTHING_NAMED], languages
+    for summary, passage in zip(summaries, passages, strict=True):
+        questions[question_about(summary, [passage], language_of_corpus=language)] = None
+    asked = [question for question in questions if question != NOTHING_NAMED]
+    return asked, Counter(map(language_of, passages))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("pages", help="a pattern of HTML files")
+    parser.add_argument("pages", help="a pattern of files")
     parser.add_argument("--count", type=int, default=22, help="questions to show, drawn by the seed")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()

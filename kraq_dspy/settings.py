@@ -21,11 +21,12 @@ import dataclasses
 import json
 import re
 import tomllib
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
-from kraq_dspy._internal.options import Count, NotNegative, OneOf, Positive, Share, checked, options_of, suggestion
+from kraq_dspy._internal.checks import suggestion
+from kraq_dspy._internal.options import Checked, Count, NotNegative, OneOf, Positive, Share, options_of
 from kraq_dspy.errors import ConfigError
 
 ROLES = (
@@ -36,9 +37,11 @@ PRECISIONS = ("auto", "fp32", "bf16")
 ENCODER_PRECISIONS = ("auto", "int8", "int4", "fp32", "bf16")
 
 
-@checked("corpus")
-class CorpusSettings:
+@dataclass(frozen=True)
+class CorpusSettings(Checked):
     """Which columns of a table (csv, tsv, json, jsonl, parquet) hold what; every other column is metadata."""
+
+    section = "corpus"
 
     text_column: str = "text"
     """The text of a document."""
@@ -61,6 +64,7 @@ class CorpusSettings:
     status` counts the lines, and `left_out` of a document has them."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         try:
             codecs.lookup(self.encoding or "utf-8")
         except LookupError:
@@ -70,9 +74,11 @@ class CorpusSettings:
             ) from None
 
 
-@checked("chunks")
-class ChunkSettings:
+@dataclass(frozen=True)
+class ChunkSettings(Checked):
     """How documents are cut. Source of the defaults: KRAQ paper, section 2."""
+
+    section = "chunks"
 
     tokens: Positive = 300
     """Most tokens of a chunk (cl100k_base)."""
@@ -80,13 +86,16 @@ class ChunkSettings:
     """Tokens that a chunk repeats from the one before; fewer than `tokens`."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not 0 <= self.overlap < self.tokens:
             raise ConfigError(f"chunks.overlap is {self.overlap}; it must be from 0 to chunks.tokens - 1.")
 
 
-@checked("redact")
-class RedactSettings:
+@dataclass(frozen=True)
+class RedactSettings(Checked):
     """What is struck out of documents before anything else sees them: an index made so does not hold it."""
+
+    section = "redact"
 
     emails: bool = False
     """Strike out e-mail addresses."""
@@ -96,9 +105,11 @@ class RedactSettings:
     """Strike out numbers of payment cards."""
 
 
-@checked("extract")
-class ExtractSettings:
+@dataclass(frozen=True)
+class ExtractSettings(Checked):
     """How entities and relationships are read from chunks."""
+
+    section = "extract"
 
     preset: Annotated[str, OneOf(("auto", "full", "small"))] = "auto"
     """What a model is asked for: names, links, claims and their descriptions ("full"), or names and links alone, which
@@ -114,9 +125,11 @@ class ExtractSettings:
     """Who reads the passages, as "A geneticist who works with yeast."; `kraq domain` proposes both."""
 
 
-@checked("resolve")
-class ResolveSettings:
+@dataclass(frozen=True)
+class ResolveSettings(Checked):
     """Which names are one entity."""
+
+    section = "resolve"
 
     alike: Annotated[str, OneOf(("none", "spelling", "meaning"))] = "none"
     """Which similar names may be one: none, those alike by "spelling", or by "meaning" too, with the sentence encoder.
@@ -127,8 +140,9 @@ class ResolveSettings:
     """Ask the model about each such pair; the embedded one is not asked, and merges none. Without it, all are merged
     but single words and names of people, where one wrong merge is worse than ten missed."""
     acronyms: bool = True
-    """Ask the model whether an acronym and a name that it fits are one ("UBA", "Universidad de Buenos Aires"). The
-    embedded one is not asked. What a text itself introduces, "Universidad de Buenos Aires (UBA)", is merged unasked."""
+    """Ask the model whether an acronym and a name that it fits are one ("UBA", "Universidad de Buenos Aires"), and
+    whether "Mr. Holmes" is the only person of the corpus with that last name. The embedded one is not asked. What a
+    text itself introduces, "Universidad de Buenos Aires (UBA)", is merged unasked."""
     description_tokens: Positive = 300
     """Descriptions of one entity are merged by the model once they exceed so many tokens together; shorter ones are
     joined as they are."""
@@ -139,9 +153,11 @@ class ResolveSettings:
 OF_CDLIB = ("greedy_modularity", "walktrap")
 
 
-@checked("communities")
-class CommunitySettings:
+@dataclass(frozen=True)
+class CommunitySettings(Checked):
     """How communities are found, level by level."""
+
+    section = "communities"
 
     algorithm: Annotated[str, OneOf(("leiden", "louvain", "infomap", "label_propagation", *OF_CDLIB))] = "leiden"
     """"leiden" (the papers'), another one of igraph, or one of cdlib (extra "communities"):
@@ -162,9 +178,11 @@ class CommunitySettings:
 THRIFTY_TOKENS, DEFAULT_CONTEXT = 600, 8192
 
 
-@checked("summaries")
-class SummarySettings:
+@dataclass(frozen=True)
+class SummarySettings(Checked):
     """Summaries of communities."""
+
+    section = "summaries"
 
     context: Annotated[str, OneOf(("thrifty", "model"))] = "thrifty"
     """How much of a community the model sees: 600 tokens ("thrifty"), or three quarters of what the role summarizer's
@@ -176,9 +194,11 @@ class SummarySettings:
     the partition."""
 
 
-@checked("questions")
-class QuestionSettings:
+@dataclass(frozen=True)
+class QuestionSettings(Checked):
     """Representative questions."""
+
+    section = "questions"
 
     asked_by: Annotated[str, OneOf(("auto", "model", "templates", "mixed"))] = "auto"
     """Who asks. "model": the generator about every summary, a template only where its second call gave nothing usable.
@@ -203,15 +223,34 @@ class QuestionSettings:
     """Most of them."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.random_least > self.random_most:
             raise ConfigError(
                 f"questions.random_least is {self.random_least}, above random_most, {self.random_most}: give a range."
             )
 
 
-@checked("encoder")
-class EncoderSettings:
+@dataclass(frozen=True)
+class RefusalSettings(Checked):
+    """What is said to a question that the documents do not answer, by `kraq ask`, `chat`, `serve`, `explore` and `mcp`;
+    a program in Python answers whatever is asked, and so do `kraq eval` and the papers' tables."""
+
+    section = "refusals"
+
+    refuse: bool = True
+    """Whether such a question is refused. An index that an earlier version made has no floor and refuses nothing until
+    `kraq update` or `kraq upgrade` measured one."""
+    floor: Share | None = None
+    """The score below which a question is not answered, in [0, 1]. Unset, the one that was measured for this index."""
+    offers: Count = 3
+    """Questions that are offered in place of an answer, the nearest ones that the documents do answer."""
+
+
+@dataclass(frozen=True)
+class EncoderSettings(Checked):
     """The sentence encoder."""
+
+    section = "encoder"
 
     name: str = "minilm"
     """The packaged "minilm" (English) or "multilingual-e5-small" (a hundred languages; extra `multilingual`), a short
@@ -243,9 +282,11 @@ class EncoderSettings:
     processor; "cuda" and "mps" take torch. An endpoint's is its own."""
 
 
-@checked("instructed")
-class InstructedSettings:
+@dataclass(frozen=True)
+class InstructedSettings(Checked):
     """The encoder of passages as seen from a question (Speculative RAG)."""
+
+    section = "instructed"
 
     kind: Annotated[str, OneOf(("pair", "inbedder", "sentences"))] = "pair"
     """"pair" (question and passage read as one text), "inbedder" (the papers'), or the variant "sentences" (a passage's
@@ -266,27 +307,33 @@ class InstructedSettings:
     """Where it computes: "cpu", "cuda", "mps", or "auto", the best that is there."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.kind not in ("sentences", "pair") and self.name == "minilm":
             raise ConfigError(f"instructed.kind is {self.kind!r}: give instructed.name, the folder of its weights.")
 
 
-@checked("ask")
-class AskSettings:
+@dataclass(frozen=True)
+class AskSettings(Checked):
     """What answers where a command names nothing else; `kraq select` measures it and writes this section."""
+
+    section = "ask"
 
     retriever: str = ""
     """The retriever of an index, by its name. Empty, it is `adaptive`, or `dense` for an index without a graph."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if ":" in self.retriever:
             raise ConfigError(
                 f"ask.retriever is {self.retriever!r}; a retriever that names a model is given with --retriever."
             )
 
 
-@checked("k2rag")
-class K2RAGSettings:
+@dataclass(frozen=True)
+class K2RAGSettings(Checked):
     """How K2RAG shortens documents before it indexes them."""
+
+    section = "k2rag"
 
     summariser: str = ""
     """A sequence-to-sequence model for transformers: a folder or a hub name (the paper's is
@@ -311,8 +358,8 @@ QUESTIONS_BASE = "gguf/smollm2-135m"
 """The model that asks questions with the packaged adapter, also where none is named."""
 
 
-@checked()
-class RoleSettings:
+@dataclass(frozen=True)
+class RoleSettings(Checked):
     """A language model. Unset fields are left to the server."""
 
     model: str = EMBEDDED
@@ -361,9 +408,11 @@ class RoleSettings:
         return tuple(address.strip() for address in (self.api_base or "").split(",") if address.strip())
 
 
-@checked("run")
-class RunSettings:
+@dataclass(frozen=True)
+class RunSettings(Checked):
     """Where and how many at a time models are asked."""
+
+    section = "run"
 
     concurrency: Positive = 32
     """Model calls in flight at once."""
@@ -375,14 +424,17 @@ class RunSettings:
     a machine of the cluster."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         address = self.ray_address
         if address not in (None, "auto", "local") and not re.fullmatch(r"[^\s/]+:\d+", str(address)):
             raise ConfigError(f'run.ray_address is {address!r}; it must be "auto", "local" or HOST:PORT (no ray://).')
 
 
-@checked("store")
-class StoreSettings:
+@dataclass(frozen=True)
+class StoreSettings(Checked):
     """Where vectors lie."""
+
+    section = "store"
 
     url: str | None = None
     """The address of a Qdrant server; unset, vectors lie in the index folder."""
@@ -390,8 +442,8 @@ class StoreSettings:
     """The environment variable that holds the server's key. Unset, QDRANT_API_KEY."""
 
 
-@checked()
-class Settings:
+@dataclass(frozen=True)
+class Settings(Checked):
     """What `kraq.toml` may say. A role that is not there falls back to [roles.default].
 
     >>> Settings(chunks=ChunkSettings(tokens=200)).chunks.overlap
@@ -406,6 +458,7 @@ class Settings:
     communities: CommunitySettings = field(default_factory=CommunitySettings)
     summaries: SummarySettings = field(default_factory=SummarySettings)
     questions: QuestionSettings = field(default_factory=QuestionSettings)
+    refusals: RefusalSettings = field(default_factory=RefusalSettings)
     encoder: EncoderSettings = field(default_factory=EncoderSettings)
     instructed: InstructedSettings = field(default_factory=InstructedSettings)
     ask: AskSettings = field(default_factory=AskSettings)
@@ -502,17 +555,26 @@ def settings_from_dict(tables: dict[str, Any], where: str = "settings") -> Setti
 def _section(name: str, table: Any) -> Any:
     if name != "roles":
         [kind] = options_of(Settings)[name].kinds
-        return kind(**_table(name, table))
+        return kind(**_known_keys(name, kind, table))
+
     roles = {"default": RoleSettings()}
     for role, entry in _table(name, table).items():
         if role not in ROLES:
             raise ConfigError(f"[roles.{role}] is no role; {suggestion(role, ROLES)}")
-        options = _table(f"roles.{role}", entry)
+        values = _known_keys(f"roles.{role}", RoleSettings, entry)
         try:
-            roles[role] = RoleSettings(**options)
+            roles[role] = RoleSettings(**values)
         except ConfigError as error:
             raise ConfigError(f"roles.{role}.{error}") from None
     return roles
+
+
+def _known_keys(name: str, kind: Any, table: Any) -> dict[str, Any]:
+    known = options_of(kind)
+    for key in _table(name, table):
+        if key not in known:
+            raise ConfigError(f"{name}.{key} is not known; {suggestion(key, known)}")
+    return dict(table)
 
 
 def _table(name: str, table: Any) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Tests the names that `import kraq_dspy as kraq` offers: each exists, no other shows, their types are public."""
 
+import ast
 import importlib
 import inspect
 import pydoc
@@ -41,6 +42,29 @@ def test_every_public_name_exists_and_no_other_shows(package: str) -> None:
         getattr(module, name)
     assert dir(module) == sorted(module.__all__)
     assert not [name for name in module.__all__ if name.startswith("_")]
+
+
+LAZY = [
+    path for path in sorted((ROOT / "kraq_dspy").rglob("__init__.py")) if "lazy_names(\n" in path.read_text("utf-8")
+]
+
+
+@pytest.mark.parametrize("file", LAZY, ids=lambda file: file.parent.name)
+def test_the_names_that_type_checkers_see_are_those_that_are_imported_when_used(file: Path) -> None:
+    tree = ast.parse(file.read_text("utf-8"))
+    [for_type_checkers] = [node for node in tree.body if isinstance(node, ast.If)]
+    shown = {
+        (line.module, name.name)
+        for line in for_type_checkers.body
+        if isinstance(line, ast.ImportFrom)
+        for name in line.names
+    }
+    [call] = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == "lazy_names"]
+    imported = {(module, name) for module, names in ast.literal_eval(call.args[1]).items() for name in names}
+    for module in ast.literal_eval(call.args[2]).values() if len(call.args) > 2 else ():
+        imported.add((module.rpartition(".")[0], module.rpartition(".")[2]))
+
+    assert shown == imported
 
 
 def test_the_packages_are_there_without_importing_them_first() -> None:

@@ -10,3 +10,11 @@ TESTSET_QUESTIONS = 200
 """Questions of a made test set."""
 RATED_PASSAGES = 20
 """Passages on a sheet that people rate."""
+CHUNK_SIZES = (300, 150, 600)
+"""Tokens of a chunk that `kraq select` tries."""
+NUMBERS_OF_PASSAGES = (5, 10, 20)
+"""Passages for a question that `kraq select` tries."""
+CONTEXT = 4000
+"""Most tokens of passages that an answer may be read from, on average."""
+MINUTES = 10.0
+"""The time of one run of `kraq select`."""

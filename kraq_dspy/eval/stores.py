@@ -19,7 +19,8 @@ from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.asset.store.vectors.local import LocalVectorStore
 from kraq_dspy.errors import CorpusError
 from kraq_dspy.indexing.index.build import build_index
-from kraq_dspy.indexing.prepare.k2rag import FOR_GRAPH, FOR_VECTORS, GraphOnly, shortener
+from kraq_dspy.indexing.prepare.k2rag import FOR_GRAPH, GraphOnly
+from kraq_dspy.indexing.prepare.summarised_corpus import FOR_VECTORS, shortener
 from kraq_dspy.models.lms.roles import LanguageModels, fill_in
 from kraq_dspy.ports import Embedder, Progress, SilentProgress
 from kraq_dspy.records import Document, content_id

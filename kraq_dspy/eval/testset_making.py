@@ -46,6 +46,7 @@ from kraq_dspy.settings import EMBEDDED
 from kraq_dspy.steps.direct import Item
 from kraq_dspy.steps.kept import ProgramRunner
 from kraq_dspy.workspace import Workspace
+from kraq_dspy.workspace.workspace import TRAINSET_QUESTIONS
 
 ASK, CHANGE, REWORD, CHECK, GOLD = "ask", "change", "reword", "check", "gold"
 MOST_BATCHES = 4
@@ -106,7 +107,7 @@ def make_testset(
 
 
 def make_trainset(
-    space: Workspace, n: int = 50, *, seed: int = 0, progress: Progress | None = None
+    space: Workspace, n: int = TRAINSET_QUESTIONS, *, seed: int = 0, progress: Progress | None = None
 ) -> list[dspy.Example]:
     """Questions that the index answers, for DSPy's optimizers: `question` and `passages` are inputs, `answers` gold.
 

@@ -47,7 +47,8 @@ _MENU = re.compile(
     r"\b(?:newsletters?|privacy (?:policy|notice)|cookies?|subscribe|terms of (?:use|service)"
     r"|contact us|all rights reserved|advertis\w+|share this|follow us|related (?:posts|articles|stories|content)"
     r"|leave a (?:reply|comment)|latest (?:news|posts)|read more|more from|recommended for you|site ?map"
-    r"|popular posts|most read|skip to|connect with us|stay connected|sign (?:up|in)|log ?in|about us)\b",
+    r"|popular posts|most read|skip to|connect with us|stay connected|sign (?:up|in)|(?:member )?log ?in|about us"
+    r"|top stories|(?:submit|cancel|post) (?:a )?(?:reply|comment))\b",
     re.IGNORECASE,
 )
 """What stands in the menus of web pages, and tells nothing of what a text is about."""
@@ -101,6 +102,11 @@ def headings_by_weight(passages: Sequence[str], about: str) -> list[Heading]:
         return sum(in_headings[word] - 1 + min(3, in_text[word]) for word in bag) / (2 + len(bag))
 
     return sorted(headings, key=weight, reverse=True)
+
+
+def stands_in_menus(text: str) -> bool:
+    """Whether a short text is what menus of web pages say, "Privacy Policy"."""
+    return len(text.split()) <= _MENU_WORDS and bool(_MENU.search(text))
 
 
 def announced_question(heading: Heading, passages: Sequence[str], subject: str = "") -> str:
@@ -205,6 +211,7 @@ def subject_of(passages: Sequence[str]) -> str:
         for match in _PLACED.finditer(passage):
             article = "the " if match["article"] else ""
             places.setdefault(match["name"], Counter())[f"{match['word']} {article}{match['name']}"] += 1
+
     passages_with = Counter(word for passage in passages for word in set(WORD.findall(passage)) & places.keys())
     name, count = max(passages_with.items(), key=lambda one: (one[1], sum(places[one[0]].values())), default=("", 0))
     if count < max(1, SHARED * len(passages)) or sum(passage.count(name) for passage in passages) < 2:
@@ -224,7 +231,7 @@ def _plain(line: str) -> str:
     text = _MARKUP.sub(lambda match: match[1] or "", html.unescape(line))
     text = _NUMBER.sub("", " ".join(text.split()).strip("-–—:. "))
     text = _LOOSE_END.sub("", text.partition(" (")[0] if text.count("(") != text.count(")") else text)
-    is_generic = text.casefold() in GENERIC_HEADINGS or (len(text.split()) <= _MENU_WORDS and _MENU.search(text))
+    is_generic = text.casefold() in GENERIC_HEADINGS or stands_in_menus(text)
     return "" if is_generic or len(text) > LONGEST or _NO_HEADING.fullmatch(text) else text
 
 

@@ -128,16 +128,66 @@ RULES = {
 }  # fmt: skip
 """By language. Polish and Russian decline what is done, so there only nouns of doing that keep their form are asked."""
 
+_MAY_BE_A_VERB = re.compile(r"[A-ZĄĆĘŁŃÓŚŹŻ](?:\w*[aeiyąęćłoń]|[A-ZĄĆĘŁŃÓŚŹŻ]{5,})")
+"""What stands before "to" where that means "this" ("Wymaga to uprawnień"), and headings in capitals."""
+_ADJECTIVE = re.compile(r"[А-ЯЁ]\w*(?:ая|яя|ый|ий|ое|ее|ые|ие)")
+"""A Russian word whose noun is left out: "Первая — ..." is the first of what was just named."""
 _DEFINED_IN_JAPANESE = re.compile(
     r"(?P<name>[A-Za-z][A-Za-z0-9.+-]{1,20}|[ァ-ヶー]{3,20}|「[^」]{2,20}」)(?:とは|は)、?[^。、]{4,60}(?:です|である|の一つ|をいう)"
 )
+
+
+_NAME_IN = {
+    "NAME": "en",
+    "BEZEICHNUNG": "de",
+    "NOM": "fr",
+    "NOMBRE": "es",
+    "NOME": "it",
+    "NAAM": "nl",
+    "NAZWA": "pl",
+    "ИМЯ": "ru",
+    "НАИМЕНОВАНИЕ": "ru",
+    "名前": "ja",
+}
+"""The heading of the first section of a manual's page, and its language; "NAME" is German, too."""
+_NAMES_ITSELF = re.compile(
+    rf"^(?:#+ )?(?P<heading>(?i:{'|'.join(_NAME_IN)}))\s*\n\s*"
+    r"(?P<name>[a-zA-Z_][\w.+-]+)(?:, [\w.+-]+)*\s+[-–—‐−]+\s+[^\W\d_]",
+    re.MULTILINE,
+)
+_WHAT_FOR = {
+    "en": "What does {0} do?",
+    "de": "Wozu dient {0}?",
+    "fr": "À quoi sert {0} ?",
+    "es": "¿Para qué sirve {0}?",
+    "it": "A che cosa serve {0}?",
+    "nl": "Waarvoor dient {0}?",
+    "pl": "Do czego służy {0}?",
+    "ru": "Для чего служит {0}?",
+    "ja": "{0}は何をするものですか？",
+}
 
 
 def asked_in(language: str, headings: Sequence[str], sentences: Sequence[str]) -> str:
     """The first heading that asks or tells of doing something, else what a sentence defines; "" where none does."""
     questions = (question_of_heading(language, heading) for heading in headings)
     announced = next((question for question in questions if question), "")
-    return announced or next((asked for one in sentences if (asked := _definition(language, one))), "")
+    definitions = (_definition(language, sentence) for sentence in sentences)
+    return announced or next(filter(None, definitions), "")
+
+
+def asked_of_manual_page(language: str, passages: Sequence[str]) -> str:
+    """Ask what the thing is for that a passage names as pages of manuals do; "" where none does.
+
+    >>> asked_of_manual_page("pl", ["NAZWA\\n    dirname - usuwa przyrostek nazwy pliku"])
+    'Do czego służy dirname?'
+    """
+    for passage in passages:
+        match = _NAMES_ITSELF.search(passage)
+        if match is not None:
+            own = language if match["heading"].upper() == "NAME" else _NAME_IN[match["heading"].upper()]
+            return _WHAT_FOR.get(own, _WHAT_FOR["en"]).format(match["name"])
+    return ""
 
 
 def question_of_heading(language: str, heading: str) -> str:
@@ -151,9 +201,11 @@ def question_of_heading(language: str, heading: str) -> str:
         size, allowed = (len(heading), _LETTERS) if language in ("ja", "zh") else (len(heading.split()), _WORDS)
         is_whole = not heading[:1].islower() and size in allowed and heading.count("?") <= 1
         return heading if is_whole else ""
+
     rules = RULES.get(language)
     if rules is None or len(heading) > LONGEST - 40 or (heading.isupper() and language != "ja"):
         return ""
+
     for pattern, asks in rules.doing:
         if pattern.fullmatch(heading):
             return asks.format(heading, small=_begun_small(heading))
@@ -166,13 +218,20 @@ def _definition(language: str, sentence: str) -> str:
     rules = RULES.get(language)
     if rules is None:
         return ""
+
     if language == "ja":
         match = _DEFINED_IN_JAPANESE.match(sentence)
     else:
         match = re.match(_NAME.format(article=rules.article) + rules.defining, sentence)
     if match is None or not _is_thing(match["name"], rules.article):
         return ""
+
     name = match["name"]
+    if language == "pl" and _MAY_BE_A_VERB.fullmatch(name):
+        return ""
+    if language == "ru" and _ADJECTIVE.fullmatch(name):
+        return ""
+
     has_article = bool(rules.article) and re.match(rules.article, name)[0] != ""  # type: ignore[index]
     if not has_article and name.split(" ")[0].islower():
         return ""

@@ -21,13 +21,14 @@ from kraq_dspy.language.headings import (
     topic_question,
 )
 from kraq_dspy.language.names import PERSON, REFERENCE, frequent_terms, has_capitals, kind_of, names_in, without_words
-from kraq_dspy.language.other_languages import asked_in
+from kraq_dspy.language.other_languages import asked_in, asked_of_manual_page
 from kraq_dspy.language.statements import asked_whether
 from kraq_dspy.language.text import parted, plain_question, sentences
-from kraq_dspy.language.told import is_english, language_of
+from kraq_dspy.language.told import is_english, language_of, may_be_english
 from kraq_dspy.language.vocabulary import DONE_BY, MONTH, PEOPLE, STOP
 
 NOTHING_NAMED = "What is this about?"
+_FILE_NAME = re.compile(r"\S*[._/\\]\S*")
 _IS_A = (
     r"(?:(?:,| who) [^,;:]{3,70},)?,? (?P<verb>is|was|are|were) (?:an?|the|one of the|the name of an?)"
     r" (?P<thing>[^;:]+)"
@@ -68,13 +69,19 @@ TRIED = 12  # headings of which the first that announces a question is taken
 
 
 def question_about(
-    summary: str, passages: Sequence[str] = (), subject: str = "", *, turns_statements: bool = True
+    summary: str,
+    passages: Sequence[str] = (),
+    subject: str = "",
+    *,
+    turns_statements: bool = True,
+    language_of_corpus: str = "en",
 ) -> str:
     """One question about what the summary is mostly about; its first line is a title where more lines follow.
 
     `passages` are those behind the summary: a heading of theirs that announces a question goes before all else.
     `subject` is what the whole corpus is about (`subject_of`), for passages that do not say it. `turns_statements`
-    allows a statement turned round ("Is aspirin a drug?") where there is nothing better.
+    allows a statement turned round ("Is aspirin a drug?") where there is nothing better. Passages in English of a
+    corpus in another language are asked about only where a heading or a sentence says what to ask.
 
     >>> question_about("Ada Lovelace\\nAda Lovelace was an English mathematician.")
     'Who was Ada Lovelace?'
@@ -83,7 +90,13 @@ def question_about(
     if not body:
         title, body = "", title
     parts = sentences(body)
-    names = _by_weight(title, parts, body) or ([title] if title else [])
+    names = _by_weight(title, parts, body)
+    if not names and title and not _FILE_NAME.fullmatch(title):
+        names = [title]
+    if language_of_corpus != "en" and language_of("\n".join([summary, *passages])) == "en":
+        headings = headings_by_weight(passages, summary)
+        known = _english_question(names, parts, headings, passages, subject, turns_statements=False)
+        return known or NOTHING_NAMED
     return _question(names, parts, summary, passages, subject, turns_statements=turns_statements)
 
 
@@ -174,11 +187,16 @@ def _question(
 
     if language == "en":
         question = _english_question(names, parts, headings, passages, subject, turns_statements=turns_statements)
-        if question or headings:
-            return question or _topic(headings[0], passages)
+        if question:
+            return question
+        if not may_be_english("\n".join([text, *passages])):
+            return NOTHING_NAMED
+        if headings:
+            return _topic(headings[0], passages)
     elif language not in PLAINLY_ASKED:
         heading_texts = [heading.text for heading in headings]
-        return asked_in(language, heading_texts, [*parts, *_openings(passages)]) or NOTHING_NAMED
+        of_page = asked_of_manual_page(language, passages)
+        return of_page or asked_in(language, heading_texts, [*parts, *_openings(passages)]) or NOTHING_NAMED
 
     named = [name for name in names if not _ODD_NAME.search(name)]
     named = named or [heading.text for heading in headings]
@@ -196,10 +214,10 @@ def _english_question(
     *,
     turns_statements: bool,
 ) -> str:
-    """What a heading announces, else what a sentence says of a name, else whether a statement is
-    so; "" for none of these."""
+    """What a manual's page is for, else what a heading announces, else what a sentence says of a
+    name, else whether a statement is so; "" for none of these."""
     subject = subject_of(passages) or subject
-    question = _announced(headings, passages, subject)
+    question = asked_of_manual_page("en", passages) or _announced(headings, passages, subject)
     question = question or _told(names, _titles_of(headings), [*parts, *_openings(passages)])
     if question or not passages or not turns_statements:
         return question

@@ -5,6 +5,8 @@
 """
 
 import re
+from collections import Counter
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -19,6 +21,7 @@ _COMMON = {language: frozenset(words.split()) for language, words in LANGUAGES["
 _WORD = re.compile(r"[^\W\d_]+")
 _SEEN = 4_000  # characters of a text by which its language is told
 _CERTAIN_WORDS = 4  # different English words of a text that has hardly any of another language
+_FOREIGN = 0.01  # share of letters with accents, up to which names account for them
 _LIKELY = 0.6  # probability from which on py3langid is believed
 _FEW_WORDS = 3
 
@@ -34,6 +37,32 @@ def language_of(text: str) -> str:
     if by_words is not None or len(words) < _FEW_WORDS:
         return by_words or "en"
     return _likeliest(text, LATIN) or "en"
+
+
+def language_of_most(texts: Iterable[str]) -> str:
+    """The language of most of the texts; "en" of none.
+
+    >>> language_of_most(["Der Zug hält in Bern und ist pünktlich.", "Das ist ein Fahrplan der Bahn.", "apt-get"])
+    'de'
+    """
+    counts = Counter(map(language_of, texts))
+    return counts.most_common(1)[0][0] if counts else "en"
+
+
+def may_be_english(text: str) -> bool:
+    """Whether a text of which no language was told may be asked about in English.
+
+    Lists of options and footers have few words; those of other languages have letters that English lacks.
+
+    >>> may_be_english("Lake Orr lies in Harrow."), may_be_english("ZGŁASZANIE BŁĘDÓW  coreutils(1)")
+    (True, False)
+    """
+    text = text[:_SEEN]
+    letters = [letter for letter in text if letter.isalpha()]
+    n_foreign = sum(not letter.isascii() for letter in letters)
+    if n_foreign <= _FOREIGN * len(letters):
+        return True
+    return len(_COMMON["en"].intersection(_WORD.findall(text))) >= _CERTAIN_WORDS
 
 
 def is_english(question: str, text: str) -> bool:

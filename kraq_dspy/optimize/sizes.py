@@ -1,13 +1,15 @@
 """Declares how large an optimizer's run is, each number once: `Sizes` in Python, options of `kraq optimize`."""
 
-from kraq_dspy._internal.options import checked, option
+from dataclasses import dataclass
+
+from kraq_dspy._internal.options import Checked, option
 
 DOMAIN_PASSAGES = 15
 """Passages of a corpus from which a model says what it is about."""
 
 
-@checked()
-class Sizes:
+@dataclass(frozen=True)
+class Sizes(Checked):
     """`demos`: demonstrations of a predictor. `candidates`: programs or instructions tried at a time. `rounds`: how
     often an optimizer that goes by rounds does so. `threads`: rows at work at once.
 
@@ -17,7 +19,7 @@ class Sizes:
 
     demos: int = option(4, "Demonstrations in a prompt.", least=1)
     candidates: int = option(6, "Programs or instructions to try.", least=2)
-    rounds: int = option(3, "Of mipro.", least=1)
+    rounds: int = option(3, "Optimization rounds (mipro only).", least=1)
     threads: int = option(8, "Rows at work at once.", least=1)
 
     @property

@@ -8,30 +8,15 @@ import dspy
 
 from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.step import Step
-from kraq_dspy.errors import EvaluationError
-from kraq_dspy.eval.metrics.answers import check_references
 from kraq_dspy.eval.metrics.for_dspy import METRICS, Metric
 from kraq_dspy.eval.metrics.generation import BertScorer
-from kraq_dspy.optimize import index_rows, step_metrics
-from kraq_dspy.optimize.row_values import (
-    QUESTION_CELLS,
-    QUESTION_FIELDS,
-    answers_in,
-    example_of,
-    list_cell,
-    number_cell,
-    optional_texts,
-    text_in,
-    texts_in,
-    truth_cell,
-    yes_or_no,
-)
+from kraq_dspy.optimize import examples, index_rows, step_metrics
+from kraq_dspy.optimize.row_values import QUESTION_CELLS, QUESTION_FIELDS, list_cell, number_cell, truth_cell
 from kraq_dspy.optimize.rows import Row
 from kraq_dspy.programs.kraq.by_size import extractor
 from kraq_dspy.programs.kraq.describe import AskQuestion, ConfirmSame, DescribeCommunity, DescribeEntity
 from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
 from kraq_dspy.programs.qa_search.critics import RateSyntheticPair
-from kraq_dspy.programs.qa_search.program import NO_MATCH, numbered
 from kraq_dspy.programs.testset.asking import ASKED, AskForRow, PutOtherwise
 from kraq_dspy.settings import Settings
 from kraq_dspy.signatures import (
@@ -118,108 +103,15 @@ class SingleStep(SavableModule):
     forward = blocking(aforward)
 
 
-# Examples: what a row says, put as the step is asked
-
-
-def _extraction_example(row: Row) -> dspy.Example:
-    triples = [tuple(triple) for triple in row["triples"]]
-    return example_of(row, {"passage": text_in(row, "passage")}, {"triples": step_metrics.checked_triples(triples)})
-
-
-def _gleaning_example(row: Row) -> dspy.Example:
-    inputs = {"passage": text_in(row, "passage"), "found": text_in(row, "found")}
-    return example_of(row, inputs, {"missed": texts_in(row["missed"])})
-
-
-def _description_example(row: Row) -> dspy.Example:
-    inputs = {"name": text_in(row, "name"), "descriptions": texts_in(row["descriptions"])}
-    return example_of(row, inputs, {"references": optional_texts(row, "description")})
-
-
-def _summary_example(row: Row) -> dspy.Example:
-    references, mentions = optional_texts(row, "summary"), optional_texts(row, "mentions")
-    if not references and not mentions:
-        raise EvaluationError("there is neither a reference `summary` nor `mentions`")
-    return example_of(row, {"elements": texts_in(row["elements"])}, {"references": references, "mentions": mentions})
-
-
-def _generation_example(row: Row) -> dspy.Example:
-    questions = _reference_questions(row)
-    gold = {"questions": questions, "question": questions[0], "chunk_ids": optional_texts(row, "chunk_ids")}
-    return example_of(row, {"summary": text_in(row, "summary")}, gold)
-
-
-def _decomposition_example(row: Row) -> dspy.Example:
-    questions = _reference_questions(row)
-    gold = {"questions": questions, "sub_question": questions[0], "chunk_ids": optional_texts(row, "chunk_ids")}
-    return example_of(row, {"information": text_in(row, "information")}, gold)
-
-
-def _reference_questions(row: Row) -> list[str]:
-    questions = texts_in(row["questions"] if "questions" in row else [row["question"]])
-    if not questions:
-        raise EvaluationError("there are no reference questions")
-    return questions
-
-
-def _answering_example(row: Row) -> dspy.Example:
-    gold = answers_in(row)
-    inputs = {"question": text_in(row, "question"), "passages": texts_in(row["passages"])}
-    return example_of(row, inputs, {**gold, "answer": gold["answers"][0]})
-
-
-def _drafting_example(row: Row) -> dspy.Example:
-    gold = answers_in(row)
-    inputs = {"question": text_in(row, "question"), "passages": texts_in(row["passages"])}
-    return example_of(row, inputs, gold)
-
-
-def _verification_example(row: Row) -> dspy.Example:
-    inputs = {name: text_in(row, name) for name in ("question", "response", "rationale")}
-    return example_of(row, inputs, {"verdict": "Yes" if yes_or_no(row, "supported") else "No"})
-
-
-def _judging_example(row: Row) -> dspy.Example:
-    references = [str(answer) for answer in check_references(row["answers"])]
-    inputs = {
-        "question": text_in(row, "question"),
-        "reference_answers": references,
-        "answer": text_in(row, "answer"),
-    }
-    return example_of(row, inputs, {"correct": yes_or_no(row, "right")})
-
-
-def _matching_example(row: Row) -> dspy.Example:
-    questions, number = texts_in(row["catalogue"]), row["number"]
-    if type(number) is not int or not (number == NO_MATCH or 1 <= number <= len(questions)):
-        raise EvaluationError(f"number is {number!r}; expected 1 to {len(questions)}, or {NO_MATCH} for no match")
-    listed = [numbered(place, text) for place, text in enumerate(questions, start=1)]
-    return example_of(row, {"question": text_in(row, "question"), "catalogue": listed}, {"number": number})
-
-
-def _confirmation_example(row: Row) -> dspy.Example:
-    inputs = {"first_question": text_in(row, "asked"), "second_question": text_in(row, "stored")}
-    return example_of(row, inputs, {"same": yes_or_no(row, "same")})
-
-
-def _same_entity_example(row: Row) -> dspy.Example:
-    inputs = {"first": text_in(row, "first"), "second": text_in(row, "second")}
-    return example_of(row, inputs, {"same": yes_or_no(row, "same")})
-
-
-def _critics_example(row: Row) -> dspy.Example:
-    inputs = {name: text_in(row, name) for name in ("question", "answer", "passage")}
-    return example_of(row, inputs, {"rejected_by": not yes_or_no(row, "accepted")})
-
-
-def _exam_example(*inputs: str) -> Callable[[Row], dspy.Example]:
-    """Make the example of a step that asks for a test set: nothing but its inputs, since a question
-    is judged by itself."""
-    return lambda row: example_of(row, {name: row[name] for name in inputs}, {})
-
-
-def _exam_check_example(output: str, *inputs: str) -> Callable[[Row], dspy.Example]:
-    return lambda row: example_of(row, {name: text_in(row, name) for name in inputs}, {output: yes_or_no(row, output)})
+def _asks(signature: type[dspy.Signature], name: str, **declared: Any) -> OptimizableStep:
+    """A step that asks one signature and does nothing else."""
+    return OptimizableStep(
+        name=name,
+        signatures=(signature,),
+        module=SingleStep,
+        make=lambda settings: SingleStep(signature),
+        **declared,
+    )
 
 
 # Metrics: those that need an index or a scorer are made when the step is
@@ -258,7 +150,7 @@ def _asks_for_testset(kind: str, *inputs: str) -> OptimizableStep:
         make=lambda settings: AskForRow(kind),
         inputs=inputs,
         right=(),
-        example=_exam_example(*inputs),
+        example=examples.inputs_alone(*inputs),
         metric_names=("usable",),
         metrics=_fixed(step_metrics.USABLE),
         index_rows=lambda space: index_rows.exam_rows(space, kind),
@@ -269,15 +161,13 @@ def _asks_for_testset(kind: str, *inputs: str) -> OptimizableStep:
 
 def _checks_testset(name: str, signature: type[dspy.Signature], output: str, *inputs: str) -> OptimizableStep:
     """A step that decides yes or no about a row of a test set."""
-    return OptimizableStep(
-        name=f"testset-{name}",
-        signatures=(signature,),
-        module=SingleStep,
+    return _asks(
+        signature,
+        f"testset-{name}",
         role="judge",
-        make=lambda settings: SingleStep(signature),
         inputs=inputs,
         right=(output,),
-        example=_exam_check_example(output, *inputs),
+        example=examples.checked_row(output, *inputs),
         metric_names=("agreement",),
         metrics=_fixed(step_metrics.agreement_metric(output)),
         index_rows=lambda space: index_rows.exam_check_rows(space, output),
@@ -298,22 +188,20 @@ STEPS: Mapping[str, OptimizableStep] = {
             make=extractor,
             inputs=("passage",),
             right=("triples",),
-            example=_extraction_example,
+            example=examples.extraction,
             metric_names=("triple_f1", "link_f1"),
             metrics=_fixed(step_metrics.TRIPLE_F1, step_metrics.LINK_F1),
             index_rows=index_rows.extraction_rows,
             own_rows="its passages and the links read from them",
             cells={"triples": list_cell},
         ),
-        OptimizableStep(
-            name="gleaning",
-            signatures=(FindMissedElements,),
-            module=SingleStep,
+        _asks(
+            FindMissedElements,
+            "gleaning",
             role="extractor",
-            make=lambda settings: SingleStep(FindMissedElements),
             inputs=("passage", "found"),
             right=("missed",),
-            example=_gleaning_example,
+            example=examples.gleaning,
             metric_names=("missed_f1",),
             metrics=_fixed(step_metrics.MISSED_F1),
             index_rows=index_rows.gleaning_rows,
@@ -328,7 +216,7 @@ STEPS: Mapping[str, OptimizableStep] = {
             make=lambda settings: DescribeEntity(),
             inputs=("name", "descriptions"),
             right=("description",),
-            example=_description_example,
+            example=examples.description,
             metric_names=("facts_kept", "rouge_l"),
             metrics=_fixed(step_metrics.FACTS_KEPT, step_metrics.reference_metric("description")),
             index_rows=index_rows.description_rows,
@@ -343,7 +231,7 @@ STEPS: Mapping[str, OptimizableStep] = {
             make=lambda settings: ConfirmSame(),
             inputs=("first", "second"),
             right=("same",),
-            example=_same_entity_example,
+            example=examples.same_entity,
             metric_names=("agreement",),
             metrics=_fixed(step_metrics.agreement_metric("same")),
             index_rows=index_rows.same_entity_rows,
@@ -359,7 +247,7 @@ STEPS: Mapping[str, OptimizableStep] = {
             make=lambda settings: DescribeCommunity(),
             inputs=("elements",),
             right=("mentions", "summary"),
-            example=_summary_example,
+            example=examples.summary,
             metric_names=("mentions", "rouge_l"),
             metrics=_fixed(step_metrics.MENTIONS, step_metrics.reference_metric("summary")),
             index_rows=index_rows.summary_rows,
@@ -374,7 +262,7 @@ STEPS: Mapping[str, OptimizableStep] = {
             make=lambda settings: AskQuestion(),
             inputs=("summary",),
             right=("questions", "question", "chunk_ids"),
-            example=_generation_example,
+            example=examples.generation,
             metric_names=("relevance", "leads_back"),
             metrics=_of_questions("question"),
             index_rows=index_rows.generation_rows,
@@ -382,15 +270,13 @@ STEPS: Mapping[str, OptimizableStep] = {
             labelled=True,
             cells=_QUESTIONS_CELLS,
         ),
-        OptimizableStep(
-            name="answering",
-            signatures=(AnswerQuestion,),
-            module=SingleStep,
+        _asks(
+            AnswerQuestion,
+            "answering",
             role="answerer",
-            make=lambda settings: SingleStep(AnswerQuestion),
             inputs=("question", "passages"),
             right=tuple(sorted(QUESTION_FIELDS - {"id", "question"})),
-            example=_answering_example,
+            example=examples.answering,
             metric_names=tuple(METRICS),
             metrics=lambda source: METRICS,
             index_rows=index_rows.reading_rows,
@@ -398,30 +284,26 @@ STEPS: Mapping[str, OptimizableStep] = {
             labelled=True,
             cells=_READING_CELLS,
         ),
-        OptimizableStep(
-            name="drafting",
-            signatures=(DraftAnswer,),
-            module=SingleStep,
+        _asks(
+            DraftAnswer,
+            "drafting",
             role="drafter",
-            make=lambda settings: SingleStep(DraftAnswer),
             inputs=("question", "passages"),
             right=tuple(sorted(QUESTION_FIELDS - {"id", "question"})),
-            example=_drafting_example,
+            example=examples.drafting,
             metric_names=tuple(METRICS),
             metrics=lambda source: METRICS,
             index_rows=index_rows.reading_rows,
             own_rows=index_rows.KNOWN_PAIRS,
             cells=_READING_CELLS,
         ),
-        OptimizableStep(
-            name="verification",
-            signatures=(VerifyDraft,),
-            module=SingleStep,
+        _asks(
+            VerifyDraft,
+            "verification",
             role="verifier",
-            make=lambda settings: SingleStep(VerifyDraft),
             inputs=("question", "response", "rationale"),
             right=("supported",),
-            example=_verification_example,
+            example=examples.verification,
             metric_names=("agreement",),
             metrics=_fixed(step_metrics.agreement_metric("verdict")),
             index_rows=index_rows.verification_rows,
@@ -429,15 +311,13 @@ STEPS: Mapping[str, OptimizableStep] = {
             labelled=True,
             cells={"supported": truth_cell},
         ),
-        OptimizableStep(
-            name="judging",
-            signatures=(JudgeAnswer,),
-            module=SingleStep,
+        _asks(
+            JudgeAnswer,
+            "judging",
             role="judge",
-            make=lambda settings: SingleStep(JudgeAnswer),
             inputs=("question", "answers", "answer"),
             right=("right", *sorted(QUESTION_FIELDS - {"id", "question", "answers", "answer"})),
-            example=_judging_example,
+            example=examples.judging,
             metric_names=("agreement",),
             metrics=_fixed(step_metrics.agreement_metric("correct")),
             index_rows=index_rows.judging_rows,
@@ -445,15 +325,13 @@ STEPS: Mapping[str, OptimizableStep] = {
             labelled=True,
             cells={**QUESTION_CELLS, "right": truth_cell},
         ),
-        OptimizableStep(
-            name="matching",
-            signatures=(FindSameQuestion,),
-            module=SingleStep,
+        _asks(
+            FindSameQuestion,
+            "matching",
             role="answerer",
-            make=lambda settings: SingleStep(FindSameQuestion),
             inputs=("question", "catalogue"),
             right=("number",),
-            example=_matching_example,
+            example=examples.matching,
             metric_names=("agreement",),
             metrics=_fixed(step_metrics.agreement_metric("number")),
             index_rows=index_rows.matching_rows,
@@ -461,15 +339,13 @@ STEPS: Mapping[str, OptimizableStep] = {
             labelled=True,
             cells={"catalogue": list_cell, "number": number_cell},
         ),
-        OptimizableStep(
-            name="confirmation",
-            signatures=(ConfirmSameQuestion,),
-            module=SingleStep,
+        _asks(
+            ConfirmSameQuestion,
+            "confirmation",
             role="answerer",
-            make=lambda settings: SingleStep(ConfirmSameQuestion),
             inputs=("asked", "stored"),
             right=("same",),
-            example=_confirmation_example,
+            example=examples.confirmation,
             metric_names=("agreement",),
             metrics=_fixed(step_metrics.agreement_metric("same")),
             index_rows=index_rows.confirmation_rows,
@@ -485,22 +361,20 @@ STEPS: Mapping[str, OptimizableStep] = {
             make=lambda settings: RateSyntheticPair(AUDIENCE),
             inputs=("question", "answer", "passage"),
             right=("accepted",),
-            example=_critics_example,
+            example=examples.critics,
             metric_names=("agreement",),
             metrics=_fixed(step_metrics.agreement_metric("rejected_by", label=bool)),
             index_rows=index_rows.critics_rows,
             own_rows=index_rows.KNOWN_PAIRS + ", also with another's passage",
             cells={"accepted": truth_cell},
         ),
-        OptimizableStep(
-            name="decomposition",
-            signatures=(AskSubQuestion,),
-            module=SingleStep,
+        _asks(
+            AskSubQuestion,
+            "decomposition",
             role="answerer",
-            make=lambda settings: SingleStep(AskSubQuestion),
             inputs=("information",),
             right=("questions", "question", "chunk_ids"),
-            example=_decomposition_example,
+            example=examples.decomposition,
             metric_names=("relevance", "leads_back"),
             metrics=_of_questions("sub_question"),
             index_rows=index_rows.decomposition_rows,
@@ -524,7 +398,7 @@ STEPS: Mapping[str, OptimizableStep] = {
             make=lambda settings: PutOtherwise(),
             inputs=("question", "avoid"),
             right=(),
-            example=_exam_example("question", "avoid"),
+            example=examples.inputs_alone("question", "avoid"),
             metric_names=("other_words",),
             metrics=_fixed(step_metrics.OTHER_WORDS),
             index_rows=index_rows.exam_wording_rows,

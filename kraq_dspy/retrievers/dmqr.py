@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from kraq_dspy._internal.both_ways import at_once, call
 from kraq_dspy._internal.step import Step
 from kraq_dspy.ports import Retriever
-from kraq_dspy.retrievers.rewritten import FusedSearches, RewrittenOptions
+from kraq_dspy.retrievers.rewritten import FusedSearches, RewrittenOptions, made_over
 from kraq_dspy.signatures import ChooseRewritings, CondenseQuestion, GuessAnswer, ListKeywords, RewriteQuestion
 from kraq_dspy.spec import RetrieverSpec, option
 
@@ -78,9 +78,7 @@ class DMQRRetriever(FusedSearches):
 DMQR = RetrieverSpec(
     "dmqr",
     "Rewritings that keep more or less of the question, chosen by a model, fused.",
-    lambda space, options: DMQRRetriever(
-        space.retriever(options.over), adaptive=options.adaptive, pool=options.pool, constant=options.constant
-    ),
+    made_over(DMQRRetriever),
     "DMQRRetriever",
     DiverseOptions,
     source="DMQR-RAG, Li et al., 2024",

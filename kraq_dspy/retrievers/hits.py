@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Protocol
 import dspy
 
 from kraq_dspy._internal.both_ways import blocking
+from kraq_dspy._internal.checks import require_counts
 from kraq_dspy._internal.concurrency import SharedByCopies
-from kraq_dspy._internal.options import require_counts
 from kraq_dspy._internal.spans import retrieval_span
 from kraq_dspy.ports import ChunkSource, Embedder, Filters, Retriever, Vectors
 from kraq_dspy.records import Chunk, Hit
@@ -88,7 +88,18 @@ def hits_checked_by(check: HitCheck | None) -> Iterator[None]:
         yield
 
 
-class Retrieving(SharedByCopies):
+class _KeepsContract:
+    """What every retriever of this library says of itself: that it keeps the contract, who looks at its hits, its name
+    with what was chosen for it."""
+
+    keeps_contract: ClassVar[bool] = True
+    check: HitCheck | None = None
+
+    def __repr__(self) -> str:
+        return described(self)
+
+
+class Retrieving(_KeepsContract, SharedByCopies):
     """Makes a `ports.Retriever` of `find`, in both forms.
 
     >>> from kraq_dspy import Corpus
@@ -99,9 +110,6 @@ class Retrieving(SharedByCopies):
     >>> Rivers()("Which rivers are there?", 1)[0].chunk.text
     'The Rhine is a river.'
     """
-
-    keeps_contract: ClassVar[bool] = True
-    check: HitCheck | None = None
 
     def find(self, request: RetrievalRequest) -> list[Hit]:
         """Return what `ports.Retriever` promises, of a request that makes sense."""
@@ -121,20 +129,14 @@ class Retrieving(SharedByCopies):
         with retrieval_span(type(self).__name__, question) as span:
             return span.found(looked_at(self.find(request), self.check))
 
-    def __repr__(self) -> str:
-        return described(self)
-
     async def acall(self, *args: Any, **kwargs: Any) -> list[Hit]:
         """Do as a call does, in a thread: a search must not hold up the event loop."""
         return await asyncio.to_thread(self, *args, **kwargs)
 
 
-class RetrievingModule(SavableModule):
+class RetrievingModule(_KeepsContract, SavableModule):
     """Makes a `ports.Retriever` of `find`, which is a coroutine here: a retriever and a DSPy module in one, so that its
     steps are optimized and saved with the program that it is part of."""
-
-    keeps_contract: ClassVar[bool] = True
-    check: HitCheck | None = None
 
     async def find(self, request: RetrievalRequest) -> list[Hit]:
         """Return what `ports.Retriever` promises, of a request that makes sense."""
@@ -166,9 +168,6 @@ class RetrievingModule(SavableModule):
         return looked_at(await self.find(request), self.check)
 
     forward = blocking(aforward)
-
-    def __repr__(self) -> str:
-        return described(self)
 
 
 def described(retriever: object) -> str:

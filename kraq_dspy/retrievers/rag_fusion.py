@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kraq_dspy._internal.both_ways import call
-from kraq_dspy._internal.options import require_counts
+from kraq_dspy._internal.checks import require_counts
 from kraq_dspy._internal.step import Step
 from kraq_dspy.ports import Retriever
-from kraq_dspy.retrievers.rewritten import FusedSearches, RewrittenOptions
+from kraq_dspy.retrievers.rewritten import FusedSearches, RewrittenOptions, made_over
 from kraq_dspy.signatures import VaryQuestion
 from kraq_dspy.spec import RetrieverSpec, option
 
@@ -53,9 +53,7 @@ class RAGFusionRetriever(FusedSearches):
 RAG_FUSION = RetrieverSpec(
     "rag-fusion",
     "The question and variants that a model writes of it, fused.",
-    lambda space, options: RAGFusionRetriever(
-        space.retriever(options.over), count=options.count, pool=options.pool, constant=options.constant
-    ),
+    made_over(RAGFusionRetriever),
     "RAGFusionRetriever",
     VariedOptions,
     source="RAG-Fusion, Rackauckas, 2024",

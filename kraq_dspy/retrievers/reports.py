@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from kraq_dspy._internal.options import require_between, require_counts
+from kraq_dspy._internal.checks import require_between, require_counts
 from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.ports import GraphSource, NearestTexts

@@ -2,19 +2,19 @@
 
 import logging
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import ClassVar, TypeVar
 
 from kraq_dspy._internal.both_ways import at_once, call
-from kraq_dspy._internal.options import require_between, require_counts
+from kraq_dspy._internal.checks import require_between, require_counts
 from kraq_dspy._internal.step import CALL_ERRORS, Step, log_failure
 from kraq_dspy.ports import Retriever
 from kraq_dspy.records import Hit
 from kraq_dspy.retrievers.adapted import as_retriever
 from kraq_dspy.retrievers.hits import RetrievalRequest, RetrievingModule, fused
 from kraq_dspy.signatures import RewriteQuestion
-from kraq_dspy.spec import RetrieverSpec, option
+from kraq_dspy.spec import RetrieverSpec, Space, option
 
 logger = logging.getLogger(__name__)
 
@@ -85,6 +85,19 @@ class RewrittenRetriever(FusedSearches):
         return [str((await call(self.rewrite, question=question)).rewritten or "")]
 
 
+Fused = TypeVar("Fused", bound=FusedSearches)
+
+
+def made_over(kind: Callable[..., Fused]) -> Callable[[Space, RewrittenOptions], Fused]:
+    """What makes such a retriever of an opened index: over the retriever that the options name, with all the others."""
+
+    def make(space: Space, options: RewrittenOptions) -> Fused:
+        chosen = asdict(options)
+        return kind(space.retriever(chosen.pop("over")), **chosen)
+
+    return make
+
+
 def distinct_searches(question: str, searches: Iterable[str]) -> list[str]:
     """Each search once, none that is empty or the question itself; case and white space do not count.
 
@@ -106,9 +119,7 @@ def _plain(text: str) -> str:
 QR_FUSION = RetrieverSpec(
     "qr-fusion",
     "The question and a model's rewriting of it, fused.",
-    lambda space, options: RewrittenRetriever(
-        space.retriever(options.over), pool=options.pool, constant=options.constant
-    ),
+    made_over(RewrittenRetriever),
     "RewrittenRetriever",
     RewrittenOptions,
     source="QA-RAG paper",

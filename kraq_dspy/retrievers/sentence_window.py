@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, replace
 
-from kraq_dspy._internal.options import require_between
+from kraq_dspy._internal.checks import require_between
 from kraq_dspy.asset.corpus.chunk import sentence_spans
 from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.ports import ChunkSource, Embedder, NearestTexts
@@ -67,6 +67,7 @@ class SentenceWindowRetriever(Retrieving):
             if len(nearest) >= k or len(scored) < size:
                 break
             size *= 2
+
         best = dict(list(nearest.items())[:k])
         chunks = self.chunks.chunks_by_id(list(best))
         return [

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from itertools import islice
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from kraq_dspy.errors import BudgetExceededError
 
@@ -62,7 +62,8 @@ class _Tasks(Generic[T, R]):
 
     async def next_ended(self) -> Mapping[asyncio.Future[R], T]:
         """Wait until one of the tasks ends; those that have, with their items. Empty where it was a new item."""
-        await asyncio.wait({*self._working, *self._drawings}, return_when=asyncio.FIRST_COMPLETED)
+        waited_for: list[asyncio.Future[Any]] = [*self._working, *self._drawings]
+        await asyncio.wait(waited_for, return_when=asyncio.FIRST_COMPLETED)
         if self._drawing is not None and self._drawing.done():
             self._begin_with_the_drawn_item(self._drawing)
 
@@ -76,7 +77,7 @@ class _Tasks(Generic[T, R]):
 
     async def cancel(self) -> None:
         """Cancel what is under way, and wait until it has let go of what it held."""
-        tasks = [*self._working, *self._ended, *self._drawings]
+        tasks: list[asyncio.Future[Any]] = [*self._working, *self._ended, *self._drawings]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

@@ -10,7 +10,6 @@ from typing import Any
 import dspy
 
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.indexing.prepare.preparations import PREPARATIONS, Preparation
 from kraq_dspy.spec import ProgramSpec, RetrieverSpec, Word, options_of, read_options
 from kraq_dspy.workspace.registry import PROGRAMS, RETRIEVERS
 
@@ -29,9 +28,9 @@ class RetrieverChoice:
     options: Any
 
     @property
-    def prepared(self) -> list[tuple[Preparation, Any]]:
-        """What is to be made offline, with the options that it is for."""
-        return [(PREPARATIONS[name], self.options) for name in self.spec.prepared]
+    def prepared(self) -> list[tuple[str, Any]]:
+        """The names of what is to be made offline (`PREPARATIONS`), with the options that it is for."""
+        return [(name, self.options) for name in self.spec.prepared]
 
 
 @dataclass(frozen=True)
@@ -75,11 +74,11 @@ class ProgramChoice:
         return self.answering.spec.calls_at_once(self.answering.options)
 
     @property
-    def prepared(self) -> list[tuple[Preparation, Any]]:
-        """What is to be made offline for all of its parts, with the options of the part that it is for."""
+    def prepared(self) -> list[tuple[str, Any]]:
+        """The names of what is to be made offline for all of its parts, with the options of the part that needs it."""
         own = self.spec.prepared if self.spec.needs_prepared(self.options) else ()
         part = self.inner or self.retriever
-        return [(PREPARATIONS[name], self.options) for name in own] + (part.prepared if part else [])
+        return [(name, self.options) for name in own] + (part.prepared if part else [])
 
     def seconds(self, prediction: dspy.Prediction) -> Mapping[str, float]:
         """Seconds by stage, and "wall" on the clock."""
@@ -97,6 +96,7 @@ def choose_retriever(name: str, options: Mapping[str, Any] | None = None) -> Ret
         if not spec.argument:
             raise ConfigError(f"The retriever {name!r} takes nothing after a colon; found {argument!r}.")
         values[spec.argument] = Word(argument)
+
     choice = RetrieverChoice(spec, read_options(f"The retriever {name!r}", spec.options, values))
     over = getattr(choice.options, INNER, None)
     if over is not None and choose_retriever(over).spec is spec:
@@ -131,11 +131,13 @@ def choose_program(
         how: dict[str, Any] = {"retriever_options": retriever_options, "measured": measured, "paper": paper}
         inner = choose_program(inside, retriever, others, **how)
         return ProgramChoice(spec, outer, inner.retriever, inner)
+
     read = read_options(f"The program {name!r}", spec.options, values)
     if spec.takes == "nothing":
         if retriever is not None or retriever_options:
             raise ConfigError(f"The program {name!r} finds its own evidence; it takes no retriever.")
         return ProgramChoice(spec, read)
+
     if retriever is None and paper:
         retriever = spec.paper_retriever
     if retriever is None and retriever_options:

@@ -20,9 +20,9 @@ from kraq_dspy.asset.store.sync import TextVectors
 from kraq_dspy.errors import IndexStateError, KraqError, ScopeError
 from kraq_dspy.indexing.prepare.graph import IndexGraph, entity_vectors, report_vectors, sentence_vectors
 from kraq_dspy.indexing.prepare.instructed import StoredSentences, open_precomputed
-from kraq_dspy.indexing.prepare.k2rag import SummarisedCorpus, open_summarised, shortener
 from kraq_dspy.indexing.prepare.qa_pairs import StoredPairs
 from kraq_dspy.indexing.prepare.raptor import open_tree
+from kraq_dspy.indexing.prepare.summarised_corpus import SummarisedCorpus, open_summarised, shortener
 from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.models.embedders.cross_encoder import CrossEncoderReranker
 from kraq_dspy.models.embedders.instructed import load_instructed_embedder

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 
 from kraq_dspy.asset.store.index import Index
+from kraq_dspy.language.headings import stands_in_menus
 from kraq_dspy.language.text import WORD
 from kraq_dspy.records import Chunk, Community, Entity, Question
 from kraq_dspy.settings import EMBEDDED
@@ -135,6 +136,8 @@ def _apart(names: Iterable[str], title: str = "") -> list[str]:
 def _tells(name: str, small_words: Collection[str]) -> bool:
     parts = name.split()
     if len(parts) > LONGEST_NAME or any(map(str.isdigit, name)) or _NO_NAME.fullmatch(name):
+        return False
+    if stands_in_menus(name):
         return False
     if len(parts) == 1 and (name.lower() in small_words or f"{name.lower()}s" in small_words):
         return False

@@ -7,11 +7,13 @@ import dspy
 
 from kraq_dspy.asset.scope import Scope
 from kraq_dspy.errors import ScopeError
-from kraq_dspy.indexing.view.views import open_view, save_view
 from kraq_dspy.ports import Progress
 from kraq_dspy.records import Document
 from kraq_dspy.workspace.asking import Answering
 from kraq_dspy.workspace.opening import PartOfIndex
+
+TRAINSET_QUESTIONS = 50
+"""Questions to learn from."""
 
 
 class Workspace(Answering):
@@ -60,6 +62,8 @@ class Workspace(Answering):
         """
         self._index.require_labels()
         allowed = [document_id for document_id, labels in self._index.labels().items() if scope.allows(labels)]
+        from kraq_dspy.indexing.view.views import save_view  # with all of a build, for which questions need not wait
+
         save_view(self._index, allowed, self.embedder, models=self.models, progress=progress)
 
     def owned(self) -> Self:
@@ -82,7 +86,9 @@ class Workspace(Answering):
         shown = [document_id for document_id in self.index.ids(Document) if document_id not in hidden]
         return self._part(shown, self.scope, hidden)
 
-    def trainset(self, n: int = 50, *, seed: int = 0, progress: Progress | None = None) -> list[dspy.Example]:
+    def trainset(
+        self, n: int = TRAINSET_QUESTIONS, *, seed: int = 0, progress: Progress | None = None
+    ) -> list[dspy.Example]:
         """Questions that the index answers, with their passages and answers, for DSPy's optimizers.
 
         >>> with Workspace.open("docs.kraq") as space:  # doctest: +SKIP
@@ -126,6 +132,8 @@ class Workspace(Answering):
     def _part(self, document_ids: Collection[str], scope: Scope | None, hidden: frozenset[str] = frozenset()) -> Self:
         readable = frozenset(document_ids)
         before = self.part.hidden if self.part is not None else frozenset()
+        from kraq_dspy.indexing.view.views import open_view  # as above
+
         view = open_view(self._index, readable, self.embedder)
         part = PartOfIndex(self.path, readable, before | hidden)
         view.own_store = self._index.own_store

@@ -48,13 +48,51 @@ def test_a_heading_is_asked_about_where_its_form_says_how(language: str, heading
         ("nl", "De kernel is een programma.", "Wat is de kernel?"),
         ("ru", "Debian — это операционная система.", "Что такое Debian?"),
         ("ru", "Это — программа.", ""),
+        ("ru", "Первая — установка базовой системы.", ""),
         ("pl", "Debian to system operacyjny.", "Co to jest Debian?"),
+        ("pl", "Wymaga to uprawnień administratora.", ""),
+        ("pl", "TEMATY to lista stron podręcznika.", ""),
         ("ja", "Debianは自由なオペレーティングシステムです。", "Debianとは何ですか？"),
         ("ja", "それらは伝統的に自由なシステムです。", ""),
     ],
 )
 def test_what_a_sentence_defines_is_asked_about(language: str, sentence: str, question: str) -> None:
     assert asked_in(language, [], [sentence]) == question
+
+
+@pytest.mark.parametrize(
+    ("page", "question"),
+    [
+        (
+            "NAZWA\n       dirname - usuwa przyrostek nazwy pliku\n\nOPIS\n       Wyświetla nazwę.",
+            "Do czego służy dirname?",
+        ),
+        ("Nazwa\n   mlabel - nadaje etykietę dysku, która jest nazwą tego dysku w systemie.", "Do czego służy mlabel?"),
+        ("ИМЯ\n       fsck, e2fsck — проверить и восстановить файловую систему.", "Для чего служит fsck?"),
+        ("NAME\n       ls - list the contents of the directories that are named.", "What does ls do?"),
+        ("NAME\n       ls - zeigt den Inhalt der Ordner, die man ihm nicht ohne Grund nennt.", "Wozu dient ls?"),
+    ],
+)
+def test_a_page_of_a_manual_is_asked_what_its_thing_is_for(page: str, question: str) -> None:
+    assert question_about(f"page.1\n{page}", [f"page.1\n{page}"]) == question
+
+
+ENGLISH = (
+    "Bash\nOptions of the Bash are told with the shell that is started by them. Many options of the Bash are for it."
+)
+
+
+def test_english_in_a_corpus_of_another_language_is_asked_about_only_where_it_says_what_to_ask() -> None:
+    assert question_about(ENGLISH, [ENGLISH]).startswith("What is said about")
+    assert question_about(ENGLISH, [ENGLISH], language_of_corpus="pl") == NOTHING_NAMED
+    manual = "Connecting an antenna\nConnect an antenna to the set with the cable that came with it."
+    assert question_about(manual, [manual], language_of_corpus="pl") == "How do I connect an antenna?"
+
+
+def test_what_is_in_no_language_is_not_asked_about_in_english() -> None:
+    footer = "dirname.1\nZOBACZ TEŻ  basename(1)  GNU coreutils 9.1  styczeń 2024  ZGŁASZANIE BŁĘDÓW"
+    assert question_about(footer, [footer]) == NOTHING_NAMED
+    assert question_about("mkfs.8\nmkfs(8)", ["mkfs.8\nmkfs(8)"]) == NOTHING_NAMED
 
 
 def test_nothing_is_asked_where_nothing_is_known() -> None:

@@ -12,6 +12,7 @@ from dspy.streaming import StreamResponse
 from kraq_dspy import make_lm, signatures
 from kraq_dspy.errors import ModelError
 from kraq_dspy.extend import KraqAdapter, KraqLM, Meter, answer_listeners
+from kraq_dspy.models.lms.engines.gguf_file import read_gguf
 from kraq_dspy.models.lms.engines.llama_cpp import shared_model
 from kraq_dspy.models.lms.local_models import QUESTIONS, local_file
 from kraq_dspy.programs import AskQuestion, TraditionalRAG
@@ -91,3 +92,35 @@ def test_the_packaged_adapter_asks_questions_where_the_model_alone_does_not(file
     print("\n" + "\n".join(questions))
     assert all(question.endswith("?") and len(question.split()) < 25 for question in questions)
     assert len(set(questions)) == 3
+
+
+def without_system_role(file: Path, copy: Path) -> Path:
+    """The model with a chat template that takes no system message, as Gemma's; as long as the one that it replaces."""
+    template = read_gguf(file).values["tokenizer.chat_template"].encode()
+    refusing = (
+        b"{% for m in messages %}{% if m['role'] == 'system' %}{{ raise_exception('System role not supported') }}"
+        b"{% endif %}{{ '<|im_start|>' + m['role'] + '\\n' + m['content'] + '<|im_end|>\\n' }}{% endfor %}"
+        b"{{ '<|im_start|>assistant\\n' }}"
+    )
+    content = file.read_bytes()
+    assert content.count(template) == 1
+    copy.write_bytes(content.replace(template, refusing + b"{#" + b" " * (len(template) - len(refusing) - 4) + b"#}"))
+    return copy
+
+
+def test_a_model_whose_template_takes_no_system_message_is_asked_all_the_same(file: Path, tmp_path: Path) -> None:
+    copy = without_system_role(file, tmp_path / "no-system.gguf")
+    lm = make_lm(RoleSettings(model=f"gguf/{copy}", context=1024, max_tokens=40, temperature=0.0))
+    try:
+        with dspy.context(lm=lm, adapter=KraqAdapter()):
+            prediction = dspy.Predict(signatures.AnswerQuestion)(
+                question="Where did Marie Curie work?", passages=[PASSAGE]
+            )
+            again = dspy.Predict(signatures.AnswerQuestion)(question="Who won in 1903?", passages=[PASSAGE])
+    finally:
+        lm.engine.close()
+        shared_model.cache_clear()
+    assert prediction.answer.strip()
+    assert again.answer.strip()
+    instructions = len(signatures.AnswerQuestion.instructions.split())
+    assert lm.history[-1]["usage"]["prompt_tokens"] > instructions + len(PASSAGE.split())  # nothing was left out

@@ -177,10 +177,10 @@ def test_what_the_programs_of_the_papers_retrieve_with_in_their_tables_is_dense(
 def test_a_choice_knows_budget_roles_and_what_must_be_prepared() -> None:
     bioasq = choose_program("efficient", options={"preset": "bioasq"})
     assert (bioasq.budget, bioasq.calls_at_once, bioasq.role, bioasq.settings) == (18, 10, "drafter", ("instructed",))
-    assert [(each.name, each.required) for each, _ in bioasq.prepared] == [("instructed", True)]
+    assert [name for name, _ in bioasq.prepared] == ["instructed"]
     wrapped = choose_program("qa-search", "raptor", {"over": "qa-rag", "k": 7})
     assert (wrapped.budget, wrapped.role) == (7, "answerer")
-    assert [each.command for each, _ in wrapped.prepared] == ["--qa-pairs", "--raptor"]
+    assert [name for name, _ in wrapped.prepared] == ["qa-pairs", "raptor"]
     assert choose_program("qa-rag", options={"variant": "v"}).prepared == []
 
 

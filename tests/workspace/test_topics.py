@@ -75,6 +75,7 @@ def named(name: str, degree: int, n_passages: int = 2) -> Entity:
         (["Guam", "1200 UTC", "UTC", "Storm kills eleven in the north", "Palau"], "Guam, Palau"),
         (["Members", "Guam", "Regional", "Palau"], "Guam, Palau"),  # the texts have "members" and "regional", too
         (["China", "Report of China", "Guam", "Palau"], "China, Guam, Palau"),  # no name with another inside
+        (["Privacy Policy", "Guam", "Submit Reply", "Palau"], "Guam, Palau"),  # menus
         (["JAKs", "JAK", "NF"], "JAKs, NF"),  # short acronyms where nothing else is left
         (["KRAS-driven", "Switch II", "KRAS"], "Switch II, KRAS"),
         (["12 of 40", "7th"], "12 of 40, 7th"),  # something rather than nothing

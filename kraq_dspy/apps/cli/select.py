@@ -10,6 +10,7 @@ from kraq_dspy.apps.cli.options import Builds, Columns, Json, Limits, Seed, requ
 from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.terminal import command, counted, grid, note, output, print_json, say
 from kraq_dspy.errors import ConfigError
+from kraq_dspy.eval.defaults import CHUNK_SIZES, CONTEXT, MINUTES, NUMBERS_OF_PASSAGES
 
 if TYPE_CHECKING:
     from kraq_dspy.eval.selection.candidates import SelectionPlan
@@ -31,7 +32,8 @@ class Select(Builds, Limits, Columns):
     questions: Annotated[
         Path,
         typer.Argument(
-            metavar="QUESTIONS", help="Of `kraq testset make`, or people's: csv, jsonl or parquet, with evidence."
+            metavar="QUESTIONS",
+            help="Questions of `kraq testset make`, or people's, with evidence: csv, jsonl or parquet.",
         ),
     ]
     out: Annotated[
@@ -42,15 +44,17 @@ class Select(Builds, Limits, Columns):
         list[str] | None,
         typer.Option("--retriever", "-r", help="May be repeated. Default: those that ask no model."),
     ] = None
-    chunks: Annotated[str, typer.Option(metavar="TOKENS", help="Sizes of chunks, with commas.")] = "300,150,600"
-    k: Annotated[str, typer.Option("--k", "-k", metavar="NUMBERS", help="Numbers of passages, with commas.")] = (
-        "5,10,20"
+    chunks: Annotated[str, typer.Option(metavar="TOKENS", help="Sizes of chunks, with commas.")] = ",".join(
+        map(str, CHUNK_SIZES)
     )
-    context: Annotated[int, typer.Option(min=1, help="Most tokens of passages that an answer is read from.")] = 4000
+    k: Annotated[str, typer.Option("--k", "-k", metavar="NUMBERS", help="Numbers of passages, with commas.")] = (
+        ",".join(map(str, NUMBERS_OF_PASSAGES))
+    )
+    context: Annotated[int, typer.Option(min=1, help="Most tokens of passages that an answer is read from.")] = CONTEXT
     minutes: Annotated[
         float,
         typer.Option(min=0.01, help="Time of this run; what was done is kept.", rich_help_panel="Limits of this run"),
-    ] = 10.0
+    ] = MINUTES
     metric: Annotated[
         str | None,
         typer.Option(
@@ -119,16 +123,16 @@ def numbers_in(words: str, option: str) -> tuple[int, ...]:
 def show_selection(selection: "Selection") -> None:
     """The candidates that were asked everything, what was decided, and what was not tried."""
     headings = ("retriever", "chunks", "k", selection.metric, "less than the best", "tokens", "ms", "")
-    ranked = sorted(selection.tried, key=lambda one: -one.score.estimate)
+    ranked = sorted(selection.tried, key=lambda each: -each.score.estimate)
     shown = ranked[:SHOWN]
     if selection.chosen not in shown:
         shown = [*shown[:-1], selection.chosen]
-    rows = [_cells(one, selection) for one in shown]
+    rows = [_cells(each, selection) for each in shown]
     title = f"{counted(selection.n_questions, 'question')}, {counted(len(selection.tried), 'candidate')} asked all"
     output.print(grid(title, headings, rows, right=headings[1:7], box=None, padding=(0, 1, 0, 0)))
     say(("Chosen: ", "bold green"), selection.verdict)
-    for one in selection.notes:
-        note(one)
+    for each in selection.notes:
+        note(each)
     if reason := selection.dropped.get("candidates with a graph"):
         note(f"no graph was tried: {reason}.")
     others = [why for name, why in selection.dropped.items() if name != "candidates with a graph"]

@@ -3,13 +3,11 @@
 import dataclasses
 import hashlib
 import logging
-import os
-import stat
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from kraq_dspy.asset.corpus.boilerplate import Linked, RepeatedLines, cleaned
+from kraq_dspy.asset.corpus.files import CorpusFile, find_files, unreadable
 from kraq_dspy.asset.corpus.formats import READERS, find_reader
 from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row
 from kraq_dspy.asset.corpus.normalise import is_blank, normalised
@@ -62,6 +60,7 @@ def load_documents(
     root = Path(path)
     if max_bytes < 1:
         raise ValueError(f"max_bytes is {max_bytes}; it must be 1 or more.")
+
     try:
         root.lstat()
     except (OSError, ValueError) as error:
@@ -94,6 +93,7 @@ def _load(root: Path, settings: ReadSettings, repeated: RepeatedLines | None) ->
                 for row in _read(file, settings):
                     if isinstance(row, Row):
                         repeated.add(row.text, row.linked)
+
     first_failure: Failure | None = None
     n_failures = 0
     for entry in find_files(root):
@@ -102,10 +102,12 @@ def _load(root: Path, settings: ReadSettings, repeated: RepeatedLines | None) ->
                 first_failure = first_failure or item
                 n_failures += 1
             yield item
+
     if earlier.ids:
         return
     if first_failure is None:
         raise CorpusError(f"{str(root)!r} holds no files. Put files of these kinds in it: {_extensions()}.")
+
     raise CorpusError(
         f"{str(root)!r} holds no usable text; {n_failures} failed, the first {first_failure.item_id!r}: "
         f"{first_failure.reason}"
@@ -113,7 +115,7 @@ def _load(root: Path, settings: ReadSettings, repeated: RepeatedLines | None) ->
 
 
 def _load_file(
-    file: "CorpusFile", settings: ReadSettings, repeated: RepeatedLines | None, earlier: "_DuplicateFilter"
+    file: CorpusFile, settings: ReadSettings, repeated: RepeatedLines | None, earlier: "_DuplicateFilter"
 ) -> Iterator[Document | Failure]:
     n_failures = 0
     last = ""
@@ -128,6 +130,7 @@ def _load_file(
             item_id = f"{file.source}#{outcome.key}" if outcome.key else file.source
             logger.info("%s: %s", item_id, outcome.reason)
             yield Failure("load", item_id, outcome.reason)
+
     if n_failures > FAILURES_NAMED:
         yield Failure("load", file.source, f"{n_failures - FAILURES_NAMED:,} more rows failed, the last: {last}")
 
@@ -143,6 +146,7 @@ def _with_named_columns(rows: Iterator[Row | BadRow], settings: ReadSettings) ->
         if isinstance(row, Row):
             lacking &= row.lacks
             columns |= dict.fromkeys(map(str, row.metadata))
+
     if lacking and any(isinstance(row, Row) for row in first):
         yield BadRow(settings.missing_named(min(lacking), columns))
         return
@@ -150,7 +154,7 @@ def _with_named_columns(rows: Iterator[Row | BadRow], settings: ReadSettings) ->
     yield from rows
 
 
-def _read(file: "CorpusFile", settings: ReadSettings) -> Iterator[Row | BadRow]:
+def _read(file: CorpusFile, settings: ReadSettings) -> Iterator[Row | BadRow]:
     try:
         yield from find_reader(file.source)(file.path, settings)
     except OSError as error:
@@ -160,10 +164,11 @@ def _read(file: "CorpusFile", settings: ReadSettings) -> Iterator[Row | BadRow]:
 
 
 def _document(
-    row: Row, file: "CorpusFile", repeated: RepeatedLines | None, earlier: "_DuplicateFilter"
+    row: Row, file: CorpusFile, repeated: RepeatedLines | None, earlier: "_DuplicateFilter"
 ) -> Document | BadRow:
     if is_blank(row.text):
         return BadRow("The text is empty.", row.key)
+
     title = normalised(row.title).strip()
     unnamed = f"{file.source}#{content_id('row', title, row.text)[:12]}" if row.key else file.source
     document = Document(
@@ -189,8 +194,7 @@ class _DuplicateFilter:
         self.first_with: dict[bytes, str] = {}
 
     def problem_with(self, document: Document) -> str:
-        """Tell why the document repeats an earlier one; "" when it does not, and then it is
-        remembered."""
+        """Why the document repeats an earlier one; "" when it does not, and then it is remembered."""
         digest = hashlib.blake2b(document.text.strip().encode("utf-8"), digest_size=16).digest()
         first = self.first_with.get(digest)
         if first is not None:
@@ -204,86 +208,6 @@ class _DuplicateFilter:
 
 def _extensions() -> str:
     return ", ".join(extension.removeprefix(".") for extension in READERS)
-
-
-@dataclass(frozen=True, slots=True)
-class CorpusFile:
-    """`source` is the path relative to the corpus folder, with forward slashes."""
-
-    path: Path
-    source: str
-
-
-def find_files(root: Path) -> Iterator[CorpusFile | Failure]:
-    """The files of a folder and of those in it, sorted by name within each; `root` alone where it is a file.
-
-    Hidden files and folders are passed over, and so are indexes, which hold what was made of a corpus. A link to a
-    file inside `root` is followed; links to folders are not, because they can lead in circles, and nothing outside
-    `root` is read.
-    """
-    if root.is_dir():
-        yield from _find(root, root.resolve(), "")
-    else:
-        yield _file(root, _readable(root.name))
-
-
-def _find(folder: Path, top: Path, above: str) -> Iterator[CorpusFile | Failure]:
-    try:
-        names = sorted(entry.name for entry in os.scandir(folder) if not entry.name.startswith("."))
-    except OSError as error:
-        yield Failure("load", above.rstrip("/") or folder.name, unreadable(error, "folder"))
-        return
-    for name in names:
-        path = folder / name
-        source = above + _readable(name)
-        if path.is_symlink():
-            reason = _refuse_link(path, top)
-            yield Failure("load", source, reason) if reason else _file(path, source)
-        elif _is_index(path):
-            logger.info("%s is an index and is passed over", source)
-        elif path.is_dir():
-            yield from _find(path, top, source + "/")
-        else:
-            yield _file(path, source)
-
-
-def _is_index(path: Path) -> bool:
-    """Whether it is an index, such as the one that is being made in the corpus's own folder."""
-    return os.path.isfile(path / "manifest.json") and any(
-        os.path.exists(path / part) for part in ("states", "draft", "index.db")
-    )
-
-
-def unreadable(error: OSError, what: str = "file") -> str:
-    return f"The {what} cannot be read: {error.strerror or error}. Check its permissions and its disk."
-
-
-def _refuse_link(path: Path, top: Path) -> str:
-    """Tell why a link is not followed; "" for one to a file inside the corpus."""
-    try:
-        target = path.resolve(strict=True)
-    except (OSError, RuntimeError):  # RuntimeError: Python 3.11 and 3.12 say so of a loop
-        return f"The link leads nowhere or in a circle ({_readable(os.readlink(path))!r}). Remove or mend it."
-    if not target.is_relative_to(top):
-        return "The link leads out of the corpus folder and is not followed. Copy the file in, or load it by itself."
-    if target.is_dir():
-        return "The link leads to a folder inside the corpus, which is loaded under its own name."
-    return ""
-
-
-def _file(path: Path, source: str) -> CorpusFile | Failure:
-    try:
-        mode = path.stat().st_mode
-    except OSError as error:
-        return Failure("load", source, unreadable(error))
-    if not stat.S_ISREG(mode):  # reading a pipe or a device could wait for ever
-        return Failure("load", source, "Not a regular file but a pipe, socket or device. Take it out of the corpus.")
-    return CorpusFile(path, source)
-
-
-def _readable(name: str) -> str:
-    """A file name whose bytes are not UTF-8 gets U+FFFD in their place, since ids are stored as UTF-8."""
-    return normalised(os.fsencode(name).decode("utf-8", "replace"))
 
 
 def bundled_example() -> Path:

@@ -9,7 +9,7 @@ graph = ResolvedMentions(mentions, resolution).graph()
 import dataclasses
 import itertools
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -23,6 +23,8 @@ from kraq_dspy.asset.graph.resolve import Resolution, entity_id_of
 from kraq_dspy.records import Claim, Entity, Merge, Relationship, content_id
 
 Ints = NDArray[np.int64]
+Chosen = NDArray[np.bool_]
+"""Which entities, by the numbers of their keys."""
 
 _GROUPS = 10_000  # of rows, made lists of at once
 
@@ -48,6 +50,7 @@ def apply_descriptions(graph: Graph, descriptions: Mapping[str, str]) -> Graph:
     better = {id: text.strip() for id, text in descriptions.items() if text.strip()}
     if not better:
         return graph
+
     return dataclasses.replace(
         graph,
         entities=tuple(
@@ -69,19 +72,23 @@ def join_descriptions(descriptions: Iterable[str]) -> str:
     descriptions = tuple(descriptions)
     if len(descriptions) == 1:  # as of most links
         return descriptions[0].strip()
+
     descriptions = [text for text in dict.fromkeys(each.strip() for each in descriptions) if text]
     if len(descriptions) < 2:
         return "".join(descriptions)
+
     sentences: dict[str, str] = {}
     for description in descriptions:
         text = " ".join(description.split())
         for first, last in sentence_spans(text):
             sentences.setdefault(comparable(text[first:last]), text[first:last])
+
     padded = [f" {words} " for words in sentences]
     holding: defaultdict[str, list[int]] = defaultdict(list)
     for number, words in enumerate(sentences):
         for word in set(words.split(" ")):
             holding[word].append(number)
+
     kept = []
     for number, (words, sentence) in enumerate(sentences.items()):
         rarest = min((holding[word] for word in words.split(" ")), key=len)  # whichever contains it has this word, too
@@ -116,14 +123,30 @@ class ResolvedMentions:
 
     @collector_paused()
     def graph(self) -> Graph:
+        return self.part(np.ones(len(self.keys), dtype=np.bool_))
+
+    def part(self, chosen: Chosen, subjects: Chosen | None = None) -> Graph:
+        """Take from the graph the entities that are `chosen`, the relationships of these with any,
+        and the claims about the `subjects`, or about these: each as it is in the whole graph."""
         descriptions: dict[str, tuple[str, ...]] = {}
         return Graph(
-            entities=tuple(self.entities(descriptions)),
-            relationships=tuple(self.relationships(descriptions)),
-            claims=tuple(self.claims()),
+            entities=tuple(self.entities(descriptions, chosen)),
+            relationships=tuple(self.relationships(descriptions, chosen)),
+            claims=tuple(self.claims(chosen if subjects is None else subjects)),
             merges=self.merges,
             descriptions=descriptions,
         )
+
+    def numbers_of(self, ids: Collection[str]) -> Chosen:
+        """Which keys have one of these entities' ids."""
+        return np.array([self.id_of(key) in ids for key in range(len(self.keys))], dtype=np.bool_)
+
+    def in_chunks(self) -> Ints:
+        """Rows of an entity's key and the number of a chunk that has it, each once, sorted."""
+        size = max(1, len(self.mentions.chunk_ids))
+        mentioned = self.mentions.rows("mentioned")
+        pairs = distinct(self.key_of[mentioned[:, 0]] * size + mentioned[:, 2])
+        return np.stack(np.divmod(pairs, size), axis=1)
 
     def links(self) -> Rows:
         """Rows of source, target, predicate as it is compared, predicate, description or -1, and chunk, by the numbers
@@ -134,33 +157,36 @@ class ResolvedMentions:
         between_two[:, 0], between_two[:, 1] = source[source != target], target[source != target]
         return between_two
 
-    def entities(self, descriptions: dict[str, tuple[str, ...]]) -> list[Entity]:
-        """All entities by id; what was described in several ways goes into `descriptions`."""
+    def entities(self, descriptions: dict[str, tuple[str, ...]], chosen: Chosen) -> list[Entity]:
+        """The `chosen` ones by id; what was described in several ways goes into `descriptions`."""
         mentions, n_keys = self.mentions, len(self.keys)
+        keys = np.flatnonzero(chosen).tolist()
 
         def rows_of(log: str) -> Ints:
             rows = mentions.rows(log).astype(np.int64)
             rows[:, 0] = self.key_of[rows[:, 0]]
-            return rows
+            return rows[chosen[rows[:, 0]]]
 
         counts = np.bincount(mentions.rows("mentioned")[:, 0], minlength=len(self.key_of)).tolist()
         spellings: list[dict[str, int]] = [{} for _ in self.keys]
         for key, name, count in zip(self.key_of.tolist(), mentions.spellings, counts, strict=True):
             spellings[key][name] = count
+
         mentioned, described = rows_of("mentioned"), rows_of("described")
         kinds = majorities(rows_of("types"), self._texts)
-        size = max(1, len(mentions.chunk_ids))
-        in_chunk = distinct(mentioned[:, 0] * size + mentioned[:, 2])
-        chunks = rows_by_group(in_chunk // size, in_chunk % size, n_keys)
+        in_chunks = self.in_chunks()
+        chunks = rows_by_group(in_chunks[:, 0], in_chunks[:, 1], n_keys)
         statements = rows_by_group(described[:, 0], described, n_keys)
-        unlisted = set(range(n_keys)) - set(mentioned[mentioned[:, 1] == 1, 0].tolist())
-        links = self.links()
+
+        unlisted = set(keys) - set(mentioned[mentioned[:, 1] == 1, 0].tolist())
+        links = self._links_of(chosen)
         stand_ins = self._first_statements(np.array(sorted(unlisted), dtype=np.int64), links)
         ends = np.concatenate([links[:, :2], links[:, 1::-1]]).astype(np.int64)
         neighbours = distinct(ends[:, 0] * n_keys + ends[:, 1])
         degrees = np.bincount(neighbours // max(1, n_keys), minlength=n_keys).tolist()
+
         entities = []
-        for key in range(n_keys):
+        for key in keys:
             ways = _in_reading_order(statements[key][:, 1:].tolist(), self._texts)
             ways = ways or ((stand_ins[key],) if key in stand_ins else ())
             id, ordered = self.id_of(key), by_preference(spellings[key])
@@ -179,12 +205,10 @@ class ResolvedMentions:
             )
         return sorted(entities, key=lambda entity: entity.id)
 
-    def relationships(self, descriptions: dict[str, tuple[str, ...]]) -> list[Relationship]:
-        """One for each source, target and predicate, by id; as `entities`."""
-        links = self.links()
-        links = links[np.lexsort((links[:, 2], links[:, 1], links[:, 0]))]
-        new = np.flatnonzero(np.any(links[1:, :3] != links[:-1, :3], axis=1)) + 1
-        bounds = [0, *new.tolist(), len(links)] if len(links) else []
+    def relationships(self, descriptions: dict[str, tuple[str, ...]], chosen: Chosen) -> list[Relationship]:
+        """One for each source, target and predicate, of which one end at least is `chosen`, by id; as `entities`."""
+        links = _in_groups(self._links_of(chosen))
+        bounds = [*_begins(links), len(links)]
         texts = self.mentions.texts
         relationships = []
         for rows in _lists(links, bounds):
@@ -196,6 +220,7 @@ class ResolvedMentions:
                 ways = _in_reading_order(((row[4], row[5]) for row in rows if row[4] >= 0), self._texts)
                 chunk_ids = self._chunks(row[5] for row in rows)
                 predicate = texts[majority(Counter(self._texts[row[3]] for row in rows))]
+
             id = content_id("relationship", self.id_of(source), self.id_of(target), self._texts[compared])
             if len(ways) > 1:
                 descriptions[id] = ways
@@ -212,20 +237,43 @@ class ResolvedMentions:
             )
         return sorted(relationships, key=lambda link: link.id)
 
-    def claims(self) -> Iterator[Claim]:
-        """All claims, in reading order."""
-        for key, other, statement, number in self._distinct_claims():
+    def claims(self, chosen: Chosen) -> Iterator[Claim]:
+        """The claims about the `chosen` ones, in reading order."""
+        for key, other, statement, number in self._distinct_claims(chosen):
             object_id = None if other in (key, -1) else self.id_of(other)
             parts = self.id_of(key), self._texts[statement], self.mentions.chunk_ids[number]
             id = content_id("claim", *parts, *([object_id] if object_id else []))
             yield Claim(id, *parts, object_id)
 
-    def _distinct_claims(self) -> Iterator[tuple[int, int, int, int]]:
-        """(subject's key, object's or -1, statement, chunk), each said once of a subject in a chunk."""
+    def subjects_with(self, objects: Chosen) -> Chosen:
+        """Tell of which entities a claim says what links them to one of the `objects`."""
         rows = self.mentions.rows("claims")
+        subjects = np.zeros(len(self.keys), dtype=np.bool_)
+        subjects[self.key_of[rows[:, 0]][(self.objects >= 0) & objects[self.objects]]] = True
+        return subjects
+
+    def neighbours(self, chosen: Chosen) -> Chosen:
+        """What is linked to one of the `chosen`."""
+        linked = np.zeros(len(self.keys), dtype=np.bool_)
+        linked[self._links_of(chosen)[:, :2].ravel()] = True
+        return linked
+
+    def count_relationships(self) -> int:
+        return len(_begins(_in_groups(self.links())))
+
+    def _links_of(self, chosen: Chosen) -> Rows:
+        links = self.links()
+        of_chosen: Rows = links[chosen[links[:, 0]] | chosen[links[:, 1]]]
+        return of_chosen
+
+    def _distinct_claims(self, chosen: Chosen) -> Iterator[tuple[int, int, int, int]]:
+        """(subject's key, object's or -1, statement, chunk), each said once of a `chosen` subject in a chunk."""
+        rows = self.mentions.rows("claims")
+        subjects = self.key_of[rows[:, 0]]
+        about = np.flatnonzero(chosen[subjects])
+        keys, others = subjects[about].tolist(), self.objects[about].tolist()
         chunk_id, known = "", set[tuple[int, str]]()
-        keys = self.key_of[rows[:, 0]].tolist()
-        for key, (_, _, statement, number), other in zip(keys, rows.tolist(), self.objects.tolist(), strict=True):
+        for key, (_, _, statement, number), other in zip(keys, rows[about].tolist(), others, strict=True):
             if self.mentions.chunk_ids[number] != chunk_id:  # they come in reading order
                 chunk_id, known = self.mentions.chunk_ids[number], set()
             claim = key, comparable(self._texts[statement])
@@ -244,7 +292,9 @@ class ResolvedMentions:
                 first[key] = min(first.get(key, statement), statement)
 
         chosen = set(keys.tolist())
-        for key, _, statement, number in self._distinct_claims() if chosen else ():
+        subjects = np.zeros(len(self.keys), dtype=np.bool_)
+        subjects[keys] = True
+        for key, _, statement, number in self._distinct_claims(subjects):
             take(key, number, statement)
         about = np.isin(links[:, 0], keys) | np.isin(links[:, 1], keys)
         for source, target, _, _, text, number in links[about & (links[:, 4] >= 0)].tolist():
@@ -254,6 +304,20 @@ class ResolvedMentions:
 
     def _chunks(self, numbers: Iterable[int]) -> tuple[str, ...]:
         return tuple(dict.fromkeys(self.mentions.chunk_ids[number] for number in numbers))
+
+
+def _in_groups(links: Rows) -> Rows:
+    """Those of one source, target and predicate together, in their order."""
+    grouped: Rows = links[np.lexsort((links[:, 2], links[:, 1], links[:, 0]))]
+    return grouped
+
+
+def _begins(grouped: Rows) -> list[int]:
+    """Where each of the groups begins."""
+    is_first = np.ones(len(grouped), dtype=np.bool_)
+    is_first[1:] = np.any(grouped[1:, :3] != grouped[:-1, :3], axis=1)
+    begins: list[int] = np.flatnonzero(is_first).tolist()
+    return begins
 
 
 def _lists(rows: Rows, bounds: Sequence[int]) -> Iterator[list[list[int]]]:

@@ -4,6 +4,7 @@ import itertools
 import re
 from array import array
 from collections.abc import Collection, Iterable, Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,8 @@ from kraq_dspy.records import Extraction
 
 Ints = NDArray[np.int64]
 Rows = NDArray[np.int32]
+
+_WORD = re.compile(r"\w+")
 
 
 class Numbered(dict[str, int]):
@@ -57,29 +60,32 @@ class Mentions:
 
     def add(self, extraction: Extraction) -> None:
         """The next extraction in reading order."""
-        number, texts = len(self.chunk_ids), self.texts
+        number, texts, logs = len(self.chunk_ids), self.texts, self._logs
         self.chunk_ids.append(extraction.chunk_id)
+
         for entity in extraction.entities:
             if not entity.name.strip():
                 continue
-            name = self._mention(entity.name, number, listed=True)
+            name = self._mention(entity.name, number, is_listed=True)
             if kind := entity.type.strip():
-                self._log("types", name, texts[kind], number)
+                logs["types"].extend((name, texts[kind], number))
             if text := entity.description.strip():
-                self._log("described", name, texts[text], number)
+                logs["described"].extend((name, texts[text], number))
+
         for link in extraction.relationships:
             if not link.source.strip() or not link.target.strip():
                 continue
-            ends = self._mention(link.source, number), self._mention(link.target, number)
+            source, target = self._mention(link.source, number), self._mention(link.target, number)
             predicate = " ".join(link.predicate.split())
             compared = texts[comparable(predicate) if predicate else ""]
             text = link.description.strip()
-            self._log("links", *ends, compared, texts[predicate], texts[text] if text else -1, number)
+            logs["links"].extend((source, target, compared, texts[predicate], texts[text] if text else -1, number))
+
         for claim in extraction.claims:
             if claim.subject.strip() and claim.statement.strip():
                 subject = self._mention(claim.subject, number)
                 other = texts[claim.object] if claim.object.strip() else -1
-                self._log("claims", subject, other, texts[" ".join(claim.statement.split())], number)
+                logs["claims"].extend((subject, other, texts[" ".join(claim.statement.split())], number))
 
     def rows(self, log: str) -> Rows:
         """The rows of "mentioned", "types", "described", "links" or "claims", which are not to be changed; as long as
@@ -105,13 +111,10 @@ class Mentions:
                 first.setdefault(chosen[name], texts[text])
         return first
 
-    def _mention(self, name: str, chunk: int, *, listed: bool = False) -> int:
+    def _mention(self, name: str, chunk: int, *, is_listed: bool = False) -> int:
         number = self.spellings[name]
-        self._log("mentioned", number, listed, chunk)
+        self._logs["mentioned"].extend((number, is_listed, chunk))
         return number
-
-    def _log(self, log: str, *row: int) -> None:
-        self._logs[log].extend(row)
 
 
 def majorities(rows: Ints | Rows, texts: Sequence[str]) -> dict[int, str]:
@@ -128,6 +131,7 @@ def majorities(rows: Ints | Rows, texts: Sequence[str]) -> dict[int, str]:
     return dict(zip(owners.tolist(), (texts[text] for text in chosen[order[first]].tolist()), strict=True))
 
 
+@lru_cache(maxsize=2**14)  # predicates and statements come up again
 def comparable(sentence: str) -> str:
     """The words alone, which is how sentences are compared."""
-    return " ".join(re.findall(r"\w+", sentence.casefold())) or sentence
+    return " ".join(_WORD.findall(sentence.casefold())) or sentence

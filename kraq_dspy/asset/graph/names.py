@@ -46,6 +46,7 @@ _ABBREVIATIONS = {
     "uae": ("united arab emirates",),
     "ussr": ("soviet union",),
 }
+FORMS_OF_ADDRESS = frozenset(("mr", "mrs", "ms", "miss", "dr", "prof", "professor"))
 _PERSONS = frozenset(("person", "people", "human", "character", "individual"))
 _FUNCTION_WORDS = frozenset(("of", "the", "in", "at", "for", "de", "del", "du", "des", "la", "le", "von"))
 

@@ -99,6 +99,7 @@ class PassageGraph(SharedByCopies):
         for chunk_id, place in zip(start, places, strict=True):
             if place < 0:
                 raise KeyError(chunk_id)
+
         reset[places] = list(start.values())
         reset /= reset.sum()
         try:
@@ -154,6 +155,7 @@ class PassageGraph(SharedByCopies):
             residual = residual - length * step
             before, left = left, float(residual @ residual)
             direction = residual + left / before * direction
+
         shares: NDArray[np.float64] = np.maximum(solution * self._roots, 0)
         return shares
 
@@ -197,6 +199,7 @@ def passage_graph(
             )
         sources.append(place[chunk_id])
         targets.append(len(passages) + entity.setdefault(entity_id, len(entity)))
+
     weights.extend([1.0] * len(sources))
     for source_id, target_id, weight in relationships:
         if weight < 0:
@@ -207,9 +210,36 @@ def passage_graph(
         sources.append(min(ends))
         targets.append(max(ends))
         weights.append(weight)
-    n_vertices = len(passages) + len(entity)
+    return _graph_of_edges(passages, len(entity), np.asarray(sources), np.asarray(targets), np.asarray(weights))
 
-    edges, edge_of = np.unique(np.asarray(sources) * n_vertices + np.asarray(targets), return_inverse=True)
+
+def numbered_passage_graph(
+    chunk_ids: Sequence[str], mentions: NDArray[np.int64], links: NDArray[np.int64], n_entities: int
+) -> PassageGraph:
+    """Do as `passage_graph` does, of what is numbered already.
+
+    `mentions` are rows of a chunk, as a place in `chunk_ids`, and an entity; `links` rows of two entities, one for each
+    time that they are linked. An entity without a mention is no vertex of `passage_graph`, so each needs one.
+    """
+    passages = sorted({chunk_id.encode() for chunk_id in chunk_ids})
+    place = {passage: number for number, passage in enumerate(passages)}
+    place_of = np.array([place[chunk_id.encode()] for chunk_id in chunk_ids], dtype=np.int64)
+    sources = np.concatenate([place_of[mentions[:, 0]], len(passages) + links.min(axis=1)])
+    targets = len(passages) + np.concatenate([mentions[:, 1], links.max(axis=1)])
+    return _graph_of_edges(passages, n_entities, sources, targets, np.ones(len(sources)))
+
+
+def _graph_of_edges(
+    passages: Sequence[bytes],
+    n_entities: int,
+    sources: NDArray[np.int64],
+    targets: NDArray[np.int64],
+    weights: NDArray[np.float64],
+) -> PassageGraph:
+    """Make the graph of edges between vertices: the passages, then the entities. The source of an
+    edge is the smaller number."""
+    n_vertices = len(passages) + n_entities
+    edges, edge_of = np.unique(sources * n_vertices + targets, return_inverse=True)
     first, second = np.divmod(edges, n_vertices)
     weight_of_edge = np.bincount(edge_of, weights, len(edges))
     weight_of_edge[first < len(passages)] = 1  # mentions, however often they are given
@@ -235,6 +265,6 @@ def find_ids(ids: NDArray[np.bytes_], some: Sequence[str]) -> list[int]:
     """Tell where each of `some` stands in sorted `ids`; -1 where it does not."""
     if not len(ids) or not some:
         return [-1] * len(some)
-    encoded = np.array([one.encode() for one in some], "S")
+    encoded = np.array([id.encode() for id in some], "S")
     places = np.minimum(np.searchsorted(ids, encoded), len(ids) - 1)
     return [int(at) if ids[at] == key else -1 for at, key in zip(places, encoded, strict=True)]

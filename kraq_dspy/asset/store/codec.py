@@ -49,7 +49,11 @@ def _dumps(value: Any) -> str:
 def loads(kind: type[R], text: str) -> R:
     """The record of type `kind` that `dumps` wrote. Raises ValueError when `text` is not one."""
     try:
-        return cast(R, _decoder(cast(Any, kind))(json.loads(text)))
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError:  # lone surrogates, large integers, an infinite number
+        value = json.loads(text)
+    try:
+        return cast(R, _decoder(cast(Any, kind))(value))
     except (TypeError, KeyError, AttributeError) as error:
         raise ValueError(f"This is not a {kind.__name__}: {text[:80]!r}") from error
 

@@ -3,6 +3,7 @@
 manifest.json   what it is: schema version, settings, encoder, models
 index.db        SQLite: every record, and the results of language-model calls
 passages.graph  passages and the entities that they name, in arrays
+floor.json      below which score a question is not answered here
 sums.json       what these files are, to know one that is damaged
 vectors/        `chunks`, `questions` and others, unless a Qdrant server keeps them
 """
@@ -12,11 +13,13 @@ import json
 import logging
 import sqlite3
 import threading
-from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Sequence, Set
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+import orjson
 
 from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy.asset import consent
@@ -24,7 +27,7 @@ from kraq_dspy.asset.graph.networkx_view import to_networkx
 from kraq_dspy.asset.graph.passage_graph import PassageGraph, passage_graph
 from kraq_dspy.asset.store import access, states, tables
 from kraq_dspy.asset.store import manifest as manifests
-from kraq_dspy.asset.store.codec import dumps, restored, storable
+from kraq_dspy.asset.store.codec import restored, storable
 from kraq_dspy.asset.store.database import Database
 from kraq_dspy.asset.store.manifest import Manifest
 from kraq_dspy.asset.store.own_files import FileLock, damaged_files, require_own
@@ -58,6 +61,7 @@ logger = logging.getLogger(__name__)
 R = TypeVar("R", bound=Record)
 
 GRAPH = "passages.graph"
+FLOOR = "floor.json"
 _TO_ERASE = "erase"  # the name under which a draft notes that text was removed from it
 _AT_ONCE = 500  # rows per read, ids per query
 
@@ -224,6 +228,7 @@ class Index(SharedByCopies):
         with self._opening:
             if changes.get("complete") is False:
                 (self.home / GRAPH).unlink(missing_ok=True)
+                (self.home / FLOOR).unlink(missing_ok=True)
             changed = dataclasses.replace(self._manifest, **{"updated_at": manifests.now(), **changes})
             manifests.write_fields(self.home, manifests.to_fields(changed))
             self._manifest = changed
@@ -289,22 +294,6 @@ class Index(SharedByCopies):
         """Remove records and put others in (`tables.change`), in one transaction."""
         with self._database.writing() as connection:
             tables.change(connection, table_of(kind), gone, records)
-
-    def differing(self, kind: type[R], records: Iterable[R]) -> tuple[list[R], list[R]]:
-        """Return those of the records that are not there as they are, and those that are there and
-        no more so.
-
-        Compared is what is written, so that what stayed, as most does, need not be read back into records.
-        """
-        table, former = table_of(kind), []
-        new = {storable(table.id_of(record)): record for record in records}
-        with self._database.reading() as connection:
-            for key, data, stored_sum in connection.execute(f"SELECT id, data, sum FROM {table.name}"):
-                if key in new and storable(dumps(new[key])) == data:
-                    del new[key]
-                else:
-                    former.append(tables.record_of(kind, key, data, stored_sum))
-        return list(new.values()), former
 
     def delete(self, kind: type[Record], ids: Collection[str]) -> None:
         """Remove records, in one transaction; ids that are not there do not matter."""
@@ -409,6 +398,17 @@ class Index(SharedByCopies):
             ).fetchone()
         return {"documents": documents, "lines": lines}
 
+    def lines_left_out(self) -> set[str]:
+        """The lines that web pages were stored without, as boilerplate."""
+        columns = "typeof(data), CASE typeof(data) WHEN 'text' THEN json_extract(data, '$.left_out') ELSE data END"
+        some = "typeof(data) IS NOT 'text' OR instr(data, '\"left_out\":[\"')"
+        with self._database.reading() as connection:
+            rows = connection.execute(f"SELECT {columns} FROM documents WHERE {some}").fetchall()
+        lines: set[str] = set()
+        for kind, value in rows:
+            lines.update(json.loads(value) if kind == "text" else json.loads(restored(value)).get("left_out", []))
+        return lines
+
     def chunks_by_id(self, ids: Sequence[str]) -> list[Chunk]:
         return self.get(Chunk, ids)
 
@@ -448,6 +448,52 @@ class Index(SharedByCopies):
         where = [f"{column} IS ?" for column in columns] + ([] if duplicates else ["duplicate_of IS NULL"])
         found = self._stream(Question, " AND ".join(where), tuple(columns.values()))
         return sorted(found, key=lambda question: (question.level < 0, question.level))  # random ones have none
+
+    def links_of(self, entity_ids: Collection[str]) -> list[Relationship]:
+        """The relationships of which one end at least is among these entities, by id."""
+        links: dict[str, Relationship] = {}
+        for end in ("source_id", "target_id"):
+            for row in self._rows_where(Relationship, "id, data, sum", end, entity_ids):
+                link = tables.record_of(Relationship, *row)
+                links[link.id] = link
+        return [links[link_id] for link_id in sorted(links)]
+
+    def links_among(self, entity_ids: Set[str]) -> list[Relationship]:
+        """The relationships of which both ends are among these entities, by id."""
+        rows = self._rows_where(Relationship, "id, target_id, data, sum", "source_id", entity_ids)
+        links = [
+            tables.record_of(Relationship, key, data, stored_sum)
+            for key, target, data, stored_sum in rows
+            if restored(target) in entity_ids
+        ]
+        return sorted(links, key=lambda link: link.id)
+
+    def claims_about(self, entity_ids: Collection[str]) -> list[Claim]:
+        rows = self._rows_where(Claim, "id, data, sum", "entity_id", entity_ids)
+        return [tables.record_of(Claim, *row) for row in rows]
+
+    def subjects_with(self, object_ids: Set[str]) -> set[str]:
+        """The entities of which a claim says what links them to one of these objects. All claims are read."""
+        claims = self.all(Claim) if object_ids else ()
+        return {claim.entity_id for claim in claims if claim.object_id in object_ids}
+
+    def chunks_of_entities(self) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
+        """The names of each entity and the ids of its chunks, by its id: read without the rest, of which there is
+        more."""
+        fields = "json_extract(data, '$.names', '$.chunk_ids')"
+        columns = f"id, CASE typeof(data) WHEN 'text' THEN {fields} ELSE data END, typeof(data)"
+        with self._database.reading() as connection:
+            rows = connection.execute(f"SELECT {columns} FROM entities").fetchall()
+
+        found = {}
+        for key, value, kind in rows:
+            if kind == "text":
+                names, chunk_ids = orjson.loads(value)
+            else:  # what SQLite does not keep as text
+                entity = json.loads(restored(value))
+                names, chunk_ids = entity["names"], entity["chunk_ids"]
+            found[restored(key)] = tuple(names), tuple(chunk_ids)
+        return found
 
     def communities_at(self, level: int) -> list[Community]:
         """The partition of all entities at a level: its communities, and the leaves of the broader levels."""
@@ -515,8 +561,12 @@ class Index(SharedByCopies):
 
     def keep_passage_graph(self, entities: Iterable[Entity], relationships: Iterable[Relationship]) -> None:
         """Store the graph of the chunks and of what will be the entities and relationships."""
+        self.keep_walks(self._graph_of(entities, relationships))
+
+    def keep_walks(self, graph: PassageGraph) -> None:
+        """Store the graph of passages and entities that walks read."""
         with states.writing_to(self.home):
-            self._graph_of(entities, relationships).save(self.home / GRAPH)
+            graph.save(self.home / GRAPH)
 
     def _graph_of(self, entities: Iterable[Entity], relationships: Iterable[Relationship]) -> PassageGraph:
         mentions = ((chunk_id, entity.id) for entity in entities for chunk_id in entity.chunk_ids)

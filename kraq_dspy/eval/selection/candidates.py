@@ -5,11 +5,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kraq_dspy.errors import ConfigError
+from kraq_dspy.eval.defaults import CHUNK_SIZES, CONTEXT, MINUTES, NUMBERS_OF_PASSAGES
 from kraq_dspy.settings import ChunkSettings
 from kraq_dspy.workspace.choices import choose_retriever
 
 TRIED = ("dense", "bm25", "hybrid", "fusion", "sentence-window", "adaptive", "pagerank", "combined")
 """Retrievers that ask no model, tried unless others are named."""
+BY_WORDS_ALONE = frozenset(("bm25",))
+"""Those that know nothing but words: questions that copy their passages' words make them look better than they are."""
 LEAST_TOKENS = 16
 """Fewest tokens of a chunk."""
 
@@ -44,10 +47,10 @@ class SelectionPlan:
     """
 
     retrievers: tuple[str, ...] = TRIED
-    chunk_tokens: tuple[int, ...] = (300, 150, 600)
-    ks: tuple[int, ...] = (5, 10, 20)
-    context: int = 4000
-    minutes: float = 10.0
+    chunk_tokens: tuple[int, ...] = CHUNK_SIZES
+    ks: tuple[int, ...] = NUMBERS_OF_PASSAGES
+    context: int = CONTEXT
+    minutes: float = MINUTES
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -62,6 +65,7 @@ class SelectionPlan:
             if not values or min(values) < least:
                 given = ", ".join(map(str, values)) or "empty"
                 raise ConfigError(f"{what} is {given}; expected numbers from {least} on.")
+
         if not self.minutes > 0:
             raise ConfigError(f"minutes is {self.minutes}; expected more than 0.")
 

@@ -6,10 +6,11 @@ import json
 from collections.abc import AsyncIterable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from kraq_dspy.asset.graph.build import Graph
+from kraq_dspy.asset.graph.build import Graph, ResolvedMentions
 from kraq_dspy.asset.graph.communities import find_communities
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.sync import Point, sync_vectors
+from kraq_dspy.indexing.floor.floor import keep_floor
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Progress
 from kraq_dspy.programs.kraq.pipeline import KRAQ, in_reading_order
@@ -39,6 +40,7 @@ class BuildParts:
     progress: Progress
     random_questions: bool = False  # whether as many questions are asked of random chunks, too
     stable: bool = False  # whether communities that are there already are kept as far as they can be
+    extracted: set[str] = field(default_factory=set)  # ids of the chunks whose extractions this build makes
     problems: list[str] = field(default_factory=list)  # what a user should know
 
     @property
@@ -58,6 +60,7 @@ class BuildParts:
         """All settings but those of how and with which models the build runs, and of what answers afterwards."""
         made_by = dataclasses.replace(self.settings, run=RunSettings(), roles={}, ask=AskSettings())
         fields = dataclasses.asdict(made_by)
+        del fields["refusals"]
         return json.dumps([fields, self.random_questions], sort_keys=True, default=str)
 
 
@@ -89,16 +92,24 @@ class Finishing:
 
     async def finish(self) -> None:
         """Lead the build from extractions to questions."""
-        await self.finish_from(await self._make_graph())
+        await self.finish_from(await self._make_graph(await self._resolve()))
 
-    async def _make_graph(self) -> Graph:
+    async def _resolve(self) -> ResolvedMentions:
         self._progress.start("graph", None)
         results = self._index.results
-        with results.watching("describe") as described, results.watching("confirm") as confirmed:
-            graph = await self._kraq.graph(self._index.extractions(), self._steps)
+        with results.watching("confirm") as confirmed:
+            resolved = await self._kraq.resolved(self._index.extractions(), self._steps)
+        results.forget_outdated("confirm", confirmed)
+        return resolved
+
+    async def _make_graph(self, resolved: ResolvedMentions) -> Graph:
+        results = self._index.results
+        with results.watching("describe") as described:
+            graph = resolved.graph()
+            del resolved  # gives back what it holds before a model is asked
+            graph = await self._kraq.described(graph, self._steps)
         results.prune("describe", {entity.id for entity in graph.entities} | {link.id for link in graph.relationships})
         results.forget_outdated("describe", described)  # a name may stay of which less is told than before
-        results.forget_outdated("confirm", confirmed)
         return graph
 
     async def finish_from(self, graph: Graph) -> None:
@@ -205,6 +216,7 @@ class Finishing:
                 self._progress.finish("ask random")
         self._index.results.forget_outdated("ask random", drawn_now)
         await asyncio.to_thread(self._keep_questions, questions)
+        await asyncio.to_thread(keep_floor, self._index, self._parts.embedder)
         if not self._index.count(Question):
             self._parts.problems.append(NO_QUESTIONS)
         models = self._parts.models

@@ -1,22 +1,22 @@
 """Leads a small change of a finished index from extractions to questions, in time that hangs on the change.
 
-The graph is made from all extractions, and what differs from the index's records is written. The broadest communities
-with an entity of which something differs are followed together with all that they were split into, as if the rest of
-the graph were not there: links between communities have no say in that, so the rest stays as it is. Only those of them
-that have such an entity are summarised and asked about. What follows is what `Finishing` makes of the whole.
+What the change touches is found (`changed_graph.py`), made, and compared with the index's records. The broadest
+communities with an entity of which something differs are followed together with all that they were split into, as if
+the rest of the graph were not there: links between communities have no say in that, so the rest stays as it is. Only
+those of them that have such an entity are summarised and asked about. What follows is what `Finishing` makes of the
+whole.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
-from typing import TypeVar
+from typing import Any
 
-from kraq_dspy.asset.graph.build import Graph
+from kraq_dspy.asset.graph.build import Graph, ResolvedMentions
 from kraq_dspy.asset.graph.communities import find_communities
+from kraq_dspy.indexing.index.changed_graph import GraphChange, changed_entities, walks_of
 from kraq_dspy.indexing.index.finishing import BuildParts, Finishing
 from kraq_dspy.programs.kraq.pipeline import in_reading_order
-from kraq_dspy.records import Claim, Community, Entity, Merge, Question, Relationship, Summary
-
-R = TypeVar("R", Entity, Relationship, Claim)
+from kraq_dspy.records import Chunk, Claim, Community, Entity, Merge, Question, Relationship, Summary
 
 _SMALL = 0.25  # share of the links' weight that came or went, up to which a change is followed
 
@@ -32,34 +32,29 @@ class Following(Finishing):
         self._kept: Mapping[str, Summary] = {}  # summaries of communities that need not be looked at
 
     async def finish(self) -> None:
-        graph = await self._make_graph()
-        if not await self.follow(graph):
+        resolved = await self._resolve()
+        if not await self.follow(resolved):
+            graph = await self._make_graph(resolved)
+            del resolved
             await Finishing(self._parts).finish_from(graph)
 
-    async def follow(self, graph: Graph) -> bool:
+    async def follow(self, resolved: ResolvedMentions) -> bool:
         """Whether the change is small enough to be followed, which was done; else nothing was."""
         index = self._index
-        entities, former_entities = index.differing(Entity, graph.entities)
-        links, former_links = index.differing(Relationship, graph.relationships)
-        claims, former_claims = index.differing(Claim, graph.claims)
-        if not _is_small(links, former_links, graph.relationships):
+        change = await self._change_of(resolved)
+        if change is None or not _is_small(change, float(len(resolved.links()))):
             return False
 
-        touched = {entity.id for entity in (*entities, *former_entities)}
-        touched.update(claim.entity_id for claim in (*claims, *former_claims))
-        for link in (*links, *former_links):
-            touched.update((link.source_id, link.target_id))
+        index.keep_walks(walks_of(resolved, index.ids(Chunk)))
+        kinds: tuple[type[Any], ...] = (Entity, Relationship, Claim)
+        for kind in kinds:
+            index.change(kind, change.gone(kind), change.new(kind))
+        if list(index.all(Merge)) != list(resolved.merges):
+            index.replace(Merge, resolved.merges)
 
-        index.keep_passage_graph(graph.entities, graph.relationships)
-        self._keep(Entity, entities, former_entities)
-        self._keep(Relationship, links, former_links)
-        self._keep(Claim, claims, former_claims)
-        if list(index.all(Merge)) != list(graph.merges):
-            index.replace(Merge, graph.merges)
-
-        self._former = self._index.families(touched)
-        members = touched.union(*(community.entity_ids for community in self._former))
-        part = _part_of(graph, members)
+        touched = change.touched()
+        self._former = index.families(touched)
+        part = self._part_of_graph(resolved, touched)
         communities = find_communities(
             part.entities,
             part.relationships,
@@ -69,13 +64,41 @@ class Following(Finishing):
         )
         self._keep_communities(communities)
         self._progress.finish("graph")
+
         self._kept = self._untouched(communities, touched)
         await self._keep_asked(await self._summarize_and_ask(communities, part, self._kept))
         return True
 
-    def _keep(self, kind: type[R], records: Sequence[R], former: Iterable[R]) -> None:
-        gone = {record.id for record in former}.difference(record.id for record in records)
-        self._index.change(kind, gone, records)
+    async def _change_of(self, resolved: ResolvedMentions) -> GraphChange | None:
+        """What is other than the index has it; None where the index holds less than was stored."""
+        index, results = self._index, self._index.results
+        changed = changed_entities(index.chunks_of_entities(), resolved, self._parts.extracted)
+        made = changed.keys
+        if self._settings.resolve.relationships:  # the model is told the names of both ends
+            made = made | resolved.neighbours(made)
+
+        with results.watching("describe") as described:
+            new = await self._kraq.described(resolved.part(made, changed.subjects), self._steps)
+        change = GraphChange(index, new, changed.former_ids)
+        if not change.leads_to(index, resolved):
+            return None
+
+        gone = change.gone(Entity) | change.gone(Relationship)
+        results.forget_items(gone)
+        looked_at = {entity.id for entity in new.entities} | {link.id for link in new.relationships}
+        results.forget_outdated("describe", described, looked_at)
+        return change
+
+    def _part_of_graph(self, resolved: ResolvedMentions, touched: set[str]) -> Graph:
+        """What is touched, with all that its communities hold."""
+        members = touched | {entity_id for community in self._former for entity_id in community.entity_ids}
+        numbers = resolved.numbers_of(members)
+        members = {resolved.id_of(number) for number in numbers.nonzero()[0].tolist()}
+        return Graph(
+            tuple(self._index.get(Entity, sorted(members))),
+            tuple(self._index.links_among(members)),
+            tuple(resolved.claims(numbers)),
+        )
 
     def _keep_communities(self, communities: Sequence[Community]) -> None:
         former = {community.id: community for community in self._former}
@@ -118,27 +141,12 @@ class Following(Finishing):
         self._index.change(Question, gone, changed)
 
 
-def _is_small(links: Iterable[Relationship], former_links: Iterable[Relationship], now: Iterable[Relationship]) -> bool:
-    """Whether the weights that changed are a small part of those that were there and are there."""
+def _is_small(change: GraphChange, total: float) -> bool:
+    """`total` is the weight of all links that there are now."""
     changes: defaultdict[str, float] = defaultdict(float)
-    for link in links:
+    for link in change.new(Relationship):
         changes[link.id] += link.weight
-    for link in former_links:
+    for link in change.former(Relationship):
         changes[link.id] -= link.weight
-
-    total = sum(link.weight for link in now)
-    former_total = total - sum(changes.values())
-    return sum(map(abs, changes.values())) <= _SMALL * min(total, former_total)
-
-
-def _part_of(graph: Graph, members: Set[str]) -> Graph:
-    """The entities that are members, with the links among them and what is claimed of them."""
-    links = []
-    for link in graph.relationships:
-        if link.source_id in members and link.target_id in members:
-            links.append(link)
-    return Graph(
-        tuple(entity for entity in graph.entities if entity.id in members),
-        tuple(links),
-        tuple(claim for claim in graph.claims if claim.entity_id in members),
-    )
+    least = min(total, total - sum(changes.values()))
+    return sum(map(abs, changes.values())) <= _SMALL * least

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias, TypedDict
 
 import dspy
 
-from kraq_dspy._internal.options import suggestion
+from kraq_dspy._internal.checks import suggestion
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.models.embedders.text_encoder import EmbedderLike

@@ -1,74 +1,39 @@
 """Makes K2RAG's summarised corpus: every document in fewer words, its graph, and passages for hybrid retrieval.
 
-It lies in the folder of the index that it is made from, as an index of its own (`DIR/k2rag.kraq`).
+`summarised_corpus.py` opens it again.
 """
 
 import asyncio
 import dataclasses
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
-from functools import cached_property
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from kraq_dspy._internal.concurrency import SharedByCopies, run_coroutine
-from kraq_dspy.asset.corpus.chunk import chunk_document
+from kraq_dspy._internal.concurrency import run_coroutine
 from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.manifest import MANIFEST
-from kraq_dspy.asset.store.sync import TextVectors, chunk_point, sync_vectors
+from kraq_dspy.asset.store.sync import chunk_point, sync_vectors
 from kraq_dspy.asset.store.vectors.copying import copy_points
-from kraq_dspy.errors import IndexStateError, KraqError
+from kraq_dspy.errors import IndexStateError
 from kraq_dspy.indexing.index.build import abuild_index
-from kraq_dspy.indexing.prepare.graph import IndexGraph, entity_vectors
+from kraq_dspy.indexing.prepare.graph import entity_vectors
 from kraq_dspy.indexing.prepare.summarised import FOLDER, STAGE
-from kraq_dspy.models.lms.engines.seq2seq import Seq2SeqSummariser
+from kraq_dspy.indexing.prepare.summarised_corpus import PASSAGES, made_from, passages_of, shortener
 from kraq_dspy.models.lms.roles import LanguageModels
-from kraq_dspy.ports import Embedder, Progress, SilentProgress, VectorStore
+from kraq_dspy.ports import Embedder, Progress, SilentProgress
 from kraq_dspy.programs.k2rag.shorten import Shorten
 from kraq_dspy.programs.kraq.pipeline import KRAQ
-from kraq_dspy.records import Chunk, Document, Entity, Question, content_id
-from kraq_dspy.settings import ChunkSettings, K2RAGSettings
+from kraq_dspy.records import Document, Entity, Question
+from kraq_dspy.settings import ChunkSettings
 from kraq_dspy.steps.direct import Item
 from kraq_dspy.steps.kept import StoredSteps
 
-PASSAGES = "passages"
-
-FOR_VECTORS = ChunkSettings(tokens=256, overlap=20)  # section 3.1.2
 FOR_GRAPH = ChunkSettings(tokens=300, overlap=100)
 
 
 MakePart: TypeAlias = Callable[[Index, Path, type[KRAQ]], None]
 """Makes of another index the part with the same documents, as an index in a folder."""
-
-
-class SummarisedCorpus(SharedByCopies):
-    """The index of summaries, and its passages with their vectors. A `ChunkSource` of those passages."""
-
-    def __init__(self, index: Index) -> None:
-        self.index = index
-        self.passages: dict[str, Chunk] = {chunk.id: chunk for chunk in _passages(index)}
-
-    @property
-    def vectors(self) -> VectorStore:
-        return self.index.vectors_named(PASSAGES)
-
-    @property
-    def has_graph(self) -> bool:
-        return self.index.count(Entity) > 0
-
-    @cached_property
-    def graph(self) -> IndexGraph:
-        """The graph of the summaries, as GraphRAG's searches need it."""
-        return IndexGraph(self.index)
-
-    def entity_vectors(self, embedder: Embedder) -> TextVectors:
-        return entity_vectors(self.index, embedder)
-
-    def chunks_by_id(self, ids: Sequence[str]) -> list[Chunk]:
-        return [self.passages[chunk_id] for chunk_id in ids]
-
-    def close(self) -> None:
-        self.index.close()
 
 
 def build_summarised(
@@ -95,34 +60,6 @@ def build_summarised(
     return run_coroutine(_build(index, embedder, models, shorten, progress or SilentProgress()))
 
 
-def shortener(settings: K2RAGSettings, *, share: float | None = None) -> Shorten:
-    """The step that shortens texts as `[k2rag]` in kraq.toml says; `share` takes the place of the one for documents."""
-    summariser = Seq2SeqSummariser(settings.summariser) if settings.summariser else None
-    return Shorten(summariser, share=settings.share if share is None else share, least_tokens=settings.least_tokens)
-
-
-def open_summarised(index: Index, embedder: Embedder) -> SummarisedCorpus:
-    """The corpus that `build_summarised` made. Raises IndexStateError when it was not run, did not end, or the
-    documents have changed since; EncoderMismatchError when another encoder made its vectors."""
-    command = f"kraq precompute {index.path} --k2rag"
-    path = index.path / FOLDER
-    if not (path / MANIFEST).exists():
-        raise IndexStateError(f"{str(index.path)!r} has no summarised corpus, which k2rag needs. Run: {command}")
-    corpus = SummarisedCorpus(Index.open(path))
-    corpus.index.own_store = index.own_store
-    try:
-        if corpus.index.results.settled(STAGE) != _made_from(index, corpus.passages):
-            raise IndexStateError(
-                f"The documents of {str(index.path)!r} have changed since they were summarised, or that did not end. "
-                f"Run: {command}"
-            )
-        corpus.index.require_encoder(embedder)
-    except KraqError:
-        corpus.close()
-        raise
-    return corpus
-
-
 def carry(whole: Index, view: Index, embedder: Embedder, make_part: MakePart) -> None:
     """Give a view the summaries of its documents: each was written of one document alone. Their graph is made again, by
     `make_part`."""
@@ -130,15 +67,15 @@ def carry(whole: Index, view: Index, embedder: Embedder, make_part: MakePart) ->
     if not (path / MANIFEST).exists():
         return
     with Index.open(path) as summarised:
-        passages = [chunk.id for chunk in _passages(summarised)]
-        if summarised.results.settled(STAGE) != _made_from(whole, passages):
+        passages = [chunk.id for chunk in passages_of(summarised)]
+        if summarised.results.settled(STAGE) != made_from(whole, passages):
             return  # of documents as they were
         make_part(summarised, view.path / FOLDER, GraphOnly)
 
         with Index.open(view.path / FOLDER, write=True) as part:
-            points = {chunk.id: chunk_point(chunk) for chunk in _passages(part)}
+            points = {chunk.id: chunk_point(chunk) for chunk in passages_of(part)}
             copy_points(summarised, part, PASSAGES, points.values())
-            part.results.settle(STAGE, _made_from(view, points))
+            part.results.settle(STAGE, made_from(view, points))
 
 
 async def _build(
@@ -155,13 +92,13 @@ async def _build(
         kraq=GraphOnly(settings, embedder), progress=progress, replace=True,
     )  # fmt: skip
     with Index.open(path, write=True) as summarised:
-        points = {chunk.id: chunk_point(chunk) for chunk in _passages(summarised)}
+        points = {chunk.id: chunk_point(chunk) for chunk in passages_of(summarised)}
         store, encode = summarised.vectors_named(PASSAGES), embedder.encode_passages
         await asyncio.to_thread(sync_vectors, store, points.keys(), points.values(), encode, "embed passages", progress)
         entities = summarised.count(Entity)
         if entities:
             await asyncio.to_thread(entity_vectors, summarised, embedder, progress)
-        summarised.results.settle(STAGE, _made_from(index, points))
+        summarised.results.settle(STAGE, made_from(index, points))
     tokens = sum(count_tokens(document.text) for document in index.all(Document))
     left = sum(count_tokens(document.text) for document in _summarised(index, summaries))
     return {
@@ -193,19 +130,9 @@ def _summarised(index: Index, summaries: dict[str, str]) -> Iterator[Document]:
         yield dataclasses.replace(document, text=summaries.get(document.id, document.text))
 
 
-def _passages(summarised: Index) -> Iterator[Chunk]:
-    for document in summarised.all(Document):
-        yield from chunk_document(document, FOR_VECTORS)
-
-
 class GraphOnly(KRAQ):
     """The pipeline without its last stage: nobody asks for questions about K2RAG's graph."""
 
     async def questions(self, *args: Any, **kwargs: Any) -> AsyncIterator[Question]:
         return
         yield
-
-
-def _made_from(index: Index, passage_ids: Iterable[str]) -> str:
-    """Depends on the text of every chunk and of every passage of the summaries; their ids do."""
-    return content_id(*sorted(index.ids(Chunk)), *sorted(passage_ids))

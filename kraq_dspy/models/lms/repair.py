@@ -66,6 +66,7 @@ def read_reply(reply: str, fields: Mapping[str, Any]) -> tuple[dict[str, Any], l
             values[name] = coerced(sections[name], annotation)
         except (ValueError, TypeError, RecursionError, MemoryError) as error:
             trouble.append(f"{name}: {str(error).splitlines()[0] if str(error) else type(error).__name__}")
+
     cut_off = "completed" not in sections
     if cut_off and not trouble and any(isinstance(value, list) and value for value in values.values()):
         later = list(fields)[len(values) :]
@@ -82,6 +83,7 @@ def coerced(text: Any, annotation: Any) -> Any:
         return parse_value(whole_text(_unfenced(plain).strip()), annotation)
     if not isinstance(text, str):
         return _fitted(text, annotation)
+
     text = _unfenced(text).strip()
     if annotation is bool:
         return _truth(text)
@@ -132,6 +134,7 @@ def _sections(reply: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     whole, reply = reply, without_thinking(reply)
     if _unfenced(reply).strip().startswith("{"):  # a text in it may be about markers
         return _from_object(reply, names)
+
     marked = {name: reply[start:end] for name, (start, end) in marked_spans(reply, fields).items()}
     thinks = "reasoning" in fields and "<reasoning>" in whole  # the thought is what was asked for
     return (
@@ -261,23 +264,43 @@ def mended(text: str) -> Any:
         value = json_repair.loads(text)
     except RecursionError:
         return None
-    part = None if text.rstrip(" \t\r\n`").endswith(("]", "}", "[", "{", ",")) else value
-    torn: list[Any] = []
-    while part and isinstance(part, dict | list):
-        torn = part if isinstance(part, list) else torn
-        part = part[-1] if isinstance(part, list) else list(part.values())[-1]
-    first = torn[0] if len(torn) == 1 and isinstance(torn[0], dict) else {}
-    whole = {name: part for name, part in first.items() if json.dumps(part, ensure_ascii=False) in text}
-    torn[-1:] = [whole] if whole else []  # of the only item, what is there
-    if isinstance(value, dict):
-        return {name: part for name, part in value.items() if torn or part is not torn}
+    ends_whole = text.rstrip(" \t\r\n`").endswith(("]", "}", "[", "{", ","))
+    torn = None if ends_whole else _innermost_last_list(value)
+    if torn is None:
+        return value
+
+    of_the_only_item = _fields_in(text, torn[0]) if len(torn) == 1 and isinstance(torn[0], dict) else {}
+    del torn[-1:]
+    if of_the_only_item:
+        torn.append(of_the_only_item)
+    if isinstance(value, dict) and not torn:
+        return {name: part for name, part in value.items() if part is not torn}
     return value
+
+
+def _innermost_last_list(value: Any) -> list[Any] | None:
+    """The list that a broken text breaks off in: the innermost one whose end is the end of all that is around it."""
+    innermost = None
+    part = value
+    while part and isinstance(part, dict | list):
+        if isinstance(part, list):
+            innermost = part
+            part = part[-1]
+        else:
+            part = list(part.values())[-1]
+    return innermost
+
+
+def _fields_in(text: str, item: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a mended object that stand in the text as a whole."""
+    return {name: part for name, part in item.items() if json.dumps(part, ensure_ascii=False) in text}
 
 
 def _bare(reply: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     """The only field of a signature without its marker, where its form shows that it is no chatter."""
     if len(fields) != 1:
         return {}
+
     (name, annotation), text = next(iter(fields.items())), _unfenced(reply).strip()
     if get_origin(annotation) is list and text.startswith("["):
         return {name: text}
@@ -285,6 +308,7 @@ def _bare(reply: str, fields: Mapping[str, Any]) -> dict[str, Any]:
         return {name: text}
     if annotation is not str:
         return {}
+
     text = OFFERED.sub("", reply, count=1).strip().removesuffix("[[ ## completed ## ]]").strip()
     is_name = text.strip("\"'`*_.: ").casefold() == name.casefold()
     if not text or is_name or BROKEN_FORM.match(text) or CHATTER.match(text) or repeats_itself(text):
@@ -350,6 +374,7 @@ def _data(text: str, *, lines: bool) -> Any:
             raise UnreadableError(f"{text[:60]!r} holds no list")
         entries = [line.strip(" \t-*•") for line in text.splitlines()]
         return [entry for entry in entries if entry]
+
     try:
         return json.JSONDecoder(strict=False).raw_decode(text, start)[0]
     except ValueError:
@@ -372,6 +397,7 @@ def _fitted(value: Any, annotation: Any) -> Any:
         if items and not kept:
             raise UnreadableError(f"no item fits: {str(items[0])[:60]!r}")
         return origin(kept)
+
     if is_dataclass(annotation):
         if isinstance(value, list) and len(value) == 1:
             value = value[0]
@@ -396,6 +422,7 @@ def _item(value: Any, annotation: Any) -> Any:
         if isinstance(value, int | float):
             return str(value)
         return _DROPPED if not isinstance(value, str) or PLACEHOLDER.fullmatch(value) else value
+
     try:
         if is_dataclass(annotation):
             value = _completed(value, annotation)
@@ -428,6 +455,7 @@ def _completed(value: Any, annotation: Any) -> Any:
         value = dict(zip(hints, value, strict=True))
     if not isinstance(value, dict):
         return value
+
     value = _keys(value)
     for name, hint in hints.items():
         if hint is not str:

@@ -7,8 +7,8 @@ from typing import Any
 import dspy
 
 from kraq_dspy._internal.both_ways import at_once, blocking, call
+from kraq_dspy._internal.checks import require_counts
 from kraq_dspy._internal.clock import Clock, announce
-from kraq_dspy._internal.options import require_counts
 from kraq_dspy._internal.step import FittingPredict, SignatureLike, fitting_step, further_inputs, prediction
 from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.ports import RetrieverLike
@@ -25,7 +25,7 @@ AT_ONCE = 16  # map calls in flight
 @dataclass(frozen=True)
 class GraphGlobalOptions:
     k: int = option(100, "Reports, nearest to the question first.", least=1, counts="reports")
-    tokens: int = option(8000, "Of each batch of reports, and of the points.", least=1)
+    tokens: int = option(8000, "Tokens of each batch of reports, and of the points.", least=1)
     level: int = option(0, "Level of the reports, 0 is the broadest.", least=0, counts="levels")
 
 

@@ -23,7 +23,7 @@ from kraq_dspy.language.headings import Heading, announced_question, headings_by
 from kraq_dspy.language.other_languages import question_of_heading
 from kraq_dspy.language.templates import NOTHING_NAMED, asks_of_something, definition, question_about
 from kraq_dspy.language.text import parted, sentences
-from kraq_dspy.language.told import language_of
+from kraq_dspy.language.told import language_of, language_of_most
 from kraq_dspy.programs.kraq.question_text import stands_alone
 from kraq_dspy.records import Chunk, Community, Question, Summary, content_id
 from kraq_dspy.settings import EMBEDDED, QuestionSettings
@@ -135,10 +135,13 @@ class AskedBy:
         Otherwise headings and their texts in place of the summaries of narrow communities (a small model gets lost in
         summaries of much), and of communities that are not among the ids of the `summarized`.
         """
-        narrow = {one.id for one in self._communities if self._is_small or len(one.chunk_ids) <= NARROW}
+        narrow = {
+            community.id for community in self._communities if self._is_small or len(community.chunk_ids) <= NARROW
+        }
         async for summary in each_of(summaries):
             heading = self._headed.get(summary.community_id) if summary.community_id in narrow else None
             yield dataclasses.replace(summary, title=heading.heading, text=heading.text) if heading else summary
+
         for id, heading in self._headed.items():
             if id not in summarized:
                 yield Summary(id, heading.heading, heading.text, (), EMBEDDED)
@@ -161,7 +164,11 @@ class AskedBy:
         """A question after a heading of the community's passages or after its summary; "" where nothing is named."""
         if community.id not in self._instead:
             question = question_about(
-                summary, self._read(community.chunk_ids), self._subject, turns_statements=community.level > 0
+                summary,
+                self._read(community.chunk_ids),
+                self._subject,
+                turns_statements=community.level > 0,
+                language_of_corpus=self._language,
             )
             self._instead[community.id] = "" if question == NOTHING_NAMED else question
         return self._instead[community.id]
@@ -204,19 +211,26 @@ class AskedBy:
         return subject_of(self._read(self._source.ids()))
 
     @cached_property
+    def _language(self) -> str:
+        """The language of most passages of the index."""
+        return language_of_most(self._read(self._source.ids()))
+
+    @cached_property
     def _suits_a_small_model(self) -> bool:
         """Whether headings announce questions, as a manual's, or passages define names, as an encyclopedia's."""
         if len(self._headed) >= ANNOUNCING * len(self._communities):
             return True
         chunks = self._source.get(evenly(self._source.ids(), DEFINING_READ))
-        defining = (any(definition(part, (one.title,)) for part in sentences(one.text)) for one in chunks)
+        defining = (any(definition(part, (chunk.title,)) for part in sentences(chunk.text)) for chunk in chunks)
         return sum(defining) >= max(1, DEFINING * len(chunks))
 
     def _read(self, chunk_ids: Sequence[str]) -> list[str]:
         """Read passages with the headings of their sections as lines of Markdown, whatever format
         they are from."""
         chunks = self._source.get(evenly(chunk_ids, MOST_READ))
-        return ["\n".join([one.title, *(f"## {heading}" for heading in one.headings), one.text]) for one in chunks]
+        return [
+            "\n".join([chunk.title, *(f"## {heading}" for heading in chunk.headings), chunk.text]) for chunk in chunks
+        ]
 
 
 def evenly(ids: Sequence[str], most: int) -> Sequence[str]:
@@ -258,8 +272,9 @@ def headings_asked(
     asked: set[str] = set()
     for community in sorted(communities, key=_broadest_first):
         passages = passages_of(community.chunk_ids)
-        language = language_of("\n".join(passages))
-        for heading in headings_by_weight(passages, ""):
+        headings = headings_by_weight(passages, "")
+        language = language_of("\n".join(passages)) if headings else ""  # most passages have none
+        for heading in headings:
             if language == "en":
                 question = announced_question(heading, passages, subject)
             else:

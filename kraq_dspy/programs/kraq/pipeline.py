@@ -10,7 +10,15 @@ import dspy
 from kraq_dspy._internal.concurrency import run_coroutine
 from kraq_dspy.asset.corpus.tokens import exceeds_tokens, truncate_tokens
 from kraq_dspy.asset.graph.build import Graph, ResolvedMentions, apply_descriptions
-from kraq_dspy.asset.graph.candidates import ACRONYM, MergeCandidate, NameCount, NameGroup, grouped, propose_merges
+from kraq_dspy.asset.graph.candidates import (
+    ACRONYM,
+    ADDRESS,
+    MergeCandidate,
+    NameCount,
+    NameGroup,
+    grouped,
+    propose_merges,
+)
 from kraq_dspy.asset.graph.communities import find_communities
 from kraq_dspy.asset.graph.elements import GraphView, community_elements
 from kraq_dspy.asset.graph.mentions import Mentions
@@ -36,6 +44,8 @@ from kraq_dspy.steps.direct import DirectSteps, Item, OrderedItems, Steps
 
 logger = logging.getLogger(__name__)
 
+_ASKED_ALONE = (ACRONYM, ADDRESS)
+"""Kinds of pairs that a model is asked about by default, and that are merged by its word alone."""
 DESCRIBED = 60  # tokens of a description that go with a name which may be another's
 
 
@@ -118,19 +128,24 @@ class KRAQ(SavableModule):
     async def graph(self, extractions: Iterable[Extraction], steps: Steps) -> Graph:
         """Stage 2: one node per thing, one description per node.
 
-        Acronyms are put to the model with `settings.resolve.acronyms`, similar names with `settings.resolve.confirm`,
-        unless it is the embedded one. Descriptions of
-        an entity (of a relationship with `settings.resolve.relationships`) are merged by the model only where together
-        they exceed `settings.resolve.description_tokens`.
+        Acronyms and forms of address ("Mr. Holmes") are put to the model with `settings.resolve.acronyms`, similar
+        names with `settings.resolve.confirm`, unless it is the embedded one. Descriptions of an entity (of a
+        relationship with `settings.resolve.relationships`) are merged by the model only where together they exceed
+        `settings.resolve.description_tokens`.
         """
-        mentions = Mentions.of(extractions)
-        graph = ResolvedMentions(mentions, await self._resolution(mentions, steps)).graph()
-        del mentions  # gives back what it holds before a model is asked
-        return await self._described(graph, steps)
+        resolved = await self.resolved(extractions, steps)
+        graph = resolved.graph()
+        del resolved  # gives back what it holds before a model is asked
+        return await self.described(graph, steps)
 
-    async def _described(self, graph: Graph, steps: Steps) -> Graph:
-        """Write one description for each entity, and each relationship where that is set, of which
-        too much is said."""
+    async def resolved(self, extractions: Iterable[Extraction], steps: Steps) -> ResolvedMentions:
+        """The first half of stage 2: what the extractions say, each name known for the thing that it means."""
+        mentions = Mentions.of(extractions)
+        return ResolvedMentions(mentions, await self._resolution(mentions, steps))
+
+    async def described(self, graph: Graph, steps: Steps) -> Graph:
+        """The second half of stage 2: the graph with one description for each entity of which too much is said, and for
+        each relationship where that is set."""
         settings = self.settings.resolve
         described = [(entity.id, entity.name, entity.description) for entity in graph.entities]
         if settings.relationships:
@@ -139,6 +154,7 @@ class KRAQ(SavableModule):
                 (link.id, f"{names[link.source_id]} | {link.predicate} | {names[link.target_id]}", link.description)
                 for link in graph.relationships
             ]
+
         long = [
             Item(id, {"name": name, "descriptions": graph.descriptions[id]})
             for id, name, text in described
@@ -159,7 +175,7 @@ class KRAQ(SavableModule):
         accepted = [candidate for candidate in candidates if candidate.certain]
         doubtful = [candidate for candidate in candidates if not candidate.certain]
         if not self.settings.resolve.confirm:
-            accepted += merged_unasked([one for one in doubtful if one.method != ACRONYM], groups)
+            accepted += merged_unasked([one for one in doubtful if one.method not in _ASKED_ALONE], groups)
 
         to_confirm = self._to_confirm(doubtful)
         if to_confirm and steps.model("summarizer", self.confirm) not in ("", EMBEDDED):
@@ -173,9 +189,9 @@ class KRAQ(SavableModule):
             return []
         similar = list(spelled_alike(groups, settings.similarity))
         if settings.alike == "meaning" and self.embedder is not None:
-            known = {(one.first, one.second) for one in similar}
+            known = {(candidate.first, candidate.second) for candidate in similar}
             meant = meant_alike(groups, settings.similarity, self.embedder)
-            similar += [one for one in meant if (one.first, one.second) not in known]
+            similar += [candidate for candidate in meant if (candidate.first, candidate.second) not in known]
         return similar
 
     def _to_confirm(self, doubtful: Iterable[MergeCandidate]) -> list[MergeCandidate]:
@@ -183,7 +199,7 @@ class KRAQ(SavableModule):
         settings = self.settings.resolve
         pairs: dict[tuple[str, str], MergeCandidate] = {}
         for candidate in doubtful:
-            if settings.acronyms if candidate.method == ACRONYM else settings.confirm:
+            if settings.acronyms if candidate.method in _ASKED_ALONE else settings.confirm:
                 pairs.setdefault((candidate.first, candidate.second), candidate)
         return list(pairs.values())
 
@@ -271,17 +287,7 @@ class KRAQ(SavableModule):
         of_templates: list[Question] = []
 
         def question(community: Community, text: str, model: str) -> Question:
-            return Question(
-                id=content_id("question", community.id, text),
-                text=text,
-                source="kraq",
-                community_id=community.id,
-                level=community.level,
-                chunk_ids=community.chunk_ids,
-                document_ids=tuple(dict.fromkeys(document_of[c] for c in community.chunk_ids if c in document_of)),
-                model=model,
-                names=names(community),
-            )
+            return _question_about(community, text, model, document_of, names(community))
 
         def template(community: Community, summary: str) -> str:
             return asked_by.template(community, summary) if asked_by else ""
@@ -306,8 +312,8 @@ class KRAQ(SavableModule):
                 continue  # nothing is asked if nothing is known
             yield question(community, text, model)
 
-        for one in of_templates:
-            yield one
+        for asked in of_templates:
+            yield asked
         for community_id, summary in shown.items():  # whose calls failed
             if instead := template(by_id[community_id], summary):
                 yield question(by_id[community_id], instead, EMBEDDED)
@@ -385,3 +391,25 @@ def _described(name: NameCount, description: str) -> str:
     kind = f" ({name.type})" if name.type else ""
     text = f": {truncate_tokens(' '.join(description.split()), DESCRIBED)}" if description else ""
     return f"{name.name}{kind}{text}"
+
+
+def _question_about(
+    community: Community,
+    text: str,
+    model: str,
+    document_of: Mapping[str, str],
+    names: tuple[str, ...],
+) -> Question:
+    """The record of a question about a community, which leads to its passages and documents."""
+    documents = (document_of.get(chunk_id) for chunk_id in community.chunk_ids)
+    return Question(
+        id=content_id("question", community.id, text),
+        text=text,
+        source="kraq",
+        community_id=community.id,
+        level=community.level,
+        chunk_ids=community.chunk_ids,
+        document_ids=tuple(dict.fromkeys(id for id in documents if id is not None)),
+        model=model,
+        names=names,
+    )

@@ -1,10 +1,12 @@
 """Files of other programs, files of unknown kinds, and columns that nobody has named."""
 
+import base64
 import gzip
 import io
 import json
 import sys
 import zipfile
+import zlib
 from email.message import EmailMessage
 from pathlib import Path
 
@@ -89,6 +91,55 @@ def test_rows_of_a_sheet_have_the_names_of_their_columns(tmp_path: Path) -> None
     document = only_document(tmp_path)
     assert document.text == "Fleet\nShip: Alma; Built: 1962; Owner: Berg\nShip: Brita; Owner: Dahl"
     assert [heading.text for heading in document.headings] == ["Fleet"]
+
+
+XLS = (
+    "c-rk)O=uHA6#izDZGLFdO-+SX2%%ur+KYJcV7oSGd$LwNC?aTT7aO{!Wr>I$v|4i%1W$^WLN9u#dhrK6=*@#r(Ss"
+    "lei9PltRPfMdee<$gQ_Z0PEh_UZ^XAQa^LF0Odo#PUZ|4)GnMWOE{DeLPP;nz@s*wpQ5x-%8^sXyezYbGz75*ti!"
+    "W76R9nWKLLNbOj-eqWb7<@$(_)O&_CNVUTx6&Jk4EvB3(uZE60(VIgM>~7f%JdA=O-vtf&lgPhvE&BRUg}#CCopd"
+    "gb?@=A__)@|x;W&0pRmnGmh3_sUdt@La#K|M>gacJS^Mu)q=L<u1;uU9%3Ds>E+I()oW)l+4J`R9^<`SgH&!k{@^"
+    "5S9p*r$gS`e6mdzurxh!{!%snIcDTUKEidu4FBP{*TVxk(+!oX^<>st;YDn3K5QK9{8`V>xG~*2xuQbANWsj>`R-"
+    "*SE1|eaATOn~9F1h4}<$zd<|r^1Uzb4vq|)r&uz@dwO-}-zuGji>uOtjN_~ctkQ0_*va%7-*pS~9ZZw-P*isfw|U"
+    "IKH21mA+AbPrH{-pzt%l!Dd~xyc(^PT6+(G=@VEIyV?t?jlPI?oKlD)j9(Ia}qo!b)6OurW1F7b(J`!732STj7|U"
+    "GMeQf)zxWO)#yt<m`ymmgdcsv=()&1zXGcxU5Cly9Dm1;OV4w(6iR+SZi#pd!uRGUq-A?YsF)!q`mD2qEJv!P*6}"
+    "%P*6~441&LDt6%UzK6+Ho2qEvk&I*-^`c3lR;s_?_D$v370P<8jxY$tsY=$oUdx>@0`2Pzfj?w52#xcTvj5nOWbj"
+    "B04&$Dhr<M%D0M#rx-;^!Y8|2r?H&MN"
+)
+"""A workbook of Excel 97 with the sheet of the test above, as xlwt wrote it: deflated, in base 85."""
+
+
+def test_rows_of_an_old_sheet_have_the_names_of_their_columns(tmp_path: Path) -> None:
+    write(tmp_path, "ships.xls", zlib.decompress(base64.b85decode(XLS)))
+    document = only_document(tmp_path)
+    assert document.text == "Fleet\nShip: Alma; Built: 1962; Owner: Berg\nShip: Brita; Owner: Dahl"
+    assert [heading.text for heading in document.headings] == ["Fleet"]
+
+
+def test_rows_of_an_open_sheet_have_the_names_of_their_columns(tmp_path: Path) -> None:
+    def text(value: str) -> str:
+        return f'<table:table-cell office:value-type="string"><text:p>{value}</text:p></table:table-cell>'
+
+    built = '<table:table-cell office:value-type="float" office:value="1962"><text:p>1962</text:p></table:table-cell>'
+    rows = [
+        text("Ship") + text("Built") + text("Owner"),
+        text("Alma") + built + text("Berg"),
+        text("Brita") + "<table:table-cell/>" + text("Dahl"),
+    ]
+    names = " ".join(
+        f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"' for name in ("office", "table", "text")
+    )
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as archive:
+        archive.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
+        archive.writestr("META-INF/manifest.xml", "<manifest/>")
+        archive.writestr(
+            "content.xml",
+            f'<office:document-content {names}><office:body><office:spreadsheet><table:table table:name="Fleet">'
+            + "".join(f"<table:table-row>{row}</table:table-row>" for row in rows)
+            + "</table:table></office:spreadsheet></office:body></office:document-content>",
+        )
+    document = only_document(write(tmp_path, "ships.ods", data.getvalue()))
+    assert document.text == "Fleet\nShip: Alma; Built: 1962; Owner: Berg\nShip: Brita; Owner: Dahl"
 
 
 def test_a_book_is_read_chapter_by_chapter_in_its_order(tmp_path: Path) -> None:

@@ -88,6 +88,17 @@ def test_an_acronym_accepted_for_two_names_is_merged_with_neither() -> None:
     assert resolve_entities(names, accepted).merges == ()
 
 
+def test_an_acronym_accepted_for_two_names_of_one_thing_is_merged_with_both() -> None:
+    names = counted(UBA=5, Universidad_de_Buenos_Aires=2, University_of_Buenos_Aires=2)
+    acronyms = [MergeCandidate("UBA", long.name, "acronym", 1.0, False) for long in names[1:]]
+    translated = MergeCandidate("Universidad de Buenos Aires", "University of Buenos Aires", "meaning", 0.95, False)
+
+    assert resolve_entities(names, acronyms).merges == ()
+    assert resolve_entities(names, [*acronyms, translated]).names == {
+        "uba": ("UBA", "Universidad de Buenos Aires", "University of Buenos Aires")
+    }
+
+
 def test_blank_names_are_left_out() -> None:
     assert resolve_entities([NameCount(" ", "", 1), NameCount("", "", 3)]) == Resolution()
 
@@ -148,3 +159,35 @@ def test_of_the_names_that_a_model_extracted_from_wikipedia_those_that_merge_mea
     assert resolution.key_of("Indian") != resolution.key_of("Indiana")
     assert resolution.key_of("Kent County") != resolution.key_of("Kent")
     assert 200 < len(resolution.merges) < 500
+
+
+def addressed(*names: str, person: str = "person") -> list[tuple[str, str]]:
+    counts = [NameCount(name, person, 1) for name in names]
+    candidates = [one for one in propose_merges(counts) if one.method == "address"]
+    assert not any(one.certain for one in candidates)
+    return [(one.first, one.second) for one in candidates]
+
+
+def test_a_form_of_address_may_be_the_one_person_of_that_last_name() -> None:
+    assert addressed("Mr. Holmes", "Sherlock Holmes", "Irene Adler") == [("Mr. Holmes", "Sherlock Holmes")]
+    assert addressed("Dr Watson", "John H. Watson") == [("Dr Watson", "John H. Watson")]
+
+
+def test_a_form_of_address_that_fits_several_is_nobody_s() -> None:
+    assert addressed("Mr. Holmes", "Sherlock Holmes", "Mycroft Holmes") == []
+    assert addressed("Mr. Cratchit", "Mrs. Cratchit", "Bob Cratchit") == []
+    assert addressed("Mr. Holmes", "Irene Adler") == []
+    assert addressed("Mr. Holmes", "Sherlock Holmes", person="place") == []
+
+
+def test_a_form_of_address_is_merged_once_it_is_confirmed() -> None:
+    names = [NameCount("Mr. Holmes", "person", 1), NameCount("Sherlock Holmes", "person", 4)]
+    assert resolved(names).merges == ()
+    [merge] = resolve_entities(names, propose_merges(names)).merges
+    assert (merge.kept_name, merge.merged_name, merge.method) == ("Sherlock Holmes", "Mr. Holmes", "confirmed")
+
+
+def test_a_city_goes_by_its_acronym_and_turned_round() -> None:
+    names = [NameCount(name, "place", 1) for name in ("NYC", "New York City", "the City of New York", "New York")]
+    [(kept, *others)] = resolved(names).names.values()
+    assert {kept, *others} == {"NYC", "New York City", "the City of New York"}

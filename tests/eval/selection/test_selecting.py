@@ -52,7 +52,7 @@ def test_of_what_cannot_be_told_apart_the_cheapest_is_chosen(choose: Callable[..
     selection = choose(retrievers=("bm25",), ks=(20, 1, 5))
 
     assert selection.chosen.candidate.k == 1
-    assert "cannot be told apart" in selection.verdict
+    assert "These questions tell none of the 2 candidates from another" in selection.verdict
     assert all(one.cost.tokens > selection.chosen.cost.tokens for one in selection.tried[1:])
 
 
@@ -163,6 +163,24 @@ def test_questions_that_nothing_is_known_of_are_refused_before_anything_is_made(
     with pytest.raises(EvaluationError, match=message):
         choose(rows, out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+def test_questions_that_copy_their_documents_do_not_make_a_search_by_words_look_good(
+    embedder: KeywordEmbedder, tmp_path: Path
+) -> None:
+    plan = SelectionPlan(chunk_tokens=(100,), ks=(1,))
+    asked = [{**row, "question": f"Whereabouts of the piece {row['id']}, please?"} for row in ROWS]
+
+    copied = select(DOCUMENTS, ROWS, plan=plan, embedder=embedder)
+    in_other_words = select(DOCUMENTS, asked, plan=plan, embedder=embedder)
+    named = select(DOCUMENTS, ROWS, plan=SelectionPlan(("bm25",), (100,), (1,)), embedder=embedder)
+
+    def tries_bm25(selection: Selection) -> bool:
+        return any(row.system.startswith("bm25") for row in selection.summary.rows)
+
+    assert [tries_bm25(each) for each in (copied, in_other_words, named)] == [False, True, True]
+    [note] = copied.notes
+    assert "bm25 is not tried" in note
 
 
 def test_rows_without_evidence_are_left_out_and_counted(choose: Callable[..., Selection]) -> None:

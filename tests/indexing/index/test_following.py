@@ -3,13 +3,14 @@
 import dataclasses
 import random
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kraq_dspy import Index, add_documents, build_index, remove_documents
-from kraq_dspy.asset.graph.build import Graph
+from kraq_dspy.asset.graph.build import ResolvedMentions
 from kraq_dspy.asset.store.index import GRAPH
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.indexing.index import following
@@ -49,8 +50,8 @@ def followed(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     outcomes: list[bool] = []
     follow = Following.follow
 
-    async def noting(self: Following, graph: Graph) -> bool:
-        outcomes.append(await follow(self, graph))
+    async def noting(self: Following, resolved: ResolvedMentions) -> bool:
+        outcomes.append(await follow(self, resolved))
         return outcomes[-1]
 
     monkeypatch.setattr(Following, "follow", noting)
@@ -85,6 +86,47 @@ def test_a_followed_change_leaves_what_the_full_way_leaves(
         assert contents(paths[0]) == contents(paths[1])
     assert followed == [True, False] * 4
     assert check_index(paths[0]).problems == ()
+
+
+def test_names_that_a_new_document_makes_one_and_its_removal_parts_again_change_their_neighbours_too(
+    tmp_path: Path, embedder: KeywordEmbedder, followed: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    short = Document("short", "Short", "Ada Byron wrote to QRT in Oxford. Alan Turing met QRT in London.")
+    long = Document("long", "Long", "Ada Byron admired Quarterly Review Trust. Grace Hopper taught Alan Welchman.")
+    both = Document("both", "Both", "Quarterly Review Trust (QRT) met Grace Turing in Oxford.")
+    paths = tmp_path / "followed.kraq", tmp_path / "full.kraq"
+    build_index([document(n) for n in range(20)] + [short, long], paths[0], settings=SETTINGS, embedder=embedder)
+    shutil.copytree(*paths)
+
+    names = []
+    changes: tuple[Callable[[Path], object], ...] = (
+        lambda path: add_documents(path, [both], embedder=embedder),
+        lambda path: remove_documents(path, ["both"], embedder=embedder),
+    )
+    for change in changes:
+        for path, small in zip(paths, (9.0, -1.0), strict=True):
+            monkeypatch.setattr(following, "_SMALL", small)
+            change(path)
+        assert contents(paths[0]) == contents(paths[1])
+        with Index.open(paths[0]) as index:
+            names.append(sorted(entity.names for entity in index.all(Entity) if "QRT" in entity.names))
+    assert names == [[("Quarterly Review Trust", "QRT")], [("QRT",)]]
+    assert followed == [True, False] * 2
+
+
+def test_a_relationship_that_was_lost_sends_the_change_the_full_way_which_makes_it_again(
+    tmp_path: Path, embedder: KeywordEmbedder, followed: list[bool]
+) -> None:
+    path = tmp_path / "i.kraq"
+    build_index([document(n) for n in range(8)], path, settings=SETTINGS, embedder=embedder)
+    far = Document("far", "Far away", "Zaphod visited Magrathea. Zaphod stole Magrathea from Slartibartfast.")
+    with Index.open(path, write=True) as index:
+        lost = next(index.all(Relationship)).id
+        index.delete(Relationship, [lost])
+    add_documents(path, [far], embedder=embedder)
+    assert followed == [False]
+    with Index.open(path) as index:
+        assert index.get(Relationship, [lost])
 
 
 def test_a_change_also_takes_in_what_failed_before_wherever_it_stands(
@@ -179,7 +221,7 @@ def test_a_graph_of_passages_that_cannot_be_written_ends_the_change_and_the_next
         raise IndexStateError("The disk is full.")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Index, "keep_passage_graph", full)
+        patch.setattr(Index, "keep_walks", full)
         with pytest.raises(IndexStateError, match="disk is full"):
             add_documents(path, [document(8)], embedder=embedder)
     assert contents(path) == before
@@ -250,3 +292,35 @@ def test_what_a_change_takes_over_is_linked_and_the_state_before_stays_as_it_was
             assert [(draft.home / name).samefile(before.home / name) for name in names] == [False, True]
         add_documents(path, [document(20)], embedder=embedder)
         assert {file: file.read_bytes() for file in files} == contents
+
+
+@dataclasses.dataclass
+class LinksOnly:
+    """A change of links alone, by id: their weights now and before."""
+
+    now: dict[str, float]
+    before: dict[str, float]
+
+    def new(self, kind: type) -> list[Relationship]:
+        return [Relationship(id, "a", "b", "met", "", weight, ()) for id, weight in self.now.items()]
+
+    def former(self, kind: type) -> list[Relationship]:
+        return [Relationship(id, "a", "b", "met", "", weight, ()) for id, weight in self.before.items()]
+
+
+@pytest.mark.parametrize(
+    ("now", "before", "total", "small"),
+    [
+        ({"came": 1.0}, {}, 5.0, True),  # a quarter of the four that there were
+        ({"came": 1.1}, {}, 5.1, False),
+        ({}, {"went": 1.0}, 4.0, True),  # a quarter of the four that are left
+        ({}, {"went": 1.1}, 4.0, False),
+        ({"grew": 3.0}, {"grew": 2.0}, 5.0, True),  # what stayed of a link does not count
+        ({"came": 0.6}, {"went": 0.6}, 4.0, False),  # what came does not make up for what went
+    ],
+)
+def test_a_change_is_small_up_to_a_quarter_of_the_links_before_or_after_it_whichever_are_fewer(
+    now: dict[str, float], before: dict[str, float], total: float, small: bool
+) -> None:
+    change: Any = LinksOnly(now, before)
+    assert following._is_small(change, total) is small

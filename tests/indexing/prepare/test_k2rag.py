@@ -11,7 +11,9 @@ from kraq_dspy import Index, build_index
 from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.errors import ConfigError, EncoderMismatchError, IndexStateError
 from kraq_dspy.extend import LanguageModels
-from kraq_dspy.indexing.prepare.k2rag import FOR_VECTORS, STAGE, build_summarised, open_summarised
+from kraq_dspy.indexing.prepare.k2rag import build_summarised
+from kraq_dspy.indexing.prepare.summarised import STAGE
+from kraq_dspy.indexing.prepare.summarised_corpus import FOR_VECTORS, open_summarised
 from kraq_dspy.ports import SilentProgress
 from kraq_dspy.programs import K2RAG, Shorten
 from kraq_dspy.records import Chunk, Document, Question, content_id

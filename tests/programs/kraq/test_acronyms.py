@@ -50,3 +50,15 @@ def test_the_embedded_model_merges_what_a_text_introduces_and_nothing_else() -> 
     assert merges(embedded) == []
     introduced = Extraction("c", (ExtractedEntity("Buenos Aires", "place", f"Seat of the {FULL} (UBA)."),))
     assert merges(embedded, [*CHUNKS, introduced]) == [(FULL, "UBA", "acronym")]
+
+
+def test_a_language_model_is_asked_whether_a_form_of_address_is_the_one_person_of_that_name() -> None:
+    extractions = [
+        Extraction("a", (ExtractedEntity("Sherlock Holmes", "person", "He lived in Baker Street."),)),
+        Extraction("b", (ExtractedEntity("Mr. Holmes", "person", "He kept a letter from Irene Adler."),)),
+    ]
+    lm = DummyLM([{"same": "True"}])
+    assert merges(lm, extractions) == [("Sherlock Holmes", "Mr. Holmes", "confirmed")]
+    assert "He kept a letter from Irene Adler." in lm.history[0]["messages"][-1]["content"]
+    assert merges(DummyLM([{"same": "False"}]), extractions) == []
+    assert merges(LanguageModels()["summarizer"], extractions) == []

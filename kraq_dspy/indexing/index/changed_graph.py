@@ -1,0 +1,142 @@
+"""Finds what a change of the corpus does to the graph of a finished index, without making the rest of the graph.
+
+What is said of an entity comes from the passages that name it. So only those entities can differ that other passages
+name than before, whose names are others, or that a passage names which was extracted now; and of relationships and
+claims those with such an entity at one end.
+"""
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+
+from kraq_dspy.asset.graph.build import Chosen, Graph, ResolvedMentions
+from kraq_dspy.asset.graph.numbered_graph import rows_by_group
+from kraq_dspy.asset.graph.passage_graph import PassageGraph, numbered_passage_graph
+from kraq_dspy.asset.store.index import Index
+from kraq_dspy.records import Claim, Entity, Relationship
+
+R = TypeVar("R", Entity, Relationship, Claim)
+
+NamesAndChunks = tuple[tuple[str, ...], tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class ChangedEntities:
+    """Entities of which something may differ: `keys` are the numbers of those that there are, `former_ids` the ids
+    under which the index has them and those that are no more. `subjects` are those about which a claim may differ."""
+
+    keys: Chosen
+    former_ids: frozenset[str]
+    subjects: Chosen
+
+
+def changed_entities(
+    former: Mapping[str, NamesAndChunks], resolved: ResolvedMentions, extracted: Set[str]
+) -> ChangedEntities:
+    """Compare the entities' names and passages with those of the index (`Index.chunks_of_entities`).
+
+    `extracted` are the passages whose extractions were made now.
+    """
+    chunk_ids = resolved.mentions.chunk_ids
+    is_extracted = np.array([chunk_id in extracted for chunk_id in chunk_ids], dtype=np.bool_)
+    in_chunks = resolved.in_chunks()
+    changed = np.zeros(len(resolved.keys), dtype=np.bool_)
+    changed[in_chunks[is_extracted[in_chunks[:, 1]], 0]] = True
+
+    names: list[set[str]] = [set() for _ in resolved.keys]
+    for name, key in zip(resolved.mentions.spellings, resolved.key_of.tolist(), strict=True):
+        names[key].add(name)
+    chunks = rows_by_group(in_chunks[:, 0], in_chunks[:, 1], len(resolved.keys))
+    for key, its_names in enumerate(names):
+        known_names, known_chunks = former.get(resolved.id_of(key), ((), ()))
+        if its_names != set(known_names) or tuple(chunk_ids[n] for n in chunks[key].tolist()) != known_chunks:
+            changed[key] = True
+    changed |= _neighbours_of_moved(former, resolved)
+
+    ids = {resolved.id_of(key) for key in np.flatnonzero(changed).tolist()}
+    gone = former.keys() - {resolved.id_of(key) for key in range(len(resolved.keys))}
+    return ChangedEntities(changed, frozenset(ids | gone), changed | resolved.subjects_with(changed))
+
+
+def _neighbours_of_moved(former: Mapping[str, NamesAndChunks], resolved: ResolvedMentions) -> Chosen:
+    """What is linked to a name that means another entity than before: it may have more neighbours now, or fewer."""
+    former_id = {name: entity_id for entity_id, (names, _) in former.items() for name in names}
+    has_moved = np.array(
+        [
+            former_id.get(name, resolved.id_of(key)) != resolved.id_of(key)
+            for name, key in zip(resolved.mentions.spellings, resolved.key_of.tolist(), strict=True)
+        ],
+        dtype=np.bool_,
+    )
+    links = resolved.mentions.rows("links")
+    of_moved = links[has_moved[links[:, 0]] | has_moved[links[:, 1]], :2]
+    neighbours = np.zeros(len(resolved.keys), dtype=np.bool_)
+    neighbours[resolved.key_of[of_moved].ravel()] = True
+    return neighbours
+
+
+class GraphChange:
+    """The records of a part of the graph, beside those that the index has of it."""
+
+    def __init__(self, index: Index, new: Graph, former_ids: Set[str]) -> None:
+        """`new` is what there is now of the entities that the index has as `former_ids`, and perhaps more."""
+        ids = former_ids | {entity.id for entity in new.entities}
+        known = sorted(index.known(Entity, ids))
+        subjects = {claim.entity_id for claim in new.claims} | ids
+        subjects |= index.subjects_with(former_ids - {entity.id for entity in new.entities})
+        self._records: dict[type, tuple[dict[str, Any], dict[str, Any]]] = {
+            Entity: _by_id(new.entities, index.get(Entity, known)),
+            Relationship: _by_id(new.relationships, index.links_of(ids)),
+            Claim: _by_id(new.claims, index.claims_about(subjects)),
+        }
+
+    def new(self, kind: type[R]) -> list[R]:
+        """Those that the index does not have as they are."""
+        new, former = self._records[kind]
+        return [record for record_id, record in new.items() if former.get(record_id) != record]
+
+    def former(self, kind: type[R]) -> list[R]:
+        """Those that the index has, and that are no more as they were."""
+        new, former = self._records[kind]
+        return [record for record_id, record in former.items() if new.get(record_id) != record]
+
+    def gone(self, kind: type[Entity] | type[Relationship] | type[Claim]) -> set[str]:
+        new, former = self._records[kind]
+        return former.keys() - new.keys()
+
+    def touched(self) -> set[str]:
+        """The ids of entities of which something differs, of their links and of their claims too."""
+        entities = (*self.new(Entity), *self.former(Entity))
+        links = (*self.new(Relationship), *self.former(Relationship))
+        claims = (*self.new(Claim), *self.former(Claim))
+        ends = {end for link in links for end in (link.source_id, link.target_id)}
+        return {entity.id for entity in entities} | ends | {claim.entity_id for claim in claims}
+
+    def leads_to(self, index: Index, resolved: ResolvedMentions) -> bool:
+        """Whether the index has as many entities and relationships behind the change as there are. It has not where
+        some were lost that the change does not touch."""
+        counts = {
+            kind: index.count(kind) + len(new) - len(former)
+            for kind, (new, former) in self._records.items()
+            if kind is not Claim
+        }
+        return counts == {Entity: len(resolved.keys), Relationship: resolved.count_relationships()}
+
+
+def _by_id(new: Sequence[R], former: Sequence[R]) -> tuple[dict[str, R], dict[str, R]]:
+    return {record.id: record for record in new}, {record.id: record for record in former}
+
+
+def walks_of(resolved: ResolvedMentions, chunk_ids: Sequence[str]) -> PassageGraph:
+    """The graph of passages and entities, as the records of the whole graph would make it."""
+    place = {chunk_id: number for number, chunk_id in enumerate(chunk_ids)}
+    place_of = np.array([place[chunk_id] for chunk_id in resolved.mentions.chunk_ids], dtype=np.int64)
+    ids = [resolved.id_of(key) for key in range(len(resolved.keys))]
+    order = np.empty(len(ids), dtype=np.int64)
+    order[sorted(range(len(ids)), key=ids.__getitem__)] = np.arange(len(ids))
+
+    in_chunks, links = resolved.in_chunks(), resolved.links()
+    mentions = np.stack([place_of[in_chunks[:, 1]], order[in_chunks[:, 0]]], axis=1)
+    return numbered_passage_graph(chunk_ids, mentions, order[links[:, :2]], len(ids))
