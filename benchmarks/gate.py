@@ -53,10 +53,8 @@ COSTS = (0.01, 0.10)
 CHANCE = 0.01
 """Most by which people's recall may differ after a harmless change, whatever the interval says."""
 BASES = ("dense", "bm25", "hybrid")
-WITH_EVIDENCE = {
-    kind: share for kind, share in kinds.SHARES.items() if kind not in (*kinds.WITHOUT_ANSWER, *kinds.NEEDS_MODEL)
-}
-"""Kinds of questions that have a recall, and are made without a model."""
+WITH_EVIDENCE = {kind: share for kind, share in kinds.SHARES.items() if kind not in kinds.WITHOUT_ANSWER}
+"""Kinds of questions that have a recall."""
 
 Asked = Sequence[tuple[str, frozenset[str]]]
 """Questions with the ids of the documents that answer them."""
