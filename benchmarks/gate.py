@@ -4,10 +4,10 @@
     python benchmarks/gate.py seconds hotpotqa --out runs/gate
     python benchmarks/gate.py report hotpotqa squad clapnq bioasq --out runs/gate
 
-`run` indexes up to 400 passages with the evidence of up to 200 questions of people, makes test sets of 200 rows (and of
-400 with `--rows 200 400`) without a language model, and asks every changed system all questions (`planted.py` has the changes, which were
-written down before the first run). What was done is kept, and the same command goes on. `report` judges as the gate
-does: a run is worse where the interval of the paired difference in recall@10 lies below 0.
+`run` indexes up to 400 passages with the evidence of up to 200 questions of people, makes test sets of 200 rows (of
+200 and 400 with `--rows 200 400`) without a language model, and asks every changed system all questions. The changes
+stand in `planted.py`, and were written down before the first run. What was done is kept, and the same command goes on.
+`report` judges as the gate does: a run is worse where the interval of the paired difference in recall@10 lies below 0.
 """
 
 import argparse
