@@ -272,9 +272,11 @@ def is_caught(outcome: Outcome, rows: int | None) -> bool:
 
 
 def report(names: Sequence[str], out: Path) -> None:
-    """Markdown tables on standard output."""
-    faults = {name: [one for one in FAULTS if is_fault(_people(out, name, one).difference())] for name in names}
-    harmless = {name: [one for one in HARMLESS if is_harmless(_people(out, name, one))] for name in names}
+    """Markdown tables on standard output, of the changes that were tried on every corpus so far."""
+    tried_faults, tried_harmless = (_tried(names, out, changes) for changes in (FAULTS, HARMLESS))
+    print(f"Tried: {len(tried_faults)} of {len(FAULTS)} faults, {len(tried_harmless)} of {len(HARMLESS)} harmless.\n")
+    faults = {name: [one for one in tried_faults if is_fault(_people(out, name, one).difference())] for name in names}
+    harmless = {name: [one for one in tried_harmless if is_harmless(_people(out, name, one))] for name in names}
     print("| corpus | faults that cost 1 to 10 points | caught by 200 made rows | harmless changes | false alarms |")
     print("|---|---|---|---|---|")
     for name in names:
@@ -289,7 +291,9 @@ def report(names: Sequence[str], out: Path) -> None:
             of_set = label if label == "people" else "made 400" if rows > 200 else "made 200"
             if not all(_has(out, name, of_set) for name in names):
                 continue
-            sizes = [len(_outcome(out, name, FAULTS[0], of_set).before) for name in names]
+            sizes = [len(_outcome(out, name, tried_faults[0], of_set).before) for name in names]
+            if rows > max(sizes):
+                continue
             n_faults, n_harmless = (sum(map(len, each.values())) for each in (faults, harmless))
             caught_by, alarms_by = (
                 sum(len(_caught(out, name, each[name], of_set, rows)) for name in names) for each in (faults, harmless)
@@ -299,12 +303,16 @@ def report(names: Sequence[str], out: Path) -> None:
 
     print("\n| fault | " + " | ".join(f"{name}: people, made" for name in names) + " |")
     print("|---" * (len(names) + 1) + "|")
-    for planted in FAULTS:
+    for planted in tried_faults:
         cells_of = (_cell(out, name, planted, planted in faults[name]) for name in names)
         print(f"| {planted.name} | {' | '.join(cells_of)} |")
     print("\nFalse alarms:")
     for name in names:
         print(f"{name}: {', '.join(_caught(out, name, harmless[name], 'made 200', None)) or 'none'}")
+
+
+def _tried(names: Sequence[str], out: Path, changes: Sequence[Planted]) -> list[Planted]:
+    return [one for one in changes if all(file_of(out / name, one).exists() for name in names)]
 
 
 def _has(out: Path, name: str, label: str) -> bool:
