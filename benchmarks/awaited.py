@@ -135,7 +135,7 @@ async def over_http(space: Any, program_name: str, questions: Sequence[str]) -> 
     import httpx
 
     from kraq_dspy.apps.serve.app import make_app
-    from kraq_dspy.apps.serve.guard import ServeSettings
+    from kraq_dspy.apps.serve.serve_settings import ServeSettings
     from kraq_dspy.apps.serve.served import ServedIndex
 
     app = make_app({"index": ServedIndex("index", space)}, ServeSettings(at_once=AT_ONCE, waiting=1000))

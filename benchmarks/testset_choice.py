@@ -23,7 +23,7 @@ from testset_ranking import SYSTEMS, TUNED_ON, UNBROKEN, Scores, ceiling, opened
 from kraq_dspy.eval.datasets import load_local
 from kraq_dspy.eval.testset import as_line, as_row
 from kraq_dspy.eval.testset_making import TestsetPlan, make_candidates
-from kraq_dspy.programs.testset import difficulty
+from kraq_dspy.programs.testset import difficulty, item_response
 from kraq_dspy.programs.testset.difficulty import Candidate
 
 MADE = 90
@@ -91,7 +91,7 @@ def judged(people: Scores, own: Scores) -> tuple[float, ...]:
 def drawn(candidates: list[Candidate], shares: Mapping[str, float], seed: int, rule: str) -> list[int]:
     """Places of the rows that are drawn. `rule` leaves out a part of it: "told" or "overlap"."""
     if rule == "no told":
-        candidates = [replace(one, told=difficulty.MOST_TOLD) for one in candidates]
+        candidates = [replace(one, told=item_response.MOST_TOLD) for one in candidates]
     if rule == "no overlap":
         candidates = [replace(one, row=replace(one.row, overlap=1.0)) for one in candidates]
     if rule == "first wording":

@@ -231,6 +231,22 @@ class QuestionSettings(Checked):
 
 
 @dataclass(frozen=True)
+class RefusalSettings(Checked):
+    """What is said to a question that the documents do not answer, by `kraq ask`, `chat`, `serve`, `explore` and `mcp`;
+    a program in Python answers whatever is asked, and so do `kraq eval` and the papers' tables."""
+
+    section = "refusals"
+
+    refuse: bool = True
+    """Whether such a question is refused. An index that an earlier version made has no floor and refuses nothing until
+    `kraq update` or `kraq upgrade` measured one."""
+    floor: Share | None = None
+    """The score below which a question is not answered, in [0, 1]. Unset, the one that was measured for this index."""
+    offers: Count = 3
+    """Questions that are offered in place of an answer, the nearest ones that the documents do answer."""
+
+
+@dataclass(frozen=True)
 class EncoderSettings(Checked):
     """The sentence encoder."""
 
@@ -442,6 +458,7 @@ class Settings(Checked):
     communities: CommunitySettings = field(default_factory=CommunitySettings)
     summaries: SummarySettings = field(default_factory=SummarySettings)
     questions: QuestionSettings = field(default_factory=QuestionSettings)
+    refusals: RefusalSettings = field(default_factory=RefusalSettings)
     encoder: EncoderSettings = field(default_factory=EncoderSettings)
     instructed: InstructedSettings = field(default_factory=InstructedSettings)
     ask: AskSettings = field(default_factory=AskSettings)

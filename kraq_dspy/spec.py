@@ -131,6 +131,7 @@ def read_options(owner: str, kind: Any, values: Mapping[str, Any]) -> Any:
         if name not in known:
             has = f"its options: {', '.join(known)}" if known else "it has none"
             raise ConfigError(f"{owner} has no option {name!r}{did_you_mean(name, known)}; {has}.")
+
     for each in known.values():
         if each.is_required and each.name not in values:
             raise ConfigError(f"{owner} needs the option {each.name!r}: {each.help}")

@@ -84,6 +84,7 @@ class SavableModule(dspy.Module):
         if allow_unsafe_lm_state:
             super().load_state(state, allow_unsafe_lm_state=True)
             return
+
         own = {name: predictor.lm for name, predictor in self.named_predictors()}
         without = {
             name: {**part, "lm": None} if isinstance(part, dict) and "lm" in part else part
@@ -142,6 +143,7 @@ def read_state(path: Path) -> ProgramState:
         raise StateError(f"Cannot read the program state {str(path)!r}: {error.strerror}.") from error
     except ValueError as error:  # a depth of more than 200 among them
         raise StateError(f"{str(path)!r} is no program state: it is not JSON ({error}).") from error
+
     if not isinstance(body, dict) or body.get("format") != FORMAT:
         raise StateError(
             f"{str(path)!r} is no program state of this library; `kraq optimize --out FILE` writes one. "
@@ -152,6 +154,7 @@ def read_state(path: Path) -> ProgramState:
             f"{str(path)!r} has the format version {body.get('format_version')!r}; this library reads "
             f"{FORMAT_VERSION}. Load it with the library that wrote it, or optimize again."
         )
+
     try:
         state: ProgramState = type_adapter(ProgramState).validate_python({"program": "", "provenance": {}, **body})
     except ValidationError as error:
@@ -268,6 +271,7 @@ def _learned(name: str, predictor: dspy.Predict, saved: SavedPredictor, source: 
             "instructions and demonstrations may not fit what the step asks today: run `kraq optimize` again, or use "
             "the library version that made it (see its provenance)."
         )
+
     try:
         signature = predictor.signature.with_instructions(saved["instructions"])
         for field, texts in saved["fields"].items():
@@ -288,7 +292,9 @@ def _differences(saved: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     which matters to a model."""
     changes = []
     for side in ("inputs", "outputs"):
-        before, after = (", ".join(f"{name}: {kind}" for name, kind in one[side].items()) for one in (saved, now))
+        before, after = (
+            ", ".join(f"{name}: {kind}" for name, kind in signature[side].items()) for signature in (saved, now)
+        )
         if before != after:
             changes.append(f"its {side} were {before}, and are {after}")
     if saved["instructions"] != now["instructions"]:

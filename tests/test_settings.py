@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kraq_dspy._internal.options import options_of
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.settings import (
     ROLES,
@@ -19,7 +20,6 @@ from kraq_dspy.settings import (
     RunSettings,
     Settings,
     SummarySettings,
-    options_of,
     read_settings,
     settings_from_dict,
 )

@@ -62,6 +62,7 @@ def run(body: Coroutine[Any, Any, Result]) -> Result:
     except StopIteration as end:
         result: Result = end.value
         return result
+
     body.close()
     raise RuntimeError(
         f"{body!r} waits for {question!r}, which only an event loop can do; expected `call` and `at_once` alone."

@@ -63,6 +63,7 @@ async def announce(stage: str) -> None:
         _audience.set(audience)
     if audience is None:
         return
+
     stream, token = audience
     if blocking:
         from_thread.run(stream.send, StatusMessage(stage), token=token)

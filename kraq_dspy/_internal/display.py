@@ -44,12 +44,14 @@ def rows(thing: Any) -> Iterator[tuple[str, list[str]]]:
         for place, item in enumerate(thing, 1):
             yield str(place), [brief(item)]
         return
+
     if dataclasses.is_dataclass(thing) and not isinstance(thing, type):
         values = [(field.name, getattr(thing, field.name)) for field in dataclasses.fields(thing)]
     elif callable(getattr(thing, "items", None)):
         values = list(thing.items())
     else:
         raise TypeError(f"{thing!r:.80} ({type(thing).__name__}) is neither a prediction nor a record.")
+
     for name, value in values:
         if value is not None and value != "" and not (isinstance(value, tuple | list | Set | Mapping) and not value):
             yield str(name), _lines(value)
@@ -91,6 +93,7 @@ def whole_text(text: str) -> str:
     """
     if text.isascii():
         return text
+
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:

@@ -112,6 +112,7 @@ def _keep_permissions(former: Path, draft: Path) -> None:
     it."""
     if os.name != "posix" or not former.is_file():
         return
+
     before, now = former.stat(), draft.stat()
     mode = stat.S_IMODE(before.st_mode)
     if before.st_gid != now.st_gid:

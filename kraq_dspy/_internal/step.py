@@ -88,6 +88,7 @@ def signature_for(default: type[dspy.Signature], own: SignatureLike) -> type[dsp
     """
     if own is None:
         return default
+
     if isinstance(own, str):
         is_short_form = re.fullmatch(r"[\w\s:,.\[\]]+->[\w\s:,.\[\]]+", own)
         own = dspy.Signature(own) if is_short_form else default.with_instructions(own)
@@ -115,6 +116,7 @@ def further_inputs(step: dspy.Module, inputs: Mapping[str, Any]) -> Mapping[str,
     signature = getattr(step, "signature", None)
     if signature is None:  # a module of one's own, which takes what it takes
         return inputs
+
     unknown = [name for name in inputs if name not in signature.input_fields]
     if unknown:
         raise ConfigError(
@@ -164,9 +166,9 @@ class FittingPredict(Step):
             whole = inputs[name]
             kept = _first_half(whole)
             if kept or (whole and name != self.shorten[-1]):
-                one = isinstance(whole, str) or len(kept) == len(whole) == 1
-                before, after = ("".join(whole), "".join(kept)) if one else (whole, kept)
-                unit = "characters" if one else "entries"
+                is_one_text = isinstance(whole, str) or len(kept) == len(whole) == 1
+                before, after = ("".join(whole), "".join(kept)) if is_one_text else (whole, kept)
+                unit = "characters" if is_one_text else "entries"
                 logger.warning("%s: too long; going on with %d of %d %s", name, len(after), len(before), unit)
                 return {**inputs, name: kept}
         raise error

@@ -48,6 +48,7 @@ def export_dataset(
             f"{str(index.path)!r} gives no row ({reasons}). Answer its questions with `kraq catalogue seed` and "
             "approve them, take answers that nobody has approved (--pending), or questions without one (--unanswered)."
         )
+
     out.parent.mkdir(parents=True, exist_ok=True)
     with replaced(out) as draft, draft.open("w", encoding="utf-8", errors="replace", newline="\n") as lines:
         lines.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
@@ -89,12 +90,14 @@ def _rows(
                 "origin": "kraq",
                 "model": question.model,
             }
+
     present = set(index.ids(Document))
     for entry in answers.values():
         document_ids = sorted({source.document_id for source in entry.sources} & present)
         if not document_ids:
             left_out["without evidence"] += 1
             continue
+
         chunks = [chunk for each in document_ids for chunk in index.all(Chunk, document_id=each)]
         holding = [chunk for chunk in chunks if entry.answer.casefold() in chunk.text.casefold()]
         yield {

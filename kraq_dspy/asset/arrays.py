@@ -49,6 +49,7 @@ def map_arrays(path: Path, kinds: Sequence[str]) -> list[Any]:
                 raise ValueError("it is cut off")
             arrays.append(np.frombuffer(mapped, dtype, count, start).reshape(shape))
             file.seek(start + count * dtype.itemsize)
+
         if file.tell() != len(mapped):
             raise ValueError("it is longer than it was")
     return arrays

@@ -152,17 +152,18 @@ def destinations(settings: Settings) -> tuple[Destination, ...]:
 def loaded(settings: Settings) -> tuple[Destination, ...]:
     """The models that the settings have loaded into this process, from the hub or a file, but for those that the
     library knows by name."""
-    found: list[Destination] = []
+    places: list[Destination] = []
     for name, role in settings.roles.items():
         if _is_in_process(role.model):
             adapter = f"#{role.adapter}" if role.adapter else ""
-            found.append(Destination(f"roles.{name}", role.model + adapter, "", ""))
+            places.append(Destination(f"roles.{name}", role.model + adapter, "", ""))
+
     if settings.encoder.api_base is None:
-        found.append(Destination("encoder", settings.encoder.name, "", ""))
-    found.append(Destination("instructed", settings.instructed.name, "", ""))
+        places.append(Destination("encoder", settings.encoder.name, "", ""))
+    places.append(Destination("instructed", settings.instructed.name, "", ""))
     if settings.k2rag.summariser:
-        found.append(Destination("k2rag", settings.k2rag.summariser, "", ""))
-    return tuple(place for place in found if place.address not in _KNOWN and not _is_address(place.address))
+        places.append(Destination("k2rag", settings.k2rag.summariser, "", ""))
+    return tuple(place for place in places if place.address not in _KNOWN and not _is_address(place.address))
 
 
 def asked_about(settings: Settings) -> tuple[Destination, ...]:
@@ -233,6 +234,7 @@ def own_variables(address: str, provider: str = "") -> tuple[str, ...]:
     parts = urlsplit(address)
     if not parts.netloc:  # the provider's own address
         return PROVIDERS.get(address, ((), ()))[1] or OWN_SERVERS.get(address, ())
+
     host = parts.hostname or ""
     for hosts, variables in PROVIDERS.values():
         if parts.scheme == "https" and any(host == known or host.endswith(f".{known}") for known in hosts):
@@ -350,6 +352,7 @@ def _agreed(source: Named) -> set[tuple[str, str]]:
         lines = _consents().read_text("utf-8", errors="replace").splitlines()
     except (OSError, RuntimeError):
         return set()
+
     agreed: set[tuple[str, str]] = set()
     for line in lines:
         try:

@@ -32,11 +32,13 @@ class Scope:
     def __init__(self, labels: Iterable[str]) -> None:
         if isinstance(labels, str | bytes) or not isinstance(labels, Iterable):
             raise ScopeError(f"The labels of a scope are {labels!r:.80}; expected a list of texts, such as ['staff'].")
+
         given = list(labels)
         if not given:
             raise ScopeError(
                 "A scope needs a label: without one nobody may read anything. The owner says Scope.everything()."
             )
+
         for label in given:
             if not isinstance(label, str) or not label.strip():
                 raise ScopeError(f"A label of the scope is {label!r:.80}; expected a text that is not empty.")

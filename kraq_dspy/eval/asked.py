@@ -13,6 +13,7 @@ import dspy
 from kraq_dspy import errors
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.latency import TOTAL
+from kraq_dspy.eval.refused import what_was_told
 from kraq_dspy.eval.rows import ResultRow, memory_mb
 from kraq_dspy.eval.scoring import RowScorer
 from kraq_dspy.models.lms.meter import Answer, Price, TappedJournal, working_on
@@ -53,7 +54,8 @@ class AskedSystem:
 class Asking:
     """Asks a system one question, and makes a row of what comes. A retriever is asked for `k` passages.
 
-    `rest` is the index without the documents that questions hide, where any does.
+    `rest` is the index without the documents that questions hide, where any does. With `tells_refusals` a row keeps
+    whether the question was refused.
     """
 
     system: AskedSystem
@@ -62,6 +64,7 @@ class Asking:
     space: Workspace | None
     k: int
     rest: Workspace | None = None
+    tells_refusals: bool = False
 
     def __call__(self, example: Example) -> ResultRow:
         def row_of(asked: tuple[dspy.Prediction, Mapping[str, Any]]) -> ResultRow:
@@ -71,6 +74,9 @@ class Asking:
             scores = self.scorer(
                 example, prediction, choice.budget if choice else None if self.system.answers else self.k
             )
+            refusal: dict[str, Any] = {}
+            if self.tells_refusals:
+                refusal = {"refusal": what_was_told(example, prediction, answers=self.system.answers)}
             return ResultRow(
                 example.id,
                 self.system.name,
@@ -79,7 +85,12 @@ class Asking:
                 failed_metrics=scores.failed,
                 timings=seconds,
                 hit_ids=tuple(hit.chunk.id for hit in hits),
-                extra={"evidence": excerpts(hits), "undefined": scores.undefined, **nearest_question(prediction)},
+                extra={
+                    "evidence": excerpts(hits),
+                    "undefined": scores.undefined,
+                    **refusal,
+                    **nearest_question(prediction),
+                },
             )
 
         return measured(self.system.name, example, self.prices, lambda: self._asked(example), row_of)
@@ -118,6 +129,9 @@ class Asking:
                 raise errors.EvaluationError(f"The program's prediction has no `answer`; it has {fields}.")
             prediction = dspy.Prediction(**{**dict(prediction.items()), "answer": prediction.response})
         whole = perf_counter() - started
+        if self.tells_refusals and space is not None and "answerable" not in prediction:
+            judged = space.answerability(example.question)
+            prediction.answerable, prediction.answerable_score = judged.is_answerable, judged.score
         stages = self.system.choice.seconds(prediction) if self.system.choice else {}
         timings = {TOTAL if stage == "wall" else stage: seconds for stage, seconds in stages.items()}
         return prediction, timings or {"ask": whole, TOTAL: whole}

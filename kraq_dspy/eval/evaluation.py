@@ -17,9 +17,10 @@ from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.defaults import RETRIEVED
 from kraq_dspy.eval.evidence import with_known_documents
 from kraq_dspy.eval.frame import rows_as_frame
-from kraq_dspy.eval.judges import JUDGED
+from kraq_dspy.eval.judges import JUDGED, SPLITS_STATEMENTS
 from kraq_dspy.eval.metrics.for_dspy import RANKINGS, Metric, own_metric
 from kraq_dspy.eval.questions import FOUND, QuestionColumns, QuestionSource
+from kraq_dspy.eval.refused import is_answerable
 from kraq_dspy.eval.report_page import write_report
 from kraq_dspy.eval.rows import ResultRow, RowWriter, RunHeader, write_rows
 from kraq_dspy.eval.scoring import OF_RETRIEVAL, SIMILARITY, RowScorer, require_metric
@@ -27,6 +28,7 @@ from kraq_dspy.eval.summary import RunSummary, TableSummary, failed_rows, summar
 from kraq_dspy.eval.tables.data import checksum_of
 from kraq_dspy.eval.tables.systems import about_system
 from kraq_dspy.eval.tables.terminal import print_run
+from kraq_dspy.eval.testset_review import REJECTED
 from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.models.lms.meter import prices_of
 from kraq_dspy.ports import Progress, Retriever, SilentProgress
@@ -87,8 +89,9 @@ class Evaluation:
         """A `pandas.DataFrame` with a row for each question of each system.
 
         Its columns are question_id, system, question, gold, type, answer, failure, a column for each metric, `evidence`
-        (the beginnings of the passages), `hit_ids`, `seconds`, and the tokens where a model was asked. Raises
-        MissingExtraError without pandas.
+        (the beginnings of the passages), `hit_ids`, `seconds`, and the tokens where a model was asked; where questions
+        say which have no answer, `answerable`, `refused` and `answerable_score`, too. Raises MissingExtraError without
+        pandas.
         """
         return rows_as_frame(self.rows)
 
@@ -145,7 +148,8 @@ def evaluate(
     for `k` passages. Questions that an adapter of the index or of its models was trained on are left out, and counted.
 
     A question that hides documents (`hidden_documents`, as `kraq testset make` writes them) is asked of the index
-    without the documents that any question hides.
+    without the documents that any question hides. Where a question says that it is not answered (`answerable` false, or
+    the type "unanswerable"), rates of refusals and of false answers are told of every system.
 
     With `out`, rows are written to that folder as they come: the same call goes on where it was interrupted.
 
@@ -156,9 +160,9 @@ def evaluate(
     Evaluation(40 rows; token_f1 0.512, recall@5 0.881)
     """
     if not title:
-        is_file = isinstance(devset, str | Path)
-        title = Path(devset).name.partition(".")[0] if is_file else "questions"
-    every_example = questions.read_questions(devset, columns, encoding=encoding)
+        title = Path(devset).name.partition(".")[0] if isinstance(devset, str | Path) else "questions"
+    read_examples = questions.read_questions(devset, columns, encoding=encoding)
+    every_example, rejected_note = _without_rejected(read_examples)
 
     with ExitStack() as stack:
         asked, space = _opened(systems, space, stack)
@@ -171,7 +175,8 @@ def evaluate(
         scorer = _scorer(asked, chosen, space, judge)
 
         notes = [questions.learned_note(left_out)] if left_out else []
-        notes += [unknown] if unknown else []
+        notes_of_questions = tuple(filter(None, (unknown, rejected_note)))
+        notes += notes_of_questions
         header = _header(title, asked, examples, scorer, space, seed=seed, concurrency=concurrency, notes=notes)
         folder = None if out is None else Path(out)
         writer = RowWriter(folder, header)
@@ -179,15 +184,16 @@ def evaluate(
         most = _most_passages(k, scorer.names)
         prices = prices_of(space.models.settings) if space else {}
         rest = _without_hidden(space, examples, stack)
+        tells_refusals = not all(map(is_answerable, examples))
         progress = progress or SilentProgress()
         for system in asked:
             calls_at_once = system.choice.calls_at_once if system.choice else 1
             at_once = max(1, concurrency // calls_at_once)
-            work = Asking(system, scorer, prices, space, most, rest)
+            work = Asking(system, scorer, prices, space, most, rest, tells_refusals)
             write_rows(system.name, work, examples, writer, at_once=at_once, progress=progress)
 
     summary = summarise_run(header, writer.rows(), seed=seed)
-    return Evaluation(summary, folder, left_out, (unknown,) if unknown else ())
+    return Evaluation(summary, folder, left_out, notes_of_questions)
 
 
 def _not_learned_from(examples: list[Example], space: Workspace | None) -> list[Example]:
@@ -196,6 +202,17 @@ def _not_learned_from(examples: list[Example], space: Workspace | None) -> list[
         return examples
     models = {*space.index.manifest.models.values(), *space.models.names().values()}
     return questions.without_learned(examples, questions.learned_by(models))
+
+
+def _without_rejected(examples: list[Example]) -> tuple[list[Example], str]:
+    """The examples but for rows of a test set that somebody rejected, and what to say of those."""
+    kept = [example for example in examples if example.metadata.get("status") != REJECTED]
+    rejected = len(examples) - len(kept)
+    if not rejected:
+        return examples, ""
+    if not kept:
+        raise EvaluationError("Every row of the test set was rejected.")
+    return kept, f"{rejected:,} rejected rows of the test set are left out."
 
 
 def _with_known_documents(
@@ -301,6 +318,7 @@ def _header(
             "in_flight": concurrency,
             "notes": notes,
             "data": checksum_of(examples),
+            **(space.learned_from if space else {}),  # who may read what the rows hold
         },
     )
 
@@ -378,9 +396,9 @@ def _judging_model(names: Sequence[str], space: Workspace | None, judge: dspy.LM
     lm = judge or (space.models["judge"] if space else dspy.settings.lm)
     if lm is None:
         raise ConfigError(f"{judged[0]} asks a model: give one, evaluate(..., judge=lm), or dspy.configure(lm=lm).")
-    if lm.model == "embedded" and "groundedness" in judged:
+    if lm.model == "embedded" and (split := SPLITS_STATEMENTS.intersection(judged)):
         raise ConfigError(
-            "groundedness needs a language model for the role judge, which the embedded one is not: --lm MODEL, or "
+            f"{min(split)} needs a language model for the role judge, which the embedded one is not: --lm MODEL, or "
             "the role in kraq.toml."
         )
     return lm

@@ -91,9 +91,11 @@ def worse_checks(base: Path, now: Path, *, metrics: Sequence[str] | None = None,
                 f"{metric} of {name} is {words} before: {difference.estimate:+.3f} {interval}, {difference.n} questions"
             )
             checks.append(QualityCheck(metric, name, passed, text))
+
         if after.n_failed > before.n_failed:
             text = f"{counted(after.n_failed, 'question')} of {name} failed, {before.n_failed} before"
             checks.append(QualityCheck("failed", name, False, text))
+
     if not checks:
         raise EvaluationError(f"{str(base)!r} and {str(now)!r} share no metric of: {', '.join(metrics or FIRST_OF)}.")
     return checks

@@ -121,6 +121,7 @@ def _parsed(value: Any) -> Any:
     write it; else the text."""
     if not isinstance(value, str):
         return value
+
     text = value.strip()
     if array := _ARRAY.fullmatch(text):
         text = array[1]
@@ -128,6 +129,7 @@ def _parsed(value: Any) -> Any:
         return value
     if _NUMPY.fullmatch(text):
         return [single or double for single, double in _QUOTED.findall(text)]
+
     with contextlib.suppress(ValueError, RecursionError):
         return _plain(json.loads(text))
     with contextlib.suppress(ValueError, SyntaxError, RecursionError, MemoryError):

@@ -41,6 +41,7 @@ def grids(run: RunSummary, *, brief: bool = False) -> list[Grid]:
         parts.append(_scores(run, title, metrics))
         if run.baseline and len(run.systems) > 1:
             parts.append(_differences(run, title, metrics))
+    parts += _refusals(run)
     if not brief:
         parts += [*_folds(run), *_latency(run), *_resources(run)]
     reasons = [(each.name, str(n), reason) for each in run.systems for reason, n in list(each.reasons.items())[:10]]
@@ -244,6 +245,32 @@ def _differences(run: RunSummary, title: str, metrics: Sequence[str]) -> Grid:
         f"column; * is below {SIGNIFICANT}."
     )
     return Grid(name, ("system", *metrics), tuple(rows), frozenset(strong), note)
+
+
+def _refusals(run: RunSummary) -> Iterator[Grid]:
+    """What became of the questions that have no answer, and how many of the others were refused."""
+    rows = []
+    for system in run.systems:
+        rates = system.refusals
+        if rates is not None:
+            false = "-" if rates.false_refusals is None else _interval(rates.false_refusals)
+            shares = (_interval(each) for each in (rates.refused, rates.by_floor, rates.false_answers))
+            rows.append((system.name, *shares, false, f"{rates.unanswerable}", f"{rates.answerable}"))
+    if rows:
+        note = (
+            'Refused: below the floor of the index, or an answer such as "I do not know". Programs are asked all the '
+            "same here; `kraq ask`, chat, the explorer, the API and MCP refuse what is below the floor."
+        )
+        headings = (
+            "system",
+            "refused",
+            "by the floor",
+            "false answers",
+            "false refusals",
+            "unanswerable",
+            "answerable",
+        )
+        yield Grid("Questions that the documents do not answer", headings, tuple(rows), note=note)
 
 
 def _latency(run: RunSummary) -> Iterator[Grid]:

@@ -1,11 +1,8 @@
 """Holds an index against a log of questions that people asked: what it anticipates, and what it cannot answer."""
 
 import json
-import math
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,28 +11,22 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from kraq_dspy._internal.files import replaced
-from kraq_dspy.asset.store.vectors.points import words_of
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.defaults import ABOUT, NEAR
 from kraq_dspy.eval.grids import Grid
 from kraq_dspy.eval.metrics.questions import nearest_rows
 from kraq_dspy.eval.questions import FOUND, QuestionColumns, QuestionSource, read_questions
+from kraq_dspy.eval.refused import is_answerable
 from kraq_dspy.eval.statistics import Interval, bootstrap_mean
 from kraq_dspy.eval.tables.terminal import print_grid, write_page
+from kraq_dspy.indexing.floor.scoring import PassageScorer
 from kraq_dspy.ports import Progress, SilentProgress, Vectors
 from kraq_dspy.records import Chunk
 from kraq_dspy.workspace import Workspace
 
-"""Cosines of MiniLM, from which two questions ask alike, and from which a passage is about a question."""
-PASSAGES = 5
-"""Passages nearest to a question in which its words are looked for."""
-WORDS = 0.25
-"""Weight of the words against the cosine: of 0, .25, .5 and 1 the best on clapnq; on lihua_world .13 better than 0."""
 KINDS, ALIKE = 20, 5000
 """Kinds of questions that are shown, and questions among which kinds are looked for."""
-UNANSWERABLE = ("unanswerable", "null", "impossible")
-"""What a column `type` calls a question that the corpus does not answer; `answerable` false says so too."""
 RESAMPLES = 2000
 _BATCH = 256
 
@@ -224,22 +215,16 @@ def _beside_the_index(
 ) -> list[AskedQuestion]:
     nearest, cosines = nearest_rows(vectors, stored)
     known = {chunk.id: chunk for chunk in chunks}
-    frequency = Counter(word for chunk in chunks for word in set(words_of(chunk.passage)))
-    words = cache(lambda chunk_id: frozenset(words_of(known[chunk_id].passage)))
+    scores = PassageScorer(space.index, space.embedder)([example.question for example in examples], vectors)
     asked = []
-    for place, (example, passages) in enumerate(
-        zip(examples, space.index.chunk_vectors.search(vectors, PASSAGES), strict=True)
-    ):
-        if not passages:
+    for place, (example, score) in enumerate(zip(examples, scores, strict=True)):
+        if not score.nearest:
             raise EvaluationError("The index has no passages.")
-        weights = {word: math.log(1 + len(chunks) / (1 + frequency[word])) for word in words_of(example.question)}
-        has = max(sum(weights[word] for word in weights.keys() & words(each)) for each, _ in passages)
-        chunk_id, cosine = passages[0]
-        unanswered = min(1.0, 1 - (cosine + WORDS * has / (sum(weights.values()) or 1.0)) / (1 + WORDS))
+        chunk_id, cosine = score.nearest[0]
         asked.append(
             AskedQuestion(
                 example.id, example.question, own[nearest[place]], float(cosines[place]),
-                chunk_id, known[chunk_id].title or known[chunk_id].document_id, cosine, unanswered,
+                chunk_id, known[chunk_id].title or known[chunk_id].document_id, cosine, 1 - score.value,
             )
         )  # fmt: skip
     return asked
@@ -268,13 +253,7 @@ def _alike(
 def _auc(examples: Sequence[Example], scores: Sequence[float], seed: int) -> Interval | None:
     """Measure the area under the curve; None where the log does not tell questions with an answer
     from those without."""
-    labels = np.array(
-        [
-            example.type.casefold() in UNANSWERABLE
-            or str(example.metadata.get("answerable", "")).strip().casefold() in ("false", "no", "0")
-            for example in examples
-        ]
-    )
+    labels = np.array([not is_answerable(example) for example in examples])
     if labels.all() or not labels.any():
         return None
     without, answered = np.asarray(scores)[labels], np.asarray(scores)[~labels]

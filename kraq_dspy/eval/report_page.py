@@ -130,8 +130,10 @@ def _differences(run: RunSummary) -> str:
             if cell.difference is not None and cell.p_adjusted is not None:
                 label = f"{metric}, {system.name}"
                 drawn.append(Difference(label, cell.difference, cell.p_adjusted < SIGNIFICANT))
+
     if not drawn:
         return ""
+
     title = f"Difference from {run.baseline}, paired by question, with 95 % intervals"
     picture = draw_differences(drawn, title=title)
     caption = f"Filled: p below {SIGNIFICANT} (paired randomisation test, adjusted by Holm). Hollow: cannot be told."
@@ -162,10 +164,12 @@ def _questions(run: RunSummary, id: str) -> str:
 
 def _question(run: RunSummary, question_id: str, rows: Mapping[str, ResultRow], *, has_kinds: bool) -> str:
     first = next(iter(rows.values()))
-    question = str(first.extra.get("question", question_id))
-    cells = [f'<td class="wide">{_text(question)}</td>', f"<td>{_text('; '.join(first.extra.get('gold', ())))}</td>"]
+    kind = _text(_kind(first))
+    question = _text(str(first.extra.get("question", question_id)))
+    gold = _text("; ".join(first.extra.get("gold", ())))
+    cells = [f'<td class="wide">{question}</td>', f"<td>{gold}</td>"]
     if has_kinds:
-        cells.append(f"<td>{_text(_kind(first))}</td>")
+        cells.append(f"<td>{kind}</td>")
     for system in run.systems:
         cells += _answered(run.metrics, rows.get(system.name))
 
@@ -173,7 +177,7 @@ def _question(run: RunSummary, question_id: str, rows: Mapping[str, ResultRow], 
     scores = [row.metrics.get(metric, 0.0) if row.failure is None else -1.0 for row in rows.values()]
     is_wrong = any(score < 1 for score in scores)
     differs = len(set(scores)) > 1
-    marks = f'data-wrong="{_yes(is_wrong)}" data-differs="{_yes(differs)}" data-kind="{_text(_kind(first))}"'
+    marks = f'data-wrong="{_yes(is_wrong)}" data-differs="{_yes(differs)}" data-kind="{kind}"'
     return f"<tr {marks}>{''.join(cells)}</tr>"
 
 

@@ -191,6 +191,7 @@ def _write_header(path: Path, header: RunHeader, *, anew: bool) -> None:
             )
         if asked == before:
             return
+
     with replaced(path) as draft:
         draft.write_text(json.dumps(fields, indent=2, ensure_ascii=False) + "\n", "utf-8")
 

@@ -68,6 +68,7 @@ def bootstrap_mean(scores: Scores, *, confidence: float = 0.95, resamples: int =
     values = _checked(scores)
     if not 0 < confidence < 1:
         raise ValueError(f"confidence is {confidence}; it must be between 0 and 1.")
+
     estimate = float(values.mean())
     low = high = estimate
     if np.ptp(values) > 1e-12 * max(1.0, float(np.abs(values).max())):

@@ -14,6 +14,7 @@ import numpy as np
 
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.latency import Percentiles, stage_times
+from kraq_dspy.eval.refused import RefusalRates, refusal_rates
 from kraq_dspy.eval.rows import HEADER_FILE, ResultRow, RunHeader, read_run
 from kraq_dspy.eval.statistics import Interval, bootstrap_difference, bootstrap_mean, holm, permutation_test
 
@@ -47,7 +48,7 @@ class SystemSummary:
 
     `resources` are means over the questions that say what they took: "calls", "prompt_tokens", "completion_tokens",
     "cost" where a model has a price, "cpu_percent" of all processors while questions were asked, "memory_mb" held after
-    one, and "gpu_mb", the most that was held so far.
+    one, and "gpu_mb", the most that was held so far. `refusals` are told where questions say which have no answer.
     """
 
     name: str
@@ -57,6 +58,7 @@ class SystemSummary:
     cells: Mapping[str, Cell]
     stages: Mapping[str, Percentiles]
     resources: Mapping[str, float]
+    refusals: RefusalRates | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +142,7 @@ def summarise_run(
         column = _column(by_system, metric, baseline, seed, described.get("folds", 0))
         for name, cell in column.items():
             cells[name][metric] = cell
-    systems = tuple(_system(name, own, cells[name]) for name, own in by_system.items())
+    systems = tuple(_system(name, own, cells[name], seed) for name, own in by_system.items())
 
     n_asked = header.extra.get("asked") or 0
     missing = {}
@@ -229,7 +231,7 @@ def fold_means(scores: Mapping[str, float], folds: int, seed: int) -> tuple[floa
     return tuple(math.fsum(scores[id] for id in part) / len(part) for part in parts if part)
 
 
-def _system(name: str, rows: Sequence[ResultRow], cells: Mapping[str, Cell]) -> SystemSummary:
+def _system(name: str, rows: Sequence[ResultRow], cells: Mapping[str, Cell], seed: int) -> SystemSummary:
     reasons = Counter(
         reason for row in rows for reason in (row.failure, *row.failed_metrics.values()) if reason is not None
     )
@@ -237,6 +239,7 @@ def _system(name: str, rows: Sequence[ResultRow], cells: Mapping[str, Cell]) -> 
         name, len(rows), sum(row.failure is not None for row in rows), dict(reasons.most_common()), cells,
         stage_times([row.timings for row in rows if row.timings]),
         _resources([row.extra["usage"] for row in rows if "usage" in row.extra]),
+        refusal_rates(rows, seed=seed),
     )  # fmt: skip
 
 

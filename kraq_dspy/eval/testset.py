@@ -90,12 +90,14 @@ class Testset:
         """
         if not 0 < share < 1:
             raise ValueError(f"share is {share}; expected a number between 0 and 1.")
+
         groups = _sharing_documents(self.rows)
         random.Random(seed).shuffle(groups)
         first: set[str] = set()
         for group in groups:
             if len(first) + len(group) / 2 <= share * len(self.rows):
                 first |= group
+
         parts = [tuple(row for row in self.rows if (row.id in first) is is_first) for is_first in (True, False)]
         one, two = (dataclasses.replace(self, rows=part) for part in parts)
         return one, two

@@ -19,7 +19,7 @@ NEAREST = 3
 class CoveredCommunity:
     """A community of the broadest level, and how many of the questions touch it.
 
-    `title` is that of its summary, "" where it has none.
+    `title` is that of its summary; without one, that of its first passage.
     """
 
     community_id: str
@@ -69,9 +69,11 @@ def coverage_of(space: Workspace, examples: Sequence[Example], *, about: float =
             place_of.setdefault(chunk_id, community.id)
     members: defaultdict[str, list[str]] = defaultdict(list)
     of_document: defaultdict[str, set[str]] = defaultdict(set)
+    first_titles: dict[str, str] = {}
     for chunk in chunks:
         place = place_of.setdefault(chunk.id, f"document {chunk.document_id}")
         members[place].append(chunk.id)
+        first_titles.setdefault(place, chunk.title or chunk.document_id)
         of_document[chunk.document_id].add(place)
 
     touched: Counter[str] = Counter()
@@ -89,9 +91,9 @@ def coverage_of(space: Workspace, examples: Sequence[Example], *, about: float =
         if not places:
             astray.append(example.id)
 
-    titles = {summary.community_id: summary.title for summary in index.all(Summary)}
+    titles = {summary.community_id: summary.title for summary in index.all(Summary) if summary.title}
     rows = [
-        CoveredCommunity(place, titles.get(place, place.removeprefix("document ")), tuple(ids), touched[place])
+        CoveredCommunity(place, titles.get(place, first_titles[place]), tuple(ids), touched[place])
         for place, ids in members.items()
     ]
     rows.sort(key=lambda one: (-len(one.chunk_ids), one.community_id))

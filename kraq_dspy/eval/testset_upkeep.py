@@ -8,6 +8,7 @@ from pathlib import Path
 
 from kraq_dspy.eval.testset import Testset
 from kraq_dspy.eval.testset_making import TestsetPlan, make_testset
+from kraq_dspy.eval.testset_review import REJECTED
 from kraq_dspy.ports import Progress
 from kraq_dspy.programs.testset import kinds
 from kraq_dspy.programs.testset.gold import nearness
@@ -44,8 +45,9 @@ def update_testset(
 ) -> TestsetUpdate:
     """The rows as they are after `kraq add`, `remove` or `update`, and `new` ones about documents that no row is about.
 
-    A row is kept while each of its passages stands word for word in the same document, wherever it is cut now. Without
-    `new`, as many rows are added as are stale. A question that nothing answered is stale once a passage says it.
+    A rejected row stays as it is. Any other is kept while each of its passages stands word for word in the same
+    document, wherever it is cut now. Without `new`, as many rows are added as are stale. A question that nothing
+    answered is stale once a passage says it.
 
     >>> with Workspace.open("docs.kraq") as space:  # doctest: +SKIP
     ...     update_testset(space, Testset.load("test.jsonl")).testset.save("test.jsonl")
@@ -79,6 +81,8 @@ def _as_now(
     texts: Mapping[str, str],
     chunks: Sequence[Chunk],
 ) -> TestsetRow:
+    if row.status == REJECTED:
+        return row
     if row.type == kinds.FALSE_PREMISE:
         is_said = any(nearness(row.question, chunk.passage) >= SAID for chunk in chunks)
         return dataclasses.replace(row, status=STALE) if is_said else row

@@ -70,6 +70,7 @@ def make_lora_model(packages: TrainPackages, name: str, start: str, settings: Tr
             bnb_4bit_compute_dtype=torch.float16 if cuda else torch.float32,
         )
         options["device_map"] = {"": 0 if cuda else "cpu"}
+
     try:
         model = packages.transformers.AutoModelForCausalLM.from_pretrained(place, **options)
         model.config.use_cache = False
@@ -79,6 +80,7 @@ def make_lora_model(packages: TrainPackages, name: str, start: str, settings: Tr
             model = peft.prepare_model_for_kbit_training(model, use_gradient_checkpointing=cuda)
         if start:
             return peft.PeftModel.from_pretrained(model, start, is_trainable=True)
+
         named = [word.strip() for word in settings.target_modules.split(",") if word.strip()]
         config = peft.LoraConfig(
             r=settings.r,

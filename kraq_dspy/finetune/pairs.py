@@ -69,6 +69,7 @@ def read_pairs(path: Path, kind: str = "generator") -> list[Pair]:
                     f"{where}: {name} is {value!r}; expected {'a list of texts' if name == 'passages' else 'text'}. "
                     f"A row for the {kind} has {', '.join(values)}."
                 )
+
         source, example = str(row.get("source", path.name)), str(row.get("example_id", number))
         pairs.append(
             Pair(
@@ -81,6 +82,7 @@ def read_pairs(path: Path, kind: str = "generator") -> list[Pair]:
                 model=str(row.get("model", "")),
             )
         )
+
     if not pairs:
         raise TrainingError(f"{str(path)!r} holds no pairs. Make some with `kraq pairs --out {path}`.")
     return pairs
@@ -120,12 +122,15 @@ def leak(summary: str, question: str) -> str | None:
         return "the summary has a question"
     if _TALK.search(summary):
         return "the summary speaks of a question"
+
     summary_words, question_words = _words(summary), _words(question)
     if " ".join(question_words) in " ".join(summary_words):
         return "the summary has the question's words"
+
     run = SequenceMatcher(None, summary_words, question_words, autojunk=False).find_longest_match()
     if run.size >= SHARED_RUN:
         return f"{SHARED_RUN} or more words in a row are the question's"
+
     telling = set(question_words) - _DULL
     if len(telling) >= FEWEST_WORDS:
         for start, end in sentence_spans(summary):

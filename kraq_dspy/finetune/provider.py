@@ -66,6 +66,7 @@ class LocalLoRA(Provider):
             raise TrainingError(
                 f"The rows are in the format {train_data_format!r}; expected chats. Use KraqAdapter or ChatAdapter."
             )
+
         settings = dataclasses.replace(self.settings, **(train_kwargs or {}))
         chats = [row["messages"] for row in train_data]
         with self._one_at_a_time:

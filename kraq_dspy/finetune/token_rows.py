@@ -47,6 +47,7 @@ def _ends(tokenizer: Any, chat: Chat) -> list[int]:
     """The tokens that end a turn: what the template writes behind a reply, up to the first special token."""
     if tokenizer.chat_template is None:
         return [] if tokenizer.eos_token_id is None else [tokenizer.eos_token_id]
+
     text = chat[-1]["content"].strip()
     whole = in_template(tokenizer, [*chat[:-1], {**chat[-1], "content": text}])
     at = whole.rfind(text)
@@ -55,6 +56,7 @@ def _ends(tokenizer: Any, chat: Chat) -> list[int]:
             "The tokenizer's chat template changes or leaves out the assistant's reply, so what the model would learn "
             "is not what it is asked for. Give a base model whose template shows replies as they are."
         )
+
     behind = tokenizer(whole[at + len(text) :], add_special_tokens=False)["input_ids"]
     special = set(tokenizer.all_special_ids)
     for position, token in enumerate(behind):

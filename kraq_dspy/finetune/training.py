@@ -95,6 +95,7 @@ def train_adapter(
     four_bits = in_four_bits(packages, settings)
     if not chats:
         raise TrainingError("There is nothing to train on: 0 rows. Make some with `kraq pairs`.")
+
     with packages.quiet():
         tokenizer, config = read_base(packages, name)
     rows = [token_row(tokenizer, chat) for chat in chats]
@@ -122,6 +123,7 @@ def train_adapter(
         progress.finish(STAGE)
         _save(model, out)
         trained = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
+
     # transformers logs the two losses of a step apart, and those of a step that it goes on from twice
     on_train, held = (
         {int(entry["step"]): float(entry[name]) for entry in trainer.state.log_history if name in entry}
@@ -172,6 +174,7 @@ def _prepare(out: Path, plan: dict[str, Any], *, replace: bool = False) -> tuple
             f"{str(out)!r} holds a finished adapter. Give another --out, or let the new one take its place: --replace "
             "(replace=True)."
         )
+
     if file.is_file():
         known = json.loads(file.read_text("utf-8"))
         if known != plan:
@@ -180,6 +183,7 @@ def _prepare(out: Path, plan: dict[str, Any], *, replace: bool = False) -> tuple
                 f"{str(folder)!r} holds an unfinished training with other {', '.join(differs)}. Go on with the same, "
                 "give another --out, or delete that folder to begin anew."
             )
+
     steps = sorted(
         (int(place.parent.name.rpartition("-")[2]), place.parent)
         for place in folder.glob("checkpoint-*/trainer_state.json")  # written last
@@ -187,6 +191,7 @@ def _prepare(out: Path, plan: dict[str, Any], *, replace: bool = False) -> tuple
     if steps:
         logger.info("going on from step %d", steps[-1][0])
         return str(steps[-1][1]), steps[-1][0]
+
     try:
         folder.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps(plan), "utf-8")

@@ -218,10 +218,12 @@ def kind_of(name: str, context: str = "") -> str:
             kind = KIND_OF_NOUN.get(word.lower().rstrip("s")) or KIND_OF_NOUN.get(word.lower())
             if kind:
                 return kind
+
     for part in (name.rsplit(" ", 1)[-1], name):  # what a name ends in says most
         for pattern, kind in ((EVENT, "event"), (PLACE, "place"), (ORGANISATION, "organisation")):
             if pattern.search(part):
                 return kind
+
     before = context.partition(name)[0] if name in context else ""
     if before.endswith(('"', "“", "«", "《", "「")):
         return "work"
@@ -236,6 +238,7 @@ def _is_title(quoted: str) -> bool:
     """Whether what stands in quotes is a title rather than something that was said: its longer words have capitals."""
     if UNSPACED.match(quoted):
         return True
+
     parts = quoted.split()
     longer = [part for part in parts if len(part) > 3 and part[0].isalpha()] or parts
     return (

@@ -228,7 +228,3 @@ def _is_no_subject(subject: Sequence[str]) -> bool:
 
 def _is_participle(word: str) -> bool:
     return re.fullmatch(r"[a-z]{2,}ed", word) is not None
-
-
-def _is_participle(word: str) -> bool:
-    return re.fullmatch(r"[a-z]{2,}ed", word) is not None

@@ -57,6 +57,7 @@ class CompileRun:
                     f"The optimizer {optimizer.name!r} lets a model write instructions, which the embedded one cannot. "
                     "Name a model for the role 'teacher' (or --lm), or choose bootstrap, random-search or labeled."
                 )
+
         if self.lm.model == "embedded":
             self.problems.append("The embedded model reads no demonstrations and no instructions: it cannot improve.")
         self.student = target.program.deepcopy()
@@ -79,6 +80,7 @@ class CompileRun:
             best = self._optimized()
             self.spending.progress.finish("optimize")
             after = self._measured("measure after", self._with_models(best))
+
         for name, predictor in best.named_predictors():
             predictor.lm = dict(self.target.program.named_predictors())[name].lm
         return best, before, after
@@ -103,6 +105,7 @@ class CompileRun:
         except Exception:
             self.spending.check()  # the reason, where an optimizer said only that there were errors
             raise
+
         self.spending.check()
         best = self.student.deepcopy()
         with thawed(compiled.program):

@@ -153,6 +153,7 @@ def compile_program(
     path = None if out is None else Path(out)
     if path is not None and path.suffix != ".json":
         raise ConfigError(f"--out is {path.name!r}; a program state is a .json file.")
+
     with contextlib.ExitStack() as stack:
         opened = stack.enter_context(resources.opened())
         models = resources.by_role(opened)
@@ -180,6 +181,7 @@ def compile_program(
             )
         if path is not None:
             save_state(state, path)
+
     return Compiled(
         program=best,
         state=state,
@@ -206,6 +208,7 @@ def _target(
         return target
     if isinstance(target, dspy.Module):
         return target_of(target)
+
     return make_target(
         target,
         space,

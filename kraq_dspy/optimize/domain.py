@@ -63,6 +63,7 @@ def describe_domain(
     chunks = [chunk for document in documents for chunk in chunk_document(document, settings.chunks)]
     if not chunks:
         raise CorpusError("There is no text in the corpus: every document is empty or was refused.")
+
     drawn = random.Random(seed).sample(chunks, min(passages, len(chunks)))
     step = FittingPredict(DescribeDomain, shorten="passages")
     fill_in(step, as_models(models, settings), "extractor")

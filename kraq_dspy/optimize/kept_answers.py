@@ -45,6 +45,7 @@ class KeptAnswers:
         self._file: int | None = None  # open for its lock
         if path is None:
             return
+
         path.parent.mkdir(parents=True, exist_ok=True)
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         try:

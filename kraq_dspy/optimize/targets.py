@@ -113,9 +113,11 @@ def _inputs_of(module: dspy.Module) -> tuple[str, ...]:
     """The fields of a predictor's signature, or the arguments of the module's `forward`."""
     if isinstance(module, dspy.Predict):
         return tuple(module.signature.input_fields)
+
     body = getattr(module, "aforward", None) or getattr(module, "forward", None)
     if body is None:
         raise ConfigError(f"{type(module).__name__} has no forward, so it cannot be run on a row.")
+
     kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     named = [name for name, each in inspect.signature(body).parameters.items() if each.kind in kinds]
     if named:

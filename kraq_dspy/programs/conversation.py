@@ -120,9 +120,11 @@ def _turn(entry: Any) -> Turn:
         return entry
     if isinstance(entry, Mapping) and isinstance(entry.get("question"), str):
         return Turn(entry["question"], str(entry.get("answer") or ""))
+
     is_pair = isinstance(entry, Sequence) and not isinstance(entry, str) and len(entry) == 2
     if is_pair and all(isinstance(part, str) for part in entry):
         return Turn(entry[0], entry[1])
+
     raise ConfigError(
         f"history holds {entry!r:.80}; expected a turn: a (question, answer) pair, a dictionary "
         '{"question": ..., "answer": ...}, or a message {"role": "user", "content": ...}.'

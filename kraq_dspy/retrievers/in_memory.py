@@ -92,6 +92,7 @@ class Corpus(SharedByCopies):
         if isinstance(texts, str) or not isinstance(texts, Sequence):
             what = "one text" if isinstance(texts, str) else f"{texts!r:.60}"
             raise TypeError(f"texts is {what}; expected a list of texts or documents.")
+
         documents = []
         for text in texts:
             if not isinstance(text, str | Document):

@@ -151,6 +151,7 @@ class ProgramRunner:
                     return None
                 done = Done(item.id, made, model)
                 await keeper.keep(item, done)
+
             failures.succeed()
             return done
 

@@ -73,6 +73,7 @@ class RaySteps(StoredSteps):
                 f"The model {self.models.name(role)!r} is an object of this process, and a cluster cannot be sent one: "
                 "name the model of the role in the settings (kraq.toml)."
             )
+
         settings = with_adapter(self.models.settings.role(role))
         with dspy.context(lm=None):
             own = lm_of(program)
@@ -98,8 +99,10 @@ class RaySteps(StoredSteps):
                 self.progress.advance(stage)
                 yield stored
                 ended(item)
+
             if not missing:
                 break
+
             try:
                 async for rows in self._outcomes(missing, Actor.arguments(stage, settings, program)):
                     for done in self._keep(keeper, failures, stage, rows, sent):
@@ -162,9 +165,11 @@ class RaySteps(StoredSteps):
                 usage = Usage(**answer.pop("usage"))
                 journal.remember(**answer, usage=usage)
                 paid.append((answer["model"], usage))
+
             if "end" in row:
                 end = end or _as_it_was_raised(*row["end"])
                 continue
+
             self.progress.advance(stage)
             if row["output"] is None:
                 keeper.fail(row["id"], row["reason"])
@@ -174,6 +179,7 @@ class RaySteps(StoredSteps):
             keeper.save(row["id"], row["fingerprint"], row["output"], row["flaws"])
             failures.succeed()
             yield keeper.done(row["id"], row["output"])
+
         if end is not None:
             raise end
         for name, usage in paid:

@@ -23,7 +23,8 @@ from kraq_dspy.records import Chunk, Hit
 from kraq_dspy.retrievers.hits import hits_checked_by
 from kraq_dspy.workspace.choices import DEFAULT_PROGRAM
 from kraq_dspy.workspace.choosing import ProgramMaker
-from kraq_dspy.workspace.suggesting import STARTERS, SuggestedQuestion, next_questions, starters
+from kraq_dspy.workspace.refusing import Answerability, AnswerabilityJudge, refusal
+from kraq_dspy.workspace.suggesting import STARTERS, SuggestedQuestion, next_questions, offered_questions, starters
 
 logger = logging.getLogger(__name__)
 
@@ -49,6 +50,7 @@ class Answering(ProgramMaker):
         *,
         history: HistoryLike = None,
         next_questions: int = NEXT,
+        refuse: bool = False,
         **inputs: Any,
     ) -> dspy.Prediction:
         """Answer a question with a program, or with one by its name; without one, with the default program.
@@ -67,11 +69,18 @@ class Answering(ProgramMaker):
         A module of your own asks its own models, else those of `dspy.context` or `dspy.configure`, else the workspace's
         answerer.
 
-        The prediction has `flaws`, in words, where a reply behind it was cut off, withheld, or readable in part; and
-        `next_questions`, so many at most, which the index answers (`SuggestedQuestion`).
+        The prediction has `flaws`, in words, where a reply behind it was cut off, withheld, or readable in part;
+        `next_questions`, so many at most, which the index answers (`SuggestedQuestion`); and `answerable`, whether the
+        documents answer the complete question, with the `answerable_score` that it was told by: None where the index
+        has no floor.
+
+        With `refuse`, a question that they do not answer reaches no program: `is_refusal` tells such a prediction, and
+        its `next_questions` are the nearest that they do answer.
         """
         with self._asking(question, program) as (question, program, flaws):
             complete = self._standalone(question, history)
+            if refuse and (refused := self._refused(complete)) is not None:
+                return refused
             prediction = with_flaws(program(question=complete.question, **inputs), flaws)
         return self._followed(prediction, complete, next_questions)
 
@@ -82,11 +91,14 @@ class Answering(ProgramMaker):
         *,
         history: HistoryLike = None,
         next_questions: int = NEXT,
+        refuse: bool = False,
         **inputs: Any,
     ) -> dspy.Prediction:
         """Do as `ask` does, in an event loop. Cancelled, it cancels the model's calls in flight."""
         with self._asking(question, program) as (question, program, flaws):
             complete = await call(self._standalone, question, history)
+            if refuse and (refused := await asyncio.to_thread(self._refused, complete)) is not None:
+                return refused
             answered = await call(program, question=complete.question, **inputs)
             prediction: dspy.Prediction = with_flaws(answered, flaws)
         return await asyncio.to_thread(self._followed, prediction, complete, next_questions)
@@ -98,6 +110,7 @@ class Answering(ProgramMaker):
         *,
         history: HistoryLike = None,
         next_questions: int = NEXT,
+        refuse: bool = False,
         **inputs: Any,
     ) -> Iterator[Any]:
         """Answer as `ask` does, as it comes: a `dspy.streaming.StatusMessage` for each stage, then
@@ -109,6 +122,9 @@ class Answering(ProgramMaker):
             if history:
                 yield StatusMessage("completing the question")
             complete = self._standalone(question, history)
+            if refuse and (refused := self._refused(complete)) is not None:
+                yield refused
+                return
             streamed = dspy.streamify(program, stream_listeners=answer_listeners(program), async_streaming=False)
             for value in streamed(question=complete.question, **inputs):
                 if isinstance(value, dspy.Prediction):
@@ -123,6 +139,7 @@ class Answering(ProgramMaker):
         *,
         history: HistoryLike = None,
         next_questions: int = NEXT,
+        refuse: bool = False,
         **inputs: Any,
     ) -> AsyncGenerator[Any, None]:
         """Do as `stream` does, in an event loop, for one task to listen to. To close it
@@ -132,6 +149,9 @@ class Answering(ProgramMaker):
             if history:
                 yield StatusMessage("completing the question")
             complete = await call(self._standalone, question, history)
+            if refuse and (refused := await asyncio.to_thread(self._refused, complete)) is not None:
+                yield refused
+                return
             is_async = hasattr(program, "aforward")
             streamed = dspy.streamify(program, stream_listeners=answer_listeners(program), is_async_program=is_async)
             async with aclosing(streamed(question=complete.question, **inputs)) as values:
@@ -162,7 +182,43 @@ class Answering(ProgramMaker):
             chunks = []
         hits = [Hit(chunk, 1.0, question, "prepared") for chunk in chunks]
         prediction = dspy.Prediction(answer=entry.answer, hits=hits, entry=entry, source="catalogue")
-        return self._followed(prediction, dspy.Prediction(question=question, asked=question), NEXT)
+        prediction = self._followed(prediction, dspy.Prediction(question=question, asked=question), NEXT)
+        prediction.answerable = True  # somebody approved the answer
+        return prediction
+
+    def answerability(self, question: str) -> Answerability:
+        """Whether the documents answer a question that stands alone; no language model is asked.
+
+        >>> with Workspace.open("ada.kraq") as space:
+        ...     space.answerability("Where did Ada live?").is_answerable
+        True
+
+        Raises ScopeError as `ask` does.
+        """
+        self.require_scope()
+        return self._judge(normalised(question))
+
+    @property
+    def refuses(self) -> bool:
+        """Whether front doors refuse what the documents do not answer: what the settings say."""
+        return self.models.settings.refusals.refuse
+
+    @cached_property
+    def _judge(self) -> AnswerabilityJudge:
+        return AnswerabilityJudge(self.index, self.embedder, self.models.settings.refusals.floor)
+
+    def _refused(self, complete: dspy.Prediction) -> dspy.Prediction | None:
+        """The refusal of a question that the documents do not answer, with what they do; None for any other."""
+        judged = self.answerability(complete.question)
+        if judged.is_answerable is not False:
+            return None
+        prediction = _with_answerability(refusal(self.index, complete.question, judged), judged)
+        if complete.question != complete.asked:
+            prediction.standalone_question = complete.question
+        offers = self.models.settings.refusals.offers
+        offered = offered_questions(self.index, self.questions(), self._judge.holds, complete.question, offers)
+        prediction.next_questions = tuple(offered)
+        return prediction
 
     def starters(self, count: int = STARTERS) -> list[SuggestedQuestion]:
         """Questions to begin with: each answerable here, no two alike, together covering most of the corpus."""
@@ -176,7 +232,8 @@ class Answering(ProgramMaker):
         return step
 
     def _followed(self, prediction: dspy.Prediction, complete: dspy.Prediction, count: int) -> dspy.Prediction:
-        """The prediction with its `standalone_question`, if it is another than was asked, and its `next_questions`.
+        """The prediction with its `standalone_question`, if it is another than was asked, whether it is `answerable`,
+        and its `next_questions`.
 
         There are no next questions if the index cannot tell them, since it has answered. Raises ScopeError for a hit
         that may not be read, wherever the program has it from.
@@ -185,6 +242,7 @@ class Answering(ProgramMaker):
             self.check([hit for hit in prediction.get("hits") or () if isinstance(hit, Hit)])
         if complete.question != complete.asked:
             prediction.standalone_question = complete.question
+        prediction = _with_answerability(prediction, self.answerability(complete.question))
         if count:
             hits = prediction.get("hits") or ()
             try:
@@ -214,3 +272,8 @@ class Answering(ProgramMaker):
             flaws_heard() as flaws,
         ):
             yield normalised(question), program, flaws
+
+
+def _with_answerability(prediction: dspy.Prediction, judged: Answerability) -> dspy.Prediction:
+    prediction.answerable, prediction.answerable_score = judged.is_answerable, judged.score
+    return prediction

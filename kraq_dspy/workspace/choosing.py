@@ -87,6 +87,7 @@ class ProgramMaker(OpenedIndex):
             part = self.make_program(choice.inner)
         elif choice.takes_retriever:
             part = self.make_retriever(choice.retriever) if choice.retriever else self.retriever()
+
         program = choice.spec.make(self, part, choice.options)
         fill_in(program, self.models, choice.spec.role, choice.spec.roles)
         if state is not None:

@@ -56,6 +56,7 @@ class NewestState:
             if key in made:
                 made[key] = made.pop(key)  # the last used stands last
                 return made[key]
+
         value = make(space)
         with self._keeping:
             made[key] = value

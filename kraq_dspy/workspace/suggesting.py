@@ -2,19 +2,20 @@
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from kraq_dspy._internal.one_blas_thread import product
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.vectors.points import words_of
-from kraq_dspy.ports import QuestionFinder
+from kraq_dspy.ports import QuestionFinder, Vectors
 from kraq_dspy.records import Chunk, Hit, Question
 from kraq_dspy.settings import EMBEDDED
 from kraq_dspy.workspace.topics import broad_by_template
 
 STARTERS = 12  # questions to begin with
 CANDIDATES = 400  # questions that starters are chosen among, the broadest first
+OFFERED_AMONG = 24  # stored questions nearest to one that is refused, among which others are offered
 NEAR = 12  # stored questions near the user's, among which the next ones are chosen
 FOUND = 3  # a question is answerable when one of so many passages nearest to it is of its own community
 SAME = 0.9  # a cosine above which two questions ask the same
@@ -112,6 +113,28 @@ def next_questions(
     hits = [hit for hit in nearest(question, NEAR) if hit.similarity < SAME and hit.question.text.casefold() != asked]
     related = [hit.question for hit in hits if hit.similarity >= RELATED * hits[0].similarity]
     left = _belonging(_answerable(index, related), [hit for hit in evidence if isinstance(hit, Hit)][:LEADING])
+    chosen: list[SuggestedQuestion] = []
+    while left and len(chosen) < count:
+        chosen.append(left[0])
+        left = _unlike(index, left, left[0])
+    return chosen
+
+
+def offered_questions(
+    index: Index,
+    nearest: QuestionFinder,
+    holds: Callable[[Sequence[str], Vectors], list[bool]],
+    question: str,
+    count: int = 3,
+) -> list[SuggestedQuestion]:
+    """Choose the stored questions nearest to one that is not answered here, which are: each finds a passage of its own
+    community, and `holds` says that the passages hold it. No two ask the same. None without stored questions."""
+    if count < 1 or not question.strip() or not index.question_vectors.count():
+        return []
+    candidates = _answerable(index, [hit.question for hit in nearest(question, OFFERED_AMONG)])
+    vectors = index.question_vectors.vectors([each.question.id for each in candidates])
+    are_held = holds([each.text for each in candidates], vectors)
+    left = [each for each, is_held in zip(candidates, are_held, strict=True) if is_held]
     chosen: list[SuggestedQuestion] = []
     while left and len(chosen) < count:
         chosen.append(left[0])

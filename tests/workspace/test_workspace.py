@@ -230,7 +230,8 @@ def test_a_program_is_of_the_class_and_predicts_the_keys_that_its_spec_says(buil
         program = space.make_program(choice)
         prediction = space.ask(QUESTION, program, next_questions=0)
         assert type(program).__name__ == choice.spec.class_name
-        assert set(prediction.keys()) - {"next_questions"} == {"answer", "hits", "timings", *choice.spec.keys}
+        of_the_workspace = {"next_questions", "answerable", "answerable_score"}
+        assert set(prediction.keys()) - of_the_workspace == {"answer", "hits", "timings", *choice.spec.keys}
         assert len(prediction.hits) <= choice.budget
         assert choice.seconds(prediction)["wall"] > 0
         assert all(line.plain.strip() for line in prediction_lines(choice, prediction))

@@ -13,7 +13,7 @@ from rich.panel import Panel
 from rich.text import Text
 
 from kraq_dspy.apps.cli.logs import tell_what_is_cut_off
-from kraq_dspy.apps.cli.options import ChosenProgram, Flag, IndexDir, Json, Reads
+from kraq_dspy.apps.cli.options import ChosenProgram, Flag, IndexDir, Json, Reads, Refuses
 from kraq_dspy.apps.cli.terminal import counted, note, output, print_json, printable, say, short
 from kraq_dspy.apps.lines import prediction_lines
 from kraq_dspy.errors import ConfigError
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from kraq_dspy.workspace.suggesting import SuggestedQuestion
 
 
+FROM_WHOM = {"catalogue": "prepared answer", "refusal": "--answer-anyway asks all the same"}
+"""What stands under an answer that no program gave, by its source."""
 EVIDENCE = 3  # passages shown unless more are asked for
 
 State = Annotated[
@@ -39,8 +41,11 @@ Stream = Annotated[bool, Flag("--stream/--no-stream", help="Show the answer in a
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ask(ChosenProgram, Reads):
-    """Answer QUESTION from the index, and show what the answer rests on."""
+class Ask(ChosenProgram, Reads, Refuses):
+    """Answer QUESTION from the index, and show what the answer rests on.
+
+    What the documents do not answer is refused, with the nearest questions that they do.
+    """
 
     index_dir: IndexDir
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="What you want to know.")]
@@ -51,6 +56,7 @@ class Ask(ChosenProgram, Reads):
 
     def run(self) -> None:
         from kraq_dspy.asset.corpus.normalise import is_blank, normalised  # with numpy, for which help need not wait
+        from kraq_dspy.workspace.refusing import is_refusal
 
         question = normalised(self.question)
         if is_blank(question):
@@ -61,28 +67,35 @@ class Ask(ChosenProgram, Reads):
             answer = space.prepared(question) if self.is_default and self.program_state is None else None
             if answer is None:
                 program = space.make_program(choice, state=self.program_state)
-                answer = asked(space, program, question, stream=self.stream and not self.json)
+                refuse = self.refuses(space)
+                answer = asked(space, program, question, stream=self.stream and not self.json, refuse=refuse)
             model = space.models[choice.role].model
         if self.json:
             print_json(answer_fields(question, choice.spec.name, model, answer))
         else:
             show_answer(question, choice, model, answer, self.evidence)
-        if self.k is not None and choice.budget > len(answer.hits) > 0:
+        if self.k is not None and not is_refusal(answer) and choice.budget > len(answer.hits) > 0:
             note(f"--k asks for {counted(choice.budget, 'passage')}; there were {len(answer.hits):,} to be found.")
 
 
 def asked(
-    space: "Workspace", program: "dspy.Module", question: str, *, stream: bool, history: "Sequence[Turn]" = ()
+    space: "Workspace",
+    program: "dspy.Module",
+    question: str,
+    *,
+    stream: bool,
+    history: "Sequence[Turn]" = (),
+    refuse: bool = False,
 ) -> "dspy.Prediction":
     """Ask as `space.ask` does; the answer is shown as it comes if `stream` is set and standard output is a terminal."""
     if not stream or not output.is_terminal:
-        return space.ask(question, program, history=history)
+        return space.ask(question, program, history=history, refuse=refuse)
     from dspy.streaming import StatusMessage, StreamResponse
 
     text, stage = "", ""
     prediction: Any = None
     with Live(console=output, transient=True, refresh_per_second=10) as live:
-        for value in space.stream(question, program, history=history):
+        for value in space.stream(question, program, history=history, refuse=refuse):
             if isinstance(value, StatusMessage):
                 stage = value.message
             elif isinstance(value, StreamResponse):
@@ -103,12 +116,13 @@ def answer_fields(question: str, program: str, model: str, answer: "dspy.Predict
 def show_answer(
     question: str, choice: "ProgramChoice", model: str, answer: "dspy.Prediction", evidence: int = EVIDENCE
 ) -> None:
-    """The answer, what the program says it rests on, and the best `evidence` passages of all queries in turn."""
+    """The answer, what the program says it rests on, and the best `evidence` passages of all queries in turn; of a
+    refusal, the nearest passages and what the documents do answer."""
     output.print(short(question, 1000), style="bold")
     if standalone := answer.get("standalone_question"):
         output.print(Text("asked as: ", style="dim") + short(standalone, 1000))
     text = Text(printable(answer.answer).strip())
-    from_whom = f"{choice.spec.name}, {model}" if answer.get("source") != "catalogue" else "prepared answer"
+    from_whom = FROM_WHOM.get(str(answer.get("source")), f"{choice.spec.name}, {model}")
     output.print(Panel(text, subtitle=from_whom, subtitle_align="left"))
     for flaw in answer.get("flaws", ()):
         note(flaw)
@@ -120,7 +134,7 @@ def show_answer(
     left = len(answer.hits) - len(shown)
     if left and evidence:
         say(f"and {left} more: --evidence {len(answer.hits)}", style="dim")
-    show_suggested(answer.get("next_questions") or (), "next:")
+    show_suggested(answer.get("next_questions") or (), "next:" if answer.get("source") != "refusal" else "they answer:")
 
 
 def show_suggested(suggested: "Sequence[SuggestedQuestion]", title: str) -> None:

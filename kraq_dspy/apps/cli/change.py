@@ -1,16 +1,20 @@
 """Changes and checks an index: `kraq add`, `remove`, `update`, `resume`, `check` and `upgrade`."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kraq_dspy.apps.cli.options import Calls, Columns, Flag, IndexDir, Json, Limits, Models
 from kraq_dspy.apps.cli.progress import Bars, run_build
 from kraq_dspy.apps.cli.terminal import command, note, print_json, say, short
+
+if TYPE_CHECKING:
+    from kraq_dspy.indexing.index.check import CheckReport, Problem
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,31 +117,50 @@ class Check(Models):
             if self.trust:
                 self.settings_of(self.index_dir)
             report = check_index(self.index_dir)
+
         if self.json:
-            state = {"whole": report.whole, "checked": report.checked, "problems": report.problems}
+            state = {
+                "whole": report.whole,
+                "checked": report.checked,
+                "problems": report.problems,
+            }
             print_json({**state, "answers": report.answers})
-        elif report.whole:
-            say(
-                (f"{self.index_dir} is whole", "green"),
-                f": {sum(report.checked.values()):,} records and vectors checked.",
-            )
         else:
-            for problem in report.problems:
-                ids = f" ({', '.join(problem.ids)}{', ...' if problem.count > len(problem.ids) else ''})"
-                listed = short(ids, 120) if problem.ids else ""
-                say((f"{problem.count:,} ", "yellow"), short(problem.what, 200), listed)
-            if any(problem.repair == "precompute" for problem in report.problems):
-                note(command("precompute", self.index_dir), label="Embeddings: ")
-            if any(problem.repair == "answers" for problem in report.problems):
-                note(command("catalogue", "remove", self.index_dir, "NUMBERS"), label="Prepared answers: ")
-            if any(problem.repair in ("resume", "flag") for problem in report.problems):
-                note(command("check", self.index_dir, "--repair"), label="To mend it: ")
-        waiting = {status: count for status, count in (report.answers or {}).items() if count and status != "approved"}
-        if waiting and not self.json:
-            shown = " and ".join(f"{count:,} {status}" for status, count in waiting.items())
-            note(f"entries of the catalogue that wait: {shown}. {command('explore', self.index_dir, '--edit')}")
+            self._show(report)
         if not report.whole:
             raise typer.Exit(1)
+
+    def _show(self, report: "CheckReport") -> None:
+        if report.whole:
+            checked = sum(report.checked.values())
+            say((f"{self.index_dir} is whole", "green"), f": {checked:,} records and vectors checked.")
+        else:
+            self._show_problems(report.problems)
+
+        waiting = []
+        for status, count in (report.answers or {}).items():
+            if count and status != "approved":
+                waiting.append(f"{count:,} {status}")
+        if waiting:
+            shown = " and ".join(waiting)
+            explore = command("explore", self.index_dir, "--edit")
+            note(f"entries of the catalogue that wait: {shown}. {explore}")
+
+    def _show_problems(self, problems: "Sequence[Problem]") -> None:
+        for problem in problems:
+            more = ", ..." if problem.count > len(problem.ids) else ""
+            ids = f" ({', '.join(problem.ids)}{more})"
+            listed = short(ids, 120) if problem.ids else ""
+            say((f"{problem.count:,} ", "yellow"), short(problem.what, 200), listed)
+
+        repairs = {problem.repair for problem in problems}
+        if "precompute" in repairs:
+            note(command("precompute", self.index_dir), label="Embeddings: ")
+        if "answers" in repairs:
+            remove = command("catalogue", "remove", self.index_dir, "NUMBERS")
+            note(remove, label="Prepared answers: ")
+        if not repairs.isdisjoint(("resume", "flag")):
+            note(command("check", self.index_dir, "--repair"), label="To mend it: ")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,7 +169,7 @@ class Upgrade:
 
     The work is done on a copy, DIR.upgrading, which is checked and then takes the place of DIR; the index as it was
     stays beside it as DIR.before, for you to delete. Where something fails, DIR is as it was. End what serves the index
-    first.
+    first. An index without a floor, below which questions are refused, gets one.
     """
 
     index_dir: IndexDir
@@ -157,10 +180,28 @@ class Upgrade:
         from kraq_dspy.indexing.index.check import faults_of
 
         done = upgrade(self.index_dir, faults_of=faults_of)
+        measured = _measure_missing_floor(self.index_dir)
         if self.json:
-            print_json({"path": self.index_dir, "former": done.former, "present": done.present, "kept": done.kept})
-        elif done.kept is None:
-            say(f"{self.index_dir} has schema version {done.present}, which is of today: nothing is to be done.")
-        else:
+            fields = {"path": self.index_dir, "former": done.former, "present": done.present, "kept": done.kept}
+            print_json({**fields, "floor_measured": measured})
+            return
+        if done.kept is not None:
             say(f"{self.index_dir} has now schema version {done.present}; it had {done.former}.")
             say(f"As it was, it is kept in {done.kept}: delete that once you need it no more.")
+        elif not measured:
+            say(f"{self.index_dir} has schema version {done.present}, which is of today: nothing is to be done.")
+        if measured:
+            say(f"{self.index_dir} has a floor now: questions that its documents do not answer are refused.")
+
+
+def _measure_missing_floor(index_dir: Path) -> bool:
+    """Whether the index had no floor, and has one now. A corpus to which little is foreign gets none."""
+    from kraq_dspy.asset.store.index import FLOOR, Index
+    from kraq_dspy.indexing.floor.floor import keep_floor
+    from kraq_dspy.workspace import Workspace
+
+    with Index.open(index_dir) as index:
+        if not index.manifest.complete or index.file(FLOOR) is not None:
+            return False
+    with Workspace.open(index_dir, write=True) as space:
+        return keep_floor(space.owned().index, space.embedder) is not None

@@ -5,17 +5,18 @@ from dataclasses import dataclass
 
 from kraq_dspy.apps.cli.ask import EVIDENCE, Evidence, Stream, asked, show_answer, show_suggested
 from kraq_dspy.apps.cli.logs import tell_what_is_cut_off
-from kraq_dspy.apps.cli.options import ChosenProgram, IndexDir, Reads
+from kraq_dspy.apps.cli.options import ChosenProgram, IndexDir, Reads, Refuses
 from kraq_dspy.apps.cli.terminal import errors, note, say
 from kraq_dspy.errors import KraqError
 
 
 @dataclass(frozen=True, kw_only=True)
-class Chat(ChosenProgram, Reads):
+class Chat(ChosenProgram, Reads, Refuses):
     """Ask one question after another, without waiting for models to load again.
 
     A question may refer to what was said before it ("Where was he born?"); "/new" begins another conversation. The
-    number of a suggested question asks it, the arrow keys bring earlier questions back, and an empty line ends.
+    number of a suggested question asks it, the arrow keys bring earlier questions back, and an empty line ends. What
+    the documents do not answer is refused, with the nearest questions that they do.
     """
 
     index_dir: IndexDir
@@ -50,7 +51,9 @@ class Chat(ChosenProgram, Reads):
                     question, history = suggested[int(line) - 1].text, ()
                 try:
                     prepared = space.prepared(question) if self.is_default and not history else None
-                    answer = prepared or asked(space, program, question, stream=self.stream, history=history)
+                    answer = prepared or asked(
+                        space, program, question, stream=self.stream, history=history, refuse=self.refuses(space)
+                    )
                 except KraqError as error:  # of this question; the next one may do
                     note(error, label="Error: ")
                     continue

@@ -2,7 +2,7 @@
 
 import dataclasses
 import json as json_lines
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,6 +15,7 @@ from kraq_dspy.apps.cli.terminal import command, counted, grid, output, print_js
 
 if TYPE_CHECKING:
     from kraq_dspy.workspace import Workspace
+    from kraq_dspy.workspace.choices import ProgramChoice
 
 PROGRAMS = ("traditional", "combined")
 BUDGET = 10  # passages for each question
@@ -40,9 +41,8 @@ class Demo(Models):
     json: Json = False
 
     def run(self) -> None:
-        from kraq_dspy.apps.cli.ask import answer_fields, show_answer
         from kraq_dspy.apps.cli.demo_exam import show_exam, take_exam
-        from kraq_dspy.asset.corpus.load import bundled_example, load_documents
+        from kraq_dspy.asset.corpus.load import bundled_example
         from kraq_dspy.indexing.index.build import build_index
         from kraq_dspy.models.embedders import load_embedder, resolve_encoder
         from kraq_dspy.workspace import Workspace
@@ -52,59 +52,81 @@ class Demo(Models):
         settings = self.settings()
         settings = dataclasses.replace(settings, encoder=resolve_encoder(settings.encoder))
         embedder = load_embedder(settings.encoder)  # a missing package is said before anything else
-        lines = (example / "questions.jsonl").read_text("utf-8").splitlines()
-        questions = [json_lines.loads(line) for line in lines[: self.first or (FEW if self.quick else None)]]
-        corpus: Any = example / "corpus.jsonl"
-        if self.quick or self.first:
-            shown_with_them = {id for question in questions for id in question["context_ids"]}
-            corpus = [each for each in load_documents(corpus) if getattr(each, "id", None) in shown_with_them]
+        questions, corpus = self._questions_and_corpus(example)
         out = self.out or Path("demo-quick.kraq" if self.quick else "demo.kraq")
         if not self.json:
-            say(("1. Index", "bold"), f" {example.name}: HotpotQA passages from Wikipedia, CC BY-SA 4.0")
+            say(
+                ("1. Index", "bold"),
+                f" {example.name}: HotpotQA passages from Wikipedia, CC BY-SA 4.0",
+            )
         with Bars(settings, quiet=self.json) as bars:
             report = build_index(corpus, out, settings=settings, embedder=embedder, progress=bars)
+
         with Workspace.open(out, settings=settings, embedder=embedder) as space:
             if not self.json:
                 show_report(report, json=False)
                 say("\n2. Questions that it answers, the broadest first", style="bold")
                 show_broadest(space)
             choices = {name: choose_program(name, options={"k": BUDGET}) for name in PROGRAMS}
-            programs = {name: space.make_program(choice) for name, choice in choices.items()}
+            answers = self._answers(space, choices, questions)
             model = space.models["answerer"].model
-            answers: dict[str, list[Any]] = {name: [] for name in PROGRAMS}
-            with Bars(quiet=self.json) as bars:
-                bars.start("answer", len(questions) * len(PROGRAMS))
-                for question in questions:
-                    for name, program in programs.items():
-                        answers[name].append(space.ask(question["question"], program, next_questions=0))
-                        bars.advance("answer")
-            measured = {name: _measured(questions, predictions) for name, predictions in answers.items()}
             exam = None
             if not (self.quick or self.first):
                 with Bars(quiet=self.json) as bars:
                     exam = take_exam(space, questions, bars)
-            if self.json:
-                shown = [
-                    answer_fields(question["question"], name, model, answers[name][place])
-                    for place, question in enumerate(questions[:SHOWN])
-                    for name in PROGRAMS
-                ]
-                print_json({"report": report, "answers": shown, "measured": measured, "exam": exam})
-                return
-            shown_questions = counted(len(questions[:SHOWN]), "question")
-            say(f"\n3. {shown_questions}, answered by both programs from {BUDGET} passages", style="bold")
-            for place, question in enumerate(questions[:SHOWN]):
-                for name in PROGRAMS:
-                    show_answer(question["question"], choices[name], model, answers[name][place], evidence=2)
-                say(f"  gold answer: {', '.join(question['answers'])}\n", style="green")
+
+        measured = {name: _measured(questions, own) for name, own in answers.items()}
+        if self.json:
+            shown = _answers_as_json(questions[:SHOWN], answers, model)
+            print_json({"report": report, "answers": shown, "measured": measured, "exam": exam})
+            return
+        _show_answers(questions[:SHOWN], choices, answers, model)
         all_of_them = counted(len(questions), "question")
-        say((f"4. All of {all_of_them}", "bold"), f", model {model}, encoder {space.embedder.name}")
+        say((f"4. All of {all_of_them}", "bold"), f", model {model}, encoder {embedder.name}")
         names = list(measured[PROGRAMS[0]])
-        rows = [(program, *(f"{value:.3f}" for value in values.values())) for program, values in measured.items()]
+        rows = []
+        for program, means in measured.items():
+            rows.append((program, *(f"{mean:.3f}" for mean in means.values())))
         output.print(grid("", ["program", *names], rows, right=names))
         if exam is not None:
             show_exam(exam)
-        say(f"The index stays in {out}. Try: {command('ask', out, questions[: SHOWN + 1][-1]['question'])}")
+        next_question = questions[: SHOWN + 1][-1]["question"]
+        say(f"The index stays in {out}. Try: {command('ask', out, next_question)}")
+
+    def _questions_and_corpus(self, example: Path) -> tuple[list[dict[str, Any]], Any]:
+        """The questions that are asked, and all passages, or those that were shown with them."""
+        from kraq_dspy.asset.corpus.load import load_documents
+
+        lines = (example / "questions.jsonl").read_text("utf-8").splitlines()
+        count = self.first or (FEW if self.quick else None)
+        questions = [json_lines.loads(line) for line in lines[:count]]
+        corpus = example / "corpus.jsonl"
+        if count is None:
+            return questions, corpus
+
+        shown_with_them: set[str] = set()
+        for question in questions:
+            shown_with_them.update(question["context_ids"])
+        documents = load_documents(corpus)
+        return questions, [each for each in documents if getattr(each, "id", None) in shown_with_them]
+
+    def _answers(
+        self,
+        space: "Workspace",
+        choices: Mapping[str, "ProgramChoice"],
+        questions: Sequence[dict[str, Any]],
+    ) -> dict[str, list[Any]]:
+        """What each program answers to each question."""
+        programs = {name: space.make_program(choice) for name, choice in choices.items()}
+        answers: dict[str, list[Any]] = {name: [] for name in programs}
+        with Bars(quiet=self.json) as bars:
+            bars.start("answer", len(questions) * len(programs))
+            for question in questions:
+                for name, program in programs.items():
+                    answer = space.ask(question["question"], program, next_questions=0)
+                    answers[name].append(answer)
+                    bars.advance("answer")
+        return answers
 
 
 def show_broadest(space: "Workspace") -> None:
@@ -118,6 +140,34 @@ def show_broadest(space: "Workspace") -> None:
     output.print(grid("", ("level", "passages", "question"), rows, right=("level", "passages"), box=None))
     if topic_by_id:
         say(TOPICS_SHOWN)
+
+
+def _answers_as_json(
+    questions: Sequence[dict[str, Any]], answers: Mapping[str, Sequence[Any]], model: str
+) -> list[dict[str, Any]]:
+    from kraq_dspy.apps.cli.ask import answer_fields
+
+    shown = []
+    for place, question in enumerate(questions):
+        for name, own in answers.items():
+            shown.append(answer_fields(question["question"], name, model, own[place]))
+    return shown
+
+
+def _show_answers(
+    questions: Sequence[dict[str, Any]],
+    choices: Mapping[str, "ProgramChoice"],
+    answers: Mapping[str, Sequence[Any]],
+    model: str,
+) -> None:
+    from kraq_dspy.apps.cli.ask import show_answer
+
+    how_many = counted(len(questions), "question")
+    say(f"\n3. {how_many}, answered by both programs from {BUDGET} passages", style="bold")
+    for place, question in enumerate(questions):
+        for name, own in answers.items():
+            show_answer(question["question"], choices[name], model, own[place], evidence=2)
+        say(f"  gold answer: {', '.join(question['answers'])}\n", style="green")
 
 
 def _measured(questions: Sequence[dict[str, Any]], answers: Sequence[Any]) -> dict[str, float]:

@@ -1,5 +1,6 @@
 """Asks an index questions of your own and says how good its answers are: `kraq eval INDEX QUESTIONS`."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     import dspy
 
     from kraq_dspy.eval.asked import AskedSystem
+    from kraq_dspy.eval.datasets import Example
+    from kraq_dspy.eval.evaluation import Evaluation
+    from kraq_dspy.eval.gate import QualityCheck
     from kraq_dspy.eval.metrics.generation import BertScorer
     from kraq_dspy.eval.statistics import Interval
     from kraq_dspy.ports import Retriever
@@ -94,7 +98,7 @@ class EvalIndex(Reads, Calls, Limits):
     documents_column: Annotated[
         str, typer.Option(help="Ids of the documents with the evidence. Default: supporting_ids, ...")
     ] = ""
-    encoding: Annotated[str, typer.Option(help="Of a file that is not UTF-8, such as cp1252.")] = ""
+    encoding: Annotated[str, typer.Option(help="Encoding of a file that is not UTF-8, such as cp1252.")] = ""
     limit: Annotated[int | None, typer.Option(min=1, help="Questions, drawn by the seed.")] = None
     seed: Seed = 0
     program_state: Annotated[
@@ -120,42 +124,21 @@ class EvalIndex(Reads, Calls, Limits):
     json: Json = False
 
     def run(self) -> None:
-        import random
-
-        from kraq_dspy.eval.evaluation import default_metrics, evaluate, place_of
+        from kraq_dspy.eval.evaluation import evaluate, place_of
         from kraq_dspy.eval.gate import read_thresholds, under_checks, worse_checks
-        from kraq_dspy.eval.questions import QuestionColumns, learned_note, read_questions
-        from kraq_dspy.eval.tables.terminal import print_run
 
         thresholds = read_thresholds(self.fail_under or ())
         if self.fail_if_worse is not None:
             require_run(self.fail_if_worse)
-        examples = read_questions(
-            self.questions,
-            QuestionColumns(self.question_column, self.answer_column, self.documents_column),
-            encoding=self.encoding,
-        )
-        if self.limit is not None:
-            examples = sorted(examples, key=lambda example: example.id)
-            random.Random(self.seed).shuffle(examples)
-            examples = examples[: self.limit]
+        examples = self._examples()
         if self.retrieval_only and (self.program or self.program_state):
             raise ConfigError("--retrieval-only asks no program.")
+
         with self.opened(self.index_dir) as space:
             settings = space.models.settings
-            if self.retrieval_only:
-                systems = [_retriever(space, name, self.k) for name in self.retriever or [space.default_retriever]]
-            else:
-                systems = [
-                    _program(space, name, over, self.program_state)
-                    for name in self.program or [None]  # type: ignore[list-item]
-                    for over in self.retriever or [None]  # type: ignore[list-item]
-                ]
+            systems = self._systems(space)
+            metrics = self._metrics(systems, examples, thresholds)
             title = f"{self.index_dir.resolve().stem}-{self.questions.name.partition('.')[0]}"
-            metrics = self.metric or None
-            if thresholds:
-                named_metrics = self.metric or default_metrics(systems, examples, self.k)
-                metrics = list(dict.fromkeys([*named_metrics, *thresholds]))
             folder = self.out or place_of(title, systems, metrics, examples, Path("runs"))
             require_writable(folder)
             named = {system.name: system for system in systems}
@@ -164,25 +147,77 @@ class EvalIndex(Reads, Calls, Limits):
                     named, examples, metrics, space=space, title=title, k=self.k, out=folder,
                     concurrency=settings.run.concurrency, seed=self.seed, progress=bars,
                 )  # fmt: skip
+
         files = result.write_report(folder)
         checks = under_checks(result.summary, thresholds)
         if self.fail_if_worse is not None:
             checks += worse_checks(self.fail_if_worse, folder, metrics=metrics, seed=self.seed)
-
         if self.json:
-            print_json({**result.to_dict(), "files": [str(file) for file in files], "checks": checks})
+            paths = [str(file) for file in files]
+            print_json({**result.to_dict(), "files": paths, "checks": checks})
         else:
-            print_run(result.summary, output)
-            if result.left_out:
-                say(learned_note(result.left_out))
-            for note in result.notes:
-                say(note)
-            say(f"Report: {', '.join(map(str, files))}")
-            say(f"Beside another run: {command('report', folder, 'OTHER')}")
-            for check in checks:
-                say(("passed  " if check.passed else "FAILED  ", "green" if check.passed else "red"), check.text)
+            _show_result(result, files, checks, folder)
         if not all(check.passed for check in checks):
             raise typer.Exit(WORSE)
+
+    def _examples(self) -> "list[Example]":
+        """The questions of the file, or as many of them as are asked, drawn by the seed."""
+        import random
+
+        from kraq_dspy.eval.questions import QuestionColumns, read_questions
+
+        columns = QuestionColumns(self.question_column, self.answer_column, self.documents_column)
+        examples = read_questions(self.questions, columns, encoding=self.encoding)
+        if self.limit is None:
+            return examples
+        examples = sorted(examples, key=lambda example: example.id)
+        random.Random(self.seed).shuffle(examples)
+        return examples[: self.limit]
+
+    def _systems(self, space: "Workspace") -> "list[AskedSystem]":
+        """The retrievers, or each program over each retriever; those of `kraq ask` where none is
+        named."""
+        if self.retrieval_only:
+            names = self.retriever or [space.default_retriever]
+            return [_retriever(space, name, self.k) for name in names]
+
+        programs: Sequence[str | None] = self.program or [None]
+        retrievers: Sequence[str | None] = self.retriever or [None]
+        systems = []
+        for program in programs:
+            for retriever in retrievers:
+                systems.append(_program(space, program, retriever, self.program_state))
+        return systems
+
+    def _metrics(
+        self,
+        systems: "Sequence[AskedSystem]",
+        examples: "Sequence[Example]",
+        thresholds: Mapping[str, float],
+    ) -> list[str] | None:
+        """The metrics that are named, and those that must reach a threshold."""
+        from kraq_dspy.eval.evaluation import default_metrics
+
+        if not thresholds:
+            return self.metric or None
+        named = self.metric or default_metrics(systems, examples, self.k)
+        return list(dict.fromkeys([*named, *thresholds]))
+
+
+def _show_result(result: "Evaluation", files: "Sequence[Path]", checks: "Sequence[QualityCheck]", folder: Path) -> None:
+    from kraq_dspy.eval.questions import learned_note
+    from kraq_dspy.eval.tables.terminal import print_run
+
+    print_run(result.summary, output)
+    if result.left_out:
+        say(learned_note(result.left_out))
+    for note in result.notes:
+        say(note)
+    say(f"Report: {', '.join(map(str, files))}")
+    say(f"Beside another run: {command('report', folder, 'OTHER')}")
+    for check in checks:
+        verdict = ("passed  ", "green") if check.passed else ("FAILED  ", "red")
+        say(verdict, check.text)
 
 
 def _retriever(space: "Workspace", name: str, k: int) -> "AskedSystem":

@@ -40,7 +40,7 @@ ScopeOption = partial(typer.Option, rich_help_panel="Who asks, where documents s
 LimitOption = partial(typer.Option, rich_help_panel="Limits of this run")
 
 Json = Annotated[bool, Flag("--json", help="Print JSON and nothing else on standard output.")]
-Seed = Annotated[int, typer.Option("--seed", help="Of the sample, the clusters and the bootstrap.")]
+Seed = Annotated[int, typer.Option("--seed", help="Random seed for sampling, clustering and bootstrapping.")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -290,7 +290,9 @@ class Columns(Models):
     acl_column: Annotated[
         str | None, ColumnOption(help="Labels of who may read it; in Markdown, front matter. Then see --as.")
     ] = None
-    encoding: Annotated[str | None, ColumnOption(help="Of files that are not UTF-8, as cp1252, cp932, gb18030.")] = None
+    encoding: Annotated[
+        str | None, ColumnOption(help="Encoding of files that are not UTF-8, such as cp1252, cp932, gb18030.")
+    ] = None
 
     def settings(self, base: "Settings | None" = None) -> "Settings":
         settings = super().settings(base)
@@ -388,6 +390,18 @@ class ChosenProgram:
         return choose_program(name, self.retriever, options, retriever_options=found_by)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Refuses:
+    """A front door, which refuses what the documents do not answer."""
+
+    answer_anyway: Annotated[
+        bool, Flag("--answer-anyway", help="Answer also what the documents seem not to answer.")
+    ] = False
+
+    def refuses(self, space: "Workspace") -> bool:
+        return space.refuses and not self.answer_anyway
+
+
 def with_options_of(declared: type, *names: str, **flags: str) -> Callable[[type[CommandT]], type[CommandT]]:
     """Give a command the options that a dataclass declares, or those of `names`: default, range and help stand there.
 
@@ -400,9 +414,9 @@ def with_options_of(declared: type, *names: str, **flags: str) -> Callable[[type
             if names and name not in names:
                 continue
             words = [flags[name]] if name in flags else []
-            kind: Any = each.kinds[0] if each.kinds else type(each.choices[0])
-            least, most = (each.least, each.most) if kind in (int, float) else (None, None)
-            annotation: Any = Annotated[kind, typer.Option(*words, min=least, max=most, help=each.help)]
+            value_type: Any = each.kinds[0] if each.kinds else type(each.choices[0])
+            least, most = (each.least, each.most) if value_type in (int, float) else (None, None)
+            annotation: Any = Annotated[value_type, typer.Option(*words, min=least, max=most, help=each.help)]
             fields.append((name, annotation, dataclasses.field(default=each.default)))
         return dataclasses.make_dataclass(
             command.__name__, fields, bases=(command,), frozen=True, kw_only=True,

@@ -62,6 +62,7 @@ def run() -> None:
         if isinstance(stream, io.TextIOWrapper):
             with contextlib.suppress(io.UnsupportedOperation):  # standard input that was read from already
                 stream.reconfigure(errors="replace")  # a character that cannot be written costs itself alone
+
     try:
         make_app()()
     except BrokenPipeError:  # the reader of a pipe has gone, as in `kraq questions DIR | head`

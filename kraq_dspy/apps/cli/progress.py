@@ -165,6 +165,7 @@ def show_failures(failures: "Sequence[Failure]", all_of_them: str, limit: int = 
     """The first failures of each kind; `all_of_them` is the command that shows the others."""
     if not failures:
         return
+
     note(f" could not be done (all: {all_of_them}); the rest is complete.", label=counted(len(failures), "item"))
     kinds: dict[tuple[str, str], list[Failure]] = {}
     for failure in failures:

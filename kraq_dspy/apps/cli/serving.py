@@ -15,18 +15,19 @@ import typer
 
 from kraq_dspy.apps.cli import INTERRUPTED
 from kraq_dspy.apps.cli.logs import tell_what_is_cut_off
-from kraq_dspy.apps.cli.options import Flag, IndexDir, Limits, Models, Reads
+from kraq_dspy.apps.cli.options import Flag, IndexDir, Limits, Models, Reads, Refuses
 from kraq_dspy.apps.cli.terminal import command, counted, note, say
 from kraq_dspy.apps.serve.serve_settings import ServeSettings
 from kraq_dspy.errors import ConfigError, needs
 
 if TYPE_CHECKING:
     from kraq_dspy.apps.serve.served import ServedIndex
+    from kraq_dspy.apps.serve.testset_desk import TestsetDesk
     from kraq_dspy.workspace import Workspace
 
 
 @dataclass(frozen=True, kw_only=True)
-class Serve(Reads, Limits):
+class Serve(Reads, Limits, Refuses):
     """Serve one or more indexes: a page and a JSON API."""
 
     index_dirs: Annotated[list[Path], typer.Argument(metavar="DIR ...", help="Index folders, made by `kraq index`.")]
@@ -69,17 +70,28 @@ class Serve(Reads, Limits):
         if self.tokens and self.scope() is not None:
             raise ConfigError("With --tokens the file says what each caller may read: labels, or everything = true.")
         callers = Callers(self.tokens, names_of(self.index_dirs)) if self.tokens else None
-        settings = ServeSettings(self.host, self.port, self.token or None, self.at_once, self.waiting, names, callers)
+        settings = ServeSettings(
+            self.host, self.port, self.token or None, self.at_once, self.waiting, names, callers, self.answer_anyway
+        )
         opened = self.opened if callers is None else partial(Models.opened, self)
         _run(self, self.index_dirs, settings, edit=self.edit, access_log=self.access_log, opened=opened)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Explore(Reads, Limits):
+class Explore(Reads, Limits, Refuses):
     """Open the index in the browser: its questions, the largest groups first, what is behind them, and answers."""
 
     index_dir: IndexDir
-    edit: Annotated[bool, Flag("--edit", help="Let the catalogue be reviewed: approve, edit, reject.")] = False
+    edit: Annotated[
+        bool, Flag("--edit", help="Let the catalogue and the test set be reviewed: approve, edit, reject.")
+    ] = False
+    questions: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Questions of your own (csv, jsonl or parquet): show what they never touch."),
+    ] = None
+    testset: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A test set of `kraq testset make`, to be reviewed.")
+    ] = None
     port: Annotated[int, typer.Option(help="Port of this machine; where it is in use, a free one.")] = (
         ServeSettings.port
     )
@@ -91,8 +103,16 @@ class Explore(Reads, Limits):
                 threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
         _require_serve()
+        from kraq_dspy.apps.serve.testset_desk import TestsetDesk
 
-        _run(self, [self.index_dir], ServeSettings(port=self.port), edit=self.edit, or_any_port=True, started=show)
+        settings = ServeSettings(port=self.port, answer_anyway=self.answer_anyway)
+        desk = TestsetDesk.of(self.questions, self.testset)
+        scope = self.scope()
+        if desk is not None and scope is not None and not scope.is_everything:
+            raise ConfigError(
+                "Questions and test sets may tell of any document: --questions and --testset need --as-owner."
+            )
+        _run(self, [self.index_dir], settings, edit=self.edit, desk=desk, or_any_port=True, started=show)
 
 
 def _require_serve() -> None:
@@ -111,6 +131,7 @@ def _run(
     settings: "ServeSettings",
     *,
     edit: bool,
+    desk: "TestsetDesk | None" = None,
     access_log: str | None = None,
     opened: "Callable[[Path], AbstractContextManager[Workspace]] | None" = None,
     or_any_port: bool = False,
@@ -125,7 +146,7 @@ def _run(
     tell_what_is_cut_off()
     log = AccessLog(access_log) if access_log else None
     with (
-        served(index_dirs, opened or command.opened, edit=edit) as indexes,
+        served(index_dirs, opened or command.opened, edit=edit, desk=desk) as indexes,
         bound(settings.host, settings.port, or_any=or_any_port) as listening,
     ):
         for each in indexes.values():

@@ -1,13 +1,20 @@
 """Tells what is in an index, at once and without loading any model: `kraq status`."""
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from rich.table import Table
 from rich.text import Text
 
 from kraq_dspy.apps.cli.options import IndexDir, Json, Scoped
 from kraq_dspy.apps.cli.progress import has_tokens, label, models_in_words, show_failures, usage_cells, usage_headings
 from kraq_dspy.apps.cli.terminal import command, counted, grid, note, output, print_json, two_columns
+
+if TYPE_CHECKING:
+    from kraq_dspy.asset.store.index import Index
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,88 +25,155 @@ class Status(Scoped):
     json: Json = False
 
     def run(self) -> None:
-        from kraq_dspy.asset.corpus.normalise import find_personal
-        from kraq_dspy.asset.store.own_files import holder
-        from kraq_dspy.asset.store.states import has_draft
         from kraq_dspy.indexing.catalogue.sources import count_answers
-        from kraq_dspy.indexing.index.report import located
-        from kraq_dspy.programs.kraq.asked_by import asked_in_words
-        from kraq_dspy.records import Merge, Question
 
         with self.readable(self.index_dir) as index:
-            manifest, counts, failures = index.manifest, index.counts(), located(index, index.results.failures())
-            usage = index.results.usage()
-            merges = Counter(merge.method for merge in index.all(Merge))
-            levels, left_out = index.partition_sizes(), index.left_out()
-            questions, asked_by, personal = Counter[int](), Counter[str](), {}
-            for question in index.all(Question):
-                questions[question.level] += question.source == "kraq" and question.duplicate_of is None
-                if question.source == "kraq":
-                    asked_by[question.model] += 1
-                if kinds := find_personal(question.text):
-                    personal[question.id] = kinds
+            contents = _contents_of(index)
+        change = _change_under_way(self.index_dir)
         answers = count_answers(self.index_dir)
-        change = None  # what is under way beside the last complete state
-        if who := holder(self.index_dir / "lock"):
-            change = f"under way, by {who}"
-        elif has_draft(self.index_dir):
-            change = f"begun, not finished; go on: {command('resume', self.index_dir)}"
         if self.json:
-            print_json(
-                {
-                    "path": str(self.index_dir),
-                    "complete": manifest.complete,
-                    "change": change,
-                    "manifest": manifest,
-                    "counts": counts,
-                    "left_out": left_out,
-                    "merges_by_method": merges,
-                    "partition_sizes": levels,
-                    "questions_by_level": questions,
-                    "questions_by_model": asked_by,
-                    "usage": [
-                        {"stage": stage, "model": model, "usage": used} for (stage, model), used in usage.items()
-                    ],
-                    "personal_questions": {id: sorted({one.kind for one in kinds}) for id, kinds in personal.items()},
-                    "answers": answers,
-                    "failures": failures,
-                }
-            )
-            return
-        complete = Text("complete", style="green")
-        rows = {
-            "state": complete if manifest.complete else f"unfinished; go on: {command('resume', self.index_dir)}",
-            **({"change": change} if change else {}),
-            "encoder": f"{manifest.encoder_name}, {manifest.encoder_dimension} dimensions",
-            "models": models_in_words(manifest.models),
-            **{f"replies of {model}": how for model, how in manifest.schemas.items()},
-            "updated": manifest.updated_at,
-            **counts,
-        }
-        if left_out.get("lines"):
-            rows["left out"] = (
-                f"{left_out['lines']:,} lines of menus, links and notices in {left_out['documents']:,} pages"
-            )
-        if asked_by:
-            rows["asked by"] = asked_in_words(asked_by).partition(": ")[2]
-        if merges:
-            rows["merged as"] = ", ".join(f"{count:,} {method}" for method, count in merges.most_common())
+            head = {
+                "path": str(self.index_dir),
+                "complete": contents.manifest.complete,
+                "change": change,
+            }
+            print_json({**head, **_as_json(contents, answers)})
+        else:
+            self._show(contents, change, answers)
+
+    def _show(self, contents: "_Contents", change: str | None, answers: Mapping[str, int] | None) -> None:
+        rows = self._rows(contents, change)
         if answers:
             rows["catalogue"] = ", ".join(f"{count:,} {name}" for name, count in answers.items())
         output.print(two_columns(str(self.index_dir), rows))
-        if levels:
-            sizes = [(level, size, questions.get(level, 0)) for level, size in levels.items()]
+
+        if contents.levels:
+            sizes = []
+            for level, size in contents.levels.items():
+                sizes.append((level, size, contents.questions_by_level.get(level, 0)))
             names = ["level", "communities", "new questions"]
             output.print(grid("levels", names, sizes, right=names))
-        if usage:
-            with_tokens = has_tokens(model for _, model in usage)
-            spent = [(label(stage), model, *usage_cells(used, with_tokens)) for (stage, model), used in usage.items()]
-            names = list(usage_headings(with_tokens))
-            output.print(grid("asked of models so far", ["stage", "model", *names], spent, right=names))
-        if personal:
+        if contents.usage:
+            output.print(_usage_grid(contents.usage))
+        if contents.personal:
+            questions = command("questions", self.index_dir, "--personal")
             note(
-                f" hold e-mail addresses, phone or card numbers: {command('questions', self.index_dir, '--personal')}. "
-                "To keep them out: kraq index --redact",
-                label=counted(len(personal), "question"),
+                f" hold e-mail addresses, phone or card numbers: {questions}. To keep them out: kraq index --redact",
+                label=counted(len(contents.personal), "question"),
             )
-        show_failures(failures, command("status", self.index_dir, "--json"))
+        show_failures(contents.failures, command("status", self.index_dir, "--json"))
+
+    def _rows(self, contents: "_Contents", change: str | None) -> dict[str, Any]:
+        """What stands in the first table, by the names of its lines."""
+        from kraq_dspy.programs.kraq.asked_by import asked_in_words
+
+        manifest, left_out = contents.manifest, contents.left_out
+        state: Any = Text("complete", style="green")
+        if not manifest.complete:
+            state = f"unfinished; go on: {command('resume', self.index_dir)}"
+        rows: dict[str, Any] = {"state": state}
+        if change:
+            rows["change"] = change
+        rows["encoder"] = f"{manifest.encoder_name}, {manifest.encoder_dimension} dimensions"
+        rows["models"] = models_in_words(manifest.models)
+        rows |= {f"replies of {model}": how for model, how in manifest.schemas.items()}
+        rows["updated"] = manifest.updated_at
+        rows |= contents.counts
+
+        if left_out.get("lines"):
+            lines, pages = left_out["lines"], left_out["documents"]
+            rows["left out"] = f"{lines:,} lines of menus, links and notices in {pages:,} pages"
+        if contents.asked_by:
+            rows["asked by"] = asked_in_words(contents.asked_by).partition(": ")[2]
+        if contents.merges:
+            methods = contents.merges.most_common()
+            rows["merged as"] = ", ".join(f"{count:,} {method}" for method, count in methods)
+        return rows
+
+
+@dataclass(frozen=True, slots=True)
+class _Contents:
+    """What is told of an index; `personal` are the kinds of personal data by the question's id."""
+
+    manifest: Any
+    counts: Mapping[str, Any]
+    failures: Sequence[Any]
+    usage: Mapping[tuple[str, str], Any]
+    merges: Counter[str]
+    levels: Mapping[int, int]
+    left_out: Mapping[str, int]
+    questions_by_level: Counter[int]
+    asked_by: Counter[str]
+    personal: Mapping[str, list[str]]
+
+
+def _contents_of(index: "Index") -> _Contents:
+    from kraq_dspy.asset.corpus.normalise import find_personal
+    from kraq_dspy.indexing.index.report import located
+    from kraq_dspy.records import Merge, Question
+
+    by_level, asked_by = Counter[int](), Counter[str]()
+    personal: dict[str, list[str]] = {}
+    for question in index.all(Question):
+        is_own = question.source == "kraq"
+        by_level[question.level] += is_own and question.duplicate_of is None
+        if is_own:
+            asked_by[question.model] += 1
+        kinds = {each.kind for each in find_personal(question.text)}
+        if kinds:
+            personal[question.id] = sorted(kinds)
+
+    return _Contents(
+        manifest=index.manifest,
+        counts=index.counts(),
+        failures=located(index, index.results.failures()),
+        usage=index.results.usage(),
+        merges=Counter(merge.method for merge in index.all(Merge)),
+        levels=index.partition_sizes(),
+        left_out=index.left_out(),
+        questions_by_level=by_level,
+        asked_by=asked_by,
+        personal=personal,
+    )
+
+
+def _change_under_way(index_dir: Path) -> str | None:
+    """What is under way beside the last complete state; None for nothing."""
+    from kraq_dspy.asset.store.own_files import holder
+    from kraq_dspy.asset.store.states import has_draft
+
+    who = holder(index_dir / "lock")
+    if who:
+        return f"under way, by {who}"
+    if has_draft(index_dir):
+        return f"begun, not finished; go on: {command('resume', index_dir)}"
+    return None
+
+
+def _as_json(contents: _Contents, answers: Mapping[str, int] | None) -> dict[str, Any]:
+    usage = []
+    for (stage, model), used in contents.usage.items():
+        usage.append({"stage": stage, "model": model, "usage": used})
+    return {
+        "manifest": contents.manifest,
+        "counts": contents.counts,
+        "left_out": contents.left_out,
+        "merges_by_method": contents.merges,
+        "partition_sizes": contents.levels,
+        "questions_by_level": contents.questions_by_level,
+        "questions_by_model": contents.asked_by,
+        "usage": usage,
+        "personal_questions": contents.personal,
+        "answers": answers,
+        "failures": contents.failures,
+    }
+
+
+def _usage_grid(usage: Mapping[tuple[str, str], Any]) -> Table:
+    """What each stage asked of each model so far."""
+    with_tokens = has_tokens(model for _, model in usage)
+    spent = []
+    for (stage, model), used in usage.items():
+        spent.append((label(stage), model, *usage_cells(used, with_tokens)))
+    names = list(usage_headings(with_tokens))
+    return grid("asked of models so far", ["stage", "model", *names], spent, right=names)

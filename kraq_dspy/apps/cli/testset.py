@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kraq_dspy.apps.cli.options import Calls, Flag, IndexDir, Json, Limits, Seed, require_writable_file
+from kraq_dspy.apps.cli.options import Calls, Flag, IndexDir, Json, Limits, Reads, Seed, require_writable_file
 from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.terminal import (
     command,
@@ -30,11 +30,12 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MakeTestset(Calls, Limits):
+class MakeTestset(Reads, Calls, Limits):
     """Write questions that the index answers, with answers and evidence, for `kraq eval DIR FILE`.
 
     Gold passages are found in the text by unlike retrievers; questions that tell no system from another are thinned.
-    Without a language model (--lm) the embedded reader asks. Interrupted? The same command goes on.
+    Without a language model (--lm) the embedded reader asks. Interrupted? The same command goes on. Rows of FILE that
+    somebody approved, edited or rejected (`kraq explore DIR --testset FILE --edit`) stay as they are.
     """
 
     index_dir: IndexDir
@@ -56,7 +57,9 @@ class MakeTestset(Calls, Limits):
     json: Json = False
 
     def run(self) -> None:
+        from kraq_dspy.eval.testset import Testset
         from kraq_dspy.eval.testset_making import TestsetPlan, estimate_testset, make_testset
+        from kraq_dspy.eval.testset_review import with_decisions
         from kraq_dspy.programs.testset.kinds import read_shares
 
         shares = None if self.kinds is None else shares_in(self.kinds)
@@ -70,6 +73,8 @@ class MakeTestset(Calls, Limits):
             draft = self.out.with_name(f"{self.out.name}.draft")
             with Bars(space.models.settings, quiet=self.json) as bars:
                 made = make_testset(space, plan=plan, draft=draft, progress=bars)
+        if self.out.is_file():
+            made = with_decisions(made, Testset.load(self.out).rows)
         made.save(self.out)
         if self.json:
             print_json({**made.about(), "file": str(self.out)})
@@ -85,14 +90,14 @@ class MakeTestset(Calls, Limits):
 
 
 @dataclass(frozen=True, kw_only=True)
-class UpdateTestset(Calls, Limits):
+class UpdateTestset(Reads, Calls, Limits):
     """Keep a test set true to an index that has changed: rows whose evidence is not there any more are marked stale.
 
     As many new ones are asked of documents that no row is about, or --new N. Rows that are kept stay as they are.
     """
 
     index_dir: IndexDir
-    testset: Annotated[Path, typer.Argument(metavar="FILE", help="Of `kraq testset make`.")]
+    testset: Annotated[Path, typer.Argument(metavar="FILE", help="Test set of `kraq testset make`.")]
     new: Annotated[int | None, typer.Option(min=0, help="New questions.", show_default="as many as are stale")] = None
     drop: Annotated[bool, Flag("--drop", help="Leave stale rows out instead of marking them.")] = False
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="Default: the file itself.")] = None
@@ -121,7 +126,7 @@ class UpdateTestset(Calls, Limits):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CoverTestset(Calls, Limits):
+class CoverTestset(Reads, Calls, Limits):
     """Say which communities of the index questions of your own never touch; no model is asked.
 
     With --out, questions about those communities are made and written.

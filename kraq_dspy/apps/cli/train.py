@@ -119,6 +119,7 @@ def _show(facts: dict[str, Any], kind: Kind, out: Path) -> None:
     for point in facts["losses"]:
         values = (point[name] for name in ("train", "held_out"))
         losses.append((point["step"], *("" if value is None else f"{value:.4f}" for value in values)))
+
     output.print(grid("Losses, nats a token", ("step", "trained on", "held out"), losses))
     data = facts["data"]
     rows = {

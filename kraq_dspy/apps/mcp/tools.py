@@ -17,6 +17,7 @@ from kraq_dspy.retrievers.combined import NearestQuestions
 from kraq_dspy.retrievers.rerank import names_a_model
 from kraq_dspy.workspace.choices import ProgramChoice, choose_program
 from kraq_dspy.workspace.newest_state import NewestState
+from kraq_dspy.workspace.refusing import is_refusal
 from kraq_dspy.workspace.registry import PROGRAMS, RETRIEVERS
 from kraq_dspy.workspace.suggesting import STARTERS
 from kraq_dspy.workspace.topics import topics
@@ -106,11 +107,13 @@ class EarlierTurn(TypedDict):
 class IndexTools:
     """One method a tool: its docstring and its parameters' notes are what an agent reads. Safe for threads.
 
-    `ask` runs the program of `choice` where the agent names none. What they return becomes JSON.
+    `ask` runs the program of `choice` where the agent names none, and refuses what the documents do not answer, unless
+    `answer_anyway`. What they return becomes JSON.
     """
 
-    def __init__(self, space: Workspace, choice: ProgramChoice) -> None:
+    def __init__(self, space: Workspace, choice: ProgramChoice, *, answer_anyway: bool = False) -> None:
         self.choice = choice
+        self.answer_anyway = answer_anyway
         self._newest = NewestState(space)
         self.looking_up: tuple[Callable[..., Json], ...] = (
             self.search, self.starters, self.questions_about, self.community, self.neighbours_of, self.read_document
@@ -135,21 +138,26 @@ class IndexTools:
             list[EarlierTurn] | None,
             Field(max_length=20, description="Questions that were asked before this one, with their answers."),
         ] = None,
+        answer_anyway: Annotated[bool, Field(description="Answer even if the documents seem not to.")] = False,
     ) -> Json:
         """Answer a question from the documents, with the passages that the answer rests on. Asks a language model, so
         it takes seconds or more; `search` and `questions_about` take milliseconds. `n_passages` were found for it, and
         `evidence` has the first; the documents answer `next_questions`, too. With `history` the question may refer to
-        what was said ("Where was he born?"); `question` is then what was asked."""
+        what was said ("Where was he born?"); `question` is then what was asked. `refused` says that the documents do
+        not answer: then no model was asked, and they do answer `next_questions`."""
         if names_a_model(program):
             raise ConfigError(f"{program!r} would load a model that is not this server's. Name another program.")
         choice = choose_program(program) if program else self.choice
         answering = await asyncio.to_thread(self._newest.kept, program, lambda space: space.make_program(choice))
         asked = _text(question, "question")
-        prediction = await self.space.aask(asked, answering, history=history)
+        refuse = self.space.refuses and not (answer_anyway or self.answer_anyway)
+        prediction = await self.space.aask(asked, answering, history=history, refuse=refuse)
         hits = list(prediction.get("hits") or ())
         return {
             "question": prediction.get("standalone_question") or asked,
             "answer": str(prediction.get("answer") or ""),
+            "refused": is_refusal(prediction),
+            "answerable": prediction.get("answerable"),
             "program": choice.spec.name,
             "model": shown_model(self.space.models.name(choice.role)),
             "evidence": [passage(hit) for hit in hits[:evidence]],
@@ -169,14 +177,20 @@ class IndexTools:
         ] = None,
     ) -> Json:
         """Find passages, best first. No language model is asked, unless the retriever named rewrites the query.
-        `total` counts what was found, not what there is."""
+        `total` counts what was found, not what there is. `answerable` is false where they seem not to answer the query,
+        if it is a question; null where that cannot be told."""
         if names_a_model(retriever):
             raise ConfigError(f"{retriever!r} would load a model that is not this server's. Name another retriever.")
         filters = {"document_id": document_ids} if document_ids else None
         retrieve = self.space.retriever(retriever or None)
         hits = retrieve(_text(query, "query"), DEPTH, filters=filters)
         shown, next_offset = page(hits, offset, limit)
-        return {"passages": [passage(hit) for hit in shown], "total": len(hits), "next_offset": next_offset}
+        return {
+            "passages": [passage(hit) for hit in shown],
+            "total": len(hits),
+            "next_offset": next_offset,
+            "answerable": self.space.answerability(query).is_answerable,
+        }
 
     def questions_about(
         self,
@@ -285,16 +299,21 @@ class IndexTools:
 
     def read_document(
         self,
-        id: Annotated[
-            str, Field(min_length=1, description="A document's id, or a passage's: then from its beginning.")
-        ],
+        document_id: Annotated[
+            str, Field(description="A document's id, or a passage's `chunk_id`: then from where it begins.")
+        ] = "",
         offset: Annotated[int, Field(ge=0, description="Characters to leave out; `next_offset` goes on.")] = 0,
         length: Annotated[int, Field(ge=1, le=20_000, description="Characters to return.")] = 4000,
+        id: Annotated[str, Field(description="The former name of `document_id`.")] = "",
     ) -> Json:
         """Read a document, or go on reading where a passage begins: `text` is its characters from `offset` on."""
-        start, document_id = offset, id
+        given = document_id or id
+        if not given:
+            raise ConfigError("Say which document: `document_id`, which comes with every passage of `search`.")
+
+        start, document_id = offset, given
         try:
-            (chunk,) = self.index.get(Chunk, [id])
+            (chunk,) = self.index.get(Chunk, [given])
         except UnknownRecordError:  # the id of a document, then
             pass
         else:
@@ -310,6 +329,7 @@ class IndexTools:
             "offset": start,
             "total_characters": len(document.text),
             "next_offset": end - (start - offset) if end < len(document.text) else None,
+            **({"note": "`id` is called `document_id` now, and goes with the next version."} if id else {}),
         }
 
     def _stored(self, question: Question, similarity: float | None = None) -> Json:

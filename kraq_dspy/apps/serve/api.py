@@ -39,14 +39,17 @@ REVIEWER = "kraq explore"
 class Api:
     """What the answers are made of: the indexes by name, and places for questions."""
 
-    def __init__(self, served: Mapping[str, ServedIndex], slots: AnswerSlots) -> None:
+    def __init__(self, served: Mapping[str, ServedIndex], slots: AnswerSlots, *, answer_anyway: bool = False) -> None:
+        """With `answer_anyway` nothing is refused because the documents do not answer it."""
         self.served = served
         self.slots = slots
+        self.answer_anyway = answer_anyway
 
     # What an index holds
 
     def status(self, query: requests.Query) -> Json:
-        return {**status_json(self._index(query)), "indexes": list(self.served), "can_ask": True}
+        served = self.index_of(query)
+        return {**status_json(served), "indexes": list(self.served), "can_ask": True}
 
     def questions(self, query: requests.QuestionsQuery) -> Json:
         """The representative questions, broadest first."""
@@ -59,7 +62,7 @@ class Api:
 
     def starters(self, query: requests.StartersQuery) -> Json:
         """Questions to begin with: answerable, and about most of it."""
-        served = self._index(query)
+        served = self.index_of(query)
         chosen = served.kept(("starters", query.limit), lambda space: space.starters(query.limit))
         return {"items": [each.to_dict() for each in chosen]}
 
@@ -108,7 +111,7 @@ class Api:
             raise RequestError(
                 422, "invalid_kinds", f"There is no {unknown[0][:50]!r}; there are: {', '.join(requests.KINDS)}."
             )
-        served = self._index(query)
+        served = self.index_of(query)
         find: Callable[[], Json] = partial(
             search, served, query.q, limit=query.limit, kinds=kinds, retriever=query.retriever
         )
@@ -130,7 +133,7 @@ class Api:
             found = await run_in_threadpool(find)
         return found
 
-    def _index(self, query: requests.Query) -> ServedIndex:
+    def index_of(self, query: requests.Query) -> ServedIndex:
         """Raises RequestError for a name that there is not."""
         if not query.index:
             return next(iter(self.served.values()))
@@ -142,7 +145,7 @@ class Api:
         return self.served[query.index]
 
     def _atlas(self, query: requests.Query) -> Atlas:
-        return self._index(query).atlas
+        return self.index_of(query).atlas
 
     def _passages(self, query: requests.PageQuery, kind: type[Any], id: str) -> Json:
         atlas = self._atlas(query)
@@ -152,7 +155,7 @@ class Api:
 
     def entries(self, query: requests.CatalogueQuery) -> Json:
         """Prepared answers; what waits comes in the order in which it is worth a look."""
-        catalogue = self._index(query).catalogue
+        catalogue = self.index_of(query).catalogue
         if catalogue is None:
             return {"exists": False, "counts": {}, **page_of([], query)}
         page = page_of(waiting(catalogue) if query.status == "waiting" else catalogue.entries(query.status), query)
@@ -164,12 +167,12 @@ class Api:
 
     def entry(self, query: requests.Query, number: int) -> Json:
         """An entry with what its answer can be judged by, and its versions."""
-        return entry_json(self._index(query), number)
+        return entry_json(self.index_of(query), number)
 
     def review(self, body: requests.ReviewRequest, number: int) -> Json:
         """The entry as it is then. Raises RequestError where the server may not edit, where somebody changed the entry
         meanwhile, and where an answer lacks or rests on a document that is not there."""
-        served = self._index(body)
+        served = self.index_of(body)
         if not served.edit:
             raise RequestError(403, "read_only", "This server is read-only; start it with --edit to review.")
         entry_json(served, number)  # it is there
@@ -194,10 +197,11 @@ class Api:
     async def ask(self, request: Request, body: requests.AskRequest) -> Any:
         """Raises RequestError before anything is answered; later, a stream says what went wrong as an event."""
         program = body.program or DEFAULT_PROGRAM
-        call = await self.call(self._index(body), program, body.question, body.retriever, body.options)
+        call = await self.call(self.index_of(body), program, body.question, body.retriever, body.options)
         history = tuple(Turn(turn.question, turn.answer) for turn in body.history)
         is_default = not (body.program or body.retriever or body.options)
-        call = replace(call, history=history, may_be_prepared=is_default and not history)
+        refuse = call.refuse and not body.answer_anyway
+        call = replace(call, history=history, may_be_prepared=is_default and not history, refuse=refuse)
         if body.stream:
             return streaming(sent(stream(call)))
         answer = await while_connected(request, ask(call))
@@ -216,7 +220,8 @@ class Api:
         record = current_request()
         record.index, record.program = served.name, choice.spec.name
         self.slots.require_free()
-        return ProgramCall(served, choice, answering, question.strip(), self.slots)
+        refuse = served.space.refuses and not self.answer_anyway
+        return ProgramCall(served, choice, answering, question.strip(), self.slots, refuse=refuse)
 
     def health(self, query: requests.Query) -> Json:
         return {"status": "ok"}

@@ -33,6 +33,7 @@ from kraq_dspy.apps.serve.openapi import described
 from kraq_dspy.apps.serve.refusals import Json, RequestError, response_of
 from kraq_dspy.apps.serve.serve_settings import ServeSettings
 from kraq_dspy.apps.serve.served import ServedIndex
+from kraq_dspy.apps.serve.testsets import TestsetApi
 from kraq_dspy.apps.serve.watch import Watch, current_request
 from kraq_dspy.asset.scope import Scope
 
@@ -50,7 +51,7 @@ def make_app(
     """
     slots = AnswerSlots(settings.at_once, settings.waiting)
     metrics = Metrics(lambda: slots.in_use, lambda: slots.waiting)
-    full = Api(served, slots)
+    full = Api(served, slots, answer_anyway=settings.answer_anyway)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -80,7 +81,7 @@ def make_app(
         allowed = {name: each for name, each in served.items() if name in names}
         if scope is not None:
             allowed = {name: each.scoped(scope) for name, each in allowed.items()}
-        return app_of(Api(allowed, slots))
+        return app_of(Api(allowed, slots, answer_anyway=settings.answer_anyway))
 
     def app_for(caller: Caller) -> ASGIApp:
         if caller.indexes is None and caller.scope is None:
@@ -115,12 +116,20 @@ def api_routes(api: Api) -> list[Route]:
         ("/api/search", api.search, requests.SearchQuery),
         ("/api/ask", api.ask, requests.AskRequest),
     ]
-    chat = ChatCompletions(api)
+    chat, testsets = ChatCompletions(api), TestsetApi(api)
     reading += [
+        ("/api/desk", testsets.desk, requests.Query),
+        ("/api/coverage", testsets.coverage, requests.CoverageQuery),
+        ("/api/testset", testsets.rows, requests.TestsetQuery),
+        ("/api/testset/{id}", testsets.row, requests.Query),
         ("/v1/models", chat.models, NoParameters),
         ("/v1/models/{id:path}", chat.model, NoParameters),
     ]
-    posting += [("/v1/chat/completions", chat.complete, ChatRequest)]
+    posting += [
+        ("/api/coverage/rows", testsets.offer, requests.OfferRequest),
+        ("/api/testset/{id}", testsets.decide, requests.RowRequest),
+        ("/v1/chat/completions", chat.complete, ChatRequest),
+    ]
     description = Json(described(reading, posting))
 
     async def describe(request: Request) -> Response:

@@ -21,6 +21,7 @@ from kraq_dspy.apps.serve.watch import current_request
 from kraq_dspy.models.lms.meter import FREE, Answer, Price, TappedJournal, working_on
 from kraq_dspy.records import Hit, Turn, Usage
 from kraq_dspy.workspace.choices import ProgramChoice
+from kraq_dspy.workspace.refusing import is_refusal
 
 STAGE = "serve"
 Event = tuple[str, dict[str, Any]]
@@ -68,6 +69,7 @@ class ProgramCall:
     """A question to a program of an index; `choice` says which program with which options.
 
     `history` is what was said before it. An answer of the catalogue goes before the program's if it `may_be_prepared`.
+    What the documents do not answer is refused where `refuse` says so.
     """
 
     served: ServedIndex
@@ -77,6 +79,7 @@ class ProgramCall:
     slots: AnswerSlots
     may_be_prepared: bool = False
     history: tuple[Turn, ...] = ()
+    refuse: bool = False
 
     async def prepared(self) -> dspy.Prediction | None:
         if not self.may_be_prepared:
@@ -84,7 +87,12 @@ class ProgramCall:
         return await asyncio.to_thread(self.served.space.prepared, self.question)
 
     async def answer(self) -> dspy.Prediction:
-        return await self.served.space.aask(self.question, self.program, history=self.history)
+        space = self.served.space
+        return await space.aask(self.question, self.program, history=self.history, refuse=self.refuse)
+
+    def streamed(self) -> AsyncGenerator[Any, None]:
+        space = self.served.space
+        return space.astream(self.question, self.program, history=self.history, refuse=self.refuse)
 
 
 class UsageCount:
@@ -124,8 +132,7 @@ async def stream(call: ProgramCall) -> AsyncGenerator[tuple[str, dict[str, Any]]
                 if prepared := await call.prepared():
                     yield "answer", await asyncio.to_thread(_answer_json, call, prepared, count.usage, 0.0)
                     return
-                streamed = call.served.space.astream(call.question, call.program, history=call.history)
-                async with aclosing(streamed) as values:
+                async with aclosing(call.streamed()) as values:
                     async for value in values:
                         if isinstance(value, StatusMessage):
                             yield "stage", {"stage": value.message}
@@ -195,7 +202,8 @@ async def while_connected(request: Request, work: Coroutine[Any, Any, Any]) -> A
 def _answer_json(call: ProgramCall, prediction: dspy.Prediction, usage: Usage, seconds: float) -> dict[str, Any]:
     choice, atlas = call.choice, call.served.atlas
     record = current_request()
-    record.answered, record.cache = True, not usage.calls
+    refused = is_refusal(prediction)
+    record.answered, record.cache = True, not usage.calls and not refused
     timings = {name: float(value) for name, value in choice.seconds(prediction).items() if value}
     return {
         "question": call.question,
@@ -204,6 +212,9 @@ def _answer_json(call: ProgramCall, prediction: dspy.Prediction, usage: Usage, s
         "program": choice.spec.name,
         "model": call.served.model_of(choice),
         "answer": str(prediction.get("answer") or ""),
+        "refused": refused,
+        "answerable": prediction.get("answerable"),
+        "answerable_score": prediction.get("answerable_score"),
         "hits": [
             {**atlas.passage(hit.chunk), "score": float(hit.score), "query": hit.query, "why": hit.why}
             for hit in prediction.get("hits") or ()

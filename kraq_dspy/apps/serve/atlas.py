@@ -186,15 +186,18 @@ class Atlas:
         community = self.record(Community, community_id)
         if community_id not in self.communities:
             raise not_found("community", community_id)
+
         path: list[Json] = []
         above = self.communities[community_id]["parent_id"]
         while above is not None and above in self.communities:
             path.insert(0, self.communities[above])
             above = path[0]["parent_id"]
+
         try:
             [summary] = self.index.get(Summary, [community_id])
         except UnknownRecordError:  # too small for one
             summary = None
+
         return {
             **self.communities[community_id],
             "path": path,
@@ -216,6 +219,7 @@ class Atlas:
             if other in self.entities:
                 what = {"predicate": link.predicate, "description": link.description, "weight": link.weight}
                 links.append({"to": is_outgoing, **what, "entity": self.entities[other]})
+
         return {
             "id": entity.id,
             "name": entity.name,
@@ -241,6 +245,7 @@ class Atlas:
             ]
             span = {"id": chunk.id, "start": chunk.start, "end": chunk.end, "position": chunk.position}
             passages.append({**span, "mentions": mentions})
+
         questions = [each for each in reversed(self.questions) if document_id in each.document_ids]
         return {
             "id": document.id,
@@ -261,6 +266,7 @@ class Atlas:
         for link in links.values():
             for end in {link.source_id, link.target_id} - core:
                 around[end] += link.weight
+
         inner = self._best_connected(inside)
         outer = sorted(self._best_connected(around), key=lambda each: -around[each])
         nodes = (inner + outer)[:limit]

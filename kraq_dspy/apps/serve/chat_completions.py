@@ -26,6 +26,7 @@ from kraq_dspy.apps.serve.requests import QUESTION
 from kraq_dspy.errors import did_you_mean
 from kraq_dspy.programs.conversation import text_of, turns_of
 from kraq_dspy.workspace.choices import DEFAULT_PROGRAM
+from kraq_dspy.workspace.refusing import refusal_text
 from kraq_dspy.workspace.registry import PROGRAMS
 
 MOST_MESSAGES = 1000
@@ -55,7 +56,8 @@ class StreamOptions(BaseModel):
 class ChatRequest(BaseModel):
     """What is read of a request for a completion.
 
-    How a model writes (temperature, max_tokens, tools and others) is the index's own matter and is passed over.
+    How a model writes (temperature, max_tokens, tools and others) is the index's own matter and is passed over. What
+    the documents do not answer is refused, unless `answer_anyway`, a field of our own, says otherwise.
     """
 
     model_config = ConfigDict(extra="ignore")
@@ -64,6 +66,7 @@ class ChatRequest(BaseModel):
     messages: Annotated[list[Message], Field(min_length=1, max_length=MOST_MESSAGES)]
     n: Annotated[int, Field(ge=1, le=1)] | None = None
     stream: bool = False
+    answer_anyway: bool = False
     stream_options: StreamOptions | None = None
 
 
@@ -88,7 +91,9 @@ class ChatCompletions:
         index_name, program = self._parts_of(body.model)
         question, earlier = _asked_in(body.messages)
         call = await self.api.call(self.api.served[index_name], program or DEFAULT_PROGRAM, question)
-        call = replace(call, history=tuple(turns_of(earlier)), may_be_prepared=not program and not earlier)
+        refuse = call.refuse and not body.answer_anyway
+        may_be_prepared = not program and not earlier
+        call = replace(call, history=tuple(turns_of(earlier)), may_be_prepared=may_be_prepared, refuse=refuse)
 
         if body.stream:
             with_usage = body.stream_options is not None and body.stream_options.include_usage
@@ -129,7 +134,7 @@ def _asked_in(messages: list[Message]) -> tuple[str, list[dict[str, Any]]]:
 
 def _completion(model: str, answer: Json) -> Json:
     """A whole answer in OpenAI's shape."""
-    message = {"role": "assistant", "content": answer["answer"], "refusal": None}
+    message = {"role": "assistant", "content": _content(answer), "refusal": None}
     return {
         "id": _new_id(),
         "object": "chat.completion",
@@ -158,13 +163,20 @@ async def _chunks(call: ProgramCall, model: str, *, with_usage: bool) -> AsyncGe
                 yield chunk({"content": data["text"]})
             elif name == "answer":
                 if not has_text:
-                    yield chunk({"content": data["answer"]})
+                    yield chunk({"content": _content(data)})
                 yield chunk({}, finish_reason="stop", kraq=data)
                 if with_usage:
                     yield ServerSentEvent(json.dumps({**shared, "choices": [], "usage": _usage(data)}), sep="\n")
             elif name == "error":
                 yield ServerSentEvent(json.dumps(data), sep="\n")
     yield ServerSentEvent("[DONE]", sep="\n")
+
+
+def _content(answer: Json) -> str:
+    """The answer; a refusal with the questions that the documents do answer, since a client shows this text alone."""
+    if not answer["refused"]:
+        return str(answer["answer"])
+    return refusal_text([each["text"] for each in answer["next_questions"]])
 
 
 def _usage(answer: Json) -> Json:

@@ -80,6 +80,7 @@ class Guard:
             raise RequestError(401, "unauthorized", "Send the token: Authorization: Bearer TOKEN", challenge)
         if not is_open and headers.get("sec-fetch-site", "none").lower() not in ("same-origin", "none"):
             raise RequestError(403, "wrong_site", "Pages of elsewhere may not ask here.")
+
         has_body = scope["method"] in ("POST", "PUT", "PATCH")
         if has_body and headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             raise RequestError(415, "unsupported_media_type", "Send JSON: Content-Type: application/json")
@@ -119,11 +120,13 @@ def _limited(receive: Receive) -> Receive:
         nonlocal received, is_whole
         if is_whole:  # what comes now is that the client goes away
             return await receive()
+
         try:
             async with asyncio.timeout(max(0.0, deadline - time.monotonic())):
                 message = await receive()
         except TimeoutError:
             raise RequestError(408, "too_slow", f"The request did not come within {BODY_S:g} s.") from None
+
         received += len(message.get("body", b""))
         is_whole = not message.get("more_body", False)
         if received > LARGEST_BODY:

@@ -44,10 +44,12 @@ class Metrics:
         self._request_seconds.labels(address).observe(seconds)
         if not record.program:
             return
+
         of_program = (record.index, record.program)
         if not record.answered:
             self._failures.labels(*of_program).inc()
             return
+
         self._answers.labels(*of_program, str(record.cache).lower()).inc()
         self._answer_seconds.labels(*of_program).observe(seconds)
         self._calls.labels(*of_program).inc(record.usage.calls)

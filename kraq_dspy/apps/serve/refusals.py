@@ -55,10 +55,12 @@ def as_request_error(error: BaseException) -> RequestError:
         return RequestError(409, "catalogue", str(error).partition(" See them all:")[0])
     if type(error) is errors.IndexStateError and not re.search(r"[/\\]", str(error)):
         return RequestError(409, "index_state", str(error))  # it names no folder, so it is about what was asked for
+
     for kind, status, code, message in _OF_KINDS:
         if isinstance(error, kind):
             logger.log(logging.ERROR if status >= 500 else logging.INFO, "%s: %s", code, error)
             return RequestError(status, code, message, {"Retry-After": "5"} if status == 503 else {})
+
     if type(error).__module__.startswith("dspy."):
         logger.error("A call to the model failed: %s", error)
         return RequestError(502, "model_failed", _OF_KINDS[-1][3])

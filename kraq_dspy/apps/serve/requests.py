@@ -86,7 +86,8 @@ class TurnRequest(BaseModel):
 class AskRequest(Query):
     """A question, and what is to answer it; without a program, a prepared answer or the default program's.
 
-    `history` holds the conversation before it, the oldest turn first.
+    `history` holds the conversation before it, the oldest turn first. What the documents do not answer is refused,
+    unless `answer_anyway`.
     """
 
     question: Annotated[str, Field(min_length=1, max_length=QUESTION)]
@@ -94,6 +95,7 @@ class AskRequest(Query):
     retriever: Name | None = None
     options: dict[str, int | float | bool | str | None] = {}
     stream: bool = False
+    answer_anyway: bool = False
     history: Annotated[list[TurnRequest], Field(max_length=100)] = []
 
 
@@ -104,3 +106,33 @@ class ReviewRequest(Query):
     version: Annotated[int, Field(ge=1)]
     answer: Annotated[str | None, Field(max_length=100_000)] = None
     document_ids: list[str] | None = None
+
+
+class CoverageQuery(PageQuery):
+    """`untouched` are the communities that no question touches."""
+
+    untouched: bool = True
+
+
+class OfferRequest(Query):
+    """Asks for rows about a community."""
+
+    community_id: Name
+
+
+class TestsetQuery(PageQuery):
+    """ "waiting" is new or stale."""
+
+    __test__ = False
+
+    status: Literal["waiting", "approved", "rejected"] = "waiting"
+
+
+class RowRequest(Query):
+    """What somebody decided about a row of the test set, of the version that was looked at; "add" takes an offered
+    one."""
+
+    action: Literal["approve", "edit", "reject", "undo", "add"]
+    version: Name = ""
+    question: Words = ""
+    answers: Annotated[list[Words], Field(max_length=100)] = []

@@ -28,6 +28,7 @@ def search(
     words = re.findall(r"\w+", text.casefold())
     if not words:
         return answer
+
     atlas = served.atlas
     if "questions" in kinds:
         matches = _by_words(words, atlas.questions, lambda question: question.text, limit)
@@ -35,6 +36,7 @@ def search(
             near = [hit.question for hit in served.space.questions()(text, limit)]
             matches = list({question.id: question for question in [*matches[: limit // 2], *near]}.values())[:limit]
         answer["questions"] = list(map(atlas.question, matches))
+
     if "entities" in kinds:
         answer["entities"] = _by_words(words, atlas.entities.values(), lambda entity: entity["name"], limit)
     if "passages" in kinds:
@@ -59,5 +61,6 @@ def _by_words(words: list[str], items: Iterable[T], text: Callable[[T], str], li
             ranked.append((not folded.startswith(words[0]), item))
             if len(ranked) >= 50 * limit:
                 break
+
     ranked.sort(key=lambda pair: pair[0])
     return [item for _, item in ranked[:limit]]

@@ -17,6 +17,7 @@ class ServeSettings:
 
     `at_once` bounds the questions that are answered at the same time, `waiting` those that wait for a place; the next
     one is refused (503). `hosts` are names by which the server may be called besides those of this machine and `host`.
+    With `answer_anyway` no question is refused because the documents do not answer it.
     """
 
     host: str = "127.0.0.1"
@@ -26,6 +27,7 @@ class ServeSettings:
     waiting: int = 64
     hosts: tuple[str, ...] = ()
     callers: Callers | None = None
+    answer_anyway: bool = False
 
     def __post_init__(self) -> None:
         """Raises ConfigError."""

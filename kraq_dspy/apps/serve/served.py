@@ -13,6 +13,7 @@ import dspy
 from kraq_dspy._internal.display import shown_model
 from kraq_dspy.apps.serve.atlas import Atlas
 from kraq_dspy.apps.serve.refusals import RequestError
+from kraq_dspy.apps.serve.testset_desk import TestsetDesk
 from kraq_dspy.asset.scope import Scope
 from kraq_dspy.asset.store.catalogue import Catalogue
 from kraq_dspy.asset.store.index import Index
@@ -34,10 +35,19 @@ logger = logging.getLogger(__name__)
 class ServedIndex:
     """An index under its name. Safe for threads."""
 
-    def __init__(self, name: str, space: Workspace | Callable[[], Workspace], *, edit: bool = False) -> None:
-        """`space` may be a function that opens it, which is called when the index is first asked."""
+    def __init__(
+        self,
+        name: str,
+        space: Workspace | Callable[[], Workspace],
+        *,
+        edit: bool = False,
+        desk: TestsetDesk | None = None,
+    ) -> None:
+        """`space` may be a function that opens it, which is called when the index is first asked. `desk` is what its
+        owner reviews besides the catalogue."""
         self.name = name
         self.edit = edit
+        self.desk = desk
         self._open = space if callable(space) else lambda: space
         self._lock = threading.Lock()
         self._opened: NewestState | None = None
@@ -177,9 +187,13 @@ def names_of(folders: Sequence[Path]) -> list[str]:
 
 @contextmanager
 def served(
-    folders: Sequence[Path], opened: Callable[[Path], AbstractContextManager[Workspace]], *, edit: bool = False
+    folders: Sequence[Path],
+    opened: Callable[[Path], AbstractContextManager[Workspace]],
+    *,
+    edit: bool = False,
+    desk: TestsetDesk | None = None,
 ) -> Iterator[dict[str, ServedIndex]]:
-    """The folders as served indexes by name; `opened` opens one.
+    """The folders as served indexes by name; `opened` opens one. `desk` is of the first.
 
     Vectors that cannot be read are refused here, and not when somebody asks. Raises KraqError.
     """
@@ -189,6 +203,6 @@ def served(
             space = stack.enter_context(opened(folder))
             if not space.has_labels and not space.index.manifest.settings.store.url:
                 space.index.chunk_vectors.count()
-            indexes[name] = ServedIndex(name, space, edit=edit)
+            indexes[name] = ServedIndex(name, space, edit=edit, desk=None if indexes else desk)
             stack.callback(indexes[name].close)
         yield indexes

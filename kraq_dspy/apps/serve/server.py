@@ -72,6 +72,7 @@ def bound(host: str, port: int, *, or_any: bool = False) -> socket.socket:
         family, _, _, _, address = socket.getaddrinfo(host or "0.0.0.0", port, type=socket.SOCK_STREAM)[0]
     except socket.gaierror as error:
         raise ConfigError(f"--host {host!r} is no address of this machine: {error.strerror}.") from error
+
     listening = socket.socket(family, socket.SOCK_STREAM)
     try:
         if os.name == "posix":

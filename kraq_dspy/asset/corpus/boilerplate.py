@@ -152,6 +152,7 @@ def cleaned(
         left_out = {number for number, line in enumerate(lines) if line.letters and _BUTTON.fullmatch(line.bare)}
         if not left_out:
             return Cleaned(text, tuple(headings))
+
     result = _without(lines, left_out, headings, as_written=not is_page)
     return result if result.text.strip() else Cleaned(text, tuple(headings))
 
@@ -267,7 +268,7 @@ def _lists_of_links(lines: Sequence[_Line], seen: Sequence[int]) -> Iterator[int
         if number >= 0 and lines[number].is_links and not lines[number].shown.lstrip().startswith("|"):
             run.append(number)
             continue
-        n_links = sum(lines[one].linked.links for one in run)
+        n_links = sum(lines[place].linked.links for place in run)
         introduced = before.rstrip().endswith((":", "：")) and len(_WORDS.findall(before)) >= INTRODUCTION
         if n_links >= RUN and not introduced:
             yield from run
@@ -288,6 +289,7 @@ def _without(lines: Sequence[_Line], left_out: set[int], headings: Sequence[Head
         starts[line.start] = length
         kept.append(shown)
         length += len(shown) + 1
+
     moved = (
         dataclasses.replace(heading, start=starts[heading.start]) for heading in headings if heading.start in starts
     )

@@ -44,6 +44,7 @@ def _without_headings_alone(
     """The spans; one of headings alone begins the next, as far as both fit, else ends the one before it."""
     if not document.headings:
         return list(spans)
+
     kept: list[tuple[int, int]] = []
     waiting: int | None = None  # where the headings begin that go with the next span
     for start, end in spans:
@@ -55,6 +56,7 @@ def _without_headings_alone(
             begin = start  # the section's text has the heading among its own (`Chunk.headings`)
         kept.append((begin, end))
         waiting = None
+
     if waiting is not None and kept:
         begin, end = kept[-1][0], spans[-1][1]
         if count_tokens(document.text[begin:end]) <= most_tokens:
@@ -143,6 +145,7 @@ def _spans(text: str, settings: ChunkSettings) -> Iterator[tuple[int, int]]:
         if is_last:
             yield from pieces
             return
+
         if len(pieces) > 1:
             yield from pieces[:-1]
             begin = pieces[-1][0]

@@ -47,6 +47,7 @@ def normalised(text: str) -> str:
     if text.isascii():
         text = text.replace("\v", "\n") if "\v" in text else text
         return text.replace("\x00", "\ufffd") if "\x00" in text else text
+
     text = _UNUSABLE.sub("\ufffd", text)
     previous = ""
     while previous != text:  # what is taken out may have stood between a letter and its accent
@@ -68,6 +69,7 @@ def rewritten(document: Document, change: Callable[[str], str]) -> Document:
     title, text = change(document.title), "".join(parts)
     if (title, text) == (document.title, document.text):
         return document
+
     places = accumulate(map(len, parts))
     headings = (
         dataclasses.replace(heading, start=place, text=change(heading.text))
@@ -110,7 +112,7 @@ def find_personal(text: str) -> list[PersonalSpan]:
     By form alone: phone numbers in unusual spelling are missed, and a number that looks like one is taken for one.
     """
     spans: list[PersonalSpan] = []
-    for candidate in sorted(_candidates(text), key=lambda one: (one.start, -one.end)):
+    for candidate in sorted(_candidates(text), key=lambda place: (place.start, -place.end)):
         if not spans or candidate.start >= spans[-1].end:
             spans.append(candidate)
     return spans
@@ -132,6 +134,7 @@ def redacted_document(document: Document, settings: RedactSettings) -> Document:
     the document."""
     if settings == RedactSettings():
         return document
+
     document = rewritten(document, lambda text: redacted(text, settings))
     return dataclasses.replace(
         document,

@@ -41,11 +41,13 @@ def truncate_tokens(text: str, limit: int) -> str:
     """
     if limit < 0:
         raise ValueError(f"limit is {limit}; it must be 0 or more.")
+
     if len(text) > LONGEST_TOKEN * (limit + 1):
         text = text[: LONGEST_TOKEN * (limit + 1)]  # holds more than `limit` tokens, whatever they are
     tokens = encoding().encode_ordinary(text)
     if len(tokens) <= limit:
         return text
+
     for n_tokens in range(limit, 0, -1):
         kept = encoding().decode_bytes(tokens[:n_tokens]).decode("utf-8", "ignore")
         # A cut can change how the end is tokenised (spaces before a word belong to it), hence the second count.

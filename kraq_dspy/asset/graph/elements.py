@@ -83,9 +83,11 @@ def _substituted(
             summary = summary_of(child_id)
             lines = _all_lines(child.entity_ids, child.relationship_ids, graph, limit)
             parts.append(_Part(child, f"{summary.title}: {summary.text}" if summary else None, lines))
+
     if not parts:
         yield from _lines(community.entity_ids, community.relationship_ids, graph)
         return
+
     replaced = _replaced(community, parts, graph, limit)
     for index, part in enumerate(parts):
         if index in replaced and part.summary is not None:
@@ -102,6 +104,7 @@ def _replaced(community: Community, parts: Sequence[_Part], graph: GraphView, li
     rest = _all_lines(*_rest(community, parts), graph, limit, with_endpoints=False)
     if rest is None:  # then it does not fit with all of them replaced either
         return set(range(len(parts)))
+
     sizes = [limit + 1 if part.lines is None else _size(part.lines) for part in parts]
     total, replaced = _size(rest) + sum(sizes), set[int]()
     for index in sorted(range(len(parts)), key=lambda i: (-sizes[i], i)):
@@ -135,6 +138,7 @@ def _all_lines(
     """The `_lines` of all of them; None where these take more than `limit` tokens, found by the first of them."""
     if _MARK * (len(entity_ids) + len(relationship_ids)) > limit:
         return None
+
     lines: list[str] = []
     for line in _lines(entity_ids, relationship_ids, graph, with_endpoints=with_endpoints):
         limit -= _size([line])

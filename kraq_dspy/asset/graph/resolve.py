@@ -55,6 +55,7 @@ def resolve_entities(names: Names, accepted: Iterable[MergeCandidate] = ()) -> R
             members[forest[key]].append(key)
         elif len(group.counts) > 1:  # most stand alone, and have one spelling
             members[key].append(key)
+
     canonical_keys: dict[str, str] = {}
     spellings: dict[str, tuple[str, ...]] = {}
     merges: list[Merge] = []
@@ -62,6 +63,7 @@ def resolve_entities(names: Names, accepted: Iterable[MergeCandidate] = ()) -> R
     for link in used:
         for end in (link.first, link.second):
             came_by.setdefault(normalise_name(end), link)
+
     for keys in members.values():
         counts = Counter({name: count for key in keys for name, count in groups[key].counts.items()})
         ordered = by_preference(counts)
@@ -84,7 +86,8 @@ def _usable(accepted: Iterable[MergeCandidate], groups: Mapping[str, NameGroup])
     """The accepted candidates about known names, the surest first, without acronyms that mean more
     than one thing."""
     surest_first = sorted(set(accepted), key=lambda c: (not c.certain, -c.similarity, c.first, c.second, c.method))
-    acronyms, others = [], []
+    acronyms: list[MergeCandidate] = []
+    others: list[MergeCandidate] = []
     for candidate in surest_first:
         ends = normalise_name(candidate.first), normalise_name(candidate.second)
         if ends[0] in groups and ends[1] in groups:

@@ -103,6 +103,7 @@ class Catalogue(SharedByCopies, AbstractContextManager["Catalogue"]):
             with suppress(OSError):  # which the database tells in words
                 path.touch()
                 access.follow_index(path)  # before SQLite makes its log, which has the permissions of the file
+
         self._database = Database(path, write=write)
         try:
             with self._database.reading() as connection:
@@ -112,6 +113,7 @@ class Catalogue(SharedByCopies, AbstractContextManager["Catalogue"]):
                     f"{str(path)!r} is a catalogue of version {version}, and this library reads {SCHEMA_VERSION}. "
                     "Open it with the version of kraq-dspy that wrote it."
                 )
+
             if version == 0:
                 with self._database.writing() as connection:
                     if connection.execute("PRAGMA user_version").fetchone()[0] == 0:  # another may have been quicker
@@ -142,7 +144,7 @@ class Catalogue(SharedByCopies, AbstractContextManager["Catalogue"]):
         """
         with self._database.snapshot() as connection:
             [now] = connection.execute("SELECT coalesce(max(revision), 0) FROM entries").fetchone()
-            entries = {one.number: one for one in _entries(connection, "AND revision > ?", revision)}
+            entries = {entry.number: entry for entry in _entries(connection, "AND revision > ?", revision)}
             later = connection.execute("SELECT number FROM entries WHERE revision > ?", (revision,))
             return int(now), {number: entries.get(number) for (number,) in later}
 
@@ -259,6 +261,7 @@ class Catalogue(SharedByCopies, AbstractContextManager["Catalogue"]):
                     given=answer, evidence=tuple(evidence), asked=1, failure=failure,
                 )  # fmt: skip
                 return _insert(connection, entry, "")
+
             failed_again = dataclasses.replace(
                 old,
                 given=answer or old.given,
@@ -276,6 +279,7 @@ class Catalogue(SharedByCopies, AbstractContextManager["Catalogue"]):
         """
         if not any(is_stale(entry, hashes) for entry in self.entries("approved")):
             return []
+
         with self._database.writing() as connection:
             approved = _entries(connection, "AND status = 'approved' ORDER BY number")
             stale = [entry for entry in approved if is_stale(entry, hashes)]
@@ -301,16 +305,19 @@ class Catalogue(SharedByCopies, AbstractContextManager["Catalogue"]):
                 seen = {passage.document_id for passage in entry.evidence}
                 if gone.isdisjoint(sources | seen):
                     continue
+
                 n_changed += 1
                 if _goes_with(entry, gone):
                     _write(connection, _erased(entry), status="removed", key="")
                     withdrawn += [entry.number] if status != "removed" else []
                     continue
+
                 evidence = tuple(passage for passage in entry.evidence if passage.document_id not in gone)
                 given = entry.given if gone.isdisjoint(seen) else ""
                 bare = dataclasses.replace(entry, evidence=evidence, given=given)
                 _write(connection, bare, status=status)
                 kept += [entry.number] if entry.answer and not gone.isdisjoint(sources) else []
+
         if n_changed:
             self._database.erase()
         return Withdrawal(tuple(withdrawn), tuple(kept))
@@ -380,7 +387,7 @@ def _write(
 def _entry(first: Any, second: Any, data: str | bytes, stored_sum: int) -> CatalogueEntry:
     """The entry of a row, which was written with the two values before it. Raises IndexStateError for damage."""
     try:
-        values = (one if isinstance(one, (str, bytes)) else str(one) for one in (first, second, data))
+        values = (value if isinstance(value, (str, bytes)) else str(value) for value in (first, second, data))
         if checksum(*values) == stored_sum:
             return loads(CatalogueEntry, restored(data))
     except ValueError:  # bytes that are no text

@@ -37,6 +37,7 @@ class Database:
             require_unshared(path)
         if not write and not path.is_file():
             raise IndexStateError(f"There is no database {str(path)!r}; the index is damaged. Index the corpus again.")
+
         with translated_errors(path):
             self._writer = self._connect(write=True) if write else None
             with self.reading() as connection:
@@ -79,6 +80,7 @@ class Database:
             raise IndexStateError(
                 f"{str(self.path.parent)!r} was opened for reading. To change it: Index.open(path, write=True)."
             )
+
         with self._write_lock, translated_errors(self.path):
             if self._writer.in_transaction:  # a record source that writes while it is being written
                 raise IndexStateError("This thread is already in the middle of a write to the index.")
@@ -192,6 +194,7 @@ def _advice(error: sqlite3.Error) -> str:
         return "Check that the folder exists, can be written and has space left; what was committed is kept."
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return "Another program has the database open for writing; close it and try again."
+
     is_closed = isinstance(error, sqlite3.ProgrammingError) and "closed" in str(error)
     if is_closed or name == "SQLITE_INTERRUPT":
         return "The index was closed while it was being read."

@@ -3,6 +3,7 @@
 manifest.json   what it is: schema version, settings, encoder, models
 index.db        SQLite: every record, and the results of language-model calls
 passages.graph  passages and the entities that they name, in arrays
+floor.json      below which score a question is not answered here
 sums.json       what these files are, to know one that is damaged
 vectors/        `chunks`, `questions` and others, unless a Qdrant server keeps them
 """
@@ -60,6 +61,7 @@ logger = logging.getLogger(__name__)
 R = TypeVar("R", bound=Record)
 
 GRAPH = "passages.graph"
+FLOOR = "floor.json"
 _TO_ERASE = "erase"  # the name under which a draft notes that text was removed from it
 _AT_ONCE = 500  # rows per read, ids per query
 
@@ -226,6 +228,7 @@ class Index(SharedByCopies):
         with self._opening:
             if changes.get("complete") is False:
                 (self.home / GRAPH).unlink(missing_ok=True)
+                (self.home / FLOOR).unlink(missing_ok=True)
             changed = dataclasses.replace(self._manifest, **{"updated_at": manifests.now(), **changes})
             manifests.write_fields(self.home, manifests.to_fields(changed))
             self._manifest = changed

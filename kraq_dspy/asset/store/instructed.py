@@ -97,6 +97,7 @@ class InstructedStore(SharedByCopies):
             raise IndexStateError(
                 f"{str(path.parent)!r} has no pre-computed embeddings. Run: kraq precompute {path.parent}"
             )
+
         store = cls(path, Database(path, write=False))._required(encoder_name)
         if not store.owners():
             store.close()

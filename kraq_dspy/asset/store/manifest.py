@@ -76,6 +76,7 @@ def read_fields(folder: Path) -> dict[str, Any]:
             f"{fields.get('library_version', 'unknown')}), and this library reads {' and '.join(map(str, READABLE))}. "
             + ("Upgrade it: pip install -U kraq-dspy" if is_newer else f"Bring it up to date: kraq upgrade {folder}")
         )
+
     try:
         fields = without_sum(fields)
         if (schema_version == LABELLED) != bool(fields.get("has_labels")):
@@ -99,6 +100,7 @@ def _written(folder: Path) -> tuple[dict[str, Any], int]:
         raise IndexStateError(f"There is no index {str(folder)!r}. {_way_to_make(folder)}")
     if not folder.is_dir():
         raise IndexStateError(f"{str(folder)!r} is a file; an index is a folder, made by: kraq index CORPUS --out DIR")
+
     try:
         fields: dict[str, Any] = json.loads(path.read_text("utf-8"))
         return fields, int(fields["schema_version"])

@@ -158,6 +158,7 @@ def require_descriptors(error: OSError | None = None) -> None:
             return
     except OSError as refused:
         error = refused
+
     if error.errno in (errno.EMFILE, errno.ENFILE):
         raise IndexStateError(
             f"No more files can be opened: {error.strerror}. Nothing is damaged. Let the process open more (ulimit -n "
@@ -234,6 +235,7 @@ class FileLock:
         IndexStateError where the file system knows no locks."""
         if self._file is not None:
             return
+
         require_own_file(self.path)
         is_new = not self.path.exists()
         try:
@@ -243,10 +245,12 @@ class FileLock:
             raise IndexStateError(
                 f"Cannot lock {str(self.path)!r}: {error.strerror}. The folder must exist and be writable."
             ) from error
+
         for _ in range(_LOCK_ATTEMPTS):
             if (locked := try_lock(file.fileno())) is not False:
                 break
             time.sleep(_LOCK_PAUSE_S)
+
         if locked is None:
             file.close()
             raise IndexStateError(
@@ -259,9 +263,11 @@ class FileLock:
                 f"{str(self.path.parent)!r} is being changed by {_holder(self.path)}. One process at a time may change "
                 "an index; any number may ask it meanwhile. Wait for it, or end it; its lock goes with it."
             )
+
         self._file = file
         if os.fstat(file.fileno()).st_nlink > 1:  # by a hard link it is another file, too, which is not ours to change
             return
+
         if is_new:
             access.follow(self.path.parent, self.path)
         file.seek(0)

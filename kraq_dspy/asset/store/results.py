@@ -118,6 +118,7 @@ class ResultStore:
         """
         if output is None:
             raise ValueError(f"The output of {item_id!r} in {stage!r} is None; None means that there is no result.")
+
         text = compressed(codec.dumps(output))
         key = (stage, storable(item_id))
         with self._database.writing() as connection:
@@ -130,6 +131,7 @@ class ResultStore:
             connection.execute("DELETE FROM failures WHERE id = ?", (failure_id(stage, item_id),))
             if flaw:
                 _note_failure(connection, Failure(stage, item_id, flaw, 1))
+
         if stage in self._in_use:
             self._in_use[stage].add(item_id)
 
@@ -199,7 +201,6 @@ class ResultStore:
         """Do as `forget_items` does, for all other items of a stage."""
         with self._database.writing() as connection:
             connection.execute("CREATE TEMP TABLE IF NOT EXISTS kept (item_id PRIMARY KEY)")
-            connection.execute("DELETE FROM kept")
             connection.executemany(
                 "INSERT OR IGNORE INTO kept VALUES (?)", ((storable(item_id),) for item_id in keep_item_ids)
             )

@@ -51,6 +51,7 @@ class ServedAnswers(SharedByCopies):
             self._refresh()
             if not self._entries:
                 return []
+
         vector = self._embedder.encode_queries([question])[0]
         with self._lock:
             self._refresh()

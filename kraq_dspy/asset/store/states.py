@@ -93,11 +93,13 @@ def require_free(root: Path, readers: int = access.ALL) -> None:
         raise IndexStateError(
             f"Cannot make the folder {str(root)!r}: {error.strerror}. Choose another place for the index."
         ) from error
+
     if manifests.MANIFEST in present:
         raise IndexStateError(
             f"{str(root)!r} is an index already. Open it to go on with it, delete the folder to start afresh, "
             "or choose another place."
         )
+
     foreign = {name for name in present if not name.startswith((DRAFT, LOCK, f".{manifests.MANIFEST}"))}
     if foreign:
         raise IndexStateError(
@@ -128,18 +130,21 @@ def begin_draft(root: Path, *, mend: bool = False) -> Lease:
         for later in _numbers(root, above=int(fields.get("state") or 0)):  # complete, but its writer was killed before
             fields = manifests.read_fields(root / STATES / str(later))  # it could announce it
             manifests.write_fields(root, fields)
+
         draft = _draft_fields(root)
         is_of_now = draft is not None and draft["state"] == fields["state"]
         if draft and is_of_now:
             if not fields["state"] or _is_sound(root / DRAFT, "mode=rw"):
                 return Lease(root / DRAFT, draft, None)
             logger.warning("%s is torn; it is left, and the last complete state taken", root / DRAFT)
+
         lease = hold_state(root)
         try:
             damaged = dict(own_files.damaged_files(lease.home))
             for name, fault in damaged.items():
                 if not mend or (name == DATABASE and not _is_sound(lease.home)):
                     raise IndexStateError(own_files.damage_text(lease.home / name, fault))
+
             new = root / f"{DRAFT}.new"
             _remove(new)
             known = {DATABASE} if own_files.SUMS in damaged else own_files.read_sums(lease.home).keys()
@@ -170,6 +175,7 @@ def publish(root: Path) -> str:
             access.follow(root, root / STATES)
         (root / DRAFT).rename(root / STATES / state)
         manifests.write_fields(root, fields)
+
     give_back(root)
     return state
 
@@ -214,6 +220,7 @@ def give_back(root: Path) -> None:
             if file is not None or not (folder / manifests.MANIFEST).exists():  # or another one's removal was killed
                 with file or nullcontext():
                     shutil.rmtree(folder, ignore_errors=True)  # what stays, goes next time
+
         for view in _views(root):
             if not view.name.startswith((f"{current}-", ".")) and not is_read(view):
                 shutil.rmtree(view, ignore_errors=True)
@@ -265,8 +272,10 @@ def _held(folder: Path, *, alone: bool = False) -> IO[bytes] | None:
         file = open(folder / manifests.MANIFEST, "r+b" if alone else "rb")  # noqa: SIM115 (held until release)
     except FileNotFoundError:
         return None
+
     if sys.platform == "win32":  # there, a folder with an open file cannot be removed
         return file
+
     locked = try_lock(file.fileno(), shared=not alone)
     if locked is None and not alone:
         return file  # a file system without locks: nothing can say that this state is read

@@ -67,6 +67,7 @@ def sync_vectors(
                     left_out(batch[place].id, reason)
         store.upsert([point.id for point in batch], vectors, texts, [point.payload for point in batch])
         progress.advance(stage, len(batch))
+
     progress.finish(stage)
     return len(missing)
 

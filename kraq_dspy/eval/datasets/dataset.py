@@ -88,6 +88,7 @@ class Dataset:
                     )
             if not example.question.strip():
                 raise EvaluationError(f"{self.name}: question {example.id!r} is blank.")
+
         for passage in self.triples:
             if passage.document_id not in known:
                 raise EvaluationError(f"{self.name}: triples of {passage.document_id!r}, which is not in the corpus.")
@@ -105,6 +106,7 @@ def sample_to_tokens(
     """
     if tokens < 1:
         raise ValueError(f"tokens is {tokens}; it must be 1 or more.")
+
     texts = {document.id: document.text for document in dataset.documents}
     ordered = sorted(dataset.examples, key=lambda example: example.id)
     random.Random(seed).shuffle(ordered)
@@ -120,6 +122,7 @@ def sample_to_tokens(
         chosen.append(example)
         if n_tokens >= tokens:
             break
+
     if not chosen:
         raise EvaluationError(
             f"{dataset.name}: none of the {len(dataset.examples)} questions has evidence to sample by."

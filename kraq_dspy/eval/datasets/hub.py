@@ -42,6 +42,7 @@ def fetch_tables(name: str, tables: Iterable[HubTable], folder: Path) -> None:
         target = folder / name / table.name
         if target.is_dir():
             continue
+
         try:
             if table.script:
                 files = f"hf://datasets/{table.repository}@{PARQUET_BRANCH}/{table.config}/{table.split}/*.parquet"
@@ -54,6 +55,7 @@ def fetch_tables(name: str, tables: Iterable[HubTable], folder: Path) -> None:
                 f"{table.repository!r} ({table.config}, {table.split}) could not be fetched from the hub: {error}. On "
                 "a machine without a network, fetch it elsewhere and copy the folder."
             ) from error
+
         target.parent.mkdir(parents=True, exist_ok=True)
         with replaced(target) as draft:
             loaded.save_to_disk(str(draft))

@@ -59,6 +59,7 @@ def contains_items(gold: Sequence[Sequence[str]], predicted: str) -> float:
         raise EvaluationError(
             f"The gold items are {gold!r}; expected a sequence with one sequence of synonyms per item."
         )
+
     named = 0.0
     for position, synonyms in enumerate(gold):
         try:
@@ -176,6 +177,7 @@ def check_references(gold: Sequence[str]) -> Sequence[str]:
             "There are no gold answers, so the metric is undefined. Leave unanswerable questions out, or score them by "
             "another metric."
         )
+
     for position, reference in enumerate(gold):
         if not isinstance(reference, str) or not reference.strip():
             raise EvaluationError(

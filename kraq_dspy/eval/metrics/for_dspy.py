@@ -127,11 +127,13 @@ def named_metric(name: str, *, k: int | None = None) -> Metric:
     """
     if name in METRICS:
         return METRICS[name]
+
     kind, at, places = name.partition("@")
     if kind in RANKINGS and (not at or (places.isdecimal() and int(places))):
         return _ranking(name if at or k is None else f"{name}@{k}", RANKINGS[kind], int(places) if at else k)
     if ":" in name:
         return own_metric(own_function(name), 1.0, name=name)
+
     known = [*METRICS, *RANKINGS]
     raise ConfigError(
         f"There is no metric {name!r}{did_you_mean(kind, known)}; there are: {', '.join(METRICS)}; with @k "
@@ -192,6 +194,7 @@ def _as_dspy_names_it(example: Any) -> Any:
     """The example with the fields that DSPy's own metrics read: `answer`, and `response` for SemanticF1."""
     if not isinstance(example, dspy.Example):
         return example
+
     gold = list(getattr(example, "answers", None) or [])
     own = getattr(example, "answer", None)
     is_answer = isinstance(own, str) or (isinstance(own, list) and all(isinstance(each, str) for each in own))
@@ -322,6 +325,7 @@ def evidence_of(example: Any, prediction: Any) -> list[str]:
     hits: Sequence[Hit] | None = getattr(prediction, "hits", None)
     if hits is not None:
         return [hit.chunk.passage for hit in hits]
+
     for holder in (prediction, example):
         for field in ("passages", "context"):
             texts = getattr(holder, field, None)

@@ -162,9 +162,11 @@ class BertScorer(SharedByCopies):
         """
         if len(references) != len(candidates):
             raise EvaluationError(f"There are {len(references)} references and {len(candidates)} candidates.")
+
         for row, reference in enumerate(references):
             if not reference.strip():
                 raise EvaluationError(f"Row {row}: the reference is blank, so its BERTScore is undefined.")
+
         scores = np.zeros(len(candidates))
         filled = [row for row, candidate in enumerate(candidates) if candidate.strip()]
         if filled:
@@ -173,6 +175,7 @@ class BertScorer(SharedByCopies):
                     [candidates[row] for row in filled], [references[row] for row in filled], batch_size=BATCH
                 )
             scores[filled] = f1.numpy().astype(np.float64)
+
         # Cosines of contextual embeddings can leave [0, 1] by rounding, and below 0 in principle.
         clipped: NDArray[np.float64] = np.clip(scores, 0.0, 1.0)
         return clipped

@@ -99,6 +99,7 @@ def _places(gold: Collection[str], ranked: Sequence[str], k: int | None) -> list
         raise EvaluationError("There are no gold ids, so retrieval cannot be scored; leave such questions out.")
     if k is not None and k < 1:
         raise ValueError(f"k is {k}; expected 1 or more, or None for the whole ranking.")
+
     missing = set(gold)
     places: list[int] = []
     for place, id in enumerate(ranked[:k], start=1):

@@ -122,6 +122,7 @@ class PaperSetup:
         for role, theirs in self.models.items():
             if role in models and theirs.partition(",")[0].lower() not in models[role].lower():
                 roles.setdefault(f"{models[role] or 'none'} for {theirs}", []).append(role)
+
         instead = [f"{pair} ({', '.join(each)})" for pair, each in roles.items()]
         return {
             "as in the paper": "; ".join((*settings, f"instructions of {', '.join(self.prompts)}")),
@@ -180,6 +181,7 @@ def _table(
             command=f"kraq eval {entry['id']}" if same.definition else same.command, theirs=theirs or same.theirs,
             settings=entry.get("settings", same.settings), options=entry.get("options", same.options),
         )  # fmt: skip
+
     rows = _parts(entry.get("rows", ()), parts)
     columns = _parts(entry.get("columns", ()), parts)
     datasets = tuple(dict.fromkeys(row.dataset for row in rows if row.dataset)) or tuple(entry.get("datasets", ()))

@@ -122,6 +122,7 @@ class Indexes:
         path = self.path(tokens)
         if self._is_complete(path, graph=graph):
             return
+
         settings = dataclasses.replace(self.settings, chunks=chunks_of(tokens, self.settings.chunks))
         make = build_index if graph else build_vectors
         make(
@@ -191,7 +192,8 @@ class Race:
         return running
 
     def scores(self, candidate: Candidate) -> dict[str, float]:
-        """By question, of those that the candidate was asked; a question that failed counts as 0."""
+        """The scores by question, of those that the candidate was asked; a question that failed
+        counts as 0."""
         return {id: row.metrics.get(self.metric, 0.0) for id, row in self._rows.get(candidate.name, {}).items()}
 
     def mean(self, candidate: Candidate) -> float:
@@ -233,6 +235,7 @@ class Race:
                 self.dropped[candidate.name] = reason
             else:
                 asked.append(candidate)
+
         self.deadline.finish(stage)
         return asked
 

@@ -31,6 +31,7 @@ def measure(run: Run, folder: Path) -> None:
     if run.table.kind == "answers":
         for system, _ in kept:
             systems.program_of(system, seed=run.options.seed, paper=run.table.of_papers)
+
     groups: list[tuple[Settings, list[System]]] = []
     for system, settings in kept:
         group = next((members for other, members in groups if other == settings), None)
@@ -38,6 +39,7 @@ def measure(run: Run, folder: Path) -> None:
             groups.append((settings, [system]))
         else:
             group.append(system)
+
     writer: RowWriter | None = None
     for settings, group in groups:
         with prepared_space(run, settings, group) as (index, space):
@@ -57,6 +59,7 @@ def prepared_space(run: Run, settings: Settings, group: Sequence[System]) -> Ite
             for preparation, options in needed:
                 if preparation.is_there is None or not preparation.is_there(space):
                     preparation.make(space, options, run.progress)
+
     models = run.models(settings)
     with Workspace.open(index.path, settings=settings, embedder=run.embedder, models=models) as space:
         yield index, space

@@ -68,12 +68,10 @@ def measure(run: Run, folder: Path) -> None:
     if run.table.as_paper:
         run.table.as_paper.give_prompts(phrasings.rephrase)
 
-    composed = [system for system, _ in kept if system.use == "first of two"]
-    for system, settings in kept:
-        if system.use == "first of two":
-            continue
-        phrasing, variants = system.options.get("phrasing", ORIGINAL), system.options.get("variants", 3)
-        phrased = phrasings.of(pairs, phrasing, variants)
+    asked = [(system, settings) for system, settings in kept if system.use != "first of two"]
+    for system, settings in asked:
+        phrasing = system.options.get("phrasing", ORIGINAL)
+        phrased = phrasings.of(pairs, phrasing, system.options.get("variants", 3))
         if system.use == "program":
             _ask_program(run, system, settings, writer, phrased)
         else:
@@ -81,12 +79,18 @@ def measure(run: Run, folder: Path) -> None:
             with _catalogue(run, pool, system) as answers:
                 look = _WordingLookup(run, system, answers, own)
                 run.ask_all(system.name, look, writer, at_once=run.concurrency, examples=phrased)
+    _write_joined([system for system, _ in kept], writer)
+    models.close()
 
-    for system in composed:
+
+def _write_joined(every: Sequence[System], writer: RowWriter) -> None:
+    """Write the rows of the systems that are made of two others' rows."""
+    for system in every:
+        if system.use != "first of two":
+            continue
         for row in joined(system, writer.rows()):
             if (system.name, row.question_id) not in writer.done:
                 writer.write(row)
-    models.close()
 
 
 def _ask_program(run: Run, system: System, settings: Settings, writer: RowWriter, phrased: Sequence[Example]) -> None:
@@ -162,9 +166,11 @@ def _pairs(run: Run, folder: Path, index: Path | None, models: LanguageModels) -
     if run.table.catalogue == "synthetic":
         assert index is not None, "synthetic pairs are made of an index"
         return _synthetic(run, folder, index, models)
+
     pairs = [example for example in run.questions.examples if example.answers]
     if not pairs:
         raise EvaluationError(f"{run.questions.dataset.name} has no question with an answer.")
+
     example_ids = {example.id for example in pairs}
     others = [each for each in run.questions.dataset.examples if each.answers and each.id not in example_ids]
     random.Random(run.options.seed).shuffle(others)
@@ -181,10 +187,12 @@ def _synthetic(run: Run, folder: Path, index: Path, models: LanguageModels) -> t
         make_synthetic_pairs(
             space.index, catalogue, models, plan, by="kraq eval", approve=True, retriever=find, progress=run.progress
         )
+
     entries = [entry for entry in catalogue.entries("approved") if entry.answer]
     catalogue.close()
     if not entries:
         raise EvaluationError("No critic let a synthetic pair pass: there is nothing to ask.")
+
     examples = [
         Example(f"synthetic {entry.number}", entry.question, (entry.answer,),
                 tuple(source.document_id for source in entry.sources))

@@ -59,6 +59,7 @@ def dataset_names(folder: Path, chosen: Sequence[str], of_table: Sequence[str]) 
                 "folder that holds them."
             )
         return [folder.resolve().name]
+
     names = list(dict.fromkeys(chosen or of_table))
     if not names:
         raise EvaluationError("No data set was named: use --dataset NAME, or list `datasets` in the table.")
@@ -88,10 +89,12 @@ def load(
         dataset = load_dataset(DATASET_NAMES[name], folder)
     else:
         dataset = load_dataset(name, folder)
+
     if tokens is not None:
         dataset = sample_to_tokens(dataset, tokens, seed=seed)
     if needs_corpus and not dataset.documents:
         raise EvaluationError(f"{dataset.name} has questions but no corpus, so nothing can be indexed.")
+
     usable = without_learned(dataset.examples, learned)
     examples = sorted(usable, key=lambda example: example.id)
     random.Random(seed).shuffle(examples)
@@ -216,11 +219,13 @@ def prepare_index(
     is_complete, has_random = _state_of(path)
     if is_complete and (has_random or not random_questions):
         return PreparedIndex(path, mark, None)
+
     folder.mkdir(parents=True, exist_ok=True)
     complete = () if path.exists() else filter(lambda each: _state_of(each)[0], folder.glob(f"{siblings}-*.kraq"))
     if sibling := next(iter(complete), None):
         with replaced(path) as draft:
             shutil.copytree(sibling, draft, ignore=shutil.ignore_patterns("lock"))
+
     options: BuildOptions = {
         "settings": settings,
         "embedder": embedder,
@@ -238,6 +243,7 @@ def prepare_index(
 async def _build(dataset: Dataset, path: Path, options: BuildOptions) -> BuildReport:
     if not dataset.triples:
         return await abuild_index(dataset.documents, path, **options)
+
     triples = {each.document_id: each for each in dataset.triples}
     chunks, extractions = [], []
     for document in dataset.documents:
@@ -253,6 +259,7 @@ async def _build(dataset: Dataset, path: Path, options: BuildOptions) -> BuildRe
                 tuple(ExtractedRelationship(s, o, p, f"{s} {p} {o}.") for s, p, o in links),
             )
         )
+
     async with Builder.at(path, options) as builder:
         builder.begin(dataset.documents, dataset.documents, replace=False)
         builder.keep_documents(dataset.documents, chunks)

@@ -95,6 +95,7 @@ class Run:
             with Index.open(index.path) as opened:
                 manifest = opened.manifest
                 default_retriever = self.settings.ask.retriever or default_of(opened)
+
         dataset = self.questions.dataset
         models = self._models(manifest.models.get("extractor", ""), bertscore)
         states, setup = systems.state_digests(self.table), self.table.as_paper

@@ -42,6 +42,7 @@ def run_table(
     if not options.ablations:
         kept = tuple(system for system in table.systems if not system.varied)
         table = replace(table, systems=kept)
+
     learned = learned_by(LanguageModels(settings).names().values())
     questions_of = {
         name: load(

@@ -110,6 +110,7 @@ async def _change(
             )
         if removed and builder.index.count(Document) == len(known):
             raise CorpusError(f"Nothing would be left of {str(path)!r}: delete the folder instead.")
+
         builder.index.update_manifest(complete=False, origin={"kind": "documents"})
         builder.load_change(builder.as_before(documents), removed)
         builder.stable = True

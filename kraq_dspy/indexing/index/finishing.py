@@ -10,6 +10,7 @@ from kraq_dspy.asset.graph.build import Graph, ResolvedMentions
 from kraq_dspy.asset.graph.communities import find_communities
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.sync import Point, sync_vectors
+from kraq_dspy.indexing.floor.floor import keep_floor
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Progress
 from kraq_dspy.programs.kraq.pipeline import KRAQ, in_reading_order
@@ -59,6 +60,7 @@ class BuildParts:
         """All settings but those of how and with which models the build runs, and of what answers afterwards."""
         made_by = dataclasses.replace(self.settings, run=RunSettings(), roles={}, ask=AskSettings())
         fields = dataclasses.asdict(made_by)
+        del fields["refusals"]
         return json.dumps([fields, self.random_questions], sort_keys=True, default=str)
 
 
@@ -214,6 +216,7 @@ class Finishing:
                 self._progress.finish("ask random")
         self._index.results.forget_outdated("ask random", drawn_now)
         await asyncio.to_thread(self._keep_questions, questions)
+        await asyncio.to_thread(keep_floor, self._index, self._parts.embedder)
         if not self._index.count(Question):
             self._parts.problems.append(NO_QUESTIONS)
         models = self._parts.models

@@ -9,6 +9,7 @@ whole.
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
+from typing import Any
 
 from kraq_dspy.asset.graph.build import Graph, ResolvedMentions
 from kraq_dspy.asset.graph.communities import find_communities
@@ -45,7 +46,8 @@ class Following(Finishing):
             return False
 
         index.keep_walks(walks_of(resolved, index.ids(Chunk)))
-        for kind in (Entity, Relationship, Claim):
+        kinds: tuple[type[Any], ...] = (Entity, Relationship, Claim)
+        for kind in kinds:
             index.change(kind, change.gone(kind), change.new(kind))
         if list(index.all(Merge)) != list(resolved.merges):
             index.replace(Merge, resolved.merges)
@@ -83,7 +85,7 @@ class Following(Finishing):
 
         gone = change.gone(Entity) | change.gone(Relationship)
         results.forget_items(gone)
-        looked_at = {record.id for record in (*new.entities, *new.relationships)}
+        looked_at = {entity.id for entity in new.entities} | {link.id for link in new.relationships}
         results.forget_outdated("describe", described, looked_at)
         return change
 

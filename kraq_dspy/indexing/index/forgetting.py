@@ -67,6 +67,7 @@ def forget_beside(index: Index) -> list[str]:
 def _difference(index: Index) -> Difference:
     if not index.manifest.state:
         return Difference()
+
     gone: set[str] = set()
     changed: set[str] = set()
     phrases: set[Phrase] = set()

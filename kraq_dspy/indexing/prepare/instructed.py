@@ -128,6 +128,7 @@ def store_sentences(index: Index, embedder: WeightedSentences, progress: Progres
                 for chunk_id, rows in zip(some, read, strict=True)
             )
             progress.advance(STAGE, len(some))
+
         progress.finish(STAGE)
         return {"passages": len(ids), "embedded": len(missing), "removed": removed, "n_bytes": store.n_bytes}
 
@@ -141,6 +142,7 @@ def carry(whole: Index, view: Index) -> None:
     """Give a view the stored embeddings of its own passages, seen from its own questions or sentence by sentence."""
     if not (whole.path / INSTRUCTED).is_file():
         return
+
     chunk_ids = frozenset(view.ids(Chunk))
     owners = {*chunk_ids, *view.ids(Question)}
     with any_instructed(whole.path / INSTRUCTED) as stored:
@@ -188,6 +190,7 @@ def precompute_pairs(
                 embedded += int(missing.sum())
                 kept += int((~missing).sum())
             progress.advance(STAGE, len(chunk_ids))
+
         progress.finish(STAGE)
         counts = {"questions": done, "embedded": embedded, "kept": kept, "removed": removed, "n_bytes": store.n_bytes}
         return {**counts, "failures": tuple(failures)}
@@ -249,6 +252,7 @@ def open_precomputed(index: Index, embedder: InstructedEmbedder) -> InstructedSt
             f"{str(index.path)!r} has no questions that could be looked up for yours. Finish the build "
             f"(kraq index CORPUS --out {index.path}), then run: kraq precompute {index.path}. {_VARIANT}"
         )
+
     try:
         return InstructedStore.open(path, encoder_name=embedder.name)
     except IndexStateError as error:

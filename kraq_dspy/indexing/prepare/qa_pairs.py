@@ -55,6 +55,7 @@ async def _make(index: Index, models: LanguageModels, program: WritePairs, progr
     chunks = list(index.all(Chunk))
     if not chunks:
         raise IndexStateError(f"{str(index.path)!r} has no passages. Build it again: kraq index CORPUS --out DIR")
+
     before = index.results.calls(STAGE)
     index.results.prune(STAGE, [chunk.id for chunk in chunks])
     steps = StoredSteps(index.results, models, progress)
@@ -64,6 +65,7 @@ async def _make(index: Index, models: LanguageModels, program: WritePairs, progr
     ):
         paired += 1
         pairs += len(done.prediction.pairs)
+
     progress.finish(STAGE)
     return {
         "chunks": paired,

@@ -32,7 +32,7 @@ KEPT = 64
 """Views of one state that stay on disk."""
 
 _LONGEST_S = 24 * 3600.0  # that a view is being made: what is older was left by a killed process
-_MADE = "1"  # changes when views are made in another way
+_MADE = "2"  # changes when views are made in another way
 
 
 def open_view(

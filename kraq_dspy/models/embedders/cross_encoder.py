@@ -29,6 +29,7 @@ class CrossEncoderReranker(SharedByCopies):
             from transformers import AutoModelForSequenceClassification, AutoTokenizer
         except ImportError as error:
             raise MissingExtraError(error.name or "transformers", "transformers", "A cross-encoder") from error
+
         source = str(local_folder(model, "cross-encoder") or model)
         self.device = device_named(device, torch)
         try:
@@ -44,6 +45,7 @@ class CrossEncoderReranker(SharedByCopies):
                 f"The cross-encoder {model!r} cannot be loaded ({reason}). Name a saved model's folder, or a "
                 "sequence-classification model that is in this machine's cache or on a hub that can be reached."
             ) from error
+
         self.name = model
         limit = getattr(self._model.config, "max_position_embeddings", max_tokens)
         self._max_tokens = min(max_tokens, limit)

@@ -92,10 +92,12 @@ class EndpointEmbedder(TextEncoder):
             raise ModelError(f"{self._url} refused to embed with {self._model!r}: {reasons[0]}")
         if not reasons:
             return np.array(rows, np.float32)
+
         vectors = np.zeros((len(rows), self.dimension), np.float32)
         for place, row in enumerate(rows):
             if not isinstance(row, str):
                 vectors[place] = row
+
         first, reason = next(iter(reasons.items()))
         raise UnembeddableError(
             f"{self._url} did not embed {len(reasons)} of {len(rows)} texts, first {_shown(full[first])}: {reason}",
@@ -107,6 +109,7 @@ class EndpointEmbedder(TextEncoder):
         """Give each text its vector, or why it has none."""
         if len(texts) > self._batch_size:
             return self._halved(texts)
+
         try:
             rows = self._ask(texts)
         except _RefusedError as refusal:
@@ -121,6 +124,7 @@ class EndpointEmbedder(TextEncoder):
             if self._dimension is None and self.dimension:  # raises where the server embeds nothing at all
                 logger.debug("It does embed: %s is at fault", _shown(texts[0]))
             return [self._row_of_a_part(texts[0], str(refusal))]
+
         if len(texts) == 1:
             return rows
         return [
@@ -170,13 +174,16 @@ class EndpointEmbedder(TextEncoder):
                     raise _RefusedError(problem)
                 if status not in _BUSY:
                     raise ModelError(f"{self._url} refused to embed with {self._model!r}: {problem}")
+
             pause_s = self._backoff.wait(attempt, asked_s)
             if pause_s is None:
                 break
             logger.debug("Embedding again in %.1f s: %s", pause_s, problem)
             time.sleep(pause_s)
+
         if status == 500 and self._dimension is not None:
             raise _RefusedError(problem)
+
         raise ModelError(
             f"{self._url} did not embed with {self._model!r} in {attempt + 1} attempts; {problem}. Check that the "
             "server runs at that address ([encoder] api_base), and go on: what was made before is kept."
@@ -190,12 +197,15 @@ class EndpointEmbedder(TextEncoder):
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             shown = content[:200].decode("utf-8", "replace")
             raise ModelError(f"{self._url} answered with what are no embeddings: {shown!r}") from error
+
         if rows.keys() != set(range(n_texts)):
             raise ModelError(f"{self._url} answered {n_texts} texts with {len(data)} embeddings of {self._model!r}.")
+
         widths = {len(row) for row in rows.values() if not isinstance(row, str)}
         with self._learning:
             if self._dimension is None and len(widths) == 1:
                 (self._dimension,) = widths
+
         if widths - {self._dimension}:
             raise ModelError(
                 f"{self._url} answered with embeddings of {sorted(widths)} numbers, not {self._dimension}."

@@ -67,9 +67,11 @@ class Transformer(SharedByCopies):
             raise ModelError(
                 f"The instructed encoder {name!r} cannot be loaded: {error} Give a folder with its files, or 'minilm'."
             ) from error
+
         lacking = sorted(key for key in report["missing_keys"] if not key.startswith("pooler."))
         if lacking:
             raise ModelError(f"{name!r} lacks weights: {', '.join(lacking[:3])}. Is it an encoder?")
+
         self.model = model.to(device_named(device, torch)).eval()
         self.torch = torch
         if self.tokenizer.pad_token_id is None:
@@ -113,6 +115,7 @@ def load_instructed_embedder(settings: InstructedSettings) -> InstructedEmbedder
             device=settings.device,
         )
         return WeightedSentences(load_embedder(sentences), sharpness=settings.sharpness)
+
     options: dict[str, Any] = {name: getattr(settings, name) for name in ("batch_size", "threads", "dtype", "device")}
     if settings.max_tokens is not None:
         options["max_tokens"] = settings.max_tokens
@@ -237,6 +240,7 @@ class InBedder(SharedByCopies):
             raise ModelError(
                 f"The question has {fixed} tokens with its prompt; {self.name} takes {self.max_tokens}. Shorten it."
             )
+
         cut = {"truncation": True, "max_length": self.max_tokens}
         rows = [dict(tokenizer(prompt + mask * N_MASKS, **cut)) for prompt in prompts[1:]]
         for row in rows:

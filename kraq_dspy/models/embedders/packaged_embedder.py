@@ -56,6 +56,7 @@ class WeightsFile:
         module = importlib.util.find_spec(self.package.replace("-", "_"))
         if module is None or module.origin is None:
             raise MissingExtraError(self.package, self.extra, "The packaged sentence encoder")
+
         path = Path(module.origin).parent / self.file
         size = path.stat().st_size if path.is_file() else 0
         if size != self.size:
@@ -93,6 +94,7 @@ class PackagedEmbedder(TextEncoder):
         packaged = PACKAGED_MODELS[model]
         if max_tokens is not None and not 3 <= max_tokens <= POSITIONS:
             raise ConfigError(f"max_tokens is {max_tokens}; {model!r} takes 3 to {POSITIONS}.")
+
         self.query_prefix = query_prefix or packaged.query_prefix
         self.passage_prefix = passage_prefix or packaged.passage_prefix
         self._batch_size = batch_size

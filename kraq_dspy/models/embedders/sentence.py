@@ -61,6 +61,7 @@ class SentenceEmbedder(TextEncoder):
             raise ConfigError(
                 f"max_tokens is {max_tokens}; {model!r} takes 3 to {folder.config['max_position_embeddings']}."
             )
+
         limit = max_tokens or folder.max_tokens
         self._encode = _load_torch(folder, limit, self.precision, batch_size, threads, device)
         limits = [] if max_tokens in (None, folder.max_tokens) else [f"max_tokens={max_tokens}"]

@@ -113,6 +113,7 @@ def as_embedder(embedder: EmbedderLike) -> Embedder:
     """
     if isinstance(embedder, dspy.Embedder):
         return AdaptedEmbedder(embedder)
+
     # no property is asked, which may cost a call
     known = {*dir(type(embedder)), *getattr(embedder, "__dict__", {})}
     lacking = [name for name in ("name", "dimension", "encode_queries", "encode_passages") if name not in known]

@@ -142,6 +142,7 @@ class KraqAdapter(dspy.ChatAdapter):
         without one."""
         if "response_format" not in options or options is free:
             return await self._ask(lm, options, question)
+
         try:
             reply = await self._ask(lm, options, question)
         except ContextWindowExceededError:
@@ -152,6 +153,7 @@ class KraqAdapter(dspy.ChatAdapter):
             reply = await self._with(SECTIONS)._ask(lm, dict(free), question)
             schema_refused(lm, str(error))
             return reply
+
         if reply.flaw is None:
             schema_tried(lm, None if reply.error is None else reply.error.lm_response)
         return reply
@@ -187,6 +189,7 @@ class KraqAdapter(dspy.ChatAdapter):
         fields = [*signature.input_fields.values(), *signature.output_fields.values()]
         if any(_has_own_prompt(field) for field in fields):
             return str(super().format_system_message(signature))
+
         inputs = [
             f"`{name}`{text}" for name, field in signature.input_fields.items() if (text := _described(name, field))
         ]
@@ -217,6 +220,7 @@ class KraqAdapter(dspy.ChatAdapter):
                 if not _has_own_prompt(field):
                     value = harmless(value)
                 parts.append(f"[[ ## {name} ## ]]\n{value}")
+
         if main_request:
             parts.append(self.user_message_output_requirements(signature))
         return "\n\n".join([*parts, suffix]).strip()
@@ -296,6 +300,7 @@ class _Reply:
         """
         if self.values is not None:
             return self.values_or_error(signature)
+
         lists = {name for name, annotation in _outputs(signature).items() if get_origin(annotation) is list}
         together = {**self.read, **first.read}
         missing = [name for name in signature.output_fields if name not in together]

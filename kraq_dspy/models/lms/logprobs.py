@@ -62,6 +62,7 @@ def field_logprobs(logprobs: Any, values: Mapping[str, str]) -> dict[str, tuple[
         )
         if span is None or span[0] == span[1]:
             continue
+
         start, end = (len(text[:position].encode("utf-8", "surrogateescape")) for position in span)
         by_field[name] = tuple(
             float(_item(entry, "logprob"))

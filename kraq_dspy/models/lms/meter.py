@@ -165,10 +165,12 @@ class Meter(SharedByCopies):
                 raise BudgetExceededError(
                     _stopped(f"{usage.calls} calls", f"{limits.calls_option} = {limits.max_calls}")
                 )
+
             tokens = after.prompt_tokens + after.completion_tokens
             if limits.max_tokens is not None and tokens > limits.max_tokens:
                 used = f"{usage.prompt_tokens + usage.completion_tokens} tokens"
                 raise BudgetExceededError(_stopped(used, f"max_tokens = {limits.max_tokens}"))
+
             cost = self._price(model).of(expected)
             if limits.max_cost is not None and spent + self._in_flight_cost + cost > limits.max_cost:
                 raise BudgetExceededError(_stopped(f"a cost of {spent:.4f}", f"max_cost = {limits.max_cost}"))

@@ -114,6 +114,7 @@ class VLLMPromptScorer(SharedByCopies):
             raise ModelError(
                 f"The verifier's server {url} cannot be reached ({error}). Start it, or correct api_base."
             ) from error
+
         if len(content) > MOST_BYTES:
             raise ModelError(f"{url} answered more than {MOST_BYTES:,} bytes; it is given up.")
         return json.loads(content)

@@ -103,6 +103,7 @@ class LanguageModels:
         lm = self.given(role) or configured_lm()
         if lm is not None:
             return self._adopt(lm)
+
         settings = self._settings_of(role)
         if settings not in self._lms:
             if settings == RoleSettings():

@@ -52,6 +52,7 @@ def route(settings: RoleSettings) -> Route:
         raise ModelError(f'{settings.model!r} needs the server\'s address: api_base = "http://HOST:8000/v1".')
     if not name:
         raise ModelError(_unknown(settings.model, NATIVE))
+
     try:
         resolution = AsyncLM15Engine(RouterConfig(env={})).resolve(settings.model)
     except LM15Error:
@@ -103,15 +104,18 @@ def _litellm(settings: RoleSettings) -> Route:
         import litellm
     except ImportError as error:
         raise MissingExtraError("litellm", "litellm", f"The model {settings.model!r}") from error
+
     providers = sorted(str(getattr(provider, "value", provider)) for provider in litellm.provider_list)
     prefix = settings.model.partition("/")[0]
     if prefix not in providers:
         raise ModelError(_unknown(settings.model, [*NATIVE, *providers]))
+
     options: dict[str, Any] = {"timeout": settings.timeout_s}
     if settings.api_base:
         options["api_base"] = settings.api_base
         if not own_variables(settings.api_base):  # else LiteLLM sends the provider's key to whatever address this is
             options["api_key"] = "none"
+
     if settings.api_key_env:
         options["api_key"] = key_of(settings.model, settings.api_key_env)
     elif not settings.api_base:
@@ -210,6 +214,7 @@ class SeveralServers:
                             yield event
                 else:
                     yield await self.clients[where].complete(request)
+
                 self._rests_until.pop(where, None)
                 return
             except LM15Error as error:

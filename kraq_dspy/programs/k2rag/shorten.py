@@ -44,6 +44,7 @@ class Shorten(SavableModule):
         super().__init__()
         if not 0 <= share <= 1 or least_tokens < 1:
             raise ValueError(f"share is {share}, from 0 to 1, and least_tokens {least_tokens}, 1 or more.")
+
         self.summariser = summariser
         self.summariser_name = summariser.name if summariser else ""  # a result depends on it
         self.share = share

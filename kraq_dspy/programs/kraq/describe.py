@@ -125,13 +125,15 @@ async def _asked(step: dspy.Module, text: str, candidates: int, **inputs: Any) -
             plain[questions[-1]] = plainness(questions[-1], text) if candidates > 1 else 1.0
             if len(plain) == candidates or plain[questions[-1]] >= PLAIN:
                 break
+
     if plain:
         return dspy.Prediction(question=max(plain, key=plain.__getitem__))
+
     written = [question for question in questions if question]
     if not written:
         raise ValueError(f"The model was asked {1 + again} times and wrote no question.")
     own = [question for question in written if not repeats(instructions, question)] or written
-    return dspy.Prediction(question=next((one for one in own if one.endswith(MARKS)), own[0]))
+    return dspy.Prediction(question=next((sentence for sentence in own if sentence.endswith(MARKS)), own[0]))
 
 
 class ConfirmSame(SavableModule):

@@ -40,10 +40,12 @@ class ElementList:
             entity = replace(entity, name=bare_name(entity.name))
             if self._keeps(entity.name):
                 self.entities.setdefault(entity.name.casefold(), entity)
+
         for link in answer.relationships:
             link = replace(link, source=bare_name(link.source), target=bare_name(link.target))
             if self._keeps(link.source, link.target):
                 self.relationships.setdefault(_folded(link.source, link.target, link.predicate), link)
+
         for claim in answer.claims:
             claim = replace(claim, subject=bare_name(claim.subject), object=bare_name(claim.object))
             if claim.statement.strip() and self._keeps(claim.subject):
@@ -107,9 +109,11 @@ def _parts(passage: str, elements: ElementList, error: Exception) -> tuple[str, 
     if elements.entities:
         logger.info("going on with the first reading alone: %s", str(error).partition("\n")[0])
         return ()
+
     ran_on = getattr(error, "ran_on", False)  # KraqAdapter tells
     if isinstance(error, AdapterParseError) and (not ran_on or len(passage) < SHORTEST_HALVED):
         raise error
+
     first, second = halves(passage)
     if not first:
         raise error

@@ -97,6 +97,7 @@ def stands_alone(question: str, text: str, instructions: str) -> bool:
         return False
     if not is_latin or _LATIN.search(text) is None:
         return True
+
     beginnings = _beginnings(text)
     return any(
         word[:_BEGINNING] in beginnings for word in plain_words(question).split() if word not in _IN_ANY_QUESTION
@@ -115,11 +116,13 @@ def plainness(question: str, text: str) -> float:
     """
     if _LATIN.search(question) is None or _LATIN.search(text) is None:
         return 1.0
+
     title, _, body = text.partition("\n")
     telling = [word for word in plain_words(question).split() if word not in _IN_ANY_QUESTION | _ASKS_FOR]
     sought = {word[:_BEGINNING] for word in telling}
     if not sought:
         return 0.0
+
     named = _beginnings(" ".join(_WORD_OF_NAME.findall(question[1:])))
     in_title = named & _beginnings(title) if body else set[str]()
     body = body or title
@@ -160,6 +163,7 @@ def mark_duplicates(questions: Sequence[Question], vectors: Vectors, similarity:
     for index, question in enumerate(questions):
         twin = first_with_text.setdefault(" ".join(question.text.casefold().split()), index)
         original_of[index] = None if twin == index else twin
+
     for start in range(0, len(questions), _BLOCK):
         stop = min(start + _BLOCK, len(questions))
         near = vectors[start:stop] @ vectors[:stop].T >= similarity
@@ -167,6 +171,7 @@ def mark_duplicates(questions: Sequence[Question], vectors: Vectors, similarity:
             index, earlier = start + int(row), int(column)
             if earlier < index and original_of[index] is None and original_of[earlier] is None:
                 original_of[index] = earlier
+
     return [
         dataclasses.replace(question, duplicate_of=None if twin is None else questions[twin].id)
         for question, twin in zip(questions, original_of, strict=True)

@@ -86,6 +86,7 @@ def contradiction(question: str, stored: str) -> str | None:
     kinds = [[name for name, kind in _KINDS.items() if kind.search(text)] for text in (question, stored)]
     if short and all(kinds) and not set(kinds[0]) & set(kinds[1]):
         return f"one asks for {kinds[0][0]}, the other for {kinds[1][0]}"
+
     ours, theirs = _numbers(question), _numbers(stored)
     if ours - theirs and theirs - ours:
         return f"another number: {' '.join(sorted(ours - theirs))}, {' '.join(sorted(theirs - ours))}"

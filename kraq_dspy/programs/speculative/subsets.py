@@ -23,12 +23,14 @@ def cluster(vectors: Vectors, k: int, *, seed: int = 0) -> tuple[int, ...]:
         raise ValueError(f"k is {k}; there must be at least one cluster.")
     if len(vectors) == 0:
         return ()
+
     # Passages that an encoder in another batch saw twice differ in the last bits.
     distinct, rows = np.unique(np.round(vectors.astype(np.float64), 5), axis=0, return_inverse=True)
     if len(distinct) <= k:
         return _in_order(rows.ravel().tolist())
     if k == 1:
         return (0,) * len(vectors)
+
     chosen = kmeans(vectors.astype(np.float64), k, seed=seed)
     # Equal rows may fall apart on a tie; the first decides.
     first: dict[int, int] = {}
@@ -44,6 +46,7 @@ def draw_subsets(labels: Sequence[int], m: int, *, seed: int = 0) -> list[tuple[
     """
     if m < 1:
         raise ValueError(f"m is {m}; there must be at least one subset.")
+
     members: dict[int, list[int]] = {}
     for position, label in enumerate(labels):
         members.setdefault(label, []).append(position)
@@ -92,6 +95,7 @@ def kmeans(rows: NDArray[np.float64], k: int, *, seed: int, n_init: int = N_INIT
         weights = np.cumsum(apart[chosen].min(axis=1), axis=1)
         drawn = (weights > rng.random((n_init, 1)) * weights[:, -1:]).argmax(axis=1)
         chosen = np.concatenate([chosen, drawn[:, None]], axis=1)
+
     labels = apart[chosen].argmin(axis=1)
     shares = np.zeros((n_init, k, len(rows)))  # of each row in a centre
     spread = np.zeros(n_init)
@@ -109,5 +113,6 @@ def kmeans(rows: NDArray[np.float64], k: int, *, seed: int, n_init: int = N_INIT
         going = going[moved]
         if not going.size:
             break
+
     best: list[int] = labels[spread.argmin()].tolist()
     return best

@@ -35,14 +35,14 @@ def shorter(question: str) -> list[str]:
     ['Who was employed by the Hogarth Press in Richmond?', 'Who was employed by the Hogarth Press?']
     """
     bare = question.rstrip("? ")
-    found = []
+    shorter_ones: list[str] = []
     for match in reversed(list(_ADDS.finditer(bare))):
         cut = bare[: match.start()]
-        if len(set(content_words(cut))) < FEWEST or len(found) == MOST_SHORTER:
+        if len(set(content_words(cut))) < FEWEST or len(shorter_ones) == MOST_SHORTER:
             break
         if not _ASKS_FOR_MORE.search(cut):
-            found.append(f"{cut}?")
-    return found
+            shorter_ones.append(f"{cut}?")
+    return shorter_ones
 
 
 def is_about_two(question: str) -> bool:

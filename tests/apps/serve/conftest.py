@@ -19,6 +19,7 @@ from kraq_dspy import Index, build_index
 from kraq_dspy.apps.serve.app import make_app
 from kraq_dspy.apps.serve.serve_settings import ServeSettings
 from kraq_dspy.apps.serve.served import ServedIndex, served
+from kraq_dspy.apps.serve.testset_desk import TestsetDesk
 from kraq_dspy.asset.store.catalogue import CATALOGUE, NewEntry
 from kraq_dspy.extend import Catalogue
 from kraq_dspy.records import AnswerSource, Document, Entity, Question
@@ -62,9 +63,13 @@ def copy(poets: Path, tmp_path: Path) -> Path:
 
 
 def open_all(
-    *folders: Path, models: Mapping[str, BaseLM] | None = None, edit: bool = False
+    *folders: Path,
+    models: Mapping[str, BaseLM] | None = None,
+    edit: bool = False,
+    desk: TestsetDesk | None = None,
+    embedder: KeywordEmbedder | None = EMBEDDER,
 ) -> AbstractContextManager[dict[str, ServedIndex]]:
-    return served(folders, partial(Workspace.open, embedder=EMBEDDER, models=models), edit=edit)
+    return served(folders, partial(Workspace.open, embedder=embedder, models=models), edit=edit, desk=desk)
 
 
 @pytest.fixture

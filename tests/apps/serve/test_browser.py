@@ -15,9 +15,14 @@ from kraq_dspy.apps.serve.app import make_app
 from kraq_dspy.apps.serve.serve_settings import ServeSettings
 from kraq_dspy.apps.serve.served import ServedIndex
 from kraq_dspy.apps.serve.server import Server, address_of, bound
+from kraq_dspy.apps.serve.testset_desk import TestsetDesk
+from kraq_dspy.eval import Testset
 from kraq_dspy.records import Community
 from kraq_dspy.workspace.topics import topics
-from tests.apps.serve.conftest import MARKUP, open_all
+from tests.apps.serve.conftest import EMBEDDER, MARKUP, open_all
+from tests.apps.serve.test_testsets import write_testset
+from tests.conftest import KeywordEmbedder
+from tests.orchids import FOREIGN, index_of_orchids
 
 pytestmark = pytest.mark.browser
 if TYPE_CHECKING:
@@ -45,8 +50,15 @@ def serve(poets: Path) -> Iterator[Callable[..., str]]:
     """Serves the index on a free port until the test ends, and says where."""
     with ExitStack() as stack:
 
-        def start(folder: Path = poets, *, edit: bool = False, **settings: Any) -> str:
-            indexes = stack.enter_context(open_all(folder, edit=edit))
+        def start(
+            folder: Path = poets,
+            *,
+            edit: bool = False,
+            desk: TestsetDesk | None = None,
+            embedder: KeywordEmbedder | None = EMBEDDER,
+            **settings: Any,
+        ) -> str:
+            indexes = stack.enter_context(open_all(folder, edit=edit, desk=desk, embedder=embedder))
             return stack.enter_context(Running(indexes, ServeSettings(port=0, **settings)))
 
         yield start
@@ -314,3 +326,66 @@ def test_the_page_asks_for_the_token_and_again_after_a_wrong_one(serve: Callable
             page.click("dialog button")
         page.wait_for_selector("h1")
         assert "4 documents" in page.inner_text("h1")
+
+
+def test_rows_of_a_test_set_are_decided_by_keys_and_stay_decided(
+    serve: Callable[..., str], open_page: Callable[..., Any], tmp_path: Path
+) -> None:
+    file = write_testset(tmp_path / "test.jsonl")
+    page = open_page(f"{serve(edit=True, desk=TestsetDesk.of(None, file))}/#testset")
+    page.wait_for_selector("[aria-label=Question]")
+    assert page.input_value("[aria-label=Question]") == "Who wrote Don Juan?"
+    page.keyboard.press("y")
+    until(page, "document.querySelector('[aria-label=Question]').value === 'Where did Byron live?'")
+    page.keyboard.press("e")
+    page.fill("[aria-label=Question]", "Where did Lord Byron live")
+    page.keyboard.press("y")  # types in the field, and decides nothing
+    assert page.input_value("[aria-label=Question]") == "Where did Lord Byron livey"
+    page.fill("[aria-label=Question]", "Where did Lord Byron live?")
+    page.keyboard.press("Control+Enter")
+    until(page, "document.querySelector('[aria-label=Question]').value === 'Who was Ada?'")
+    page.keyboard.press("n")
+    page.wait_for_selector("text=All is decided")
+    page.wait_for_selector("text=0 rows to decide, 2 approved, 1 rejected")
+    rows = {row.id: row for row in Testset.load(file)}
+    assert [rows[id].status for id in ("t1", "t2", "t3")] == ["approved", "approved", "rejected"]
+    assert rows["t2"].question == "Where did Lord Byron live?"
+
+    page.reload()
+    page.click(".tabs a >> text=Rejected")
+    until(page, "document.querySelector('[aria-label=Question]')?.value === 'Who was Ada?'")
+    page.keyboard.press("u")
+    page.wait_for_selector("nav .badge >> text=1")
+    assert {row.status for row in Testset.load(file)} == {"approved", "new"}
+
+
+def test_coverage_shows_what_is_never_touched_and_offers_rows(
+    serve: Callable[..., str], open_page: Callable[..., Any], tmp_path: Path
+) -> None:
+    path = index_of_orchids(tmp_path / "orchids.kraq")
+    asked = tmp_path / "mine.jsonl"
+    asked.write_text('{"question": "Who named Cattleya?"}\n')
+    file = write_testset(tmp_path / "test.jsonl")
+    page = open_page(f"{serve(path, edit=True, desk=TestsetDesk.of(asked, file), embedder=None)}/#coverage")
+    page.wait_for_selector("h1 >> text=that your questions never touch")
+    names = page.locator(".covered .question").all_inner_texts()
+    assert names
+    assert not any("Cattleya" in name for name in names)
+    page.click("button >> text=Offer questions >> nth=0")
+    page.click("button >> text=Add to the test set >> nth=0")
+    page.wait_for_selector("button >> text=/^Added$/")
+    page.wait_for_selector("nav .badge >> text=3")
+    assert len(Testset.load(file)) == 4
+
+
+def test_a_refusal_shows_offers_and_asks_all_the_same(
+    serve: Callable[..., str], open_page: Callable[..., Any], tmp_path: Path
+) -> None:
+    path = index_of_orchids(tmp_path / "orchids.kraq")
+    page = open_page(f"{serve(path, embedder=None)}/#ask")
+    page.fill("textarea", FOREIGN[0])
+    page.keyboard.press("Enter")
+    page.wait_for_selector("text=The documents do not answer this question.")
+    assert page.locator(".next a").count() == 3
+    page.click("button >> text=Ask all the same")
+    until(page, "document.querySelector('.times') && !document.querySelector('.column.refused')")

@@ -12,7 +12,8 @@ from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.errors import ConfigError, EncoderMismatchError, IndexStateError
 from kraq_dspy.extend import LanguageModels
 from kraq_dspy.indexing.prepare.k2rag import build_summarised
-from kraq_dspy.indexing.prepare.summarised_corpus import FOR_VECTORS, STAGE, open_summarised
+from kraq_dspy.indexing.prepare.summarised import STAGE
+from kraq_dspy.indexing.prepare.summarised_corpus import FOR_VECTORS, open_summarised
 from kraq_dspy.ports import SilentProgress
 from kraq_dspy.programs import K2RAG, Shorten
 from kraq_dspy.records import Chunk, Document, Question, content_id

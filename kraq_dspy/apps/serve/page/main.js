@@ -5,11 +5,13 @@ import { searchBox } from "./search.js";
 import { indexName, source } from "./source.js";
 import { viewAsk } from "./view-ask.js";
 import { viewCommunity } from "./view-community.js";
+import { viewCoverage } from "./view-coverage.js";
 import { viewDocument } from "./view-document.js";
 import { viewEntity } from "./view-entity.js";
 import { viewHome } from "./view-home.js";
 import { viewReview } from "./view-review.js";
 import { viewSearch } from "./view-search.js";
+import { viewTestset } from "./view-testset.js";
 
 const VIEWS = {
   "": viewHome,
@@ -19,6 +21,8 @@ const VIEWS = {
   search: viewSearch,
   ask: viewAsk,
   review: viewReview,
+  coverage: viewCoverage,
+  testset: viewTestset,
 };
 
 const top = document.getElementById("top");
@@ -78,8 +82,9 @@ function failed(error) {
     h("p", {}, h("a", { href: "#" }, "To the questions")));
 }
 
-function bar(status) {
-  const places = [["", "Questions"], ["ask", "Ask", !status.can_ask], ["review", "Review", !status.catalogue]];
+function bar(status, desk) {
+  const places = [["", "Questions"], ["ask", "Ask", !status.can_ask], ["coverage", "Coverage", !desk.coverage], ["testset", "Test set", !desk.testset], ["review", "Review", !status.catalogue]];
+  const waits = { review: waiting(status), testset: desk.testset ? desk.testset.waiting : 0 };
   const others = status.indexes.length > 1 && h("select", { "aria-label": "Index", onchange: (event) => { location.href = `?index=${encodeURIComponent(event.target.value)}`; } },
     status.indexes.map((name) => h("option", { value: name, selected: name === (indexName() || status.index) }, name)));
   replace(top,
@@ -88,7 +93,7 @@ function bar(status) {
     others,
     searchBox(status),
     h("nav", { "aria-label": "Pages" }, places.filter(([, , hidden]) => !hidden).map(([kind, label]) => h("a", { href: kind ? link(kind) : "#", "data-kind": kind }, label,
-      kind === "review" && waiting(status) ? h("span", { class: "badge" }, waiting(status)) : null))),
+      waits[kind] ? h("span", { class: "badge" }, waits[kind]) : null))),
     h("button", { class: "icon", onclick: theme, "aria-label": "Dark or light", title: "Dark or light (t)" }, "◐"));
 }
 
@@ -108,7 +113,7 @@ function theme() {
   dispatchEvent(new Event("kraq-theme"));
 }
 
-const KEYS = [["/", "search"], ["h", "questions"], ["a", "ask"], ["r", "review"], ["j  k", "next and previous question or passage"], ["t", "dark or light"], ["?", "these keys"]];
+const KEYS = [["/", "search"], ["h", "questions"], ["a", "ask"], ["c", "coverage"], ["s", "test set: y approves, n rejects, e edits, u takes back"], ["r", "review"], ["j  k", "next and previous question or passage"], ["t", "dark or light"], ["?", "these keys"]];
 
 function keys() {
   const dialog = h("dialog", { onclose: () => dialog.remove() },
@@ -130,7 +135,7 @@ function step(by) {
 
 addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, dialog")) return;
-  const places = { h: "#", a: "#ask", r: "#review" };
+  const places = { h: "#", a: "#ask", c: "#coverage", s: "#testset", r: "#review" };
   if (event.key === "/") {
     event.preventDefault();
     document.getElementById("search").focus();
@@ -143,7 +148,7 @@ addEventListener("keydown", (event) => {
 
 addEventListener("hashchange", show);
 addEventListener("kraq-changed", async () => {
-  bar(await source.get("status"));
+  bar(await source.get("status"), await source.get("desk"));
   current(route().kind);
 });
-source.get("status").then((status) => { bar(status); return show(); }, (error) => replace(main, failed(error)));
+Promise.all([source.get("status"), source.get("desk")]).then(([status, desk]) => { bar(status, desk); return show(); }, (error) => replace(main, failed(error)));

@@ -50,26 +50,26 @@ export async function viewAsk({ query, status }) {
       h("p", { class: "dim" }, "A question may refer to what was said. ", h("button", { type: "button", class: "link", onclick: begin }, "New conversation")));
   }
 
-  async function run() {
+  async function run({ answerAnyway = false } = {}) {
     const text = question.value.trim();
     if (!text) return;
     const programs = [first.value, second.value].filter(Boolean);
     history.replaceState(null, "", link("ask", "", { q: text, p: first.value, vs: second.value, r: retriever.value }));
     abort = new AbortController();
     button.textContent = "Stop";
-    const columns = programs.map((program) => column(program));
+    const columns = programs.map((program) => column(program, () => run({ answerAnyway: true })));
     answers.className = `answers of${columns.length}`;
     replace(answers, columns.map((each) => each.node));
-    const results = await Promise.all(columns.map((each) => each.run(text, retriever.value, takes(status, each.program), abort.signal, columns.length === 1 && each.program === status.default_program, columns.length === 1 ? turns : [])));
+    const results = await Promise.all(columns.map((each) => each.run(text, retriever.value, takes(status, each.program), abort.signal, columns.length === 1 && each.program === status.default_program, columns.length === 1 ? turns : [], answerAnyway)));
     abort = null;
     button.textContent = "Ask";
     const [left, right] = results;
-    if (left && columns.length === 1) {
+    if (left && columns.length === 1 && !left.refused) {
       turns = [...turns, { question: left.standalone_question || left.question, answer: left.answer }].slice(-20);
       showTurns();
     }
-    if (left && right) columns.forEach((each, place) => each.compare(place ? left : right));
-    say(results.some(Boolean) ? "The answer is there." : "There is no answer.");
+    if (left && right && !left.refused && !right.refused) columns.forEach((each, place) => each.compare(place ? left : right));
+    say(results.some((each) => each && !each.refused) ? "The answer is there." : "There is no answer.");
   }
 
   return {
@@ -95,7 +95,8 @@ function labelled(name, control) {
 }
 
 // One program's answer: what stage it is at, the text as it comes, then everything it rests on.
-function column(program) {
+// `anyway` asks again what was refused.
+function column(program, anyway) {
   const stage = h("p", { class: "stage", role: "status" }, "asking");
   const text = h("div", { class: "answer" });
   const rest = h("div", {});
@@ -103,11 +104,11 @@ function column(program) {
   let cards = [];
 
   // Without a program the server gives an answer that was prepared, where there is one.
-  async function run(question, retriever, takesRetriever, signal, isDefault, turns) {
+  async function run(question, retriever, takesRetriever, signal, isDefault, turns, answerAnyway) {
     let answer = null;
     let written = "";
     try {
-      const body = { question, ...(turns.length ? { history: turns } : {}), ...(isDefault ? {} : { program }), ...(retriever && takesRetriever ? { retriever } : {}) };
+      const body = { question, ...(turns.length ? { history: turns } : {}), ...(isDefault ? {} : { program }), ...(retriever && takesRetriever ? { retriever } : {}), ...(answerAnyway ? { answer_anyway: true } : {}) };
       await source.ask(body, (event, data) => {
         if (event === "stage") stage.textContent = data.stage;
         else if (event === "text") { written += data.text; text.textContent = written; }
@@ -128,6 +129,7 @@ function column(program) {
   function show(answer) {
     stage.remove();
     text.textContent = answer.answer || "No answer.";
+    if (answer.refused) return refused(answer);
     if (answer.standalone_question) text.before(h("p", { class: "dim" }, `Asked as: ${answer.standalone_question}`));
     const queries = [...new Set([question(answer), ...answer.hits.map((each) => each.query)])];
     const hue = new Map(queries.map((each, place) => [each, place % STAGES]));
@@ -140,6 +142,17 @@ function column(program) {
       answer.notes.length ? h("details", {}, h("summary", {}, "How it came to this"), h("ul", { class: "notes" }, answer.notes.map((each) => h("li", {}, each.trim())))) : null,
       h("h3", {}, answer.hits.length ? count(answer.hits.length, "passage of evidence", "passages of evidence") : "No passages"),
       h("div", { class: "passages" }, cards.map((each) => each.node)));
+  }
+
+  // What stands in place of an answer: what the documents do answer, and a way to ask all the same.
+  function refused(answer) {
+    node.classList.add("refused");
+    if (answer.standalone_question) text.before(h("p", { class: "dim" }, `Asked as: ${answer.standalone_question}`));
+    replace(rest,
+      answer.next_questions.length ? h("section", { class: "next" }, h("h3", {}, "They do answer"), h("ul", { class: "plain" }, answer.next_questions.map((each) => suggested(each, { can_ask: true })))) : null,
+      h("p", {}, h("button", { type: "button", class: "anyway", onclick: anyway }, "Ask all the same")),
+      answer.hits.length ? h("details", {}, h("summary", {}, "Nearest passages"), answer.notes.map((each) => h("p", { class: "dim" }, each)),
+        h("div", { class: "passages" }, answer.hits.map((hit) => passage(hit, { open: false, note: h("span", { class: "dim" }, Number(hit.score).toFixed(2)) })))) : null);
   }
 
   // Marks what the other program had before it, too.

@@ -72,14 +72,17 @@ def decode(data: bytes, settings: ReadSettings, *others: str) -> str:
     encoding = mark_of(data) or (settings.encoding if has_nul and is_wide(settings.encoding) else "")
     if has_nul and not encoding:
         raise UnreadableTextError(_binary(data))
+
     try:
         text = data.decode(encoding or "utf-8")
     except UnicodeDecodeError as error:
         tried = () if encoding else (settings.encoding, *others)
-        decoded = next((found for other in tried if (found := _decoded(data, other)) is not None), None)
+        attempts = (_decoded(data, other) for other in tried)
+        decoded = next((attempt for attempt in attempts if attempt is not None), None)
         if decoded is None:
             raise UnreadableTextError(wrong_encoding(error, 0, encoding or "utf-8")) from None
         text = decoded
+
     if "\x00" in text or sum(map(text[:10_000].count, CONTROL)) > len(text[:10_000]) / 20:
         raise UnreadableTextError(_binary(data))
     return text
@@ -108,6 +111,7 @@ def read_lines(stream: BufferedReader, settings: ReadSettings) -> Iterator[Line]
     start = stream.peek(8192)
     if not start:
         raise UnreadableTextError("The file is empty.")
+
     encoding = mark_of(start) or (settings.encoding if is_wide(settings.encoding) else None)
     if encoding not in (None, "utf-8-sig"):
         data = stream.read(settings.max_bytes + 1)
@@ -121,6 +125,7 @@ def read_lines(stream: BufferedReader, settings: ReadSettings) -> Iterator[Line]
         return
     if b"\x00" in start:
         raise UnreadableTextError(_binary(start))
+
     for number, (offset, raw) in enumerate(_raw_lines(stream, settings), start=1):
         if len(raw) > settings.max_bytes:
             yield Line(number, "", settings.too_large(len(raw), "The line, as far as it was read,"))

@@ -35,6 +35,7 @@ def begin_list(attributes: Mapping[str, str]) -> NumberedList | None:
     style = attributes.get("style", "").replace(" ", "").lower()
     if "list-style:none" in style or "list-style-type:none" in style:
         return None
+
     start = _integer(attributes.get("start", ""))
     is_reversed = "reversed" in attributes
     return NumberedList(

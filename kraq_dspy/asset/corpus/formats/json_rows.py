@@ -97,6 +97,7 @@ def _whole(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
     if not isinstance(content, list):
         yield BadRow(f"The file holds a {type(content).__name__}; expected a list of objects, or one object.")
         return
+
     for number, item in enumerate(content, start=1):
         if isinstance(item, dict):
             yield settings.row(item, str(number))

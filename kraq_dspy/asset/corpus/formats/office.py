@@ -27,6 +27,7 @@ def read_docx(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
         except Exception as error:  # noqa: BLE001  mammoth raises whatever a damaged file makes its code raise
             yield _damaged(error)
             return
+
     row = page_row(page, "")
     if row is None:
         yield BadRow(_NO_TEXT)
@@ -44,6 +45,7 @@ def read_pptx(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
     except Exception as error:  # noqa: BLE001  python-pptx raises whatever a damaged file makes its code raise
         yield _damaged(error)
         return
+
     text, headings = "", []
     for lines in slides:
         if text:
@@ -51,6 +53,7 @@ def read_pptx(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
         if lines and lines[0]:
             headings.append(Heading(len(text), 1, lines[0]))
         text += "\n".join(filter(None, lines))
+
     if is_blank(text):
         yield BadRow(_NO_TEXT)
         return
@@ -71,6 +74,7 @@ def read_sheets(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
     except Exception as error:  # noqa: BLE001  calamine raises errors of several kinds
         yield _damaged(error)
         return
+
     text, headings = "", []
     for name, cells in sheets:
         lines = list(_lines_of_sheet(cells))
@@ -79,6 +83,7 @@ def read_sheets(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
         name = _written(name)
         headings.append(Heading(len(text), 1, name))
         text += "\n".join([name, *lines]) + "\n\n"
+
     if not headings:
         yield BadRow(_NO_TEXT)
         return
@@ -94,6 +99,7 @@ def check_zip(path: Path, settings: ReadSettings) -> None:
             unpacked = sum(part.file_size for part in archive.infolist())
     except zipfile.BadZipFile as error:
         raise UnreadableTextError(f"The file is damaged ({error}). Save it again, or take it out.") from error
+
     if unpacked > max(settings.max_bytes, size * settings.max_unpacked):
         raise UnreadableTextError(
             f"The file unpacks to more than {settings.max_unpacked:,} times its size. Raise max_unpacked in [corpus] "
@@ -112,6 +118,7 @@ def _lines_of_slide(slide: Any) -> Iterator[str]:
             yield from _lines_of_table([[_written(cell.text) for cell in row.cells] for row in shape.table.rows])
         elif shape.has_text_frame:
             yield from (_written(paragraph.text) for paragraph in shape.text_frame.paragraphs)
+
     if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
         yield from map(_written, slide.notes_slide.notes_text_frame.text.split("\n"))
 

@@ -41,11 +41,13 @@ def read_epub(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
         except (KeyError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError) as error:
             yield BadRow(f"The book is damaged or protected ({error}). Save it again without protection.")
             return
+
     text, headings = "", []
     for chapter in chapters:
         text += "\n\n" if text else ""
         headings += [Heading(len(text) + each.start, each.level, each.text) for each in chapter.headings]
         text += chapter.text
+
     if not text:
         yield BadRow("The book has no text; its pages may be pictures.")
         return
@@ -102,6 +104,7 @@ def read_message(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
     if row is None or is_blank(row.text):
         yield BadRow("The message has no text.")
         return
+
     fields = {name.lower(): _header(message, name) for name in ("From", "To", "Cc", "Date")}
     metadata = {name: value for name, value in fields.items() if value}
     title = _header(message, "Subject") or normalised(path.stem)
@@ -137,6 +140,7 @@ def read_notebook(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         yield BadRow(f"The notebook cannot be read ({error}). Save it again with Jupyter.")
         return
+
     if not parts:
         yield BadRow("The notebook is empty.")
         return

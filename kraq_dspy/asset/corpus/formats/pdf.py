@@ -29,6 +29,7 @@ def read_pdf(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
     with needs("pypdf", "formats", "Reading PDF"):
         import pypdf
         import pypdfium2
+
     with path.open("rb") as stream:
         data = read_limited(stream, settings)
         stream.seek(0)
@@ -42,6 +43,7 @@ def read_pdf(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
         except Exception as error:  # noqa: BLE001  pypdf raises whatever a damaged file makes its code raise
             yield BadRow(f"The PDF is damaged ({_words(error)}). Open and save it anew, or take it out of the corpus.")
             return
+
         texts: list[str] = []
         for number in range(1, len(pages) + 1):
             try:
@@ -57,11 +59,14 @@ def read_pdf(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
                     "limit. Split the PDF, or raise max_bytes in [corpus] of kraq.toml."
                 )
                 return
+
         headings = _headings(reader, texts)
         pages.close()
+
     if not any(texts):
         yield BadRow(f"None of the PDF's {len(texts)} pages has text; it may be scanned. Run it through OCR first.")
         return
+
     yield from _empty_pages(texts, pages.damaged)
     yield Row(
         PAGE_BREAK.join(texts),
@@ -95,6 +100,7 @@ class _Pages:
         else:
             with _PDFIUM:
                 text = page_text(self._document[number - 1])
+
         text = _without_hyphenation(text)
         if is_blank(text):
             text = ""
@@ -176,13 +182,14 @@ def _without_hyphenation(text: str) -> str:
 def _headings(reader: Any, texts: Sequence[str]) -> tuple[Heading, ...]:
     """The headings of the outline, placed where their page has them word by word, else at its beginning."""
     starts = [0, *accumulate(len(text) + len(PAGE_BREAK) for text in texts)]
-    found: list[Heading] = []
+    headings: list[Heading] = []
     try:
         outline = list(reader.outline)
     except Exception:  # noqa: BLE001  pypdf raises whatever a damaged file makes its code raise
         return ()
+
     waiting = [(item, 1) for item in reversed(outline)]
-    while waiting and len(found) < _MOST_HEADINGS:
+    while waiting and len(headings) < _MOST_HEADINGS:
         item, level = waiting.pop()
         if isinstance(item, list):
             waiting += [(each, level + 1) for each in reversed(item)]
@@ -193,8 +200,8 @@ def _headings(reader: Any, texts: Sequence[str]) -> tuple[Heading, ...]:
         except Exception:  # noqa: BLE001  an outline may lead anywhere
             continue
         if page is not None and 0 <= page < len(texts) and not is_blank(text):
-            found.append(Heading(starts[page] + max(0, texts[page].find(text)), level, text))
-    return tuple(sorted(found, key=lambda heading: heading.start))
+            headings.append(Heading(starts[page] + max(0, texts[page].find(text)), level, text))
+    return tuple(sorted(headings, key=lambda heading: heading.start))
 
 
 _MOST_HEADINGS = 10_000

@@ -138,11 +138,13 @@ def _stretches(characters: Iterator[_Character]) -> Iterator[_Stretch]:
         if character.text.isspace():
             space = "seen" if character.is_seen and space != "held" else "held"
             continue
+
         if line is None or _begins_another(line, character):
             if line is not None:
                 yield line.written()
             line = _Line(character.start, character.start, character.up, character.height, character.angle)
             space = ""
+
         gap = abs(character.start - line.end)
         level = _level(line, character)
         is_word_gap = gap > (_RAISED_GAP if level else _WORD_GAP) * line.height
@@ -151,6 +153,7 @@ def _stretches(characters: Iterator[_Character]) -> Iterator[_Stretch]:
         line.add(character.text, level)
         line.start, line.end = min(line.start, character.start), max(character.end, character.start)
         space = ""
+
     if line is not None:
         yield line.written()
 
@@ -213,6 +216,7 @@ def _rows_of_columns(rows: Sequence[Sequence[_Stretch]]) -> int:
     first = rows[0]
     if len(first) < 2:
         return 0
+
     n_rows = 1
     while n_rows < len(rows) and _stands_in(rows[n_rows], first, rows[n_rows - 1]):
         n_rows += 1

@@ -159,12 +159,15 @@ def split_front_matter(text: str) -> tuple[Metadata, str]:
     end = _END.search(text, 3, _LONGEST_FRONT_MATTER) if re.match(r"---[ \t]*\n", text) else None
     if end is None:
         return {}, text
+
     try:
         values = yaml.BaseLoader(text[3 : end.start()]).get_single_data()  # texts alone: no dates, no octal numbers
     except (yaml.YAMLError, RecursionError):
         return {}, text
+
     if not isinstance(values, dict) or not any(name in _COMMON or _PLAIN_NAME.fullmatch(str(name)) for name in values):
         return {}, text
+
     fields: dict[str, str | int | float | bool] = {}
     for name, value in values.items():
         if isinstance(value, str):

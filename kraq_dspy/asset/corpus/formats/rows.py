@@ -118,8 +118,8 @@ def _text_columns(columns: tuple[str, ...], named: str) -> tuple[str, ...]:
     several = tuple(part.strip() for part in named.split(","))
     if len(several) > 1 and set(several) <= set(columns):
         return several
-    found = _found(columns, named, "text", TEXTS)
-    return (found,) if found else ()
+    column = _found(columns, named, "text", TEXTS)
+    return (column,) if column else ()
 
 
 def _found(columns: tuple[str, ...], named: str, default: str, usual: Sequence[str]) -> str:
@@ -167,17 +167,21 @@ def row_of(values: Mapping[str, Any], key: str, settings: ReadSettings) -> Row |
     own = settings.own(map(str, values))
     if not own.texts:
         return BadRow(settings.missing(map(str, values)), key)
+
     text = _text_of(values, own)
     if isinstance(text, BadRow):
         return BadRow(text.reason, key)
+
     if 4 * len(text) > settings.max_bytes:
         n_bytes = len(text.encode("utf-8", "surrogatepass"))
         if n_bytes > settings.max_bytes:
             return BadRow(settings.too_large(n_bytes), key)
+
     identifier = values.get(own.id)
     if isinstance(identifier, list | dict | bytes):
         kind = type(identifier).__name__
         return BadRow(f"The column {own.id!r} holds a {kind}; expected a string or a number.", key)
+
     used = {*own.texts, own.title, own.id, settings.acl_column}
     return Row(
         text=without_embedded(normalised(text)),

@@ -39,6 +39,7 @@ def _read(path: Path, settings: ReadSettings, delimiter: str) -> Iterator[Row | 
             delimiter, first = said[1], next(lines, "")
         else:
             delimiter = _delimiter(first, delimiter, settings)
+
         columns, problem = settings.own_names(_header(first, delimiter))
         if lines.problem:
             yield BadRow(f"The first row cannot be read: {lines.problem}")
@@ -63,9 +64,11 @@ def _rows(lines: "_CsvLines", columns: list[str], delimiter: str, settings: Read
             return
         except csv.Error as error:
             problem = f"{error}. Check its quotes: one that is not closed takes the lines behind it along."
+
         problem = lines.problem or problem
         if not any(map(str.strip, cells)) and not problem:
             continue  # an empty line, or an empty row of a spreadsheet
+
         cells = _without_empty_end(cells, len(columns))
         number += 1
         key, where = str(number), f"Row {number} ({lines.place})"

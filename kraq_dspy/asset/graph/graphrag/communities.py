@@ -232,6 +232,7 @@ def read_summaries(tables: Tables, ids: Mapping[int, str], problems: Counter[str
         if not text:
             problems["reports without text were left out"] += 1
             continue
+
         findings = _findings(row.get("findings"))
         if not findings:
             problems["reports have no findings"] += 1

@@ -19,6 +19,7 @@ from kraq_dspy.asset.store.vectors.points import (
     alternatives,
     checked_vectors,
     document_weights,
+    numbers_of,
     other_dimension,
     query_weights,
     tags_of,
@@ -168,6 +169,13 @@ class LocalVectorStore:
         with self._readable():
             packed, mask = self._prepared(k, exclude, filters)
             return _hits(packed, *packed.with_words(query_weights(text), k, mask))
+
+    def texts_with(self, words: Sequence[str]) -> list[int]:
+        """Count for each of the words, as `words_of` makes them, in how many texts it stands."""
+        with self._readable():
+            packed = self._searchable()
+            spans = [packed.words.span(number) for number in numbers_of(words)]
+        return [span.stop - span.start for span in spans]
 
     def seal(self) -> None:
         """Put all that was written into the searchable file."""

@@ -82,6 +82,7 @@ class Packed:
         except OSError as error:
             require_descriptors(error)
             raise IndexStateError(f"Cannot read the vectors in {str(path)!r}: {error.strerror}.") from error
+
         if packed.dense.shape[1] != dimension:
             raise EncoderMismatchError(other_dimension(str(path), packed.dense.shape[1], dimension))
         return packed
@@ -117,12 +118,14 @@ class Packed:
         """The points with a tag of each list of `one_of` that are not excluded; None where those are all."""
         if not one_of and not excluded:
             return None
+
         mask = np.ones(len(self), dtype=np.bool_)
         for tags in one_of:
             tagged = np.zeros(len(self), dtype=np.bool_)
             for tag in tags:
                 tagged[self.tags.rows[self.tags.span(tag_key(tag))]] = True
             mask &= tagged
+
         rows = self.rows_of(excluded)
         mask[rows[rows >= 0]] = False
         return mask

@@ -10,7 +10,7 @@ import re
 import unicodedata
 import zlib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -71,6 +71,11 @@ def document_weights(text: str) -> WordWeights:
 def query_weights(text: str) -> WordWeights:
     """1 for each word of a query."""
     return {_number(word): 1.0 for word in words_of(text)}
+
+
+def numbers_of(words: Sequence[str]) -> list[int]:
+    """The numbers under which stores keep words, as `words_of` makes them."""
+    return [_number(word) for word in words]
 
 
 def tags_of(payload: Mapping[str, Any]) -> list[str]:

@@ -66,6 +66,7 @@ class CallLedger:
         item = current_item.get()
         if item is None or item.journal is None:
             return _JournalledCall(item)
+
         body = json.dumps([self.settings.api_base, request_to_dict(request)], sort_keys=True, ensure_ascii=False)
         base = hashlib.blake2b(body.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
         turn = item.turn(base)
@@ -165,6 +166,7 @@ class _JournallingEngine(SharedByCopies):
             for event in response_to_events(await self._complete(entry, request)):
                 yield event
             return
+
         with self.ledger.paying(entry, request) as call:
             written = StreamAccumulator(request)
             async for event in self._asked(request, streamed=True):
@@ -220,6 +222,7 @@ class _JournallingEngine(SharedByCopies):
         if pace is None or await is_blocking():
             response: Response = await result_of(self.inner.complete(request))
             return response
+
         while True:
             started, calls = time.monotonic(), calls + 1
             call = asyncio.ensure_future(self.inner.complete(request))

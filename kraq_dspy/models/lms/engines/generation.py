@@ -191,6 +191,7 @@ def in_template(tokenizer: Any, messages: Sequence[Mapping[str, str]], *, add_ge
             continue
         if all(message["content"].strip() in text for message in messages if message["role"] == "system"):
             return text
+
     reason = problem or "it leaves out what the system says"
     raise ModelError(
         f"The model's chat template cannot write these messages: {reason}. Take a model whose template takes a "

@@ -42,6 +42,7 @@ def read_gguf(path: Path) -> GGUFHeader:
     """Raises ModelError for a path that is no file, and for a file that is no GGUF, was cut off or is damaged."""
     if path.exists() and not path.is_file():
         raise ModelError(f"{str(path)!r} is not a regular file; expected a GGUF file.")
+
     try:
         with path.open("rb") as file:
             return _read(path, file)
@@ -59,11 +60,13 @@ def _read(path: Path, file: BinaryIO) -> GGUFHeader:
             f"{str(path)!r} is no GGUF model (a web page or a Git LFS pointer that was downloaded in its place?). A "
             'folder of Hugging Face files goes with "transformers/FOLDER".'
         )
+
     version, _, n_values = _unpack(file, "<IQQ")
     if version not in (2, 3):
         raise ModelError(f"{str(path)!r} is GGUF version {version}; version 2 and 3 can be read. Download it anew.")
     if n_values > _MOST_ITEMS:
         raise ValueError(f"{n_values:,} values")
+
     values: dict[str, Any] = {}
     arrays = set()
     for _ in range(n_values):
@@ -123,6 +126,7 @@ def lora_file(place: str, base: GGUFHeader) -> Path:
         if read_gguf(path).values.get("general.type") != "adapter":
             raise ModelError(f"{place!r} is a whole model; expected a LoRA adapter.")
         return path
+
     kept = models_folder().parent / "adapters" / f"{weights_hash(path)}-{base.architecture}.gguf"
     if not kept.is_file():
         kept.parent.mkdir(parents=True, exist_ok=True)
@@ -141,6 +145,7 @@ def _convert(folder: Path, base: GGUFHeader, target: Path) -> None:
             f"models can ({base.path.name!r} is {base.architecture!r}). Convert it with llama.cpp's "
             "convert_lora_to_gguf.py, and give that file as adapter."
         )
+
     rank = config["r"]
     scale = rank**0.5 if config.get("use_rslora") else 1.0
     writer = gguf.GGUFWriter(target, base.architecture)
@@ -154,6 +159,7 @@ def _convert(folder: Path, base: GGUFHeader, target: Path) -> None:
         known = names.get_name(module)
         if known is None:
             raise ModelError(f"The adapter {str(folder)!r} changes {module!r}, which a GGUF file has no name for.")
+
         side = side[0].lower()
         if side == "b" and base.architecture in _TURNED:
             heads = {"q_proj": "attention.head_count", "k_proj": "attention.head_count_kv"}.get(
@@ -164,6 +170,7 @@ def _convert(folder: Path, base: GGUFHeader, target: Path) -> None:
                 pairs = weights.reshape(base.number(heads), 2, -1, columns)
                 weights = pairs.swapaxes(1, 2).reshape(rows, columns)
         writer.add_tensor(f"{known}.weight.lora_{side}", weights.astype("float32"))
+
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()

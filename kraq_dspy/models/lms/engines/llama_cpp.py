@@ -142,6 +142,7 @@ class LlamaCpp(SharedByCopies):
                 + "). Perhaps the file is damaged, or newer than the installed xllamacpp: compare its checksum, and "
                 "try pip install -U xllamacpp."
             ) from error
+
         server.handle_metrics()  # waits for its loop: a server that is closed before that never ends
         config = RouterConfig(
             providers=(_CHAT,),
@@ -196,6 +197,7 @@ def _our_signals() -> Iterator[None]:
     if os.name != "posix":
         yield
         return
+
     library = ctypes.CDLL(None)
     kept = {number: ctypes.create_string_buffer(512) for number in (signal.SIGINT, signal.SIGTERM)}
     for number, record in kept.items():

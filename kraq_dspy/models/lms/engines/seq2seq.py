@@ -51,6 +51,7 @@ class Seq2SeqSummariser(SharedByCopies):
         if model.config.model_type == "led":  # its first token has to see the whole text
             inputs["global_attention_mask"] = torch.zeros_like(inputs["attention_mask"])
             inputs["global_attention_mask"][:, 0] = 1
+
         with torch.inference_mode():
             output = model.generate(
                 **inputs,

@@ -71,6 +71,7 @@ def answer(question: str, passages: Sequence[str], similar: Similar) -> str:
     reply = _reply(question, passages, similar)
     if reply is None:
         return UNKNOWN
+
     text, span = " ".join(clipped(sentence, 60) for sentence in reply.support), reply.span
     if not span or text.lower().startswith(span.lower()):
         return text

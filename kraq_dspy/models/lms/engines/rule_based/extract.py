@@ -98,21 +98,26 @@ def read(passage: str) -> Reading:
     claims: list[Claim] = []
     focus = title if is_about_title else ""
     for part, spans in zip(parts, mentioned, strict=True):
-        names = list(dict.fromkeys(full[span] for span in spans))
-        if focus and focus not in names and (is_about_title or PRONOUN.match(part)):
-            names.insert(0, focus)
+        written_as = {full[span]: span for span in reversed(spans)}
+        names = list(dict.fromkeys(map(full.__getitem__, spans)))
+        if is_about_title or PRONOUN.match(part):
+            names = _with_focus(names, focus)
         if not names:
             continue
 
-        for name in names:
-            about[name] = about.get(name) or part
-        links += _links(part, names, {full[span]: span for span in reversed(spans)})
+        about |= {name: about.get(name) or part for name in names}
+        links += _links(part, names, written_as)
         claims.append((names[0], _other(names), clipped(part)))
         focus = title if is_about_title else names[0]
 
-    if title in about:
-        about[title] = about[title] or next(iter(parts), "")
+    if about.get(title) == "":
+        about[title] = next(iter(parts), "")
     return Reading(_described(about), _once(links), claims)
+
+
+def _with_focus(names: list[str], focus: str) -> list[str]:
+    """The names, and before them what the sentences before were about, which "he" may stand for."""
+    return [focus, *names] if focus and focus not in names else names
 
 
 def _names_something(title: str, mentioned: Sequence[Sequence[str]]) -> bool:
@@ -223,6 +228,7 @@ def _between(part: str, source: str, target: str) -> str:
     end = part.find(target, start)
     if end < 0:
         return ""
+
     middle = re.sub(r"\([^)]*\)|[\"“”]", " ", part[start:end])
     middle = re.split(r"[;:,]", middle.rstrip(" ,;:("))[-1]
     kept = [word for word in re.findall(r"[\w’'-]+", middle) if word.islower()]

@@ -1,0 +1,29 @@
+"""Holds what the owner of a served index reviews: a team's own questions, and a test set in its file."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kraq_dspy.eval.datasets import Example
+from kraq_dspy.eval.questions import read_questions
+from kraq_dspy.eval.testset_review import ReviewedTestset
+from kraq_dspy.records import TestsetRow
+
+
+@dataclass
+class TestsetDesk:
+    """A team's own questions, a test set under review, and rows that were offered; any of them may be absent."""
+
+    __test__ = False
+
+    questions: Sequence[Example] = ()
+    testset: ReviewedTestset | None = None
+    offered: dict[str, TestsetRow] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, questions: Path | None, testset: Path | None) -> "TestsetDesk | None":
+        """The desk with what these files hold; None without any. Raises EvaluationError for one that cannot be read."""
+        if questions is None and testset is None:
+            return None
+        asked = read_questions(questions) if questions is not None else []
+        return cls(asked, ReviewedTestset(testset) if testset is not None else None)

@@ -1,0 +1,181 @@
+"""Answers the requests of two pages: what a team's own questions never touch, and the review of a test set.
+
+Both are for whoever owns the index, in `kraq explore`: a served index has them only where it was given a desk.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from starlette.requests import Request
+
+from kraq_dspy.apps.serve import requests
+from kraq_dspy.apps.serve.api import Api, page_of
+from kraq_dspy.apps.serve.atlas import Json
+from kraq_dspy.apps.serve.refusals import RequestError
+from kraq_dspy.apps.serve.served import ServedIndex
+from kraq_dspy.apps.serve.testset_desk import TestsetDesk
+from kraq_dspy.errors import EvaluationError
+from kraq_dspy.eval.testset_coverage import Coverage, CoveredCommunity, coverage_of
+from kraq_dspy.eval.testset_making import TestsetPlan, make_testset
+from kraq_dspy.eval.testset_review import DECIDED, Correction, ReviewedTestset, version_of
+from kraq_dspy.programs.testset import kinds
+from kraq_dspy.records import Document, TestsetRow
+
+OFFERED = 3
+"""Rows that are made at once about a community that no question touches."""
+
+
+class TestsetApi:
+    """What the two pages ask, of the indexes of the API and in its places for questions."""
+
+    __test__ = False
+
+    def __init__(self, api: Api) -> None:
+        self.api = api
+
+    def desk(self, query: requests.Query) -> Json:
+        """Whether there are questions whose coverage can be shown, and how many rows of a test set wait."""
+        return dict(desk_json(self.api.index_of(query)))
+
+    def coverage(self, query: requests.CoverageQuery) -> Json:
+        """How many of a team's own questions touch each community; those of the most passages first."""
+        served = self.api.index_of(query)
+        desk = _desk(served)
+        if not desk.questions:
+            raise RequestError(404, "no_questions", "No questions were given: kraq explore DIR --questions FILE")
+        coverage = _coverage(served, desk)
+        listed = coverage.untouched if query.untouched else coverage.communities
+        page = page_of(listed, query)
+        return {
+            "questions": coverage.questions,
+            "astray": len(coverage.astray),
+            "share": coverage.share,
+            "communities": len(coverage.communities),
+            "untouched": len(coverage.untouched),
+            "may_add": served.edit and desk.testset is not None,
+            **page,
+            "items": [_community_json(served, one) for one in page["items"]],
+        }
+
+    async def offer(self, request: Request, body: requests.OfferRequest) -> Json:
+        """Make test rows about a community that no question touches. They are made as `kraq testset make` makes them,
+        which takes seconds, and more where a language model asks."""
+        served = self.api.index_of(body)
+        desk = _desk(served)
+        coverage = await asyncio.to_thread(_coverage, served, desk)
+        chosen = next((one for one in coverage.communities if one.community_id == body.community_id), None)
+        if chosen is None:
+            raise RequestError(404, "not_found", "There is no such community, or no longer.")
+        plan = TestsetPlan(OFFERED, {kinds.FACT: 1}, only=frozenset(chosen.chunk_ids))
+        async with self.api.slots.slot():
+            made = await asyncio.to_thread(lambda: make_testset(served.space, plan=plan))
+        desk.offered.update((row.id, row) for row in made)
+        return {"items": [_row_json(served, row) for row in made]}
+
+    def rows(self, query: requests.TestsetQuery) -> Json:
+        """The rows of the test set, as they stand in its file now."""
+        testset = _testset(self.api.index_of(query))
+        rows = testset.rows()
+        counts = {"waiting": sum(row.status not in DECIDED for row in rows)}
+        counts |= {status: sum(row.status == status for row in rows) for status in DECIDED}
+        page = page_of([row for row in rows if _is_listed(row, query.status)], query)
+        items = [{name: getattr(row, name) for name in ("id", "question", "type", "status")} for row in page["items"]]
+        return {"file": testset.path.name, "counts": counts, **page, "items": items}
+
+    def row(self, query: requests.Query, id: str) -> Json:
+        """A row with the text of its gold passages."""
+        served = self.api.index_of(query)
+        row = next((each for each in _testset(served).rows() if each.id == id), None)
+        if row is None:
+            raise RequestError(404, "not_found", "The test set has no such row, or no longer.")
+        return _row_json(served, row)
+
+    def decide(self, body: requests.RowRequest, id: str) -> Json:
+        """The row as it is then. Raises RequestError where the server may not edit, and where somebody changed it."""
+        served = self.api.index_of(body)
+        testset = _editable(served)
+        if body.action == "add":
+            offered = _desk(served).offered.get(id)
+            if offered is None:
+                raise RequestError(404, "not_found", "This row was not offered, or before the server started anew.")
+            return _row_json(served, testset.add(offered))
+
+        correction = Correction(body.question, tuple(body.answers)) if body.action == "edit" else None
+        try:
+            return _row_json(served, testset.decide(id, body.action, body.version, correction))
+        except EvaluationError as error:
+            raise RequestError(409, "changed", str(error)) from error
+
+
+def desk_json(served: ServedIndex) -> Mapping[str, Any]:
+    """What a page learns of the desk: whether there are questions to cover, and how many rows wait; None without."""
+    desk = served.desk
+    if desk is None:
+        return {"coverage": False, "testset": None}
+    waiting = None
+    if desk.testset is not None:
+        waiting = sum(row.status not in DECIDED for row in desk.testset.rows())
+    return {"coverage": bool(desk.questions), "testset": None if waiting is None else {"waiting": waiting}}
+
+
+def _desk(served: ServedIndex) -> TestsetDesk:
+    if served.desk is None:
+        raise RequestError(404, "no_desk", "Neither questions nor a test set were given to this server.")
+    return served.desk
+
+
+def _testset(served: ServedIndex) -> ReviewedTestset:
+    testset = _desk(served).testset
+    if testset is None:
+        raise RequestError(404, "no_testset", "No test set was given: kraq explore DIR --testset FILE")
+    return testset
+
+
+def _editable(served: ServedIndex) -> ReviewedTestset:
+    testset = _testset(served)
+    if not served.edit:
+        raise RequestError(403, "read_only", "This server is read-only; start it with --edit to review.")
+    return testset
+
+
+def _coverage(served: ServedIndex, desk: TestsetDesk) -> Coverage:
+    coverage: Coverage = served.kept("coverage", lambda space: coverage_of(space, desk.questions))
+    return coverage
+
+
+def _is_listed(row: TestsetRow, status: str) -> bool:
+    return row.status == status if status in DECIDED else row.status not in DECIDED
+
+
+def _community_json(served: ServedIndex, one: CoveredCommunity) -> Json:
+    known = served.atlas.communities.get(one.community_id)
+    return {
+        "id": one.community_id,
+        "title": one.title,
+        "question": known["question"] if known else "",
+        "document_id": "" if known else one.community_id.removeprefix("document "),
+        "n_passages": len(one.chunk_ids),
+        "questions": one.questions,
+    }
+
+
+def _row_json(served: ServedIndex, row: TestsetRow) -> Json:
+    """The row, its version, and the text of its passages where their documents still have it."""
+    known = served.index.known(Document, {passage.document_id for passage in row.passages})
+    documents = {document.id: document for document in served.index.get(Document, sorted(known))}
+    passages = []
+    for passage in row.passages:
+        document = documents.get(passage.document_id)
+        passages.append(
+            {
+                "document_id": passage.document_id,
+                "chunk_id": passage.chunk_id,
+                "title": document.title if document else passage.document_id,
+                "text": document.text[passage.start : passage.end] if document else "",
+            }
+        )
+    names = ("id", "question", "type", "status", "answers", "checks", "solved_by", "overlap", "model")
+    fields = {name: value for name, value in asdict(row).items() if name in names}
+    return {**fields, "version": version_of(row), "passages": passages}

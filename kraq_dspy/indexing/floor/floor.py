@@ -1,0 +1,102 @@
+"""Measures the floor of a corpus, the score below which it does not answer a question, and keeps it with the index.
+
+No question of people is needed. The index's own questions cannot set the floor: they are asked in a passage's own
+words, so that a floor made of them would refuse people. A packaged set of questions about all the world stands for what
+is foreign. The half of them that scores lowest tells how foreign questions score in this corpus with this encoder, and
+how far they spread, even where the corpus does answer many of the others. Own questions only bound the floor: in a
+corpus about all the world little is foreign.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kraq_dspy._internal.files import replaced
+from kraq_dspy.asset.store.index import FLOOR, Index
+from kraq_dspy.errors import IndexStateError
+from kraq_dspy.indexing.floor.foreign_questions import ABOUT_THE_WHOLE, FOREIGN
+from kraq_dspy.indexing.floor.scoring import PassageScorer
+from kraq_dspy.ports import Embedder
+
+SPREADS = 2.5
+"""How far the floor lies above the median of foreign scores, where their lower quartile lies 1 below it. Chosen, of 2,
+2.5, 3 and 4, on samples of five sets of questions (docs/results/refusals.md)."""
+OWN_QUESTIONS = 200
+"""Own questions that are looked at, evenly drawn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Floor:
+    """What a question is judged by. A question whose score (`PassageScorer`) is below `score` is not answered here,
+    unless its cosine with a question about the collection as a whole is `whole` or more: such a one no single passage
+    answers.
+
+    >>> Floor(0.38, 0.52).score
+    0.38
+    """
+
+    score: float
+    whole: float
+
+
+def measure_floor(index: Index, embedder: Embedder) -> Floor | None:
+    """The floor of an index that has its passages, their vectors and its questions.
+
+    None without passages, and where half of the foreign questions score as a tenth of its own do: then too little is
+    foreign to it. The floor lies at most half way from the median of foreign scores to that of own ones.
+    """
+    if not index.chunk_vectors.count():
+        return None
+    scorer = PassageScorer(index, embedder)
+    vectors = embedder.encode_queries(FOREIGN)
+    foreign = np.array([each.value for each in scorer(FOREIGN, vectors)])
+    median = float(np.median(foreign))
+    score = median + SPREADS * (median - float(np.quantile(foreign, 0.25)))
+
+    own = _own_scores(index, scorer)
+    if len(own):
+        if np.quantile(own, 0.1) <= median:
+            return None
+        score = min(score, (median + float(np.median(own))) / 2)
+
+    about_the_whole = embedder.encode_queries(ABOUT_THE_WHOLE)
+    return Floor(score, float((vectors @ about_the_whole.T).max()))
+
+
+def keep_floor(index: Index, embedder: Embedder) -> Floor | None:
+    """Measure the floor and store it in an index that is open for writing, in place of a former one."""
+    floor = measure_floor(index, embedder)
+    if floor is None:
+        (index.home / FLOOR).unlink(missing_ok=True)
+    else:
+        with replaced(index.home / FLOOR) as draft:
+            draft.write_text(json.dumps(asdict(floor)), "utf-8")
+    return floor
+
+
+def read_floor(index: Index) -> Floor | None:
+    """The floor that the index stores; None where it has none. Raises IndexStateError for one that is damaged."""
+    path = index.file(FLOOR)
+    if path is None:
+        return None
+    try:
+        fields = json.loads(path.read_text("utf-8"))
+        return Floor(float(fields["score"]), float(fields["whole"]))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise IndexStateError(
+            f"{str(path)!r} is damaged ({error}). Bring the index up to date: kraq update DIR CORPUS"
+        ) from error
+
+
+def _own_scores(index: Index, scorer: PassageScorer) -> NDArray[np.float64]:
+    questions = index.questions(source="kraq")
+    step = max(1, len(questions) // OWN_QUESTIONS)
+    chosen = questions[::step]
+    texts: Sequence[str] = [question.text for question in chosen]
+    if not chosen:
+        return np.zeros(0)
+    vectors = index.question_vectors.vectors([question.id for question in chosen])
+    return np.array([each.value for each in scorer(texts, vectors)])

@@ -1,0 +1,115 @@
+"""Judges whether the documents answer a question, and says so in place of an answer, with questions that they do."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import dspy
+
+from kraq_dspy.asset.store.index import Index
+from kraq_dspy.errors import KraqError
+from kraq_dspy.indexing.floor.floor import Floor, read_floor
+from kraq_dspy.indexing.floor.foreign_questions import ABOUT_THE_WHOLE
+from kraq_dspy.indexing.floor.scoring import HeldScore, PassageScorer
+from kraq_dspy.ports import Embedder, Vectors
+from kraq_dspy.records import Hit
+
+logger = logging.getLogger(__name__)
+
+REFUSAL = "refusal"
+"""The `source` of a prediction that says that the documents do not answer."""
+REFUSED = "The documents do not answer this question."
+SHOWN = 3
+"""Passages nearest to a question that a refusal shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answerability:
+    """Whether the documents answer a question, and by what that was told.
+
+    `score`, in [0, 1], is how much of the question the nearest passages hold; None where it could not be told. `floor`
+    is the score below which this corpus does not answer, None where the index has none; then `is_answerable` is None.
+    `nearest` are the nearest passages, (chunk id, cosine), best first.
+
+    >>> Answerability(0.2, 0.38, False).is_answerable
+    False
+    """
+
+    score: float | None
+    floor: float | None
+    is_answerable: bool | None
+    nearest: tuple[tuple[str, float], ...] = ()
+
+
+class AnswerabilityJudge:
+    """Judges questions by the floor of an index, or of a view of it. No language model is asked. Safe for threads.
+
+    `least` is a floor that takes the place of the index's own.
+    """
+
+    def __init__(self, index: Index, embedder: Embedder, least: float | None = None) -> None:
+        self._index, self._embedder, self._least = index, embedder, least
+        self._scorer = PassageScorer(index, embedder)
+
+    def __call__(self, question: str) -> Answerability:
+        """What cannot be told because something of the index cannot be read is None, and logged."""
+        try:
+            [score] = self._scorer([question])
+            floor = self.floor
+        except KraqError as error:
+            logger.info("Whether the documents answer cannot be told: %s", error)
+            return Answerability(None, None, None)
+        if floor is None:
+            return Answerability(score.value, None, None, score.nearest)
+        is_answerable = score.value >= floor.score or self._is_about_the_whole(question, floor)
+        return Answerability(score.value, floor.score, is_answerable, score.nearest)
+
+    def holds(self, questions: Sequence[str], vectors: Vectors) -> list[bool]:
+        """Which of the questions, given with their embeddings, score at the floor or above."""
+        scores: list[HeldScore] = self._scorer(questions, vectors) if questions else []
+        return [self.floor is None or each.value >= self.floor.score for each in scores]
+
+    @cached_property
+    def floor(self) -> Floor | None:
+        stored = read_floor(self._index)
+        if self._least is None:
+            return stored
+        return Floor(self._least, stored.whole if stored is not None else 1.0)
+
+    def _is_about_the_whole(self, question: str, floor: Floor) -> bool:
+        [vector] = self._embedder.encode_queries([question])
+        return bool((self._about_the_whole @ vector).max() >= floor.whole)
+
+    @cached_property
+    def _about_the_whole(self) -> Vectors:
+        return self._embedder.encode_queries(ABOUT_THE_WHOLE)
+
+
+def refusal(index: Index, question: str, judged: Answerability) -> dspy.Prediction:
+    """What is answered in place of a program's prediction. Its `hits` are the nearest passages."""
+    nearest = judged.nearest[:SHOWN]
+    chunks = index.chunks_by_id([chunk_id for chunk_id, _ in nearest])
+    hits = [Hit(chunk, cosine, question, "dense") for chunk, (_, cosine) in zip(chunks, nearest, strict=True)]
+    return dspy.Prediction(answer=REFUSED, hits=hits, source=REFUSAL, floor=judged.floor)
+
+
+def is_refusal(prediction: dspy.Prediction) -> bool:
+    """Whether a prediction says that the documents do not answer.
+
+    >>> is_refusal(dspy.Prediction(answer="London."))
+    False
+    """
+    return bool(prediction.get("source") == REFUSAL)
+
+
+def refusal_text(offered: Sequence[str]) -> str:
+    """A refusal with the questions that the documents do answer, for those who are shown text alone.
+
+    >>> print(refusal_text(["What is Vanilla?"]))
+    The documents do not answer this question. They do answer:
+    - What is Vanilla?
+    """
+    if not offered:
+        return REFUSED
+    return "\n".join([f"{REFUSED} They do answer:", *(f"- {text}" for text in offered)])
