@@ -32,8 +32,8 @@ class AdaptiveOptions:
     start: int = option(20, "Hits that the walk starts from.", least=1)
     sharpness: float = option(10.0, "How much more a better hit counts at the start.", least=0)
     damping: float = option(0.8, "Probability of walking on.", least=0, most=1)
-    weight: float = option(0.4, "Of meaning in the search before the walk; the rest is of words.", least=0, most=1)
-    okapi: float = option(0.08, "Of the BM25 score in that search, on top.", least=0)
+    weight: float = option(0.4, "Weight of meaning in the search before the walk; words get the rest.", least=0, most=1)
+    okapi: float = option(0.08, "Weight of the BM25 score, added in that search.", least=0)
 
 
 @dataclass(eq=False, repr=False)

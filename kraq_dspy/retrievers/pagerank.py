@@ -23,7 +23,7 @@ from kraq_dspy.spec import RetrieverSpec, Space, option
 @dataclass(frozen=True)
 class PageRankOptions:
     over: str = option("hybrid", "The retriever whose hits the walk starts from.")
-    share: float = option(0.6, "Of the budget that the walk starts from.", least=0, most=1)
+    share: float = option(0.6, "Share of the budget that the walk starts from.", least=0, most=1)
     damping: float = option(0.5, "Probability of walking on.", least=0, most=1)
     sharpness: float = option(3.0, "How much more a better hit counts at the start.", least=0)
 

@@ -15,7 +15,7 @@ from kraq_dspy.spec import RetrieverSpec, Space, option
 @dataclass(frozen=True)
 class RerankedOptions:
     over: str = option("hybrid", "The retriever that finds the candidates.")
-    balance: float = option(0.9, "Of the candidate's own score; the rest is of its questions.", least=0, most=1)
+    balance: float = option(0.9, "Weight of the candidate's own score; its questions get the rest.", least=0, most=1)
     pool: int = option(50, "Candidates.", least=1)
 
 

@@ -64,8 +64,8 @@ class BM25Retriever(Retrieving):
 
 @dataclass(frozen=True)
 class HybridOptions:
-    weight: float = option(0.5, "Of meaning; the rest is of words (K2RAG's lambda, .8 there).", least=0, most=1)
-    okapi: float = option(0.0, "Of the BM25 score, on top.", least=0)
+    weight: float = option(0.5, "Weight of meaning; words get the rest (K2RAG's lambda, 0.8 there).", least=0, most=1)
+    okapi: float = option(0.0, "Weight of the BM25 score, added on top.", least=0)
     pool: int = option(50, "Candidates from each side.", least=1)
 
 

@@ -41,13 +41,13 @@ class OfCatalogue(Owner):
 class AddEntry(OfCatalogue):
     """Add a question and its answer, or answer a question that is there. When a source changes, it goes to review."""
 
-    question: Annotated[str, typer.Argument(help="As people ask it.")]
-    answer: Annotated[str, typer.Argument(help="What they are told.")]
+    question: Annotated[str, typer.Argument(help="The question, as people ask it.")]
+    answer: Annotated[str, typer.Argument(help="The answer that they get.")]
     source: Annotated[
         list[str] | None, typer.Option(metavar="DOCUMENT_ID", help="What the answer rests on; may be repeated.")
     ] = None
     pending: Pending = False
-    replace: Annotated[bool, Flag("--replace", help="Also where there is another answer already.")] = False
+    replace: Annotated[bool, Flag("--replace", help="Replace an existing answer.")] = False
     json: Json = False
 
     def run(self) -> None:
@@ -254,7 +254,7 @@ class Synthesize(Owns, Calls, Limits):
     audience: Annotated[
         str | None, typer.Option(metavar="TEXT", help="Who will ask; a critic judges relevance to them.")
     ] = None
-    chunk_tokens: Annotated[int, typer.Option(min=1, help="Of the passages asked about.")] = 2000
+    chunk_tokens: Annotated[int, typer.Option(min=1, help="Tokens of the passages asked about.")] = 2000
     overlap: Annotated[int, typer.Option(min=0, help="Tokens that neighbours share.")] = 200
     limit: Annotated[int | None, typer.Option(min=1, help="Only N passages, spread evenly.")] = None
     critics: Annotated[

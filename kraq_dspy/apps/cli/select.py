@@ -32,7 +32,8 @@ class Select(Builds, Limits, Columns):
     questions: Annotated[
         Path,
         typer.Argument(
-            metavar="QUESTIONS", help="Of `kraq testset make`, or people's: csv, jsonl or parquet, with evidence."
+            metavar="QUESTIONS",
+            help="Questions of `kraq testset make`, or people's, with evidence: csv, jsonl or parquet.",
         ),
     ]
     out: Annotated[

@@ -53,7 +53,7 @@ GRAPH_PASSAGES = 10
 @dataclass(frozen=True)
 class K2RAGOptions:
     k: int = option(10, "Passages for each sub-question.", least=1, counts="passages")
-    weight: float = option(0.8, "Of meaning in the hybrid search; the rest is of words.", least=0, most=1)
+    weight: float = option(0.8, "Weight of meaning in the hybrid search; words get the rest.", least=0, most=1)
 
 
 class K2RAG(SavableModule):

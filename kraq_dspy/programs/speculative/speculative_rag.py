@@ -54,7 +54,7 @@ class SpeculativeOptions:
     scorer: Literal["kraq", "wang2024", "vote"] = option(
         "kraq", "How a draft is chosen: by the papers' score, by Wang et al.'s probabilities, or by votes."
     )
-    seed: int = option(0, "Of the clusters and of the draw of subsets.", least=0)
+    seed: int = option(0, "Random seed of the clusters and the subsets.", least=0)
     in_flight: int | None = option(None, "Drafts at work at once: all, or 1, so that each is timed alone.", least=1)
 
     def __post_init__(self) -> None:
