@@ -126,8 +126,8 @@ class ResolvedMentions:
         return self.part(np.ones(len(self.keys), dtype=np.bool_))
 
     def part(self, chosen: Chosen, subjects: Chosen | None = None) -> Graph:
-        """Of the graph the entities that are `chosen`, the relationships of these with any, and the claims about the
-        `subjects`, or about these: each as it is in the whole graph."""
+        """Take from the graph the entities that are `chosen`, the relationships of these with any,
+        and the claims about the `subjects`, or about these: each as it is in the whole graph."""
         descriptions: dict[str, tuple[str, ...]] = {}
         return Graph(
             entities=tuple(self.entities(descriptions, chosen)),
@@ -246,7 +246,7 @@ class ResolvedMentions:
             yield Claim(id, *parts, object_id)
 
     def subjects_with(self, objects: Chosen) -> Chosen:
-        """Of which entities a claim says what links them to one of the `objects`."""
+        """Tell of which entities a claim says what links them to one of the `objects`."""
         rows = self.mentions.rows("claims")
         subjects = np.zeros(len(self.keys), dtype=np.bool_)
         subjects[self.key_of[rows[:, 0]][(self.objects >= 0) & objects[self.objects]]] = True

@@ -216,7 +216,7 @@ def passage_graph(
 def numbered_passage_graph(
     chunk_ids: Sequence[str], mentions: NDArray[np.int64], links: NDArray[np.int64], n_entities: int
 ) -> PassageGraph:
-    """As `passage_graph`, of what is numbered already.
+    """Do as `passage_graph` does, of what is numbered already.
 
     `mentions` are rows of a chunk, as a place in `chunk_ids`, and an entity; `links` rows of two entities, one for each
     time that they are linked. An entity without a mention is no vertex of `passage_graph`, so each needs one.
@@ -236,7 +236,8 @@ def _graph_of_edges(
     targets: NDArray[np.int64],
     weights: NDArray[np.float64],
 ) -> PassageGraph:
-    """Of edges between vertices: the passages, then the entities. The source of an edge is the smaller number."""
+    """Make the graph of edges between vertices: the passages, then the entities. The source of an
+    edge is the smaller number."""
     n_vertices = len(passages) + n_entities
     edges, edge_of = np.unique(sources * n_vertices + targets, return_inverse=True)
     first, second = np.divmod(edges, n_vertices)

@@ -131,7 +131,7 @@ class Selection:
         return [file, *write_report(TableSummary(table["title"], table["kind"], (self.summary,)), place)]
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON values."""
+        """Write it as JSON values."""
         return {
             "chosen": self.chosen.candidate.name,
             "best": self.best.candidate.name,
