@@ -8,9 +8,9 @@ python scripts/page_picture.py http://localhost:8377/ docs/images/explore.png
 import shutil
 import sys
 
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import ViewportSize, sync_playwright
 
-SIZE = {"width": 1200, "height": 912}
+SIZE: ViewportSize = {"width": 1200, "height": 912}
 
 
 def main() -> None:
