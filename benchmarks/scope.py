@@ -2,11 +2,13 @@
 
     python benchmarks/scope.py cost [--chunks 10000] [--out runs/scope]
     python benchmarks/scope.py difference [--out runs/scope]
+    python benchmarks/scope.py model --lm gguf/qwen2.5-coder-0.5b [--out runs/scope]
 
 `cost` makes an index of made-up reports (`scale.py`), of which half bear the label of the scope, and asks the same
 questions of the whole and of the scope in turn, each in a process of its own. `difference` hides a half of the bundled
 passages of HotpotQA, with the packaged encoder, and asks the bundled questions of the view and of an index that never
-had that half.
+had that half. `model` has a real language model write a small scope's summaries and questions (`kraq precompute
+--scope`), prints them, and keeps every prompt's inputs and reply in `OUT/replies.jsonl`.
 """
 
 import argparse
@@ -17,9 +19,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
+import dspy
+from dspy.utils.callback import BaseCallback
 from scale import QUESTIONS, RETRIEVERS, Hashing, made_up
 from stand_in import machine
 
@@ -27,7 +32,8 @@ from kraq_dspy import Document, Scope, Workspace, build_index, bundled_example
 from kraq_dspy.asset.corpus.load import load_documents
 from kraq_dspy.eval.metrics.retrieval import recall_at_k
 from kraq_dspy.extend import Chunk
-from kraq_dspy.settings import EncoderSettings, Settings
+from kraq_dspy.records import Summary
+from kraq_dspy.settings import EncoderSettings, RoleSettings, RunSettings, Settings
 
 K = 10
 ROUNDS = 15
@@ -129,19 +135,73 @@ def difference(out: Path) -> None:
             )
 
 
+STAFF, BOARD = ("staff",), ("board",)
+NOTES = (
+    Document("canteen", "The canteen", "Anna Berg runs the canteen of Helsinki Works. Anna Berg hired Nils Roos.",
+             labels=STAFF),
+    Document("menu", "The menu", "Nils Roos cooks for Helsinki Works. Nils Roos came from Turin Museum.", labels=STAFF),
+    Document("works", "The works", "Helsinki Works lies beside Lisbon Harbour. Helsinki Works was opened in 1931.",
+             labels=STAFF),
+    Document("sale", "The sale", "Zqorvex bought Helsinki Works from Anna Berg. Zqorvex will close the canteen.",
+             labels=BOARD),
+    Document("plan", "The plan", "Zqorvex sells Lisbon Harbour. Nils Roos knows nothing of Zqorvex.", labels=BOARD),
+)  # fmt: skip
+"""What the staff may read names those that the board's papers name, too."""
+
+
+class Calls(BaseCallback):  # type: ignore[misc]
+    """What each prompt was made of, and what the model replied; one call at a time."""
+
+    def __init__(self) -> None:
+        self.rows: list[dict[str, Any]] = []
+
+    def on_module_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
+        if isinstance(instance, dspy.Predict):
+            name = instance.signature.__name__
+            self.rows.append({"signature": name, "inputs": inputs["kwargs"], "reply": ""})
+
+    def on_adapter_parse_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
+        self.rows[-1]["reply"] = inputs["completion"]
+
+
+def by_model(out: Path, lm: str) -> None:
+    path = out / "notes.kraq"
+    build_index(NOTES, path)
+    role = RoleSettings(lm, max_tokens=400, temperature=0.0, context=2048)
+    settings = Settings(roles={"default": role}, run=RunSettings(concurrency=1))
+    calls = Calls()
+    with Workspace.open(path, settings=settings) as space, dspy.context(callbacks=[calls]):
+        began = time.perf_counter()
+        space.prepare(Scope(STAFF))
+        made = time.perf_counter() - began
+        with space.scoped(Scope(STAFF)) as scoped:
+            summaries, questions = list(scoped.index.all(Summary)), list(scoped.index.questions())
+    (out / "replies.jsonl").write_text("".join(f"{json.dumps(row, default=str)}\n" for row in calls.rows), "utf-8")
+
+    shown = json.dumps([*calls.rows, *map(asdict, summaries), *map(asdict, questions)], default=str)
+    print(f'{machine()}\n{lm}: {len(calls.rows)} calls, {made:.0f} s, "Zqorvex" said {shown.count("Zqorvex")} times')
+    for summary in summaries:
+        print(f"[{summary.model}] {summary.title}: {summary.text}")
+    for question in questions:
+        print(f"[{question.model}] {question.text}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("cost", "difference", "ask"))
+    parser.add_argument("what", choices=("cost", "difference", "ask", "model"))
     parser.add_argument("--chunks", type=int, default=10_000)
     parser.add_argument("--out", type=Path, default=Path("runs/scope"))
     parser.add_argument("--index", type=Path)
     parser.add_argument("--who", choices=("whole", "scope"), default="whole")
+    parser.add_argument("--lm", default="gguf/qwen2.5-coder-0.5b")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     if given.what == "cost":
         cost(given.out, given.chunks)
     elif given.what == "difference":
         difference(given.out)
+    elif given.what == "model":
+        by_model(given.out, given.lm)
     else:
         ask(given.index, given.who)
 

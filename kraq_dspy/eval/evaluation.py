@@ -17,7 +17,7 @@ from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.defaults import RETRIEVED
 from kraq_dspy.eval.evidence import with_known_documents
 from kraq_dspy.eval.frame import rows_as_frame
-from kraq_dspy.eval.judges import JUDGED
+from kraq_dspy.eval.judges import JUDGED, SPLITS_STATEMENTS
 from kraq_dspy.eval.metrics.for_dspy import RANKINGS, Metric, own_metric
 from kraq_dspy.eval.questions import FOUND, QuestionColumns, QuestionSource
 from kraq_dspy.eval.refused import is_answerable
@@ -318,6 +318,7 @@ def _header(
             "in_flight": concurrency,
             "notes": notes,
             "data": checksum_of(examples),
+            **(space.learned_from if space else {}),  # who may read what the rows hold
         },
     )
 
@@ -395,9 +396,9 @@ def _judging_model(names: Sequence[str], space: Workspace | None, judge: dspy.LM
     lm = judge or (space.models["judge"] if space else dspy.settings.lm)
     if lm is None:
         raise ConfigError(f"{judged[0]} asks a model: give one, evaluate(..., judge=lm), or dspy.configure(lm=lm).")
-    if lm.model == "embedded" and "groundedness" in judged:
+    if lm.model == "embedded" and (split := SPLITS_STATEMENTS.intersection(judged)):
         raise ConfigError(
-            "groundedness needs a language model for the role judge, which the embedded one is not: --lm MODEL, or "
+            f"{min(split)} needs a language model for the role judge, which the embedded one is not: --lm MODEL, or "
             "the role in kraq.toml."
         )
     return lm

@@ -1,7 +1,7 @@
 """Lets language models judge answers. A reply that is no verdict is a failure with a reason, never a silent 0.
 
-Two judges compare with gold answers. Groundedness, the faithfulness of RAGAS (Es et al., 2024), needs none: it is the
-share of the answer's statements that the passages support.
+Two judges compare with gold answers. Two are RAGAS's (Es et al., 2024): groundedness, its faithfulness, is the share of
+the answer's statements that the passages support; context recall that of the gold answer's.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from kraq_dspy._internal.step import Step
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.metrics.for_dspy import answer_of, evidence_of, gold_of
 from kraq_dspy.models.lms.adapter import KraqAdapter
-from kraq_dspy.signatures.judging import GradeAnswer, JudgeAnswer, JudgeListAnswer, JudgeSupport
+from kraq_dspy.signatures.judging import AttributeReference, GradeAnswer, JudgeAnswer, JudgeListAnswer, JudgeSupport
 from kraq_dspy.state import SavableModule
 
 RIGHT_GRADE = 4
@@ -31,11 +31,11 @@ class JudgedMetric(SavableModule):
     needs_gold = True
 
     def score(self, example: Any, prediction: Any) -> float:
-        """Score one answered question, 0.0 where the answer is blank.
+        """Score one question, 0.0 where there is nothing to judge: a blank answer, or no passage.
 
         Raises EvaluationError where the judge could not be asked or read.
         """
-        if not answer_of(prediction).strip():
+        if self.is_empty(example, prediction):
             return 0.0
 
         try:
@@ -46,6 +46,9 @@ class JudgedMetric(SavableModule):
             raise EvaluationError(f"the judge's reply is no verdict: {text[:200]!r}") from error
         except LMError as error:
             raise EvaluationError(f"the judge could not be asked: {error}") from error
+
+    def is_empty(self, example: Any, prediction: Any) -> bool:
+        return not answer_of(prediction).strip()
 
     def is_defined(self, example: Any) -> bool:
         """Whether there is anything to judge."""
@@ -122,11 +125,50 @@ class Groundedness(JudgedMetric):
     forward = blocking(aforward)
 
 
+class ContextRecall(JudgedMetric):
+    """Share of the gold answer's statements that can be attributed to the retrieved passages (RAGAS's context recall).
+
+    It judges what was found, not what was answered, so it scores retrievers too. Of several gold answers the first
+    counts, of a list all of its items.
+
+    >>> example = dspy.Example(question="Which city?", answer="Oslo", passages=["The city is Oslo."])
+    >>> with dspy.context(lm=lm):  # doctest: +SKIP
+    ...     ContextRecall()(example, dspy.Prediction()).score
+    1.0
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.judge = Step(AttributeReference)
+
+    def is_empty(self, example: Any, prediction: Any) -> bool:
+        return not evidence_of(example, prediction)
+
+    async def aforward(self, example: Any, prediction: Any) -> dspy.Prediction:
+        passages, reference = evidence_of(example, prediction), _reference(example)
+        reply = await call(self.judge, question=example.question, passages=passages, reference_answer=reference)
+        if not reply.statements:
+            raise EvaluationError("the judge found no statement in the gold answer")
+        return dspy.Prediction(score=sum(bool(each.attributed) for each in reply.statements) / len(reply.statements))
+
+    forward = blocking(aforward)
+
+
+def _reference(example: Any) -> str:
+    items = getattr(example, "answer_items", None)
+    return "; ".join(synonyms[0] for synonyms in items) if items else str(gold_of(example)[0])
+
+
+CONTEXT_RECALL = "context_recall"
 JUDGED: Mapping[str, type[JudgedMetric]] = {
     "judge": BinaryJudge,
     "rubric": RubricJudge,
     "right": RubricJudge,
     "groundedness": Groundedness,
+    "faithfulness": Groundedness,
+    CONTEXT_RECALL: ContextRecall,
 }
 """ Metrics of the role judge by name. "right" is a rubric's 4 or 5, or, where an answer was prepared, that it is the
-question's own (QA search paper)."""
+question's own (QA search paper); "faithfulness" is RAGAS's name for groundedness."""
+SPLITS_STATEMENTS = frozenset(("groundedness", "faithfulness", CONTEXT_RECALL))
+"""Those that only a language model can judge: they take an answer apart."""

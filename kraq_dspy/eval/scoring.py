@@ -7,7 +7,7 @@ import dspy
 
 from kraq_dspy.errors import ConfigError, EvaluationError, did_you_mean
 from kraq_dspy.eval.datasets import Example
-from kraq_dspy.eval.judges import JUDGED
+from kraq_dspy.eval.judges import CONTEXT_RECALL, JUDGED
 from kraq_dspy.eval.metrics.for_dspy import METRICS, RANKINGS, Metric, named_metric, similarity_metric
 from kraq_dspy.eval.metrics.generation import require_packages
 from kraq_dspy.ports import Embedder
@@ -21,7 +21,7 @@ FACTS: Mapping[str, tuple[str, Callable[[dspy.Prediction], float]]] = {
 stored, or that the program's own validator let the answer pass."""
 
 NAMES = (*METRICS, SIMILARITY, *JUDGED, *RANKINGS, *FACTS)
-OF_RETRIEVAL = frozenset((*RANKINGS, "answer_found"))
+OF_RETRIEVAL = frozenset((*RANKINGS, "answer_found", CONTEXT_RECALL))
 """What can be said of a retriever, which answers nothing."""
 
 

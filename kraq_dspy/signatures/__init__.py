@@ -43,6 +43,7 @@ from kraq_dspy.signatures.conversation import CompleteQuestion as CompleteQuesti
 from kraq_dspy.signatures.graph import AnswerFromGraph as AnswerFromGraph
 from kraq_dspy.signatures.graph import AnswerFromPoints as AnswerFromPoints
 from kraq_dspy.signatures.graph import RatePoints as RatePoints
+from kraq_dspy.signatures.judging import AttributeReference as AttributeReference
 from kraq_dspy.signatures.judging import CheckResponse as CheckResponse
 from kraq_dspy.signatures.judging import GradeAnswer as GradeAnswer
 from kraq_dspy.signatures.judging import JudgeAnswer as JudgeAnswer

@@ -14,6 +14,14 @@ class JudgedStatement:
     supported: bool
 
 
+@dataclass(frozen=True)
+class AttributedStatement:
+    """One thing that the reference answer says, and whether the passages say it too."""
+
+    statement: str
+    attributed: bool
+
+
 # Checks whether a response is right for its question and context (QA-RAG, listing 9: Type2).
 class CheckResponse(dspy.Signature):
     """Decide whether the response is the correct one to the question, given nothing but the context.
@@ -82,3 +90,18 @@ class JudgeSupport(dspy.Signature):
     passages: list[str] = dspy.InputField()
     answer: str = dspy.InputField()
     statements: list[JudgedStatement] = dspy.OutputField(desc="at least one, unless the answer says nothing")
+
+
+# Asks what of the right answer the passages hold: context recall (RAGAS's, of a reference answer: Es et al., 2024).
+class AttributeReference(dspy.Signature):
+    """Split the reference answer into the statements it makes, and decide of each whether it can be attributed to the
+    passages.
+
+    A statement is attributed if the passages say it, in whatever words. What is true but not in the passages is not.
+    Say each statement in full, with what the question asks: an answer of a few words is one statement.
+    """
+
+    question: str = dspy.InputField()
+    passages: list[str] = dspy.InputField()
+    reference_answer: str = dspy.InputField()
+    statements: list[AttributedStatement] = dspy.OutputField(desc="at least one")

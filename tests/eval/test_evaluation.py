@@ -99,6 +99,35 @@ def test_a_judge_without_references_scores_answers_and_evidence(lm: DummyLM) -> 
     assert result.summary.header.models["judge"] == "dummy"
 
 
+def test_context_recall_is_the_share_of_the_gold_answer_that_passages_hold_for_programs_and_retrievers(
+    lm: DummyLM,
+) -> None:
+    statements = [{"statement": "a", "attributed": True}, {"statement": "b", "attributed": False}]
+    reply = {"statements": json.dumps([*statements, {"statement": "c", "attributed": True}])}
+    for asked in (Echo(), find):
+        judge = DummyLM([reply])
+        with dspy.context(lm=lm):
+            [row] = evaluate(asked, QUESTIONS[:1], ["context_recall"], judge=judge, concurrency=1).rows
+        assert row.metrics == {"context_recall": pytest.approx(2 / 3)}
+        asked_of_judge = judge.history[0]["messages"][-1]["content"]
+        assert "Oslo is in Norway." in asked_of_judge
+        assert "[[ ## reference_answer ## ]]\nOslo" in asked_of_judge
+
+
+def test_context_recall_of_nothing_found_is_zero_without_a_call() -> None:
+    judge = DummyLM([])
+    [row] = evaluate(lambda question, k=5: [], QUESTIONS[:1], ["context_recall"], judge=judge, concurrency=1).rows
+    assert (row.metrics, judge.history) == ({"context_recall": 0.0}, [])
+
+
+def test_faithfulness_is_groundedness_by_its_other_name(lm: DummyLM) -> None:
+    statements = [{"statement": "a", "supported": True}, {"statement": "b", "supported": False}]
+    judge = DummyLM([{"statements": json.dumps(statements)}])
+    with dspy.context(lm=lm):
+        [row] = evaluate(Echo(), QUESTIONS[:1], ["faithfulness"], judge=judge, concurrency=1).rows
+    assert row.metrics == {"faithfulness": 0.5}
+
+
 def test_what_a_judge_cannot_be_read_as_is_counted_and_told(lm: DummyLM) -> None:
     with dspy.context(lm=lm):
         result = evaluate(Echo(), QUESTIONS[:1], ["groundedness"], judge=DummyLM([{"statements": "many"}] * 9))

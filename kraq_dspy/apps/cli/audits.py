@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from kraq_dspy.apps.cli.options import Calls, Columns, Flag, IndexDir, Json, Reads, Seed, require_writable_file
+from kraq_dspy.apps.cli.options import Calls, Columns, Flag, IndexDir, Json, Reads, Scoped, Seed, require_writable_file
 from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.terminal import command, grid, note, output, print_json, say, short
 from kraq_dspy.errors import ConfigError
@@ -82,7 +82,7 @@ def _interval(interval: "Interval", sign: str = "") -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bias:
+class Bias(Scoped):
     """Compare each theme's share of the questions with its share of the passages.
 
     By design the questions follow a corpus's dominant themes (KRAQ paper, Ethical Considerations). The distance is the
@@ -101,12 +101,11 @@ class Bias:
     json: Json = False
 
     def run(self) -> None:
-        from kraq_dspy.asset.store.index import Index
         from kraq_dspy.eval.bias import audit_bias
 
         if self.by is not None and self.level:
             raise ConfigError("Themes are communities of a level or values of a field: --level or --by, not both.")
-        with Index.open(self.index_dir) as index:
+        with self.readable(self.index_dir) as index:
             audit = audit_bias(index, by=self.by, level=self.level, source=self.source, seed=self.seed)
         if self.json:
             print_json(audit)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kraq_dspy.apps.cli.options import Calls, Flag, IndexDir, Json, Limits, Seed, require_writable_file
+from kraq_dspy.apps.cli.options import Calls, Flag, IndexDir, Json, Limits, Reads, Seed, require_writable_file
 from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.terminal import (
     command,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MakeTestset(Calls, Limits):
+class MakeTestset(Reads, Calls, Limits):
     """Write questions that the index answers, with answers and evidence, for `kraq eval DIR FILE`.
 
     Gold passages are found in the text by unlike retrievers; questions that tell no system from another are thinned.
@@ -90,7 +90,7 @@ class MakeTestset(Calls, Limits):
 
 
 @dataclass(frozen=True, kw_only=True)
-class UpdateTestset(Calls, Limits):
+class UpdateTestset(Reads, Calls, Limits):
     """Keep a test set true to an index that has changed: rows whose evidence is not there any more are marked stale.
 
     As many new ones are asked of documents that no row is about, or --new N. Rows that are kept stay as they are.
@@ -126,7 +126,7 @@ class UpdateTestset(Calls, Limits):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CoverTestset(Calls, Limits):
+class CoverTestset(Reads, Calls, Limits):
     """Say which communities of the index questions of your own never touch; no model is asked.
 
     With --out, questions about those communities are made and written.

@@ -94,7 +94,7 @@ def test_an_agent_sees_what_a_build_has_completed_meanwhile(people_elsewhere: Pa
         text = "Michael Faraday met Lord Byron in Venice. Michael Faraday built a motor."
         add_documents(people_elsewhere, [Document("faraday", "Faraday", text)])
         assert "Michael Faraday" in str(call(server, "neighbours_of", entity="Lord Byron").content)
-        assert call(server, "read_document", id="faraday").structured_content["text"] == text
+        assert call(server, "read_document", document_id="faraday").structured_content["text"] == text
         assert "Faraday" in call(server, "ask", question="Who built a motor?").structured_content["answer"]
 
 
@@ -213,7 +213,7 @@ def test_over_stdio_nothing_but_protocol_is_on_standard_output(people_elsewhere:
         async with Client(stdio_client(parameters, errlog=errlog)) as client:
             tools = (await client.list_tools()).tools
             answer = await client.call_tool("ask", {"question": "Who wrote Don Juan?"})
-            wrong = await client.call_tool("read_document", {"id": "none"})
+            wrong = await client.call_tool("read_document", {"document_id": "none"})
             return tools, answer, wrong
 
     with (tmp_path / "stderr").open("w") as errlog:

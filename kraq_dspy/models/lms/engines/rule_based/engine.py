@@ -271,6 +271,14 @@ def _supported(task: Task, similar: Similar) -> list[dict[str, Any]]:
     ]
 
 
+def _attributed(task: Task, similar: Similar) -> list[dict[str, Any]]:
+    passages = task.texts("passages")
+    return [
+        {"statement": text, "attributed": any(judge.support(text, passage) >= 0.6 for passage in passages)}
+        for text in sentences(task.text("reference_answer"))
+    ]
+
+
 STEPS: dict[type[dspy.Signature], Step] = {
     signatures.AnswerQuestion: lambda task, similar: answer(task.text("question"), task.evidence(), similar),
     signatures.AnswerAndExplain: _with_reason,
@@ -305,6 +313,7 @@ STEPS: dict[type[dspy.Signature], Step] = {
     signatures.GuessAnswer: lambda task, similar: rewrite.core(task.text("question")),
     signatures.JudgeAnswer: lambda task, similar: _agrees(task, similar) >= 0.6,
     signatures.JudgeListAnswer: _covers,
+    signatures.AttributeReference: _attributed,
     signatures.JudgeSupport: _supported,
     signatures.ListKeywords: lambda task, similar: rewrite.keywords(task.text("question")),
     signatures.MergeDescriptions: lambda task, similar: summarize.merged_description(

@@ -1,0 +1,93 @@
+"""Every command that shows something of an index asks who asks, and shows what that one may read."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from kraq_dspy import Document, build_index
+from kraq_dspy.apps.cli.commands import COMMANDS, Group
+from kraq_dspy.apps.cli.options import Owner
+from tests.conftest import WarmShell
+
+SECRET = "Quenzar"
+DOCUMENTS = [
+    Document(
+        "open", "The canteen", "Anna Berg opened the canteen of Oslo. The canteen opens at nine.", labels=("staff",)
+    ),
+    Document("closed", "The site", f"{SECRET} bought the canteen of Oslo from Anna Berg.", labels=("board",)),
+]
+OWNERS = {"add", "check", "precompute", "remove", "resume", "update", "upgrade"}
+"""Commands of whoever may write the files."""
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("commands") / "x.kraq"
+    build_index(DOCUMENTS, out)
+    (out.parent / "questions.jsonl").write_text(
+        json.dumps({"question": "Who bought the canteen?", "answer": "Anna"}) + "\n"
+    )
+    return out
+
+
+def all_commands() -> Iterator[tuple[str, type]]:
+    for group in COMMANDS.values():
+        for name, command in group.items():
+            if isinstance(command, Group):
+                yield from ((f"{name} {second}", each) for second, each in command.commands.items())
+            else:
+                yield name, command
+
+
+def test_a_command_that_opens_an_index_says_who_asks_or_is_its_owner_s() -> None:
+    unscoped = set()
+    for name, command in all_commands():
+        opens_index = "index_dir" in {field.name for field in fields(command)}
+        if opens_index and not issubclass(command, Owner):
+            unscoped.add(name)
+    assert unscoped == OWNERS
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["status"],
+        ["questions"],
+        ["questions", "--starters", "3"],
+        ["ask", "Who bought the canteen?"],
+        ["eval", "bias"],
+        ["eval", "bias", "--json"],
+        ["export", "--format", "jsonl", "--out", "exported"],
+        ["eval", "questions.jsonl", "-m", "exact_match"],
+        ["testset", "make", "--n", "2", "--out", "test.jsonl"],
+    ],
+    ids=" ".join,
+)
+def test_a_command_refuses_without_a_scope_and_shows_no_more_than_it(
+    kraq: WarmShell, path: Path, words: list[str]
+) -> None:
+    head = words[:2] if words[0] in ("testset",) or words[:2] == ["eval", "bias"] else words[:1]
+    command = [*head, path, *words[len(head) :]]
+    refused = kraq(*command, cwd=path.parent)
+    assert refused.returncode == 1
+    assert "who may read its documents" in refused.stderr
+    assert SECRET not in refused.stdout + refused.stderr
+
+    shown = kraq(*command, "--as", "staff", cwd=path.parent)
+    assert shown.returncode == 0, shown.stderr
+    written = [file for file in path.parent.rglob("*") if file.is_file() and path not in file.parents]
+    texts = [file.read_text("utf-8", "replace") for file in written]
+    assert not any(SECRET in text for text in [shown.stdout, shown.stderr, *texts])
+
+
+def test_a_run_says_in_which_scope_its_rows_were_made(kraq: WarmShell, path: Path) -> None:
+    out = path.parent / "run"
+    done = kraq("eval", path, "questions.jsonl", "-m", "exact_match", "--as", "staff", "--out", out, cwd=path.parent)
+    assert done.returncode == 0, done.stderr
+    assert json.loads((out / "run.json").read_text("utf-8"))["extra"]["scope"] == ["staff"]
+
+    other = kraq("eval", path, "questions.jsonl", "-m", "exact_match", "--as-owner", "--out", out, cwd=path.parent)
+    assert other.returncode != 0  # what another scope made is not gone on with
