@@ -172,16 +172,22 @@ def _seen_in(node: ast.AST) -> Iterator[ast.AST]:
 
 def _broken(node: ast.AST, source_of: Callable[[ast.AST], str]) -> str | None:
     """What to write in the place of a node (of its test, where it is a condition), or None where it is left."""
+
+    def operand(part: ast.AST) -> str:
+        """Its source, in the brackets that it may have stood in."""
+        is_plain = isinstance(part, ast.Name | ast.Attribute | ast.Call | ast.Constant | ast.Subscript)
+        return source_of(part) if is_plain else f"({source_of(part)})"
+
     match node:
         case ast.Compare(left=left, ops=[operator], comparators=[right]) if type(operator) in COMPARISONS:
-            return f"{source_of(left)} {COMPARISONS[type(operator)]} {source_of(right)}"
+            return f"{operand(left)} {COMPARISONS[type(operator)]} {operand(right)}"
         case ast.BinOp(left=left, op=operator, right=right) if type(operator) in ARITHMETIC:
-            return f"({source_of(left)} {ARITHMETIC[type(operator)]} {source_of(right)})"
+            return f"({operand(left)} {ARITHMETIC[type(operator)]} {operand(right)})"
         case ast.BoolOp(op=operator, values=values):
             other = " or " if isinstance(operator, ast.And) else " and "
             return f"({other.join(f'({source_of(value)})' for value in values)})"
-        case ast.UnaryOp(op=ast.Not(), operand=operand):
-            return f"bool({source_of(operand)})"
+        case ast.UnaryOp(op=ast.Not(), operand=negated):
+            return f"bool({source_of(negated)})"
         case ast.If(test=test) | ast.IfExp(test=test) | ast.While(test=test):
             return None if isinstance(test, ast.Compare | ast.BoolOp) else f"not ({source_of(test)})"
         case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):

@@ -55,6 +55,11 @@ def test_one_label_in_common_is_enough_and_no_label_is_nobodys() -> None:
     assert Scope.everything().allows([])
 
 
+def test_the_owners_scope_bears_no_label_that_a_document_may_have() -> None:
+    assert Scope.everything().labels == frozenset()
+    assert not Scope.everything().reads_no_more_than(["everything"])
+
+
 def test_labels_are_a_column_of_a_table(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text('id,text,groups\n1,One text.,"staff, board"\n2,Another text.,\n', "utf-8")
     documents = list(load_documents(tmp_path, acl_column="groups"))

@@ -22,6 +22,11 @@ def test_the_interval_agrees_with_scipys_bca() -> None:
     assert ours.high - ours.estimate > ours.estimate - ours.low  # skewed to the right, as the scores are
 
 
+def test_what_differs_by_rounding_alone_is_no_spread() -> None:
+    interval = bootstrap_mean([0.0, 1e-12, 0.0, 0.0])
+    assert interval.low == interval.high == interval.estimate
+
+
 def test_for_many_scores_the_interval_is_the_normal_one() -> None:
     values = np.random.default_rng(0).normal(0.6, 0.2, size=2000)
     interval = bootstrap_mean(values)

@@ -201,7 +201,6 @@ class ResultStore:
         """Do as `forget_items` does, for all other items of a stage."""
         with self._database.writing() as connection:
             connection.execute("CREATE TEMP TABLE IF NOT EXISTS kept (item_id PRIMARY KEY)")
-            connection.execute("DELETE FROM kept")
             connection.executemany(
                 "INSERT OR IGNORE INTO kept VALUES (?)", ((storable(item_id),) for item_id in keep_item_ids)
             )

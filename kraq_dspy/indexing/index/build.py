@@ -36,7 +36,7 @@ from kraq_dspy.models.embedders import load_embedder, resolve_encoder
 from kraq_dspy.models.embedders.text_encoder import EmbedderLike, as_embedder
 from kraq_dspy.models.lms.meter import Limits, Meter, prices_of
 from kraq_dspy.models.lms.roles import LanguageModels, ModelsLike, as_models
-from kraq_dspy.ports import Progress
+from kraq_dspy.ports import Embedder, Progress
 from kraq_dspy.programs.kraq.pipeline import KRAQ
 from kraq_dspy.records import Chunk, Document, Extraction, Failure, Usage, usage_by_stage
 from kraq_dspy.settings import Settings
@@ -165,38 +165,21 @@ class Builder(BuildParts):
         """The build of the index `out`; a new one is for those who may read the `corpus`, where that is a file or a
         folder. Raises TypeError for an option that there is not, or of a wrong kind."""
         require_known(options)
-        settings = options.get("settings") or Settings()
-        given, limits = options.get("models"), options.get("limits")
-        kraq, states = options.get("kraq"), options.get("program_states", ())
-        if states and kraq is not None:
-            raise ConfigError("Load the program states into the program that you give: kraq.load(FILE).")
-        if settings.run.runner == "ray":
-            from kraq_dspy.steps.ray import require_ray
+        _require_ray(options)
+        settings, embedder = _settings_and_embedder(options)
+        models = _models_of(options, settings, embedder)
+        kraq = _pipeline_of(options, settings, embedder)
 
-            require_ray()
-        if (embedder_like := options.get("embedder")) is None:
-            settings = dataclasses.replace(settings, encoder=resolve_encoder(settings.encoder))
-            embedder = load_embedder(settings.encoder)
-        else:
-            embedder = as_embedder(embedder_like)
-        if limits is not None:
-            if isinstance(given, LanguageModels):
-                raise ConfigError(
-                    "Give the limits to the models that you bring: LanguageModels(..., meter=Meter(...))."
-                )
-            limits = dataclasses.replace(limits, prices={**prices_of(settings), **limits.prices})
-        models = as_models(with_lm(given, options.get("lm")), settings, embedder=embedder, meter=Meter(limits))
-        kraq = kraq or KRAQ(settings, embedder)
-        for state in states:
-            load_state(kraq, Path(state))
         index = opening.open_for_build(out, settings, embedder, corpus)
         index.own_store = settings.store
-        if (options.get("labels") or settings.corpus.acl_column) and not index.manifest.has_labels:
+        has_labels = bool(options.get("labels") or settings.corpus.acl_column)
+        if has_labels and not index.manifest.has_labels:
             index.update_manifest(has_labels=True)
+
         progress = options.get("progress") or default_progress()
         steps = opening.steps_for(index, settings.run, models, progress)
         random_questions = options.get("random_questions", False)
-        own = models is not given
+        own = models is not options.get("models")
         return cls(index, settings, models, embedder, kraq, steps, progress, random_questions, owns_models=own)
 
     async def __aenter__(self) -> "Builder":
@@ -396,3 +379,48 @@ class Builder(BuildParts):
 
 def _differs_in_labels_alone(document: Document, before: Document) -> bool:
     return dataclasses.replace(document, labels=before.labels) == before
+
+
+def _require_ray(options: BuildOptions) -> None:
+    """Raises MissingExtraError before anything is opened, where the settings ask for a cluster."""
+    settings = options.get("settings")
+    if settings is not None and settings.run.runner == "ray":
+        from kraq_dspy.steps.ray import require_ray
+
+        require_ray()
+
+
+def _settings_and_embedder(options: BuildOptions) -> tuple[Settings, Embedder]:
+    """The settings name the encoder as it is; one that is given stands in the place of theirs."""
+    settings = options.get("settings") or Settings()
+    given = options.get("embedder")
+    if given is not None:
+        return settings, as_embedder(given)
+
+    settings = dataclasses.replace(settings, encoder=resolve_encoder(settings.encoder))
+    return settings, load_embedder(settings.encoder)
+
+
+def _models_of(options: BuildOptions, settings: Settings, embedder: Embedder) -> LanguageModels:
+    """The models that are given, or those that the settings name, within the limits. Raises ConfigError for limits
+    beside models that have a meter already."""
+    given, limits = options.get("models"), options.get("limits")
+    if limits is not None:
+        if isinstance(given, LanguageModels):
+            raise ConfigError("Give the limits to the models that you bring: LanguageModels(..., meter=Meter(...)).")
+        limits = dataclasses.replace(limits, prices={**prices_of(settings), **limits.prices})
+    return as_models(with_lm(given, options.get("lm")), settings, embedder=embedder, meter=Meter(limits))
+
+
+def _pipeline_of(options: BuildOptions, settings: Settings, embedder: Embedder) -> KRAQ:
+    """The pipeline that is given, or one with the states of `kraq optimize`. Raises ConfigError for both."""
+    given, states = options.get("kraq"), options.get("program_states", ())
+    if given is not None:
+        if states:
+            raise ConfigError("Load the program states into the program that you give: kraq.load(FILE).")
+        return given
+
+    kraq = KRAQ(settings, embedder)
+    for state in states:
+        load_state(kraq, Path(state))
+    return kraq

@@ -88,6 +88,17 @@ def test_an_acronym_accepted_for_two_names_is_merged_with_neither() -> None:
     assert resolve_entities(names, accepted).merges == ()
 
 
+def test_an_acronym_accepted_for_two_names_of_one_thing_is_merged_with_both() -> None:
+    names = counted(UBA=5, Universidad_de_Buenos_Aires=2, University_of_Buenos_Aires=2)
+    acronyms = [MergeCandidate("UBA", long.name, "acronym", 1.0, False) for long in names[1:]]
+    translated = MergeCandidate("Universidad de Buenos Aires", "University of Buenos Aires", "meaning", 0.95, False)
+
+    assert resolve_entities(names, acronyms).merges == ()
+    assert resolve_entities(names, [*acronyms, translated]).names == {
+        "uba": ("UBA", "Universidad de Buenos Aires", "University of Buenos Aires")
+    }
+
+
 def test_blank_names_are_left_out() -> None:
     assert resolve_entities([NameCount(" ", "", 1), NameCount("", "", 3)]) == Resolution()
 

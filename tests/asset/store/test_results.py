@@ -115,6 +115,16 @@ def test_prune_keeps_the_named_items_and_the_other_stages(results: ResultStore) 
     assert results.failures() == [Failure("summarize", "c4", "timeout")]
 
 
+def test_what_one_prune_keeps_the_next_one_does_not(results: ResultStore) -> None:
+    for item in ("c1", "c2"):
+        save(results, item)
+
+    results.prune("extract", ["c1", "c2"])
+    results.prune("extract", ["c2"])
+
+    assert results.items("extract") == {"c2"}
+
+
 def test_a_stage_is_settled_until_that_is_taken_back(results: ResultStore) -> None:
     assert results.settled("extract") == ""
     results.unsettle("extract")

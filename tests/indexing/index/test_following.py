@@ -292,3 +292,35 @@ def test_what_a_change_takes_over_is_linked_and_the_state_before_stays_as_it_was
             assert [(draft.home / name).samefile(before.home / name) for name in names] == [False, True]
         add_documents(path, [document(20)], embedder=embedder)
         assert {file: file.read_bytes() for file in files} == contents
+
+
+@dataclasses.dataclass
+class LinksOnly:
+    """A change of links alone, by id: their weights now and before."""
+
+    now: dict[str, float]
+    before: dict[str, float]
+
+    def new(self, kind: type) -> list[Relationship]:
+        return [Relationship(id, "a", "b", "met", "", weight, ()) for id, weight in self.now.items()]
+
+    def former(self, kind: type) -> list[Relationship]:
+        return [Relationship(id, "a", "b", "met", "", weight, ()) for id, weight in self.before.items()]
+
+
+@pytest.mark.parametrize(
+    ("now", "before", "total", "small"),
+    [
+        ({"came": 1.0}, {}, 5.0, True),  # a quarter of the four that there were
+        ({"came": 1.1}, {}, 5.1, False),
+        ({}, {"went": 1.0}, 4.0, True),  # a quarter of the four that are left
+        ({}, {"went": 1.1}, 4.0, False),
+        ({"grew": 3.0}, {"grew": 2.0}, 5.0, True),  # what stayed of a link does not count
+        ({"came": 0.6}, {"went": 0.6}, 4.0, False),  # what came does not make up for what went
+    ],
+)
+def test_a_change_is_small_up_to_a_quarter_of_the_links_before_or_after_it_whichever_are_fewer(
+    now: dict[str, float], before: dict[str, float], total: float, small: bool
+) -> None:
+    change: Any = LinksOnly(now, before)
+    assert following._is_small(change, total) is small

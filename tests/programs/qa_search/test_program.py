@@ -17,7 +17,7 @@ from kraq_dspy.asset.store.vectors import LocalVectorStore
 from kraq_dspy.errors import ConfigError, ServerDownError
 from kraq_dspy.extend import Catalogue, KraqAdapter
 from kraq_dspy.programs import QASearch
-from kraq_dspy.programs.qa_search.program import failure_of
+from kraq_dspy.programs.qa_search.program import failure_of, notes
 from kraq_dspy.records import Chunk, Hit
 from tests.conftest import KeywordEmbedder
 
@@ -95,6 +95,16 @@ def test_a_question_of_the_same_meaning_gets_the_prepared_answer_and_the_program
 def test_a_question_that_is_there_word_for_word_costs_no_call(answers: ServedAnswers) -> None:
     prediction, prompts = ask(QASearch(Program(), answers), "  where is my CARD ", [])
     assert (prediction.answer, prediction.search.exact, prompts) == ("It takes five days.", True, [])
+
+
+def test_its_lines_say_by_how_many_calls_an_entry_was_found_or_that_it_was_there_word_for_word(
+    answers: ServedAnswers,
+) -> None:
+    by_calls, _ = ask(QASearch(Program(), answers), "Tell me how to open an account", [named(OPEN), SAME])
+    by_words, _ = ask(QASearch(Program(), answers), "  where is my CARD ", [])
+
+    assert [note.label for note in notes(by_calls)] == [f"entry {OPEN}, version 1 (2 calls): "]
+    assert [note.label for note in notes(by_words)] == [f"entry {by_words.entry.number}, version 1 (word for word): "]
 
 
 def test_without_a_match_the_program_answers_and_its_prediction_is_kept(answers: ServedAnswers) -> None:

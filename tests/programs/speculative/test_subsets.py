@@ -61,6 +61,11 @@ def test_subsets_are_different_and_no_more_than_the_clusters_allow() -> None:
     assert len(set(draw_subsets(labels, 3))) == 3
 
 
+def test_one_subset_may_be_all_that_is_wanted() -> None:
+    [subset] = draw_subsets((0, 0, 1), 1)
+    assert subset in [(0, 2), (1, 2)]
+
+
 def test_a_thousand_passages_in_fifty_clusters_are_drawn_from_without_counting_all_subsets() -> None:
     labels = [position % 50 for position in range(1000)]
     assert len(set(draw_subsets(labels, 10))) == 10

@@ -1,0 +1,59 @@
+"""Small mutations of the core: what may be broken, and that each place is a program still."""
+
+import ast
+from pathlib import Path
+
+import pytest
+from mutations import PARTS, ROOT, Part, drawn, mutations_of
+
+PART = Part("a part", ("a.py",), ())
+SOURCE = '''
+def share(k: int = 5) -> float:
+    """Of 7."""
+    if not k or k > 3:
+        raise ValueError(f"k is {k + 1}")
+    logger.info("asked for %d", k)
+    total = 2 * k
+    total += 1
+    return total
+'''
+
+
+def broken() -> list[tuple[str, str]]:
+    return [(each.before, each.after) for each in mutations_of(PART, "a.py", SOURCE.encode())]
+
+
+def test_comparisons_arithmetic_conditions_numbers_and_statements_are_broken() -> None:
+    assert broken() == [
+        ("not k or k > 3", "((not k) and (k > 3))"),
+        ("not k", "bool(k)"),
+        ("k > 3", "k >= 3"),
+        ("3", "4"),
+        ("2 * k", "(2 / k)"),
+        ("2", "3"),
+        ("total += 1", "pass"),
+        ("1", "2"),
+    ]
+
+
+def test_messages_docstrings_defaults_and_logs_are_left() -> None:
+    assert not {"5", "7", "k + 1"} & {before for before, _ in broken()}
+    assert not any("logger" in before for before, _ in broken())
+
+
+def test_the_same_seed_draws_the_same_places_from_every_part_and_another_seed_others() -> None:
+    places = drawn(50, seed=0)
+
+    assert places == drawn(50, seed=0) != drawn(50, seed=1)
+    assert {place.part for place in places} == {part.name for part in PARTS}
+
+
+@pytest.mark.parametrize("part", PARTS, ids=lambda part: part.name)
+def test_each_place_of_a_part_is_a_program_still_and_its_tests_are_there(part: Part) -> None:
+    for file in part.files:
+        source = (ROOT / "kraq_dspy" / file).read_bytes()
+        for mutation in mutations_of(part, file, source):
+            changed = mutation.applied_to(source)
+            assert changed != source
+            ast.parse(changed)
+    assert [test for test in part.tests if not Path(ROOT / "tests" / test).exists()] == []
