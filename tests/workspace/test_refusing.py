@@ -9,9 +9,10 @@ import dspy
 import pytest
 from dspy.utils import DummyLM
 
-from kraq_dspy import Scope, Workspace, build_index
-from kraq_dspy.asset.store.catalogue import CATALOGUE, Catalogue, NewEntry
-from kraq_dspy.asset.store.index import FLOOR, Index
+from kraq_dspy import Index, Scope, Workspace, build_index
+from kraq_dspy.asset.store.catalogue import CATALOGUE, NewEntry
+from kraq_dspy.asset.store.index import FLOOR
+from kraq_dspy.extend import Catalogue
 from kraq_dspy.records import AnswerSource, Document
 from kraq_dspy.settings import RefusalSettings, Settings
 from kraq_dspy.workspace.refusing import REFUSED, is_refusal
