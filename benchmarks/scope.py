@@ -140,11 +140,8 @@ NOTES = (
     Document("canteen", "The canteen", "Anna Berg runs the canteen of Helsinki Works. Anna Berg hired Nils Roos.",
              labels=STAFF),
     Document("menu", "The menu", "Nils Roos cooks for Helsinki Works. Nils Roos came from Turin Museum.", labels=STAFF),
-    Document("works", "The works", "Helsinki Works lies beside Lisbon Harbour. Helsinki Works was opened in 1931.",
-             labels=STAFF),
     Document("sale", "The sale", "Zqorvex bought Helsinki Works from Anna Berg. Zqorvex will close the canteen.",
              labels=BOARD),
-    Document("plan", "The plan", "Zqorvex sells Lisbon Harbour. Nils Roos knows nothing of Zqorvex.", labels=BOARD),
 )  # fmt: skip
 """What the staff may read names those that the board's papers name, too."""
 

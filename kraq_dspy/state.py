@@ -292,7 +292,9 @@ def _differences(saved: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     which matters to a model."""
     changes = []
     for side in ("inputs", "outputs"):
-        before, after = (", ".join(f"{name}: {kind}" for name, kind in one[side].items()) for one in (saved, now))
+        before, after = (
+            ", ".join(f"{name}: {kind}" for name, kind in signature[side].items()) for signature in (saved, now)
+        )
         if before != after:
             changes.append(f"its {side} were {before}, and are {after}")
     if saved["instructions"] != now["instructions"]:

@@ -73,6 +73,7 @@ def assert_quality(
     """
     if not at_least and no_worse_than is None:
         raise ValueError("Nothing is asked for; give at_least={metric: number}, no_worse_than=DIR, or both.")
+
     metrics = options.pop("metrics", None) or list(at_least or ()) or None
     with tempfile.TemporaryDirectory() as folder:
         place = Path(out) if out is not None else Path(folder) / "run"
@@ -80,6 +81,7 @@ def assert_quality(
         checks = under_checks(result.summary, at_least or {})
         if no_worse_than is not None:
             checks += worse_checks(Path(no_worse_than), place, metrics=list(at_least) if at_least else None)
+
     failed = [check.text for check in checks if not check.passed]
     if failed:
         raise QualityError("; ".join(failed))
@@ -98,18 +100,21 @@ def check_retriever(retrieve: Any, questions: Sequence[str], *, k: int = 4) -> N
     retriever = as_retriever(retrieve)
     if not questions:
         raise ValueError("questions is empty; expected one or more that find something.")
+
     for question in questions:
         for count in (1, k, 10 * k):
             _check_hits(retriever, question, count)
         _check_left_out(retriever, question, k)
+
     _refuses(ValueError, lambda: retriever(questions[0], 0), "k below 1")
     _refuses(ValueError, lambda: retriever(" \n", k), "an empty question")
     expected = [retriever(question, k) for question in questions]
     questions_at_once = [*questions] * (2 * THREADS)
     with ThreadPoolExecutor(THREADS) as pool:
         at_once = [pool.submit(copy_context().run, retriever, question, k) for question in questions_at_once]
-        found = [each.result() for each in at_once]
-    _require(all(map(_alike, found, expected * (2 * THREADS))), "is safe for threads")
+        gathered = [each.result() for each in at_once]
+
+    _require(all(map(_alike, gathered, expected * (2 * THREADS))), "is safe for threads")
     asynchronously = [run_coroutine(call(retriever, question, k)) for question in questions]
     _require(all(map(_alike, asynchronously, expected)), "finds the same asynchronously")
 
@@ -121,31 +126,55 @@ def check_store(store: VectorStore) -> None:
     >>> check_store(LocalVectorStore(Path("points"), dimension=3))
     """
     _require(store.count() == 0 and store.ids() == set(), "is empty before it is checked")
+
     ids = [content_id(name) for name in ("one", "two", "three")]
     vectors = np.zeros((3, store.dimension), np.float32)
     vectors[[0, 1, 2], [0, 1, 2]] = 1.0
     texts = ["a red apple", "a green apple", "a yellow lemon"]
-    store.upsert(ids, vectors, texts, [{"document_id": "d1"}, {"document_id": "d2"}, {"document_id": "d2"}])
+    payloads = [{"document_id": document_id} for document_id in ("d1", "d2", "d2")]
+    store.upsert(ids, vectors, texts, payloads)
     _require(store.count() == 3 and store.ids() == set(ids), "counts and names its points")
-    _require(bool(np.allclose(store.vectors(ids[::-1]), vectors[::-1], atol=1e-6)), "gives vectors in the order asked")
-    _refuses(UnknownRecordError, lambda: store.vectors([content_id("absent")]), "an id that it does not hold")
+    in_order = np.allclose(store.vectors(ids[::-1]), vectors[::-1], atol=1e-6)
+    _require(bool(in_order), "gives vectors in the order asked")
+    absent = content_id("absent")
+    _refuses(UnknownRecordError, lambda: store.vectors([absent]), "an id that it does not hold")
+
+    _check_search(store, ids, vectors)
+    _check_text_search(store, ids)
+
+    store.upsert(ids[:1], vectors[2:], ["a blue plum"], [{"document_id": "d3"}])
+    _require(store.count() == 3, "replaces a point that is there")
+    first_id, _ = store.search_text("plum", 9)[0]
+    _require(first_id == ids[0], "finds a replaced point by its new text")
+
+    store.delete(ids)
+    is_empty = store.count() == 0 and store.search(vectors[:1], 9) == [[]]
+    _require(is_empty, "forgets what is deleted")
+
+
+def _check_search(store: VectorStore, ids: Sequence[str], vectors: Vectors) -> None:
+    """Search between the first two points, nearer to the first."""
     near: Vectors = vectors[:1] * np.float32(0.8) + vectors[1:2] * np.float32(0.6)
     [hits] = store.search(near, 2)
+    scores = [score for _, score in hits]
     _require([id for id, _ in hits] == ids[:2], "finds the nearest points, best first")
-    _require(bool(np.allclose([score for _, score in hits], [0.8, 0.6], atol=1e-4)), "scores by the cosine")
+    _require(bool(np.allclose(scores, [0.8, 0.6], atol=1e-4)), "scores by the cosine")
     _require(len(store.search(near, 99)[0]) == 3, "gives what there is where more is asked for")
     _require(store.search(vectors[:0], 2) == [], "takes no vectors at all")
-    _require([id for id, _ in store.search(near, 2, exclude=ids[:1])[0]] == [ids[1], ids[2]], "leaves out the excluded")
+
+    [hits] = store.search(near, 2, exclude=ids[:1])
+    _require([id for id, _ in hits] == ids[1:], "leaves out the excluded")
     for document_id in ("d2", ["d2", "d9"]):
         [hits] = store.search(near, 9, filters={"document_id": document_id})
         _require({id for id, _ in hits} == set(ids[1:]), "keeps to its filters")
-    _require({id for id, _ in store.search_text("apple", 9)} == set(ids[:2]), "finds points by a word they have")
-    _require([id for id, _ in store.search_text("apple", 9, exclude=ids[:1])] == [ids[1]], "excludes among words too")
-    store.upsert(ids[:1], vectors[2:], ["a blue plum"], [{"document_id": "d3"}])
-    _require(store.count() == 3, "replaces a point that is there")
-    _require(store.search_text("plum", 9)[0][0] == ids[0], "finds a replaced point by its new text")
-    store.delete(ids)
-    _require(store.count() == 0 and store.search(near, 9) == [[]], "forgets what is deleted")
+
+
+def _check_text_search(store: VectorStore, ids: Sequence[str]) -> None:
+    """Search for a word that the first two points have."""
+    with_word = {id for id, _ in store.search_text("apple", 9)}
+    _require(with_word == set(ids[:2]), "finds points by a word they have")
+    not_excluded = [id for id, _ in store.search_text("apple", 9, exclude=ids[:1])]
+    _require(not_excluded == [ids[1]], "excludes among words too")
 
 
 def check_engine(lm: dspy.BaseLM) -> None:
@@ -207,6 +236,7 @@ def check_program(program: dspy.Module, question: str) -> None:
         program.save(state)
         fresh = program.deepcopy()
         fresh.load(state)
+
     names = [name for name, _ in program.named_predictors()]
     _require([name for name, _ in fresh.named_predictors()] == names, "loads what it saved")
     _require(fresh(question=question).answer == prediction.answer, "answers alike after it was loaded")
@@ -366,6 +396,7 @@ def _check_hits(retriever: Retriever, question: str, k: int) -> None:
         scores = [hit.score for hit in hits if hit.query == query]
         falling = all(earlier >= later for earlier, later in pairwise(scores))
         _require(falling, f"lets the scores of a query's hits fall; they are {scores} for {query!r}")
+
     _require(
         _alike(retriever(question, k), hits), f"gives the same answer to the same question; {question!r} got another"
     )

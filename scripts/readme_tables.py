@@ -15,6 +15,7 @@ from kraq_dspy.workspace.registry import PROGRAMS, RETRIEVERS
 
 ROOT = Path(__file__).resolve().parents[1]
 PROGRAMS_PAGE = ROOT / "docs" / "guide" / "programs.md"
+RETRIEVERS_PAGE = ROOT / "docs" / "guide" / "retrievers.md"
 OPTIMIZING_PAGE = ROOT / "docs" / "guide" / "optimizing.md"
 SIGNATURES = ROOT / "kraq_dspy" / "signatures" / "__init__.py"
 WIDTHS = (21, 52, 18)
@@ -69,9 +70,9 @@ def steps_comment() -> str:
 
 def written() -> dict[Path, str]:
     """The files that hold tables, with their texts as they should be."""
-    programs = with_block(PROGRAMS_PAGE.read_text("utf-8"), "programs", program_table())
     return {
-        PROGRAMS_PAGE: with_block(programs, "retrievers", retriever_table()),
+        PROGRAMS_PAGE: with_block(PROGRAMS_PAGE.read_text("utf-8"), "programs", program_table()),
+        RETRIEVERS_PAGE: with_block(RETRIEVERS_PAGE.read_text("utf-8"), "retrievers", retriever_table()),
         OPTIMIZING_PAGE: with_block(OPTIMIZING_PAGE.read_text("utf-8"), "steps", steps_table()),
         SIGNATURES: with_block(SIGNATURES.read_text("utf-8"), "steps", steps_comment(), "# {}"),
     }

@@ -38,6 +38,13 @@ def test_a_python_example_runs(number: int, tmp_path: Path) -> None:
     assert done.stdout.strip()
 
 
+def test_three_ways_in_are_named_each_in_five_lines() -> None:
+    ways = re.findall(r"^\*\*(Ask|Evaluate|Compose)\*\*", README, re.MULTILINE)
+    lines = [sum(bool(line.strip()) for line in code.splitlines()) for code in blocks("python")[:3]]
+    assert ways == ["Ask", "Evaluate", "Compose"]
+    assert max(lines) <= 5
+
+
 def test_a_stranger_reads_it_in_five_minutes() -> None:
     assert len(README.split()) <= 900
 

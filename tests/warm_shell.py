@@ -26,7 +26,7 @@ IMPORTED = (
     "kraq_dspy.eval.tables.run_table",
     "kraq_dspy.eval.tables.terminal", "kraq_dspy.models.embedders.sentence", "kraq_dspy.models.embedders.instructed",
     "kraq_dspy.optimize", "igraph", "sklearn.cluster", "sklearn.metrics", "torch",
-    "transformers",
+    "transformers", "networkx", "onnxruntime", "py3langid.langid", "semantic_text_splitter", "tiktoken", "tokenizers",
 )  # fmt: skip
 
 
@@ -85,6 +85,7 @@ def serve(connection: socket.socket) -> None:
 def main(folder: Path) -> None:
     for name in IMPORTED:
         importlib.import_module(name)
+    importlib.import_module("kraq_dspy.asset.corpus.tokens").count_tokens("reads the table of tokens")
     gc.collect()
     gc.freeze()  # forks neither look through what was imported nor copy its pages
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the forks that serve

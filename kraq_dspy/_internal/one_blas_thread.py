@@ -62,9 +62,9 @@ class OneBlasThread(ContextDecorator):
     @cached_property
     def _libraries(self) -> tuple[Any, Any]:
         """Those with a limit for the process and those with one for each thread."""
-        found = ThreadpoolController()
-        others = {library.internal_api for library in found.lib_controllers} - set(_OF_THE_PROCESS)
-        return found.select(internal_api=list(_OF_THE_PROCESS)), found.select(internal_api=sorted(others))
+        controller = ThreadpoolController()
+        others = {library.internal_api for library in controller.lib_controllers} - set(_OF_THE_PROCESS)
+        return controller.select(internal_api=list(_OF_THE_PROCESS)), controller.select(internal_api=sorted(others))
 
     @property
     def _limits_of_thread(self) -> list[Any]:

@@ -85,7 +85,7 @@ class Option:
 
     @property
     def expected(self) -> str:
-        """As `takes`, with "or none" where nothing may be given."""
+        """This is `takes`, with "or none" where nothing may be given."""
         return f"{self.takes}, or none" if NoneType in self.kinds else self.takes
 
     def checked(self, value: Any) -> Any:

@@ -166,9 +166,9 @@ class FittingPredict(Step):
             whole = inputs[name]
             kept = _first_half(whole)
             if kept or (whole and name != self.shorten[-1]):
-                one = isinstance(whole, str) or len(kept) == len(whole) == 1
-                before, after = ("".join(whole), "".join(kept)) if one else (whole, kept)
-                unit = "characters" if one else "entries"
+                is_one_text = isinstance(whole, str) or len(kept) == len(whole) == 1
+                before, after = ("".join(whole), "".join(kept)) if is_one_text else (whole, kept)
+                unit = "characters" if is_one_text else "entries"
                 logger.warning("%s: too long; going on with %d of %d %s", name, len(after), len(before), unit)
                 return {**inputs, name: kept}
         raise error

@@ -152,18 +152,18 @@ def destinations(settings: Settings) -> tuple[Destination, ...]:
 def loaded(settings: Settings) -> tuple[Destination, ...]:
     """The models that the settings have loaded into this process, from the hub or a file, but for those that the
     library knows by name."""
-    found: list[Destination] = []
+    places: list[Destination] = []
     for name, role in settings.roles.items():
         if _is_in_process(role.model):
             adapter = f"#{role.adapter}" if role.adapter else ""
-            found.append(Destination(f"roles.{name}", role.model + adapter, "", ""))
+            places.append(Destination(f"roles.{name}", role.model + adapter, "", ""))
 
     if settings.encoder.api_base is None:
-        found.append(Destination("encoder", settings.encoder.name, "", ""))
-    found.append(Destination("instructed", settings.instructed.name, "", ""))
+        places.append(Destination("encoder", settings.encoder.name, "", ""))
+    places.append(Destination("instructed", settings.instructed.name, "", ""))
     if settings.k2rag.summariser:
-        found.append(Destination("k2rag", settings.k2rag.summariser, "", ""))
-    return tuple(place for place in found if place.address not in _KNOWN and not _is_address(place.address))
+        places.append(Destination("k2rag", settings.k2rag.summariser, "", ""))
+    return tuple(place for place in places if place.address not in _KNOWN and not _is_address(place.address))
 
 
 def asked_about(settings: Settings) -> tuple[Destination, ...]:

@@ -126,8 +126,8 @@ def _measured(
 ) -> dict[str, float]:
     chunk_ids = [hit.chunk.id for hit in hits]
     documents = list(dict.fromkeys(hit.chunk.document_id for hit in hits))
-    found = {community for chunk_id in chunk_ids for community in communities.get(chunk_id, ())}
-    values = {"communities": float(len(found)), "documents": float(len(documents))}
+    touched = {community for chunk_id in chunk_ids for community in communities.get(chunk_id, ())}
+    values = {"communities": float(len(touched)), "documents": float(len(documents))}
 
     # Of one passage alone nothing is said by cosines: it is as alike as can be.
     values["pairwise_cosine"] = 1.0

@@ -74,8 +74,10 @@ def read_questions(source: QuestionSource, columns: QuestionColumns = FOUND, *, 
         rows, where = _read(path, encoding, columns), str(source)
     else:
         rows, where = _listed(source), "the questions"
+
     if not rows:
         raise EvaluationError(f"There are no questions in {where}.")
+
     examples = [
         row if isinstance(row, Example) else _example(row, number, columns, where, in_table=in_table)
         for number, row in enumerate(rows, 1)
@@ -95,6 +97,7 @@ def _read(path: Path, encoding: str, columns: QuestionColumns) -> Sequence[Any]:
         raise EvaluationError(f"There is no file {str(path)!r} with questions.")
     if not holds_rows(path.name):
         raise EvaluationError(f"{path.name!r} is of no kind that holds questions; expected {', '.join(FORMATS)}.")
+
     expected = (columns.question.lower(),) if columns.question else QUESTION
     settings = ValueSettings(id_column="", title_column="", text_column="", encoding=encoding, expected=expected)
     rows: list[Mapping[str, Any]] = []

@@ -55,7 +55,8 @@ def what_was_told(example: Example, prediction: dspy.Prediction, *, answers: boo
 
 
 def refusal_rates(rows: Sequence[ResultRow], *, seed: int = 0) -> RefusalRates | None:
-    """Of one system's rows that were answered; None where none of them is unanswerable.
+    """Count the refusals of one system's rows that were answered; None where none of them is
+    unanswerable.
 
     >>> told = {"answerable": False, "below_floor": True, "passed_over": False}
     >>> refusal_rates([ResultRow("q1", "rag", extra={"refusal": told})]).refused.estimate

@@ -164,10 +164,12 @@ def _questions(run: RunSummary, id: str) -> str:
 
 def _question(run: RunSummary, question_id: str, rows: Mapping[str, ResultRow], *, has_kinds: bool) -> str:
     first = next(iter(rows.values()))
-    question = str(first.extra.get("question", question_id))
-    cells = [f'<td class="wide">{_text(question)}</td>', f"<td>{_text('; '.join(first.extra.get('gold', ())))}</td>"]
+    kind = _text(_kind(first))
+    question = _text(str(first.extra.get("question", question_id)))
+    gold = _text("; ".join(first.extra.get("gold", ())))
+    cells = [f'<td class="wide">{question}</td>', f"<td>{gold}</td>"]
     if has_kinds:
-        cells.append(f"<td>{_text(_kind(first))}</td>")
+        cells.append(f"<td>{kind}</td>")
     for system in run.systems:
         cells += _answered(run.metrics, rows.get(system.name))
 
@@ -175,7 +177,7 @@ def _question(run: RunSummary, question_id: str, rows: Mapping[str, ResultRow], 
     scores = [row.metrics.get(metric, 0.0) if row.failure is None else -1.0 for row in rows.values()]
     is_wrong = any(score < 1 for score in scores)
     differs = len(set(scores)) > 1
-    marks = f'data-wrong="{_yes(is_wrong)}" data-differs="{_yes(differs)}" data-kind="{_text(_kind(first))}"'
+    marks = f'data-wrong="{_yes(is_wrong)}" data-differs="{_yes(differs)}" data-kind="{kind}"'
     return f"<tr {marks}>{''.join(cells)}</tr>"
 
 

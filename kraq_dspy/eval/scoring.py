@@ -35,14 +35,17 @@ class Scores:
 
 
 def require_metric(name: str) -> None:
-    """Raises ConfigError for a name that is not known, MissingExtraError where the metric lacks its package."""
+    """Raises ConfigError for a name that is not known, MissingExtraError where the metric lacks its
+    package."""
     kind, at, _ = name.partition("@")
-    if (kind not in NAMES and ":" not in name) or (at and kind not in RANKINGS and ":" not in name):
+    is_own = ":" in name  # module:function or file.py:function
+    takes_k = kind in RANKINGS
+    if not is_own and (kind not in NAMES or (at and not takes_k)):
         raise ConfigError(
             f"There is no metric {name!r}{did_you_mean(kind, NAMES)}; there are: {', '.join(NAMES)}; most rankings "
             "take @k; your own as module:function or file.py:function."
         )
-    if kind in METRICS or kind in RANKINGS or ":" in name:
+    if is_own or takes_k or kind in METRICS:
         named_metric(name)
     require_packages(kind)
 
@@ -93,9 +96,10 @@ class RowScorer:
         """Score the answer; None where the metric is undefined."""
         kind = name.partition("@")[0]
         if name in self._own:
-            metric = self._own[name]
-            return float(metric(example, prediction)) if metric.is_defined(example) else None
-        if prediction.get("answer") is None and kind not in OF_RETRIEVAL and ":" not in name:  # a retriever
+            return _measured(self._own[name], example, prediction)
+
+        is_of_answers = kind not in OF_RETRIEVAL and ":" not in name
+        if is_of_answers and prediction.get("answer") is None:  # a retriever's
             return None
         if kind in FACTS:
             field, fact = FACTS[kind]
@@ -106,7 +110,9 @@ class RowScorer:
 
         if kind == SIMILARITY:
             assert self._embedder is not None, "a metric of meaning comes with an embedder"
-            metric = similarity_metric(self._embedder)
-        else:
-            metric = named_metric(name, k=budget)
-        return float(metric(example, prediction)) if metric.is_defined(example) else None
+            return _measured(similarity_metric(self._embedder), example, prediction)
+        return _measured(named_metric(name, k=budget), example, prediction)
+
+
+def _measured(metric: Metric, example: dspy.Example, prediction: dspy.Prediction) -> float | None:
+    return float(metric(example, prediction)) if metric.is_defined(example) else None

@@ -40,7 +40,7 @@ class ReviewedTestset:
         self.rows()
 
     def rows(self) -> tuple[TestsetRow, ...]:
-        """As they are in the file now; other programs may change it."""
+        """The rows as they are in the file now; other programs may change it."""
         return Testset.load(self.path).rows
 
     def decide(self, row_id: str, action: Action, version: str, correction: Correction | None = None) -> TestsetRow:

@@ -22,15 +22,15 @@ class TrainSettings(Checked):
     left out.
     """
 
-    r: int = option(64, "Of the adapter (r).", least=1)
+    r: int = option(64, "Rank of the adapter (r).", least=1)
     alpha: int = option(16, "The adapter counts alpha / r.", least=1)
-    dropout: float = option(0.05, "Of the adapter's input.", least=0, most=0.99)
+    dropout: float = option(0.05, "Dropout of the adapter's input.", least=0, most=0.99)
     target_modules: str = option("", "Layers to adapt: names with commas, or all-linear.")
     quantize: Literal["auto", "nf4", "none"] = option("auto", "nf4, none, or auto: nf4 on a GPU.")
-    learning_rate: float = option(2e-4, "Of the optimizer, at its peak.", least=0)
+    learning_rate: float = option(2e-4, "Learning rate of the optimizer at its peak.", least=0)
     batch_size: int = option(2, "Rows at once.", least=1)
     accumulate: int = option(4, "Batches in one step.", least=1)
     epochs: int = option(3, "Times through the rows.", least=1)
-    max_tokens: int = option(2048, "Of a row; longer ones are left out.", least=1)
+    max_tokens: int = option(2048, "Maximum tokens per row; longer rows are skipped.", least=1)
     held_out: float = option(0.1, "Share to evaluate on.", least=0.01, most=0.9)
-    seed: int = option(0, "Of the split, the order and the weights.")
+    seed: int = option(0, "Random seed of the split, the order and the weights.")

@@ -211,6 +211,7 @@ def subject_of(passages: Sequence[str]) -> str:
         for match in _PLACED.finditer(passage):
             article = "the " if match["article"] else ""
             places.setdefault(match["name"], Counter())[f"{match['word']} {article}{match['name']}"] += 1
+
     passages_with = Counter(word for passage in passages for word in set(WORD.findall(passage)) & places.keys())
     name, count = max(passages_with.items(), key=lambda one: (one[1], sum(places[one[0]].values())), default=("", 0))
     if count < max(1, SHARED * len(passages)) or sum(passage.count(name) for passage in passages) < 2:

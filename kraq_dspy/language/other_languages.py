@@ -172,7 +172,8 @@ def asked_in(language: str, headings: Sequence[str], sentences: Sequence[str]) -
     """The first heading that asks or tells of doing something, else what a sentence defines; "" where none does."""
     questions = (question_of_heading(language, heading) for heading in headings)
     announced = next((question for question in questions if question), "")
-    return announced or next((asked for one in sentences if (asked := _definition(language, one))), "")
+    definitions = (_definition(language, sentence) for sentence in sentences)
+    return announced or next(filter(None, definitions), "")
 
 
 def asked_of_manual_page(language: str, passages: Sequence[str]) -> str:
@@ -200,9 +201,11 @@ def question_of_heading(language: str, heading: str) -> str:
         size, allowed = (len(heading), _LETTERS) if language in ("ja", "zh") else (len(heading.split()), _WORDS)
         is_whole = not heading[:1].islower() and size in allowed and heading.count("?") <= 1
         return heading if is_whole else ""
+
     rules = RULES.get(language)
     if rules is None or len(heading) > LONGEST - 40 or (heading.isupper() and language != "ja"):
         return ""
+
     for pattern, asks in rules.doing:
         if pattern.fullmatch(heading):
             return asks.format(heading, small=_begun_small(heading))
@@ -215,17 +218,20 @@ def _definition(language: str, sentence: str) -> str:
     rules = RULES.get(language)
     if rules is None:
         return ""
+
     if language == "ja":
         match = _DEFINED_IN_JAPANESE.match(sentence)
     else:
         match = re.match(_NAME.format(article=rules.article) + rules.defining, sentence)
     if match is None or not _is_thing(match["name"], rules.article):
         return ""
+
     name = match["name"]
     if language == "pl" and _MAY_BE_A_VERB.fullmatch(name):
         return ""
     if language == "ru" and _ADJECTIVE.fullmatch(name):
         return ""
+
     has_article = bool(rules.article) and re.match(rules.article, name)[0] != ""  # type: ignore[index]
     if not has_article and name.split(" ")[0].islower():
         return ""

@@ -103,12 +103,14 @@ def split_rows(rows: Rows, kind: RowKind, *, train: Rows | None = None, seed: in
         draw.shuffle(measured)
         half = round(len(measured) / 2)
         learned, measured = measured[:half], measured[half:]
+
     for part, what in ((learned, "to learn from"), (measured, "to measure on")):
         if len(part) < MIN_ROWS:
             raise EvaluationError(
                 f"There are {len(part)} rows {what} ({len(learned)} and {len(measured)} after the split); expected "
                 f"{MIN_ROWS} or more. Give more rows."
             )
+
     body = json.dumps([list(rows), list(train or ())], sort_keys=True, ensure_ascii=False, default=str)
     digest = hashlib.blake2b(body.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
     return Split(tuple(learned), tuple(measured), tuple(problems), digest)

@@ -19,7 +19,7 @@ class Sizes(Checked):
 
     demos: int = option(4, "Demonstrations in a prompt.", least=1)
     candidates: int = option(6, "Programs or instructions to try.", least=2)
-    rounds: int = option(3, "Of mipro.", least=1)
+    rounds: int = option(3, "Optimization rounds (mipro only).", least=1)
     threads: int = option(8, "Rows at work at once.", least=1)
 
     @property

@@ -102,6 +102,7 @@ class QARAG(SavableModule):
         require_counts("passages", k=k)
         if variant not in VARIANTS:
             raise ConfigError(f"There is no variant {variant!r} of QA-RAG; there are: {', '.join(VARIANTS)}.")
+
         self.retrieve = as_retriever(retrieve)
         self.stored = stored
         self.k = k
@@ -109,6 +110,7 @@ class QARAG(SavableModule):
         if variant == "v":
             self.answer = fitting_step(AnswerQuestion, signature, "passages")
             return
+
         self.decompose = Step(DecomposeQuestion)
         self.write_pairs = WritePairs()
         self.answer = fitting_step(AnswerFromPairs, signature, "pairs")

@@ -106,13 +106,17 @@ def _options(source: Any, name: str) -> tuple[str, ...]:
         return ()
 
     stars = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    required = {one.name for one in parameters[1:] if one.default is one.empty and one.kind not in stars}
+    names = [parameter.name for parameter in parameters]
+    required = set()
+    for parameter in parameters[1:]:
+        if parameter.default is parameter.empty and parameter.kind not in stars:
+            required.add(parameter.name)
     if not parameters or not required <= set(OPTIONS):
         raise TypeError(
-            f"The retriever {name!r} takes ({', '.join(one.name for one in parameters)}); expected a question, and "
+            f"The retriever {name!r} takes ({', '.join(names)}); expected a question, and "
             f"after it any of {', '.join(OPTIONS)}."
         )
-    return tuple(option for option in OPTIONS if option in {one.name for one in parameters[1:]})
+    return tuple(option for option in OPTIONS if option in names[1:])
 
 
 def _described(value: Any) -> str:

@@ -7,12 +7,12 @@ behind it: the walk starts there and leads away. Where the scores are flat, many
 directly: the walk starts from all of them, so that it hardly changes their order, and counts for less.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass, replace
 
 from kraq_dspy._internal.checks import require_between, require_counts
-from kraq_dspy.ports import ChunkSource, Retriever, WalkedGraph
-from kraq_dspy.records import Hit
+from kraq_dspy.ports import ChunkSource, Retriever, WalkedGraph, WalkVisits
+from kraq_dspy.records import Chunk, Hit
 from kraq_dspy.retrievers.adapted import as_retriever
 from kraq_dspy.retrievers.hits import RetrievalRequest, Retrieving, matches, ranked
 from kraq_dspy.retrievers.pagerank import PageRankRetriever
@@ -32,8 +32,8 @@ class AdaptiveOptions:
     start: int = option(20, "Hits that the walk starts from.", least=1)
     sharpness: float = option(10.0, "How much more a better hit counts at the start.", least=0)
     damping: float = option(0.8, "Probability of walking on.", least=0, most=1)
-    weight: float = option(0.4, "Of meaning in the search before the walk; the rest is of words.", least=0, most=1)
-    okapi: float = option(0.08, "Of the BM25 score in that search, on top.", least=0)
+    weight: float = option(0.4, "Weight of meaning in the search before the walk; words get the rest.", least=0, most=1)
+    okapi: float = option(0.08, "Weight of the BM25 score, added in that search.", least=0)
 
 
 @dataclass(eq=False, repr=False)
@@ -85,22 +85,38 @@ class AdaptiveRetriever(Retrieving):
         weight = graph_weight([hit.score for hit in ranking], self.most)
         if not weight:
             return [Hit(hit.chunk, hit.score, question, "adaptive") for hit in ranking[:k]]
-        chunks = {hit.chunk.id: hit.chunk for hit in ranking}
+
         visits = self.walk.visits(ranking[: self.start])
-        excluded = set(request.exclude)
-        most_visited = [] if visits is None else visits.best(size + len(excluded))
-        new = [chunk_id for chunk_id, _ in most_visited if chunk_id not in excluded][:size]
-        for chunk in self.chunks.chunks_by_id([chunk_id for chunk_id in new if chunk_id not in chunks]):
-            if matches(chunk, request.filters):
-                chunks[chunk.id] = chunk
-        base = {hit.chunk.id: hit.score / ranking[0].score for hit in ranking}
-        beyond = base[ranking[-1].chunk.id]
-        shares = [0.0] * len(chunks) if visits is None else [one / visits.peak for one in visits.of(list(chunks))]
-        scores = {
-            chunk_id: weight * share**0.25 + (1 - weight) * base.get(chunk_id, beyond)
-            for chunk_id, share in zip(chunks, shares, strict=True)
-        }
+        chunks = {hit.chunk.id: hit.chunk for hit in ranking}
+        for chunk in self._visited_beside(visits, chunks, request, size):
+            chunks[chunk.id] = chunk
+        shares = [0.0] * len(chunks)
+        if visits is not None:
+            shares = [count / visits.peak for count in visits.of(list(chunks))]
+
+        score_of = {hit.chunk.id: hit.score / ranking[0].score for hit in ranking}
+        lowest = score_of[ranking[-1].chunk.id]  # for what the walk alone brings in
+        scores = {}
+        for chunk_id, share in zip(chunks, shares, strict=True):
+            base = score_of.get(chunk_id, lowest)
+            scores[chunk_id] = weight * share**0.25 + (1 - weight) * base
         return ranked(chunks, scores, question, k, "adaptive")
+
+    def _visited_beside(
+        self,
+        visits: WalkVisits | None,
+        known: Mapping[str, Chunk],
+        request: RetrievalRequest,
+        size: int,
+    ) -> list[Chunk]:
+        """The passages that the walk visits most, at most `size`, without those that are known."""
+        if visits is None:
+            return []
+        excluded = set(request.exclude)
+        most_visited = [id for id, _ in visits.best(size + len(excluded)) if id not in excluded]
+        new = [id for id in most_visited[:size] if id not in known]
+        chunks = self.chunks.chunks_by_id(new)
+        return [chunk for chunk in chunks if matches(chunk, request.filters)]
 
 
 def graph_weight(scores: Sequence[float], most: float = AdaptiveOptions.walk) -> float:

@@ -114,6 +114,7 @@ class CombinedRetriever(Retrieving):
         main, each = share_budget(k, self.n, self.alpha, strict=self.strict)
         if not each:  # no stored questions are needed
             return CombinedHits(self._main(request, main), [])
+
         if request.vector is None:
             request = replace(request, vector=self.questions.encode(request.question))
         auxiliary = self.questions(request.question, self.n, vector=request.vector)
@@ -130,6 +131,7 @@ class CombinedRetriever(Retrieving):
                 more = RetrievalRequest(text, each, excluded, request.filters, vector).send_to(self.retrieve)
                 hits += [replace(hit, why="auxiliary") for hit in more]
                 known.update(hit.chunk.id for hit in more)
+
         if not self.strict:
             hits += [hit for hit in ranking if hit.chunk.id not in known][: k - len(hits)]
         return CombinedHits(hits, auxiliary)
@@ -175,6 +177,7 @@ class NearestQuestions(SharedByCopies):
                 break
             passed.update(question_id for question_id, _ in scored)
             size *= 2
+
         if not hits and not passed and self.stored.count() == 0:
             raise IndexStateError(
                 "The index holds no questions, and combined retrieval needs them. Make them with `kraq index` (the "
@@ -204,6 +207,7 @@ def as_question_finder(questions: Any, embedder: Embedder | dspy.Embedder | None
         return finder
     if isinstance(questions, str) or not isinstance(questions, Sequence):
         raise TypeError(f"questions is {questions!r:.60}; expected a list of questions, or a question finder.")
+
     records = []
     for each in questions:
         if not isinstance(each, str | Question):
@@ -212,6 +216,7 @@ def as_question_finder(questions: Any, embedder: Embedder | dspy.Embedder | None
             id = content_id("question", each)
             each = Question(id, each, "given", community_id=None, level=-1, chunk_ids=(), document_ids=())
         records.append(each)
+
     encoder, texts = encoder_of(embedder), [record.text for record in records]
     vectors = encoder.encode_queries(texts) if texts else np.zeros((0, encoder.dimension), np.float32)
     stored = RecordsInMemory(records, vectors)

@@ -109,18 +109,22 @@ class MetadataFilterRetriever(Retrieving):
         self.known = known
 
     def find(self, request: RetrievalRequest) -> list[Hit]:
+        every = self.known.conditions(request.question)
+        without_documents = [condition for condition in every if condition.key != DOCUMENT]
         hits: list[Hit] = []
-        used = conditions = self.known.conditions(request.question)
-        for used in (conditions, [condition for condition in conditions if condition.key != DOCUMENT]):
-            narrowed = _narrowed(used, request.filters)
-            if used and narrowed is not None and (hits := replace(request, filters=narrowed).send_to(self.retrieve)):
+        for conditions in (every, without_documents):
+            filters = _narrowed(conditions, request.filters)
+            if conditions and filters is not None:
+                hits = replace(request, filters=filters).send_to(self.retrieve)
+            if hits:
+                reasons = ", ".join(f"{each.key}: {each.phrase}" for each in conditions)
+                hits = [replace(hit, why=f"{hit.why}, filtered by {reasons}") for hit in hits]
                 break
 
-        reasons = ", ".join(f"{condition.key}: {condition.phrase}" for condition in used)
-        hits = [replace(hit, why=f"{hit.why}, filtered by {reasons}") for hit in hits]
         if len(hits) < request.k:
             known = {*request.exclude, *(hit.chunk.id for hit in hits)}
-            hits += replace(request, k=request.k - len(hits), exclude=known).send_to(self.retrieve)
+            rest = replace(request, k=request.k - len(hits), exclude=known)
+            hits += rest.send_to(self.retrieve)
         return falling(hits)
 
 

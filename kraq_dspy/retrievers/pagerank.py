@@ -23,7 +23,7 @@ from kraq_dspy.spec import RetrieverSpec, Space, option
 @dataclass(frozen=True)
 class PageRankOptions:
     over: str = option("hybrid", "The retriever whose hits the walk starts from.")
-    share: float = option(0.6, "Of the budget that the walk starts from.", least=0, most=1)
+    share: float = option(0.6, "Share of the budget that the walk starts from.", least=0, most=1)
     damping: float = option(0.5, "Probability of walking on.", least=0, most=1)
     sharpness: float = option(3.0, "How much more a better hit counts at the start.", least=0)
 
@@ -64,23 +64,28 @@ class PageRankRetriever(Retrieving):
         k = request.k
         ranking = request.send_to(self.retrieve)
         visits = self.visits(ranking[: math.ceil(self.share * k)])
-        excluded = set(request.exclude)
+        hits = [] if visits is None else self._visited(visits, request)
+
+        known = {hit.chunk.id for hit in hits}
+        rest = [hit for hit in ranking if hit.chunk.id not in known]
+        return falling([*hits, *rest[: k - len(hits)]])
+
+    def _visited(self, visits: WalkVisits, request: RetrievalRequest) -> list[Hit]:
+        """The passages that the walk visits most, at most k of those that may be found."""
+        k, excluded = request.k, set(request.exclude)
+        count = None if request.filters else k + len(excluded)
+        ordered = [(id, visit) for id, visit in visits.best(count) if id not in excluded]
+
         hits: list[Hit] = []
-        most_visited = [] if visits is None else visits.best(None if request.filters else k + len(excluded))
-        ordered = [(chunk_id, visit) for chunk_id, visit in most_visited if chunk_id not in excluded]
         for start in range(0, len(ordered), k):  # look up no more chunks than needed
             block = ordered[start : start + k]
             chunks = self.chunks.chunks_by_id([chunk_id for chunk_id, _ in block])
-            hits += [
-                Hit(chunk, visit, request.question, "pagerank")
-                for chunk, (_, visit) in zip(chunks, block, strict=True)
-                if matches(chunk, request.filters)
-            ]
+            for chunk, (_, visit) in zip(chunks, block, strict=True):
+                if matches(chunk, request.filters):
+                    hits.append(Hit(chunk, visit, request.question, "pagerank"))
             if len(hits) >= k:
                 break
-        hits = hits[:k]
-        known = {hit.chunk.id for hit in hits}
-        return falling([*hits, *[hit for hit in ranking if hit.chunk.id not in known][: k - len(hits)]])
+        return hits[:k]
 
     def visits(self, start: Sequence[Hit]) -> WalkVisits | None:
         """Count the visits of the walk; None when the graph knows no passage of the start."""

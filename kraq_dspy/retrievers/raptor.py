@@ -84,22 +84,33 @@ class RaptorRetriever(Retrieving):
         [leaves] = self.chunk_vectors.search(vector[None, :], k, exclude=exclude, filters=request.filters)
         scores = dict(leaves)
         if not request.filters:
-            leaves_of = self.tree.leaves if exclude else {}
-            without = {node_id for node_id, under in leaves_of.items() if node_id in exclude or under <= exclude}
-            scores |= dict(self.summaries(request.question, k, exclude=without, vector=vector))
+            hidden = self._nodes_without_leaves(exclude)
+            scores |= dict(self.summaries(request.question, k, exclude=hidden, vector=vector))
 
         scored = best_first(scores, k)
-        leaf_ids = [one for one, _ in scored if one not in self.tree.nodes]
+        leaf_ids = [id for id, _ in scored if id not in self.tree.nodes]
         leaf_of = dict(zip(leaf_ids, self.chunks.chunks_by_id(leaf_ids), strict=True))
         hits = []
-        for one, score in scored:
-            chunk, why = leaf_of.get(one), "leaf"
-            if chunk is None:
-                node, why = self.tree.nodes[one], "summary"
-                size, level = len(node.text), {"level": node.level}
-                chunk = Chunk(one, "", 0, 0, size, node.text, node.n_tokens, metadata=level)
-            hits.append(Hit(chunk, score, request.question, why))
+        for id, score in scored:
+            if id in leaf_of:
+                hits.append(Hit(leaf_of[id], score, request.question, "leaf"))
+            else:
+                hits.append(Hit(self._as_chunk(id), score, request.question, "summary"))
         return hits
+
+    def _nodes_without_leaves(self, exclude: frozenset[str]) -> set[str]:
+        """The summaries that are left out themselves, or stand on passages that all are."""
+        hidden = set()
+        for node_id, leaves in self.tree.leaves.items() if exclude else ():
+            if node_id in exclude or leaves <= exclude:
+                hidden.add(node_id)
+        return hidden
+
+    def _as_chunk(self, node_id: str) -> Chunk:
+        """A summary as a passage of no document."""
+        node = self.tree.nodes[node_id]
+        end = len(node.text)
+        return Chunk(node_id, "", 0, 0, end, node.text, node.n_tokens, metadata={"level": node.level})
 
 
 RAPTOR = RetrieverSpec(

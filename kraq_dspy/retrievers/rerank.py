@@ -15,7 +15,7 @@ from kraq_dspy.spec import RetrieverSpec, Space, option
 @dataclass(frozen=True)
 class RerankedOptions:
     over: str = option("hybrid", "The retriever that finds the candidates.")
-    balance: float = option(0.9, "Of the candidate's own score; the rest is of its questions.", least=0, most=1)
+    balance: float = option(0.9, "Weight of the candidate's own score; its questions get the rest.", least=0, most=1)
     pool: int = option(50, "Candidates.", least=1)
 
 
@@ -101,16 +101,19 @@ class QuestionSimilarityReranker:
             return []
         if vector is None:
             vector = self.embedder.encode_queries([question])[0]
+
         asked_of = [self.asked_of.get(hit.chunk.id, ()) for hit in hits]
         question_ids = sorted(set().union(*asked_of))
         similarities = product(self.question_vectors.vectors(question_ids), vector)
-        cosines = dict(zip(question_ids, similarities.tolist(), strict=True))
+        cosine_of = dict(zip(question_ids, similarities.tolist(), strict=True))
+
         best = max(hit.score for hit in hits)
-        return [
-            self.balance * (max(hit.score, 0.0) / best if best > 0 else 0.0)
-            + (1 - self.balance) * max((cosines[one] for one in questions), default=0.0)
-            for hit, questions in zip(hits, asked_of, strict=True)
-        ]
+        scores = []
+        for hit, ids in zip(hits, asked_of, strict=True):
+            share = max(hit.score, 0.0) / best if best > 0 else 0.0
+            cosine = max((cosine_of[id] for id in ids), default=0.0)
+            scores.append(self.balance * share + (1 - self.balance) * cosine)
+        return scores
 
 
 def make_reranked(space: Space, options: RerankedOptions) -> RerankingRetriever:

@@ -67,6 +67,7 @@ class SentenceWindowRetriever(Retrieving):
             if len(nearest) >= k or len(scored) < size:
                 break
             size *= 2
+
         best = dict(list(nearest.items())[:k])
         chunks = self.chunks.chunks_by_id(list(best))
         return [

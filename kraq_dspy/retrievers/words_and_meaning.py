@@ -64,8 +64,8 @@ class BM25Retriever(Retrieving):
 
 @dataclass(frozen=True)
 class HybridOptions:
-    weight: float = option(0.5, "Of meaning; the rest is of words (K2RAG's lambda, .8 there).", least=0, most=1)
-    okapi: float = option(0.0, "Of the BM25 score, on top.", least=0)
+    weight: float = option(0.5, "Weight of meaning; words get the rest (K2RAG's lambda, 0.8 there).", least=0, most=1)
+    okapi: float = option(0.0, "Weight of the BM25 score, added on top.", least=0)
     pool: int = option(50, "Candidates from each side.", least=1)
 
 
@@ -107,20 +107,25 @@ class HybridRetriever(Retrieving):
         question = request.question
         vector = request.embedded_by(self.embedder)
         size = max(request.k, self.pool)
-        (near,) = self.vectors.search(vector[None, :], size, exclude=request.exclude, filters=request.filters)
-        worded = self.vectors.search_text(question, size, exclude=request.exclude, filters=request.filters)
-        ids = sorted({chunk_id for chunk_id, _ in near} | {chunk_id for chunk_id, _ in worded})
+        exclude, filters = request.exclude, request.filters
+        (by_meaning,) = self.vectors.search(vector[None, :], size, exclude=exclude, filters=filters)
+        by_words = self.vectors.search_text(question, size, exclude=exclude, filters=filters)
+        ids = sorted({chunk_id for chunk_id, _ in (*by_meaning, *by_words)})
         if not ids:
             return []
+
         chunks = self.chunks.chunks_by_id(ids)
         dense = self._scaled(product(self.vectors.vectors(ids), vector), vector)
         sparse = sparse_cosines(question, [chunk.passage for chunk in chunks])
         scores = self.weight * dense + (1 - self.weight) * sparse
-        if self.okapi and worded:
-            share = {chunk_id: score / worded[0][1] for chunk_id, score in worded}
+        if self.okapi and by_words:
+            highest = by_words[0][1]
+            share = {chunk_id: score / highest for chunk_id, score in by_words}
             scores += self.okapi * np.array([share.get(chunk_id, 0.0) for chunk_id in ids])
-        by_id = dict(zip(ids, chunks, strict=True))
-        return ranked(by_id, dict(zip(ids, scores.tolist(), strict=True)), question, request.k, "hybrid")
+
+        chunk_of = dict(zip(ids, chunks, strict=True))
+        score_of = dict(zip(ids, scores.tolist(), strict=True))
+        return ranked(chunk_of, score_of, question, request.k, "hybrid")
 
 
 @dataclass(frozen=True)
@@ -150,6 +155,7 @@ class FusionRetriever(Retrieving):
     ) -> None:
         if not retrievers:
             raise ValueError("There are no retrievers to fuse; expected one or more.")
+
         require_counts("hits of each", pool=pool)
         require_between(0, math.inf, "0 or more", constant=constant)
         self.retrievers = tuple(map(as_retriever, retrievers))
@@ -213,6 +219,7 @@ def sparse_cosines(question: str, passages: Sequence[str]) -> NDArray[np.float64
     length = math.hypot(*question_weights.values())
     if not length:
         return cosines
+
     for row, count in enumerate(counts):
         weights = _weights(count, idf)
         product = sum(weight * weights[word] for word, weight in question_weights.items() if word in weights)

@@ -56,7 +56,9 @@ class OrderedItems(Iterator[Item]):
 
     def __init__(self, after: Mapping[str, Collection[str]], make: Callable[[str], Item]) -> None:
         self._make = make
-        self._order = TopologicalSorter({id: [one for one in before if one in after] for id, before in after.items()})
+        self._order = TopologicalSorter(
+            {id: [required for required in before if required in after] for id, before in after.items()}
+        )
         self._order.prepare()
         self._ready: deque[str] = deque()
 

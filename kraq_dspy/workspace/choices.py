@@ -96,6 +96,7 @@ def choose_retriever(name: str, options: Mapping[str, Any] | None = None) -> Ret
         if not spec.argument:
             raise ConfigError(f"The retriever {name!r} takes nothing after a colon; found {argument!r}.")
         values[spec.argument] = Word(argument)
+
     choice = RetrieverChoice(spec, read_options(f"The retriever {name!r}", spec.options, values))
     over = getattr(choice.options, INNER, None)
     if over is not None and choose_retriever(over).spec is spec:
@@ -130,11 +131,13 @@ def choose_program(
         how: dict[str, Any] = {"retriever_options": retriever_options, "measured": measured, "paper": paper}
         inner = choose_program(inside, retriever, others, **how)
         return ProgramChoice(spec, outer, inner.retriever, inner)
+
     read = read_options(f"The program {name!r}", spec.options, values)
     if spec.takes == "nothing":
         if retriever is not None or retriever_options:
             raise ConfigError(f"The program {name!r} finds its own evidence; it takes no retriever.")
         return ProgramChoice(spec, read)
+
     if retriever is None and paper:
         retriever = spec.paper_retriever
     if retriever is None and retriever_options:

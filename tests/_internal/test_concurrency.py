@@ -17,7 +17,7 @@ def test_results_come_in_the_order_of_the_items_although_the_last_ends_first() -
 
     def work(number: int) -> int:
         if number < 2:
-            assert ended[number + 1].wait(10)
+            assert ended[number + 1].wait(60)
         ended[number].set()
         return 10 * number
 
@@ -119,7 +119,7 @@ def test_what_is_called_once_is_not_called_by_threads_that_come_meanwhile() -> N
         return [name]
 
     def ask(name: str) -> list[str]:
-        together.wait(timeout=10)
+        together.wait(timeout=60)
         return loaded(name)
 
     with ThreadPoolExecutor(4) as pool:

@@ -53,14 +53,14 @@ def test_the_last_thread_to_leave_lifts_the_limit_though_another_set_it() -> Non
     def leave_last() -> set[int]:
         with ONE_BLAS_THREAD:
             entered.set()
-            assert left.wait(10)
+            assert left.wait(60)
             return threads()
 
     entered = threading.Event()
     with ThreadPoolExecutor(1) as pool:
         with ONE_BLAS_THREAD:
             other = pool.submit(leave_last)
-            assert entered.wait(10)
+            assert entered.wait(60)
         assert threads() == {1}
         left.set()
         assert other.result() == {1}

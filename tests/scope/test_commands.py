@@ -83,6 +83,25 @@ def test_a_command_refuses_without_a_scope_and_shows_no_more_than_it(
     assert not any(SECRET in text for text in [shown.stdout, shown.stderr, *texts])
 
 
+def test_somebody_sees_the_prepared_answers_that_rest_on_what_may_be_read(kraq: WarmShell, path: Path) -> None:
+    for question, answer, source in (
+        ("When does the canteen open?", "At nine.", "open"),
+        ("Who bought the canteen?", f"{SECRET} did.", "closed"),
+    ):
+        added = kraq("catalogue", "add", path, question, answer, "--source", source, "--as-owner")
+        assert added.returncode == 0, added.stderr
+
+    listed = kraq("catalogue", "list", path, "--json", "--as", "staff")
+    assert listed.returncode == 0, listed.stderr
+    assert [each["question"] for each in json.loads(listed.stdout)] == ["When does the canteen open?"]
+    exported = kraq("catalogue", "export", path, path.parent / "answers.jsonl", "--as", "staff")
+    assert exported.returncode == 0, exported.stderr
+    assert SECRET not in (path.parent / "answers.jsonl").read_text("utf-8")
+
+    assert SECRET in kraq("catalogue", "list", path, "--json", "--as-owner").stdout
+    assert kraq("catalogue", "list", path).returncode == 1
+
+
 def test_a_run_says_in_which_scope_its_rows_were_made(kraq: WarmShell, path: Path) -> None:
     out = path.parent / "run"
     done = kraq("eval", path, "questions.jsonl", "-m", "exact_match", "--as", "staff", "--out", out, cwd=path.parent)

@@ -2,7 +2,7 @@
 
 import getpass
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from kraq_dspy.apps.cli.options import Calls, Flag, IndexDir, Json, Limits, Owner, Owns
+from kraq_dspy.apps.cli.options import Calls, Flag, IndexDir, Json, Limits, Owner, Owns, Scoped
 from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.terminal import command, counted, grid, note, output, print_json, say, short, show_counts
 from kraq_dspy.errors import CatalogueError, ConfigError
 
 if TYPE_CHECKING:
+    from kraq_dspy.asset.scope import Scope
     from kraq_dspy.asset.store.catalogue import Catalogue
     from kraq_dspy.asset.store.index import Index
     from kraq_dspy.records import CatalogueEntry
@@ -40,13 +41,13 @@ class OfCatalogue(Owner):
 class AddEntry(OfCatalogue):
     """Add a question and its answer, or answer a question that is there. When a source changes, it goes to review."""
 
-    question: Annotated[str, typer.Argument(help="As people ask it.")]
-    answer: Annotated[str, typer.Argument(help="What they are told.")]
+    question: Annotated[str, typer.Argument(help="The question, as people ask it.")]
+    answer: Annotated[str, typer.Argument(help="The answer that they get.")]
     source: Annotated[
         list[str] | None, typer.Option(metavar="DOCUMENT_ID", help="What the answer rests on; may be repeated.")
     ] = None
     pending: Pending = False
-    replace: Annotated[bool, Flag("--replace", help="Also where there is another answer already.")] = False
+    replace: Annotated[bool, Flag("--replace", help="Replace an existing answer.")] = False
     json: Json = False
 
     def run(self) -> None:
@@ -67,8 +68,11 @@ class AddEntry(OfCatalogue):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ListEntries(OfCatalogue):
-    """The entries, by number, and in which ways programs failed at their questions."""
+class ListEntries(Scoped, OfCatalogue):
+    """The entries, by number, and in which ways programs failed at their questions.
+
+    With --as LABEL, those that are served to somebody with this label.
+    """
 
     status: Annotated[Status | None, typer.Option(help="Only these.")] = None
     limit: Annotated[int | None, typer.Option(min=1, help="The first N.")] = None
@@ -172,7 +176,7 @@ class ImportEntries(OfCatalogue):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExportEntries(OfCatalogue):
+class ExportEntries(Scoped, OfCatalogue):
     """Write the entries to a file that `import` reads: to edit them elsewhere, or for another index."""
 
     file: Annotated[Path, typer.Argument(metavar="FILE", help=".csv or .jsonl.")]
@@ -250,7 +254,7 @@ class Synthesize(Owns, Calls, Limits):
     audience: Annotated[
         str | None, typer.Option(metavar="TEXT", help="Who will ask; a critic judges relevance to them.")
     ] = None
-    chunk_tokens: Annotated[int, typer.Option(min=1, help="Of the passages asked about.")] = 2000
+    chunk_tokens: Annotated[int, typer.Option(min=1, help="Tokens of the passages asked about.")] = 2000
     overlap: Annotated[int, typer.Option(min=0, help="Tokens that neighbours share.")] = 200
     limit: Annotated[int | None, typer.Option(min=1, help="Only N passages, spread evenly.")] = None
     critics: Annotated[
@@ -326,8 +330,21 @@ def opened_with_models(
 def read_entries(asked: OfCatalogue, status: Status | None) -> "list[CatalogueEntry]":
     from kraq_dspy.indexing.catalogue.sources import opened_catalogue as catalogue_of
 
+    scope = asked.scope()
+    if scope is not None and not scope.is_everything:
+        return [entry for entry in _served_in(asked.index_dir, scope) if status in (None, entry.status)]
     with asked.readable(asked.index_dir) as index, catalogue_of(index.path) as entries:
         return entries.entries(status) if entries else []
+
+
+def _served_in(index_dir: Path, scope: "Scope") -> "Sequence[CatalogueEntry]":
+    """The approved entries of which all sources may be read."""
+    from kraq_dspy.asset.store.catalogue import CATALOGUE
+    from kraq_dspy.models.lms.roles import LanguageModels
+    from kraq_dspy.workspace import Workspace
+
+    with Workspace.open(index_dir, models=LanguageModels()) as space, space.scoped(scope) as view:
+        return view.answers.entries() if (view.path / CATALOGUE).is_file() else []
 
 
 def existing(entries: "Catalogue", numbers: list[int]) -> list[int]:

@@ -58,7 +58,7 @@ def take_exam(space: Workspace, people: Sequence[Mapping[str, Any]], progress: "
 
 def _marks(evaluation: Evaluation) -> Marks:
     scores: dict[str, list[float]] = {name: [] for name in RETRIEVERS}
-    for row in sorted(evaluation.rows, key=lambda one: one.question_id):
+    for row in sorted(evaluation.rows, key=lambda each: each.question_id):
         scores[row.system].append(row.metrics[METRIC])
     means = {name: evaluation.mean(METRIC, name) for name in RETRIEVERS}
     best = scores[max(RETRIEVERS, key=means.__getitem__)]

@@ -98,7 +98,7 @@ class EvalIndex(Reads, Calls, Limits):
     documents_column: Annotated[
         str, typer.Option(help="Ids of the documents with the evidence. Default: supporting_ids, ...")
     ] = ""
-    encoding: Annotated[str, typer.Option(help="Of a file that is not UTF-8, such as cp1252.")] = ""
+    encoding: Annotated[str, typer.Option(help="Encoding of a file that is not UTF-8, such as cp1252.")] = ""
     limit: Annotated[int | None, typer.Option(min=1, help="Questions, drawn by the seed.")] = None
     seed: Seed = 0
     program_state: Annotated[

@@ -26,11 +26,11 @@ from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.terminal import note, output, print_json, say, short, two_columns
 from kraq_dspy.optimize.sizes import DOMAIN_PASSAGES, Sizes
 
-_SHOWN = 4  # demonstrations
-
 if TYPE_CHECKING:
     from kraq_dspy.optimize import Compiled
     from kraq_dspy.optimize.compile_run import Learned
+
+_SHOWN = 4  # demonstrations
 
 
 @with_options_of(Sizes, "demos", "candidates", "rounds")
@@ -80,12 +80,14 @@ class Optimize(Scoped, Calls):
     bertscore: Annotated[
         str, typer.Option(metavar="MODEL", help="For relevance: minilm, roberta-large, FOLDER:LAYER.")
     ] = "minilm"
-    seed: Annotated[int, typer.Option(help="Of the split, the optimizer and the bootstrap.")] = 0
+    seed: Annotated[int, typer.Option(help="Random seed of the split, the optimizer and the bootstrap.")] = 0
     json: Json = False
 
     def run(self) -> None:
         if self.out is None or (self.dev is None and self.index is None):
-            raise missing({"--dev FILE (or --index DIR)": self.dev or self.index, "--out FILE": self.out})
+            rows = self.dev or self.index
+            raise missing({"--dev FILE (or --index DIR)": rows, "--out FILE": self.out})
+
         os.environ.setdefault("TQDM_DISABLE", "1")  # tqdm's own switch; there is a bar here
         import dspy
 
@@ -95,30 +97,34 @@ class Optimize(Scoped, Calls):
             dspy.disable_logging()
         settings = self.settings() if self.index is None else self.settings_of(self.index)
         require_writable_file(self.out)
-        scorer = named_scorer(self.bertscore)
 
+        sizes = chosen(Sizes, self, threads=settings.run.concurrency)
+        method = Method(self.optimizer, sizes, self.seed, self.start, self.budget_calls)
+        resources = Resources(
+            self.index,
+            settings,
+            retriever=self.retriever,
+            scorer=named_scorer(self.bertscore),
+            scope=self.scope(),
+        )
         # Optimizers print; standard output is for the report alone.
         with contextlib.redirect_stdout(io.StringIO()), Bars(settings, quiet=self.json) as bars:
             compiled = compile_program(
                 self.target,
                 self.dev,
                 train=self.train,
-                method=Method(
-                    self.optimizer,
-                    chosen(Sizes, self, threads=settings.run.concurrency),
-                    self.seed,
-                    self.start,
-                    self.budget_calls,
-                ),
+                method=method,
                 metric=self.metric,
-                resources=Resources(self.index, settings, retriever=self.retriever, scorer=scorer, scope=self.scope()),
+                resources=resources,
                 out=self.out,
                 force=self.force,
                 progress=bars,
             )
+
         if self.json:
-            names = (field.name for field in fields(compiled) if field.name not in ("program", "state"))
-            print_json({name: getattr(compiled, name) for name in names})
+            names = [each.name for each in fields(compiled)]
+            told = [name for name in names if name not in ("program", "state")]
+            print_json({name: getattr(compiled, name) for name in told})
         else:
             _show(compiled)
 
@@ -129,7 +135,7 @@ class Domain(Columns):
 
     corpus: Annotated[Path, typer.Argument(help="A file or folder of txt, md, html, pdf, jsonl, csv or parquet.")]
     passages: Annotated[int, typer.Option(min=1, help="How many are drawn and shown to the model.")] = DOMAIN_PASSAGES
-    seed: Annotated[int, typer.Option(help="Of the draw.")] = 0
+    seed: Annotated[int, typer.Option(help="Random seed of the draw.")] = 0
 
     def run(self) -> None:
         from kraq_dspy.optimize import describe_domain

@@ -40,7 +40,7 @@ ScopeOption = partial(typer.Option, rich_help_panel="Who asks, where documents s
 LimitOption = partial(typer.Option, rich_help_panel="Limits of this run")
 
 Json = Annotated[bool, Flag("--json", help="Print JSON and nothing else on standard output.")]
-Seed = Annotated[int, typer.Option("--seed", help="Of the sample, the clusters and the bootstrap.")]
+Seed = Annotated[int, typer.Option("--seed", help="Random seed for sampling, clustering and bootstrapping.")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -290,7 +290,9 @@ class Columns(Models):
     acl_column: Annotated[
         str | None, ColumnOption(help="Labels of who may read it; in Markdown, front matter. Then see --as.")
     ] = None
-    encoding: Annotated[str | None, ColumnOption(help="Of files that are not UTF-8, as cp1252, cp932, gb18030.")] = None
+    encoding: Annotated[
+        str | None, ColumnOption(help="Encoding of files that are not UTF-8, such as cp1252, cp932, gb18030.")
+    ] = None
 
     def settings(self, base: "Settings | None" = None) -> "Settings":
         settings = super().settings(base)

@@ -32,7 +32,8 @@ class Select(Builds, Limits, Columns):
     questions: Annotated[
         Path,
         typer.Argument(
-            metavar="QUESTIONS", help="Of `kraq testset make`, or people's: csv, jsonl or parquet, with evidence."
+            metavar="QUESTIONS",
+            help="Questions of `kraq testset make`, or people's, with evidence: csv, jsonl or parquet.",
         ),
     ]
     out: Annotated[
@@ -122,16 +123,16 @@ def numbers_in(words: str, option: str) -> tuple[int, ...]:
 def show_selection(selection: "Selection") -> None:
     """The candidates that were asked everything, what was decided, and what was not tried."""
     headings = ("retriever", "chunks", "k", selection.metric, "less than the best", "tokens", "ms", "")
-    ranked = sorted(selection.tried, key=lambda one: -one.score.estimate)
+    ranked = sorted(selection.tried, key=lambda each: -each.score.estimate)
     shown = ranked[:SHOWN]
     if selection.chosen not in shown:
         shown = [*shown[:-1], selection.chosen]
-    rows = [_cells(one, selection) for one in shown]
+    rows = [_cells(each, selection) for each in shown]
     title = f"{counted(selection.n_questions, 'question')}, {counted(len(selection.tried), 'candidate')} asked all"
     output.print(grid(title, headings, rows, right=headings[1:7], box=None, padding=(0, 1, 0, 0)))
     say(("Chosen: ", "bold green"), selection.verdict)
-    for one in selection.notes:
-        note(one)
+    for each in selection.notes:
+        note(each)
     if reason := selection.dropped.get("candidates with a graph"):
         note(f"no graph was tried: {reason}.")
     others = [why for name, why in selection.dropped.items() if name != "candidates with a graph"]

@@ -97,7 +97,7 @@ class UpdateTestset(Reads, Calls, Limits):
     """
 
     index_dir: IndexDir
-    testset: Annotated[Path, typer.Argument(metavar="FILE", help="Of `kraq testset make`.")]
+    testset: Annotated[Path, typer.Argument(metavar="FILE", help="Test set of `kraq testset make`.")]
     new: Annotated[int | None, typer.Option(min=0, help="New questions.", show_default="as many as are stale")] = None
     drop: Annotated[bool, Flag("--drop", help="Leave stale rows out instead of marking them.")] = False
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="Default: the file itself.")] = None

@@ -8,6 +8,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from kraq_dspy.apps.serve.replies import REPLIES
+
 Address = tuple[str, Callable[..., Any], type[BaseModel]]
 """A path, the method that answers there, and what its parameters or its body may be."""
 
@@ -31,13 +33,13 @@ def described(reading: Iterable[Address], posting: Iterable[Address]) -> dict[st
     schemas: dict[str, Any] = {}
     for path, answer, model in reading:
         query = _schema(model, schemas)
-        operation = _operation("get", path, answer)
+        operation = _operation("get", path, answer, schemas)
         operation["parameters"] += _query_parameters(query)
         paths.setdefault(_plain(path), {})["get"] = operation
 
     for path, answer, model in posting:
         schemas[model.__name__] = _schema(model, schemas)
-        operation = _operation("post", path, answer)
+        operation = _operation("post", path, answer, schemas)
         reference = {"$ref": f"#/components/schemas/{model.__name__}"}
         operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": reference}}}
         paths.setdefault(_plain(path), {})["post"] = operation
@@ -54,7 +56,11 @@ def described(reading: Iterable[Address], posting: Iterable[Address]) -> dict[st
     }
 
 
-def _operation(method: str, path: str, answer: Callable[..., Any]) -> dict[str, Any]:
+def _operation(method: str, path: str, answer: Callable[..., Any], schemas: dict[str, Any]) -> dict[str, Any]:
+    reply: dict[str, Any] = {}
+    if model := REPLIES.get((method, _plain(path))):
+        schemas[model.__name__] = _schema(model, schemas)
+        reply = {"$ref": f"#/components/schemas/{model.__name__}"}
     error = {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}}
     operation: dict[str, Any] = {
         "operationId": "_".join([method, answer.__name__, *re.findall(r"(?<=\{)\w+", path)]),
@@ -63,7 +69,7 @@ def _operation(method: str, path: str, answer: Callable[..., Any]) -> dict[str, 
             for name, kind in _PARAMETER.findall(path)
         ],
         "responses": {
-            "200": {"description": "The answer.", "content": {"application/json": {"schema": {}}}},
+            "200": {"description": "The answer.", "content": {"application/json": {"schema": reply}}},
             "default": {"description": "What is wrong.", **error},
         },
     }

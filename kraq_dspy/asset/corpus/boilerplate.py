@@ -268,7 +268,7 @@ def _lists_of_links(lines: Sequence[_Line], seen: Sequence[int]) -> Iterator[int
         if number >= 0 and lines[number].is_links and not lines[number].shown.lstrip().startswith("|"):
             run.append(number)
             continue
-        n_links = sum(lines[one].linked.links for one in run)
+        n_links = sum(lines[place].linked.links for place in run)
         introduced = before.rstrip().endswith((":", "：")) and len(_WORDS.findall(before)) >= INTRODUCTION
         if n_links >= RUN and not introduced:
             yield from run

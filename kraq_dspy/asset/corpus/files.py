@@ -40,6 +40,7 @@ def _find(folder: Path, top: Path, above: str) -> Iterator[CorpusFile | Failure]
     except OSError as error:
         yield Failure("load", above.rstrip("/") or folder.name, unreadable(error, "folder"))
         return
+
     for name in names:
         path = folder / name
         source = above + _readable(name)

@@ -60,6 +60,7 @@ def load_documents(
     root = Path(path)
     if max_bytes < 1:
         raise ValueError(f"max_bytes is {max_bytes}; it must be 1 or more.")
+
     try:
         root.lstat()
     except (OSError, ValueError) as error:
@@ -92,6 +93,7 @@ def _load(root: Path, settings: ReadSettings, repeated: RepeatedLines | None) ->
                 for row in _read(file, settings):
                     if isinstance(row, Row):
                         repeated.add(row.text, row.linked)
+
     first_failure: Failure | None = None
     n_failures = 0
     for entry in find_files(root):
@@ -100,10 +102,12 @@ def _load(root: Path, settings: ReadSettings, repeated: RepeatedLines | None) ->
                 first_failure = first_failure or item
                 n_failures += 1
             yield item
+
     if earlier.ids:
         return
     if first_failure is None:
         raise CorpusError(f"{str(root)!r} holds no files. Put files of these kinds in it: {_extensions()}.")
+
     raise CorpusError(
         f"{str(root)!r} holds no usable text; {n_failures} failed, the first {first_failure.item_id!r}: "
         f"{first_failure.reason}"
@@ -126,6 +130,7 @@ def _load_file(
             item_id = f"{file.source}#{outcome.key}" if outcome.key else file.source
             logger.info("%s: %s", item_id, outcome.reason)
             yield Failure("load", item_id, outcome.reason)
+
     if n_failures > FAILURES_NAMED:
         yield Failure("load", file.source, f"{n_failures - FAILURES_NAMED:,} more rows failed, the last: {last}")
 
@@ -141,6 +146,7 @@ def _with_named_columns(rows: Iterator[Row | BadRow], settings: ReadSettings) ->
         if isinstance(row, Row):
             lacking &= row.lacks
             columns |= dict.fromkeys(map(str, row.metadata))
+
     if lacking and any(isinstance(row, Row) for row in first):
         yield BadRow(settings.missing_named(min(lacking), columns))
         return
@@ -162,6 +168,7 @@ def _document(
 ) -> Document | BadRow:
     if is_blank(row.text):
         return BadRow("The text is empty.", row.key)
+
     title = normalised(row.title).strip()
     unnamed = f"{file.source}#{content_id('row', title, row.text)[:12]}" if row.key else file.source
     document = Document(

@@ -112,7 +112,7 @@ def find_personal(text: str) -> list[PersonalSpan]:
     By form alone: phone numbers in unusual spelling are missed, and a number that looks like one is taken for one.
     """
     spans: list[PersonalSpan] = []
-    for candidate in sorted(_candidates(text), key=lambda one: (one.start, -one.end)):
+    for candidate in sorted(_candidates(text), key=lambda place: (place.start, -place.end)):
         if not spans or candidate.start >= spans[-1].end:
             spans.append(candidate)
     return spans

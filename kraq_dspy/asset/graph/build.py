@@ -50,6 +50,7 @@ def apply_descriptions(graph: Graph, descriptions: Mapping[str, str]) -> Graph:
     better = {id: text.strip() for id, text in descriptions.items() if text.strip()}
     if not better:
         return graph
+
     return dataclasses.replace(
         graph,
         entities=tuple(
@@ -71,19 +72,23 @@ def join_descriptions(descriptions: Iterable[str]) -> str:
     descriptions = tuple(descriptions)
     if len(descriptions) == 1:  # as of most links
         return descriptions[0].strip()
+
     descriptions = [text for text in dict.fromkeys(each.strip() for each in descriptions) if text]
     if len(descriptions) < 2:
         return "".join(descriptions)
+
     sentences: dict[str, str] = {}
     for description in descriptions:
         text = " ".join(description.split())
         for first, last in sentence_spans(text):
             sentences.setdefault(comparable(text[first:last]), text[first:last])
+
     padded = [f" {words} " for words in sentences]
     holding: defaultdict[str, list[int]] = defaultdict(list)
     for number, words in enumerate(sentences):
         for word in set(words.split(" ")):
             holding[word].append(number)
+
     kept = []
     for number, (words, sentence) in enumerate(sentences.items()):
         rarest = min((holding[word] for word in words.split(" ")), key=len)  # whichever contains it has this word, too
@@ -121,8 +126,8 @@ class ResolvedMentions:
         return self.part(np.ones(len(self.keys), dtype=np.bool_))
 
     def part(self, chosen: Chosen, subjects: Chosen | None = None) -> Graph:
-        """Of the graph the entities that are `chosen`, the relationships of these with any, and the claims about the
-        `subjects`, or about these: each as it is in the whole graph."""
+        """Take from the graph the entities that are `chosen`, the relationships of these with any,
+        and the claims about the `subjects`, or about these: each as it is in the whole graph."""
         descriptions: dict[str, tuple[str, ...]] = {}
         return Graph(
             entities=tuple(self.entities(descriptions, chosen)),
@@ -215,6 +220,7 @@ class ResolvedMentions:
                 ways = _in_reading_order(((row[4], row[5]) for row in rows if row[4] >= 0), self._texts)
                 chunk_ids = self._chunks(row[5] for row in rows)
                 predicate = texts[majority(Counter(self._texts[row[3]] for row in rows))]
+
             id = content_id("relationship", self.id_of(source), self.id_of(target), self._texts[compared])
             if len(ways) > 1:
                 descriptions[id] = ways
@@ -240,7 +246,7 @@ class ResolvedMentions:
             yield Claim(id, *parts, object_id)
 
     def subjects_with(self, objects: Chosen) -> Chosen:
-        """Of which entities a claim says what links them to one of the `objects`."""
+        """Tell of which entities a claim says what links them to one of the `objects`."""
         rows = self.mentions.rows("claims")
         subjects = np.zeros(len(self.keys), dtype=np.bool_)
         subjects[self.key_of[rows[:, 0]][(self.objects >= 0) & objects[self.objects]]] = True

@@ -102,6 +102,7 @@ def grouped(names: Names) -> Mapping[str, NameGroup]:
     """The names by key, without blank ones."""
     if isinstance(names, Mapping):
         return names
+
     counts: dict[str, dict[str, int]] = {}
     types: dict[str, dict[str, int]] = {}
     for each in names:
@@ -112,6 +113,7 @@ def grouped(names: Names) -> Mapping[str, NameGroup]:
             if each.type:
                 types_of_key = types.setdefault(key, {})
                 types_of_key[each.type] = types_of_key.get(each.type, 0) + each.count
+
     return {
         key: NameGroup(of_key, by_preference(of_key)[0], majority(types.get(key, {}))) for key, of_key in counts.items()
     }
@@ -155,11 +157,13 @@ def _acronyms(
     acronyms = {key.replace(" ", ""): key for key in keys if looks_like_acronym(groups[key].name)}
     if not acronyms:
         return
+
     expansions: dict[str, list[str]] = defaultdict(list)
     for key in keys:
         if is_capitalised(groups[key].name):
             for short in initials(key) & acronyms.keys():
                 expansions[short].append(key)
+
     for short, fitting in sorted(expansions.items()):
         names = [key for key in fitting if (short, key) in introduced] or fitting
         if len(names) <= (_MEANINGS if len(short) > 2 else 1):

@@ -224,18 +224,18 @@ def _membership(part: Part, weights: NDArray[np.float64], settings: CommunitySet
     each = weights.tolist()
     with igraph_random(seed):
         if settings.algorithm == "leiden":
-            found = graph.community_leiden(
+            clustering = graph.community_leiden(
                 objective_function="modularity", weights=each, resolution=settings.resolution, n_iterations=_ITERATIONS
             )
         elif settings.algorithm == "louvain":
-            found = graph.community_multilevel(weights=each)
+            clustering = graph.community_multilevel(weights=each)
         elif settings.algorithm == "infomap":
-            found = graph.community_infomap(edge_weights=each)
+            clustering = graph.community_infomap(edge_weights=each)
         elif settings.algorithm == "label_propagation":
-            found = graph.community_label_propagation(weights=each)
+            clustering = graph.community_label_propagation(weights=each)
         else:
             return _by_cdlib(settings.algorithm, graph)
-    return np.unique(found.membership, return_inverse=True)[1].astype(np.int64)
+    return np.unique(clustering.membership, return_inverse=True)[1].astype(np.int64)
 
 
 def _by_cdlib(algorithm: str, graph: Any) -> Ints:

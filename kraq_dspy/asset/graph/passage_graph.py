@@ -99,6 +99,7 @@ class PassageGraph(SharedByCopies):
         for chunk_id, place in zip(start, places, strict=True):
             if place < 0:
                 raise KeyError(chunk_id)
+
         reset[places] = list(start.values())
         reset /= reset.sum()
         try:
@@ -154,6 +155,7 @@ class PassageGraph(SharedByCopies):
             residual = residual - length * step
             before, left = left, float(residual @ residual)
             direction = residual + left / before * direction
+
         shares: NDArray[np.float64] = np.maximum(solution * self._roots, 0)
         return shares
 
@@ -197,6 +199,7 @@ def passage_graph(
             )
         sources.append(place[chunk_id])
         targets.append(len(passages) + entity.setdefault(entity_id, len(entity)))
+
     weights.extend([1.0] * len(sources))
     for source_id, target_id, weight in relationships:
         if weight < 0:
@@ -213,7 +216,7 @@ def passage_graph(
 def numbered_passage_graph(
     chunk_ids: Sequence[str], mentions: NDArray[np.int64], links: NDArray[np.int64], n_entities: int
 ) -> PassageGraph:
-    """As `passage_graph`, of what is numbered already.
+    """Do as `passage_graph` does, of what is numbered already.
 
     `mentions` are rows of a chunk, as a place in `chunk_ids`, and an entity; `links` rows of two entities, one for each
     time that they are linked. An entity without a mention is no vertex of `passage_graph`, so each needs one.
@@ -233,7 +236,8 @@ def _graph_of_edges(
     targets: NDArray[np.int64],
     weights: NDArray[np.float64],
 ) -> PassageGraph:
-    """Of edges between vertices: the passages, then the entities. The source of an edge is the smaller number."""
+    """Make the graph of edges between vertices: the passages, then the entities. The source of an
+    edge is the smaller number."""
     n_vertices = len(passages) + n_entities
     edges, edge_of = np.unique(sources * n_vertices + targets, return_inverse=True)
     first, second = np.divmod(edges, n_vertices)
@@ -261,6 +265,6 @@ def find_ids(ids: NDArray[np.bytes_], some: Sequence[str]) -> list[int]:
     """Tell where each of `some` stands in sorted `ids`; -1 where it does not."""
     if not len(ids) or not some:
         return [-1] * len(some)
-    encoded = np.array([one.encode() for one in some], "S")
+    encoded = np.array([id.encode() for id in some], "S")
     places = np.minimum(np.searchsorted(ids, encoded), len(ids) - 1)
     return [int(at) if ids[at] == key else -1 for at, key in zip(places, encoded, strict=True)]

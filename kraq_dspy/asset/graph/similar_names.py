@@ -79,7 +79,7 @@ def merged_unasked(candidates: Iterable[MergeCandidate], groups: Mapping[str, Na
     """
     used: set[str] = set()
     chosen = []
-    for candidate in sorted(candidates, key=lambda one: (-one.similarity, one.first, one.second)):
+    for candidate in sorted(candidates, key=lambda each: (-each.similarity, each.first, each.second)):
         keys = normalise_name(candidate.first), normalise_name(candidate.second)
         people = any(may_be_a_person(groups[key].name, groups[key].type) for key in keys)
         if not people and all(" " in key for key in keys) and used.isdisjoint(keys):

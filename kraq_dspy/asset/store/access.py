@@ -28,6 +28,7 @@ def readers_of(corpus: Path) -> int:
     """
     if os.name != "posix":
         return ALL
+
     group, others = 0o070, 0o007
     groups: set[int] = set()
     for path in _paths(corpus):
@@ -41,6 +42,7 @@ def readers_of(corpus: Path) -> int:
             group = 0
         if not status.st_mode & need >> 3:
             others = 0
+
     if groups - {os.getegid()}:  # the group of the index will be another than that of a file
         group = 0o070 if others else 0
     return 0o700 | group | others
@@ -82,6 +84,7 @@ def follow(root: Path, path: Path) -> None:
     `root`. What belongs to another account stays as it is."""
     if os.name != "posix":
         return
+
     status = root.stat()
     mode = stat.S_IMODE(status.st_mode)
     inside = path.rglob("*") if path.is_dir() else ()

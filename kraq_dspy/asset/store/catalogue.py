@@ -144,7 +144,7 @@ class Catalogue(SharedByCopies, AbstractContextManager["Catalogue"]):
         """
         with self._database.snapshot() as connection:
             [now] = connection.execute("SELECT coalesce(max(revision), 0) FROM entries").fetchone()
-            entries = {one.number: one for one in _entries(connection, "AND revision > ?", revision)}
+            entries = {entry.number: entry for entry in _entries(connection, "AND revision > ?", revision)}
             later = connection.execute("SELECT number FROM entries WHERE revision > ?", (revision,))
             return int(now), {number: entries.get(number) for (number,) in later}
 
@@ -387,7 +387,7 @@ def _write(
 def _entry(first: Any, second: Any, data: str | bytes, stored_sum: int) -> CatalogueEntry:
     """The entry of a row, which was written with the two values before it. Raises IndexStateError for damage."""
     try:
-        values = (one if isinstance(one, (str, bytes)) else str(one) for one in (first, second, data))
+        values = (value if isinstance(value, (str, bytes)) else str(value) for value in (first, second, data))
         if checksum(*values) == stored_sum:
             return loads(CatalogueEntry, restored(data))
     except ValueError:  # bytes that are no text

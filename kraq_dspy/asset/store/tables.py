@@ -166,5 +166,5 @@ def replace(connection: sqlite3.Connection, table: Table, records: Iterable[Reco
 
 def change(connection: sqlite3.Connection, table: Table, gone: Iterable[str], records: Iterable[Record]) -> None:
     """Remove the records `gone`, and put others in: those that are new come behind all that are there."""
-    connection.executemany(f"DELETE FROM {table.name} WHERE id = ?", ((storable(one),) for one in gone))
+    connection.executemany(f"DELETE FROM {table.name} WHERE id = ?", ((storable(id),) for id in gone))
     connection.executemany(table.upsert(), map(table.row, records))

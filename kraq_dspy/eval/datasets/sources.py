@@ -385,12 +385,15 @@ def load_dataset(name: str, folder: Path) -> Dataset:
     place = folder / name
     if is_dataset(place):
         return load_local(place)
+
     source = _known(name, folder)
     if name != BIOASQ:
         return source.dataset(name, read_tables(name, source.tables, folder))
+
     files, abstracts = sorted(place.glob("*.json")), place / ABSTRACTS
     if not files:
         raise EvaluationError(f"{str(place)!r} holds no golden files. {HOW_TO_GET}")
+
     tables = {"questions": [row for file in files for row in golden_questions(file)]}
     if abstracts.is_file():
         tables["abstracts"] = [row for _, row in json_objects(abstracts, EvaluationError, BIOASQ)]
@@ -411,6 +414,7 @@ def fetch_dataset(name: str, folder: Path, *, files: Sequence[Path] = ()) -> Non
         return
     if not files:
         raise EvaluationError(f"BioASQ is not on the hub. {HOW_TO_GET}")
+
     for file in files:
         golden_questions(file)  # refuses what is no golden file
     (folder / name).mkdir(parents=True, exist_ok=True)

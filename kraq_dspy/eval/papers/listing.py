@@ -98,11 +98,13 @@ def value_of(run: RunSummary | None, cell: TablePart) -> float | None:
     """The figure that a cell names; in percent where the paper prints percent. None where the run has none."""
     if run is None:
         return None
+
     by_name = {system.name: system for system in run.systems}
     values = [_value(by_name.get(name), cell) for name in cell.systems]
     known = [value for value in values if value is not None]
     if not known or len(known) < len(values):
         return None
+
     value = math.fsum(known) / len(known)
     if cell.against:
         other = _value(by_name.get(cell.against), cell)
@@ -111,18 +113,25 @@ def value_of(run: RunSummary | None, cell: TablePart) -> float | None:
 
 
 def listed(runs: Path, papers: Sequence[str] = ()) -> list[tuple[PaperTable, Path | None]]:
-    """All tables, or those of the papers whose names begin so, each with the newest report of it under `runs`."""
-    reports: dict[str, Path] = {}
-    for file in sorted(runs.glob(f"*/*/{HEADER_FILE}"), key=lambda path: (path.stat().st_mtime_ns, str(path))):
+    """All tables, or those of the papers whose names begin so, each with the newest report of it
+    under `runs`."""
+    newest_report: dict[str, Path] = {}
+    for file in sorted(runs.glob(f"*/*/{HEADER_FILE}"), key=_age):
         header, report = json.loads(file.read_text("utf-8")), file.parents[1] / "report.html"
         if report.is_file():
-            reports |= {table.id: report for table in _made_by(header["name"], header["extra"].get("table", {}))}
+            made = _made_by(header["name"], header["extra"].get("table", {}))
+            newest_report |= {table.id: report for table in made}
+
     prefixes = tuple(name.lower().replace("_", " ").replace("-", " ") for name in papers)
-    return [
-        (table, reports.get(table.id))
-        for table in papers_tables().values()
-        if not prefixes or table.paper.lower().replace("-", " ").startswith(prefixes)
-    ]
+    tables = []
+    for table in papers_tables().values():
+        if not prefixes or table.paper.lower().replace("-", " ").startswith(prefixes):
+            tables.append((table, newest_report.get(table.id)))
+    return tables
+
+
+def _age(file: Path) -> tuple[int, str]:
+    return file.stat().st_mtime_ns, str(file)
 
 
 def shown(value: float | None) -> str:

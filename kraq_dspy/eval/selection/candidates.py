@@ -65,6 +65,7 @@ class SelectionPlan:
             if not values or min(values) < least:
                 given = ", ".join(map(str, values)) or "empty"
                 raise ConfigError(f"{what} is {given}; expected numbers from {least} on.")
+
         if not self.minutes > 0:
             raise ConfigError(f"minutes is {self.minutes}; expected more than 0.")
 

@@ -80,6 +80,7 @@ class Selection:
             )
         if chosen is best:
             return f"{what} It is the best and the cheapest of {len(self.undecided) + 1} that cannot be told apart."
+
         return (
             f"{what} It cannot be told from the best, {best.candidate.name} ({best.score.estimate:.3f}; difference "
             f"{_interval(chosen.difference, signed=True)}), and is the cheapest of {len(self.undecided) + 1} such."
@@ -130,7 +131,7 @@ class Selection:
         return [file, *write_report(TableSummary(table["title"], table["kind"], (self.summary,)), place)]
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON values."""
+        """Write it as JSON values."""
         return {
             "chosen": self.chosen.candidate.name,
             "best": self.best.candidate.name,

@@ -192,7 +192,8 @@ class Race:
         return running
 
     def scores(self, candidate: Candidate) -> dict[str, float]:
-        """By question, of those that the candidate was asked; a question that failed counts as 0."""
+        """The scores by question, of those that the candidate was asked; a question that failed
+        counts as 0."""
         return {id: row.metrics.get(self.metric, 0.0) for id, row in self._rows.get(candidate.name, {}).items()}
 
     def mean(self, candidate: Candidate) -> float:

@@ -165,6 +165,7 @@ def _with_gold(
     if kind not in OF_RETRIEVAL:
         known = ", ".join(sorted(OF_RETRIEVAL))
         raise ConfigError(f"metric is {kind!r}; retrievers are scored by one of {known}, each over its own k.")
+
     if kind == ANSWER_FOUND:
         usable = [example for example in examples if example.answers]
         lacking = "no answer"
@@ -174,11 +175,13 @@ def _with_gold(
         notes += [unknown] if unknown else []
         usable = [example for example in examples if example.supporting_ids]
         lacking = "no document that answers"
+
     if not usable:
         raise EvaluationError(
             f"The questions name {lacking}, so nothing tells one retriever from another. Add a column supporting_ids "
             "with ids of documents, or answers, or let kraq make questions: kraq testset make INDEX"
         )
+
     if left_out := len(examples) - len(usable):
         says, are = ("names", "is") if left_out == 1 else ("name", "are")
         notes.append(f"{counted(left_out, 'question')} {says} {lacking}, and {are} left out.")
@@ -194,6 +197,7 @@ def _fair_plan(
     """
     if plan.retrievers != TRIED:
         return plan
+
     texts = {document.id: f"{document.title} {document.text}" for document in documents}
     shares = [
         overlap(example.question, [texts[id] for id in example.supporting_ids if id in texts])
@@ -202,6 +206,7 @@ def _fair_plan(
     ]
     if not shares or median(shares) < COPIED:
         return plan
+
     left_out = [name for name in plan.retrievers if name in BY_WORDS_ALONE]
     notes.append(
         f"The questions share {median(shares):.2f} of their words with the documents that answer (the median; people's "
@@ -217,6 +222,7 @@ def _with_graph(
     candidates = race.plan.candidates(needs_graph=True)
     if not candidates:
         return []
+
     best = finalists[0] if finalists else None
     if best is not None:
         if reason := _no_room_above(race, best) or _unaffordable(race, settings, limits):

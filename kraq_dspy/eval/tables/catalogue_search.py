@@ -166,9 +166,11 @@ def _pairs(run: Run, folder: Path, index: Path | None, models: LanguageModels) -
     if run.table.catalogue == "synthetic":
         assert index is not None, "synthetic pairs are made of an index"
         return _synthetic(run, folder, index, models)
+
     pairs = [example for example in run.questions.examples if example.answers]
     if not pairs:
         raise EvaluationError(f"{run.questions.dataset.name} has no question with an answer.")
+
     example_ids = {example.id for example in pairs}
     others = [each for each in run.questions.dataset.examples if each.answers and each.id not in example_ids]
     random.Random(run.options.seed).shuffle(others)
@@ -185,10 +187,12 @@ def _synthetic(run: Run, folder: Path, index: Path, models: LanguageModels) -> t
         make_synthetic_pairs(
             space.index, catalogue, models, plan, by="kraq eval", approve=True, retriever=find, progress=run.progress
         )
+
     entries = [entry for entry in catalogue.entries("approved") if entry.answer]
     catalogue.close()
     if not entries:
         raise EvaluationError("No critic let a synthetic pair pass: there is nothing to ask.")
+
     examples = [
         Example(f"synthetic {entry.number}", entry.question, (entry.answer,),
                 tuple(source.document_id for source in entry.sources))

@@ -37,6 +37,7 @@ def settings_of(system: System, settings: Settings) -> Settings:
             settings = dataclasses.replace(settings, **{name: section})
     except (AttributeError, TypeError, ConfigError) as error:
         raise ConfigError(f"{system.name!r}: {error}") from error
+
     roles: Mapping[str, str] = system.options.get("roles", {})
     if unknown := sorted({*roles, *roles.values()} - set(ROLES)):
         raise ConfigError(f"{system.name!r}: there is no role {unknown[0]!r}; the roles are {', '.join(ROLES)}.")
@@ -55,6 +56,7 @@ def with_equal_questions(settings: Settings, systems: Iterable[System]) -> tuple
     """
     if not any(asks_random(system) or "generator" in system.options.get("roles", {}) for system in systems):
         return settings, []
+
     questions = dataclasses.replace(
         settings.questions, asked_by="model", fallback=False, candidates=settings.questions.candidates or 1
     )
@@ -63,18 +65,17 @@ def with_equal_questions(settings: Settings, systems: Iterable[System]) -> tuple
 
 
 def distinct(systems: Iterable[System], settings: Settings) -> tuple[list[tuple[System, Settings]], list[str]]:
-    """The systems with their settings, and notes on those left out since they would be another one once more."""
+    """The systems with their settings, and notes on those left out since they would be another one
+    once more."""
     first_of: dict[str, str] = {}
     kept, notes = [], []
     for system in systems:
         own = settings_of(system, settings)
-        has_other_questions = asks_random(system) or "generator" in system.options.get("roles", {})
-        if system.use == EFFICIENT.name and has_other_questions and own.instructed.kind == "sentences":
+        if _looks_up_nothing(system, own):
             notes.append(f"{system.name} is left out: the variant sentences looks no stored question up.")
             continue
-        options = {name: value for name, value in system.options.items() if name not in ("roles", "settings")}
-        fields = {**own.to_dict(), "roles": {role: dataclasses.asdict(own.role(role)) for role in ROLES}}
-        key = json.dumps([system.use, options, fields], sort_keys=True)
+
+        key = _all_that_matters(system, own)
         if key in first_of and system.options.get("roles"):
             roles = ", ".join(system.options["roles"])
             notes.append(f"{system.name} is left out: its {roles} is the same model as that of {first_of[key]}.")
@@ -82,6 +83,23 @@ def distinct(systems: Iterable[System], settings: Settings) -> tuple[list[tuple[
         first_of.setdefault(key, system.name)
         kept.append((system, own))
     return kept, notes
+
+
+def _looks_up_nothing(system: System, settings: Settings) -> bool:
+    """Whether its own questions would have no part in its answers."""
+    if system.use != EFFICIENT.name or settings.instructed.kind != "sentences":
+        return False
+    return asks_random(system) or "generator" in system.options.get("roles", {})
+
+
+def _all_that_matters(system: System, settings: Settings) -> str:
+    """A text that two systems share that are the same under two names."""
+    options = dict(system.options)
+    for aside in ("roles", "settings"):
+        options.pop(aside, None)
+    roles = {role: dataclasses.asdict(settings.role(role)) for role in ROLES}
+    fields = {**settings.to_dict(), "roles": roles}
+    return json.dumps([system.use, options, fields], sort_keys=True)
 
 
 def program_of(system: System, *, seed: int = 0, paper: bool = True) -> ProgramChoice:

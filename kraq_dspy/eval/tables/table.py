@@ -150,10 +150,12 @@ class EvalTable:
             raise ConfigError(
                 f"A program's state goes into a table of answers or questions; {self.name!r} is one of {self.kind}."
             )
+
         chosen, separator, path = str(file).rpartition("=")
         names = [system.name for system in self.systems if not system.varied]
         if separator and chosen not in names:
             raise ConfigError(f"{chosen!r} is no system; there are: {', '.join(names)}.")
+
         systems = tuple(
             replace(system, options={**system.options, "state": path})
             if chosen in ("", system.name, system.varied)

@@ -49,6 +49,7 @@ def print_run(run: RunSummary, console: Console, *, brief: bool = False, failed:
     worst = failed_questions(run, failed)
     if worst is None:
         return
+
     console.print(Text(worst.title, style="bold"))
     for row in worst.rows:
         cells = dict(zip(worst.headings, row, strict=True))
@@ -81,6 +82,7 @@ def print_grid(grid: Grid, console: Console) -> None:
             table.add_column(
                 Text(_plain(heading)), justify="left" if is_words else "right", overflow="fold", width=width
             )
+
         for number, row in enumerate(grid.rows):
             cells = []
             for column in columns:
@@ -88,6 +90,7 @@ def print_grid(grid: Grid, console: Console) -> None:
                 cells.append(Text(_plain(row[column]), style=style))
             table.add_row(*cells)
         console.print(table)
+
     if grid.note:
         console.print(Text(grid.note, style="dim"))
 

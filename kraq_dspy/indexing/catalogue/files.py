@@ -45,6 +45,7 @@ def read_entries(path: Path) -> Iterator[NewEntry | str]:
     reader = find_reader(name) if name.endswith(ENDINGS) else None
     if reader is None:
         raise CatalogueError(f"{str(path)!r}: entries are read from files that end in {', '.join(ENDINGS)}.")
+
     place = "Row" if name.endswith(ENDINGS[:3]) else "Line"
     try:
         for row in reader(path, _READ):
@@ -186,5 +187,6 @@ def import_answers(
             continue
         status = "pending" if pending else entry.status
         entries.append(dataclasses.replace(entry, sources=tuple(current), status=status))
+
     report = catalogue.add_all(entries, by=by, replace=replace)
     return ImportReport(report, tuple(refused), tuple(flag_stale(index)))

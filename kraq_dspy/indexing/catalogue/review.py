@@ -64,21 +64,21 @@ def evidence_for(index: Index, entry: CatalogueEntry, count: int = 3) -> list[An
     if entry.evidence:
         return list(entry.evidence)
     answer_words = _words(f"{entry.question} {entry.answer}")
-    chunks = [chunk for one in entry.sources for chunk in index.all(Chunk, document_id=one.document_id)]
+    chunks = [chunk for source in entry.sources for chunk in index.all(Chunk, document_id=source.document_id)]
     chunks.sort(key=lambda chunk: -len(answer_words & _words(chunk.passage)))
     return [AnswerEvidence.of(chunk) for chunk in chunks[:count]]
 
 
 def source_states(index: Index, entry: CatalogueEntry) -> dict[str, str]:
     """Tell for each document that the answer rests on: "as it was", "changed" or "gone"."""
-    hashes = document_hashes(index, [one.document_id for one in entry.sources])
+    hashes = document_hashes(index, [source.document_id for source in entry.sources])
     return {
-        one.document_id: "gone"
-        if one.document_id not in hashes
+        source.document_id: "gone"
+        if source.document_id not in hashes
         else "as it was"
-        if one.content_hash in ("", hashes[one.document_id])
+        if source.content_hash in ("", hashes[source.document_id])
         else "changed"
-        for one in entry.sources
+        for source in entry.sources
     }
 
 

@@ -24,7 +24,7 @@ class CountsWords(Protocol):
     """A vector store that can say in how many of its texts words stand."""
 
     def texts_with(self, words: Sequence[str]) -> list[int]:
-        """For each of the words, as `words_of` makes them, in how many texts it stands."""
+        """Count for each of the words, as `words_of` makes them, in how many texts it stands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,8 @@ class PassageScorer:
         self._index, self._embedder = index, embedder
 
     def __call__(self, questions: Sequence[str], vectors: Vectors | None = None) -> list[HeldScore]:
-        """In the order of the questions. `vectors` are their embeddings, where the caller has them."""
+        """Score in the order of the questions. `vectors` are their embeddings, where the caller has
+        them."""
         scores: list[HeldScore] = []
         for start in range(0, len(questions), _BATCH):
             some = questions[start : start + _BATCH]

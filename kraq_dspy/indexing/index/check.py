@@ -70,12 +70,14 @@ def check_index(path: str | Path) -> CheckReport:
         if not any(problem.what.startswith(_UNREADABLE) for problem in problems):
             problems += [*_records(index), *_vectors(index), *_precomputed(index), *_summarised(index)]
             problems += _traces(index)
+
         if not index.manifest.complete:
             problems.insert(0, Problem("The build is not finished", 1, ()))
         elif has_draft(index.path) and holder(index.path / LOCK) is None:
             problems.insert(
                 0, Problem("A change was begun and is not finished; until it is, readers do not see it", 1, ())
             )
+
         answers = None
         try:
             problems += _catalogue(index)
@@ -103,9 +105,11 @@ def repair_index(path: str | Path, **options: Any) -> CheckReport:
     if "none" in problems:
         what = problems["none"].what
         raise IndexStateError(f"{what}. Restore {str(path)!r} from a copy, or index the corpus again.")
+
     if "flag" in problems:
         with Index.open(Path(path)) as index:
             flag_stale(index)
+
     if "resume" in problems:
         with Index.open(Path(path), write=True, damaged=True) as index:
             index.update_manifest(complete=False)  # until all is made again, readers see what there was
@@ -234,17 +238,19 @@ def _precomputed(index: Index) -> Iterator[Problem]:
     path = index.path / INSTRUCTED
     if not path.exists():
         return
+
     try:
         with any_instructed(path) as store:
             faults, stored = store.damage(), store.owners()
             of_sentences = store.encoder_name.startswith("sentences:")
     except IndexStateError as error:
         faults, stored, of_sentences = [str(error)], set(), False
+
     if faults:
         yield Problem(f"{INSTRUCTED} is damaged: {faults[0]}. Delete it", len(faults), (), repair="precompute")
     elif of_sentences or stored:
         what = "passages" if of_sentences else "questions"
-        ids = set(index.ids(Chunk)) if of_sentences else {one.id for one in index.questions(source="kraq")}
+        ids = set(index.ids(Chunk)) if of_sentences else {question.id for question in index.questions(source="kraq")}
         yield from _problem(f"{what} that nothing was precomputed for", ids - stored, repair="precompute")
         gone = stored - set(index.ids(Chunk if of_sentences else Question))
         yield from _problem(f"precomputed embeddings of {what} that are gone", gone, repair="precompute")

@@ -29,6 +29,7 @@ def open_for_build(out: Path, settings: Settings, embedder: Embedder, corpus: ob
         return Index.create(
             out, settings, encoder_name=embedder.name, encoder_dimension=embedder.dimension, readers=readers
         )
+
     with Index.open(out, unfinished=True) as former:  # before it is copied to be changed
         former.require_encoder(embedder)
         _require_redaction(former, settings)
@@ -66,6 +67,7 @@ def documents_of(
             f"corpus is {corpus!r:.60} ({type(corpus).__name__}); expected a file or folder, or a list of documents or "
             "of texts."
         )
+
     documents: Iterable[Document | Failure] = map(_document, corpus)
     repeated = RepeatedLines(known)
     if isinstance(corpus, Sequence):  # a list is checked at once, and looked through twice
@@ -73,6 +75,7 @@ def documents_of(
         for document in documents:
             if isinstance(document, Document):
                 repeated.add(document.text)
+
     if own.boilerplate == "keep":
         return documents
     return (cleaned_document(each, repeated) if isinstance(each, Document) else each for each in documents)
@@ -127,6 +130,7 @@ def as_before(
             stored[content_id(document.title, document.text)] = document.id
             sources[document.id] = document.source
         here = {file.source for file in find_files(Path(corpus)) if isinstance(file, CorpusFile)}
+
     for item in items:
         if isinstance(item, Failure):
             yield item

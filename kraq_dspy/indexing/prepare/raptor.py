@@ -67,6 +67,7 @@ def open_tree(index: Index, embedder: Embedder) -> tuple[SummaryTree, TextVector
     stored = _stored_tree(index)
     if stored is None:
         raise IndexStateError(f"{str(index.path)!r} has no tree of summaries. Run: {command}")
+
     chunk_ids = sorted(index.ids(Chunk))
     if stored.passages != content_id(*chunk_ids):
         raise IndexStateError(f"{str(index.path)!r} has other passages than when its tree was made. Run: {command}")
@@ -288,9 +289,11 @@ def _split(vectors: NDArray[np.float32], seed: int) -> list[list[int]]:
         from sklearn.decomposition import PCA
         from sklearn.exceptions import ConvergenceWarning
         from sklearn.mixture import GaussianMixture
+
     count = len(vectors)
     if np.allclose(vectors, vectors[0]):
         return [list(range(count // 2)), list(range(count // 2, count))]
+
     dimensions = min(DIMENSIONS, count - 1, vectors.shape[1])
     reduce = PCA(dimensions, svd_solver="full", random_state=seed)
     points: NDArray[np.float64] = reduce.fit_transform(vectors.astype(np.float64))
@@ -304,11 +307,13 @@ def _split(vectors: NDArray[np.float32], seed: int) -> list[list[int]]:
             bic = mixture.bic(points)
             if bic < lowest:
                 best, lowest = mixture, bic
+
     if best is not None:
         belongs = best.predict_proba(points) > BELONGS
         parts = [rows for column in belongs.T if (rows := np.flatnonzero(column).tolist())]
         is_split = len(parts) > 1 and all(len(part) < count for part in parts)
         if is_split and sum(map(len, parts)) <= MOST_SHARED * count:
             return parts
+
     order = np.argsort(points[:, 0], kind="stable").tolist()
     return [sorted(order[: count // 2]), sorted(order[count // 2 :])]

@@ -68,6 +68,7 @@ def open_summarised(index: Index, embedder: Embedder) -> SummarisedCorpus:
     path = index.path / FOLDER
     if not (path / MANIFEST).exists():
         raise IndexStateError(f"{str(index.path)!r} has no summarised corpus, which k2rag needs. Run: {command}")
+
     corpus = SummarisedCorpus(Index.open(path))
     corpus.index.own_store = index.own_store
     try:

@@ -20,6 +20,9 @@ from typing import Any
 
 from kraq_dspy.errors import TOO_LITTLE_MEMORY, MissingExtraError, ModelError, lacks_memory, needs
 
+WEIGHTS, TOKENIZER = "model.safetensors", "tokenizer.json"
+Tokenize = Callable[[list[str]], list[list[int]]]
+
 _SAMPLE = 1 << 20  # bytes of each end of a weight file that go into the fingerprint
 
 
@@ -79,11 +82,16 @@ def weights_place(name: str) -> tuple[str, dict[str, Any]]:
     return str(path.parent), {"gguf_file": path.name}
 
 
-def unpacked(place: dict[str, Any]) -> dict[str, Any]:
-    """The options of `weights_place` for a model: newer transformers would leave a GGUF file's weights packed, for
-    kernels that it brings from the hub and that train nothing."""
+def unpacked(options: dict[str, Any]) -> dict[str, Any]:
+    """Add to the options of `weights_place` that a GGUF file's weights become torch's own numbers.
+
+    Newer transformers would leave them packed, for kernels that it brings from the hub and that train
+    nothing.
+    """
     config = getattr(importlib.import_module("transformers"), "GgufConfig", None)
-    return {**place, "quantization_config": config(dequantize=True)} if config and "gguf_file" in place else place
+    if config is None or "gguf_file" not in options:
+        return options
+    return {**options, "quantization_config": config(dequantize=True)}
 
 
 def local_folder(model: str, what: str) -> Path | None:
@@ -117,27 +125,37 @@ def read_model_folder(path: Path) -> ModelFolder:
 
     modules = _read(path / "modules.json", default=[{"type": "Transformer", "path": ""}])
     kinds = [str(module["type"]).rpartition(".")[2] for module in modules]
-    places = {kind: path / str(module["path"]) for kind, module in zip(kinds, modules, strict=True)}
-    transformer = places.get("Transformer", path)
+    folder_of = {kind: path / str(module["path"]) for kind, module in zip(kinds, modules, strict=True)}
+    transformer = folder_of.get("Transformer", path)
     config = _read(transformer / "config.json", default={})
     described = _read(transformer / "sentence_bert_config.json", default={})
-    published = _read(path / "config_sentence_transformers.json", default={})
-    prompts = {name: prompt for name, prompt in (published.get("prompts") or {}).items() if prompt}
-    if published.get("default_prompt_name") in prompts:
-        default = prompts[published["default_prompt_name"]]
-        prompts = {"query": default, "document": default, **prompts}
 
-    plain = kinds[0] == "Transformer" and set(kinds) <= {"Transformer", "Pooling", "Normalize"} and transformer == path
+    # We pool ourselves where nothing but the usual steps stands in the folder.
+    is_usual = kinds[0] == "Transformer" and set(kinds) <= {"Transformer", "Pooling", "Normalize"}
+    pooling = None
+    if is_usual and transformer == path:
+        own = _read(folder_of["Pooling"] / "config.json", {}) if "Pooling" in folder_of else {}
+        pooling = _pooling(own)
     return ModelFolder(
         path=path,
         config=config,
-        pooling=_pooling(_read(places["Pooling"] / "config.json", {}) if "Pooling" in places else {})
-        if plain
-        else None,
+        pooling=pooling,
         max_tokens=described.get("max_seq_length") or _longest(path, config),
         lower_case=bool(described.get("do_lower_case", False)),
-        prompts=prompts,
+        prompts=_prompts(path),
     )
+
+
+def _prompts(path: Path) -> dict[str, str]:
+    """The prompts that the model was published with; a default one is that of both sides."""
+    published = _read(path / "config_sentence_transformers.json", default={})
+    every = (published.get("prompts") or {}).items()
+    prompts = {name: prompt for name, prompt in every if prompt}
+    default_name = published.get("default_prompt_name")
+    if default_name in prompts:
+        default = prompts[default_name]
+        prompts = {"query": default, "document": default, **prompts}
+    return prompts
 
 
 @contextmanager
@@ -161,6 +179,7 @@ def quiet_transformers(*, reports: bool = False) -> Iterator[None]:
 
 @contextmanager
 def clear_errors(path: Path) -> Iterator[None]:
+    """Turns what loading an encoder raises into MissingExtraError or ModelError, which say what to do."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -177,9 +196,14 @@ def clear_errors(path: Path) -> Iterator[None]:
 
 
 def _pooling(config: Mapping[str, Any]) -> str | None:
-    old = [name for name, on in config.items() if name.startswith("pooling_mode_") and on]
-    named = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "cls"}
-    modes = [named.get(name, name) for name in old] or config.get("pooling_mode", "mean")
+    """ "mean" or "cls", as the folder's pooling says in its old or its new form; None for others."""
+    old_names = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "cls"}
+    modes = []
+    for name, is_on in config.items():
+        if name.startswith("pooling_mode_") and is_on:
+            modes.append(old_names.get(name, name))
+
+    modes = modes or config.get("pooling_mode", "mean")
     mode = modes[0] if isinstance(modes, list) and len(modes) == 1 else modes
     return mode if mode in ("mean", "cls") and config.get("include_prompt", True) else None
 
@@ -198,11 +222,6 @@ def _read(path: Path, default: Any) -> Any:
         return default
     except (OSError, ValueError) as error:
         raise ModelError(f"{str(path)!r} cannot be read ({error}). Save or download the model again.") from error
-
-
-WEIGHTS, TOKENIZER = "model.safetensors", "tokenizer.json"
-
-Tokenize = Callable[[list[str]], list[list[int]]]
 
 
 def is_plain_bert(folder: Path, config: Any) -> bool:

@@ -139,7 +139,8 @@ def reason_in(value: Any, depth: int = 5) -> str:
     if not isinstance(value, dict):
         return ""
 
-    reason = next((found for key in _REASONS if (found := reason_in(value.get(key), depth - 1))), "")
+    by_key = (reason_in(value.get(key), depth - 1) for key in _REASONS)
+    reason = next(filter(None, by_key), "")
     place = value.get("loc") or value.get("field")
     if reason and place:
         return f"{'.'.join(map(str, place)) if isinstance(place, list) else place}: {reason}"

@@ -66,6 +66,7 @@ def read_reply(reply: str, fields: Mapping[str, Any]) -> tuple[dict[str, Any], l
             values[name] = coerced(sections[name], annotation)
         except (ValueError, TypeError, RecursionError, MemoryError) as error:
             trouble.append(f"{name}: {str(error).splitlines()[0] if str(error) else type(error).__name__}")
+
     cut_off = "completed" not in sections
     if cut_off and not trouble and any(isinstance(value, list) and value for value in values.values()):
         later = list(fields)[len(values) :]
@@ -82,6 +83,7 @@ def coerced(text: Any, annotation: Any) -> Any:
         return parse_value(whole_text(_unfenced(plain).strip()), annotation)
     if not isinstance(text, str):
         return _fitted(text, annotation)
+
     text = _unfenced(text).strip()
     if annotation is bool:
         return _truth(text)
@@ -132,6 +134,7 @@ def _sections(reply: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     whole, reply = reply, without_thinking(reply)
     if _unfenced(reply).strip().startswith("{"):  # a text in it may be about markers
         return _from_object(reply, names)
+
     marked = {name: reply[start:end] for name, (start, end) in marked_spans(reply, fields).items()}
     thinks = "reasoning" in fields and "<reasoning>" in whole  # the thought is what was asked for
     return (
@@ -297,6 +300,7 @@ def _bare(reply: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     """The only field of a signature without its marker, where its form shows that it is no chatter."""
     if len(fields) != 1:
         return {}
+
     (name, annotation), text = next(iter(fields.items())), _unfenced(reply).strip()
     if get_origin(annotation) is list and text.startswith("["):
         return {name: text}
@@ -304,6 +308,7 @@ def _bare(reply: str, fields: Mapping[str, Any]) -> dict[str, Any]:
         return {name: text}
     if annotation is not str:
         return {}
+
     text = OFFERED.sub("", reply, count=1).strip().removesuffix("[[ ## completed ## ]]").strip()
     is_name = text.strip("\"'`*_.: ").casefold() == name.casefold()
     if not text or is_name or BROKEN_FORM.match(text) or CHATTER.match(text) or repeats_itself(text):
@@ -369,6 +374,7 @@ def _data(text: str, *, lines: bool) -> Any:
             raise UnreadableError(f"{text[:60]!r} holds no list")
         entries = [line.strip(" \t-*•") for line in text.splitlines()]
         return [entry for entry in entries if entry]
+
     try:
         return json.JSONDecoder(strict=False).raw_decode(text, start)[0]
     except ValueError:
@@ -391,6 +397,7 @@ def _fitted(value: Any, annotation: Any) -> Any:
         if items and not kept:
             raise UnreadableError(f"no item fits: {str(items[0])[:60]!r}")
         return origin(kept)
+
     if is_dataclass(annotation):
         if isinstance(value, list) and len(value) == 1:
             value = value[0]
@@ -415,6 +422,7 @@ def _item(value: Any, annotation: Any) -> Any:
         if isinstance(value, int | float):
             return str(value)
         return _DROPPED if not isinstance(value, str) or PLACEHOLDER.fullmatch(value) else value
+
     try:
         if is_dataclass(annotation):
             value = _completed(value, annotation)
@@ -447,6 +455,7 @@ def _completed(value: Any, annotation: Any) -> Any:
         value = dict(zip(hints, value, strict=True))
     if not isinstance(value, dict):
         return value
+
     value = _keys(value)
     for name, hint in hints.items():
         if hint is not str:

@@ -127,6 +127,7 @@ def _reply_part(annotation: Any, bounded: bool, length: int, inside: tuple[Any, 
         return {"type": _JSON_TYPES[annotation]}
     if options := choices(annotation):
         return {"type": _JSON_TYPES.get(type(options[0]), "string"), "enum": list(options)}
+
     arguments = get_args(annotation)
     if get_origin(annotation) in (list, set, tuple) and arguments and arguments[1:] in ((), (...,)):
         items = {"type": "array", "items": _reply_part(arguments[0], bounded, ITEM_TEXT, inside)}

@@ -25,7 +25,7 @@ AT_ONCE = 16  # map calls in flight
 @dataclass(frozen=True)
 class GraphGlobalOptions:
     k: int = option(100, "Reports, nearest to the question first.", least=1, counts="reports")
-    tokens: int = option(8000, "Of each batch of reports, and of the points.", least=1)
+    tokens: int = option(8000, "Tokens of each batch of reports, and of the points.", least=1)
     level: int = option(0, "Level of the reports, 0 is the broadest.", least=0, counts="levels")
 
 

@@ -31,7 +31,7 @@ class GraphContextOptions:
     k: int = option(15, "Passages at most.", least=1, counts="passages")
     n_entities: int = option(10, "Entities nearest to the question.", least=1)
     level: int = option(2, "Level of the reports, or broader; 0 is the broadest.", least=0, counts="levels")
-    tokens: int = option(8000, "Of the prompt: 15 % reports, 35 % graph, the rest passages.", least=1)
+    tokens: int = option(8000, "Tokens of the prompt: 15 % reports, 35 % graph, the rest passages.", least=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +182,7 @@ def _links(graph: GraphSource, entities: Sequence[Entity]) -> list[Relationship]
             outside.append((others.pop(), link))
         else:
             inside.append(link)
+
     shared = Counter(other for other, _ in outside)
     inside.sort(key=lambda link: (-link.weight, link.id))
     outside.sort(key=lambda pair: (-shared[pair[0]], -pair[1].weight, pair[1].id))

@@ -53,7 +53,7 @@ GRAPH_PASSAGES = 10
 @dataclass(frozen=True)
 class K2RAGOptions:
     k: int = option(10, "Passages for each sub-question.", least=1, counts="passages")
-    weight: float = option(0.8, "Of meaning in the hybrid search; the rest is of words.", least=0, most=1)
+    weight: float = option(0.8, "Weight of meaning in the hybrid search; words get the rest.", least=0, most=1)
 
 
 class K2RAG(SavableModule):
@@ -113,6 +113,7 @@ class K2RAG(SavableModule):
             context = await call(self.knowledge, question)
             reply = await call(self.tell, question=question, **context.shown)
             account = reply.account.strip()
+
         summary = await self._shorter(account)
         await clock.begin("sub_questions", "asking sub-questions")
         replies = await at_once(self._sub_question, split(account, PIECE_TOKENS, PIECE_OVERLAP))

@@ -135,10 +135,13 @@ class AskedBy:
         Otherwise headings and their texts in place of the summaries of narrow communities (a small model gets lost in
         summaries of much), and of communities that are not among the ids of the `summarized`.
         """
-        narrow = {one.id for one in self._communities if self._is_small or len(one.chunk_ids) <= NARROW}
+        narrow = {
+            community.id for community in self._communities if self._is_small or len(community.chunk_ids) <= NARROW
+        }
         async for summary in each_of(summaries):
             heading = self._headed.get(summary.community_id) if summary.community_id in narrow else None
             yield dataclasses.replace(summary, title=heading.heading, text=heading.text) if heading else summary
+
         for id, heading in self._headed.items():
             if id not in summarized:
                 yield Summary(id, heading.heading, heading.text, (), EMBEDDED)
@@ -218,14 +221,16 @@ class AskedBy:
         if len(self._headed) >= ANNOUNCING * len(self._communities):
             return True
         chunks = self._source.get(evenly(self._source.ids(), DEFINING_READ))
-        defining = (any(definition(part, (one.title,)) for part in sentences(one.text)) for one in chunks)
+        defining = (any(definition(part, (chunk.title,)) for part in sentences(chunk.text)) for chunk in chunks)
         return sum(defining) >= max(1, DEFINING * len(chunks))
 
     def _read(self, chunk_ids: Sequence[str]) -> list[str]:
         """Read passages with the headings of their sections as lines of Markdown, whatever format
         they are from."""
         chunks = self._source.get(evenly(chunk_ids, MOST_READ))
-        return ["\n".join([one.title, *(f"## {heading}" for heading in one.headings), one.text]) for one in chunks]
+        return [
+            "\n".join([chunk.title, *(f"## {heading}" for heading in chunk.headings), chunk.text]) for chunk in chunks
+        ]
 
 
 def evenly(ids: Sequence[str], most: int) -> Sequence[str]:

@@ -133,7 +133,7 @@ async def _asked(step: dspy.Module, text: str, candidates: int, **inputs: Any) -
     if not written:
         raise ValueError(f"The model was asked {1 + again} times and wrote no question.")
     own = [question for question in written if not repeats(instructions, question)] or written
-    return dspy.Prediction(question=next((one for one in own if one.endswith(MARKS)), own[0]))
+    return dspy.Prediction(question=next((sentence for sentence in own if sentence.endswith(MARKS)), own[0]))
 
 
 class ConfirmSame(SavableModule):

@@ -23,6 +23,7 @@ def guided(signature: type[dspy.Signature], types: Sequence[str] = (), persona: 
     """
     if not types and not persona:
         return signature
+
     reader = f"You are reading as this person: {persona}" if persona else ""
     only = f"Only entities of these types, nothing else: {', '.join(types)}." if types else ""
     instructions = "\n\n".join(filter(None, (reader, signature.instructions, only)))

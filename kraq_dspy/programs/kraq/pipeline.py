@@ -154,6 +154,7 @@ class KRAQ(SavableModule):
                 (link.id, f"{names[link.source_id]} | {link.predicate} | {names[link.target_id]}", link.description)
                 for link in graph.relationships
             ]
+
         long = [
             Item(id, {"name": name, "descriptions": graph.descriptions[id]})
             for id, name, text in described
@@ -188,9 +189,9 @@ class KRAQ(SavableModule):
             return []
         similar = list(spelled_alike(groups, settings.similarity))
         if settings.alike == "meaning" and self.embedder is not None:
-            known = {(one.first, one.second) for one in similar}
+            known = {(candidate.first, candidate.second) for candidate in similar}
             meant = meant_alike(groups, settings.similarity, self.embedder)
-            similar += [one for one in meant if (one.first, one.second) not in known]
+            similar += [candidate for candidate in meant if (candidate.first, candidate.second) not in known]
         return similar
 
     def _to_confirm(self, doubtful: Iterable[MergeCandidate]) -> list[MergeCandidate]:
@@ -286,17 +287,7 @@ class KRAQ(SavableModule):
         of_templates: list[Question] = []
 
         def question(community: Community, text: str, model: str) -> Question:
-            return Question(
-                id=content_id("question", community.id, text),
-                text=text,
-                source="kraq",
-                community_id=community.id,
-                level=community.level,
-                chunk_ids=community.chunk_ids,
-                document_ids=tuple(dict.fromkeys(document_of[c] for c in community.chunk_ids if c in document_of)),
-                model=model,
-                names=names(community),
-            )
+            return _question_about(community, text, model, document_of, names(community))
 
         def template(community: Community, summary: str) -> str:
             return asked_by.template(community, summary) if asked_by else ""
@@ -321,8 +312,8 @@ class KRAQ(SavableModule):
                 continue  # nothing is asked if nothing is known
             yield question(community, text, model)
 
-        for one in of_templates:
-            yield one
+        for asked in of_templates:
+            yield asked
         for community_id, summary in shown.items():  # whose calls failed
             if instead := template(by_id[community_id], summary):
                 yield question(by_id[community_id], instead, EMBEDDED)
@@ -400,3 +391,25 @@ def _described(name: NameCount, description: str) -> str:
     kind = f" ({name.type})" if name.type else ""
     text = f": {truncate_tokens(' '.join(description.split()), DESCRIBED)}" if description else ""
     return f"{name.name}{kind}{text}"
+
+
+def _question_about(
+    community: Community,
+    text: str,
+    model: str,
+    document_of: Mapping[str, str],
+    names: tuple[str, ...],
+) -> Question:
+    """The record of a question about a community, which leads to its passages and documents."""
+    documents = (document_of.get(chunk_id) for chunk_id in community.chunk_ids)
+    return Question(
+        id=content_id("question", community.id, text),
+        text=text,
+        source="kraq",
+        community_id=community.id,
+        level=community.level,
+        chunk_ids=community.chunk_ids,
+        document_ids=tuple(dict.fromkeys(id for id in documents if id is not None)),
+        model=model,
+        names=names,
+    )

@@ -124,14 +124,17 @@ class QASearch(SavableModule):
         for value, known, what in ((scan, SCANS, "scan"), (check, CHECKS, "check")):
             if value not in known:
                 raise ConfigError(f"There is no {what} {value!r} of QA search; there are: {', '.join(known)}.")
+
         if similarity > 0 and scan not in BY_EMBEDDING:
             raise ConfigError(
                 f"QA search with the scan {scan!r} embeds nothing, so it knows no similarity: leave it out, or choose "
                 f"the scan {' or '.join(map(repr, BY_EMBEDDING))}."
             )
+
         for _, inner in program.named_sub_modules(QASearch):
             if inner.answers is answers:
                 raise ConfigError("The program searches this catalogue already: wrap it once.")
+
         self.program = program
         self.answers = answers
         self.block = block
@@ -153,11 +156,13 @@ class QASearch(SavableModule):
             return dspy.Prediction(
                 answer=entry.answer, hits=[], source="catalogue", entry=entry, search=search, timings=timings
             )
+
         try:
             prediction = await call(self.program, question=question, **inputs)
         except CALL_ERRORS as error:
             await call(self._note, question, None, search, error)
             raise
+
         await call(self._note, question, prediction, search)
         merged = prediction_of(prediction, source="program", entry=None, search=search)
         inner = prediction.get("timings")
@@ -168,14 +173,23 @@ class QASearch(SavableModule):
     forward = blocking(aforward)
 
     async def _look_up(self, question: str, search: CatalogueSearch) -> CatalogueEntry | None:
-        """The entry, if one passes: asks which of a block's means the same, then whether it really does."""
+        """The entry, if one passes: asks which of a block's means the same, then whether it really
+        does."""
         blocks = await call(self._blocks, question, search)
         if search.exact:
             entry: CatalogueEntry = blocks[0][0]
             return entry
-        if self.scan == "nearest":
-            nearest = blocks[0][0] if blocks else None
-            return nearest if nearest and await self._passes(question, nearest, search) else None
+        if self.scan != "nearest":
+            return await self._scan_blocks(question, blocks, search)
+
+        nearest = blocks[0][0] if blocks else None
+        return nearest if nearest and await self._passes(question, nearest, search) else None
+
+    async def _scan_blocks(
+        self, question: str, blocks: list[Sequence[CatalogueEntry]], search: CatalogueSearch
+    ) -> CatalogueEntry | None:
+        """The first entry that the model names and that passes. A block that is too long is halved;
+        what is left of one after a rejection is asked about once more."""
         first: CatalogueEntry | None = None
         again = False  # whether the next block is what was left of one after a rejection
         while blocks:
@@ -189,6 +203,7 @@ class QASearch(SavableModule):
                 blocks[:0] = [block[:half], block[half:]]
                 search.blocks -= not again
                 continue
+
             named = _named(reply, block, search)
             if named is not None and await self._passes(question, named, search):
                 if self.scan != "exhaustive":
@@ -196,6 +211,7 @@ class QASearch(SavableModule):
                 first = first or named
                 again = False
                 continue
+
             left = [other for other in block if other is not named]
             again = named is not None and not again and bool(left)
             if again:
@@ -213,6 +229,7 @@ class QASearch(SavableModule):
                 objection = "the second look failed"
             elif reply.same is not True:
                 objection = "the model says that they ask for different things"
+
         if objection is not None:
             search.rejected.append(Rejected(entry, objection))
             logger.info("Entry %d is no match: %s", entry.number, objection)
@@ -223,6 +240,7 @@ class QASearch(SavableModule):
         word, noted in `search`."""
         if not question.strip():
             raise ValueError("The question is empty.")
+
         exact = self.answers.exact(question)
         if exact is not None:
             search.exact = True
@@ -240,6 +258,7 @@ class QASearch(SavableModule):
         """Put a question that was not answered on the list for review."""
         if not self.collect or (prediction is not None and is_answered(prediction)):
             return
+
         if error is not None:
             raise_if_final(error)  # a server that is down says nothing of the question
         hits: Sequence[Hit] = () if prediction is None else prediction.get("hits") or ()

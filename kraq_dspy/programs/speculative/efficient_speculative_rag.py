@@ -75,31 +75,40 @@ class EfficientSpeculativeRAG(SpeculativeRAG):
 
     def see(self, question: str, hits: Sequence[Hit], vector: Vectors | None) -> SeenPassages:
         """E(d|q*) of every hit, by look-up where it is stored; in the variant "sentences", E(d|Q)."""
-        seen = self._seen(question, hits, vector)
+        if isinstance(self.precomputed, SentenceVectors):
+            seen = _seen_from_sentences(self.precomputed, question, hits)
+        else:
+            seen = self._seen_from_stored(self.precomputed, question, hits, vector)
         return replace(seen, facts={**seen.facts, "seen_by": self.embedder.name})
 
-    def _seen(self, question: str, hits: Sequence[Hit], vector: Vectors | None) -> SeenPassages:
-        if isinstance(self.precomputed, SentenceVectors):
-            started = perf_counter()
-            vectors, stored = self.precomputed.seen_from(question, [hit.chunk for hit in hits])
-            n_stored = int(stored.sum())
-            facts = _facts(None, used=False, n_looked_up=n_stored, n_embedded=len(hits) - n_stored)
-            return SeenPassages(vectors, {"lookup": perf_counter() - started}, facts)
-
+    def _seen_from_stored(
+        self,
+        precomputed: PrecomputedVectors,
+        question: str,
+        hits: Sequence[Hit],
+        vector: Vectors | None,
+    ) -> SeenPassages:
+        """See the passages from the nearest stored question; from the user's where none is near
+        enough, or none of the passages is stored for it."""
         started = perf_counter()
         proxy = next(iter(self.find_questions(question, 1, vector=vector)), None)
         seconds = {"proxy": perf_counter() - started}
+
         if proxy is not None and proxy.similarity >= self.min_similarity:
             started = perf_counter()
-            vectors, stored = self.precomputed.lookup(proxy.question.id, [hit.chunk.id for hit in hits])
+            vectors, is_stored = precomputed.lookup(proxy.question.id, [hit.chunk.id for hit in hits])
             seconds["lookup"] = perf_counter() - started
-            missing = [hit.chunk.passage for hit, is_stored in zip(hits, stored, strict=True) if not is_stored]
-            if stored.any():
+            if is_stored.any():
+                missing = []
+                for hit, has_vector in zip(hits, is_stored, strict=True):
+                    if not has_vector:
+                        missing.append(hit.chunk.passage)
                 if missing:
                     started = perf_counter()
-                    vectors[~stored] = self.embedder.encode(proxy.question.text, missing)
+                    vectors[~is_stored] = self.embedder.encode(proxy.question.text, missing)
                     seconds["embed"] = perf_counter() - started
-                facts = _facts(proxy, used=True, n_looked_up=int(stored.sum()), n_embedded=len(missing))
+                n_looked_up = int(is_stored.sum())
+                facts = _facts(proxy, used=True, n_looked_up=n_looked_up, n_embedded=len(missing))
                 return SeenPassages(vectors, seconds, facts)
 
         passages = super().see(question, hits, vector)
@@ -107,7 +116,17 @@ class EfficientSpeculativeRAG(SpeculativeRAG):
         return SeenPassages(passages.vectors, {**seconds, **passages.seconds}, facts)
 
 
+def _seen_from_sentences(precomputed: SentenceVectors, question: str, hits: Sequence[Hit]) -> SeenPassages:
+    """See the passages from the user's question, by the vectors of their sentences."""
+    started = perf_counter()
+    vectors, is_stored = precomputed.seen_from(question, [hit.chunk for hit in hits])
+    n_stored = int(is_stored.sum())
+    facts = _facts(None, used=False, n_looked_up=n_stored, n_embedded=len(hits) - n_stored)
+    return SeenPassages(vectors, {"lookup": perf_counter() - started}, facts)
+
+
 def _facts(proxy: QuestionHit | None, *, used: bool, n_looked_up: int, n_embedded: int) -> dict[str, Any]:
+    """What the prediction tells of the look-up."""
     return {
         "proxy": proxy,
         "proxy_similarity": proxy.similarity if proxy else None,

@@ -54,7 +54,7 @@ class SpeculativeOptions:
     scorer: Literal["kraq", "wang2024", "vote"] = option(
         "kraq", "How a draft is chosen: by the papers' score, by Wang et al.'s probabilities, or by votes."
     )
-    seed: int = option(0, "Of the clusters and of the draw of subsets.", least=0)
+    seed: int = option(0, "Random seed of the clusters and the subsets.", least=0)
     in_flight: int | None = option(None, "Drafts at work at once: all, or 1, so that each is timed alone.", least=1)
 
     def __post_init__(self) -> None:
@@ -229,16 +229,17 @@ class SpeculativeRAG(SavableModule):
         if not scored:
             reasons = "; ".join(f"draft {failure.number}: {failure.reason}" for failure in failures)
             raise ModelError(f"None of {len(outcomes)} drafts could be used. {reasons}")
+
         chosen, _ = scored[best([draft for draft, _ in scored], [score for _, score in scored])]
         models = (predictor.lm or dspy.settings.lm for predictor in (self.draft, *self.scorer.predictors()))
         invented = self.scorer.needs_logprobs and any(getattr(lm, "model", "") == EMBEDDED for lm in models)
-        ended = perf_counter()
+        end = perf_counter()
         timings = StageSeconds(
             **evidence.seconds,
             draft_max=max(outcome.seconds for outcome in outcomes),
             verify_max=max(score.seconds for score in judged),
-            select=ended - selecting,
-            wall=ended - started,
+            select=end - selecting,
+            wall=end - started,
         )
         return prediction(
             chosen.extras,

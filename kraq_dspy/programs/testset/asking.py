@@ -111,7 +111,13 @@ class PutOtherwise(SavableModule):
     forward = blocking(aforward)
 
 
-def fault_in(question: str, answers: Sequence[str], texts: Sequence[str], kind: str, hidden: Sequence[str] = ()) -> str:
+def fault_in(
+    question: str,
+    answers: Sequence[str],
+    texts: Sequence[str],
+    kind: str,
+    hidden: Sequence[str] = (),
+) -> str:
     """Tell why question and answers are of no use, by their words alone; "" where nothing is wrong
     with them.
 
@@ -124,15 +130,18 @@ def fault_in(question: str, answers: Sequence[str], texts: Sequence[str], kind: 
         return "nothing was answered"
     if any(plain_words(name) in plain_words(question) for name in hidden):
         return "names what links the passages"
-    if kind == kinds.BROAD:
-        return ""
-    if any(len(answer.split()) > LONGEST_ANSWER for answer in answers):
-        return "the answer is long"
+    return "" if kind == kinds.BROAD else _fault_in_answers(question, answers, texts, kind)
 
-    text = plain_words("\n".join(texts))
-    if not all(plain_words(answer) in text or answer.lower() in CLOSED for answer in answers):
-        return "the answer is not in the passages"
-    if kind != kinds.COMPARISON and any(plain_words(answer) in plain_words(question) for answer in answers):
+
+def _fault_in_answers(question: str, answers: Sequence[str], texts: Sequence[str], kind: str) -> str:
+    text, asked = plain_words("\n".join(texts)), plain_words(question)
+    for answer in answers:
+        if len(answer.split()) > LONGEST_ANSWER:
+            return "the answer is long"
+    for answer in answers:
+        if plain_words(answer) not in text and answer.lower() not in CLOSED:
+            return "the answer is not in the passages"
+    if kind != kinds.COMPARISON and any(plain_words(answer) in asked for answer in answers):
         return "gives its answer away"
     return ""
 

@@ -40,6 +40,7 @@ class Examinees:
         found = np.zeros((len(questions), len(EXAMINEES)))
         if not questions:
             return found
+
         embedded = np.sign(self._embedder.encode_queries(list(questions)) - self._centre)
         for row, (question, gold) in enumerate(zip(questions, documents, strict=True)):
             words = content_words(question)
@@ -83,6 +84,7 @@ class Postings:
                 rows, shares = lists[term]
                 rows.append(row)
                 shares.append(weight / length)
+
         self._lists = {
             term: (np.array(rows, np.int64), np.array(shares, np.float32)) for term, (rows, shares) in lists.items()
         }

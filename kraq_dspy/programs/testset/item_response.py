@@ -55,6 +55,7 @@ def information(solved: NDArray[Any]) -> Floats:
     n_rows, n_columns = np.shape(solved)
     if not n_rows or n_columns < 2:
         return np.full(n_rows, MOST_TOLD)
+
     told = np.zeros(n_rows)
     for left_out in range(n_columns):
         others = np.delete(np.asarray(solved), left_out, axis=1)

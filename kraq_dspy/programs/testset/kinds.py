@@ -44,6 +44,7 @@ def read_shares(words: Mapping[str, float] | None) -> dict[str, float]:
             raise ConfigError(f"There is no kind {kind!r}{did_you_mean(kind, KINDS)}; there are: {', '.join(KINDS)}.")
         if share < 0:
             raise ConfigError(f"The share of {kind!r} is {share}; expected 0 or more.")
+
     total = sum(shares.values())
     if not total:
         raise ConfigError("No kind has a share; expected at least one above 0.")

@@ -154,6 +154,7 @@ class Corpus:
             if chunk is not None and chunk.id in entity.chunk_ids:
                 community = self.community_of.get(chunk.id)
                 alike[entity.type, community.id if community else ""].append((entity.name, chunk))
+
         found = []
         for pairs in alike.values():
             for (one, first), (two, second) in zip(pairs[::2], pairs[1::2], strict=False):

@@ -69,7 +69,7 @@ def test_a_search_by_meaning_takes_a_place_and_one_too_many_is_refused(
     def slow(*args: Any, **kwargs: Any) -> dict[str, Any]:
         if kwargs["retriever"] == "dense":
             here.set()
-            going.wait(20)
+            going.wait(60)
         return {"passages": []}
 
     monkeypatch.setattr("kraq_dspy.apps.serve.api.search", slow)
@@ -80,7 +80,7 @@ def test_a_search_by_meaning_takes_a_place_and_one_too_many_is_refused(
         ThreadPoolExecutor(1) as pool,
     ):
         first = pool.submit(client.get, "/api/search?q=byron&retriever=dense")
-        assert here.wait(20)
+        assert here.wait(60)
         busy = client.get("/api/search?q=byron&retriever=dense")
         assert (busy.status_code, busy.json()["error"]["code"]) == (503, "busy")
         assert client.get("/api/search?q=byron").status_code == 200  # by words, while one types

@@ -18,7 +18,7 @@ from kraq_dspy.apps.serve.serve_settings import ServeSettings
 from kraq_dspy.apps.serve.server import Server, address_of, bound
 from tests.apps.serve.conftest import open_all
 
-PATIENCE_S = 30
+PATIENCE_S = 100
 
 
 @contextmanager
@@ -57,7 +57,7 @@ class Slow(dspy.Module):
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_client_that_left_frees_the_only_place(stream: bool, poets: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with open_all(poets) as indexes:
-        monkeypatch.setattr(indexes["poets"].space, "make_program", lambda choice: Slow(20))
+        monkeypatch.setattr(indexes["poets"].space, "make_program", lambda choice: Slow(10 * PATIENCE_S))
         app: Any = make_app(indexes, ServeSettings(at_once=1))
         with running(app) as address:
             client = connected(address)
@@ -67,7 +67,7 @@ def test_a_client_that_left_frees_the_only_place(stream: bool, poets: Path, monk
             while not app.app.app.state.api.slots.in_use:
                 time.sleep(0.02)
             client.close()
-            answer = httpx.post(f"{address}/api/ask", json={"question": "Quick?"}, timeout=10)
+            answer = httpx.post(f"{address}/api/ask", json={"question": "Quick?"}, timeout=PATIENCE_S)
             assert answer.json()["answer"] == "done"
 
 
@@ -102,7 +102,7 @@ def test_half_a_request_does_not_hold_its_place(poets: Path, monkeypatch: pytest
         for client in (nothing, half, again):
             assert closed_after(client)
             client.close()
-        assert time.monotonic() - begun < 15  # as against 30 s and more
+        assert time.monotonic() - begun < 25  # as against 30 s and more
         assert httpx.get(f"{address}/health").status_code == 200
 
 
@@ -124,4 +124,4 @@ def test_an_answer_that_takes_longer_than_a_head_may_is_given(poets: Path, monke
         monkeypatch.setattr(indexes["poets"].space, "make_program", lambda choice: Slow(1))
         with running(make_app(indexes, ServeSettings())) as address, httpx.Client(base_url=address) as client:
             for _ in range(2):
-                assert client.post("/api/ask", json={"question": "Who?"}, timeout=20).json()["answer"] == "done"
+                assert client.post("/api/ask", json={"question": "Who?"}, timeout=PATIENCE_S).json()["answer"] == "done"

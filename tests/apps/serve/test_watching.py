@@ -12,6 +12,7 @@ from starlette.testclient import TestClient
 
 from kraq_dspy.apps.serve.access_log import AccessLog
 from kraq_dspy.apps.serve.app import make_app
+from kraq_dspy.apps.serve.replies import REPLIES
 from kraq_dspy.apps.serve.serve_settings import ServeSettings
 from kraq_dspy.errors import ConfigError
 from tests.apps.serve.conftest import open_all
@@ -110,3 +111,27 @@ def test_the_description_has_every_address_with_its_parameters(client: TestClien
     assert ask["required"] == ["question"]
     names = [operation["operationId"] for path in paths.values() for operation in path.values()]
     assert len(names) == len(set(names))
+
+
+def test_what_is_answered_has_the_fields_that_the_description_says(client: TestClient) -> None:
+    description = client.get("/openapi.json").json()
+    communities = client.get("/api/communities").json()["items"]
+    community = max(communities, key=lambda each: (each["n_entities"], each["id"]))["id"]
+    entity = client.get("/api/search?q=Ada").json()["entities"][0]["id"]
+    ids = {"/api/communities": community, "/api/entities": entity}
+
+    checked = []
+    for (method, path), model in REPLIES.items():
+        address = path.replace("{id}", ids.get(path.partition("/{")[0], ""))
+        body = {"question": "Who wrote Don Juan?"} if path == "/api/ask" else {"q": "Ada"}
+        reply = (
+            client.get(address, params=body if path == "/api/search" else {})
+            if method == "get"
+            else client.post(address, json=body)
+        )
+        assert reply.status_code == 200, (address, reply.text)
+        model.model_validate(reply.json(), strict=False)
+        schema = description["paths"][path][method]["responses"]["200"]["content"]["application/json"]["schema"]
+        assert schema == {"$ref": f"#/components/schemas/{model.__name__}"}
+        checked.append(path)
+    assert len(checked) >= 15

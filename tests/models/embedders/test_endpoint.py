@@ -110,7 +110,7 @@ def test_many_texts_go_in_batches_a_few_at_a_time(server: Server) -> None:
     everyone = threading.Barrier(3)
 
     def meet(body: dict[str, Any]) -> Reply:
-        everyone.wait(timeout=10)  # fails unless three requests are in flight together
+        everyone.wait(timeout=60)  # fails unless three requests are in flight together
         return lengths(body)
 
     server.answer = meet

@@ -21,6 +21,7 @@ from kraq_dspy.settings import RoleSettings
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 BOMB = gzip.compress(b" " * (100 << 20), 1)
+PATIENCE_S = 60  # on a busy machine; what is not given up never ends
 Write = Callable[[socket.socket], None]
 
 
@@ -98,7 +99,7 @@ def test_it_is_given_up(write: Write, words: str, asynchronous: bool) -> None:
         started = time.monotonic()
         with pytest.raises(LMCollectionLimitError, match=words):
             ask(url, asynchronous)
-        assert time.monotonic() - started < 5
+        assert time.monotonic() - started < PATIENCE_S
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 400 << 10
 
 
@@ -110,13 +111,13 @@ def test_a_server_that_is_silent_is_not_taken_for_one_that_writes_too_much() -> 
 
 @pytest.mark.parametrize("asynchronous", [False, True])
 def test_a_tls_handshake_that_hangs_keeps_to_the_time_limit(asynchronous: bool) -> None:
-    with server(lambda connection: time.sleep(8)) as url:
+    with server(lambda connection: time.sleep(2 * PATIENCE_S)) as url:
         secure = url.replace("http://", "https://")
         lm = make_lm(RoleSettings(model="hosted_vllm/m", api_base=secure, timeout_s=0.5, retries=0))
         started = time.monotonic()
         with pytest.raises(LMError):
             asyncio.run(lm.acall("?")) if asynchronous else lm("?")
-        assert time.monotonic() - started < 5
+        assert time.monotonic() - started < PATIENCE_S
 
 
 REASON = "LoRA rank 64 is greater than max_lora_rank 16."

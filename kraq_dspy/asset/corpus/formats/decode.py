@@ -77,7 +77,8 @@ def decode(data: bytes, settings: ReadSettings, *others: str) -> str:
         text = data.decode(encoding or "utf-8")
     except UnicodeDecodeError as error:
         tried = () if encoding else (settings.encoding, *others)
-        decoded = next((found for other in tried if (found := _decoded(data, other)) is not None), None)
+        attempts = (_decoded(data, other) for other in tried)
+        decoded = next((attempt for attempt in attempts if attempt is not None), None)
         if decoded is None:
             raise UnreadableTextError(wrong_encoding(error, 0, encoding or "utf-8")) from None
         text = decoded

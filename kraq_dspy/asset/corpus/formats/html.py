@@ -188,6 +188,7 @@ class Page:
             self._lists.append((numbered, []))
         elif tag.name in READINGS:
             self._gather(opened, self._readings)
+
         opened.ends_with = self._change_of_line(tag, attributes)
         if is_decoration(tag, attributes):
             opened.decorates_from = len(self._pieces)
@@ -237,6 +238,7 @@ class Page:
                 self._number_backwards(*self._lists.pop())
             if last.name == "li":
                 self._waiting_numbers.clear()
+
         if last.outer is not None:
             self._pieces = last.outer
         if last.table is not None:
@@ -250,13 +252,14 @@ class Page:
     def _end_what_ends_before(self, name: str) -> None:
         if self._open and self._open[-1].name == "p" and name not in INLINE:
             self._close("p")
-        ended, limit = ENDS_BEFORE.get(name, ((), ()))
-        if not any(self._counts[one] for one in ended):
+        ended_names, limit = ENDS_BEFORE.get(name, ((), ()))
+        if not any(self._counts[ended_name] for ended_name in ended_names):
             return
+
         for opened in self._open[: -_FARTHEST_END - 1 : -1]:
             if opened.name in limit:
                 return
-            if opened.name in ended:
+            if opened.name in ended_names:
                 self._close(opened.name)
                 self._end_what_ends_before(name)  # a cell, then its row
                 return
@@ -312,18 +315,19 @@ def _on_the_line(text: str, language: str) -> str:
     for _ in range(3):
         parts: list[str] = []
         place = 0
-        for found in _OFF_LINE.finditer(text):
-            parts.append(text[place : found.start()])
+        for stretch in _OFF_LINE.finditer(text):
+            parts.append(text[place : stretch.start()])
             before = "".join(parts[-2:])[-CONTEXT:].rpartition("\n")[2]
-            after = text[found.end() : found.end() + CONTEXT].partition("\n")[0]
+            after = text[stretch.end() : stretch.end() + CONTEXT].partition("\n")[0]
             after = "" if after.startswith((_RAISED, _LOWERED)) else _PRIVATE.sub("", after)
-            inside, shown = found[2], _PRIVATE.sub("", before)
-            if found[1] == _RAISED:
+            inside, shown = stretch[2], _PRIVATE.sub("", before)
+            if stretch[1] == _RAISED:
                 is_link = _LINK_BEGINS in inside or before.endswith(_LINK_BEGINS)
                 parts.append(raised(_PRIVATE.sub("", inside), shown, after, is_link=is_link, language=language))
             else:
                 parts.append(lowered(_PRIVATE.sub("", inside), shown, after))
-            place = found.end()
+            place = stretch.end()
+
         if not parts:
             break
         text = "".join([*parts, text[place:]])

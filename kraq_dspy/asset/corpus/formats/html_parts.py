@@ -78,8 +78,8 @@ def _end_of_raw(source: str, name: str, place: int) -> int:
 
 def _after(source: str, mark: str, start: int) -> int:
     """Behind the next `mark`; the end where there is none, as HTML has it."""
-    found = source.find(mark, start)
-    return found + len(mark) if found >= 0 else len(source)
+    place = source.find(mark, start)
+    return place + len(mark) if place >= 0 else len(source)
 
 
 def _end_of_tag(source: str, place: int) -> int:

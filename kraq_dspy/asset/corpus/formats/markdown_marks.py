@@ -111,7 +111,7 @@ def _as_shown(text: str, notes: Set[str]) -> str:
     if "^" in text:
         text = _INLINE_NOTE.sub(r" (\1)", _noted(_BLOCK_NAME.sub("", text), notes))
     if "&" in text:
-        text = _ENTITY.sub(lambda found: html.unescape(found[0]).replace("\xa0", " "), text)
+        text = _ENTITY.sub(lambda entity: html.unescape(entity[0]).replace("\xa0", " "), text)
     return text
 
 

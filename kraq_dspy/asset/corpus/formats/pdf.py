@@ -182,14 +182,14 @@ def _without_hyphenation(text: str) -> str:
 def _headings(reader: Any, texts: Sequence[str]) -> tuple[Heading, ...]:
     """The headings of the outline, placed where their page has them word by word, else at its beginning."""
     starts = [0, *accumulate(len(text) + len(PAGE_BREAK) for text in texts)]
-    found: list[Heading] = []
+    headings: list[Heading] = []
     try:
         outline = list(reader.outline)
     except Exception:  # noqa: BLE001  pypdf raises whatever a damaged file makes its code raise
         return ()
 
     waiting = [(item, 1) for item in reversed(outline)]
-    while waiting and len(found) < _MOST_HEADINGS:
+    while waiting and len(headings) < _MOST_HEADINGS:
         item, level = waiting.pop()
         if isinstance(item, list):
             waiting += [(each, level + 1) for each in reversed(item)]
@@ -200,8 +200,8 @@ def _headings(reader: Any, texts: Sequence[str]) -> tuple[Heading, ...]:
         except Exception:  # noqa: BLE001  an outline may lead anywhere
             continue
         if page is not None and 0 <= page < len(texts) and not is_blank(text):
-            found.append(Heading(starts[page] + max(0, texts[page].find(text)), level, text))
-    return tuple(sorted(found, key=lambda heading: heading.start))
+            headings.append(Heading(starts[page] + max(0, texts[page].find(text)), level, text))
+    return tuple(sorted(headings, key=lambda heading: heading.start))
 
 
 _MOST_HEADINGS = 10_000

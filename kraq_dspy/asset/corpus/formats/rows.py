@@ -118,8 +118,8 @@ def _text_columns(columns: tuple[str, ...], named: str) -> tuple[str, ...]:
     several = tuple(part.strip() for part in named.split(","))
     if len(several) > 1 and set(several) <= set(columns):
         return several
-    found = _found(columns, named, "text", TEXTS)
-    return (found,) if found else ()
+    column = _found(columns, named, "text", TEXTS)
+    return (column,) if column else ()
 
 
 def _found(columns: tuple[str, ...], named: str, default: str, usual: Sequence[str]) -> str:

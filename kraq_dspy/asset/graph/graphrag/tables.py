@@ -45,12 +45,12 @@ class Tables:
             raise ExchangeError(f"There is no folder {str(folder)!r}. Give GraphRAG's output folder.")
 
         place = _holding_entities(folder)
-        found = {table: path for table in NAMES if (path := _file_of(place, table)) is not None}
-        missing = [table for table in NAMES if table not in found and table not in OPTIONAL]
+        path_of = {table: path for table in NAMES if (path := _file_of(place, table)) is not None}
+        missing = [table for table in NAMES if table not in path_of and table not in OPTIONAL]
         if missing:
-            there = ", ".join(repr(path.name) for path in found.values())
+            there = ", ".join(repr(path.name) for path in path_of.values())
             raise ExchangeError(f"{place.name!r} lacks the table {', '.join(map(repr, missing))}; it has: {there}.")
-        return cls(place, found)
+        return cls(place, path_of)
 
     def has(self, table: str) -> bool:
         return table in self.paths

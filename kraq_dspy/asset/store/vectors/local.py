@@ -171,7 +171,7 @@ class LocalVectorStore:
             return _hits(packed, *packed.with_words(query_weights(text), k, mask))
 
     def texts_with(self, words: Sequence[str]) -> list[int]:
-        """For each of the words, as `words_of` makes them, in how many texts it stands."""
+        """Count for each of the words, as `words_of` makes them, in how many texts it stands."""
         with self._readable():
             packed = self._searchable()
             spans = [packed.words.span(number) for number in numbers_of(words)]

@@ -110,8 +110,8 @@ class QdrantVectorStore:
 
         for some in batches(ids, BATCH):
             came = self._came(some)
-            shared = [one for one in some if came.get(one, self._state) < self._state]
-            own = [one for one in some if one not in shared]
+            shared = [id for id in some if came.get(id, self._state) < self._state]
+            own = [id for id in some if id not in shared]
             with self._errors():
                 if shared:
                     self._client.set_payload(self._collection, {WENT: self._state}, list(shared), wait=True)

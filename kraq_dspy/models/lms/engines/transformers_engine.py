@@ -83,6 +83,7 @@ class TransformersEngine(SharedByCopies):
                 )
         except (OSError, ValueError) as error:
             raise ModelError(f"The model {name!r} cannot be loaded: {error} Give the folder of its files.") from error
+
         self.model = model.to(device).eval()
         self.context: int = model.config.get_text_config().max_position_embeddings
         self._peft_names: dict[str, str] = {}
@@ -128,6 +129,7 @@ class TransformersEngine(SharedByCopies):
             raise ContextLengthError(f"The prompt has {len(ids)} tokens; {self.name!r} takes {self.context}.")
         if request.tools:
             raise InvalidRequestError(f"{self.name!r} runs in this process, without tools.")
+
         return GenerationJob(
             ids=ids,
             adapter=adapter,
@@ -160,6 +162,7 @@ class TransformersEngine(SharedByCopies):
             return self._peft_names[name]
         if name == self.name:
             return _BASE
+
         base, mark, named = name.partition("#")
         if mark and base == self.name and named:
             if named not in self._peft_names:
@@ -185,6 +188,7 @@ class TransformersEngine(SharedByCopies):
         with self._weights:
             if name in self._peft_names:
                 return
+
             peft_name = f"adapter{next(self._numbers)}"
             if (Path(folder) / WEIGHTS).is_file():
                 require_whole(Path(folder) / WEIGHTS)
@@ -195,6 +199,7 @@ class TransformersEngine(SharedByCopies):
                     self.model = peft.PeftModel.from_pretrained(self.model, folder, adapter_name=peft_name)
             except (OSError, ValueError, RuntimeError) as error:
                 raise ModelError(f"The adapter {folder!r} cannot be loaded into {self.name!r}: {error}") from error
+
             self.model.eval()
             self._peft_names[name] = peft_name
 
@@ -269,6 +274,7 @@ class TransformersEngine(SharedByCopies):
                 "top_p": first.top_p,
                 "top_k": 0,
             }
+
         return self.transformers.GenerationConfig(
             max_new_tokens=max(job.max_tokens for job in jobs),
             pad_token_id=self._pad,
@@ -292,6 +298,7 @@ class TransformersEngine(SharedByCopies):
                 )
                 for step, piece in enumerate(pieces)
             )
+
         return Response(
             id=None,
             model=job.model,

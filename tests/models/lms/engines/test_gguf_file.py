@@ -94,7 +94,7 @@ def test_a_header_that_lies_is_refused_before_it_costs_time_or_memory(
         with pytest.raises(ModelError, match=rf"m\.gguf.*{says}.*Download it anew"):
             read_gguf(path)
         assert tracemalloc.get_traced_memory()[1] < 1 << 20
-        assert time.process_time() - begin < 1
+        assert time.process_time() - begin < 5
     finally:
         tracemalloc.stop()
 

@@ -168,7 +168,7 @@ def test_a_cancelled_task_ends_its_request(file: Path) -> None:
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        return await asyncio.wait_for(model.complete(ask("the cat", max_tokens=2)), timeout=30)
+        return await asyncio.wait_for(model.complete(ask("the cat", max_tokens=2)), timeout=120)
 
     assert asyncio.run(run()).usage.output_tokens == 2
     model.close()

@@ -198,16 +198,18 @@ def test_a_cancelled_task_ends_its_answer_and_not_its_neighbours(engine: Transfo
     twin = AsyncTransformersEngine(engine)
     endless = "the"  # greedy decoding of this prompt is compared with itself below
 
+    steps: list[int] = []
+
     async def run() -> tuple[str, bool]:
         kept = asyncio.create_task(twin.complete(ask(model, endless, max_tokens=30)))
         dropped = asyncio.create_task(twin.complete(ask(model, endless, max_tokens=240)))
-        await asyncio.sleep(0.07)  # both are in one batch by now
+        while not (steps or kept.done()):  # it has begun, and the other with it
+            await asyncio.sleep(0.005)
         dropped.cancel()
         answer = await kept
         follower = await twin.complete(ask(model, endless, max_tokens=30))
         return answer.message.text or "", follower.message.text == answer.message.text
 
-    steps: list[int] = []
     hook = engine.model.register_forward_pre_hook(lambda *_: steps.append(1))
     try:
         text, same = asyncio.run(run())

@@ -245,6 +245,7 @@ def comparison(first: str, second: str, names: Sequence[str]) -> dict[str, str]:
     nothing = {"question": "", "answer": ""}
     if len(names) != 2:
         return nothing
+
     events = [_dated(passage) for passage in (first, second)]
     shared = sorted(events[0].keys() & events[1].keys())
     for done in shared:
@@ -252,6 +253,7 @@ def comparison(first: str, second: str, names: Sequence[str]) -> dict[str, str]:
         if years[0] != years[1]:
             earlier = names[0] if years[0] < years[1] else names[1]
             return {"question": f"Which was {done} first, {names[0]} or {names[1]}?", "answer": earlier}
+
     heads = [_read(passage)[2].split()[-1:] for passage in (first, second)]
     if heads[0] and heads[0] == heads[1]:
         return {"question": f"Are {names[0]} and {names[1]} both {_plural(heads[0][0])}?", "answer": "yes"}
@@ -275,6 +277,7 @@ def question_for_many(passages: Sequence[str], about: Collection[str]) -> dict[s
         said = [sentence for passage in passages if (sentence := sentence_about(passage, pair))]
         if len(said) > max(1, len(nuggets)):
             best, nuggets = pair, said
+
     if not nuggets:
         return {"question": "", "nuggets": []}
     return {"question": _related(best), "nuggets": nuggets[:_MOST_NUGGETS]}
@@ -366,7 +369,7 @@ def _is_somebody(name: str, text: str) -> bool:
     """Whether a full name is a person's, or a last name is that of a person whom the text names in full."""
     if PERSON.fullmatch(name):
         return kind_of(name, text) == "person"
-    full = next((one for one in PERSON.findall(text) if one.endswith(f" {name}")), "")
+    full = next((full_name for full_name in PERSON.findall(text) if full_name.endswith(f" {name}")), "")
     return bool(full) and kind_of(full, text) == "person"
 
 
@@ -445,8 +448,8 @@ def _which(kind: str, is_who: bool, phrase: str) -> str:
 def _said_of_subject(question: str) -> str:
     """Return what a question for the subject says of it: "wrote Don Juan" of "Which poet wrote Don
     Juan?"; "" for others."""
-    found = re.match(rf"(?:Who|What|Which (?:[\w-]+ ){{1,{_KIND_WORDS}}}?)\s?(?P<said>{_VERB} .+)\?$", question)
-    return found["said"] if found else ""
+    asked = re.match(rf"(?:Who|What|Which (?:[\w-]+ ){{1,{_KIND_WORDS}}}?)\s?(?P<said>{_VERB} .+)\?$", question)
+    return asked["said"] if asked else ""
 
 
 def _in_place_of_name(said: str, kind: str, *, is_who: bool) -> str:
@@ -510,11 +513,13 @@ def _asked_with_did(statement: Statement) -> list[Fact]:
     people = re.match(r"(?:has|had) a population of (?:about )?(?P<number>[\d,]*\d)", statement.phrase)
     if people:
         return [Fact(f"What is the population of {subject}?", people["number"], subject)]
+
     verb, _, rest = statement.phrase.partition(" ")
     base = _base_of(verb)
     dates = list(DATE.finditer(rest))
     if not base or len(dates) != 1:
         return []
+
     before, after = rest[: dates[0].start()], rest[dates[0].end() :].strip()
     kept = _DANGLING.sub("", f" {before.strip()}").strip()
     if after or len(kept.split()) < 1:
@@ -528,6 +533,7 @@ def _base_of(verb: str) -> str:
         return _IRREGULAR[verb]
     if not re.fullmatch(r"[a-z]{2,}ed", verb):
         return ""
+
     stem = verb.removesuffix("ed")
     if stem in _BASES:
         return stem
@@ -547,8 +553,8 @@ def _leading_to(link: str, title: str, parts: Sequence[str], *, points_to_title:
 
     for sentence in parts:
         plain = without_asides(sentence)
-        before, found, _ = plain.partition(bare)
-        if not found or REFERENCE.search(before):
+        before, named, _ = plain.partition(bare)
+        if not named or REFERENCE.search(before):
             continue
         leading = _without_subject(before, title, points_to_title=points_to_title)
         if leading is None or bare in leading.subject:
@@ -615,6 +621,7 @@ def _dated(passage: str) -> dict[str, int]:
         asked = re.match(rf"When {_BE} {re.escape(title)} (?P<done>[a-z]+)", fact.question)
         if asked and (year := YEAR.search(fact.answer)):
             years.setdefault(asked["done"], int(year[0]))
+
     lived = (
         re.search(r"\(born [^()]*?(\d{4})|\((?:[^()\d]*\d{1,2}[^()\d]*)(\d{4})\)? ?[–-]", parts[0]) if parts else None
     )

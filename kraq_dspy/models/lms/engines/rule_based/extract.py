@@ -98,19 +98,20 @@ def read(passage: str) -> Reading:
     claims: list[Claim] = []
     focus = title if is_about_title else ""
     for part, spans in zip(parts, mentioned, strict=True):
-        names = list(dict.fromkeys(full[span] for span in spans))
+        written_as = {full[span]: span for span in reversed(spans)}
+        names = list(dict.fromkeys(map(full.__getitem__, spans)))
         if is_about_title or PRONOUN.match(part):
             names = _with_focus(names, focus)
         if not names:
             continue
 
         about |= {name: about.get(name) or part for name in names}
-        links += _links(part, names, {full[span]: span for span in reversed(spans)})
+        links += _links(part, names, written_as)
         claims.append((names[0], _other(names), clipped(part)))
         focus = title if is_about_title else names[0]
 
-    if title in about:
-        about[title] = about[title] or next(iter(parts), "")
+    if about.get(title) == "":
+        about[title] = next(iter(parts), "")
     return Reading(_described(about), _once(links), claims)
 
 
@@ -227,6 +228,7 @@ def _between(part: str, source: str, target: str) -> str:
     end = part.find(target, start)
     if end < 0:
         return ""
+
     middle = re.sub(r"\([^)]*\)|[\"“”]", " ", part[start:end])
     middle = re.split(r"[;:,]", middle.rstrip(" ,;:("))[-1]
     kept = [word for word in re.findall(r"[\w’'-]+", middle) if word.islower()]

@@ -11,7 +11,8 @@ from kraq_dspy.models.lms.engines.rule_based.answer import Similar
 
 NUMBERED = re.compile(r"^(\d+): ")
 NO_MATCH = -1
-FOUND, SURE = 0.6, 0.76
+_NUMERAL = re.compile(r"\d+|\b[IVX]+\b")
+NAMED, CONFIRMED = 0.6, 0.76
 """Least likeness of a question that is named, and of one that is confirmed, chosen by what passes of right and of wrong
 pairs (docs/results/qa-search.md)."""
 
@@ -39,40 +40,62 @@ def agreement(answer: str, references: Sequence[str]) -> float:
 
 
 def same_thing(first: str, second: str) -> bool:
-    """Whether two names have the same words or the same letters, but for a few, or the one is the other's initials.
+    """Whether two names have the same words or the same letters, but for a few, or the one is the
+    other's initials.
 
     Each is "name: description", "name (type): description" or a name alone; numbers must be the same.
     """
-    one, two = (re.split(r"\s*\([^)]*\):|: |\n", text.strip())[0] for text in (first, second))
-    in_one, in_two = ([word for word in words(name) if word not in STOP] for name in (one, two))
-    if in_one == in_two:
+    first, second = _name_in(first), _name_in(second)
+    first_words, second_words = _telling_words(first), _telling_words(second)
+    if first_words == second_words:
         return True
-    if re.findall(r"\d+|\b[IVX]+\b", one) != re.findall(r"\d+|\b[IVX]+\b", two):
+    if _NUMERAL.findall(first) != _NUMERAL.findall(second):
         return False
-    if one.isupper() != two.isupper():
-        short, full = (one, in_two) if one.isupper() else (two, in_one)
-        return len(short) > 1 and short.lower() == "".join(word[0] for word in full)
-    return fuzz.ratio("".join(in_one), "".join(in_two)) >= 90
+
+    if first.isupper() != second.isupper():
+        if first.isupper():
+            return _are_initials(first, second_words)
+        return _are_initials(second, first_words)
+    return fuzz.ratio("".join(first_words), "".join(second_words)) >= 90
+
+
+def _name_in(text: str) -> str:
+    return re.split(r"\s*\([^)]*\):|: |\n", text.strip())[0]
+
+
+def _telling_words(name: str) -> list[str]:
+    return [word for word in words(name) if word not in STOP]
+
+
+def _are_initials(short: str, full: Sequence[str]) -> bool:
+    return len(short) > 1 and short.lower() == "".join(word[0] for word in full)
 
 
 def matching_number(question: str, catalogue: Sequence[str], similar: Similar) -> int:
     """The number of the entry most like the question, -1 where none is like it."""
-    entries = [(int(match[1]), line[match.end() :]) for line in catalogue if (match := NUMBERED.match(line))]
-    scores = likenesses(question, [text for _, text in entries], similar)
-    likeness, number = max(zip(scores, (number for number, _ in entries), strict=True), default=(0.0, NO_MATCH))
-    return number if likeness >= FOUND else NO_MATCH
+    numbers, stored = [], []
+    for line in catalogue:
+        number = NUMBERED.match(line)
+        if number:
+            numbers.append(int(number[1]))
+            stored.append(line[number.end() :])
+
+    scores = likenesses(question, stored, similar)
+    likeness, best = max(zip(scores, numbers, strict=True), default=(0.0, NO_MATCH))
+    return best if likeness >= NAMED else NO_MATCH
 
 
 def is_same_question(question: str, stored: str, similar: Similar) -> bool:
-    """Whether the two are alike, and not word for word but for one: "the red boat", "the blue boat"."""
+    """Whether the two are alike, and not word for word but for one: "the red boat", "the blue
+    boat"."""
     first, second = words(question), words(stored)
     if len(first) == len(second):
         apart = [pair for pair in zip(first, second, strict=True) if pair[0] != pair[1]]
         if len(apart) == 1:
-            one, other = map(content_words, apart[0])
-            if one and other and one != other:
+            ours, theirs = map(content_words, apart[0])
+            if ours and theirs and ours != theirs:
                 return False
-    return likenesses(question, [stored], similar)[0] >= SURE
+    return likenesses(question, [stored], similar)[0] >= CONFIRMED
 
 
 def likenesses(question: str, others: Sequence[str], similar: Similar) -> list[float]:
