@@ -24,6 +24,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,14 +89,13 @@ def opened(path: Path) -> Iterator[tuple[Workspace, CachedQueries]]:
     """An index with its own encoder, where no question is encoded twice and no cosine of words computed twice."""
     with Workspace.open(path) as plain:
         encoder = CachedQueries(plain.embedder)
-    plain_cosines = words_and_meaning.sparse_cosines
-    known = cache(plain_cosines)
-    words_and_meaning.sparse_cosines = lambda question, passages: known(question, tuple(passages))
-    try:
-        with Workspace.open(path, embedder=encoder) as space:
-            yield space, encoder
-    finally:
-        words_and_meaning.sparse_cosines = plain_cosines
+    known = cache(words_and_meaning.sparse_cosines)
+
+    def remembered(question: str, passages: Sequence[str]) -> Scores:
+        return known(question, tuple(passages))
+
+    with patch.object(words_and_meaning, "sparse_cosines", remembered), Workspace.open(path, embedder=encoder) as space:
+        yield space, encoder
 
 
 def by_name(name: str, k: int = K * 2, **options: Any) -> Callable[[Workspace], Find]:

@@ -57,6 +57,8 @@ MOST_GOLD = 6
 """Passages of one question that a reader is asked about, the most frequently found first."""
 OF_ONE_FACT = frozenset((kinds.FACT, *kinds.WITHOUT_ANSWER))
 """Kinds whose questions no other passage may answer otherwise."""
+TOLD_BY = range(2, 9)
+"""Passages that a broad question is answered by: of more, nobody knows whether the pool has all."""
 NUGGET_SAID = 0.6
 """Share of a nugget's words that a passage has which says it."""
 
@@ -102,13 +104,6 @@ def make_testset(
     """
     plan = plan or TestsetPlan(n, shares, seed)
     return run_coroutine(_Maker(space, plan, draft, progress or SilentProgress()).make())
-
-
-def make_candidates(
-    space: Workspace, plan: TestsetPlan, *, draft: str | Path | None = None, progress: Progress | None = None
-) -> list[Candidate]:
-    """Make what `make_testset` draws from: for whoever compares ways to draw (benchmarks/testset_choice.py)."""
-    return run_coroutine(_Maker(space, plan, draft, progress or SilentProgress()).candidates())
 
 
 def make_trainset(
@@ -365,9 +360,10 @@ class _Maker:
         return True
 
     def _is_told_by_several(self, passages: Sequence[GoldPassage]) -> bool:
-        if len(passages) < 2:
-            self.rejected["is told by one passage"] += 1
-        return len(passages) >= 2
+        if len(passages) in TOLD_BY:
+            return True
+        self.rejected["is told by one passage" if len(passages) < 2 else "is told by too many passages"] += 1
+        return False
 
     async def _gold_of(self, asked: Sequence[_Asked], pools: Mapping[str, Pool]) -> dict[str, list[GoldPassage]]:
         """The passages of each question: its sources that say an answer, their near-duplicates, and what was pooled."""

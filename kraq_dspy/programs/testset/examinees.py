@@ -7,6 +7,7 @@ was then measured by them would gain or lose by the choice alone.
 import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,7 +55,7 @@ class Examinees:
                 found[row, column] = len(set(gold) & self._first(scores)) / max(1, len(gold))
         return found
 
-    def _first(self, scores: NDArray[np.floating]) -> set[str]:
+    def _first(self, scores: NDArray[np.floating[Any]]) -> set[str]:
         """Return the documents that come first, several passages of one counted once."""
         first: dict[str, None] = {}
         for place in np.argsort(-scores, kind="stable"):

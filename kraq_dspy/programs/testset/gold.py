@@ -104,7 +104,7 @@ def says_all_names(names: Sequence[str], passage: str) -> str:
     for start, end in sentence_spans(text):
         sentence = text[start:end]
         said = plain_words(f"{named} {sentence}")
-        if len(names) > 1 and all(plain_words(name) in said for name in names):
+        if names and all(plain_words(name) in said for name in names):
             return sentence.strip()
     return ""
 

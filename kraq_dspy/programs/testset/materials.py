@@ -23,8 +23,12 @@ BROAD = range(3, 11)
 """Passages that a list, and a broad question, is asked of."""
 TOGETHER, MOST_TOGETHER = range(2, 7), 8
 """Documents, and passages, that two names stand together in for a broad question about both."""
+BY_FEW = range(2, 5)
+"""Documents that one name stands in for a broad question about it."""
 MOST_LINKS = 6
 """Passages from which a name is followed to its own passage; one that all passages have links nothing."""
+_IDENTIFIER = re.compile(r"\d{5}")
+"""What no person asks by: "PMID 28392032"."""
 _BRACKETED = re.compile(r" \([^)]*\)$")
 
 
@@ -79,6 +83,8 @@ class Corpus:
         """The names that a passage tells of, by the passage's id, those that few passages have first."""
         entities: defaultdict[str, list[Entity]] = defaultdict(list)
         for entity in self.entities:
+            if _IDENTIFIER.search(entity.name):
+                continue
             for chunk_id in entity.chunk_ids:
                 entities[chunk_id].append(entity)
         ordered = {id: sorted(some, key=lambda one: (len(one.chunk_ids), one.name)) for id, some in entities.items()}
@@ -173,7 +179,21 @@ class Corpus:
                 about = [name for name, _ in names.most_common(MOST_NAMES)]
                 inputs = {"passages": [chunk.passage for chunk in chunks], "about": about}
                 found.append(Material("", "", inputs, tuple(chunks)))
-        return found + self._named_together()
+        return found + self._named_together() + self._named_by_few()
+
+    def _named_by_few(self) -> list[Material]:
+        """Return passages of few documents that name the same thing."""
+        found = []
+        for entity in self.entities:
+            chunks = [self.by_id[id] for id in entity.chunk_ids if id in self.by_id]
+            if (
+                len({chunk.document_id for chunk in chunks}) in BY_FEW
+                and len(chunks) <= MOST_TOGETHER
+                and not _IDENTIFIER.search(entity.name)
+            ):
+                inputs = {"passages": [chunk.passage for chunk in chunks], "about": [entity.name]}
+                found.append(Material("", "", inputs, tuple(chunks), (entity.name,)))
+        return found
 
     def _named_together(self) -> list[Material]:
         """Passages of few documents that name the same two things."""

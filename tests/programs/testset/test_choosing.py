@@ -58,10 +58,27 @@ def test_passages_that_name_the_same_two_things_are_asked_about_together() -> No
         Entity("e2", "Cologne", "place", "", ("Cologne",), tuple(one.id for one in both)),
     ]
 
-    [together] = Corpus([*both, alone], entities, []).materials("broad", seed=0)
+    asked = Corpus([*both, alone], entities, []).materials("broad", seed=0)
 
-    assert together.inputs["about"] == ["Cologne", "Rhine"]
-    assert {one.id for one in together.chunks} == {one.id for one in both}
+    together = {tuple(one.inputs["about"]): {chunk.id for chunk in one.chunks} for one in asked}
+    everywhere = {one.id for one in both}
+    assert together == {
+        ("Cologne", "Rhine"): everywhere,
+        ("Cologne",): everywhere,
+        ("Rhine",): everywhere | {alone.id},
+    }
+
+
+def test_nobody_is_asked_about_an_identifier() -> None:
+    numbered = chunk("one", "The Rhine flows.", "PMID 28392032")
+    entities = [
+        Entity("e1", "PMID 28392032", "work", "", ("PMID 28392032",), (numbered.id, RHINE.id)),
+        Entity("e2", "Rhine", "place", "", ("Rhine",), (numbered.id, RHINE.id)),
+    ]
+    corpus = Corpus([numbered, RHINE], entities, [])
+
+    assert corpus.names_of[numbered.id] == ["Rhine"]
+    assert [one.inputs["about"] for one in corpus.materials("broad", seed=0)] == [["Rhine"]]
 
 
 def test_a_passage_that_tells_of_both_names_in_one_sentence_says_how_they_are_related() -> None:
@@ -69,7 +86,7 @@ def test_a_passage_that_tells_of_both_names_in_one_sentence_says_how_they_are_re
 
     assert says_all_names(names, RHINE.passage) == "The Rhine flows into the North Sea."
     assert says_all_names(names, "The Rhine is long. The North Sea is cold.") == ""
-    assert says_all_names(["Rhine"], RHINE.passage) == ""  # one name is no relation
+    assert says_all_names([], RHINE.passage) == ""
 
 
 def test_a_passage_belongs_to_its_narrowest_community_and_the_seed_alone_decides_the_order() -> None:

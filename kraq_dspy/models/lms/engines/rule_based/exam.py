@@ -269,6 +269,8 @@ def question_for_many(passages: Sequence[str], about: Collection[str]) -> dict[s
     >>> question_for_many(rivers, ["Rhine", "Cologne"])["nuggets"]
     ['The Rhine flows through Cologne.', 'Cologne lies on the Rhine.']
     """
+    if len(about) == 1:
+        return _asked_of_one(passages, next(iter(about)))
     best: tuple[str, str] = ("", "")
     nuggets: list[str] = []
     for pair in combinations(list(about)[:_MOST_ABOUT], 2):
@@ -281,6 +283,15 @@ def question_for_many(passages: Sequence[str], about: Collection[str]) -> dict[s
     if not nuggets:
         return {"question": "", "nuggets": []}
     return {"question": _related(best), "nuggets": nuggets[:_MOST_NUGGETS]}
+
+
+def _asked_of_one(passages: Sequence[str], name: str) -> dict[str, object]:
+    """Ask who or what a thing is, with a sentence about it of each passage."""
+    said = [sentence for passage in passages if (sentence := sentence_about(passage, [name]))]
+    if len(said) < 2:
+        return {"question": "", "nuggets": []}
+    asked = "Who" if _is_somebody(name, "\n".join(passages)) else "What"
+    return {"question": f"{asked} is {name}?", "nuggets": said[:_MOST_NUGGETS]}
 
 
 def _are_two_things(name: str, other: str) -> bool:

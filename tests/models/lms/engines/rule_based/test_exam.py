@@ -116,6 +116,16 @@ def test_what_most_passages_tell_of_together_is_asked_with_a_sentence_of_each() 
     ]
 
 
+def test_a_thing_that_several_passages_tell_of_is_asked_about_by_who_or_what() -> None:
+    passages = ["Ada Lovelace was a mathematician.", "She met Charles Babbage.", "Ada Lovelace wrote notes."]
+
+    assert exam.question_for_many(passages, ["Ada Lovelace"]) == {
+        "question": "Who is Ada Lovelace?",
+        "nuggets": ["Ada Lovelace was a mathematician.", "Ada Lovelace wrote notes."],
+    }
+    assert exam.question_for_many(passages, ["Charles Babbage"])["question"] == ""
+
+
 def test_a_long_and_a_short_name_of_one_thing_are_not_asked_about_as_two() -> None:
     passages = ["The United States, or U.S., are large.", "The U.S. is the United States."]
 
