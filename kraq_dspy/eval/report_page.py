@@ -151,11 +151,11 @@ def _questions(run: RunSummary, id: str) -> str:
     systems = [system.name for system in run.systems]
     kinds = sorted({_kind(row) for rows in by_question.values() for row in rows.values() if _kind(row)})
     heads = [_head("question"), _head("right answer")]
+    heads += [_head("answer" if len(systems) == 1 else f"answer, {system}") for system in systems]
     if kinds:
         heads.append(_head("type"))
     for system in systems:
         heads += [_head(metric if len(systems) == 1 else f"{metric}, {system}", "figure") for metric in run.metrics]
-        heads.append(_head("answer" if len(systems) == 1 else f"answer, {system}"))
 
     body = [_question(run, question_id, rows, has_kinds=bool(kinds)) for question_id, rows in by_question.items()]
     filters = _filters(id, kinds, several=len(systems) > 1)
@@ -168,10 +168,11 @@ def _question(run: RunSummary, question_id: str, rows: Mapping[str, ResultRow], 
     question = _text(str(first.extra.get("question", question_id)))
     gold = _text("; ".join(first.extra.get("gold", ())))
     cells = [f'<td class="wide">{question}</td>', f"<td>{gold}</td>"]
+    cells += [_answer(rows.get(system.name)) for system in run.systems]
     if has_kinds:
         cells.append(f"<td>{kind}</td>")
     for system in run.systems:
-        cells += _answered(run.metrics, rows.get(system.name))
+        cells += _scores(run.metrics, rows.get(system.name))
 
     metric = next(iter(run.metrics), "")
     scores = [row.metrics.get(metric, 0.0) if row.failure is None else -1.0 for row in rows.values()]
@@ -181,8 +182,17 @@ def _question(run: RunSummary, question_id: str, rows: Mapping[str, ResultRow], 
     return f"<tr {marks}>{''.join(cells)}</tr>"
 
 
-def _answered(metrics: Sequence[str], row: ResultRow | None) -> Iterator[str]:
-    """The cells of one system: a score for each metric, and the answer with what it was read from."""
+def _answer(row: ResultRow | None) -> str:
+    """The cell of what one system answered, with what it was read from."""
+    if row is None:
+        return "<td>not asked</td>"
+    if row.failure is not None:
+        return f'<td class="wide failed">failed: {_text(_clipped(row.failure))}</td>'
+    return f'<td class="wide">{_text(_clipped(row.answer))}{_evidence(row)}</td>'
+
+
+def _scores(metrics: Sequence[str], row: ResultRow | None) -> Iterator[str]:
+    """The cells of one system's scores."""
     for metric in metrics:
         score = row.metrics.get(metric) if row is not None else None
         if score is None:
@@ -190,13 +200,6 @@ def _answered(metrics: Sequence[str], row: ResultRow | None) -> Iterator[str]:
             yield f'<td class="figure" data-value="" title="{_text(reason)}">-</td>'
         else:
             yield f'<td class="figure" data-value="{score!r}">{number(score)}</td>'
-
-    if row is None:
-        yield "<td>not asked</td>"
-    elif row.failure is not None:
-        yield f'<td class="wide failed">failed: {_text(_clipped(row.failure))}</td>'
-    else:
-        yield f'<td class="wide">{_text(_clipped(row.answer))}{_evidence(row)}</td>'
 
 
 def _evidence(row: ResultRow) -> str:

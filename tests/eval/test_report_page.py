@@ -118,6 +118,15 @@ def test_each_question_has_one_row_with_the_answers_and_scores_of_all_systems() 
     assert rows[-1].count("failed:") == len(SYSTEMS)
 
 
+def test_answers_stand_beside_the_right_one_before_any_score() -> None:
+    heads = re.findall(r"<thead>.*?</thead>", report_page(summary()), re.DOTALL)[-1]
+    names = re.findall(r"<button[^>]*>(.*?)</button>", heads)
+    assert names[:2] == ["question", "right answer"]
+    assert all(name.startswith("answer") for name in names[2 : 2 + len(SYSTEMS)])
+    rows = re.findall(r"<tr data-wrong.*?</tr>", report_page(summary()), re.DOTALL)
+    assert all(row.rindex('class="wide"') < row.index('class="figure"') for row in rows if 'class="figure"' in row)
+
+
 def test_rows_say_whether_something_is_wrong_and_whether_systems_differ() -> None:
     table = {"title": "t", "baseline": "a", "metrics": ["right"], "systems": {"a": {}, "b": {}}}
     scores = {"q1": (1.0, 1.0), "q2": (1.0, 0.0), "q3": (0.0, 0.0)}

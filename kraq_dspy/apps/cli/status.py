@@ -51,7 +51,7 @@ class Status(Scoped):
             sizes = []
             for level, size in contents.levels.items():
                 sizes.append((level, size, contents.questions_by_level.get(level, 0)))
-            names = ["level", "communities", "new questions"]
+            names = ["level", "communities", "distinct questions"]
             output.print(grid("levels", names, sizes, right=names))
         if contents.usage:
             output.print(_usage_grid(contents.usage))
@@ -79,6 +79,9 @@ class Status(Scoped):
         rows |= {f"replies of {model}": how for model, how in manifest.schemas.items()}
         rows["updated"] = manifest.updated_at
         rows |= contents.counts
+        distinct = sum(contents.questions_by_level.values())
+        if distinct != contents.counts.get("questions"):  # the others ask what a broader one asks
+            rows["distinct"] = f"{distinct:,} of the questions"
 
         if left_out.get("lines"):
             lines, pages = left_out["lines"], left_out["documents"]
