@@ -29,9 +29,7 @@ from kraq_dspy.programs.testset import kinds
 
 PASSAGES, PEOPLE, MADE = 500, 150, 200
 MINUTES = 60.0
-WITH_EVIDENCE = {
-    kind: share for kind, share in kinds.SHARES.items() if kind not in (*kinds.WITHOUT_ANSWER, *kinds.NEEDS_MODEL)
-}
+WITH_EVIDENCE = {kind: share for kind, share in kinds.SHARES.items() if kind not in kinds.WITHOUT_ANSWER}
 
 
 class Told(SilentProgress):
