@@ -171,8 +171,9 @@ def evaluate(
         if not examples:
             raise EvaluationError(f"{questions.learned_note(left_out)} None remains.")
         examples, unknown = _with_known_documents(examples, space, metrics)
-        chosen = default_metrics(asked, examples, k) if metrics is None else metrics
-        scorer = _scorer(asked, chosen, space, judge)
+        if metrics is None:
+            metrics = default_metrics(asked, examples, k)
+        scorer = _scorer(asked, metrics, space, judge)
 
         notes = [questions.learned_note(left_out)] if left_out else []
         notes_of_questions = tuple(filter(None, (unknown, rejected_note)))

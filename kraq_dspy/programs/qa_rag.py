@@ -134,8 +134,8 @@ class QARAG(SavableModule):
         parts, *replies = await at_once(lambda passage: self._plug_in(question, passage), [None, *passages])
         n_made = sum(reply is not None for reply in replies)
         pairs_of = dict(stored)
-        for hit, reply in zip(missing, replies, strict=True):
-            pairs_of[hit.chunk.id] = reply.pairs if reply else ()
+        for hit, made in zip(missing, replies, strict=True):
+            pairs_of[hit.chunk.id] = made.pairs if made else ()
         sub_questions = _sub_questions(parts) or [question]
         context = _pairs_or_passages(hits, pairs_of)
 

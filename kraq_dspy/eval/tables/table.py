@@ -229,7 +229,7 @@ def _require_keys(content: Mapping[str, Any], where: str) -> None:
 def _systems_in(content: Mapping[str, Any], where: str) -> list[System]:
     """The systems that a table declares, and those of its ablations. Raises ConfigError."""
     kind = KINDS[content["kind"]]
-    systems = []
+    systems: list[System] = []
     for declared in content["systems"]:
         systems += [_system(entry, kind, where) for entry in _product(declared)]
     for entry in content.get("ablations", ()):

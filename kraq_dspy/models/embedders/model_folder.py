@@ -203,8 +203,9 @@ def _pooling(config: Mapping[str, Any]) -> str | None:
         if name.startswith("pooling_mode_") and is_on:
             modes.append(old_names.get(name, name))
 
-    modes = modes or config.get("pooling_mode", "mean")
-    mode = modes[0] if isinstance(modes, list) and len(modes) == 1 else modes
+    mode: Any = modes or config.get("pooling_mode", "mean")
+    if isinstance(mode, list) and len(mode) == 1:
+        mode = mode[0]
     return mode if mode in ("mean", "cls") and config.get("include_prompt", True) else None
 
 
