@@ -8,8 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from kraq_dspy import Workspace
-from kraq_dspy.eval import evaluate
-from kraq_dspy.eval.datasets import Example
+from kraq_dspy.eval import Example, evaluate
 from kraq_dspy.eval.refused import is_answerable, refusal_rates
 from kraq_dspy.eval.rows import ResultRow
 from tests.orchids import ANSWERED, FOREIGN, index_of_orchids
@@ -92,8 +91,9 @@ def test_an_evaluation_tells_the_rates_of_programs_and_of_retrievers(path: Path)
     assert all(row.answer for row in result.rows if row.system == "rag")  # nothing is refused under an evaluation
 
     table = result.to_pandas()
-    assert list(table[table.system == "dense"].answerable) == [True, True, False, False, False]
-    assert list(table[table.system == "dense"].refused) == [False, False, True, True, False]
+    by_question = table[table.system == "dense"].set_index("question").loc[[each["question"] for each in ROWS]]
+    assert list(by_question.answerable) == [True, True, False, False, False]
+    assert list(by_question.refused) == [False, False, True, True, False]
     assert "Questions that the documents do not answer" in str(result)
 
 

@@ -9,9 +9,10 @@ import dspy
 import pytest
 from dspy.utils import DummyLM
 
-from kraq_dspy import Scope, Workspace, build_index
-from kraq_dspy.asset.store.catalogue import CATALOGUE, Catalogue, NewEntry
-from kraq_dspy.asset.store.index import FLOOR, Index
+from kraq_dspy import Index, Scope, Workspace, build_index
+from kraq_dspy.asset.store.catalogue import CATALOGUE, NewEntry
+from kraq_dspy.asset.store.index import FLOOR
+from kraq_dspy.extend import Catalogue
 from kraq_dspy.records import AnswerSource, Document
 from kraq_dspy.settings import RefusalSettings, Settings
 from kraq_dspy.workspace.refusing import REFUSED, is_refusal
@@ -141,7 +142,7 @@ def test_an_approved_answer_counts_as_answerable(tmp_path: Path) -> None:
 def test_a_scope_is_refused_as_an_index_of_its_documents_alone_would_be(tmp_path: Path) -> None:
     """Score, floor and offers are those of what may be read: nothing tells of the documents that may not."""
     readable = ("vanilla", "care", "cypripedium")
-    labels = {name: ("staff",) if name in readable else ("board",) for name in ORCHIDS}
+    labels: dict[str, tuple[str, ...]] = {name: ("staff",) if name in readable else ("board",) for name in ORCHIDS}
     both = index_of_orchids(tmp_path / "both.kraq", labels)
     alone = tmp_path / "alone.kraq"
     build_index([Document(name, name.title(), ORCHIDS[name]) for name in ORCHIDS if name in readable], alone)
@@ -156,6 +157,7 @@ def test_a_scope_is_refused_as_an_index_of_its_documents_alone_would_be(tmp_path
             assert {each.passage.document_id for each in offers[0]} <= set(readable)
             assert [each.text for each in offers[0]] == [each.text for each in offers[1]]
     owner_score = _owner_score(both, asked[0])
+    assert here.floor is not None
     assert owner_score > here.floor + 0.3  # the whole does answer what the scope must not know of
 
 

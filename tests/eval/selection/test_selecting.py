@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from kraq_dspy import Workspace
+from kraq_dspy import Limits, Workspace
 from kraq_dspy.errors import ConfigError, EvaluationError
 from kraq_dspy.eval import Selection, SelectionPlan, select
 from kraq_dspy.indexing import build_index
-from kraq_dspy.models.lms.meter import Limits
 from kraq_dspy.ports import SilentProgress
 from kraq_dspy.records import Document, Entity
 from kraq_dspy.settings import RoleSettings, Settings, read_settings

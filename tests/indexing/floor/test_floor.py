@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kraq_dspy import Document, Workspace, build_index, remove_documents
-from kraq_dspy.asset.store.index import FLOOR, Index
+from kraq_dspy import Document, Index, Workspace, build_index, remove_documents
+from kraq_dspy.asset.store.index import FLOOR
 from kraq_dspy.asset.store.vectors.points import words_of
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.indexing.floor.floor import Floor, keep_floor, read_floor
