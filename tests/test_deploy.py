@@ -129,7 +129,7 @@ def test_what_an_image_and_a_service_start_answers_in_an_empty_environment(image
     for path in (data, *data.rglob("*")):
         if as_nobody:
             os.chown(path, NOBODY, NOBODY)
-    account = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if as_nobody else {}
+    account: dict[str, Any] = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if as_nobody else {}
     environment = {"PATH": f"{image / 'bin'}:/usr/bin:/bin", "HOME": str(data), "PYTHONUNBUFFERED": "1"}
 
     command = command_of(image, words)

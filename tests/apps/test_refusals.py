@@ -17,7 +17,7 @@ from kraq_dspy import Index, Workspace
 from kraq_dspy.apps import index_tools
 from kraq_dspy.apps.mcp.tools import IndexTools
 from kraq_dspy.apps.serve.app import make_app
-from kraq_dspy.apps.serve.guard import ServeSettings
+from kraq_dspy.apps.serve.serve_settings import ServeSettings
 from kraq_dspy.apps.serve.served import ServedIndex
 from kraq_dspy.asset.store.index import FLOOR
 from kraq_dspy.workspace.choices import choose_program

@@ -70,7 +70,7 @@ def test_a_command_refuses_without_a_scope_and_shows_no_more_than_it(
     kraq: WarmShell, path: Path, words: list[str]
 ) -> None:
     head = words[:2] if words[0] in ("testset",) or words[:2] == ["eval", "bias"] else words[:1]
-    command = [*head, path, *words[len(head) :]]
+    command: list[str | Path] = [*head, path, *words[len(head) :]]
     refused = kraq(*command, cwd=path.parent)
     assert refused.returncode == 1
     assert "who may read its documents" in refused.stderr

@@ -142,7 +142,7 @@ def test_an_approved_answer_counts_as_answerable(tmp_path: Path) -> None:
 def test_a_scope_is_refused_as_an_index_of_its_documents_alone_would_be(tmp_path: Path) -> None:
     """Score, floor and offers are those of what may be read: nothing tells of the documents that may not."""
     readable = ("vanilla", "care", "cypripedium")
-    labels = {name: ("staff",) if name in readable else ("board",) for name in ORCHIDS}
+    labels: dict[str, tuple[str, ...]] = {name: ("staff",) if name in readable else ("board",) for name in ORCHIDS}
     both = index_of_orchids(tmp_path / "both.kraq", labels)
     alone = tmp_path / "alone.kraq"
     build_index([Document(name, name.title(), ORCHIDS[name]) for name in ORCHIDS if name in readable], alone)
@@ -157,6 +157,7 @@ def test_a_scope_is_refused_as_an_index_of_its_documents_alone_would_be(tmp_path
             assert {each.passage.document_id for each in offers[0]} <= set(readable)
             assert [each.text for each in offers[0]] == [each.text for each in offers[1]]
     owner_score = _owner_score(both, asked[0])
+    assert here.floor is not None
     assert owner_score > here.floor + 0.3  # the whole does answer what the scope must not know of
 
 

@@ -198,7 +198,7 @@ def served(
     Vectors that cannot be read are refused here, and not when somebody asks. Raises KraqError.
     """
     with ExitStack() as stack:
-        indexes = {}
+        indexes: dict[str, ServedIndex] = {}
         for name, folder in zip(names_of(folders), folders, strict=True):
             space = stack.enter_context(opened(folder))
             if not space.has_labels and not space.index.manifest.settings.store.url:
