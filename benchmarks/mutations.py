@@ -82,7 +82,11 @@ PARTS = (
         ("indexing/index/following.py", "indexing/index/forgetting.py"),
         ("indexing/index/test_following.py", "indexing/index/test_forgotten.py", "indexing/index/test_change.py"),
     ),
-    Part("vectors", ("asset/store/vectors/local.py",), ("asset/store/test_vectors.py", "asset/store/test_points.py")),
+    Part(
+        "vectors",
+        ("asset/store/vectors/local.py",),
+        ("asset/store/test_vectors.py", "asset/store/test_points.py", "indexing/view/test_views.py"),
+    ),
 )  # fmt: skip
 
 

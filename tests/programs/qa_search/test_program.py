@@ -203,6 +203,18 @@ def test_a_near_miss_that_no_rule_sees_is_turned_down_by_the_model(answers: Serv
     assert by_rules.source == "catalogue"
 
 
+def test_the_rest_of_a_block_is_asked_about_before_the_next_block(answers: ServedAnswers) -> None:
+    question = "Where is my card charged?"
+    search = QASearch(Program(), answers, block=3, scan="full")
+    _, prompts = ask(search, question, [named(CARD), OTHER, NONE, NONE])
+
+    listed = [prompt for prompt in prompts if "catalogue" in prompt]
+    assert "3: Where is my card?" in listed[0]
+    assert "1: How do I open an account?" in listed[1]
+    assert "3: Where is my card?" not in listed[1]
+    assert "4: What does a loan cost?" in listed[2]
+
+
 def test_another_year_passes_only_where_nothing_is_checked(answers: ServedAnswers) -> None:
     question = "What was the rate in 2018?"
     checked, _ = ask(QASearch(Program(), answers, check="rules"), question, [named(RATE), NONE])

@@ -54,6 +54,9 @@ def test_the_best_draft_wins_and_equal_scores_go_to_the_surer_then_to_the_earlie
     assert best([unsure, sure], [ruled_out, ruled_out]) == 1
     assert best([sure, sure], [ruled_out, ruled_out]) == 0
 
+    certain, untold = draft(rationale=[0.0], answer=[0.0]), draft(rationale=[], answer=[])
+    assert best([untold, certain], [ruled_out, ruled_out]) == 1  # what tells no confidence goes after the certain
+
 
 def test_vote_counts_equal_responses_whatever_their_case_and_punctuation() -> None:
     drafts = [draft("Paris."), draft("Lyon"), draft("  paris"), draft("?!"), draft("東京")]

@@ -151,4 +151,5 @@ addEventListener("kraq-changed", async () => {
   bar(await source.get("status"), await source.get("desk"));
   current(route().kind);
 });
-Promise.all([source.get("status"), source.get("desk")]).then(([status, desk]) => { bar(status, desk); return show(); }, (error) => replace(main, failed(error)));
+// One after the other: each would ask for a token of its own.
+source.get("status").then(async (status) => { bar(status, await source.get("desk")); return show(); }).catch((error) => replace(main, failed(error)));
