@@ -51,7 +51,8 @@ _LIVED = re.compile(
 """Somebody with the dates of a life."""
 _GOES_ON = re.compile(r"(He|She|It|Its)\b")
 _SEVERAL = frozenset(
-    "band duo trio quartet quintet ensemble orchestra choir crew team club couple twins people peoples men women".split()  # noqa: SIM905
+    "band duo trio quartet quintet ensemble orchestra choir crew team club couple twins people peoples "  # noqa: SIM905
+    "men women".split()
 )
 """What several people are together."""
 _GATHERED = frozenset(["group", "family", "tribe", "clan"])
