@@ -274,7 +274,7 @@ def require_consent(source: Named, settings: Settings, *, trust: bool = False) -
 def require_agreed(source: Named, places: Iterable[Destination], *, trust: bool = False) -> None:
     """Do as `require_consent` does, for all of these.
 
-    Nobody agrees to another key than one of the address's own provider but by settings of their own.
+    Another provider's key needs the user's own settings.
     """
     asked = _not_agreed(source, places)
     if foreign := [place for place in asked if _is_foreign(place)]:

@@ -55,7 +55,7 @@ class Job:
 
     @property
     def halves(self) -> tuple[list[dspy.Example], list[dspy.Example]]:
-        """To make candidates from, and to choose between them."""
+        """Rows for building candidates, and rows for selecting one."""
         cut = len(self.train) // 2
         return list(self.train[:cut]), list(self.train[cut:])
 

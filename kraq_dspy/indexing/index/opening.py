@@ -161,7 +161,7 @@ def unread(index: Index, known: Collection[str], failures: Iterable[Failure]) ->
 
 
 def read_to_the_first(documents: Iterable[Document | Failure]) -> Iterator[Document | Failure]:
-    """The same ones; a file or folder without any is refused now, before an index is changed. Raises CorpusError."""
+    """Pass documents through; raise CorpusError early if there are none."""
     items = iter(documents)
     read: list[Document | Failure] = []
     for item in items:

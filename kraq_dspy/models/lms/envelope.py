@@ -58,7 +58,7 @@ def with_flaws(prediction: dspy.Prediction, heard: Sequence[Flaw]) -> dspy.Predi
 
 
 def opened(response: Response, request: Request) -> Response:
-    """The response with halves of characters made whole; what its envelope says is told."""
+    """Rejoin split surrogate pairs and report the reply's flaws."""
     tell(flaw_of(response, request.config.max_tokens))
     parts = tuple(
         dataclasses.replace(part, text=whole_text(part.text)) if isinstance(part, TextPart) else part
