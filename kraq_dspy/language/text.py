@@ -40,7 +40,7 @@ def sentences(text: str) -> list[str]:
 
 _MARKED_HEADING = re.compile(r" {0,3}#{1,6} +(?P<text>.*?)[ #]*")
 _ENDS_TEXT = re.compile(r"[.!。！।…:;,][\"”’')\]]*\s*$")
-_ASKS = re.compile(r"[?？؟][\"”’')\]]*\s*$")
+_ASKS = re.compile(r"[?？؟][!！]*[\"”’')\]]*\s*$")
 _LONGEST_HEADING = 90  # characters
 _ITEM = re.compile(r"\s*(?:[-*+•]\s|\|)|.*\t")
 
