@@ -186,7 +186,9 @@ def _scores(run: RunSummary, title: str, metrics: Sequence[str]) -> Grid:
         cells = [system.cells[metric] for system in run.systems]
         strong |= {(row, column) for row in _rows_with_highest_mean(cells)}
         if cells and 0 < cells[0].n_undefined < run.systems[0].n:
-            note += f" {metric}: {cells[0].n_undefined} questions have no gold data for it."
+            n_undefined = cells[0].n_undefined
+            have = "question has" if n_undefined == 1 else "questions have"
+            note += f" {metric}: {n_undefined} {have} no gold data for it."
 
     rows = []
     for system in run.systems:

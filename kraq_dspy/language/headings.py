@@ -74,6 +74,11 @@ _DOUBLED = re.compile(r"[^aeiou]*u?[aeiou][^aeiouwxy]|reset|submit")
 _SHORTENED = frozenset(f"{verb}n{mark}t" for verb in ("ca", "wo", "is", "are", "do", "does") for mark in "'’")
 
 
+UNTITLED = "Untitled"
+"""What stands in the place of a title that is nothing to ask about, so that no line of the text is taken for one."""
+_LETTERS_OF_A_LABEL = 2  # of a file's name that may stand for anything
+
+
 @dataclass(frozen=True, slots=True)
 class Heading:
     """A heading, and the title of its document where that is another; "" else."""
@@ -102,6 +107,25 @@ def headings_by_weight(passages: Sequence[str], about: str) -> list[Heading]:
         return sum(in_headings[word] - 1 + min(3, in_text[word]) for word in bag) / (2 + len(bag))
 
     return sorted(headings, key=weight, reverse=True)
+
+
+def asked_title(title: str, document_id: str, text: str) -> str:
+    """The title of a document where it can be asked about, else `UNTITLED`: what is only the name of its file can
+    where the text says it, and it is more than a letter or two.
+
+    >>> asked_title("orchids", "notes/orchids.txt", "Orchids grow on trees.")
+    'orchids'
+    >>> asked_title("b", "b.md", "Plan b failed.")
+    'Untitled'
+    """
+    stem = re.split(r"[/\\]", document_id)[-1].rpartition(".")[0]
+    if not title or title != stem:
+        return title
+    words = [word.casefold() for word in WORD.findall(title.replace("_", " "))]
+    in_text = [word.casefold() for word in WORD.findall(text)]
+    is_label = title.isascii() and len(title) <= _LETTERS_OF_A_LABEL
+    is_said = bool(words) and f" {' '.join(words)} " in f" {' '.join(in_text)} "
+    return title if is_said and not is_label else UNTITLED
 
 
 def stands_in_menus(text: str) -> bool:

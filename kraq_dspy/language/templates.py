@@ -50,7 +50,13 @@ _LIVED = re.compile(
 )
 """Somebody with the dates of a life."""
 _GOES_ON = re.compile(r"(He|She|It|Its)\b")
-_SEVERAL = frozenset(["band", "group", "duo", "trio", "quartet", "couple", "twins", "brothers", "sisters"])
+_SEVERAL = frozenset(
+    "band duo trio quartet quintet ensemble orchestra choir crew team club couple twins people peoples "  # noqa: SIM905
+    "men women".split()
+)
+"""What several people are together."""
+_GATHERED = frozenset(["group", "family", "tribe", "clan"])
+"""What several people are together, and other things, too: a family of plants."""
 _MAY_BE_SOMEBODY = re.compile(
     r"(?:er|or|ist|ian|man|woman|ess|ant|ent|ee|eur|ard|mate)\b|\b(?:native|graduate|star|icon|figure|victim|alumnus"
     r"|hero|heroine|veteran|child|son|daughter|sister|brother|wife|husband|mother|father|friend|professional|head)$"
@@ -309,10 +315,23 @@ def _about_defined(defined: Definition, part: str, following: str) -> str:
 
 
 def _is_several(defined: Definition) -> bool:
-    """Whether the name is that of several people: "The Beatles were a band"."""
+    """Whether the name is that of several people: "The Beatles were a band", and not of a genus or a breed."""
     if defined.verb not in ("are", "were"):
         return False
-    return not defined.name.startswith("the ") or defined.kind.rpartition(" ")[2] in _SEVERAL
+    heads = {phrase.split()[-1].lower() for phrase in re.split(r" and |/", defined.kind) if phrase.strip()}
+    if not heads.isdisjoint(_SEVERAL) or any(_are_people(head) for head in heads):
+        return True
+    if heads.isdisjoint(_GATHERED):
+        return False
+
+    _, of, members = defined.thing.partition(f"{defined.kind} of ")
+    of_what = _NOT_OF_IT.split(members.partition(",")[0])[0].split()
+    return not of or (bool(of_what) and _are_people(of_what[-1].lower()))
+
+
+def _are_people(plural: str) -> bool:
+    """Whether a word in the plural is of people, "singers"."""
+    return plural in _SEVERAL or (plural.endswith("s") and plural.removesuffix("s") in PEOPLE)
 
 
 def _is_name(name: str) -> bool:

@@ -40,14 +40,15 @@ def sentences(text: str) -> list[str]:
 
 _MARKED_HEADING = re.compile(r" {0,3}#{1,6} +(?P<text>.*?)[ #]*")
 _ENDS_TEXT = re.compile(r"[.!。！।…:;,][\"”’')\]]*\s*$")
-_ASKS = re.compile(r"[?？؟][\"”’')\]]*\s*$")
+_ASKS = re.compile(r"[?？؟][!！]*[\"”’')\]]*\s*$")
 _LONGEST_HEADING = 90  # characters
 _ITEM = re.compile(r"\s*(?:[-*+•]\s|\|)|.*\t")
 
 
 def sections(text: str) -> Iterator[tuple[str, list[str]]]:
     """Sentences with the heading or the question above them, "" where there is none. A heading is a line with the mark
-    of Markdown, or a short one that ends no sentence and stands above a longer one; so is a question that text follows.
+    of Markdown, or a short one that ends no sentence and stands above a longer one; so is a question in a line of its
+    own, or that text follows.
 
     >>> list(sections("1.2 Opening hours\\nThe museum opens at nine. It is closed on Mondays."))
     [('1.2 Opening hours', ['The museum opens at nine.', 'It is closed on Mondays.'])]
@@ -81,10 +82,12 @@ def _heading_of(line: str, following: str) -> str:
         return marked["text"]
     line = line.strip()
     is_short = 0 < len(line) <= _LONGEST_HEADING and not _ITEM.match(line)
-    if not is_short or not following:
+    if not is_short:
         return ""
     if _ASKS.search(line):
-        return line
+        return line  # at the end of a passage, too: its text was cut off
+    if not following:
+        return ""
     text_follows = len(following) > len(line) and _ENDS_TEXT.search(following) and not _ITEM.match(following)
     return line if text_follows and not _ENDS_TEXT.search(line) else ""
 

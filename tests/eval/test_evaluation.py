@@ -12,7 +12,7 @@ from dspy.utils.dummies import DummyLM
 from kraq_dspy.errors import ConfigError, EvaluationError
 from kraq_dspy.eval import evaluate
 from kraq_dspy.eval.comparing import compare_runs
-from kraq_dspy.eval.grids import changed_questions
+from kraq_dspy.eval.grids import changed_questions, grids
 from kraq_dspy.eval.rows import read_run
 from kraq_dspy.records import Chunk, Hit
 
@@ -77,6 +77,25 @@ def test_questions_without_answers_are_scored_by_what_needs_none(lm: DummyLM) ->
         result = evaluate(Echo(), [{"query": "Say Oslo"}, {"query": "Say Rome"}])
     assert result.summary.metrics == ["grounded"]
     assert {row.question_id: row.metrics["grounded"] for row in result.rows} == {"q1": 1.0, "q2": 0.0}
+
+
+def test_a_row_without_gold_enters_neither_mean_nor_number_of_what_compares_with_gold(
+    lm: DummyLM, tmp_path: Path
+) -> None:
+    questions = tmp_path / "questions.csv"
+    questions.write_text("question,answer\nSay Oslo,Oslo\nSay Rome,NaN\nSay Bern,nan\nSay Lima,\nSay Kyiv,None\n")
+    echo = Echo()
+    echo.answer.set_lm(DummyLM([{"answer": "Oslo"}] * 5))
+    result = evaluate(echo, questions, ["exact_match", "answer_found", "grounded"])
+
+    system = result.summary.systems[0]
+    assert (result.mean("exact_match"), result.mean("answer_found")) == (1.0, 1.0)
+    assert system.cells["exact_match"].n_undefined == system.cells["answer_found"].n_undefined == 4
+    assert system.cells["grounded"].n_undefined == 0
+    assert result.failed("exact_match") == []
+    scores = next(grid for grid in grids(result.summary) if "exact_match" in grid.headings)
+    assert dict(zip(scores.headings, scores.rows[0], strict=True))["exact_match"].endswith("n=1")
+    assert "exact_match: 4 questions have no gold data for it." in scores.note
 
 
 def test_examples_of_dspy_and_metrics_of_ones_own_are_taken(lm: DummyLM) -> None:

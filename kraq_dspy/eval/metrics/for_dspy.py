@@ -88,9 +88,11 @@ class Metric:
 
     def is_defined(self, example: Any) -> bool:
         """Whether the example has what the metric needs."""
-        has = {name for name in ("answers", "supporting_ids") if getattr(example, name, None)}
-        if getattr(example, "answer", None):
+        has = set()
+        if _gold_or_none(example):
             has.add("answers")
+        if getattr(example, "supporting_ids", None):
+            has.add("supporting_ids")
         return getattr(example, "type", "") not in self.not_of and has.issuperset(self.needs)
 
     def with_feedback(self) -> Callable[..., ScoredFeedback]:
@@ -295,10 +297,17 @@ def _explain_grounded(example: Any, prediction: Any, score: float) -> str:
 
 
 def gold_of(example: Any) -> Sequence[str]:
-    gold = getattr(example, "answers", None) or getattr(example, "answer", None)
+    gold = _gold_or_none(example)
     if not gold:
         raise EvaluationError("the example has no `answers`; leave unanswerable questions out")
     return [gold] if isinstance(gold, str) else list(gold)
+
+
+def _gold_or_none(example: Any) -> Any:
+    """The `answers`, be there none of them; `answer` where an example has no such field. The column `answer` of a file
+    that comes along says "nan" where there is no answer."""
+    gold = getattr(example, "answers", None)
+    return getattr(example, "answer", None) if gold is None else gold
 
 
 def _supporting(example: Any) -> frozenset[str]:

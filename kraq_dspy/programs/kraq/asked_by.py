@@ -19,7 +19,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol, TypeVar
 
-from kraq_dspy.language.headings import Heading, announced_question, headings_by_weight, headings_of, placed, subject_of
+from kraq_dspy.language.headings import (
+    Heading,
+    announced_question,
+    asked_title,
+    headings_by_weight,
+    headings_of,
+    placed,
+    subject_of,
+)
 from kraq_dspy.language.other_languages import question_of_heading
 from kraq_dspy.language.templates import NOTHING_NAMED, asks_of_something, definition, question_about
 from kraq_dspy.language.text import parted, sentences
@@ -227,10 +235,11 @@ class AskedBy:
     def _read(self, chunk_ids: Sequence[str]) -> list[str]:
         """Read passages with the headings of their sections as lines of Markdown, whatever format
         they are from."""
-        chunks = self._source.get(evenly(chunk_ids, MOST_READ))
-        return [
-            "\n".join([chunk.title, *(f"## {heading}" for heading in chunk.headings), chunk.text]) for chunk in chunks
-        ]
+        passages = []
+        for chunk in self._source.get(evenly(chunk_ids, MOST_READ)):
+            title = asked_title(chunk.title, chunk.document_id, chunk.text)
+            passages.append("\n".join([title, *(f"## {heading}" for heading in chunk.headings), chunk.text]))
+        return passages
 
 
 def evenly(ids: Sequence[str], most: int) -> Sequence[str]:

@@ -79,6 +79,8 @@ def test_letters_after_a_number_are_an_ordinal_where_the_language_has_them() -> 
         "<template><p>99</p></template>",
         "<div class='modal' aria-hidden='true'>99</div>",
         "<span class='sr-only'>99</span>",
+        "<div role='navigation'>Chapter 99</div>",
+        "<div class='navfooter'><table><tr><td>The FAQ</td><td>Chapter 99. Tickets</td></tr></table></div>",
         "<p class='big visually-hidden'>99</p>",
         "<a class='screen-reader-text' href='#main'>99</a>",
         "<span aria-hidden='true'>★★★</span>",

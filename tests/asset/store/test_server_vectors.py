@@ -98,6 +98,8 @@ class Pretending(BaseHTTPRequestHandler):
             return self.reply(200, ok({"exists": self.kind != "race"}))
         if self.kind == "race" and self.command == "PUT":
             return self.reply(409, {"status": {"error": "Wrong input: Collection `c` already exists!"}, "time": 0})
+        if self.kind == "points in another form" and "/points" in self.path:
+            return self.reply(200, ok({"operation_id": 1, "status": "completed"}))
         sparse: dict[str, object] = {} if self.kind == "without words" else {"bm25": {}}
         params = {"vectors": vectors, "sparse_vectors": sparse, "shard_number": 1, "replication_factor": 1}
         config = {
@@ -155,3 +157,20 @@ def test_a_collection_that_another_process_makes_at_the_same_moment_is_used() ->
         assert QdrantVectorStore(url, "c", 3).dimension == 3
     with pretending("race") as url, pytest.raises(EncoderMismatchError):
         QdrantVectorStore(url, "c", 4)
+
+
+def test_a_reply_in_another_form_is_told_in_one_sentence_with_the_address() -> None:
+    with pretending("points in another form") as url:
+        store = QdrantVectorStore(url, "c", 3)
+        calls = [
+            store.count,
+            store.ids,
+            lambda: store.vectors([CAT]),
+            lambda: store.upsert([CAT], unit([1, 0, 0])),
+            lambda: store.search(unit([1, 0, 0]), 3),
+        ]
+        for call in calls:
+            with pytest.raises(IndexStateError, match=f"answers at {url} for .* is no Qdrant server") as raised:
+                call()
+            assert "\n" not in str(raised.value)
+            assert "input_value" not in str(raised.value)

@@ -8,6 +8,7 @@ import pytest
 from dspy.utils import DummyLM
 
 from kraq_dspy import Index, build_index
+from kraq_dspy.language.headings import UNTITLED, asked_title, headings_of
 from kraq_dspy.language.templates import question_about
 from kraq_dspy.programs.kraq.asked_by import asked_in_words, headings_asked, policy_of
 from kraq_dspy.records import Community, Summary
@@ -69,6 +70,43 @@ def test_a_models_question_that_leads_to_other_passages_makes_way_for_the_headin
     assert texts == {"How do I change the antenna?", "How do I change the language?"}
 
 
+def test_a_files_name_is_asked_about_only_where_its_text_says_it(tmp_path: Path) -> None:
+    files = {
+        "b.txt": "Ada Lovelace worked with Charles Babbage in London. Plan b of Ada Lovelace failed.",
+        "notes.txt": "Charles Babbage built the Difference Engine for Ada Lovelace in London.",
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    build_index(tmp_path, tmp_path / "out.kraq")
+    with Index.open(tmp_path / "out.kraq") as index:
+        questions = [question.text for question in index.questions(source="kraq", duplicates=True)]
+
+    assert questions
+    assert all("Ada Lovelace" in question or "Babbage" in question for question in questions)
+
+
+@pytest.mark.parametrize(
+    ("title", "document_id", "text", "kept"),
+    [
+        ("orchids", "garden/orchids.txt", "Orchids grow on trees.", True),
+        ("kew_gardens", "kew_gardens.md", "A walk through Kew Gardens.", True),
+        ("Snow Patrol", "wiki\\Snow Patrol.txt", "Snow Patrol are a band.", True),
+        ("notes", "notes.txt", "Iron rusts where it is wet.", False),
+        ("b", "b.md", "Plan b failed.", False),
+        ("北京", "北京.txt", "北京 是 首都。", True),
+        ("Iron", "notes.txt", "It rusts where it is wet.", True),  # a title of its own, which no file is called
+        ("Go", "Go", "A language.", True),  # no file's name: the id of a row
+        ("", "notes.txt", "Iron rusts.", True),
+    ],
+)
+def test_a_title_stays_unless_it_is_only_the_name_of_a_file(
+    title: str, document_id: str, text: str, kept: bool
+) -> None:
+    assert asked_title(title, document_id, text) == (title if kept else UNTITLED)
+    if not kept:
+        assert headings_of(f"{UNTITLED}\n{text}") == []
+
+
 @pytest.mark.parametrize(("known", "asked"), [("Globex is a maker of rockets in Oslo.", True), ("Globex fell.", False)])
 def test_a_small_model_is_asked_about_texts_that_say_what_things_are(
     tmp_path: Path, keyword_embedder: type[KeywordEmbedder], known: str, asked: bool
@@ -87,7 +125,7 @@ def test_a_small_model_is_asked_about_texts_that_say_what_things_are(
     with Index.open(tmp_path / "out.kraq") as index:
         texts = {question.text for question in index.questions(source="kraq", duplicates=True)}
     assert ("Who met Acme and Initech?" in texts) is asked
-    assert ("What is said about b?" in texts) is not asked
+    assert ("What is said about Bern and Initech?" in texts) is not asked
 
 
 def test_a_small_model_is_asked_where_headings_announce_questions(

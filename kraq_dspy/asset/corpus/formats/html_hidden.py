@@ -23,6 +23,8 @@ INLINE = frozenset(
 )
 STRUCK_OUT = frozenset(("del", "s", "strike"))
 
+_NAVIGATION = frozenset(("navheader", "navfooter"))
+"""Classes under which DocBook puts the titles of the chapters before and after the page."""
 _FOR_SCREEN_READERS = re.compile(
     r"(?:[\w-]*-)?(?:visually-?hidden|sr-only|screen-reader(?:-text|-only)?|off-?screen|element-invisible)"
     r"(?:-focusable|-text)?|show-for-sr|katex-mathml|mjx_assistive_mathml"
@@ -72,7 +74,8 @@ class HiddenParts:
 
 
 def _is_hidden_by_attributes(tag: Part, attributes: Mapping[str, str]) -> bool:
-    """Whether the tag says itself that nobody sees it, or that it is for screen readers alone."""
+    """Whether the tag says itself that nobody sees it, that it is for screen readers alone, or that it is
+    navigation, as `nav` does."""
     if attributes.get("hidden", "until-found").lower() != "until-found":
         return True
     style = attributes.get("style", "")
@@ -80,6 +83,8 @@ def _is_hidden_by_attributes(tag: Part, attributes: Mapping[str, str]) -> bool:
         return True
 
     classes = attributes.get("class", "").split()
+    if attributes.get("role", "").lower() == "navigation" or not _NAVIGATION.isdisjoint(classes):
+        return True
     if "not-sr-only" not in classes and any(map(_FOR_SCREEN_READERS.fullmatch, classes)):
         return True
     return _is_aria_hidden(attributes) and (tag.name not in INLINE or tag.name == "i")

@@ -68,6 +68,7 @@ class QdrantVectorStore:
         self.dimension = dimension
         self._state = state
         self._owned = isinstance(server, str)
+        self._address = f"at {server}" if isinstance(server, str) else "of the client given"
         self._client = (
             QdrantClient(url=server, api_key=api_key, check_compatibility=False) if isinstance(server, str) else server
         )
@@ -260,26 +261,29 @@ class QdrantVectorStore:
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        from qdrant_client.http.exceptions import ApiException
+        from qdrant_client.http.exceptions import ApiException, ResponseHandlingException
 
         try:
             with self._one_at_a_time:
                 yield
+        except (json.JSONDecodeError, ValidationError, AssertionError) as error:
+            raise self._unreadable(error) from error
         except ApiException as error:
+            source = error.source if isinstance(error, ResponseHandlingException) else None
+            if isinstance(source, ValidationError):
+                raise self._unreadable(source) from error
             raise IndexStateError(
-                f"The Qdrant server with the collection {self._collection!r} failed: {error}. Check that it runs, that "
-                "[store] url is its address, and that the key is right."
+                f"The Qdrant server {self._address} with the collection {self._collection!r} failed: {error}. Check "
+                "that it runs, that [store] url is its address, and that the key is right."
             ) from error
-        except (
-            json.JSONDecodeError,
-            ValidationError,
-            AssertionError,
-        ) as error:  # of a proxy's page, which comes with status 200
-            raise IndexStateError(
-                f"What answers for the collection {self._collection!r} is no Qdrant server: its reply cannot be read "
-                f"({type(error).__name__}). Check that [store] url is the address of the server itself, not of a proxy "
-                "or a page of it."
-            ) from error
+
+    def _unreadable(self, error: Exception) -> IndexStateError:
+        """The error of a reply in another form than the server's: a proxy's, which comes with status 200."""
+        return IndexStateError(
+            f"What answers {self._address} for the collection {self._collection!r} is no Qdrant server: its reply "
+            f"cannot be read ({type(error).__name__}). Check that [store] url is the address of the server itself, "
+            "not of a proxy or a page of it."
+        )
 
 
 def _hex_id(point_id: Any) -> str:

@@ -90,6 +90,12 @@ def test_a_question_in_another_language_is_none_that_wants_a_yes(question: str, 
             "FAQ\nWie spricht man Debian aus und was bedeutet das?\nDer Name wird deb-ih-en gesprochen.",
             "Der Name wird deb-ih-en gesprochen.",
         ),
+        ("What is Linux?", "FAQ\nOK, but what is Linux?!\nA kernel for many systems.", "A kernel for many systems."),
+        (
+            "What is Linux?",  # the passage ends where the next one has the text
+            "FAQ\nMany systems share Linux as their kernel.\n1.3. OK, but what is Linux?",
+            "Many systems share Linux as their kernel.",
+        ),
         ("What does a ticket cost?", "# Ferry\n\n## What does a ticket cost?\n\nTwelve crowns.", "Twelve crowns."),
         ("What does a ticket cost?", "Ferry\nWhat does a ticket cost? Twelve crowns. It sails.", "Twelve crowns."),
     ],
