@@ -279,9 +279,9 @@ def require_agreed(source: Named, places: Iterable[Destination], *, trust: bool 
     asked = _not_agreed(source, places)
     if foreign := [place for place in asked if _is_foreign(place)]:
         raise UntrustedError(
-            f"{source.path!r} names {_listed(foreign)}: that key is not one of the provider at that address, so it is "
-            "not sent because a file says so, with --trust neither. Nothing was sent. If it is right, say so in a "
-            "settings file of your own and name that: --config FILE" + (_OWN_MODEL if source.is_index else ".")
+            f"{source.path!r} names a key for another provider's address: {_listed(foreign)}. Nothing was sent; "
+            "--trust cannot allow it. If intended, pass your own settings: --config FILE"
+            + (_OWN_MODEL if source.is_index else ".")
         )
     if not asked:
         return

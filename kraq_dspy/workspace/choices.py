@@ -100,7 +100,7 @@ def choose_retriever(name: str, options: Mapping[str, Any] | None = None) -> Ret
     choice = RetrieverChoice(spec, read_options(f"The retriever {name!r}", spec.options, values))
     over = getattr(choice.options, INNER, None)
     if over is not None and choose_retriever(over).spec is spec:
-        raise ConfigError(f"The retriever {name!r} stands on another one, not on itself.")
+        raise ConfigError(f"The retriever {name!r} cannot wrap itself. Choose another for `over`.")
     return choice
 
 
@@ -126,7 +126,7 @@ def choose_program(
         outer = read_options(f"The program {name!r}", spec.options, own)
         inside = getattr(outer, INNER)
         if PROGRAMS[inside].takes == "program":
-            raise ConfigError(f"The program {name!r} stands in front of another program, not of itself: {inside!r}.")
+            raise ConfigError(f"The program {name!r} cannot wrap {inside!r}. Set `over` to another program.")
         others = {key: value for key, value in values.items() if key not in own}
         how: dict[str, Any] = {"retriever_options": retriever_options, "measured": measured, "paper": paper}
         inner = choose_program(inside, retriever, others, **how)
@@ -141,7 +141,7 @@ def choose_program(
     if retriever is None and paper:
         retriever = spec.paper_retriever
     if retriever is None and retriever_options:
-        raise ConfigError("Options of a retriever go with its name: give the retriever, too.")
+        raise ConfigError("Retriever options need a retriever name. Add --retriever NAME.")
     chosen = None if retriever is None else choose_retriever(retriever, retriever_options)
     return ProgramChoice(spec, read, chosen)
 

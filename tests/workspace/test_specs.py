@@ -106,7 +106,7 @@ def test_an_entry_point_that_cannot_be_loaded_is_named_and_leaves_the_others_alo
         ("combined", {"alpha": 1.5}, "'alpha' is 1.5; expected a number from 0 to 1"),
         ("qa-rag", {"variant": "type3"}, "'variant' is 'type3'; expected one of v, type1, type2"),
         ("speculative", {"m": 0}, "'m' is 0; expected a whole number, 1 or more, or none"),
-        ("qa-search", {"over": "qa-search"}, "not of itself"),
+        ("qa-search", {"over": "qa-search"}, "cannot wrap"),
         ("qa-search", {"over": "k2rag", "alpha": 0.5}, "'k2rag' has no option 'alpha'"),
     ],
 )
@@ -136,7 +136,7 @@ def test_options_of_a_retriever_are_checked_as_those_of_a_program() -> None:
         choose_retriever("cross-encoder")
     with pytest.raises(ConfigError, match="'dense' takes nothing after a colon; found 'x'"):
         choose_retriever("dense:x")
-    with pytest.raises(ConfigError, match="stands on another one, not on itself"):
+    with pytest.raises(ConfigError, match="cannot wrap itself"):
         choose_retriever("pagerank", {"over": "pagerank"})
 
 

@@ -147,7 +147,7 @@ def read(name: str) -> "EvalTable":
     figure = paper_table(name)
     if not figure.definition:
         other = figure.command or "none: people judged"
-        raise ConfigError(f"{figure.paper}, {figure.number} comes of another command: {other}.")
+        raise ConfigError(f"`kraq eval` cannot run {figure.paper}, {figure.number}. Its command: {other}.")
     return read_table(DEFINITIONS / f"{figure.definition}.toml").for_paper(figure)
 
 

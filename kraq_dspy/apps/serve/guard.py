@@ -79,7 +79,7 @@ class Guard:
             challenge = {"WWW-Authenticate": 'Bearer realm="kraq"'}
             raise RequestError(401, "unauthorized", "Send the token: Authorization: Bearer TOKEN", challenge)
         if not is_open and headers.get("sec-fetch-site", "none").lower() not in ("same-origin", "none"):
-            raise RequestError(403, "wrong_site", "Pages of elsewhere may not ask here.")
+            raise RequestError(403, "wrong_site", "Cross-origin requests are not allowed.")
 
         has_body = scope["method"] in ("POST", "PUT", "PATCH")
         if has_body and headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
@@ -98,7 +98,7 @@ class Guard:
             )
         origin = headers.get("origin")
         if origin and _split(origin)[0] != host.lower():
-            raise RequestError(403, "wrong_origin", "Pages of elsewhere may not ask here.")
+            raise RequestError(403, "wrong_origin", "Cross-origin requests are not allowed.")
 
 
 def _split(address: str) -> tuple[str, str]:

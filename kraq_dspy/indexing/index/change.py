@@ -109,7 +109,7 @@ async def _change(
                 + f". Its ids: kraq export {path} --format jsonl, file documents.jsonl."
             )
         if removed and builder.index.count(Document) == len(known):
-            raise CorpusError(f"Nothing would be left of {str(path)!r}: delete the folder instead.")
+            raise CorpusError(f"This would remove every document. To delete the index, delete {str(path)!r}.")
 
         builder.index.update_manifest(complete=False, origin={"kind": "documents"})
         builder.load_change(builder.as_before(documents), removed)

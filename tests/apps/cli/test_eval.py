@@ -133,7 +133,7 @@ def test_a_table_of_a_paper_is_run_by_its_id_and_then_listed_with_its_report(kra
         (["eval", "combined", "--data", "nowhere"], 1, "kraq data fetch"),
         (["eval", "combined", "--baseline", "nobody"], 2, "there are: traditional"),
         (["eval", "combined", "--judge", "jury"], 2, "there are: none, binary, rubric"),
-        (["eval", "kraq-fig2"], 2, "comes of another command: kraq finetune generator"),
+        (["eval", "kraq-fig2"], 2, "Its command: kraq finetune generator"),
         (["eval", "list", "--paper", "bert"], 2, "No paper is called bert"),
         (["eval", "none.kraq", "q.csv"], 1, "There is no file 'q.csv'"),
         (["report", "nowhere"], 1, "holds no run"),
