@@ -7,12 +7,14 @@ tuned = dspy.BootstrapFinetune(metric=..., train_kwargs={"epochs": 3}).compile(p
 
 import dataclasses
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import dspy
 from dspy import Provider, TrainingJob
 
+from kraq_dspy._internal.checks import suggestion
 from kraq_dspy.errors import ConfigError, TrainingError
 from kraq_dspy.finetune.train_settings import TrainSettings
 from kraq_dspy.finetune.training import train_adapter
@@ -67,7 +69,7 @@ class LocalLoRA(Provider):
                 f"The rows are in the format {train_data_format!r}; expected chats. Use KraqAdapter or ChatAdapter."
             )
 
-        settings = dataclasses.replace(self.settings, **(train_kwargs or {}))
+        settings = dataclasses.replace(self.settings, **_known_settings(train_kwargs or {}))
         chats = [row["messages"] for row in train_data]
         with self._one_at_a_time:
             number = 1
@@ -93,6 +95,14 @@ def finetunable_lm(settings: RoleSettings, out: Path, train: TrainSettings | Non
     lm = make_lm(settings)
     lm.provider = LocalLoRA(out, train)
     return lm
+
+
+def _known_settings(train_kwargs: Mapping[str, Any]) -> Mapping[str, Any]:
+    known = [field.name for field in dataclasses.fields(TrainSettings)]
+    for name in train_kwargs:
+        if name not in known:
+            raise ConfigError(f"{name} is not known; {suggestion(name, known)}")
+    return train_kwargs
 
 
 def _require_local(model: str) -> None:

@@ -24,6 +24,7 @@ _CERTAIN_WORDS = 4  # different English words of a text that has hardly any of a
 _FOREIGN = 0.01  # share of letters with accents, up to which names account for them
 _LIKELY = 0.6  # probability from which on py3langid is believed
 _FEW_WORDS = 3
+_ENGLISH_ALONE = frozenset(word for word in _COMMON["en"] if len(word) > 2)  # "to" and "by" are Polish, too
 
 
 @lru_cache(maxsize=256)
@@ -52,12 +53,19 @@ def language_of_most(texts: Iterable[str]) -> str:
 def may_be_english(text: str) -> bool:
     """Whether a text of which no language was told may be asked about in English.
 
-    Lists of options and footers have few words; those of other languages have letters that English lacks.
+    Lists of options and footers have few words; those of other languages have letters that English lacks. English
+    texts have these in names alone.
 
     >>> may_be_english("Lake Orr lies in Harrow."), may_be_english("ZGŁASZANIE BŁĘDÓW  coreutils(1)")
     (True, False)
+    >>> may_be_english("Zoë Zörblax painted the lighthouse in Marsport.")
+    True
     """
     text = text[:_SEEN]
+    plain_words = [word for word in _WORD.findall(text) if word.islower()]
+    if all(map(str.isascii, plain_words)) and not _ENGLISH_ALONE.isdisjoint(plain_words):
+        return True
+
     letters = [letter for letter in text if letter.isalpha()]
     n_foreign = sum(not letter.isascii() for letter in letters)
     if n_foreign <= _FOREIGN * len(letters):

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 import kraq_dspy
 from kraq_dspy import make_lm
 from kraq_dspy.eval import BinaryJudge, Groundedness, RubricJudge
+from kraq_dspy.eval.judges import ContextRecall
 from kraq_dspy.extend import FittingPredict, RetrievingModule, at_once, blocking, call
 from kraq_dspy.indexing.prepare.k2rag import GraphOnly
 from kraq_dspy.optimize.compile_run import KeptModels
@@ -225,6 +226,7 @@ MODULES: dict[type[dspy.Module], tuple[Callable[[Any], dspy.Module], Mapping[str
     AskQuestion: (lambda library: AskQuestion(), {"summary": PASSAGE}),
     AskRandomQuestion: (lambda library: AskRandomQuestion(), {"passages": [PASSAGE, "Cologne is a city."]}),
     BinaryJudge: (lambda library: BinaryJudge(), ANSWERED),
+    ContextRecall: (lambda library: ContextRecall(), ANSWERED),
     CheckGold: (lambda library: CheckGold(), {"question": QUESTION, "answer": "the hall", "passage": PASSAGE}),
     CheckRow: (
         lambda library: CheckRow(),

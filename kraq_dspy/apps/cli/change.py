@@ -195,13 +195,21 @@ class Upgrade:
 
 
 def _measure_missing_floor(index_dir: Path) -> bool:
-    """Whether the index had no floor, and has one now. A corpus to which little is foreign gets none."""
+    """Whether the index had no floor, and has one now. A corpus to which little is foreign gets none, nor does an
+    index whose encoder is not the one of the settings: it is read as it was."""
     from kraq_dspy.asset.store.index import FLOOR, Index
+    from kraq_dspy.errors import EncoderMismatchError
     from kraq_dspy.indexing.floor.floor import keep_floor
     from kraq_dspy.workspace import Workspace
 
     with Index.open(index_dir) as index:
         if not index.manifest.complete or index.file(FLOOR) is not None:
             return False
+    try:
+        Workspace.open(index_dir).close()  # refuses another encoder; opened to write, the index would change first
+    except EncoderMismatchError as error:
+        note(f"no floor was measured: {error}", label="Questions are not refused: ")
+        return False
+
     with Workspace.open(index_dir, write=True) as space:
         return keep_floor(space.owned().index, space.embedder) is not None

@@ -8,6 +8,7 @@ seldom read takes a sixth of the room as `compressed`.
 
 import dataclasses
 import json
+import re
 import zlib
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -21,6 +22,7 @@ R = TypeVar("R")
 
 _COMPRESSED = b"\xff"  # begins no text in UTF-8
 _LEVEL = 3  # higher ones take longer and save little
+_LARGE_INTEGER = re.compile(r"[0-9]{19}")  # may have more than 64 bits
 
 
 _UNLABELLED = ',"labels":[]}'
@@ -48,14 +50,21 @@ def _dumps(value: Any) -> str:
 
 def loads(kind: type[R], text: str) -> R:
     """The record of type `kind` that `dumps` wrote. Raises ValueError when `text` is not one."""
-    try:
-        value = orjson.loads(text)
-    except orjson.JSONDecodeError:  # lone surrogates, large integers, an infinite number
-        value = json.loads(text)
+    value = _value(text)
     try:
         return cast(R, _decoder(cast(Any, kind))(value))
     except (TypeError, KeyError, AttributeError) as error:
         raise ValueError(f"This is not a {kind.__name__}: {text[:80]!r}") from error
+
+
+def _value(text: str) -> Any:
+    if _LARGE_INTEGER.search(text):  # orjson makes a rounded number of it
+        return json.loads(text)
+
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:  # lone surrogates, an infinite number
+        return json.loads(text)
 
 
 def storable(text: Any) -> Any:
