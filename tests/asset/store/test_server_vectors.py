@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -162,7 +162,7 @@ def test_a_collection_that_another_process_makes_at_the_same_moment_is_used() ->
 def test_a_reply_in_another_form_is_told_in_one_sentence_with_the_address() -> None:
     with pretending("points in another form") as url:
         store = QdrantVectorStore(url, "c", 3)
-        calls = [
+        calls: list[Callable[[], object]] = [
             store.count,
             store.ids,
             lambda: store.vectors([CAT]),
