@@ -91,7 +91,7 @@ def test_qa_search_answers_from_the_catalogue_of_the_index_and_else_asks_the_pro
         prediction = space.ask(QUESTION, program, next_questions=0)
         assert (prediction.source, len(prediction.hits), prediction.hits[0].why) == ("program", 2, "bm25")
         assert prediction.answer == space.ask(QUESTION, space.program("traditional", "bm25", k=2)).answer
-        with pytest.raises(ConfigError, match="not of itself"):
+        with pytest.raises(ConfigError, match="cannot wrap"):
             space.program("qa-search", over="qa-search")
         with pytest.raises(ConfigError, match="'graph-local' finds its own evidence"):
             space.program("qa-search", "bm25", over="graph-local")

@@ -97,7 +97,7 @@ def test_what_a_table_or_an_optimizer_tries_is_not_noted(index: Path) -> None:
         (["-p", "combined", "-P", "scan=full"], "The program 'combined' has no option 'scan'"),
         (["-p", "qa-search", "-P", "scan=wide"], "'scan' is wide; expected one of narrow, nearest, full, exhaustive"),
         (["-p", "qa-search", "-P", "check=twice"], "expected one of model, rules, none"),
-        (["-p", "qa-search", "-P", "over=qa-search"], "not of itself"),
+        (["-p", "qa-search", "-P", "over=qa-search"], "cannot wrap"),
         (["-p", "qa-search", "-P", "over=magic"], "no program 'magic'"),
         (["-p", "qa-search", "-P", "m=2"], "has no option 'm'"),
         (["-p", "graph-global", "-k", "2"], "is given no number of passages"),
