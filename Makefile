@@ -54,7 +54,7 @@ demo-lm: $(READY)
 	@$(BIN)/kraq demo --first 2 $(if $(LM),--lm $(LM),--config examples/local-models.toml) --out demo-lm.kraq
 
 test: $(DEV)
-	@$(BIN)/python -m pytest -m "not slow and not vllm and not lm and not browser" -n 2 --dist worksteal
+	@$(BIN)/python -m pytest -m "not slow and not vllm and not lm and not browser" -n 2 --dist loadfile
 
 # make test draws the same examples in each run; here they are drawn anew.
 test-explore: $(DEV)
