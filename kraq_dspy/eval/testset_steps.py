@@ -1,0 +1,47 @@
+"""Runs the steps that make a test set: outcomes are kept in the draft, and rejections are counted."""
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import dspy
+
+from kraq_dspy.eval.testset_draft import TestsetDraft
+from kraq_dspy.ports import Progress
+from kraq_dspy.steps.direct import Item
+from kraq_dspy.steps.kept import ProgramRunner
+from kraq_dspy.workspace import Workspace
+
+
+class TestsetSteps:
+    """The steps of one run. `rejected` counts the questions that were left out, by reason."""
+
+    __test__ = False
+
+    def __init__(self, space: Workspace, draft: str | Path | None, progress: Progress) -> None:
+        self.rejected: Counter[str] = Counter()
+        self.generator = space.models.name("generator")
+        self._models = space.models
+        self._draft = TestsetDraft(None if draft is None else Path(draft))
+        self._runner = ProgramRunner(space.models, progress)
+        self._progress = progress
+
+    async def outcomes(
+        self, stage: str, role: str, program: dspy.Module, items: Sequence[Item]
+    ) -> dict[str, dspy.Prediction]:
+        """Return what the program made of each item, by its id; what failed is counted."""
+        lm = self._models[role]
+        keeper = self._draft.keeper(stage, program, self._models.name(role))
+
+        self._progress.start(stage, len(items))
+        predictions = {}
+        async for outcome in self._runner.ask(stage, lm, program, items, keeper):
+            predictions[outcome.id] = outcome.prediction
+        self._progress.finish(stage)
+
+        self.rejected["failed"] += len(items) - len(predictions)
+        return predictions
+
+    async def aclose(self) -> None:
+        self._draft.close()
+        await self._models.aclose()
