@@ -18,7 +18,7 @@ from kraq_dspy.eval.metrics.answers import normalise_answer
 from kraq_dspy.eval.testset_making import corpus_of
 from kraq_dspy.indexing.catalogue.review import evidence_for
 from kraq_dspy.indexing.view.making import rule_based_models
-from kraq_dspy.models.lms.engines.rule_based.exam import fact_about
+from kraq_dspy.models.lms.engines.rule_based.exam.facts import fact_about
 from kraq_dspy.models.lms.engines.rule_based.rewrite import rephrased
 from kraq_dspy.optimize.rows import MIN_ROWS, Row
 from kraq_dspy.programs.kraq.describe import shown_summary

@@ -24,8 +24,9 @@ from kraq_dspy.errors import ModelError
 from kraq_dspy.language import templates
 from kraq_dspy.language.names import names_in
 from kraq_dspy.language.text import content_words, sentences
-from kraq_dspy.models.lms.engines.rule_based import converse, exam, extract, judge, pairs, rewrite, summarize
+from kraq_dspy.models.lms.engines.rule_based import converse, extract, judge, pairs, rewrite, summarize
 from kraq_dspy.models.lms.engines.rule_based.answer import Similar, account, answer, rated_points, short_answer
+from kraq_dspy.models.lms.engines.rule_based.exam import checks, facts, over_many, over_two
 from kraq_dspy.models.lms.engines.rule_based.otherwise import in_other_words
 from kraq_dspy.ports import Embedder
 
@@ -336,23 +337,23 @@ STEPS: dict[type[dspy.Signature], Step] = {
     signatures.VerifyDraft: lambda task, similar: "Yes" if _verdict(task) >= 0.5 else "No",
     signatures.WriteFactoidPair: lambda task, similar: pairs.factoid_pair(task.text("passage"), similar),
     signatures.WriteQAPairs: lambda task, similar: pairs.question_answer_pairs(task.text("passage")),
-    signatures.AskFact: lambda task, similar: exam.fact_about(task.text("passage"), task.texts("about")),
-    signatures.AskList: lambda task, similar: exam.question_for_list(task.texts("passages"), task.text("shared")),
-    signatures.AskBridge: lambda task, similar: exam.question_over_two(
+    signatures.AskFact: lambda task, similar: facts.fact_about(task.text("passage"), task.texts("about")),
+    signatures.AskList: lambda task, similar: over_many.question_for_list(task.texts("passages"), task.text("shared")),
+    signatures.AskBridge: lambda task, similar: over_two.question_over_two(
         task.text("first_passage"), task.text("second_passage"), task.text("link")
     ),
-    signatures.AskComparison: lambda task, similar: exam.comparison(
+    signatures.AskComparison: lambda task, similar: over_two.comparison(
         task.text("first_passage"), task.text("second_passage"), task.texts("names")
     ),
-    signatures.AskBroad: lambda task, similar: exam.question_for_many(task.texts("passages"), task.texts("about")),
-    signatures.AskFalsePremise: lambda task, similar: exam.asked_of_another(
+    signatures.AskBroad: lambda task, similar: over_many.question_for_many(task.texts("passages"), task.texts("about")),
+    signatures.AskFalsePremise: lambda task, similar: facts.asked_of_another(
         task.text("question"), task.text("name"), task.text("other")
     ),
     signatures.CheckStandAlone: lambda task, similar: len(set(content_words(task.text("question")))) >= 2,
-    signatures.CheckAnswered: lambda task, similar: exam.is_answered(
+    signatures.CheckAnswered: lambda task, similar: checks.is_answered(
         task.text("question"), task.text("answer"), task.text("passage")
     ),
-    signatures.CheckSameAnswer: lambda task, similar: exam.says_the_same(
+    signatures.CheckSameAnswer: lambda task, similar: checks.says_the_same(
         task.text("first_answer"), task.text("second_answer")
     ),
     signatures.ParaphraseQuestion: lambda task, similar: in_other_words(

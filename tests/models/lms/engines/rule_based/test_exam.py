@@ -2,7 +2,7 @@
 
 import pytest
 
-from kraq_dspy.models.lms.engines.rule_based import exam
+from kraq_dspy.models.lms.engines.rule_based.exam import checks, facts, over_many, over_two, word_forms
 
 BURTON = "Tim Burton\nTim Burton is an American film director. He was born in Burbank in 1958."
 WOOD = (
@@ -11,20 +11,20 @@ WOOD = (
 
 
 def test_every_fact_of_a_passage_has_its_answer_in_it() -> None:
-    facts = exam.facts_in(WOOD)
+    asked = facts.facts_in(WOOD)
 
-    assert ("When was Ed Wood directed by Tim Burton?", "1994") in [(one.question, one.answer) for one in facts]
-    assert ("Which film was directed by Tim Burton in 1994?", "Ed Wood") in [(o.question, o.answer) for o in facts]
-    assert all(one.answer in WOOD for one in facts)
+    assert ("When was Ed Wood directed by Tim Burton?", "1994") in [(one.question, one.answer) for one in asked]
+    assert ("Which film was directed by Tim Burton in 1994?", "Ed Wood") in [(o.question, o.answer) for o in asked]
+    assert all(one.answer in WOOD for one in asked)
 
 
 def test_a_subject_that_only_points_elsewhere_is_not_asked_about() -> None:
-    assert exam.facts_in("They were sold to the French Navy in 1901. This led to the War of 1902.") == []
+    assert facts.facts_in("They were sold to the French Navy in 1901. This led to the War of 1902.") == []
 
 
 def test_people_ask_with_fewer_words_than_texts_tell_with() -> None:
     questions = [
-        one.question for one in exam.facts_in("Acme Ltd sold the Elbe Tunnel to Globex during the crisis of 1929.")
+        one.question for one in facts.facts_in("Acme Ltd sold the Elbe Tunnel to Globex during the crisis of 1929.")
     ]
 
     assert "What sold the Elbe Tunnel to Globex during the crisis of 1929?" in questions
@@ -32,7 +32,7 @@ def test_people_ask_with_fewer_words_than_texts_tell_with() -> None:
 
 
 def test_when_asks_with_the_verb_as_it_stands_in_questions() -> None:
-    [fact] = [one for one in exam.facts_in("Nina Simone moved to Liberia in 1974.") if one.asked_of]
+    [fact] = [one for one in facts.facts_in("Nina Simone moved to Liberia in 1974.") if one.asked_of]
 
     assert (fact.question, fact.answer) == ("When did Nina Simone move to Liberia?", "1974")
 
@@ -43,11 +43,11 @@ def test_when_asks_with_the_verb_as_it_stands_in_questions() -> None:
      ("visited", "visit"), ("wrote", "write"), ("treated", "treat"), ("released", "release"), ("below", "")],
 )  # fmt: skip
 def test_the_base_of_a_past_form(past: str, base: str) -> None:
-    assert exam._base_of(past) == base
+    assert word_forms.base_of(past) == base
 
 
 def test_a_question_of_two_steps_does_not_name_what_links_them() -> None:
-    asked = exam.question_over_two(WOOD, BURTON, "Tim Burton")
+    asked = over_two.question_over_two(WOOD, BURTON, "Tim Burton")
 
     assert asked["question"] == "When was the American film director that Ed Wood was directed by born in Burbank?"
     assert asked["answer"] == "1958"
@@ -57,7 +57,7 @@ def test_what_a_name_is_said_to_be_stands_for_it() -> None:
     album = "High Rise\nHigh Rise is the first EP by Stone Temple Pilots."
     band = "Stone Temple Pilots\nStone Temple Pilots are a rock band.\nStone Temple Pilots is a band from San Diego."
 
-    asked = exam.question_over_two(album, band, "Stone Temple Pilots")
+    asked = over_two.question_over_two(album, band, "Stone Temple Pilots")
 
     assert asked == {"question": "What is the first EP by the band from San Diego?", "answer": "High Rise"}
 
@@ -69,7 +69,7 @@ def test_things_of_one_kind_make_a_list_with_the_words_between_kind_and_name() -
         "Virginia Woolf\nVirginia Woolf was a writer.",
     ]
 
-    asked = exam.question_for_list(passages, "Virginia Woolf")
+    asked = over_many.question_for_list(passages, "Virginia Woolf")
 
     assert asked == {"question": "Which novels are by Virginia Woolf?", "items": ["Mrs Dalloway", "Orlando"]}
 
@@ -77,13 +77,13 @@ def test_things_of_one_kind_make_a_list_with_the_words_between_kind_and_name() -
 def test_a_definition_without_a_plain_kind_makes_no_list() -> None:
     passages = ["Opel\nOpel is the largest in Rome.", "Fiat\nFiat is the oldest in Rome."]
 
-    assert exam.question_for_list(passages, "Rome") == {"question": "", "items": []}
+    assert over_many.question_for_list(passages, "Rome") == {"question": "", "items": []}
 
 
 def test_of_two_with_a_year_the_earlier_is_the_answer() -> None:
     one, two = "Les McCann\nLes McCann was born in 1935.", "Trent Reznor\nTrent Reznor was born in 1965."
 
-    asked = exam.comparison(one, two, ["Les McCann", "Trent Reznor"])
+    asked = over_two.comparison(one, two, ["Les McCann", "Trent Reznor"])
 
     assert asked == {"question": "Which was born first, Les McCann or Trent Reznor?", "answer": "Les McCann"}
 
@@ -91,13 +91,13 @@ def test_of_two_with_a_year_the_earlier_is_the_answer() -> None:
 def test_another_language_is_asked_nothing() -> None:
     text = "Der Zug\nDer Zug wurde in Bern von der Bahn im Jahr 1990 gebaut und ist nicht mehr in Betrieb."
 
-    assert exam.fact_about(text) == {"question": "", "answer": ""}
+    assert facts.fact_about(text) == {"question": "", "answer": ""}
 
 
 def test_a_passage_answers_where_one_sentence_has_the_question_and_the_passage_the_answer() -> None:
-    assert exam.is_answered("Which film was directed by Tim Burton?", "Ed Wood", WOOD)
-    assert not exam.is_answered("Which film was directed by Tim Burton?", "Big Fish", WOOD)
-    assert not exam.is_answered("Which novel did Melville write about whales?", "Ed Wood", WOOD)
+    assert checks.is_answered("Which film was directed by Tim Burton?", "Ed Wood", WOOD)
+    assert not checks.is_answered("Which film was directed by Tim Burton?", "Big Fish", WOOD)
+    assert not checks.is_answered("Which novel did Melville write about whales?", "Ed Wood", WOOD)
 
 
 def test_what_most_passages_tell_of_together_is_asked_with_a_sentence_of_each() -> None:
@@ -107,7 +107,7 @@ def test_what_most_passages_tell_of_together_is_asked_with_a_sentence_of_each() 
         "The Hogarth Press\nIt was founded by Virginia Woolf in 1917.",
     ]
 
-    asked = exam.question_for_many(passages, ["Virginia Woolf", "Hogarth Press", "Orlando"])
+    asked = over_many.question_for_many(passages, ["Virginia Woolf", "Hogarth Press", "Orlando"])
 
     assert asked["question"] == "How is Virginia Woolf related to Hogarth Press?"
     assert asked["nuggets"] == [
@@ -119,24 +119,24 @@ def test_what_most_passages_tell_of_together_is_asked_with_a_sentence_of_each() 
 def test_a_thing_that_several_passages_tell_of_is_asked_about_by_who_or_what() -> None:
     passages = ["Ada Lovelace was a mathematician.", "She met Charles Babbage.", "Ada Lovelace wrote notes."]
 
-    assert exam.question_for_many(passages, ["Ada Lovelace"]) == {
+    assert over_many.question_for_many(passages, ["Ada Lovelace"]) == {
         "question": "Who is Ada Lovelace?",
         "nuggets": ["Ada Lovelace was a mathematician.", "Ada Lovelace wrote notes."],
     }
-    assert exam.question_for_many(passages, ["Charles Babbage"])["question"] == ""
+    assert over_many.question_for_many(passages, ["Charles Babbage"])["question"] == ""
 
 
 def test_a_long_and_a_short_name_of_one_thing_are_not_asked_about_as_two() -> None:
     passages = ["The United States, or U.S., are large.", "The U.S. is the United States."]
 
-    assert exam.question_for_many(passages, ["U.S.", "United States"]) == {"question": "", "nuggets": []}
-    assert exam.related_in(passages[0], ["U.S.", "United States"]) == []
+    assert over_many.question_for_many(passages, ["U.S.", "United States"]) == {"question": "", "nuggets": []}
+    assert facts.related_in(passages[0], ["U.S.", "United States"]) == []
 
 
 def test_a_passage_without_a_plain_statement_is_asked_how_two_of_its_names_are_related() -> None:
     passage = "Yesterday, so it seems, nobody but Ada Lovelace had met Charles Babbage there."
 
-    asked = exam.fact_about(passage, ["Ada Lovelace", "Charles Babbage"])
+    asked = facts.fact_about(passage, ["Ada Lovelace", "Charles Babbage"])
 
     assert asked["question"] == "How is Ada Lovelace related to Charles Babbage?"
     assert asked["answer"] == passage.rstrip(".")

@@ -1,0 +1,30 @@
+"""Checks by words whether a passage answers a question, and whether two answers say the same."""
+
+import re
+
+from kraq_dspy.language.text import content_words, parted, sentences
+from kraq_dspy.models.lms.engines.rule_based.judge import agreement, support
+
+
+def is_answered(question: str, answer: str, passage: str) -> bool:
+    """Whether the passage has the answer, and one of its sentences most of what the question says beside it."""
+    title, body = parted(passage)
+    if not answer or agreement_in(answer, passage) < 1:
+        return False
+    asked = " ".join(word for word in content_words(question) if word not in content_words(answer))
+    return not asked or max((support(asked, f"{title} {part}") for part in sentences(body)), default=0.0) >= 0.6
+
+
+def agreement_in(answer: str, passage: str) -> float:
+    """Share of the answer's words that the passage has."""
+    wanted, present = set(_words(answer)), set(_words(passage))
+    return len(wanted & present) / len(wanted) if wanted else 0.0
+
+
+def says_the_same(first: str, second: str) -> bool:
+    """Whether two answers share most of their words."""
+    return agreement(first, [second]) >= 0.6
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.lower())

@@ -1,0 +1,203 @@
+"""Asks questions whose answers stand in the text: of sentences from which one part can be taken out.
+
+"Tim Burton directed Ed Wood." asks "Who directed Ed Wood?", since a question for the subject keeps the order of the
+words. Where a form of "to be" follows the subject, dates, places and who did it are asked for as well. Questions of two
+steps put what one passage says of a name in the place of that name. English alone; other languages are asked nothing.
+"""
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from itertools import combinations
+
+from kraq_dspy.language.names import names_in
+from kraq_dspy.language.templates import definition, is_person
+from kraq_dspy.language.text import content_words
+from kraq_dspy.language.vocabulary import STOP
+from kraq_dspy.models.lms.engines.rule_based.answer import DATE
+from kraq_dspy.models.lms.engines.rule_based.exam.related import (
+    MOST_ABOUT,
+    are_two_things,
+    related_question,
+    sentence_about,
+)
+from kraq_dspy.models.lms.engines.rule_based.exam.statements import (
+    BE,
+    PREPOSITIONS,
+    Statement,
+    is_somebody,
+    plain_kind,
+    read_passage,
+    statement_in,
+)
+from kraq_dspy.models.lms.engines.rule_based.exam.word_forms import base_of
+from kraq_dspy.records import content_id
+
+_PASSIVE = re.compile(rf"(?P<be>{BE}) (?P<done>(?:\w+ly )?(?:[a-z]+ed|born|built|held|made|set|won|written|known)\b.*)")
+_ADDS = re.compile(r" (?:in|on|at|by|for|from|with|during|due to|after|before|until|since|to|as|through|under|and) ")
+_CALLS_FOR_MORE = re.compile(r" (?:[a-z]+ed|born|made|held|known|set|contribute|[a-z]+ing|as|one|first)$")
+"""How what is said does not end, if it was cut off: "is a disease caused"."""
+_IS_A_KIND = re.compile(r"(?:is|are|was|were) (?:an?|the|one of) ")
+TELLS_WHICH = re.compile(r" (?:in|of|at|from|by|for|on|near|between|to|with|that|which|as) .*[A-Z0-9]| \d{4} |[\"“]")
+"""What tells one of a kind from others: a name or a number behind a preposition, or a year."""
+_FEWEST_WITH_NAME, _FEWEST, MOST_WORDS = 3, 4, 16
+"""Content words of what is said of a subject, with a name or a number among them and without; and words in all."""
+_LONGEST_ANSWER = 8  # words
+_LONGEST_SENTENCE = 25  # words of one that is an answer as a whole
+_DANGLING = re.compile(r"(?:,| in| on| at| since| around| about| from| until| by)+$")
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A question that a sentence answers. `asked_of` is the name that the question is about, "" where the answer is."""
+
+    question: str
+    answer: str
+    asked_of: str = ""
+
+
+def fact_about(passage: str, about: Collection[str] = ()) -> dict[str, str]:
+    """One question that the passage answers, of one of the names where it can be; empty texts where it has none.
+
+    Which of several it is depends on the passage's text alone.
+
+    >>> fact_about("Ed Wood\\nEd Wood is a film. It was directed by Tim Burton in 1994.")["answer"]
+    'Tim Burton'
+    """
+    facts = facts_in(passage) or related_in(passage, about)
+    named = [fact for fact in facts if any(name in fact.question or name == fact.answer for name in about)]
+    chosen = min(named or facts, key=lambda fact: content_id(passage, fact.question), default=Fact("", ""))
+    return {"question": chosen.question, "answer": chosen.answer}
+
+
+def facts_in(passage: str) -> list[Fact]:
+    """Every question that one of the passage's sentences answers, in their order."""
+    title, parts, kind, is_who = read_passage(passage)
+    facts: list[Fact] = []
+    for sentence in parts:
+        statement = statement_in(sentence, title, points_to_title=bool(kind))
+        if statement is None:
+            continue
+        is_of_title = statement.subject == title
+        who = is_who if is_of_title else is_somebody(statement.subject, " ".join(parts))
+        if defined := definition(f"{statement.subject} {statement.phrase}", [statement.subject]):
+            who = is_person(plain_kind(defined.kind) or defined.kind, sentence, statement.subject)
+        is_kind_said = bool(kind) and kind.split()[-1] in statement.phrase
+        facts += _asked_for_values(statement)
+        for phrase in _from_long_to_short(statement):
+            asked = which_question(kind if is_of_title and not is_kind_said else "", who, phrase)
+            facts.append(Fact(asked, statement.subject))
+    return facts
+
+
+def related_in(passage: str, about: Collection[str]) -> list[Fact]:
+    """Ask how any two of the names are related that one short sentence of the passage tells of: the sentence answers.
+
+    >>> related_in("Ada\\nShe met Charles Babbage in 1833.", ["Ada", "Charles Babbage"])[0].question
+    'How is Ada related to Charles Babbage?'
+    """
+    facts = []
+    for pair in combinations(list(about)[:MOST_ABOUT], 2):
+        sentence = sentence_about(passage, pair)
+        if 4 <= len(sentence.split()) <= _LONGEST_SENTENCE and are_two_things(*pair):
+            facts.append(Fact(related_question(pair), sentence.rstrip(".")))
+    return facts
+
+
+def asked_of_another(question: str, name: str, other: str) -> str:
+    """The question with another name in the place of one of its own; "" where it does not have that name."""
+    return question.replace(name, other) if name and name in question else ""
+
+
+def _from_long_to_short(statement: Statement) -> list[str]:
+    """Return what is said of the subject, and its beginnings up to a preposition, as far as they
+    tell enough: people ask with fewer words than texts tell with."""
+    if statement.subject in statement.phrase:
+        return []
+    ends = [match.start() for match in _ADDS.finditer(statement.phrase)]
+    cut = [statement.phrase[:end] for end in reversed(ends)]
+    whole = [phrase for phrase in cut if not _CALLS_FOR_MORE.search(phrase)]
+    return [phrase for phrase in [statement.phrase, *whole] if _tells_enough(statement.subject, phrase)]
+
+
+def _tells_enough(subject: str, phrase: str) -> bool:
+    words = phrase.split()
+    said = set(content_words(phrase)) - set(content_words(subject))
+    fewest = _FEWEST_WITH_NAME if re.search(r"[A-Z0-9]", phrase) else _FEWEST
+    if _IS_A_KIND.match(phrase) and not TELLS_WHICH.search(phrase):
+        return False  # "is a Canadian actress" is said of many
+    return len(words) <= MOST_WORDS and len(said) >= fewest and words[-1].lower() not in PREPOSITIONS | STOP
+
+
+def which_question(kind: str, is_who: bool, phrase: str) -> str:
+    asked = f"Which {kind}" if kind else "Who" if is_who else "What"
+    return f"{asked} {phrase}?"
+
+
+def _asked_for_values(statement: Statement) -> list[Fact]:
+    """When, where and by whom something was done to the subject."""
+    if len(statement.phrase.split()) > MOST_WORDS:
+        return []
+    passive = _PASSIVE.fullmatch(statement.phrase)
+    if passive is None:
+        return _asked_with_did(statement)
+
+    be, done, subject = passive["be"], passive["done"], statement.subject
+    facts = [_asked_when(be, done, subject), _asked_by_whom(be, done, subject)]
+    facts.append(_asked_where(be, done, subject))
+    return [fact for fact in facts if fact is not None]
+
+
+def _asked_when(be: str, done: str, subject: str) -> Fact | None:
+    dates = list(DATE.finditer(done))
+    if len(dates) != 1:
+        return None
+
+    before, after = done[: dates[0].start()].strip(), done[dates[0].end() :].strip()
+    deed = f"{_DANGLING.sub('', f' {before}').strip()} {after}".strip()
+    if not deed or after.startswith(("to ", "and ", "-", "–")):
+        return None
+    return Fact(f"When {be} {subject} {deed}?", dates[0][0], subject)
+
+
+def _asked_by_whom(be: str, done: str, subject: str) -> Fact | None:
+    by = re.fullmatch(r"(?P<deed>[a-z ]+?) by (?:the )?(?P<rest>[A-Z\"“].*)", done)
+    if by is None:
+        return None
+
+    doer = next(iter(names_in(f"· {by['rest']}")), "")
+    is_short = 0 < len(doer.split()) <= _LONGEST_ANSWER
+    if not is_short or not by["rest"].lstrip('"“').startswith(doer):
+        return None
+    return Fact(f"Who {be} {subject} {by['deed']} by?", doer, subject)
+
+
+def _asked_where(be: str, done: str, subject: str) -> Fact | None:
+    told = re.fullmatch(r"(?P<deed>[a-z ]+?) (?:in|at|near) (?:the )?(?P<place>[A-Z][^,;]*)", done)
+    if told is None:
+        return None
+
+    place = told["place"]
+    if DATE.search(place) or names_in(f"· {place}") != [place]:
+        return None
+    return Fact(f"Where {be} {subject} {told['deed']}?", place, subject)
+
+
+def _asked_with_did(statement: Statement) -> list[Fact]:
+    """When, where, or how many: "moved to Burbank in 1958" asks "When did ... move to Burbank?"."""
+    subject = statement.subject
+    people = re.match(r"(?:has|had) a population of (?:about )?(?P<number>[\d,]*\d)", statement.phrase)
+    if people:
+        return [Fact(f"What is the population of {subject}?", people["number"], subject)]
+
+    verb, _, rest = statement.phrase.partition(" ")
+    base = base_of(verb)
+    dates = list(DATE.finditer(rest))
+    if not base or len(dates) != 1:
+        return []
+
+    before, after = rest[: dates[0].start()], rest[dates[0].end() :].strip()
+    kept = _DANGLING.sub("", f" {before.strip()}").strip()
+    if after or len(kept.split()) < 1:
+        return []
+    return [Fact(f"When did {subject} {base} {kept}?", dates[0][0], subject)]

@@ -1,0 +1,96 @@
+"""Asks what several passages answer together: a list of things of one kind, or how two things are related."""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Sequence
+from itertools import combinations
+
+from kraq_dspy.models.lms.engines.rule_based.exam.related import (
+    MOST_ABOUT,
+    are_two_things,
+    related_question,
+    sentence_about,
+)
+from kraq_dspy.models.lms.engines.rule_based.exam.statements import (
+    VAGUE,
+    first_definition,
+    is_somebody,
+    plain_kind,
+    read_passage,
+)
+from kraq_dspy.models.lms.engines.rule_based.exam.word_forms import plural
+
+_MOST_NUGGETS = 6
+"""Statements of a good answer."""
+
+
+def question_for_list(passages: Sequence[str], shared: str) -> dict[str, object]:
+    """Ask which things of one kind the passages define by the shared name, as an item of each that
+    does.
+
+    >>> lakes = ["Loon Lake\\nLoon Lake is a lake in Ontario.", "Elk Lake\\nElk Lake is a lake in Ontario."]
+    >>> question_for_list(lakes, "Ontario")
+    {'question': 'Which lakes are in Ontario?', 'items': ['Loon Lake', 'Elk Lake']}
+    """
+    nothing: dict[str, object] = {"question": "", "items": []}
+    if not shared.strip():
+        return nothing
+
+    links_by_kind: defaultdict[str, dict[str, str]] = defaultdict(dict)
+    for passage in passages:
+        title, parts, _, _ = read_passage(passage)
+        defined = first_definition(parts[:2], title)
+        if defined is None or shared not in defined.thing or shared in defined.name:
+            continue
+        kind = plain_kind(defined.kind)
+        if not kind:
+            continue
+        before = defined.thing.partition(shared)[0].partition(kind)[2]
+        link = _plain_link(before.split())
+        if 0 < len(link.split()) <= 5 and "," not in before and not VAGUE.search(link):
+            links_by_kind[kind.split()[-1].lower()].setdefault(title or defined.name, link)
+
+    kind = max(links_by_kind, key=lambda kind: (len(links_by_kind[kind]), kind), default="")
+    links = links_by_kind[kind]
+    if len(links) < 2:
+        return nothing
+    commonest = Counter(links.values()).most_common(1)[0][0]
+    return {"question": f"Which {plural(kind)} are {commonest} {shared}?", "items": list(links)}
+
+
+def question_for_many(passages: Sequence[str], about: Collection[str]) -> dict[str, object]:
+    """Ask how two things are related, of those that most passages have a sentence about both of.
+
+    Nuggets are these sentences, one of each passage. Nothing is asked where fewer than two passages have one.
+
+    >>> rivers = ["The Rhine flows through Cologne.", "Cologne lies on the Rhine.", "The Rhine is long."]
+    >>> question_for_many(rivers, ["Rhine", "Cologne"])["nuggets"]
+    ['The Rhine flows through Cologne.', 'Cologne lies on the Rhine.']
+    """
+    if len(about) == 1:
+        return _asked_of_one(passages, next(iter(about)))
+    best: tuple[str, str] = ("", "")
+    nuggets: list[str] = []
+    for pair in combinations(list(about)[:MOST_ABOUT], 2):
+        if not are_two_things(*pair):
+            continue
+        said = [sentence for passage in passages if (sentence := sentence_about(passage, pair))]
+        if len(said) > max(1, len(nuggets)):
+            best, nuggets = pair, said
+
+    if not nuggets:
+        return {"question": "", "nuggets": []}
+    return {"question": related_question(best), "nuggets": nuggets[:_MOST_NUGGETS]}
+
+
+def _asked_of_one(passages: Sequence[str], name: str) -> dict[str, object]:
+    """Ask who or what a thing is, with a sentence about it of each passage."""
+    said = [sentence for passage in passages if (sentence := sentence_about(passage, [name]))]
+    if len(said) < 2:
+        return {"question": "", "nuggets": []}
+    asked = "Who" if is_somebody(name, "\n".join(passages)) else "What"
+    return {"question": f"{asked} is {name}?", "nuggets": said[:_MOST_NUGGETS]}
+
+
+def _plain_link(words: Sequence[str]) -> str:
+    """The words between a kind and a name as they stand after "are": "located in the"."""
+    return " ".join(word for word in words if word.lower() not in ("that", "which", "is", "was", "are", "were"))

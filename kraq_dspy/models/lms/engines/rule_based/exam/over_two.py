@@ -1,0 +1,183 @@
+"""Asks what takes two passages to answer: a question of two steps, and a comparison."""
+
+import re
+from collections.abc import Sequence
+
+from kraq_dspy.language.names import REFERENCE, kind_of
+from kraq_dspy.language.templates import without_asides
+from kraq_dspy.models.lms.engines.rule_based.answer import BRACKETED, YEAR
+from kraq_dspy.models.lms.engines.rule_based.exam.facts import MOST_WORDS, TELLS_WHICH, Fact, facts_in, which_question
+from kraq_dspy.models.lms.engines.rule_based.exam.statements import (
+    BE,
+    BEGINS,
+    KIND_WORDS,
+    STATES,
+    VAGUE,
+    VERB,
+    Statement,
+    is_somebody,
+    read_passage,
+    says_what_it_is,
+)
+from kraq_dspy.models.lms.engines.rule_based.exam.word_forms import plural
+from kraq_dspy.records import content_id
+
+_PEOPLE_KINDS = {"person": "person", "place": "place", "organisation": "organisation", "work": "work"}
+
+
+def question_over_two(first: str, second: str, link: str) -> dict[str, str]:
+    """A question of two steps: what the second passage says of `link`, which is named by what the first says of it.
+
+    >>> wood = "Ed Wood\\nEd Wood was directed by Tim Burton."
+    >>> burton = "Tim Burton\\nTim Burton is an American director. He was born in Burbank in 1958."
+    >>> question_over_two(wood, burton, "Tim Burton")["question"]
+    'When was the American director that Ed Wood was directed by born in Burbank?'
+    """
+    title, parts, kind, is_who = read_passage(first)
+    own, _, link_kind, link_is_who = read_passage(second)
+    leading = _leading_to(link, title, parts, points_to_title=bool(kind))
+    nothing = {"question": "", "answer": ""}
+    if leading is None or not own or BRACKETED.sub("", own) not in (link, BRACKETED.sub("", link)):
+        return nothing
+
+    described = link_kind or _PEOPLE_KINDS.get(kind_of(link, second), "thing")
+    facts = _facts_of(own, second, without=leading.subject)
+    facts.sort(key=lambda fact: content_id(first, fact.question))
+    for fact in facts:
+        if fact.asked_of:
+            named = f"the {described} that {leading.subject} {leading.phrase}"
+            return {"question": fact.question.replace(own, named, 1), "answer": fact.answer}
+
+    is_of_title = leading.subject == title
+    who_leads = is_who if is_of_title else is_somebody(leading.subject, " ".join(parts))
+    is_kind_said = bool(kind) and kind.split()[-1] in leading.phrase
+    leading_kind = kind if is_of_title and not is_kind_said else ""
+    for fact in facts:
+        said = _said_of_subject(fact.question)
+        if said and TELLS_WHICH.search(said):
+            named = _in_place_of_name(said, described, is_who=link_is_who)
+            question = which_question(leading_kind, who_leads, f"{leading.phrase} {named}")
+            return {"question": question, "answer": leading.subject}
+    return nothing
+
+
+def comparison(first: str, second: str, names: Sequence[str]) -> dict[str, str]:
+    """Ask which of two was born or made first, or whether both are of the one kind that both are
+    said to be.
+
+    >>> one, two = "Loon Lake\\nLoon Lake is a lake.", "Elk Lake\\nElk Lake is a lake."
+    >>> comparison(one, two, ["Loon Lake", "Elk Lake"])
+    {'question': 'Are Loon Lake and Elk Lake both lakes?', 'answer': 'yes'}
+    """
+    nothing = {"question": "", "answer": ""}
+    if len(names) != 2:
+        return nothing
+
+    events = [_dated(passage) for passage in (first, second)]
+    shared = sorted(events[0].keys() & events[1].keys())
+    for done in shared:
+        years = events[0][done], events[1][done]
+        if years[0] != years[1]:
+            earlier = names[0] if years[0] < years[1] else names[1]
+            return {"question": f"Which was {done} first, {names[0]} or {names[1]}?", "answer": earlier}
+
+    heads = [read_passage(passage)[2].split()[-1:] for passage in (first, second)]
+    if heads[0] and heads[0] == heads[1]:
+        return {"question": f"Are {names[0]} and {names[1]} both {plural(heads[0][0])}?", "answer": "yes"}
+    return nothing
+
+
+def _facts_of(name: str, passage: str, *, without: str) -> list[Fact]:
+    """The questions of the passage about the name, or that it answers, which do not say `without`."""
+    facts = []
+    for fact in facts_in(passage):
+        is_of_name = name in (fact.asked_of, fact.answer)
+        if is_of_name and without not in f"{fact.question} {fact.answer}":
+            facts.append(fact)
+    return facts
+
+
+def _said_of_subject(question: str) -> str:
+    """Return what a question for the subject says of it: "wrote Don Juan" of "Which poet wrote Don
+    Juan?"; "" for others."""
+    asked = re.match(rf"(?:Who|What|Which (?:[\w-]+ ){{1,{KIND_WORDS}}}?)\s?(?P<said>{VERB} .+)\?$", question)
+    return asked["said"] if asked else ""
+
+
+def _in_place_of_name(said: str, kind: str, *, is_who: bool) -> str:
+    """A name put in other words: "the rock band from Atlanta", or "the person who wrote Don Juan"."""
+    defined = re.fullmatch(rf"{BE} (?:an?|the) (?P<thing>.+)", said)
+    return f"the {defined['thing']}" if defined else f"the {kind} {'who' if is_who else 'that'} {said}"
+
+
+def _leading_to(link: str, title: str, parts: Sequence[str], *, points_to_title: bool) -> Statement | None:
+    """Return what the first passage says up to `link`, and of whom: "was directed by" before "Tim
+    Burton"."""
+    bare = BRACKETED.sub("", link)
+    if not bare.strip():
+        return None
+
+    for sentence in parts:
+        plain = without_asides(sentence)
+        before, named, _ = plain.partition(bare)
+        if not named or REFERENCE.search(before):
+            continue
+        leading = _without_subject(before, title, points_to_title=points_to_title)
+        if leading is None or bare in leading.subject:
+            continue
+        phrase = _up_to_preposition(leading.phrase.strip(' ,"“'))
+        words = phrase.split()
+        if 0 < len(words) <= MOST_WORDS and not VAGUE.search(phrase) and words[-1] not in ("and", "or", "that", "than"):
+            return Statement(leading.subject, phrase)
+    return None
+
+
+def _without_subject(before: str, title: str, *, points_to_title: bool) -> Statement | None:
+    """The beginning of a sentence in two: its subject, and what follows, an aside between commas
+    left out."""
+    plain = BEGINS.sub("", before, count=1)
+    for name in _names_for_title(title, points_to_title=points_to_title):
+        if plain.startswith((f"{name} ", f"{name},")):
+            rest = re.sub(r"^,[^,]{3,80}, ?", "", plain[len(name) :]).strip()
+            return Statement(title, rest) if re.match(rf"(?:also |later )?{VERB}\b", rest) else None
+
+    stated = STATES.match(plain)
+    if stated is None or not says_what_it_is(stated["subject"].strip()):
+        return None
+    return Statement(stated["subject"].strip(), stated["phrase"])
+
+
+def _names_for_title(title: str, *, points_to_title: bool) -> list[str]:
+    """The words that stand for what the title names, when they begin a sentence."""
+    if not title:
+        return []
+    pronouns = ["He", "She", "It"] if points_to_title else []
+    return [f"The {title}", title, *pronouns]
+
+
+def _up_to_preposition(phrase: str) -> str:
+    """Leave out what says of the next name what it is: "by French composer" as "by"."""
+    ends = [
+        match.end()
+        for match in re.finditer(r"\b(?:in|on|at|by|of|for|from|with|to|near|as|after|under) ", f"{phrase} ")
+    ]
+    cut = f"{phrase} "[: ends[-1]].strip() if ends else ""
+    rest = phrase[len(cut) :].split()
+    return cut if cut and len(rest) <= 4 else re.sub(r"\b(?:the|an?)$", "", phrase).strip()
+
+
+def _dated(passage: str) -> dict[str, int]:
+    """The years of what was done to the title's thing, by the word for it: {"born": 1958}."""
+    title, parts, _, _ = read_passage(passage)
+    years: dict[str, int] = {}
+    for fact in facts_in(passage) if title else ():
+        asked = re.match(rf"When {BE} {re.escape(title)} (?P<done>[a-z]+)", fact.question)
+        if asked and (year := YEAR.search(fact.answer)):
+            years.setdefault(asked["done"], int(year[0]))
+
+    lived = (
+        re.search(r"\(born [^()]*?(\d{4})|\((?:[^()\d]*\d{1,2}[^()\d]*)(\d{4})\)? ?[–-]", parts[0]) if parts else None
+    )
+    if title and lived:
+        years.setdefault("born", int(lived[1] or lived[2]))
+    return years

@@ -1,0 +1,138 @@
+"""Reads passages: what kind of thing the title names, and what each sentence says of whom."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kraq_dspy.language.names import PERSON, REFERENCE, is_name, kind_of, names_in
+from kraq_dspy.language.templates import Definition, definition, is_person, without_asides
+from kraq_dspy.language.text import parted, sentences
+from kraq_dspy.language.told import language_of
+from kraq_dspy.language.vocabulary import DOES, STOP
+from kraq_dspy.models.lms.engines.rule_based.answer import BRACKETED, POINTS_BACK
+from kraq_dspy.models.lms.engines.rule_based.exam.word_forms import PAST
+
+BE = r"(?:is|are|was|were)"
+VERB = rf"(?:{BE}|has|have|had|can|may|must|will|{'|'.join(DOES)}|{PAST}|[a-z]{{2,}}ed)"
+STATES = re.compile(
+    rf"(?P<subject>[A-Z][^,;:—–\"“”?!\[\]]{{0,80}}?) (?P<phrase>(?:also |then |first |later )?{VERB} .+)"
+)
+BEGINS = re.compile(
+    r"(?:However|Therefore|Thus|Moreover|Furthermore|In addition|Additionally|Also|Indeed|Overall)[, ] ?"
+)
+_CUT = re.compile(
+    r"[,;:].*$| (?:which|where|although|though|while|whereas|because|as well as|so that|since|but|despite|who)\b.*$"
+)
+_ASIDE_WORD = re.compile(r"^(?:also|then|first|later) ")
+VAGUE = re.compile(
+    r"\b(?:who|he|she|they|this|these|those|such|it|his|her|their|them|him|we|our|us|i|my|you|your|above|below|following"
+    r"|former|latter|there)\b",
+    re.IGNORECASE,
+)
+_TWO_VERBS = re.compile(rf"[a-z]+ed (?:as|by|from)\b|[a-z]+ed\b.* {BE}\b")
+_VERB_INSIDE = re.compile(rf"\b(?:{'|'.join(DOES)}|shows?|displays?|that|[a-z]{{2,}}ed)\b")
+_LONGEST_SUBJECT = 7  # words
+KIND_WORDS = 3
+PREPOSITIONS = frozenset(
+    "in on at by of for from with to near into through under over and or the a an".split()  # noqa: SIM905
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A sentence in two parts: who or what it is about, and what it says of it."""
+
+    subject: str
+    phrase: str
+
+
+def read_passage(passage: str) -> tuple[str, list[str], str, bool]:
+    """Title, sentences, what kind of thing the title is said to be ("" unknown), and whether it is
+    somebody."""
+    title, body = parted(passage)
+    if language_of(body) != "en":
+        return "", [], "", False
+
+    body = re.sub(r" (?=[,.;:?!’'](?:\s|$|s\b))", "", body)
+    title = title if title and is_name(title) else ""
+    bare = BRACKETED.sub("", title)
+    parts = sentences(body)
+    defined = first_definition(parts[:2], bare) if bare else None
+    if defined is None or bare not in defined.name:
+        return bare, parts, "", bool(bare) and is_somebody(bare, body)
+
+    kind = plain_kind(defined.kind)
+    return bare, parts, kind, is_person(kind, parts[0], bare)
+
+
+def first_definition(parts: Sequence[str], title: str) -> Definition | None:
+    titles = [title] if title else []
+    for part in parts:
+        defined = definition(part, titles)
+        if defined is not None:
+            return defined
+    return None
+
+
+def plain_kind(kind: str) -> str:
+    """The last words of a kind that can follow "which": "English poet" of "famous and English poet born"."""
+    words = re.split(r" (?:[a-z]+ed|born|made|built|held|set|written|known)\b", kind)[0].split()[-KIND_WORDS:]
+    while words and (words[0].lower() in STOP or words[0].endswith("est") or not words[0][0].isalpha()):
+        words = words[1:]
+    is_plain = bool(words) and not words[-1][0].isupper() and not re.search(r"[\"“”()\d]", " ".join(words))
+    return " ".join(words) if is_plain else ""
+
+
+def is_somebody(name: str, text: str) -> bool:
+    """Whether a full name is a person's, or a last name is that of a person whom the text names in full."""
+    if PERSON.fullmatch(name):
+        return kind_of(name, text) == "person"
+    full = next((full_name for full_name in PERSON.findall(text) if full_name.endswith(f" {name}")), "")
+    return bool(full) and kind_of(full, text) == "person"
+
+
+def statement_in(sentence: str, title: str, *, points_to_title: bool) -> Statement | None:
+    """Read a statement; None for a sentence that has no subject which says what it is, or that
+    points to others.
+
+    With `points_to_title`, he, she and it are what the title names.
+    """
+    plain = without_asides(BEGINS.sub("", sentence, count=1)).strip().rstrip(".")
+    stated = STATES.fullmatch(plain)
+    if stated is None or REFERENCE.search(plain) or plain.endswith(("?", "!", ":")):
+        return None
+
+    subject = stated["subject"].strip()
+    if title:
+        subject = _subject_by_title(subject, title, points_to_title=points_to_title)
+    if not subject or (subject != title and not says_what_it_is(subject)):
+        return None
+    phrase = _ASIDE_WORD.sub("", _CUT.sub("", stated["phrase"]).strip())
+    return Statement(subject, phrase) if _is_whole(phrase) else None
+
+
+def _subject_by_title(subject: str, title: str, *, points_to_title: bool) -> str:
+    """The title where the subject stands for it, "" where it points to something else."""
+    if len(subject.split()) == 1 and POINTS_BACK.match(f"{subject} "):
+        return title if points_to_title and subject in ("He", "She", "It") else ""
+    return title if subject in (f"The {title}", f"the {title}") else subject
+
+
+def _is_whole(phrase: str) -> bool:
+    """Whether what is said of a subject neither points to another sentence nor breaks off."""
+    if not phrase or '"' in phrase or VAGUE.search(phrase) or _TWO_VERBS.match(phrase):
+        return False
+    last = phrase.split()[-1].lower()
+    return len(last) > 1 and last not in PREPOSITIONS | STOP
+
+
+def says_what_it_is(subject: str) -> bool:
+    words = subject.split()
+    first = words[0].lower() if words else ""
+    if not words or len(words) > _LONGEST_SUBJECT or VAGUE.search(subject) or _VERB_INSIDE.search(subject):
+        return False
+    if re.match(r"[A-Z][a-z]+ed\b", subject) or "_" in subject:
+        return False
+    if first in STOP - {"the", "a", "an"} or first in ("the", "a", "an", "another", "some", "most", "many"):
+        return first == "the" and bool(names_in(f"· {subject[4:]}"))
+    return len(words) > 1 or bool(names_in(f"· {subject}"))
