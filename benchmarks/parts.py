@@ -9,15 +9,15 @@ MOST_GOLD = 10
 """Passages that answer one question; such as have more are left out, since ten hits cannot hold them."""
 
 
-def part_of(dataset: Dataset, *, questions: int, passages: int) -> Dataset:
+def part_of(dataset: Dataset, *, questions: int, passages: int, measured: frozenset[str] = frozenset()) -> Dataset:
     """Up to so many questions with their evidence, and other passages: first those that were shown with a question.
 
-    The same call draws the same part.
+    Questions whose evidence is all among the `measured` documents are left out. The same call draws the same part.
     """
     usable = [
         example
         for example in sorted(dataset.examples, key=lambda one: one.id)
-        if 0 < len(example.supporting_ids) <= MOST_GOLD
+        if 0 < len(example.supporting_ids) <= MOST_GOLD and not measured.issuperset(example.supporting_ids)
     ]
     random.Random(1).shuffle(usable)
 

@@ -28,11 +28,12 @@ from unittest.mock import patch
 
 import numpy as np
 from numpy.typing import NDArray
+from parts import part_of
 from scipy import stats
 
 from kraq_dspy import Workspace
 from kraq_dspy.asset.corpus.chunk import sentence_spans
-from kraq_dspy.eval.datasets import Dataset, Example, load_local
+from kraq_dspy.eval.datasets import Dataset, load_local
 from kraq_dspy.eval.testset_making import TestsetPlan, make_testset
 from kraq_dspy.indexing import build_index
 from kraq_dspy.ports import Embedder, Vectors
@@ -45,7 +46,7 @@ from kraq_dspy.settings import ChunkSettings
 TUNED_ON = ("hotpotqa", "squad", "clapnq")
 HELD_OUT = ("bioasq", "qasper")
 APART = ("musique", "multihop_rag")
-MOST_PASSAGES, MOST_QUESTIONS, MOST_GOLD = 600, 150, 10
+MOST_PASSAGES, MOST_QUESTIONS = 600, 150
 MOST_MADE = 100
 """Questions of the made set and of each rival."""
 K = 5
@@ -243,27 +244,7 @@ def sampled(dataset: Dataset) -> Dataset:
         ids = sorted(document.id for document in dataset.documents)
         random.Random(0).shuffle(ids)
         measured = frozenset(ids[: len(ids) // 2])
-    usable = [
-        example
-        for example in sorted(dataset.examples, key=lambda one: one.id)
-        if 0 < len(example.supporting_ids) <= MOST_GOLD and not measured.issuperset(example.supporting_ids)
-    ]
-    random.Random(1).shuffle(usable)
-    kept: dict[str, None] = {}
-    chosen: list[Example] = []
-    for example in usable:
-        if len(chosen) < MOST_QUESTIONS and len(kept.keys() | set(example.supporting_ids)) <= MOST_PASSAGES:
-            kept |= dict.fromkeys(example.supporting_ids)
-            chosen.append(example)
-    near = [document for example in chosen for document in example.context_ids]
-    others = sorted(document.id for document in dataset.documents)
-    random.Random(2).shuffle(others)
-    for document in (*near, *others):
-        if len(kept) < MOST_PASSAGES:
-            kept[document] = None
-    documents = tuple(document for document in dataset.documents if document.id in kept)
-    bare = tuple(replace(example, context_ids=()) for example in chosen)
-    return Dataset(dataset.name, documents, bare)
+    return part_of(dataset, questions=MOST_QUESTIONS, passages=MOST_PASSAGES, measured=measured)
 
 
 def question_sets(space: Workspace, people: Dataset, draft: Path) -> dict[str, Questions]:
