@@ -154,19 +154,27 @@ def check_store(store: VectorStore) -> None:
 
 def _check_search(store: VectorStore, ids: Sequence[str], vectors: Vectors) -> None:
     """Search between the first two points, nearer to the first."""
-    near: Vectors = vectors[:1] * np.float32(0.8) + vectors[1:2] * np.float32(0.6)
-    [hits] = store.search(near, 2)
-    scores = [score for _, score in hits]
-    _require([id for id, _ in hits] == ids[:2], "finds the nearest points, best first")
-    _require(bool(np.allclose(scores, [0.8, 0.6], atol=1e-4)), "scores by the cosine")
-    _require(len(store.search(near, 99)[0]) == 3, "gives what there is where more is asked for")
+    query: Vectors = vectors[:1] * np.float32(0.8) + vectors[1:2] * np.float32(0.6)
+
+    [nearest] = store.search(query, 2)
+    cosines = [score for _, score in nearest]
+    _require(_ids_of(nearest) == ids[:2], "finds the nearest points, best first")
+    _require(bool(np.allclose(cosines, [0.8, 0.6], atol=1e-4)), "scores by the cosine")
+
+    [all_points] = store.search(query, 99)
+    _require(len(all_points) == 3, "gives what there is where more is asked for")
     _require(store.search(vectors[:0], 2) == [], "takes no vectors at all")
 
-    [hits] = store.search(near, 2, exclude=ids[:1])
-    _require([id for id, _ in hits] == ids[1:], "leaves out the excluded")
+    [without_first] = store.search(query, 2, exclude=ids[:1])
+    _require(_ids_of(without_first) == ids[1:], "leaves out the excluded")
+
     for document_id in ("d2", ["d2", "d9"]):
-        [hits] = store.search(near, 9, filters={"document_id": document_id})
-        _require({id for id, _ in hits} == set(ids[1:]), "keeps to its filters")
+        [of_document] = store.search(query, 9, filters={"document_id": document_id})
+        _require(set(_ids_of(of_document)) == set(ids[1:]), "keeps to its filters")
+
+
+def _ids_of(hits: Sequence[tuple[str, float]]) -> list[str]:
+    return [id for id, _ in hits]
 
 
 def _check_text_search(store: VectorStore, ids: Sequence[str]) -> None:

@@ -6,7 +6,7 @@ is about; the title of the document that most of it comes from, and its central 
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.language.headings import stands_in_menus
@@ -101,17 +101,33 @@ def topics(index: Index, questions: Iterable[Question]) -> dict[str, str]:
 
 def _titles(index: Index, communities: Iterable[Community]) -> dict[str, str]:
     """The title of the document that at least half of a community's passages are of, by the community's id."""
-    chunk_of_most: dict[str, str] = {}
+    chunk_by_community: dict[str, str] = {}
     for community in communities:
-        document_of = index.documents_of(community.chunk_ids)
-        [(document_id, count)] = Counter(document_of.values()).most_common(1) or [("", 0)]
-        if count > 1 and count >= OF_ONE_DOCUMENT * len(document_of):
-            chunk_of_most[community.id] = next(id for id, own in document_of.items() if own == document_id)
+        document_by_chunk = index.documents_of(community.chunk_ids)
+        chunk_id = _chunk_of_main_document(document_by_chunk)
+        if chunk_id is not None:
+            chunk_by_community[community.id] = chunk_id
 
-    chunk_ids = sorted(set(chunk_of_most.values()))
-    title_of = {chunk.id: chunk.title for chunk in index.chunks_by_id(chunk_ids)}
-    titles = {id: title_of[chunk_id] for id, chunk_id in chunk_of_most.items()}
-    return {id: title for id, title in titles.items() if not _FILE_OR_NUMBER.fullmatch(title)}
+    chunk_ids = sorted(set(chunk_by_community.values()))
+    title_by_chunk = {chunk.id: chunk.title for chunk in index.chunks_by_id(chunk_ids)}
+
+    titles: dict[str, str] = {}
+    for community_id, chunk_id in chunk_by_community.items():
+        title = title_by_chunk[chunk_id]
+        if not _FILE_OR_NUMBER.fullmatch(title):
+            titles[community_id] = title
+    return titles
+
+
+def _chunk_of_main_document(document_by_chunk: Mapping[str, str]) -> str | None:
+    """Return a chunk of the document that at least half of the chunks are of; None where no document has as many."""
+    if not document_by_chunk:
+        return None
+
+    [(main_document, count)] = Counter(document_by_chunk.values()).most_common(1)
+    if count < 2 or count < OF_ONE_DOCUMENT * len(document_by_chunk):
+        return None
+    return next(id for id, document in document_by_chunk.items() if document == main_document)
 
 
 def _small_words(index: Index) -> frozenset[str]:

@@ -269,17 +269,23 @@ class ResolvedMentions:
     def _distinct_claims(self, chosen: Chosen) -> Iterator[tuple[int, int, int, int]]:
         """(subject's key, object's or -1, statement, chunk), each said once of a `chosen` subject in a chunk."""
         rows = self.mentions.rows("claims")
-        subjects = self.key_of[rows[:, 0]]
-        about = np.flatnonzero(chosen[subjects])
-        keys, others = subjects[about].tolist(), self.objects[about].tolist()
-        chunk_id, known = "", set[tuple[int, str]]()
-        for key, (_, _, statement, number), other in zip(keys, rows[about].tolist(), others, strict=True):
+        key_of_subject = self.key_of[rows[:, 0]]
+        of_chosen = np.flatnonzero(chosen[key_of_subject])
+        subjects = key_of_subject[of_chosen].tolist()
+        objects = self.objects[of_chosen].tolist()
+        claims = rows[of_chosen].tolist()
+
+        chunk_id = ""
+        said_in_chunk: set[tuple[int, str]] = set()
+        for subject, object_key, (_, _, statement, number) in zip(subjects, objects, claims, strict=True):
             if self.mentions.chunk_ids[number] != chunk_id:  # they come in reading order
-                chunk_id, known = self.mentions.chunk_ids[number], set()
-            claim = key, comparable(self._texts[statement])
-            if claim not in known:
-                known.add(claim)
-                yield key, other, statement, number
+                chunk_id = self.mentions.chunk_ids[number]
+                said_in_chunk.clear()
+
+            claim = subject, comparable(self._texts[statement])
+            if claim not in said_in_chunk:
+                said_in_chunk.add(claim)
+                yield subject, object_key, statement, number
 
     def _first_statements(self, keys: Ints, links: Rows) -> dict[int, str]:
         """Return what the first relationship or claim says of each of the `keys` that one is

@@ -84,16 +84,22 @@ class Transformer(SharedByCopies):
     def encode(self, rows: Sequence[dict[str, list[int]]], weigh: Weigh) -> Vectors:
         """float32 `[n_rows, dim]`, L2-normalised, in the order of `rows` (the tokeniser's output for one text each):
         means of the last hidden layer."""
-        torch = self.torch
         vectors = np.zeros((len(rows), self.dimension), dtype=np.float32)
-        order = sorted(range(len(rows)), key=lambda i: (len(rows[i]["input_ids"]), i))
-        for start in range(0, len(order), self.batch_size):
-            batch = order[start : start + self.batch_size]
-            with self._lock, torch.inference_mode():
-                inputs = self.tokenizer.pad([rows[i] for i in batch], return_tensors="pt").to(self.model.device)
-                hidden = self.model(**inputs).last_hidden_state.float()
-                pooled = (hidden * weigh(inputs).unsqueeze(-1)).sum(1)
-                vectors[batch] = torch.nn.functional.normalize(pooled, dim=-1).cpu().numpy()
+        from_short_to_long = sorted(range(len(rows)), key=lambda i: (len(rows[i]["input_ids"]), i))
+        for start in range(0, len(rows), self.batch_size):
+            batch = from_short_to_long[start : start + self.batch_size]
+            vectors[batch] = self._encode_batch([rows[i] for i in batch], weigh)
+        return vectors
+
+    def _encode_batch(self, rows: Sequence[dict[str, list[int]]], weigh: Weigh) -> Vectors:
+        torch = self.torch
+        with self._lock, torch.inference_mode():
+            inputs = self.tokenizer.pad(rows, return_tensors="pt").to(self.model.device)
+            hidden = self.model(**inputs).last_hidden_state.float()
+
+            weights = weigh(inputs).unsqueeze(-1)
+            weighted_sums = (hidden * weights).sum(1)
+            vectors: Vectors = torch.nn.functional.normalize(weighted_sums, dim=-1).cpu().numpy()
         return vectors
 
 
@@ -204,10 +210,13 @@ class PairEmbedder(SharedByCopies):
         """float32 `[n_passages, dimension]`, rows L2-normalised."""
         if not passages:
             return np.zeros((0, self.dimension), dtype=np.float32)
+
         tokenizer = self.transformer.tokenizer
         most = self.max_tokens // 2  # a longer question would leave nothing for the passage
         question_ids = tokenizer(question, add_special_tokens=False, truncation=True, max_length=most)["input_ids"]
-        question = question if len(question_ids) < most else tokenizer.decode(question_ids)
+        if len(question_ids) >= most:
+            question = tokenizer.decode(question_ids)
+
         cut = {"truncation": "only_second", "max_length": self.max_tokens}
         rows = [dict(tokenizer(question, passage, **cut)) for passage in passages]
         return self.transformer.encode(rows, lambda inputs: inputs["attention_mask"])
