@@ -13,6 +13,7 @@ from kraq_dspy.eval.asked import AskedSystem
 from kraq_dspy.eval.testset import as_line, as_row
 from kraq_dspy.eval.testset_making import estimate_testset
 from kraq_dspy.indexing import build_index
+from kraq_dspy.programs.testset.wording import is_about_two
 from kraq_dspy.records import Chunk, Document, GoldPassage, TestsetRow, content_id
 from kraq_dspy.workspace import Workspace
 from kraq_dspy.workspace.choices import choose_program
@@ -97,6 +98,33 @@ def test_a_bridge_has_two_documents_and_names_neither_the_answer_nor_the_link(ma
     titles = {title.lower().replace(" ", "-"): title for title in PAGES}
     for row in bridges:
         assert sum(titles[document] in row.question for document in row.supporting_ids) < 2
+
+
+@pytest.mark.parametrize(("n_passages", "is_asked"), [(8, True), (9, False)])
+def test_what_more_than_eight_passages_tell_is_no_broad_question(
+    n_passages: int, is_asked: bool, tmp_path: Path
+) -> None:
+    """Of more, nobody knows whether those that were found are all that there are."""
+    text = "Nora Quill keeps the Orr Lighthouse with a crew of {} since 19{}."
+    years = range(10, 10 + n_passages)
+    documents = [Document(f"d{year}", f"Season {year}", text.format(year, year)) for year in years]
+    build_index(documents, tmp_path / "lighthouse.kraq")
+    with Workspace.open(tmp_path / "lighthouse.kraq") as space:
+        made = make_testset(space, plan=TestsetPlan(4, {"broad": 1}))
+
+    assert ([len(row.passages) for row in made] == [n_passages]) is is_asked
+    assert (made.rejected.get("is told by too many passages", 0) == 0) is is_asked
+
+
+def test_how_two_things_are_related_is_asked_in_no_other_words(folder: Path) -> None:
+    """The form is what tells such a question, and what its passages are found by."""
+    with Workspace.open(folder) as space:
+        made = make_testset(space, plan=TestsetPlan(20, {"broad": 1}))
+    names = ("Hogarth Press", "Virginia Woolf")
+    questions = [row.question for row in made if all(name in row.question for name in names)]
+
+    assert questions
+    assert all(is_about_two(question) for question in questions)
 
 
 def test_the_same_seed_makes_the_same_set_and_another_one_another(folder: Path, made: Testset) -> None:
