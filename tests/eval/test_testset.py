@@ -13,7 +13,6 @@ from kraq_dspy.eval.asked import AskedSystem
 from kraq_dspy.eval.testset import as_line, as_row
 from kraq_dspy.eval.testset_making import estimate_testset
 from kraq_dspy.indexing import build_index
-from kraq_dspy.programs.testset.wording import is_about_two
 from kraq_dspy.records import Chunk, Document, GoldPassage, TestsetRow, content_id
 from kraq_dspy.workspace import Workspace
 from kraq_dspy.workspace.choices import choose_program
@@ -116,15 +115,17 @@ def test_what_more_than_eight_passages_tell_is_no_broad_question(
     assert (made.rejected.get("is told by too many passages", 0) == 0) is is_asked
 
 
-def test_how_two_things_are_related_is_asked_in_no_other_words(folder: Path) -> None:
-    """The form is what tells such a question, and what its passages are found by."""
-    with Workspace.open(folder) as space:
-        made = make_testset(space, plan=TestsetPlan(20, {"broad": 1}))
-    names = ("Hogarth Press", "Virginia Woolf")
-    questions = [row.question for row in made if all(name in row.question for name in names)]
+def test_how_two_things_are_related_is_asked_in_no_other_words(tmp_path: Path) -> None:
+    """Nothing but this form says what the passages are looked up by; their own word for it may stay."""
+    text = "Nora Quill keeps the Orr Lighthouse with a crew of {} since 19{}. All are related."
+    documents = [Document(f"d{year}", f"Season {year}", text.format(year, year)) for year in range(10, 16)]
+    build_index(documents, tmp_path / "lighthouse.kraq")
+    with Workspace.open(tmp_path / "lighthouse.kraq") as space:
+        plan = TestsetPlan(4, {"broad": 1})
+        made = make_testset(space, plan=plan, draft=tmp_path / "draft.jsonl")
 
-    assert questions
-    assert all(is_about_two(question) for question in questions)
+    assert any(" related to " in row.question for row in made)
+    assert " connected to " not in (tmp_path / "draft.jsonl").read_text("utf-8")
 
 
 def test_the_same_seed_makes_the_same_set_and_another_one_another(folder: Path, made: Testset) -> None:

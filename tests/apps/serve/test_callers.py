@@ -104,6 +104,10 @@ def test_a_token_is_given_and_taken_away_without_a_restart(tmp_path: Path, caplo
             "[[token]]\nname = 'a'\ntoken = 'long-enough'\n[[token]]\nname = 'a'\ntoken = 'long-enough-2'",
             "another entry",
         ),
+        (
+            "[[token]]\nname = 'a'\ntoken = 'long-enough'\n[[token]]\nname = 'b'\ntoken = 'long-enough'",
+            "another entry",
+        ),
     ],
 )
 def test_what_is_wrong_in_the_file_is_said_with_its_place(tmp_path: Path, text: str, message: str) -> None:

@@ -11,6 +11,7 @@ import pytest
 from kraq_dspy.asset.store import upgrade as upgrades
 from kraq_dspy.asset.store.manifest import MANIFEST, write_fields
 from kraq_dspy.asset.store.own_files import FileLock
+from kraq_dspy.asset.store.states import VIEWS
 from kraq_dspy.asset.store.upgrade import Upgrade, upgrade
 from kraq_dspy.errors import IndexLockedError, IndexStateError
 from kraq_dspy.indexing.index.check import check_index, faults_of
@@ -129,6 +130,28 @@ def test_after_a_failure_the_old_index_is_untouched_and_the_next_run_works(
     monkeypatch.setitem(upgrades.STEPS, 5, from_5_to_6)
     assert run(old).present == 6
     assert check_index(old).whole
+
+
+@pytest.mark.usefixtures("step")
+def test_a_copy_with_faults_does_not_take_the_place_of_the_index(old: Path) -> None:
+    before = files_of(old)
+    with pytest.raises(IndexStateError, match=r"not whole: 2 passages are lost\. .*is as it was"):
+        upgrade(old, faults_of=lambda copy: ["2 passages are lost"])
+    assert files_of(old) == before
+    assert names_beside(old) == {"poets.kraq"}
+
+
+@pytest.mark.usefixtures("step")
+def test_views_of_the_old_index_are_not_taken_over(old: Path) -> None:
+    view = old / VIEWS / "5-of-some-documents"
+    view.mkdir(parents=True)
+    (view / MANIFEST).write_text("{}")
+
+    kept = run(old).kept
+
+    assert kept is not None
+    assert (kept / VIEWS / view.name / MANIFEST).exists()
+    assert not (old / VIEWS).exists()
 
 
 @pytest.mark.usefixtures("step")

@@ -55,6 +55,19 @@ def test_of_what_cannot_be_told_apart_the_cheapest_is_chosen(choose: Callable[..
     assert all(one.cost.tokens > selection.chosen.cost.tokens for one in selection.tried[1:])
 
 
+def test_the_cheapest_is_chosen_also_where_another_finds_a_little_more(
+    choose: Callable[..., Selection],
+) -> None:
+    two = {"id": "two", "question": "Where are A17 and B17?", "supporting_ids": ["A17", "B17"]}
+
+    selection = choose([*ROWS, two], retrievers=("bm25",), ks=(1, 5))
+
+    assert (selection.best.candidate.k, selection.best.score.estimate) == (5, 1.0)
+    assert selection.chosen.candidate.k == 1
+    assert selection.chosen.score.estimate < 1
+    assert "the cheapest is chosen" in selection.verdict
+
+
 def test_the_worse_half_is_not_asked_all_questions(choose: Callable[..., Selection]) -> None:
     selection = choose(ks=(1, 2))
 
