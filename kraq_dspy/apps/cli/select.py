@@ -24,8 +24,9 @@ SHOWN = 12
 class Select(Builds, Limits, Columns):
     """Find the retriever, chunk size and k that find most evidence in CORPUS, by the questions of a file.
 
-    Without a graph first, on few questions; the better half goes on to all. A graph is tried if it could still win.
-    Of those that cannot be told from the best, the cheapest is chosen. Interrupted? The same command goes on.
+    Candidates without a graph come first, on few questions; the better half is asked more. Those with a graph follow
+    if one of them could still win. Of the candidates that cannot be told from the best, the cheapest is chosen.
+    If it is interrupted, the same command resumes.
     """
 
     corpus: Annotated[Path, typer.Argument(help="A file or folder of txt, md, html, pdf, jsonl, csv or parquet.")]

@@ -34,8 +34,9 @@ class MakeTestset(Reads, Calls, Limits):
     """Write questions that the index answers, with answers and evidence, for `kraq eval DIR FILE`.
 
     Gold passages are found in the text by unlike retrievers; questions that tell no system from another are thinned.
-    Without a language model (--lm) the embedded reader asks. Interrupted? The same command goes on. Rows of FILE that
-    somebody approved, edited or rejected (`kraq explore DIR --testset FILE --edit`) stay as they are.
+    Without a language model (--lm) the embedded reader asks. If it is interrupted, the same command
+    resumes. Rows of FILE that somebody approved, edited or rejected (`kraq explore DIR --testset FILE --edit`) stay as
+    they are.
     """
 
     index_dir: IndexDir
@@ -91,9 +92,9 @@ class MakeTestset(Reads, Calls, Limits):
 
 @dataclass(frozen=True, kw_only=True)
 class UpdateTestset(Reads, Calls, Limits):
-    """Keep a test set true to an index that has changed: rows whose evidence is not there any more are marked stale.
+    """Keep a test set true to an index that has changed: rows whose evidence is gone are marked stale.
 
-    As many new ones are asked of documents that no row is about, or --new N. Rows that are kept stay as they are.
+    As many new rows, or --new N, are written about documents that no row is about. The other rows stay as they are.
     """
 
     index_dir: IndexDir
@@ -127,7 +128,7 @@ class UpdateTestset(Reads, Calls, Limits):
 
 @dataclass(frozen=True, kw_only=True)
 class CoverTestset(Reads, Calls, Limits):
-    """Say which communities of the index questions of your own never touch; no model is asked.
+    """List the communities of the index that your own questions never touch. No model is called.
 
     With --out, questions about those communities are made and written.
     """
