@@ -186,10 +186,10 @@ class Upgrade:
             print_json({**fields, "floor_measured": measured})
             return
         if done.kept is not None:
-            say(f"{self.index_dir} has now schema version {done.present}; it had {done.former}.")
-            say(f"As it was, it is kept in {done.kept}: delete that once you need it no more.")
+            say(f"{self.index_dir} now has schema version {done.present}; it had {done.former}.")
+            say(f"The old index is kept in {done.kept}. Delete it when you no longer need it.")
         elif not measured:
-            say(f"{self.index_dir} has schema version {done.present}, which is of today: nothing is to be done.")
+            say(f"{self.index_dir} has schema version {done.present}, the newest: there is nothing to do.")
         if measured:
             say(f"{self.index_dir} has a floor now: questions that its documents do not answer are refused.")
 

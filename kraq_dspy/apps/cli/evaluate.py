@@ -93,8 +93,8 @@ class EvalIndex(Reads, Calls, Limits):
         ),
     ] = None
     k: Annotated[int, typer.Option("--k", "-k", min=1, help="Passages that a retriever is asked for.")] = RETRIEVED
-    question_column: Annotated[str, typer.Option(help="Default: question, query, ...")] = ""
-    answer_column: Annotated[str, typer.Option(help="Default: answers, answer, ...")] = ""
+    question_column: Annotated[str, typer.Option(help="Column with the question. Default: question, query, ...")] = ""
+    answer_column: Annotated[str, typer.Option(help="Column with the answers. Default: answers, answer, ...")] = ""
     documents_column: Annotated[
         str, typer.Option(help="Ids of the documents with the evidence. Default: supporting_ids, ...")
     ] = ""

@@ -41,9 +41,12 @@ class MakeTestset(Reads, Calls, Limits):
 
     index_dir: IndexDir
     out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="FILE", help="JSON lines. What it took is kept in FILE.draft.")
+        Path,
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="The test set, as JSON lines; FILE.draft keeps what was paid for."
+        ),
     ] = Path("test.jsonl")
-    n: Annotated[int, typer.Option("--n", "-n", min=1, help="Questions.")] = TESTSET_QUESTIONS
+    n: Annotated[int, typer.Option("--n", "-n", min=1, help="Number of questions.")] = TESTSET_QUESTIONS
     kinds: Annotated[
         str | None,
         typer.Option(
@@ -54,7 +57,7 @@ class MakeTestset(Reads, Calls, Limits):
         ),
     ] = None
     seed: Seed = 0
-    estimate: Annotated[bool, Flag("--estimate", help="Say what it would take, and make nothing.")] = False
+    estimate: Annotated[bool, Flag("--estimate", help="Only the number of calls that it would take.")] = False
     json: Json = False
 
     def run(self) -> None:
@@ -99,9 +102,13 @@ class UpdateTestset(Reads, Calls, Limits):
 
     index_dir: IndexDir
     testset: Annotated[Path, typer.Argument(metavar="FILE", help="Test set of `kraq testset make`.")]
-    new: Annotated[int | None, typer.Option(min=0, help="New questions.", show_default="as many as are stale")] = None
+    new: Annotated[
+        int | None, typer.Option(min=0, help="Number of new questions.", show_default="as many as are stale")
+    ] = None
     drop: Annotated[bool, Flag("--drop", help="Leave stale rows out instead of marking them.")] = False
-    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="Default: the file itself.")] = None
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="The updated set. Default: FILE itself.")
+    ] = None
     seed: Seed = 0
     json: Json = False
 
@@ -134,13 +141,13 @@ class CoverTestset(Reads, Calls, Limits):
     """
 
     index_dir: IndexDir
-    questions: Annotated[Path, typer.Argument(metavar="QUESTIONS", help="csv, jsonl or parquet.")]
-    question_column: Annotated[str, typer.Option(help="Default: question, query, ...")] = ""
+    questions: Annotated[Path, typer.Argument(metavar="QUESTIONS", help="Your own questions: csv, jsonl or parquet.")]
+    question_column: Annotated[str, typer.Option(help="Column with the question. Default: question, query, ...")] = ""
     about: Annotated[float, typer.Option(min=0, max=1, help="Cosine from which a passage is about a question.")] = ABOUT
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write questions about what is not touched.")
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="New questions about what is not touched.")
     ] = None
-    n: Annotated[int, typer.Option("--n", "-n", min=1, help="Questions for --out.")] = 20
+    n: Annotated[int, typer.Option("--n", "-n", min=1, help="Number of questions for --out.")] = 20
     seed: Seed = 0
     json: Json = False
 
