@@ -140,7 +140,7 @@ def test_an_upgrade_measures_the_floor_that_an_earlier_version_did_not(tmp_path:
     assert REFUSED not in run("ask", str(path), PERU)
     assert "has a floor now" in run("upgrade", str(path))
     assert REFUSED in run("ask", str(path), PERU)
-    assert "nothing is to be done" in run("upgrade", str(path))
+    assert "there is nothing to do" in run("upgrade", str(path))
 
 
 def test_an_upgrade_leaves_an_index_of_another_encoder_as_it_is(tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_an_upgrade_leaves_an_index_of_another_encoder_as_it_is(tmp_path: Path) 
 
     said = run("upgrade", str(path))
 
-    assert "nothing is to be done" in said
+    assert "there is nothing to do" in said
     assert contents_of(path) == before
 
 
