@@ -139,4 +139,4 @@ def test_an_upgrade_measures_the_floor_that_an_earlier_version_did_not(tmp_path:
     assert REFUSED not in run("ask", str(path), PERU)
     assert "has a floor now" in run("upgrade", str(path))
     assert REFUSED in run("ask", str(path), PERU)
-    assert "nothing is to be done" in run("upgrade", str(path))
+    assert "there is nothing to do" in run("upgrade", str(path))

@@ -1,4 +1,4 @@
-"""What the documents do not answer is told of every prediction, and refused where a front door asks for that."""
+"""Tests that every prediction says whether the documents answer it, and that front doors refuse if they do not."""
 
 import asyncio
 from collections.abc import Iterator

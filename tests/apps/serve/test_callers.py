@@ -1,4 +1,4 @@
-"""Who may ask which indexes, by the file of tokens."""
+"""Tests who may ask which indexes, by the file of tokens."""
 
 import hashlib
 import os

@@ -1,4 +1,4 @@
-"""What GraphRAG wrote, in versions 1 to 3, read from parquet and from JSON lines, and written back by us."""
+"""Reads GraphRAG's output of versions 1 to 3, from parquet and from JSON lines, and writes it back."""
 
 import gzip
 import json

@@ -238,7 +238,7 @@ def test_a_present_index_needs_nothing(kraq: WarmShell, tmp_path: Path, version:
     index = tmp_path / "poets.kraq"
     before = files_of(index)
     done = kraq("upgrade", index)
-    assert (done.returncode, "nothing is to be done" in " ".join(done.stdout.split())) == (0, True), done.stderr
+    assert (done.returncode, "there is nothing to do" in " ".join(done.stdout.split())) == (0, True), done.stderr
     as_json = json.loads(kraq("upgrade", index, "--json").stdout)
     assert (as_json["former"], as_json["present"], as_json["kept"]) == (version, version, None)
     assert files_of(index) == before
