@@ -131,7 +131,10 @@ def show_selection(selection: "Selection") -> None:
     if selection.chosen not in shown:
         shown = [*shown[:-1], selection.chosen]
     rows = [_cells(each, selection) for each in shown]
-    title = f"{counted(selection.n_questions, 'question')}, {counted(len(selection.tried), 'candidate')} asked all"
+    n_asked, n_questions = selection.chosen.score.n, selection.n_questions
+    of_all = "" if n_asked == n_questions else f" of {n_questions:,}"
+    title = f"{counted(len(selection.tried), 'candidate')}, each asked {n_asked:,}{of_all} questions"
+
     output.print(grid(title, headings, rows, right=headings[1:7], box=None, padding=(0, 1, 0, 0)))
     say(("Chosen: ", "bold green"), selection.verdict)
     for each in selection.notes:

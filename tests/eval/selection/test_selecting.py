@@ -1,5 +1,6 @@
 """A selection picks what finds most, takes the cheapest of what cannot be told apart, and goes on where it stopped."""
 
+import dataclasses
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 
 from kraq_dspy import Limits, Workspace
+from kraq_dspy.apps.cli.select import show_selection
 from kraq_dspy.errors import ConfigError, EvaluationError
 from kraq_dspy.eval import Selection, SelectionPlan, select
 from kraq_dspy.indexing import build_index
@@ -200,6 +202,18 @@ def test_rows_without_evidence_are_left_out_and_counted(choose: Callable[..., Se
 
     assert selection.n_questions == len(ROWS)
     assert selection.notes == ("1 question names no document that answers, and is left out.",)
+
+
+@pytest.mark.parametrize(("n_left", "told"), [(0, "each asked {n} questions"), (70, "each asked {n} of {all} ")])
+def test_a_run_that_ended_early_says_how_many_questions_were_asked(
+    choose: Callable[..., Selection], capsys: pytest.CaptureFixture[str], n_left: int, told: str
+) -> None:
+    selection = choose()
+    n_asked = selection.chosen.score.n
+
+    show_selection(dataclasses.replace(selection, n_questions=n_asked + n_left))
+
+    assert told.format(n=n_asked, all=n_asked + n_left) in " ".join(capsys.readouterr().out.split())
 
 
 def test_answers_serve_where_no_document_is_named(choose: Callable[..., Selection]) -> None:
