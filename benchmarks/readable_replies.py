@@ -8,10 +8,12 @@ The inputs are what the library's own commands ask on real passages. A reply is 
 or DSPy's own adapter (without one) reads it as it stands, "repaired" if this library's repair does, at a "second call",
 or "no". Every reply is a line of `--replies` before the next: the same command goes on where it stopped, and without
 `--lm` the table is made of what is there. `--record tests/recorded` keeps a few short ones of every signature, model
-and form, which the tests read again.
+and form, which the tests read again; with each goes the `prompt_of` its signature, so that a test
+can tell when no model has answered the present one.
 """
 
 import argparse
+import hashlib
 import json
 import threading
 import time
@@ -100,7 +102,7 @@ def ask_all(options: Any) -> None:
         def ask(question: tuple[type[dspy.Signature], Row], lm: KraqLM = lm, form: str = form) -> None:
             signature, inputs = question
             row = {"signature": signature.__name__, "model": name, "form": form_of(form, options), "inputs": inputs}
-            row |= asked(signature, inputs, lm)
+            row |= {"prompt": prompt_of(signature)} | asked(signature, inputs, lm)
             with lock, options.replies.open("a", encoding="utf-8") as lines:
                 lines.write(json.dumps(row, ensure_ascii=False) + "\n")
 
@@ -210,9 +212,38 @@ def record(rows: Sequence[Row], folder: Path, keep: int) -> None:
         lines = []
         for _, of_kind in sorted(kinds.items()):
             for row in sorted(of_kind, key=lambda row: len(json.dumps(row["inputs"])) + len(row["reply"]))[:keep]:
-                kept = {key: row[key] for key in ("model", "form", "inputs", "reply", "readable")}
+                names = ("model", "form", "prompt", "inputs", "reply", "readable")
+                kept = {key: row[key] for key in names if key in row}
                 lines.append(json.dumps({**kept, "items": items_read(signature, row["reply"])}, ensure_ascii=False))
         (folder / f"{name}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def prompt_of(signature: Any) -> str:
+    """Eight letters that change with what a model is told: the instructions, and of each field its
+    name, its words and its type.
+
+    >>> prompt_of(kraq_dspy.signatures.AskFact) == prompt_of(kraq_dspy.signatures.AskList)
+    False
+    """
+    told: list[Any] = [signature.instructions, list(signature.input_fields)]
+    for name, field in signature.fields.items():
+        told.append([name, field.json_schema_extra["desc"], _type_of(field.annotation)])
+    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:8]
+
+
+def _type_of(annotation: Any) -> Any:
+    """The JSON schema of a field's type, without the docstrings of dataclasses, which speak to
+    readers of the code."""
+    return _without_docstrings(pydantic.TypeAdapter(annotation).json_schema())
+
+
+def _without_docstrings(schema: Any) -> Any:
+    if isinstance(schema, list):
+        return [_without_docstrings(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kept = schema.keys() - {"description"}
+    return {key: _without_docstrings(schema[key]) for key in kept}
 
 
 def items_read(signature: type[dspy.Signature], reply: str) -> dict[str, int]:

@@ -186,5 +186,5 @@ class TinyModels:
 @pytest.fixture(scope="session")
 def tiny_models() -> TinyModels:
     for package in ("torch", "transformers", "tokenizers", "peft"):
-        pytest.importorskip(package)
+        pytest.importorskip(package, reason=f"needs {package}: pip install 'kraq-dspy[train]'")
     return TinyModels()

@@ -1,4 +1,4 @@
-"""A small corpus about orchids, for questions that it answers and for those that it does not."""
+"""Holds a small corpus about orchids, for questions that it answers and for those that it does not."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The dependency direction of docs/architecture.md, read from the imports themselves."""
+"""Tests that the imports keep the direction of dependencies that docs/architecture.md gives."""
 
 import ast
 import importlib.util

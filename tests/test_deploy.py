@@ -1,4 +1,4 @@
-"""The steps of deploy/Dockerfile and the command of deploy/kraq@.service, run in an empty environment.
+"""Runs the steps of deploy/Dockerfile and the command of deploy/kraq@.service in an empty environment.
 
 No image is built and no service is started: the files that the Dockerfile copies are installed into a new virtual
 environment, whose other packages are those of this one, and what the image would start is started by an account without

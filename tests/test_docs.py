@@ -1,4 +1,4 @@
-"""The pages of docs/: every link leads somewhere, every page is in the navigation, and the examples run."""
+"""Tests the pages of docs/: every link leads somewhere, every page is in the navigation, and the examples run."""
 
 import importlib.util
 import re

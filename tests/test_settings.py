@@ -1,4 +1,4 @@
-"""Settings: what they refuse, in the words of kraq.toml, and the page about them."""
+"""Tests settings: what they refuse, in the words of kraq.toml, and the page about them."""
 
 import importlib.util
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""States of programs: what is kept of them, where they fit, and what is refused."""
+"""Tests states of programs: what is kept of them, where they fit, and what is refused."""
 
 import copy
 import json

@@ -100,7 +100,8 @@ class Asking:
         """The system as it is without the hidden documents. Raises EvaluationError where it cannot be made so."""
         if self.rest is None or self.system.make is None:
             raise errors.EvaluationError(
-                f"The question hides documents, from which {self.system.name!r} cannot be kept. Ask programs by name."
+                f"The question hides documents, and kraq cannot hide them from {self.system.name!r}, which it did not "
+                "make. Give a program or retriever by its name."
             )
         try:
             return self.system.make(self.rest)

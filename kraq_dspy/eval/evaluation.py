@@ -212,7 +212,9 @@ def _without_rejected(examples: list[Example]) -> tuple[list[Example], str]:
     if not rejected:
         return examples, ""
     if not kept:
-        raise EvaluationError("Every row of the test set was rejected.")
+        raise EvaluationError(
+            "Every row of the test set was rejected. Approve some: kraq explore DIR --testset FILE --edit"
+        )
     return kept, f"{rejected:,} rejected rows of the test set are left out."
 
 

@@ -4,7 +4,7 @@ Two judges compare with gold answers. Two are RAGAS's (Es et al., 2024): grounde
 the answer's statements that the passages support; context recall that of the gold answer's.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import dspy
@@ -118,9 +118,7 @@ class Groundedness(JudgedMetric):
     async def aforward(self, example: Any, prediction: Any) -> dspy.Prediction:
         passages, answer = evidence_of(example, prediction), answer_of(prediction)
         reply = await call(self.judge, question=example.question, passages=passages, answer=answer)
-        if not reply.statements:
-            raise EvaluationError("the judge found no statement in the answer")
-        return dspy.Prediction(score=sum(bool(each.supported) for each in reply.statements) / len(reply.statements))
+        return _share_that_holds([bool(each.supported) for each in reply.statements], "answer")
 
     forward = blocking(aforward)
 
@@ -147,11 +145,15 @@ class ContextRecall(JudgedMetric):
     async def aforward(self, example: Any, prediction: Any) -> dspy.Prediction:
         passages, reference = evidence_of(example, prediction), _reference(example)
         reply = await call(self.judge, question=example.question, passages=passages, reference_answer=reference)
-        if not reply.statements:
-            raise EvaluationError("the judge found no statement in the gold answer")
-        return dspy.Prediction(score=sum(bool(each.attributed) for each in reply.statements) / len(reply.statements))
+        return _share_that_holds([bool(each.attributed) for each in reply.statements], "gold answer")
 
     forward = blocking(aforward)
+
+
+def _share_that_holds(verdicts: Sequence[bool], judged: str) -> dspy.Prediction:
+    if not verdicts:
+        raise EvaluationError(f"the judge found no statement in the {judged}")
+    return dspy.Prediction(score=sum(verdicts) / len(verdicts))
 
 
 def _reference(example: Any) -> str:

@@ -53,7 +53,7 @@ class ReviewedTestset:
             testset = Testset.load(self.path)
             row = next((each for each in testset if each.id == row_id), None)
             if row is None:
-                raise EvaluationError(f"The test set has no row {row_id!r:.80}, or no longer.")
+                raise EvaluationError(f"The test set has no row {row_id!r:.80}, or it was removed meanwhile.")
             if version_of(row) != version:
                 raise EvaluationError("Somebody changed this row meanwhile. Look at it again.")
             decided = _decided(row, action, correction)

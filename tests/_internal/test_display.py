@@ -1,4 +1,4 @@
-"""Predictions and records as tables: in notebooks, in terminals, safe against what a document says."""
+"""Tests that predictions and records show as tables, in notebooks and terminals, safe against documents."""
 
 import io
 

@@ -1,4 +1,4 @@
-"""What DSPy moved, by name: the parts of it that are not public and that this library stands on."""
+"""Tests that the parts of DSPy which are not public, and which this library uses, are where they were."""
 
 import importlib
 

@@ -1,4 +1,4 @@
-"""Small mutations of the core: what may be broken, and that each place is a program still."""
+"""Tests the list of small mutations: each place exists in the core, and what is left there still parses."""
 
 import ast
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A program of this library over plain texts, and a model that answers whatever signature asks it."""
+"""Makes a program of this library over plain texts, and a model that answers whatever signature asks it."""
 
 import re
 import threading

@@ -1,4 +1,4 @@
-"""Programs of this library inside DSPy's wrappers, agents and maps."""
+"""Puts programs of this library into DSPy's wrappers, agents and maps."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,4 @@
-"""DSPy's own optimizers, as its tutorials call them, on a program of this library."""
+"""Runs DSPy's own optimizers, as its tutorials call them, on a program of this library."""
 
 from pathlib import Path
 

@@ -66,7 +66,7 @@ def test_a_trace_names_the_step_with_its_inputs_and_outputs(lm: dspy.LM, program
 @pytest.fixture
 def mlflow(tmp_path: Path) -> Iterator[Any]:
     """Traces DSPy into a file of this test; for whoever installed mlflow or mlflow-skinny."""
-    mlflow = pytest.importorskip("mlflow")
+    mlflow = pytest.importorskip("mlflow", reason="needs mlflow: pip install mlflow")
     mlflow.set_tracking_uri(f"sqlite:///{tmp_path / 'traces.db'}")
     mlflow.dspy.autolog()
     yield mlflow

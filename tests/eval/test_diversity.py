@@ -1,4 +1,4 @@
-"""How alike found passages are, and from how many communities they come, worked out by hand."""
+"""Tests two measures by hand: how alike found passages are, and from how many communities they come."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""`evaluate`: programs and retrievers of any kind, questions of any kind, refusals before the first question."""
+"""Tests `evaluate` on programs, retrievers and questions of any kind, and what it refuses at once."""
 
 import json
 from collections.abc import Sequence

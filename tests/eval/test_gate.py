@@ -66,6 +66,16 @@ def test_questions_that_fail_now_are_worse_whatever_the_others_score(tmp_path: P
     assert [(check.metric, check.passed) for check in checks] == [("recall@5", True), ("failed", False)]
 
 
+def test_without_a_metric_recall_decides_before_others_that_both_runs_have(tmp_path: Path) -> None:
+    for name, n_found in (("base", 58), ("now", 48)):
+        evaluate({"find": finding(n_found)}, ROWS, ["mrr@5", "recall@5"], out=tmp_path / name)
+
+    [check] = worse_checks(tmp_path / "base", tmp_path / "now")
+    [named] = worse_checks(tmp_path / "base", tmp_path / "now", metrics=["mrr@5"])
+
+    assert (check.metric, named.metric) == ("recall@5", "mrr@5")
+
+
 def test_only_questions_of_both_runs_count(tmp_path: Path) -> None:
     base = run_at(tmp_path / "base", 58)
     more = [*ROWS, {"id": "new", "question": "Question 99", "answer": "x", "supporting_ids": ["d99"]}]

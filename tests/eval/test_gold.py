@@ -1,4 +1,4 @@
-"""Gold answers and names of documents, in the forms that data sets write them."""
+"""Reads gold answers and names of documents in the forms that data sets write them."""
 
 import math
 from typing import Any

@@ -1,3 +1,4 @@
+import json
 from typing import Any
 
 import dspy
@@ -7,7 +8,7 @@ from dspy.utils.dummies import DummyLM
 
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval import BinaryJudge, RubricJudge
-from kraq_dspy.eval.judges import JudgedMetric
+from kraq_dspy.eval.judges import ContextRecall, JudgedMetric
 
 EXAMPLE = dspy.Example(question="Which city?", answers=["Oslo"])
 
@@ -51,6 +52,17 @@ def test_grades_from_four_on_count_as_right(grade: str, expected: float) -> None
 def test_a_grade_outside_the_rubric_is_a_failure() -> None:
     with pytest.raises(EvaluationError, match="no verdict"):
         score(RubricJudge(), DummyLM([{"feedback": "Great.", "grade": "6"}] * 2))
+
+
+def test_context_recall_of_a_list_asks_for_all_items_whatever_was_answered() -> None:
+    statements = [{"statement": "Humira", "attributed": True}, {"statement": "infliximab", "attributed": False}]
+    lm = DummyLM([{"statements": json.dumps(statements)}])
+    items = [["Humira", "adalimumab"], ["infliximab"]]
+
+    found = score(ContextRecall(), lm, " ", answer_items=items, passages=["Humira is one of them."])
+
+    assert found == 0.5
+    assert "Humira; infliximab" in str(lm.history[-1]["messages"])
 
 
 class RefusingEngine:

@@ -1,4 +1,4 @@
-"""The raters' sheet of QA-RAG's table 1: written, filled by people or by a stand-in, and scored."""
+"""Tests the raters' sheet of QA-RAG's table 1: written, filled by people or by a stand-in, and scored."""
 
 import csv
 import json

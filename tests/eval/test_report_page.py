@@ -1,4 +1,4 @@
-"""The page: whole, escaped, without network."""
+"""Tests that the report's page is whole, escapes what it shows, and needs no network."""
 
 import base64
 import hashlib

@@ -1,4 +1,4 @@
-"""What summarising a corpus first costs and spares, on documents that a reader can count."""
+"""Tests, on documents that a reader can count, what it costs and saves to summarise a corpus first."""
 
 import json
 from pathlib import Path

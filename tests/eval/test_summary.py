@@ -1,4 +1,4 @@
-"""From rows to figures, by hand."""
+"""Works out the figures of a few rows by hand, and compares the summary with them."""
 
 import os
 from collections.abc import Sequence

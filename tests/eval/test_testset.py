@@ -99,6 +99,35 @@ def test_a_bridge_has_two_documents_and_names_neither_the_answer_nor_the_link(ma
         assert sum(titles[document] in row.question for document in row.supporting_ids) < 2
 
 
+@pytest.mark.parametrize(("n_passages", "is_asked"), [(8, True), (9, False)])
+def test_what_more_than_eight_passages_tell_is_no_broad_question(
+    n_passages: int, is_asked: bool, tmp_path: Path
+) -> None:
+    """Of more, nobody knows whether those that were found are all that there are."""
+    text = "Nora Quill keeps the Orr Lighthouse with a crew of {} since 19{}."
+    years = range(10, 10 + n_passages)
+    documents = [Document(f"d{year}", f"Season {year}", text.format(year, year)) for year in years]
+    build_index(documents, tmp_path / "lighthouse.kraq")
+    with Workspace.open(tmp_path / "lighthouse.kraq") as space:
+        made = make_testset(space, plan=TestsetPlan(4, {"broad": 1}))
+
+    assert ([len(row.passages) for row in made] == [n_passages]) is is_asked
+    assert (made.rejected.get("is told by too many passages", 0) == 0) is is_asked
+
+
+def test_how_two_things_are_related_is_asked_in_no_other_words(tmp_path: Path) -> None:
+    """Nothing but this form says what the passages are looked up by; their own word for it may stay."""
+    text = "Nora Quill keeps the Orr Lighthouse with a crew of {} since 19{}. All are related."
+    documents = [Document(f"d{year}", f"Season {year}", text.format(year, year)) for year in range(10, 16)]
+    build_index(documents, tmp_path / "lighthouse.kraq")
+    with Workspace.open(tmp_path / "lighthouse.kraq") as space:
+        plan = TestsetPlan(4, {"broad": 1})
+        made = make_testset(space, plan=plan, draft=tmp_path / "draft.jsonl")
+
+    assert any(" related to " in row.question for row in made)
+    assert " connected to " not in (tmp_path / "draft.jsonl").read_text("utf-8")
+
+
 def test_the_same_seed_makes_the_same_set_and_another_one_another(folder: Path, made: Testset) -> None:
     with Workspace.open(folder) as space:
         again = make_testset(space, 40, seed=1)
@@ -152,7 +181,7 @@ def test_examples_are_for_dspy_and_a_table_has_a_row_each(made: Testset) -> None
     example = made.examples()[0]
 
     assert example.inputs().toDict() == {"question": example.question}
-    pandas = pytest.importorskip("pandas")
+    pandas = pytest.importorskip("pandas", reason="needs pandas: pip install 'kraq-dspy[eval]'")
     table = made.to_pandas()
     assert isinstance(table, pandas.DataFrame)
     assert list(table["question"]) == [row.question for row in made]
@@ -209,7 +238,7 @@ def test_a_program_of_ones_own_cannot_be_kept_from_documents_and_that_costs_the_
         result = evaluate({"own": Knowing()}, rows, ["grounded"], space=space)
 
     failures = {row.question_id: row.failure for row in result.rows}
-    assert "from which 'own' cannot be kept" in str(failures["q1"])
+    assert "kraq cannot hide them from 'own'" in str(failures["q1"])
     assert failures["q2"] is None
 
 

@@ -1,4 +1,4 @@
-"""A tiny model that has never learned anything, and chats that it can learn by heart."""
+"""Makes a tiny model that has learned nothing yet, and chats that it can learn by heart."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ def chats(pairs: list[Pair]) -> list[Any]:
 def base(tmp_path_factory: pytest.TempPathFactory, chats: list[Any]) -> str:
     """Two layers, random weights; its tokenizer was trained on the chats, so that a chat is short."""
     for package in ("torch", "transformers", "tokenizers", "peft", "accelerate"):
-        pytest.importorskip(package)
+        pytest.importorskip(package, reason=f"needs {package}: pip install 'kraq-dspy[train]'")
     import tokenizers
     import torch
     import transformers

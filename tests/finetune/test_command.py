@@ -1,4 +1,4 @@
-"""`kraq finetune` as a shell user meets it: a folder with adapter and losses; a clear word for what cannot be."""
+"""Runs `kraq finetune` as a shell user does: it leaves a folder with adapter and losses, or a clear error."""
 
 import json
 import sys

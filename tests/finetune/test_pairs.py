@@ -1,4 +1,4 @@
-"""Pairs from question-answering data: written once, with their provenance, and without the question."""
+"""Tests that pairs from question-answering data are written once, with their provenance, and without the question."""
 
 import json
 from pathlib import Path

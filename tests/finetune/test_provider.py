@@ -1,4 +1,4 @@
-"""DSPy's fine-tuning optimizers on this library's programs, with local LoRA."""
+"""Runs DSPy's fine-tuning optimizers on this library's programs, with local LoRA."""
 
 from pathlib import Path
 from typing import Any

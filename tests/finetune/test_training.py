@@ -1,4 +1,4 @@
-"""One real training on a model of two layers: from rows to an adapter that answers otherwise than its base."""
+"""Trains a real model of two layers: from rows to an adapter that answers otherwise than its base."""
 
 import dataclasses
 import json
@@ -163,7 +163,7 @@ def test_a_gguf_file_is_trained_and_its_adapter_answers_in_llama_cpp(
     chats: list[Any], tiny_models: TinyModels, tmp_path: Path
 ) -> None:
     for package in ("gguf", "peft", "accelerate", "xllamacpp"):
-        pytest.importorskip(package)
+        pytest.importorskip(package, reason=f"needs {package}: pip install 'kraq-dspy[local,train]'")
     file = tiny_models.gguf(tiny_models.llama(tmp_path / "base", context=1024), tmp_path / "tiny.gguf")
     short = [[{**message, "content": message["content"][-110:]} for message in chat] for chat in chats]
     trained = train_adapter(short, f"gguf/{file}", tmp_path / "generator", dataclasses.replace(FAST, epochs=2))
@@ -189,7 +189,7 @@ def test_a_finished_adapter_is_overwritten_only_where_that_is_asked_for(tmp_path
 
 def test_what_is_no_whole_adapter_is_named(trained: Trained, tmp_path: Path) -> None:
     (tmp_path / "checkpoints").mkdir()
-    with pytest.raises(ModelError, match="a training that is not finished"):
+    with pytest.raises(ModelError, match="holds an unfinished training"):
         weights_hash(tmp_path)
     shutil.copytree(trained.folder, tmp_path / "torn")
     weights = tmp_path / "torn" / WEIGHTS
@@ -197,7 +197,7 @@ def test_what_is_no_whole_adapter_is_named(trained: Trained, tmp_path: Path) -> 
     require_whole(weights)
     for cut in (0, 4, 8, 100, len(whole) // 2, len(whole) - 1):
         weights.write_bytes(whole[:cut])
-        with pytest.raises(ModelError, match="not written to its end"):
+        with pytest.raises(ModelError, match="holds an incomplete adapter"):
             require_whole(weights)
 
 

@@ -1,4 +1,4 @@
-"""One scripted model where a run has a model for each role."""
+"""Makes one scripted model for runs that have a model for each role."""
 
 import dspy
 

@@ -1,4 +1,4 @@
-"""Settings for small corpora, and all that an index holds: what the tests of builds compare."""
+"""Holds settings for small corpora, and reads all that an index holds, for the tests of builds to compare."""
 
 import dataclasses
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Eight processes read an index while one writes it, and all of them are killed now and then.
+"""Has eight processes read an index while one writes it; all of them are killed now and then.
 
 `python crowd.py FOLDER SECONDS SEED [URL]`, with vectors in the folder or on a Qdrant server. Each state carries
 a mark: in the manifest, in the text of every chunk, in every vector and word; whoever sees two marks at once has seen a

@@ -1,4 +1,4 @@
-"""A whole build on a disk that fills up, and in folders that cannot be written: a clear error, and a usable index."""
+"""Runs a whole build on a disk that fills up and in folders that cannot be written: a clear error, a usable index."""
 
 import itertools
 import json

@@ -1,4 +1,4 @@
-"""kill -9 at fifty random moments of building, pre-computing, adding, removing and re-indexing.
+"""Kills (-9) processes at fifty random moments of building, pre-computing, adding, removing and re-indexing.
 
 `make test-kill` runs it: some minutes. The stand-in server counts every call, so "paid twice" is what it was asked.
 """

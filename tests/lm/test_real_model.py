@@ -1,4 +1,4 @@
-"""The contract of engines, with a real model in this process: `make test-lm`. Minutes, so not in `make check`."""
+"""Holds a real model in this process to the contract of engines: `make test-lm`, since it takes minutes."""
 
 import asyncio
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Budgets, servers that go down, metrics and replies that cannot be used end a compile before it is done."""
+"""Tests what ends a compile before it is done: budgets, servers that go down, metrics and replies of no use."""
 
 from collections.abc import Callable
 from pathlib import Path

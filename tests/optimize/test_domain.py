@@ -40,7 +40,7 @@ def test_a_few_passages_are_drawn_and_shown_once_and_the_answer_is_a_section_of_
 def test_what_a_real_model_said_is_read_into_settings(line: str, tmp_path: Path) -> None:
     row = json.loads(line)
     if row["readable"] == "no":
-        pytest.skip("it cannot be read")
+        pytest.skip("the recorded reply cannot be read, as its row says")
     description = KraqAdapter().parse(DescribeDomain, row["reply"])
     lm = DummyLM(
         [{name: json.dumps(value) if isinstance(value, list) else value for name, value in description.items()}]

@@ -1,4 +1,4 @@
-"""Answers that were paid for are not paid again: after a kill, a crash, and beside another process."""
+"""Tests that what was paid for is not paid again: after a kill, after a crash, and with another process."""
 
 import json
 import signal

@@ -1,5 +1,4 @@
-"""One body, two forms: how it is driven, and that every module of the package gives the same answer in both, and is
-saved and loaded."""
+"""Tests that every module of the package gives the same answer called and awaited, and is saved and loaded."""
 
 import asyncio
 import importlib

@@ -1,4 +1,4 @@
-"""Prompts that are too long for the model, against a server that refuses them as vLLM does."""
+"""Tests prompts that are too long for the model, against a server that refuses them as vLLM does."""
 
 import asyncio
 from collections.abc import Iterator, Sequence

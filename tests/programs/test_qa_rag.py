@@ -1,4 +1,4 @@
-"""QA-RAG over a retriever; the model's replies are told apart by the field that the prompt asks for first."""
+"""Runs QA-RAG over a retriever; replies are told apart by the field that the prompt asks for first."""
 
 import json
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Any text in, any reply back: what the adapter promises for all of them."""
+"""Tests what the adapter promises for all texts that go in and all replies that come back."""
 
 import re
 

@@ -165,7 +165,7 @@ def test_combined_retrieval_works_on_a_function_and_a_list_of_questions(packaged
 @pytest.fixture
 def packaged() -> None:
     """The packaged sentence encoder, of which nothing needs to be said."""
-    pytest.importorskip("torch")
+    pytest.importorskip("torch", reason="needs torch: pip install 'kraq-dspy[transformers]'")
 
 
 def test_a_corpus_in_memory_gives_retriever_and_question_finder(keyword_embedder: type[KeywordEmbedder]) -> None:

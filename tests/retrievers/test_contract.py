@@ -1,4 +1,4 @@
-"""The contract of `ports.Retriever`, which every retriever passes."""
+"""Holds every retriever to the contract of `ports.Retriever`."""
 
 import asyncio
 import copy

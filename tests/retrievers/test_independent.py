@@ -60,7 +60,7 @@ def wikipedia(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wikipedia]:
 
 
 def test_dense_retrieval_finds_what_scikit_learn_finds(wikipedia: Wikipedia) -> None:
-    neighbours = pytest.importorskip("sklearn.neighbors")
+    neighbours = pytest.importorskip("sklearn.neighbors", reason="needs sklearn: pip install 'kraq-dspy[raptor]'")
     nearest = neighbours.NearestNeighbors(n_neighbors=K, metric="cosine", algorithm="brute").fit(wikipedia.vectors)
     distances, places = nearest.kneighbors(wikipedia.embedder.encode_queries(wikipedia.questions))
     retrieve = DenseRetriever(wikipedia, wikipedia.store, wikipedia.embedder)
@@ -71,7 +71,7 @@ def test_dense_retrieval_finds_what_scikit_learn_finds(wikipedia: Wikipedia) -> 
 
 
 def test_bm25_scores_are_those_of_rank_bm25_on_the_same_words(wikipedia: Wikipedia) -> None:
-    library = pytest.importorskip("rank_bm25")
+    library = pytest.importorskip("rank_bm25", reason="needs rank_bm25: pip install 'kraq-dspy[dev]'")
     corpus = [words_of(chunk.passage) for chunk in wikipedia.chunks.values()]
     # The engine counts with an average length of 256 words, since it does not know the corpus when it weighs a passage,
     # and with the idf that stays above 0 (Lucene's); rank_bm25 has another.

@@ -1,4 +1,4 @@
-"""What the board alone may read comes out of nothing that the staff asks, and goes into no prompt.
+"""Tests that no word which only the board may read comes out for the staff, or goes into a prompt of theirs.
 
 `KRAQ_CANARIES=10000 pytest tests/scope` (`make scope`) runs the same with as many canaries, in a thousand documents;
 twenty-four otherwise.

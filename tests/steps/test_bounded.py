@@ -1,4 +1,4 @@
-"""Work over items, a bounded number under way."""
+"""Tests work over items with a bounded number under way."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator

@@ -1,4 +1,4 @@
-"""Outcomes that are kept one by one, and runs that give up."""
+"""Tests that outcomes are kept one by one, and when a run gives up."""
 
 import asyncio
 

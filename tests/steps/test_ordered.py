@@ -1,4 +1,4 @@
-"""Items that are made from others of their stage."""
+"""Tests items that are made from others of their stage."""
 
 import asyncio
 

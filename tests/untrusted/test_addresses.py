@@ -350,7 +350,7 @@ def test_an_encoder_is_sent_a_key_only_of_its_own_provider(server: Recorder) -> 
 
 
 def test_litellm_is_given_no_key_for_an_address_that_is_not_its_providers(server: Recorder) -> None:
-    pytest.importorskip("litellm")
+    pytest.importorskip("litellm", reason="needs litellm: pip install 'kraq-dspy[litellm]'")
     lm = make_lm(RoleSettings(model="mistral/mistral-small", api_base=server.url, retries=0))
     lm("Who?")
     assert server.requests

@@ -1,4 +1,4 @@
-"""Thirty injections against every signature, the whole build and every program, with a model that obeys what it can."""
+"""Puts thirty injections into every signature, the whole build and every program; the model obeys what it can."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""An index of somebody else: what is in it is read and written as its own, and nothing is followed out of it."""
+"""Tests an index of somebody else: its files are read and written in it, and no link is followed out of it."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""Personal data through the whole of `kraq index`, `kraq status` and `kraq questions`."""
+"""Follows personal data through the whole of `kraq index`, `kraq status` and `kraq questions`."""
 
 import json
 from pathlib import Path

@@ -1,7 +1,7 @@
-"""What the documents do not answer is told of every prediction, and refused where a front door asks for that."""
+"""Tests that every prediction says whether the documents answer it, and that front doors refuse if they do not."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -159,6 +159,34 @@ def test_a_scope_is_refused_as_an_index_of_its_documents_alone_would_be(tmp_path
     owner_score = _owner_score(both, asked[0])
     assert here.floor is not None
     assert owner_score > here.floor + 0.3  # the whole does answer what the scope must not know of
+
+
+def test_a_scope_refuses_without_a_look_at_what_it_may_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """How long a refusal takes can then tell no more of hidden documents than what it says."""
+    labels = {**dict.fromkeys(ORCHIDS, ("staff",)), "cattleya": ("board",)}
+    path = index_of_orchids(tmp_path / "both.kraq", labels)
+    searched: list[str] = []
+    with Workspace.open(path) as space, space.scoped(Scope(["staff"])) as staff:
+        for name, index in (("whole", space.owned().index), ("view", staff.index)):
+            for vectors in (index.chunk_vectors, index.question_vectors):
+                monkeypatch.setattr(vectors, "search", _noted(vectors.search, name, searched))
+
+        for question in FOREIGN:
+            assert is_refusal(staff.ask(question, Untouchable(), refuse=True))
+
+    assert set(searched) == {"view"}
+
+
+def _noted(search: Callable[..., Any], name: str, searched: list[str]) -> Callable[..., Any]:
+    """A search that first notes whose it is."""
+
+    def noted(*arguments: Any, **named: Any) -> Any:
+        searched.append(name)
+        return search(*arguments, **named)
+
+    return noted
 
 
 def _owner_score(path: Path, question: str) -> float:

@@ -1,4 +1,4 @@
-"""Questions that are suggested: of the corpus, answerable in it, no two alike, none that was just asked."""
+"""Tests suggested questions: of the corpus, answerable in it, no two alike, none that was just asked."""
 
 import asyncio
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Programs and retrievers by name, over an index made from the bundled passages' first fifty."""
+"""Opens programs and retrievers by name, over an index of the first fifty bundled passages."""
 
 import dataclasses
 import itertools

@@ -24,7 +24,7 @@ class Asked(Reads):
     questions: Annotated[
         Path, typer.Argument(metavar="QUESTIONS", help="csv, jsonl or parquet: questions that people asked.")
     ]
-    question_column: Annotated[str, typer.Option(help="Default: question, query, ...")] = ""
+    question_column: Annotated[str, typer.Option(help="Column with the question. Default: question, query, ...")] = ""
     near: Annotated[float, typer.Option(min=0, max=1, help="Cosine from which two questions ask alike.")] = NEAR
     about: Annotated[float, typer.Option(min=0, max=1, help="Cosine from which a passage is about a question.")] = ABOUT
     seed: Seed = 0

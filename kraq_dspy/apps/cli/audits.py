@@ -37,7 +37,7 @@ class Diversity(Reads):
     ] = None
     k: Annotated[int, typer.Option("--k", "-k", min=2, help="Passages for each question.")] = RETRIEVED
     level: Annotated[int, typer.Option("--level", min=0, help="Level of the communities; 0 is the broadest.")] = 0
-    question_column: Annotated[str, typer.Option(help="Default: question, query, ...")] = ""
+    question_column: Annotated[str, typer.Option(help="Column with the question. Default: question, query, ...")] = ""
     limit: Annotated[int | None, typer.Option(min=2, help="Questions, the first ones.")] = None
     seed: Seed = 0
     json: Json = False

@@ -39,7 +39,7 @@ class Add(Calls, Limits, Columns):
 
 @dataclass(frozen=True, kw_only=True)
 class Remove(Calls, Limits):
-    """Remove documents, with all that was made from them alone. What was removed before is no error."""
+    """Remove documents, with all that was made from them alone. An id that is already gone is no error."""
 
     index_dir: IndexDir
     document_ids: Annotated[list[str], typer.Argument(metavar="IDS", help="Ids of documents.")]
@@ -68,7 +68,7 @@ class Update(Calls, Limits, Columns):
     index_dir: IndexDir
     corpus: Annotated[Path, typer.Argument(help="The corpus as it is now: a file or a folder.")]
     recluster: Annotated[
-        bool, Flag("--recluster", help="Find the communities anew, at the price of about half their questions.")
+        bool, Flag("--recluster", help="Find the communities again, at the price of about half their questions.")
     ] = False
     json: Json = False
 
@@ -167,9 +167,9 @@ class Check(Models):
 class Upgrade:
     """Bring an index that an earlier version made up to date.
 
-    The work is done on a copy, DIR.upgrading, which is checked and then takes the place of DIR; the index as it was
-    stays beside it as DIR.before, for you to delete. Where something fails, DIR is as it was. End what serves the index
-    first. An index without a floor, below which questions are refused, gets one.
+    Stop what serves the index first. kraq works on a copy, DIR.upgrading, checks it, and puts it in the place of DIR.
+    The old index stays as DIR.before, for you to delete. If something fails, DIR is as it was. An index without a
+    floor, below which questions are refused, gets one.
     """
 
     index_dir: IndexDir
@@ -186,10 +186,10 @@ class Upgrade:
             print_json({**fields, "floor_measured": measured})
             return
         if done.kept is not None:
-            say(f"{self.index_dir} has now schema version {done.present}; it had {done.former}.")
-            say(f"As it was, it is kept in {done.kept}: delete that once you need it no more.")
+            say(f"{self.index_dir} now has schema version {done.present}; it had {done.former}.")
+            say(f"The old index is kept in {done.kept}. Delete it when you no longer need it.")
         elif not measured:
-            say(f"{self.index_dir} has schema version {done.present}, which is of today: nothing is to be done.")
+            say(f"{self.index_dir} has schema version {done.present}, the newest: there is nothing to do.")
         if measured:
             say(f"{self.index_dir} has a floor now: questions that its documents do not answer are refused.")
 

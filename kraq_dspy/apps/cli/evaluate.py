@@ -93,8 +93,8 @@ class EvalIndex(Reads, Calls, Limits):
         ),
     ] = None
     k: Annotated[int, typer.Option("--k", "-k", min=1, help="Passages that a retriever is asked for.")] = RETRIEVED
-    question_column: Annotated[str, typer.Option(help="Default: question, query, ...")] = ""
-    answer_column: Annotated[str, typer.Option(help="Default: answers, answer, ...")] = ""
+    question_column: Annotated[str, typer.Option(help="Column with the question. Default: question, query, ...")] = ""
+    answer_column: Annotated[str, typer.Option(help="Column with the answers. Default: answers, answer, ...")] = ""
     documents_column: Annotated[
         str, typer.Option(help="Ids of the documents with the evidence. Default: supporting_ids, ...")
     ] = ""
@@ -108,7 +108,7 @@ class EvalIndex(Reads, Calls, Limits):
         list[str] | None,
         typer.Option(
             metavar="METRIC=NUMBER",
-            help="End with 3 where a mean is lower, such as recall@10=.9; may be repeated.",
+            help="Exit code 3 if a mean is lower, such as recall@10=.9; may be repeated.",
             rich_help_panel="For a build server",
         ),
     ] = None
@@ -116,7 +116,7 @@ class EvalIndex(Reads, Calls, Limits):
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="End with 3 where the run in DIR was better: the interval of the paired difference lies below 0.",
+            help="Exit code 3 if the run in DIR was better: the interval of the paired difference lies below 0.",
             rich_help_panel="For a build server",
         ),
     ] = None
@@ -248,7 +248,7 @@ def _program(space: "Workspace", name: str | None, retriever: str | None, state:
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """Make the report of `kraq eval` anew from its rows: terminal and report.html.
+    """Make the report of `kraq eval` again from its rows: terminal and report.html.
 
     With two folders, compare the runs: what the second has more, question by question, with intervals.
     """

@@ -134,7 +134,7 @@ class Domain(Columns):
     """Ask a model what CORPUS is about: a persona and types of entities, as lines for kraq.toml."""
 
     corpus: Annotated[Path, typer.Argument(help="A file or folder of txt, md, html, pdf, jsonl, csv or parquet.")]
-    passages: Annotated[int, typer.Option(min=1, help="How many are drawn and shown to the model.")] = DOMAIN_PASSAGES
+    passages: Annotated[int, typer.Option(min=1, help="Number of passages shown to the model.")] = DOMAIN_PASSAGES
     seed: Annotated[int, typer.Option(help="Random seed of the draw.")] = 0
 
     def run(self) -> None:

@@ -395,7 +395,7 @@ class Refuses:
     """A front door, which refuses what the documents do not answer."""
 
     answer_anyway: Annotated[
-        bool, Flag("--answer-anyway", help="Answer also what the documents seem not to answer.")
+        bool, Flag("--answer-anyway", help="Answer even if the documents seem not to hold the answer.")
     ] = False
 
     def refuses(self, space: "Workspace") -> bool:

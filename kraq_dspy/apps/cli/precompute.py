@@ -47,7 +47,9 @@ class Precompute(Calls, Limits):
     ] = False
     scope: Annotated[
         list[str] | None,
-        typer.Option(metavar="LABEL", help="Instead: what somebody with this label may read, by models; repeatable."),
+        typer.Option(
+            metavar="LABEL", help="Label of a scope whose view models write, instead of all else; repeatable."
+        ),
     ] = None
     json: Json = False
 

@@ -24,8 +24,9 @@ SHOWN = 12
 class Select(Builds, Limits, Columns):
     """Find the retriever, chunk size and k that find most evidence in CORPUS, by the questions of a file.
 
-    Without a graph first, on few questions; the better half goes on to all. A graph is tried if it could still win.
-    Of those that cannot be told from the best, the cheapest is chosen. Interrupted? The same command goes on.
+    Candidates without a graph come first, on few questions; the better half is asked more. Those with a graph follow
+    if one of them could still win. Of the candidates that cannot be told from the best, the cheapest is chosen.
+    If it is interrupted, the same command resumes.
     """
 
     corpus: Annotated[Path, typer.Argument(help="A file or folder of txt, md, html, pdf, jsonl, csv or parquet.")]
@@ -42,9 +43,9 @@ class Select(Builds, Limits, Columns):
     ] = None
     retriever: Annotated[
         list[str] | None,
-        typer.Option("--retriever", "-r", help="May be repeated. Default: those that ask no model."),
+        typer.Option("--retriever", "-r", help="Retriever to try; repeatable. Default: all that call no model."),
     ] = None
-    chunks: Annotated[str, typer.Option(metavar="TOKENS", help="Sizes of chunks, with commas.")] = ",".join(
+    chunks: Annotated[str, typer.Option(metavar="TOKENS", help="Chunk sizes in tokens, with commas.")] = ",".join(
         map(str, CHUNK_SIZES)
     )
     k: Annotated[str, typer.Option("--k", "-k", metavar="NUMBERS", help="Numbers of passages, with commas.")] = (
@@ -53,16 +54,18 @@ class Select(Builds, Limits, Columns):
     context: Annotated[int, typer.Option(min=1, help="Most tokens of passages that an answer is read from.")] = CONTEXT
     minutes: Annotated[
         float,
-        typer.Option(min=0.01, help="Time of this run; what was done is kept.", rich_help_panel="Limits of this run"),
+        typer.Option(
+            min=0.01, help="Minutes of this run; what was done is kept.", rich_help_panel="Limits of this run"
+        ),
     ] = MINUTES
     metric: Annotated[
         str | None,
         typer.Option(
-            "--metric", "-m", help="recall, all_supporting, ndcg, mrr, ..., or answer_found. Default: recall."
+            "--metric", "-m", help="Metric: recall, all_supporting, ndcg, mrr, ..., or answer_found. Default: recall."
         ),
     ] = None
-    question_column: Annotated[str, typer.Option(help="Default: question, query, ...")] = ""
-    answer_column: Annotated[str, typer.Option(help="Default: answers, answer, ...")] = ""
+    question_column: Annotated[str, typer.Option(help="Column with the question. Default: question, query, ...")] = ""
+    answer_column: Annotated[str, typer.Option(help="Column with the answers. Default: answers, answer, ...")] = ""
     documents_column: Annotated[
         str, typer.Option(help="Ids of the documents with the evidence. Default: supporting_ids, ...")
     ] = ""
@@ -128,7 +131,10 @@ def show_selection(selection: "Selection") -> None:
     if selection.chosen not in shown:
         shown = [*shown[:-1], selection.chosen]
     rows = [_cells(each, selection) for each in shown]
-    title = f"{counted(selection.n_questions, 'question')}, {counted(len(selection.tried), 'candidate')} asked all"
+    n_asked, n_questions = selection.chosen.score.n, selection.n_questions
+    of_all = "" if n_asked == n_questions else f" of {n_questions:,}"
+    title = f"{counted(len(selection.tried), 'candidate')}, each asked {n_asked:,}{of_all} questions"
+
     output.print(grid(title, headings, rows, right=headings[1:7], box=None, padding=(0, 1, 0, 0)))
     say(("Chosen: ", "bold green"), selection.verdict)
     for each in selection.notes:

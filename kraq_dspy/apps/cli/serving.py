@@ -92,9 +92,7 @@ class Explore(Reads, Limits, Refuses):
     testset: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A test set of `kraq testset make`, to be reviewed.")
     ] = None
-    port: Annotated[int, typer.Option(help="Port of this machine; where it is in use, a free one.")] = (
-        ServeSettings.port
-    )
+    port: Annotated[int, typer.Option(help="Port of this machine; if it is in use, a free one.")] = ServeSettings.port
     no_browser: Annotated[bool, Flag("--no-browser", help="Only say the address.")] = False
 
     def run(self) -> None:
@@ -166,7 +164,7 @@ def _run(
 def say_started(indexes: "Mapping[str, ServedIndex]", address: str) -> None:
     for each in indexes.values():
         if each.space.has_labels:
-            say(f"{each.name}: to each caller what its labels allow")
+            say(f"{each.name}: each caller gets what its labels allow")
             continue
         if not each.index.manifest.complete:
             note(f"{each.name} is unfinished; go on: {command('resume', each.index.path)}")

@@ -34,15 +34,19 @@ class MakeTestset(Reads, Calls, Limits):
     """Write questions that the index answers, with answers and evidence, for `kraq eval DIR FILE`.
 
     Gold passages are found in the text by unlike retrievers; questions that tell no system from another are thinned.
-    Without a language model (--lm) the embedded reader asks. Interrupted? The same command goes on. Rows of FILE that
-    somebody approved, edited or rejected (`kraq explore DIR --testset FILE --edit`) stay as they are.
+    Without a language model (--lm) the embedded reader asks. If it is interrupted, the same command
+    resumes. Rows of FILE that somebody approved, edited or rejected (`kraq explore DIR --testset FILE --edit`) stay as
+    they are.
     """
 
     index_dir: IndexDir
     out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="FILE", help="JSON lines. What it took is kept in FILE.draft.")
+        Path,
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="The test set, as JSON lines; FILE.draft keeps what was paid for."
+        ),
     ] = Path("test.jsonl")
-    n: Annotated[int, typer.Option("--n", "-n", min=1, help="Questions.")] = TESTSET_QUESTIONS
+    n: Annotated[int, typer.Option("--n", "-n", min=1, help="Number of questions.")] = TESTSET_QUESTIONS
     kinds: Annotated[
         str | None,
         typer.Option(
@@ -53,7 +57,7 @@ class MakeTestset(Reads, Calls, Limits):
         ),
     ] = None
     seed: Seed = 0
-    estimate: Annotated[bool, Flag("--estimate", help="Say what it would take, and make nothing.")] = False
+    estimate: Annotated[bool, Flag("--estimate", help="Only the number of calls that it would take.")] = False
     json: Json = False
 
     def run(self) -> None:
@@ -91,16 +95,20 @@ class MakeTestset(Reads, Calls, Limits):
 
 @dataclass(frozen=True, kw_only=True)
 class UpdateTestset(Reads, Calls, Limits):
-    """Keep a test set true to an index that has changed: rows whose evidence is not there any more are marked stale.
+    """Keep a test set true to an index that has changed: rows whose evidence is gone are marked stale.
 
-    As many new ones are asked of documents that no row is about, or --new N. Rows that are kept stay as they are.
+    As many new rows, or --new N, are written about documents that no row is about. The other rows stay as they are.
     """
 
     index_dir: IndexDir
     testset: Annotated[Path, typer.Argument(metavar="FILE", help="Test set of `kraq testset make`.")]
-    new: Annotated[int | None, typer.Option(min=0, help="New questions.", show_default="as many as are stale")] = None
+    new: Annotated[
+        int | None, typer.Option(min=0, help="Number of new questions.", show_default="as many as are stale")
+    ] = None
     drop: Annotated[bool, Flag("--drop", help="Leave stale rows out instead of marking them.")] = False
-    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="Default: the file itself.")] = None
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="The updated set. Default: FILE itself.")
+    ] = None
     seed: Seed = 0
     json: Json = False
 
@@ -127,19 +135,19 @@ class UpdateTestset(Reads, Calls, Limits):
 
 @dataclass(frozen=True, kw_only=True)
 class CoverTestset(Reads, Calls, Limits):
-    """Say which communities of the index questions of your own never touch; no model is asked.
+    """List the communities of the index that your own questions never touch. No model is called.
 
     With --out, questions about those communities are made and written.
     """
 
     index_dir: IndexDir
-    questions: Annotated[Path, typer.Argument(metavar="QUESTIONS", help="csv, jsonl or parquet.")]
-    question_column: Annotated[str, typer.Option(help="Default: question, query, ...")] = ""
+    questions: Annotated[Path, typer.Argument(metavar="QUESTIONS", help="Your own questions: csv, jsonl or parquet.")]
+    question_column: Annotated[str, typer.Option(help="Column with the question. Default: question, query, ...")] = ""
     about: Annotated[float, typer.Option(min=0, max=1, help="Cosine from which a passage is about a question.")] = ABOUT
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write questions about what is not touched.")
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="New questions about what is not touched.")
     ] = None
-    n: Annotated[int, typer.Option("--n", "-n", min=1, help="Questions for --out.")] = 20
+    n: Annotated[int, typer.Option("--n", "-n", min=1, help="Number of questions for --out.")] = 20
     seed: Seed = 0
     json: Json = False
 

@@ -20,7 +20,7 @@ from kraq_dspy.apps.serve.atlas import Atlas, Json
 from kraq_dspy.apps.serve.refusals import RequestError, not_found
 from kraq_dspy.apps.serve.search import search, with_words
 from kraq_dspy.apps.serve.served import ServedIndex, asks_a_model
-from kraq_dspy.apps.serve.watch import current_request
+from kraq_dspy.apps.serve.watch import record_of
 from kraq_dspy.asset.store.catalogue import Catalogue
 from kraq_dspy.errors import CatalogueConflictError, CatalogueError, UnknownRecordError
 from kraq_dspy.indexing.catalogue.review import answer, approve, evidence_for, source_states, waiting
@@ -197,7 +197,7 @@ class Api:
     async def ask(self, request: Request, body: requests.AskRequest) -> Any:
         """Raises RequestError before anything is answered; later, a stream says what went wrong as an event."""
         program = body.program or DEFAULT_PROGRAM
-        call = await self.call(self.index_of(body), program, body.question, body.retriever, body.options)
+        call = await self.call(request, self.index_of(body), program, body.question, body.retriever, body.options)
         history = tuple(Turn(turn.question, turn.answer) for turn in body.history)
         is_default = not (body.program or body.retriever or body.options)
         refuse = call.refuse and not body.answer_anyway
@@ -208,7 +208,13 @@ class Api:
         return Response(status_code=GONE) if answer is None else answer
 
     async def call(
-        self, served: ServedIndex, program: str, question: str, retriever: str | None = None, options: Any = None
+        self,
+        request: Request,
+        served: ServedIndex,
+        program: str,
+        question: str,
+        retriever: str | None = None,
+        options: Any = None,
     ) -> ProgramCall:
         """A question to a program, ready to be answered.
 
@@ -217,11 +223,11 @@ class Api:
         if not question.strip():
             raise RequestError(422, "invalid_request", "The question is empty.")
         choice, answering = await run_in_threadpool(served.program, program, retriever, options)
-        record = current_request()
+        record = record_of(request.scope)
         record.index, record.program = served.name, choice.spec.name
         self.slots.require_free()
         refuse = served.space.refuses and not self.answer_anyway
-        return ProgramCall(served, choice, answering, question.strip(), self.slots, refuse=refuse)
+        return ProgramCall(served, choice, answering, question.strip(), self.slots, record, refuse=refuse)
 
     def health(self, query: requests.Query) -> Json:
         return {"status": "ok"}

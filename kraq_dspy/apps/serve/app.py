@@ -34,7 +34,7 @@ from kraq_dspy.apps.serve.refusals import Json, RequestError, response_of
 from kraq_dspy.apps.serve.serve_settings import ServeSettings
 from kraq_dspy.apps.serve.served import ServedIndex
 from kraq_dspy.apps.serve.testsets import TestsetApi
-from kraq_dspy.apps.serve.watch import Watch, current_request
+from kraq_dspy.apps.serve.watch import Watch, record_of
 from kraq_dspy.asset.scope import Scope
 
 THREADS = 16
@@ -144,7 +144,7 @@ def api_routes(api: Api) -> list[Route]:
 
 def _handler(path: str, answer: Callable[..., Any], model: type[BaseModel]) -> Callable[[Request], Any]:
     async def handle(request: Request) -> Response:
-        current_request().address = path
+        record_of(request.scope).address = path
         try:
             parameters = await _read(request, model)
             if inspect.iscoroutinefunction(answer):

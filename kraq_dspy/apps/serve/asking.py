@@ -17,7 +17,7 @@ from starlette.requests import Request
 from kraq_dspy.apps.lines import prediction_lines
 from kraq_dspy.apps.serve.refusals import RequestError, as_request_error, body_of
 from kraq_dspy.apps.serve.served import ServedIndex
-from kraq_dspy.apps.serve.watch import current_request
+from kraq_dspy.apps.serve.watch import RequestRecord
 from kraq_dspy.models.lms.meter import FREE, Answer, Price, TappedJournal, working_on
 from kraq_dspy.records import Hit, Turn, Usage
 from kraq_dspy.workspace.choices import ProgramChoice
@@ -68,8 +68,8 @@ class AnswerSlots:
 class ProgramCall:
     """A question to a program of an index; `choice` says which program with which options.
 
-    `history` is what was said before it. An answer of the catalogue goes before the program's if it `may_be_prepared`.
-    What the documents do not answer is refused where `refuse` says so.
+    `record` notes what became of it. `history` is what was said before it. An answer of the catalogue goes before the
+    program's if it `may_be_prepared`. What the documents do not answer is refused if `refuse` says so.
     """
 
     served: ServedIndex
@@ -77,6 +77,7 @@ class ProgramCall:
     program: dspy.Module
     question: str
     slots: AnswerSlots
+    record: RequestRecord
     may_be_prepared: bool = False
     history: tuple[Turn, ...] = ()
     refuse: bool = False
@@ -98,11 +99,11 @@ class ProgramCall:
 class UsageCount:
     """Adds up what the models took for one question, as they answer, and notes it with the request."""
 
-    def __init__(self, prices: Mapping[str, Price]) -> None:
+    def __init__(self, prices: Mapping[str, Price], record: RequestRecord) -> None:
         self.usage = Usage()
         self.journal = TappedJournal(self._add)
         self._prices = prices
-        self._record = current_request()
+        self._record = record
 
     def _add(self, answer: Answer) -> None:
         self.usage += answer.usage
@@ -112,7 +113,7 @@ class UsageCount:
 
 async def ask(call: ProgramCall) -> dict[str, Any]:
     """The answer with its evidence, as JSON."""
-    count = UsageCount(call.served.prices)
+    count = UsageCount(call.served.prices, call.record)
     async with call.slots.slot():
         with working_on(STAGE, uuid4().hex, count.journal):
             started = time.perf_counter()
@@ -122,7 +123,7 @@ async def ask(call: ProgramCall) -> dict[str, Any]:
 
 async def stream(call: ProgramCall) -> AsyncGenerator[tuple[str, dict[str, Any]], None]:
     """(event, data): "stage" and "text" as they come, then "answer"; "error" where it fails."""
-    count = UsageCount(call.served.prices)
+    count = UsageCount(call.served.prices, call.record)
     try:
         if call.slots.free.locked():
             yield "stage", {"stage": "waiting for a place"}
@@ -201,9 +202,10 @@ async def while_connected(request: Request, work: Coroutine[Any, Any, Any]) -> A
 
 def _answer_json(call: ProgramCall, prediction: dspy.Prediction, usage: Usage, seconds: float) -> dict[str, Any]:
     choice, atlas = call.choice, call.served.atlas
-    record = current_request()
     refused = is_refusal(prediction)
-    record.answered, record.cache = True, not usage.calls and not refused
+    call.record.answered = True
+    call.record.cache = not usage.calls and not refused
+
     timings = {name: float(value) for name, value in choice.seconds(prediction).items() if value}
     return {
         "question": call.question,

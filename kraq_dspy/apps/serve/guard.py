@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from kraq_dspy.apps.serve.callers import ANYBODY, Caller
 from kraq_dspy.apps.serve.refusals import RequestError, response_of
 from kraq_dspy.apps.serve.serve_settings import ServeSettings
-from kraq_dspy.apps.serve.watch import current_request
+from kraq_dspy.apps.serve.watch import record_of
 
 LARGEST_BODY = 1 << 20
 """Bytes of a request."""
@@ -62,7 +62,7 @@ class Guard:
 
         try:
             caller = self._check(scope, Headers(scope=scope))
-            current_request().who = caller.name
+            record_of(scope).who = caller.name
         except RequestError as error:
             await response_of(error)(scope, receive, headed)
         else:

@@ -31,7 +31,7 @@ def not_found(what: str, name: str) -> RequestError:
 
 
 _OF_KINDS: tuple[tuple[type[BaseException], int, str, str], ...] = (
-    (errors.UnknownRecordError, 404, "not_found", "The index has no such record, or no longer."),
+    (errors.UnknownRecordError, 404, "not_found", "The index has no such record, or it was removed meanwhile."),
     (errors.ScopeError, 403, "no_scope", "The documents of this index say who may read them, and not this caller."),
     (errors.IndexLockedError, 503, "index_in_use", "Another program is changing this index. Try again later."),
     (

@@ -67,7 +67,7 @@ class TestsetApi:
         coverage = await asyncio.to_thread(_coverage, served, desk)
         chosen = next((one for one in coverage.communities if one.community_id == body.community_id), None)
         if chosen is None:
-            raise RequestError(404, "not_found", "There is no such community, or no longer.")
+            raise RequestError(404, "not_found", "The index has no such community, or it was removed meanwhile.")
         plan = TestsetPlan(OFFERED, {kinds.FACT: 1}, only=frozenset(chosen.chunk_ids))
         async with self.api.slots.slot():
             made = await asyncio.to_thread(lambda: make_testset(served.space, plan=plan))
@@ -89,7 +89,7 @@ class TestsetApi:
         served = self.api.index_of(query)
         row = next((each for each in _testset(served).rows() if each.id == id), None)
         if row is None:
-            raise RequestError(404, "not_found", "The test set has no such row, or no longer.")
+            raise RequestError(404, "not_found", "The test set has no such row, or it was removed meanwhile.")
         return _row_json(served, row)
 
     def decide(self, body: requests.RowRequest, id: str) -> Json:
@@ -99,7 +99,9 @@ class TestsetApi:
         if body.action == "add":
             offered = _desk(served).offered.get(id)
             if offered is None:
-                raise RequestError(404, "not_found", "This row was not offered, or before the server started anew.")
+                raise RequestError(
+                    404, "not_found", "This row was not offered since the server started. Load the page again."
+                )
             return _row_json(served, testset.add(offered))
 
         correction = Correction(body.question, tuple(body.answers)) if body.action == "edit" else None
@@ -122,7 +124,11 @@ def desk_json(served: ServedIndex) -> Mapping[str, Any]:
 
 def _desk(served: ServedIndex) -> TestsetDesk:
     if served.desk is None:
-        raise RequestError(404, "no_desk", "Neither questions nor a test set were given to this server.")
+        raise RequestError(
+            404,
+            "no_desk",
+            "This server has neither questions nor a test set: kraq explore DIR --questions FILE --testset FILE",
+        )
     return served.desk
 
 

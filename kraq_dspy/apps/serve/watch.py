@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Sequence
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -32,12 +31,14 @@ class RequestRecord:
     cost: float = 0.0
 
 
-_current: ContextVar[RequestRecord | None] = ContextVar("kraq_dspy_current_request", default=None)
+RECORD = "kraq_dspy.request_record"
+"""The key of a request's record in its ASGI scope, which every layer of the application is handed."""
 
 
-def current_request() -> RequestRecord:
-    """The record of the request that is being answered; one that nobody reads, if there is none."""
-    return _current.get() or RequestRecord("", "")
+def record_of(scope: Scope) -> RequestRecord:
+    """Return the record of the request that `scope` describes."""
+    record: RequestRecord = scope[RECORD]
+    return record
 
 
 Note: TypeAlias = Callable[[RequestRecord, float], None]
@@ -63,10 +64,8 @@ class Watch:
                 record.status = message["status"]
             await send(message)
 
-        token = _current.set(record)
         try:
-            await self.app(scope, receive, noted)
+            await self.app({**scope, RECORD: record}, receive, noted)
         finally:
-            _current.reset(token)
             for note in self._notes:
                 note(record, time.perf_counter() - started)

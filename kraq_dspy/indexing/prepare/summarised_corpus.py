@@ -74,8 +74,8 @@ def open_summarised(index: Index, embedder: Embedder) -> SummarisedCorpus:
     try:
         if corpus.index.results.settled(STAGE) != made_from(index, corpus.passages):
             raise IndexStateError(
-                f"The documents of {str(index.path)!r} have changed since they were summarised, or that did not end. "
-                f"Run: {command}"
+                f"The documents of {str(index.path)!r} have changed since they were summarised, or the summaries are "
+                f"unfinished. Run: {command}"
             )
         corpus.index.require_encoder(embedder)
     except KraqError:

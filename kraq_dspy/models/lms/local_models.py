@@ -211,7 +211,7 @@ def weights_hash(folder: Path | str) -> str:
     except OSError as error:
         if (place / "checkpoints").is_dir():
             raise ModelError(
-                f"{str(folder)!r} holds a training that is not finished. Go on with it: the same `kraq finetune` again."
+                f"{str(folder)!r} holds an unfinished training. Resume it by the same `kraq finetune` command."
             ) from error
         raise ModelError(
             f"{str(folder)!r} is no adapter: {error.strerror} ({Path(error.filename).name}). Give a folder that "
@@ -236,8 +236,8 @@ def require_whole(weights: Path) -> None:
 
     if not is_whole:
         raise ModelError(
-            f"{str(weights.parent)!r} holds an adapter that was not written to its end: {weights.name} is torn. Train "
-            "it again, or copy it anew."
+            f"{str(weights.parent)!r} holds an incomplete adapter: the file {weights.name} is cut off. Train or "
+            "copy the adapter again."
         )
 
 

@@ -1,4 +1,4 @@
-"""`kraq catalogue` over a real index, in this process: what is added, shown, reviewed, made, and goes stale."""
+"""Runs `kraq catalogue` over a real index in this process: entries are added, shown, reviewed and go stale."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""The life of an index from the shell: estimate, limits, add, remove, resume, check."""
+"""Leads an index through its life from the shell: estimate, limits, add, remove, resume, check."""
 
 import json
 import subprocess

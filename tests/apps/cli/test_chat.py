@@ -1,4 +1,4 @@
-"""`kraq chat`: lines in, answers out, over one open index."""
+"""Tests `kraq chat`: lines go in, answers come out, and one index stays open."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`kraq` as a shell user meets it: whole processes, their output, their exit codes."""
+"""Runs `kraq` as a shell user does: whole processes, their output, their exit codes."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""`kraq eval` and `kraq report` as a shell user meets them."""
+"""Runs `kraq eval` and `kraq report` as a shell user does."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`kraq optimize` as a shell user meets it."""
+"""Runs `kraq optimize` as a shell user does."""
 
 import json
 import sys

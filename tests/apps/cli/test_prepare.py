@@ -1,4 +1,4 @@
-"""`kraq precompute --qa-pairs|--raptor|--graph`, and the programs over what it makes, in this process."""
+"""Runs `kraq precompute --qa-pairs|--raptor|--graph` in this process, and the programs over what it makes."""
 
 import json
 from pathlib import Path

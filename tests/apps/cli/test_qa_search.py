@@ -1,4 +1,4 @@
-"""`kraq ask --program qa-search` over an index of three passages and a catalogue of two entries, in this process."""
+"""Runs `kraq ask --program qa-search` in this process, over three passages and a catalogue of two entries."""
 
 import json
 from collections.abc import Iterator

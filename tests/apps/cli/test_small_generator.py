@@ -17,7 +17,7 @@ def test_without_its_file_one_command_is_named(tmp_path: Path, monkeypatch: pyte
 
 
 def test_its_file_is_enough_for_the_broadest_communities(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("xllamacpp")
+    pytest.importorskip("xllamacpp", reason="needs xllamacpp: pip install 'kraq-dspy[local]'")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     (tmp_path / "kraq-dspy" / "models").mkdir(parents=True)
     (tmp_path / "kraq-dspy" / "models" / "smollm2-135m.gguf").touch()

@@ -1,4 +1,4 @@
-"""A retriever over three chunks that a reader can work out, in the two forms that a retriever of ours may have."""
+"""Makes a retriever over three chunks that a reader can work out, in both forms that a retriever may have."""
 
 from collections.abc import Collection
 

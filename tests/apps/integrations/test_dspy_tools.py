@@ -1,4 +1,6 @@
-"""DSPy's own agent and an index: what `dspy.ReAct` sees of it, and passages as its retrievers return them."""
+"""Tests an index in the hands of DSPy's own agent: the tools of `dspy.ReAct`, and passages as its retrievers
+return them.
+"""
 
 import asyncio
 import json

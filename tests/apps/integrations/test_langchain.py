@@ -1,4 +1,4 @@
-"""The real langchain-core, over a retriever of three chunks."""
+"""Runs the real langchain-core over a retriever of three chunks."""
 
 import asyncio
 import doctest

@@ -1,4 +1,4 @@
-"""The real llama-index-core, over a retriever of three chunks."""
+"""Runs the real llama-index-core over a retriever of three chunks."""
 
 import asyncio
 import doctest

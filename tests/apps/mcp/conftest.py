@@ -1,4 +1,4 @@
-"""An index of three documents about people, made once."""
+"""Makes an index of three documents about people, once."""
 
 import shutil
 from pathlib import Path

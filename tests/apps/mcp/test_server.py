@@ -1,4 +1,4 @@
-"""The SDK's own client against the server: in this process, over stdio with a real one, and over HTTP."""
+"""Connects the SDK's own client to the server: in this process, over stdio with a real one, and over HTTP."""
 
 import asyncio
 import json

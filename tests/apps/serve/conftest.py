@@ -1,4 +1,4 @@
-"""A small index whose texts try to be markup, and the application over it."""
+"""Makes a small index whose texts try to be markup, and the application over it."""
 
 import dataclasses
 import shutil

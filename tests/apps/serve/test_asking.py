@@ -1,4 +1,4 @@
-"""Questions under way: so many at once, while somebody listens, and errors that say nothing of this machine."""
+"""Tests questions under way: how many at once, clients that leave, and errors without this machine's paths."""
 
 import asyncio
 import json

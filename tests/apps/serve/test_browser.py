@@ -1,4 +1,4 @@
-"""Every view of the page in a real Chromium: `make test-browser`. Skipped where none is installed."""
+"""Opens every view of the page in a real Chromium: `make test-browser`. Skipped if none is installed."""
 
 import dataclasses
 import shutil

@@ -1,4 +1,4 @@
-"""Who may ask which indexes, by the file of tokens."""
+"""Tests who may ask which indexes, by the file of tokens."""
 
 import hashlib
 import os
@@ -102,6 +102,10 @@ def test_a_token_is_given_and_taken_away_without_a_restart(tmp_path: Path, caplo
         ("[[token]]\nname = 'a'\ntoken = 'long-enough'\nindexes = []", "leave it out for all indexes"),
         (
             "[[token]]\nname = 'a'\ntoken = 'long-enough'\n[[token]]\nname = 'a'\ntoken = 'long-enough-2'",
+            "another entry",
+        ),
+        (
+            "[[token]]\nname = 'a'\ntoken = 'long-enough'\n[[token]]\nname = 'b'\ntoken = 'long-enough'",
             "another entry",
         ),
     ],

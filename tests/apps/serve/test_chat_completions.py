@@ -1,4 +1,4 @@
-"""Chat completions: OpenAI's client, LangChain's, and the calls that a web chat makes."""
+"""Asks for chat completions by OpenAI's client, by LangChain's, and by the calls that a web chat makes."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Who may ask, by which name, how much and how often."""
+"""Tests who may ask, by which name of the server, how much and how often."""
 
 import asyncio
 from collections.abc import Callable

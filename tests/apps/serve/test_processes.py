@@ -1,4 +1,4 @@
-"""`kraq serve` and `kraq explore` as real processes: Ctrl-C in the middle of an answer."""
+"""Runs `kraq serve` and `kraq explore` as real processes, with Ctrl-C in the middle of an answer."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""An index that is being built, changed, damaged, of another version or without questions: said, or served so."""
+"""Serves an index that is being built, changed, damaged, of another version or without questions."""
 
 import json
 import logging

@@ -1,4 +1,4 @@
-"""Coverage and the review of a test set over the API, for who was given them, and where the server may edit."""
+"""Tests coverage and the review of a test set over the API: who gets them, and what the server may edit."""
 
 import json
 from collections.abc import Iterator

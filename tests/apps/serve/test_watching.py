@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,12 @@ from starlette.testclient import TestClient
 
 from kraq_dspy.apps.serve.access_log import AccessLog
 from kraq_dspy.apps.serve.app import make_app
+from kraq_dspy.apps.serve.metrics import Metrics
 from kraq_dspy.apps.serve.replies import REPLIES
 from kraq_dspy.apps.serve.serve_settings import ServeSettings
+from kraq_dspy.apps.serve.watch import RequestRecord
 from kraq_dspy.errors import ConfigError
+from kraq_dspy.records import Usage
 from tests.apps.serve.conftest import open_all
 
 TOKEN = "a-token-of-tests"
@@ -79,11 +83,7 @@ def test_metrics_count_requests_answers_and_what_models_took(client: TestClient)
     client.get("/api/entities/none")
     shown = client.get("/metrics")
     assert shown.headers["content-type"].startswith("text/plain")
-    samples = {
-        (sample.name, *sorted(sample.labels.values())): sample.value
-        for family in text_string_to_metric_families(shown.text)
-        for sample in family.samples
-    }
+    samples = samples_in(shown.text)
 
     assert samples["kraq_requests_total", "/api/ask", "200", "POST"] == 2
     assert samples["kraq_requests_total", "/api/entities/{id}", "404", "GET"] == 1
@@ -91,6 +91,37 @@ def test_metrics_count_requests_answers_and_what_models_took(client: TestClient)
     assert samples["kraq_answer_seconds_count", "poets", "traditional"] == 2
     assert samples["kraq_model_calls_total", "poets", "traditional"] == 2
     assert samples["kraq_questions_in_progress",] == 0
+
+
+def test_metrics_tell_tokens_by_kind_and_questions_that_were_not_answered() -> None:
+    metrics = Metrics(lambda: 0, lambda: 0)
+    asked = RequestRecord("POST", "/api/ask", "/api/ask", status=200, index="poets", program="raptor")
+    metrics.note(replace(asked, answered=True, usage=Usage(1, 70, 3), cost=0.5), 0.1)
+    metrics.note(replace(asked, status=503), 0.1)
+    samples = samples_in(metrics.text().decode())
+
+    assert samples["kraq_model_tokens_total", "poets", "prompt", "raptor"] == 70
+    assert samples["kraq_model_tokens_total", "completion", "poets", "raptor"] == 3
+    assert samples["kraq_model_cost_total", "poets", "raptor"] == 0.5
+    assert samples["kraq_answers_total", "false", "poets", "raptor"] == 1
+    assert samples["kraq_failed_answers_total", "poets", "raptor"] == 1
+
+
+def samples_in(text: str) -> dict[tuple[str, ...], float]:
+    """The numbers that Prometheus reads, by their name and the values of their labels in order."""
+    families = text_string_to_metric_families(text)
+    samples = [sample for family in families for sample in family.samples]
+    return {(each.name, *sorted(each.labels.values())): each.value for each in samples}
+
+
+def test_a_log_that_was_moved_away_is_begun_again(log: Path) -> None:
+    access = AccessLog(str(log))
+    access.note(RequestRecord("GET", "/first"), 0.1)
+    moved = log.rename(log.with_suffix(".1"))
+    access.note(RequestRecord("GET", "/second"), 0.1)
+
+    assert [line["path"] for line in lines(moved)] == ["/first"]
+    assert [line["path"] for line in lines(log)] == ["/second"]
 
 
 def test_a_log_that_cannot_be_written_is_said_at_the_start(tmp_path: Path) -> None:

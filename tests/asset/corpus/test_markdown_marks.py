@@ -1,4 +1,4 @@
-"""What nobody reads in Markdown is left out, and notes and wiki links are written as they are read."""
+"""Tests that parts of Markdown which nobody reads are left out, and that notes and wiki links become plain text."""
 
 import base64
 from pathlib import Path

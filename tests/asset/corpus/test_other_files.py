@@ -1,4 +1,4 @@
-"""Files of other programs, files of unknown kinds, and columns that nobody has named."""
+"""Reads files of other programs, files of unknown kinds, and columns that nobody has named."""
 
 import base64
 import gzip
@@ -84,8 +84,8 @@ def test_slides_have_their_titles_tables_and_notes(tmp_path: Path) -> None:
 
 
 def test_rows_of_a_sheet_have_the_names_of_their_columns(tmp_path: Path) -> None:
-    pandas = pytest.importorskip("pandas")
-    pytest.importorskip("openpyxl")
+    pandas = pytest.importorskip("pandas", reason="needs pandas: pip install 'kraq-dspy[eval]'")
+    pytest.importorskip("openpyxl", reason="needs openpyxl: pip install openpyxl")
     ships = pandas.DataFrame({"Ship": ["Alma", "Brita"], "Built": [1962, None], "Owner": ["Berg", "Dahl"]})
     ships.to_excel(tmp_path / "ships.xlsx", index=False, sheet_name="Fleet")
     document = only_document(tmp_path)

@@ -1,4 +1,4 @@
-"""Files as people really have them: read as they were meant, or refused in the right words."""
+"""Tests that files as people really have them are read as they were meant, or refused in the right words."""
 
 import csv
 import gzip

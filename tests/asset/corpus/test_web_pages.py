@@ -1,4 +1,4 @@
-"""What a web page says stays true as text: notes, tables, lists, and what nobody sees."""
+"""Tests that a web page's text stays true: its notes, tables and lists are read, and hidden text is not."""
 
 from collections.abc import Callable
 

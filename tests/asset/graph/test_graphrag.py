@@ -1,4 +1,4 @@
-"""What GraphRAG wrote, in versions 1 to 3, read from parquet and from JSON lines, and written back by us."""
+"""Reads GraphRAG's output of versions 1 to 3, from parquet and from JSON lines, and writes it back."""
 
 import gzip
 import json
@@ -201,6 +201,7 @@ def test_faults_of_the_data_are_mended_and_counted(tmp_path: Path) -> None:
         "1 reports without text were left out",
         "1 subjects of claims were no entities and were made some",
     )
+    assert "Again." not in [summary.text for summary in imported.summaries]
 
 
 def test_titles_that_are_merged_do_not_put_an_entity_into_two_communities_of_a_level(tmp_path: Path) -> None:

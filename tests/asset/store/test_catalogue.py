@@ -1,4 +1,4 @@
-"""A catalogue on a real disk: numbers, versions, conflicts, collected failures, sources that change."""
+"""Tests a catalogue on a real disk: numbers, versions, conflicts, collected failures, sources that change."""
 
 import threading
 from pathlib import Path

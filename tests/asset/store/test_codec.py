@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kraq_dspy.asset.store.codec import dumps, loads, restored, storable
 from kraq_dspy.asset.store.tables import TABLES
-from kraq_dspy.records import Chunk, ExtractedEntity, Extraction
+from kraq_dspy.records import Chunk, Document, ExtractedEntity, Extraction
 
 ANY_TEXT = st.text(st.characters(codec=None, exclude_categories=()))  # lone surrogates and NUL among them
 SCALARS = ANY_TEXT | st.integers() | st.floats(allow_nan=False) | st.booleans()
@@ -32,6 +32,13 @@ def values_of(hint: Any) -> st.SearchStrategy[Any]:
         bool: st.booleans(),
     }
     return simple[hint]
+
+
+@pytest.mark.parametrize("number", [2**63, -(2**63) - 1, 2**64, 10**22])
+def test_an_integer_of_more_than_64_bits_is_not_rounded(number: int) -> None:
+    document = Document("d", "Numbers", "Many.", metadata={"number": number})
+
+    assert loads(Document, dumps(document)).metadata == {"number": number}
 
 
 @pytest.mark.parametrize("kind", list(TABLES), ids=lambda kind: kind.__name__)

@@ -1,4 +1,4 @@
-"""Several processes on one index, processes that are killed, folders that cannot be written, disks that are full."""
+"""Tests an index under several processes, killed processes, folders that cannot be written, and full disks."""
 
 import os
 import shutil

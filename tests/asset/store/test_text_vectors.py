@@ -1,4 +1,4 @@
-"""Texts of records in a real vector store; the encoder counts what it is given."""
+"""Keeps texts of records in a real vector store; the encoder counts what it is given."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -11,6 +11,7 @@ import pytest
 from kraq_dspy.asset.store import upgrade as upgrades
 from kraq_dspy.asset.store.manifest import MANIFEST, write_fields
 from kraq_dspy.asset.store.own_files import FileLock
+from kraq_dspy.asset.store.states import VIEWS
 from kraq_dspy.asset.store.upgrade import Upgrade, upgrade
 from kraq_dspy.errors import IndexLockedError, IndexStateError
 from kraq_dspy.indexing.index.check import check_index, faults_of
@@ -132,6 +133,28 @@ def test_after_a_failure_the_old_index_is_untouched_and_the_next_run_works(
 
 
 @pytest.mark.usefixtures("step")
+def test_a_copy_with_faults_does_not_take_the_place_of_the_index(old: Path) -> None:
+    before = files_of(old)
+    with pytest.raises(IndexStateError, match=r"not whole: 2 passages are lost\. .*is as it was"):
+        upgrade(old, faults_of=lambda copy: ["2 passages are lost"])
+    assert files_of(old) == before
+    assert names_beside(old) == {"poets.kraq"}
+
+
+@pytest.mark.usefixtures("step")
+def test_views_of_the_old_index_are_not_taken_over(old: Path) -> None:
+    view = old / VIEWS / "5-of-some-documents"
+    view.mkdir(parents=True)
+    (view / MANIFEST).write_text("{}")
+
+    kept = run(old).kept
+
+    assert kept is not None
+    assert (kept / VIEWS / view.name / MANIFEST).exists()
+    assert not (old / VIEWS).exists()
+
+
+@pytest.mark.usefixtures("step")
 def test_what_a_killed_run_left_half_copied_is_replaced(old: Path) -> None:
     copy = old.with_name("poets.kraq.upgrading")
     copy.mkdir()
@@ -238,7 +261,7 @@ def test_a_present_index_needs_nothing(kraq: WarmShell, tmp_path: Path, version:
     index = tmp_path / "poets.kraq"
     before = files_of(index)
     done = kraq("upgrade", index)
-    assert (done.returncode, "nothing is to be done" in " ".join(done.stdout.split())) == (0, True), done.stderr
+    assert (done.returncode, "there is nothing to do" in " ".join(done.stdout.split())) == (0, True), done.stderr
     as_json = json.loads(kraq("upgrade", index, "--json").stdout)
     assert (as_json["former"], as_json["present"], as_json["kept"]) == (version, version, None)
     assert files_of(index) == before

@@ -1,4 +1,4 @@
-"""One contract for both stores, worked out by hand on axes, and the local store's own."""
+"""Holds both vector stores to one contract, worked out by hand on axes, and tests what the local one adds."""
 
 import threading
 from collections.abc import Callable, Iterator, Sequence

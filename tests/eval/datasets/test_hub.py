@@ -1,4 +1,4 @@
-"""Rows in the shape that the hub gives them, written and read by `datasets` itself, without a network."""
+"""Writes rows in the shape that the hub gives them, and reads them by `datasets` itself, without a network."""
 
 import json
 import os

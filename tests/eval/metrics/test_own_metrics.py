@@ -1,4 +1,4 @@
-"""Metrics of others, DSPy's own among them, on the rows and the predictions of this library."""
+"""Applies metrics of others, DSPy's own among them, to the rows and predictions of this library."""
 
 from decimal import Decimal
 from fractions import Fraction

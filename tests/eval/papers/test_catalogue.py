@@ -1,4 +1,4 @@
-"""The catalogue of the papers' tables: complete, and nothing in it that no table of ours runs."""
+"""Tests that the catalogue of the papers' tables is complete and names only tables that this library runs."""
 
 import dataclasses
 import re

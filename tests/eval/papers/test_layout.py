@@ -1,4 +1,4 @@
-"""Figures of runs in the rows and columns of a paper's table."""
+"""Tests that figures of runs get into the rows and columns of a paper's table."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,5 +1,6 @@
 """A selection picks what finds most, takes the cheapest of what cannot be told apart, and goes on where it stopped."""
 
+import dataclasses
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 
 from kraq_dspy import Limits, Workspace
+from kraq_dspy.apps.cli.select import show_selection
 from kraq_dspy.errors import ConfigError, EvaluationError
 from kraq_dspy.eval import Selection, SelectionPlan, select
 from kraq_dspy.indexing import build_index
@@ -53,6 +55,19 @@ def test_of_what_cannot_be_told_apart_the_cheapest_is_chosen(choose: Callable[..
     assert selection.chosen.candidate.k == 1
     assert "These questions tell none of the 2 candidates from another" in selection.verdict
     assert all(one.cost.tokens > selection.chosen.cost.tokens for one in selection.tried[1:])
+
+
+def test_the_cheapest_is_chosen_also_where_another_finds_a_little_more(
+    choose: Callable[..., Selection],
+) -> None:
+    two = {"id": "two", "question": "Where are A17 and B17?", "supporting_ids": ["A17", "B17"]}
+
+    selection = choose([*ROWS, two], retrievers=("bm25",), ks=(1, 5))
+
+    assert (selection.best.candidate.k, selection.best.score.estimate) == (5, 1.0)
+    assert selection.chosen.candidate.k == 1
+    assert selection.chosen.score.estimate < 1
+    assert "the cheapest is chosen" in selection.verdict
 
 
 def test_the_worse_half_is_not_asked_all_questions(choose: Callable[..., Selection]) -> None:
@@ -134,7 +149,7 @@ def test_an_interrupted_selection_goes_on_and_comes_to_the_same(
 
 
 def test_time_that_is_over_keeps_what_was_done(choose: Callable[..., Selection], tmp_path: Path) -> None:
-    with pytest.raises(EvaluationError, match=r"The time of 1e-09 minutes is over\. What was done is kept"):
+    with pytest.raises(EvaluationError, match=r"The 1e-09 minutes of this run are over\. What was done is kept"):
         choose(minutes=1e-9, out=tmp_path)
 
     assert choose(out=tmp_path).chosen.candidate.retriever == "bm25"
@@ -187,6 +202,18 @@ def test_rows_without_evidence_are_left_out_and_counted(choose: Callable[..., Se
 
     assert selection.n_questions == len(ROWS)
     assert selection.notes == ("1 question names no document that answers, and is left out.",)
+
+
+@pytest.mark.parametrize(("n_left", "told"), [(0, "each asked {n} questions"), (70, "each asked {n} of {all} ")])
+def test_a_run_that_ended_early_says_how_many_questions_were_asked(
+    choose: Callable[..., Selection], capsys: pytest.CaptureFixture[str], n_left: int, told: str
+) -> None:
+    selection = choose()
+    n_asked = selection.chosen.score.n
+
+    show_selection(dataclasses.replace(selection, n_questions=n_asked + n_left))
+
+    assert told.format(n=n_asked, all=n_asked + n_left) in " ".join(capsys.readouterr().out.split())
 
 
 def test_answers_serve_where_no_document_is_named(choose: Callable[..., Selection]) -> None:

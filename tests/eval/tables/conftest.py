@@ -1,4 +1,4 @@
-"""The tables of the project at toy size: twenty bundled passages, the embedded model, MiniLM."""
+"""Makes the project's tables at toy size: twenty bundled passages, the embedded model, MiniLM."""
 
 import dataclasses
 import json

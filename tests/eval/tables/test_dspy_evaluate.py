@@ -1,4 +1,4 @@
-"""Our programs and metrics under DSPy's own Evaluate."""
+"""Runs our programs and metrics under DSPy's own Evaluate."""
 
 from pathlib import Path
 from statistics import fmean

@@ -1,4 +1,4 @@
-"""Every table of the papers at toy size: it ends in a report with the paper's rows and columns, and all its figures."""
+"""Runs every table of the papers at toy size: each ends in a report with the paper's rows, columns and figures."""
 
 import dataclasses
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Words questions otherwise, once, and keeps what came."""
+"""Tests that questions are put in other words once, and that the new words are kept."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Every table of the project, run small; what is kept, what is resumed, what fails."""
+"""Runs every table of the project small, and tests what is kept, resumed and failed."""
 
 import dataclasses
 import json

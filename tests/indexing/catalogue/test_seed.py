@@ -1,4 +1,4 @@
-"""A catalogue seeded from an index's questions, by a program whose answers are known."""
+"""Seeds a catalogue from an index's questions, by a program whose answers are known."""
 
 import asyncio
 from collections.abc import Iterator

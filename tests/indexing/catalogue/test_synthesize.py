@@ -1,4 +1,4 @@
-"""Synthetic pairs of a real index: made once, kept when all critics agree, counted where not."""
+"""Tests synthetic pairs of a real index: made once, kept when all critics agree, counted otherwise."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Whole builds: real store, real graph, the embedded model or the stand-in server, killed processes."""
+"""Runs whole builds: real store, real graph, the embedded model or the stand-in server, killed processes."""
 
 import asyncio
 import dataclasses

@@ -98,7 +98,7 @@ def test_a_build_runs_inside_a_loop_with_the_loops_context(tmp_path: Path) -> No
 
 
 def test_the_cluster_refuses_a_model_that_cannot_travel(tmp_path: Path) -> None:
-    pytest.importorskip("ray")
+    pytest.importorskip("ray", reason="needs ray: pip install 'kraq-dspy[ray]'")
     from kraq_dspy.settings import RunSettings
 
     with pytest.raises(ConfigError, match="'somebody/embedded' is an object of this process"):

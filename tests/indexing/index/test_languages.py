@@ -1,4 +1,4 @@
-"""Small corpora in eight languages, and such as name nothing: right words, right questions or none, and an answer."""
+"""Indexes small corpora in eight languages: right words, right questions or none, and an answer."""
 
 from pathlib import Path
 

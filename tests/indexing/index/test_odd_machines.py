@@ -1,4 +1,4 @@
-"""A clock that is set back, and a folder of a network whose file system knows no locks."""
+"""Builds on odd machines: a clock that is set back, a network folder whose file system knows no locks."""
 
 import errno
 import os

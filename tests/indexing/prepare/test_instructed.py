@@ -1,4 +1,4 @@
-"""A real index of six passages and three questions; the encoder counts its passes."""
+"""Prepares passages of a real index for three questions; the encoder counts its passes."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

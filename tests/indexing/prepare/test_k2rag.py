@@ -1,4 +1,4 @@
-"""The summarised corpus of a small real index, made by the embedded model, and the programs over it."""
+"""Makes the summarised corpus of a small real index by the embedded model, and runs the programs over it."""
 
 import shutil
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Pairs of all chunks of a real index, made by a model that is asked once for each."""
+"""Makes pairs of all chunks of a real index, by a model that is asked once for each."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Trees over a real index of twelve passages about two things; the model names what it was shown."""
+"""Makes trees over a real index of twelve passages about two things; the model names what it was shown."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The endpoint embedder against a small server made here, and against the load server of the benchmarks."""
+"""Tests the endpoint embedder against a small server made here, and against the benchmarks' load server."""
 
 import copy
 import json

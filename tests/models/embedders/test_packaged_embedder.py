@@ -1,4 +1,4 @@
-"""The encoder that comes as a package, in ONNX Runtime: next to the same model in torch."""
+"""Compares the packaged encoder, which runs in ONNX Runtime, with the same model in torch."""
 
 import dataclasses
 import hashlib

@@ -1,4 +1,4 @@
-"""A `dspy.Embedder` in place of an encoder."""
+"""Puts a `dspy.Embedder` in place of an encoder."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -63,7 +63,7 @@ def test_a_passage_without_a_sentence_is_read_as_it_is(blank: str) -> None:
 
 
 def test_another_question_moves_passages_and_rows_have_length_one() -> None:
-    pytest.importorskip("torch")
+    pytest.importorskip("torch", reason="needs torch: pip install 'kraq-dspy[transformers]'")
     embedder = load_instructed_embedder(InstructedSettings(kind="sentences"))
     passages = [
         "Ada was born in Rome. She studied whales for thirty years.",

@@ -1,4 +1,4 @@
-"""A model server whose every reply the test writes, and a journal in memory."""
+"""Makes a model server whose every reply the test writes, and a journal in memory."""
 
 import json
 import threading

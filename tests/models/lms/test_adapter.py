@@ -1,4 +1,4 @@
-"""Prompts that cost little, parse back, and cannot be forged by a document."""
+"""Tests that prompts cost little, parse back, and cannot be forged by a document."""
 
 import enum
 from dataclasses import dataclass

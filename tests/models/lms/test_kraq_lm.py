@@ -1,4 +1,4 @@
-"""A `dspy.LM` of somebody else's in place of a role: counted, limited and kept like our own, and still itself."""
+"""Tests a user's own `dspy.LM` in place of a role: counted, limited and kept like ours, and still itself."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,4 @@
-"""Counting and stopping, without a model."""
+"""Tests the counts and the limits of model calls, without a model."""
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor

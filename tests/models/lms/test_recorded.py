@@ -7,6 +7,7 @@ from typing import Any
 import dspy
 import pytest
 from dspy.utils.exceptions import AdapterParseError
+from readable_replies import prompt_of
 
 import kraq_dspy.signatures
 from kraq_dspy import make_lm
@@ -86,3 +87,30 @@ def test_the_recorded_replies_stay_small_and_know_their_signatures() -> None:
     assert files
     assert sum(file.stat().st_size for file in files) < 400_000
     assert [file.stem for file in files if not hasattr(kraq_dspy.signatures, file.stem)] == []
+
+
+@pytest.mark.parametrize("name", kraq_dspy.signatures.NAMES)
+def test_a_real_model_has_answered_the_present_prompt_of_every_signature(name: str) -> None:
+    """If this fails: a new step, or one whose instructions or fields have changed, is put to a
+    small model, and its replies are added to the file (tests/recorded/README.md)."""
+    lines = (RECORDED / f"{name}.jsonl").read_text("utf-8").splitlines()
+    rows = [json.loads(line) for line in lines]
+    signature = getattr(kraq_dspy.signatures, name)
+    answered = [row for row in rows if row.get("prompt") == prompt_of(signature)]
+
+    assert any(row["readable"] != "no" for row in answered)
+    assert all(row["inputs"].keys() == signature.input_fields.keys() for row in answered)
+
+
+def test_a_prompt_is_another_one_when_its_words_or_its_fields_are() -> None:
+    signature = kraq_dspy.signatures.AskFact
+    others = [
+        signature.with_instructions("Ask something."),
+        signature.with_updated_fields("answer", desc="in one word"),
+        signature.with_updated_fields("about", type_=str),
+        signature.delete("about"),
+        signature.append("place", dspy.InputField()),
+    ]
+
+    assert len({prompt_of(each) for each in (signature, *others)}) == 6
+    assert prompt_of(signature.with_instructions(signature.instructions)) == prompt_of(signature)

@@ -1,4 +1,4 @@
-"""Waiting, giving up, and telling a dead server from a failing one."""
+"""Tests when a request waits, when it is given up, and how a dead server is told from a failing one."""
 
 import pytest
 from dspy import lm15

@@ -1,4 +1,4 @@
-"""Roles, and the settings that cannot work."""
+"""Tests roles, and the settings that cannot work."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Several servers behind one role: which is asked, and what happens when one dies, rests and comes back."""
+"""Tests several servers behind one role: which is asked, and what happens when one dies, rests and comes back."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator

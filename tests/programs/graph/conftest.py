@@ -1,4 +1,4 @@
-"""A town of five entities in a real index: two communities, one of them with a part of its own.
+"""Makes a town of five entities in a real index: two communities, one of them with a part of its own.
 
 Rhine - Elbe - Blue - Keep - Choir; {Rhine, Elbe, Blue} with the part {Rhine, Elbe}, and {Keep, Choir}. The part {Blue}
 has no report.

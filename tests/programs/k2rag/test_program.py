@@ -1,4 +1,4 @@
-"""K2RAG over a real vector store; the graph's context is given, the model's replies are told apart by their fields."""
+"""Runs K2RAG over a real vector store; the graph's context is given, and replies are told apart by their fields."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any

@@ -1,4 +1,4 @@
-"""Texts in fewer words; what the model is asked can be read off its prompts."""
+"""Tests that texts get fewer words; each prompt shows what the model was asked."""
 
 import asyncio
 import copy

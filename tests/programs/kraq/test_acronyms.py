@@ -1,4 +1,4 @@
-"""Acronyms and the names that they stand for: confirmed by a language model unasked, never by the embedded one."""
+"""Tests that a language model confirms acronyms and the names that they stand for; the embedded one never does."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,4 @@
-"""In which order communities are summarised."""
+"""Tests the order in which communities are summarised."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable

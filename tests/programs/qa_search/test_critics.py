@@ -1,4 +1,4 @@
-"""Pairs and their critics: who is asked, when they stop, and what counts as a rating."""
+"""Tests pairs and their critics: who is asked, when they stop, and what counts as a rating."""
 
 import asyncio
 from typing import Any

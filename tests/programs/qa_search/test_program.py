@@ -1,4 +1,4 @@
-"""QA search over a real catalogue of six questions; the model's replies come one by one from a list."""
+"""Runs QA search over a real catalogue of six questions; the model's replies come one by one from a list."""
 
 import asyncio
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""A language model that says what the test wrote, with the log-probabilities that the test wrote."""
+"""Makes a language model that replies with the words and the log-probabilities that the test wrote."""
 
 import asyncio
 import threading

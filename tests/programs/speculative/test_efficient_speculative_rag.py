@@ -1,4 +1,4 @@
-"""The encoder here sees one thing: is a passage about apples, or, if the question asks for fuel, about fuel?"""
+"""Tests Efficient Speculative RAG with an encoder that sees one thing: whether a text is about apples or fuel."""
 
 import asyncio
 import math

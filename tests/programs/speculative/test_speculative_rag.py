@@ -1,4 +1,4 @@
-"""Six passages on three subjects; the drafter names the fruit, the rocket or the law that its passages are about."""
+"""Tests Speculative RAG on six passages about three subjects; the drafter names the subject of its passages."""
 
 import asyncio
 import dataclasses

@@ -194,8 +194,8 @@ def in_template(tokenizer: Any, messages: Sequence[Mapping[str, str]], *, add_ge
 
     reason = problem or "it leaves out what the system says"
     raise ModelError(
-        f"The model's chat template cannot write these messages: {reason}. Take a model whose template takes a "
-        "question of a user, or one without a template."
+        f"The model's chat template cannot write these messages: {reason}. Choose a model whose template "
+        "accepts a user's message, or one without a template."
     )
 
 

@@ -1,4 +1,4 @@
-"""The engines against a real server over HTTP: retries, replay, budget, and errors that keep their names."""
+"""Runs the engines against a real server over HTTP: retries, replay, budget, and errors that keep their names."""
 
 import asyncio
 import copy

@@ -15,9 +15,9 @@ from kraq_dspy.models.lms.engines.transformers_engine import TransformersEngine
 from kraq_dspy.models.lms.schemas import reply_schema
 from tests.conftest import TinyModels
 
-pytest.importorskip("torch")
-pytest.importorskip("transformers")
-pytest.importorskip("llguidance")
+pytest.importorskip("torch", reason="needs torch: pip install 'kraq-dspy[transformers]'")
+pytest.importorskip("transformers", reason="needs transformers: pip install 'kraq-dspy[transformers]'")
+pytest.importorskip("llguidance", reason="needs llguidance: pip install 'kraq-dspy[transformers]'")
 
 
 class Rating(dspy.Signature):

@@ -1,4 +1,4 @@
-"""Model files that are none."""
+"""Tests that files which are no models are refused, each with its reason."""
 
 import os
 import struct

@@ -1,4 +1,4 @@
-"""llama.cpp in this process, with a tiny random Llama: what it says has no meaning, but torch says the same."""
+"""Runs a tiny random Llama by llama.cpp in this process: what it says means nothing, but torch says the same."""
 
 import asyncio
 import json
@@ -23,9 +23,9 @@ from kraq_dspy.models.lms.from_threads import FromThreads
 from kraq_dspy.settings import RoleSettings
 from tests.conftest import TinyModels
 
-pytest.importorskip("xllamacpp")
-pytest.importorskip("gguf")
-psutil: Any = pytest.importorskip("psutil")
+pytest.importorskip("xllamacpp", reason="needs xllamacpp: pip install 'kraq-dspy[local]'")
+pytest.importorskip("gguf", reason="needs gguf: pip install 'kraq-dspy[local]'")
+psutil: Any = pytest.importorskip("psutil", reason="needs psutil: pip install psutil")
 
 
 @pytest.fixture(scope="module")

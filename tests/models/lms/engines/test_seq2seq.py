@@ -12,9 +12,9 @@ from kraq_dspy.errors import ModelError
 from kraq_dspy.models.lms.engines.seq2seq import Seq2SeqSummariser
 from kraq_dspy.programs import Shorten
 
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
-tokenizers = pytest.importorskip("tokenizers")
+torch = pytest.importorskip("torch", reason="needs torch: pip install 'kraq-dspy[transformers]'")
+transformers = pytest.importorskip("transformers", reason="needs transformers: pip install 'kraq-dspy[transformers]'")
+tokenizers = pytest.importorskip("tokenizers", reason="needs tokenizers: pip install 'kraq-dspy[transformers]'")
 
 TEXT = "The mill stands by the river and grinds corn for the town. "
 CONTEXT = 64

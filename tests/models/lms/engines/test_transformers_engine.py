@@ -1,4 +1,4 @@
-"""A tiny random Llama: what it says has no meaning, but every token and score can be checked against torch."""
+"""Runs a tiny random Llama: what it says means nothing, but torch checks every token and score."""
 
 import asyncio
 import math
@@ -27,9 +27,9 @@ from kraq_dspy.models.lms.logprobs import field_logprobs, take_logprobs
 from kraq_dspy.settings import RoleSettings, Settings
 from tests.conftest import TinyModels
 
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
-peft = pytest.importorskip("peft")
+torch = pytest.importorskip("torch", reason="needs torch: pip install 'kraq-dspy[transformers]'")
+transformers = pytest.importorskip("transformers", reason="needs transformers: pip install 'kraq-dspy[transformers]'")
+peft = pytest.importorskip("peft", reason="needs peft: pip install 'kraq-dspy[train]'")
 
 PROMPT = "<|user|>which city?<|end|><|assistant|>"
 

@@ -1,4 +1,4 @@
-"""The embedded model's pairs, searches and ratings; every expected value can be read off the text."""
+"""Tests the embedded model's pairs, searches and ratings; every expected value can be read off the text."""
 
 import dspy
 import pytest

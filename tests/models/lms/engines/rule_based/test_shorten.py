@@ -1,4 +1,4 @@
-"""The embedded model's summaries, accounts and sub-questions; every expected value can be read off the text."""
+"""Tests the embedded model's summaries, accounts and sub-questions; every expected value can be read off the text."""
 
 import dspy
 import pytest
