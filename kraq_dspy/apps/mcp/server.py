@@ -11,6 +11,7 @@ from typing import Any
 from kraq_dspy.apps.mcp.tools import IndexTools
 from kraq_dspy.apps.serve.guard import Guard
 from kraq_dspy.apps.serve.serve_settings import ServeSettings
+from kraq_dspy.apps.serve.watch import Watch
 from kraq_dspy.errors import KraqError, ModelError, needs
 from kraq_dspy.records import Chunk, Document, Question
 
@@ -82,10 +83,10 @@ def without_places(message: str) -> str:
     return re.sub(r"(?<![\w/:.~])(?:~|\.{1,2})?/(?:[^\s/'\"]+/)*([^\s/'\",;)]+)", r"\1", message)
 
 
-def http_app(server: Any, settings: ServeSettings) -> Guard:
-    """The protocol's application for `serve.server.Server`. No sessions are kept, so memory does not grow with
-    clients."""
+def http_app(server: Any, settings: ServeSettings) -> Watch:
+    """Return the protocol's application for `serve.server.Server`. No sessions are kept, so memory does not grow with
+    clients. Nobody notes its requests, but the guard writes who asks into the record that the watch began."""
     app = server.streamable_http_app(
         streamable_http_path=PATH, stateless_http=True, max_request_body_size=LARGEST_REQUEST, host=settings.host
     )
-    return Guard(app, settings, lambda caller: app)
+    return Watch(Guard(app, settings, lambda caller: app), notes=[])

@@ -36,7 +36,7 @@ RECORD = "kraq_dspy.request_record"
 
 
 def record_of(scope: Scope) -> RequestRecord:
-    """Return the record of the request that `scope` describes."""
+    """Return the record of the request that `scope` describes, which a `Watch` around the application began."""
     record: RequestRecord = scope[RECORD]
     return record
 
