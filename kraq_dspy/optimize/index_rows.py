@@ -285,6 +285,21 @@ def confirmation_rows(space: Workspace) -> list[Row]:
     return rows
 
 
+def conversation_rows(space: Workspace) -> list[Row]:
+    """Questions that point back to a name of the turn before, and questions that need nothing of it."""
+    rows: list[Row] = []
+    for pair, other in _with_another(known_pairs(space)):
+        name = _NAME_INSIDE.search(pair.question)
+        if name:
+            told = {"question": f"What is said about {name.group()}?", "answer": _telling_sentence(pair)}
+            asked = _NAME_INSIDE.sub("it", pair.question, count=1)
+            rows.append({"question": asked, "turns": [told], "complete": pair.question})
+
+        before = {"question": other.question, "answer": other.answer}
+        rows.append({"question": pair.question, "turns": [before], "complete": pair.question})
+    return _evenly_drawn(rows)
+
+
 def same_entity_rows(space: Workspace) -> list[Row]:
     """Spellings that became one entity, and entities whose names share a word."""
     entities = sorted(space.index.all(Entity), key=lambda entity: entity.name)
