@@ -273,24 +273,38 @@ def test_a_csv_file_with_a_broken_row_is_named(tmp_path: Path) -> None:
 # Rows of the index's own
 
 
+WRITERS = (
+    "Ada Lovelace", "Lord Byron", "Mary Shelley", "Percy Shelley", "John Keats",
+    "Jane Austen", "Emily Bronte", "Anne Bronte", "Walter Scott", "Thomas Moore", "Robert Southey", "Leigh Hunt",
+)  # fmt: skip
+
+
+def writers_and_towns() -> list[Document]:
+    """A page about each writer and one about each town, in which the same four friends are met again."""
+    documents = []
+    for number, (person, town) in enumerate(zip(WRITERS, (*TOWNS, "Ghent", "Turin"), strict=True)):
+        friend = ("Anna Milton", "Hugh Milton", "Karl Weber", "Rosa Blum")[number % 4]
+        river = ("Rhine", "Elbe", "Oder")[number % 3]
+        of_person = (
+            f"{person} was a writer from {town}. {person.split()[1]} met {friend} in {town}. "
+            f"In {1800 + number}, {person} wrote a book about Lake Como. {friend} of {town} liked Lake Como."
+        )
+        of_town = (
+            f"{town} is a town on the river {river}. The library of {town} was founded by {person} in "
+            f"{1820 + number}. {friend} described {town} in a letter."
+        )
+        documents += [Document(f"{number}", person, of_person), Document(f"{number}-town", town, of_town)]
+    return documents
+
+
 @pytest.fixture(scope="module")
 def space(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     from kraq_dspy.indexing.prepare.preparations import PREPARATIONS
     from kraq_dspy.ports import SilentProgress
 
-    people = ("Ada Lovelace", "Lord Byron", "Mary Shelley", "Percy Shelley", "John Keats", "Jane Austen")
-    documents = [
-        Document(
-            str(number),
-            person,
-            f"{person} was a writer from {town}. {person} met Anna Milton in {town}. "
-            f"In {1800 + number}, {person} wrote a book about Lake Como. Anna Milton of {town} liked Lake Como.",
-        )
-        for number, (person, town) in enumerate(zip(people, TOWNS, strict=False))
-    ]
     path = tmp_path_factory.mktemp("steps") / "people.kraq"
-    build_index(documents, path, embedder=KeywordEmbedder("ada", "byron", "mary", "percy", "keats", "austen"))
-    embedder = KeywordEmbedder("ada", "byron", "mary", "percy", "keats", "austen")
+    embedder = KeywordEmbedder(*(person.split()[0].lower() for person in WRITERS))
+    build_index(writers_and_towns(), path, embedder=embedder)
     with Workspace.open(path, embedder=embedder, write=True) as opened:
         preparation = PREPARATIONS["qa-pairs"]
         preparation.make(opened, preparation.options(), SilentProgress())
@@ -301,9 +315,9 @@ def space(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
 def test_a_step_is_compiled_with_the_indexes_own_rows(step: str, space: Workspace) -> None:
     own = STEPS[step].index_rows(space)
     examples = [make_target(step, space).rows.example(row) for row in own]
-    assert examples or step in {"testset-bridge", "testset-comparison", "testset-broad"}  # which want linked pages
-    if len(own) < 8:
-        pytest.skip(f"so small an index has {len(own)} rows for {step}")
+    if step == "testset-comparison" and len(own) < 8:
+        pytest.skip(f"so small an index has {len(own)} pairs of pages about things of one kind and one community")
+    assert len(examples) >= 8
     compiled = compile_program(step, space=space)
     [whence] = [problem for problem in compiled.problems if "The rows are the index's own" in problem]
     own_rows = STEPS[step].own_rows.replace("its known pairs", "pairs that a model wrote of its passages")
