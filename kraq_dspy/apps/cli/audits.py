@@ -154,8 +154,8 @@ class Stores(Calls, Columns):
 
         settings = self.settings()
         embedder = load_embedder(settings.encoder)
-        found = (item for item in documents_of(self.corpus, settings) if isinstance(item, Document))
-        documents = list(islice(found, self.limit))
+        readable_documents = (item for item in documents_of(self.corpus, settings) if isinstance(item, Document))
+        documents = list(islice(readable_documents, self.limit))
         with Bars(settings, quiet=self.json) as bars:
             report = measure_stores(documents, LanguageModels(settings, embedder=embedder), embedder, bars)
         if self.json:
