@@ -205,14 +205,14 @@ def _passages(
 
 def _fitting(items: Sequence[T], texts: Iterable[str], budget: int) -> tuple[list[T], int]:
     """The items whose texts together fit into `budget` tokens, in order, and their tokens; longer ones are left out."""
-    kept: list[T] = []
+    fitting: list[T] = []
     used = 0
     for item, text in zip(items, texts, strict=True):
         size = count_tokens(text)
         if used + size <= budget:
-            kept.append(item)
+            fitting.append(item)
             used += size
-    return kept, used
+    return fitting, used
 
 
 def _entity_line(entity: Entity) -> str:
