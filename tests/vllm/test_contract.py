@@ -18,7 +18,8 @@ from kraq_dspy.extend import KraqLM
 from kraq_dspy.models.lms.engines.transformers_engine import AsyncTransformersEngine, TransformersEngine
 from kraq_dspy.models.lms.logprobs import mean_logprob, take_logprobs
 from kraq_dspy.models.lms.prompt_scorer import make_prompt_scorer
-from kraq_dspy.programs.speculative import Draft, WangScore
+from kraq_dspy.programs.speculative.drafts import Draft
+from kraq_dspy.programs.speculative.scoring import WangScore
 from kraq_dspy.settings import RoleSettings
 from tests.vllm.conftest import Server
 
