@@ -25,7 +25,7 @@ _JOINTS = ("and", "&")
 class Spellings:
     """How words are written in some texts, counted once for all names that are asked about.
 
-    >>> texts = ["Steam sells games. Steam lets off steam at 9 UTC.", "Steam, at 8 UTC: Steam opens. Members are members."]
+    >>> texts = ["Steam sells games. Steam lets off steam at 9 UTC.", "Steam, at 8 UTC. Steam opens. Members: members."]
     >>> spellings = Spellings(texts)
     >>> spellings.is_word("Steam"), spellings.is_word("Members")
     (False, True)
