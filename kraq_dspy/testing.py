@@ -34,7 +34,7 @@ from kraq_dspy.asset.scope import Scope
 from kraq_dspy.asset.store.tables import TABLES
 from kraq_dspy.errors import KraqError, UnknownRecordError
 from kraq_dspy.eval.evaluation import Evaluation, evaluate
-from kraq_dspy.eval.gate import under_checks, worse_checks
+from kraq_dspy.eval.gate import require_reachable, under_checks, worse_checks
 from kraq_dspy.ports import Retriever, Vectors, VectorStore
 from kraq_dspy.records import Document, Hit, content_id
 from kraq_dspy.retrievers.adapted import as_retriever
@@ -73,6 +73,7 @@ def assert_quality(
     """
     if not at_least and no_worse_than is None:
         raise ValueError("Nothing is asked for; give at_least={metric: number}, no_worse_than=DIR, or both.")
+    require_reachable(at_least or {})
 
     metrics = options.pop("metrics", None) or list(at_least or ()) or None
     with tempfile.TemporaryDirectory() as folder:
@@ -201,7 +202,8 @@ def check_engine(lm: dspy.BaseLM) -> None:
 
     async def awaited(questions: Sequence[str]) -> list[str]:
         with dspy.context(lm=lm):
-            return [each.answer for each in await asyncio.gather(*(step.acall(question=one) for one in questions))]
+            predictions = await asyncio.gather(*(step.acall(question=question) for question in questions))
+            return [prediction.answer for prediction in predictions]
 
     questions = [f"What is {number} and {number}?" for number in range(4)]
     expected = [ask(question) for question in questions]
@@ -209,7 +211,7 @@ def check_engine(lm: dspy.BaseLM) -> None:
     _require([ask(question) for question in questions] == expected, "answers the same request alike")
     _require(run_coroutine(awaited(questions)) == expected, "answers alike asynchronously")
     with ThreadPoolExecutor(THREADS) as pool:
-        at_once = list(pool.map(lambda one: copy_context().run(ask, one), questions * THREADS))
+        at_once = list(pool.map(lambda question: copy_context().run(ask, question), questions * THREADS))
     _require(at_once == expected * THREADS, "keeps the requests of threads apart")
     own = dspy.Predict("question -> answer")
     own.set_lm(lm)
@@ -367,8 +369,8 @@ class _Looked:
 
     def at(self, text: str, where: str) -> None:
         self.count += 1
-        if found := self._secrets.search(text):
-            raise BrokenContractError(f"A scope lets nothing out; {where} holds {found[0]!r}.")
+        if secret := self._secrets.search(text):
+            raise BrokenContractError(f"A scope lets nothing out; {where} holds {secret[0]!r}.")
 
     def at_what_comes_of(self, name: str, work: Callable[[], object]) -> None:
         """The outcome, or the text of the error that it ends with."""

@@ -67,8 +67,8 @@ class Asking:
     tells_refusals: bool = False
 
     def __call__(self, example: Example) -> ResultRow:
-        def row_of(asked: tuple[dspy.Prediction, Mapping[str, Any]]) -> ResultRow:
-            prediction, seconds = asked
+        def row_of(timed: tuple[dspy.Prediction, Mapping[str, Any]]) -> ResultRow:
+            prediction, seconds = timed
             hits = prediction.get("hits") or ()
             choice = self.system.choice
             scores = self.scorer(
@@ -110,18 +110,18 @@ class Asking:
 
     def _asked(self, example: Example) -> tuple[dspy.Prediction, Mapping[str, Any]]:
         """The prediction, and its seconds by stage."""
-        question, asked, space = example.question, self.system.asked, self.space
+        question, system, space = example.question, self.system.asked, self.space
         if hidden_documents(example):
-            asked, space = self._over_the_rest, self.rest
+            system, space = self._over_the_rest, self.rest
         started = perf_counter()
         if example.type == "veracity":
             question += "\nIs this claim true, false, or a mixture of both?"
         if not self.system.answers:
-            prediction = dspy.Prediction(hits=asked(question, self.k))
-        elif space is not None and isinstance(asked, dspy.Module):
-            prediction = space.ask(question, asked, next_questions=0)
+            prediction = dspy.Prediction(hits=system(question, self.k))
+        elif space is not None and isinstance(system, dspy.Module):
+            prediction = space.ask(question, system, next_questions=0)
         else:
-            prediction = asked(question=question)  # type: ignore[call-arg,assignment]
+            prediction = system(question=question)  # type: ignore[call-arg,assignment]
         if isinstance(prediction, str):
             prediction = dspy.Prediction(answer=prediction)
         if self.system.answers and prediction.get("answer") is None:

@@ -121,13 +121,13 @@ def setup_lines(summary: TableSummary) -> dict[str, str]:
 def facts(run: RunSummary) -> dict[str, str]:
     """Return what made the figures, in words."""
     header, extra = run.header, run.header.extra
-    asked, not_asked = extra.get("asked", len(run.rows)), extra.get("not_asked", 0)
+    n_asked, n_not_asked = extra.get("asked", len(run.rows)), extra.get("not_asked", 0)
     roles: dict[str, list[str]] = {}
     for role, name in header.models.items():
         roles.setdefault(name, []).append(role)
     templates = {name: f" ({n:,} of templates)" for name, n in extra.get("templates", {}).items() if n}
     lines = {
-        "questions": f"{asked} of {asked + not_asked}" if not_asked else str(asked),
+        "questions": f"{n_asked} of {n_asked + n_not_asked}" if n_not_asked else str(n_asked),
         "documents": f"{extra['documents']:,}" if "documents" in extra else "",
         "evidence": f"{extra['sample_tokens']:,} tokens" if extra.get("sample_tokens") else "",
         "generated questions": ", ".join(

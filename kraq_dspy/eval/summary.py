@@ -161,14 +161,14 @@ def _rows_by_system(rows: Sequence[ResultRow], named: Iterable[str]) -> dict[str
     return {name: by_system[name] for name in order}
 
 
-def _baseline(asked: str | None, described: str, systems: Sequence[str]) -> str:
+def _baseline(named: str | None, described: str, systems: Sequence[str]) -> str:
     """The baseline that is asked for, else the run's own; "" where that was not yet asked."""
-    chosen = asked or described
+    chosen = named or described
     if chosen in systems:
         return chosen
-    if systems and asked is not None:
+    if systems and named is not None:
         there = ", ".join(systems)
-        raise EvaluationError(f"The baseline {asked!r} is no system of the run; there are: {there}.")
+        raise EvaluationError(f"The baseline {named!r} is no system of the run; there are: {there}.")
     return ""  # an unfinished run
 
 

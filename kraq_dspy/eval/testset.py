@@ -98,9 +98,9 @@ class Testset:
             if len(first) + len(group) / 2 <= share * len(self.rows):
                 first |= group
 
-        parts = [tuple(row for row in self.rows if (row.id in first) is is_first) for is_first in (True, False)]
-        one, two = (dataclasses.replace(self, rows=part) for part in parts)
-        return one, two
+        rows_of_first = tuple(row for row in self.rows if row.id in first)
+        rows_of_second = tuple(row for row in self.rows if row.id not in first)
+        return dataclasses.replace(self, rows=rows_of_first), dataclasses.replace(self, rows=rows_of_second)
 
     def counts(self) -> dict[str, int]:
         """Rows by kind."""

@@ -39,13 +39,13 @@ class Coverage:
     @property
     def untouched(self) -> list[CoveredCommunity]:
         """Communities that no question touches."""
-        return [one for one in self.communities if not one.questions]
+        return [community for community in self.communities if not community.questions]
 
     @property
     def share(self) -> float:
         """The share of the passages that lie in communities that some question touches."""
-        every = sum(len(one.chunk_ids) for one in self.communities)
-        touched = sum(len(one.chunk_ids) for one in self.communities if one.questions)
+        every = sum(len(community.chunk_ids) for community in self.communities)
+        touched = sum(len(community.chunk_ids) for community in self.communities if community.questions)
         return touched / every if every else 0.0
 
 
@@ -64,7 +64,7 @@ def coverage_of(space: Workspace, examples: Sequence[Example], *, about: float =
     if not broadest:
         raise IndexStateError(f"{str(index.path)!r} has no communities. Build it again: kraq index CORPUS --out DIR")
     place_of: dict[str, str] = {}
-    for community in sorted(broadest, key=lambda one: (len(one.chunk_ids), one.id)):
+    for community in sorted(broadest, key=lambda each: (len(each.chunk_ids), each.id)):
         for chunk_id in community.chunk_ids:
             place_of.setdefault(chunk_id, community.id)
     members: defaultdict[str, list[str]] = defaultdict(list)
@@ -81,10 +81,10 @@ def coverage_of(space: Workspace, examples: Sequence[Example], *, about: float =
     unknown = [example for example in examples if not of_document.keys() & set(example.supporting_ids)]
     vectors = space.embedder.encode_queries([example.question for example in unknown])
     nearest = index.chunk_vectors.search(vectors, NEAREST) if unknown else []
-    found = {example.id: hits for example, hits in zip(unknown, nearest, strict=True)}
+    hits_of = {example.id: hits for example, hits in zip(unknown, nearest, strict=True)}
     for example in examples:
-        if example.id in found:
-            places = {place_of[chunk_id] for chunk_id, cosine in found[example.id] if cosine >= about}
+        if example.id in hits_of:
+            places = {place_of[chunk_id] for chunk_id, cosine in hits_of[example.id] if cosine >= about}
         else:
             places = {place for document in example.supporting_ids for place in of_document.get(document, ())}
         touched.update(places)
@@ -96,5 +96,5 @@ def coverage_of(space: Workspace, examples: Sequence[Example], *, about: float =
         CoveredCommunity(place, titles.get(place, first_titles[place]), tuple(ids), touched[place])
         for place, ids in members.items()
     ]
-    rows.sort(key=lambda one: (-len(one.chunk_ids), one.community_id))
+    rows.sort(key=lambda each: (-len(each.chunk_ids), each.community_id))
     return Coverage(tuple(rows), len(examples), tuple(astray))

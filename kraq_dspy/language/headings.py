@@ -237,7 +237,9 @@ def subject_of(passages: Sequence[str]) -> str:
             places.setdefault(match["name"], Counter())[f"{match['word']} {article}{match['name']}"] += 1
 
     passages_with = Counter(word for passage in passages for word in set(WORD.findall(passage)) & places.keys())
-    name, count = max(passages_with.items(), key=lambda one: (one[1], sum(places[one[0]].values())), default=("", 0))
+    name, count = max(
+        passages_with.items(), key=lambda entry: (entry[1], sum(places[entry[0]].values())), default=("", 0)
+    )
     if count < max(1, SHARED * len(passages)) or sum(passage.count(name) for passage in passages) < 2:
         return ""
     return places[name].most_common(1)[0][0]
@@ -273,8 +275,8 @@ def _lowered(heading: str, passages: Sequence[str]) -> str:
     the text writes small."""
     small = _small_words(passages)
     first, *rest = heading.split(" ")
-    kept = [word.lower() if word.strip("(),'’").lower() in small and not word.isupper() else word for word in rest]
-    return " ".join([first, *kept])
+    lowered = [word.lower() if word.strip("(),'’").lower() in small and not word.isupper() else word for word in rest]
+    return " ".join([first, *lowered])
 
 
 def _begun_small(text: str, passages: Sequence[str], *, always: bool = False) -> str:

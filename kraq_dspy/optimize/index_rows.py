@@ -267,11 +267,11 @@ def matching_rows(space: Workspace) -> list[Row]:
     """The index's questions in other words, among the nearest others: once with the question itself, once without."""
     rows: list[Row] = []
     for question, others in _with_nearest(space):
-        [asked] = rephrased(question, 1)
+        [rephrasing] = rephrased(question, 1)
         number = 1 + len(rows) // 2 % (len(others) + 1)
         among_them = [*others[: number - 1], question, *others[number - 1 :]]
-        rows.append({"question": asked, "catalogue": among_them, "number": number})
-        rows.append({"question": asked, "catalogue": others, "number": NO_MATCH})
+        rows.append({"question": rephrasing, "catalogue": among_them, "number": number})
+        rows.append({"question": rephrasing, "catalogue": others, "number": NO_MATCH})
     return rows
 
 
@@ -279,10 +279,25 @@ def confirmation_rows(space: Workspace) -> list[Row]:
     """The index's questions beside themselves in other words, and beside the nearest other one."""
     rows: list[Row] = []
     for question, others in _with_nearest(space):
-        [asked] = rephrased(question, 1)
-        rows.append({"asked": asked, "stored": question, "same": True})
-        rows.append({"asked": asked, "stored": others[0], "same": False})
+        [rephrasing] = rephrased(question, 1)
+        rows.append({"asked": rephrasing, "stored": question, "same": True})
+        rows.append({"asked": rephrasing, "stored": others[0], "same": False})
     return rows
+
+
+def conversation_rows(space: Workspace) -> list[Row]:
+    """Questions that point back to a name of the turn before, and questions that need nothing of it."""
+    rows: list[Row] = []
+    for pair, other in _with_another(known_pairs(space)):
+        name = _NAME_INSIDE.search(pair.question)
+        if name:
+            told = {"question": f"What is said about {name.group()}?", "answer": _telling_sentence(pair)}
+            asked = _NAME_INSIDE.sub("it", pair.question, count=1)
+            rows.append({"question": asked, "turns": [told], "complete": pair.question})
+
+        before = {"question": other.question, "answer": other.answer}
+        rows.append({"question": pair.question, "turns": [before], "complete": pair.question})
+    return _evenly_drawn(rows)
 
 
 def same_entity_rows(space: Workspace) -> list[Row]:
@@ -315,13 +330,13 @@ def exam_check_rows(space: Workspace, output: str) -> list[Row]:
             if _NAME_INSIDE.search(pair.question):
                 rows.append({"question": _NAME_INSIDE.sub("it", pair.question), output: False})
         elif output == "same":
-            asked = {"question": pair.question, "second_answer": pair.answer}
-            rows.append({**asked, "first_answer": f"It is {pair.answer}.", output: True})
-            rows.append({**asked, "first_answer": other.answer, output: False})
+            inputs = {"question": pair.question, "second_answer": pair.answer}
+            rows.append({**inputs, "first_answer": f"It is {pair.answer}.", output: True})
+            rows.append({**inputs, "first_answer": other.answer, output: False})
         else:
-            asked = {"question": pair.question, "answer": pair.answer}
-            rows.append({**asked, "passage": pair.passages[0], output: True})
-            rows.append({**asked, "passage": other.passages[0], output: False})
+            inputs = {"question": pair.question, "answer": pair.answer}
+            rows.append({**inputs, "passage": pair.passages[0], output: True})
+            rows.append({**inputs, "passage": other.passages[0], output: False})
     return rows
 
 

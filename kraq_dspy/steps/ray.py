@@ -83,7 +83,8 @@ class RaySteps(StoredSteps):
         failures = StageFailures(stage, f"items of the stage {stage!r}", model=model)
         if total is not None:
             self.progress.start(stage, total)
-        ended, sent = when_ended(items), {}
+        tell_ended = when_ended(items)
+        sent: dict[str, Item] = {}
         waiting = iter([item async for item in items] if isinstance(items, AsyncIterable) else items)
         while True:
             missing: list[dict[str, str]] = []
@@ -98,7 +99,7 @@ class RaySteps(StoredSteps):
                 failures.succeed()
                 self.progress.advance(stage)
                 yield stored
-                ended(item)
+                tell_ended(item)
 
             if not missing:
                 break
@@ -108,7 +109,7 @@ class RaySteps(StoredSteps):
                     for done in self._keep(keeper, failures, stage, rows, sent):
                         yield done
                     for row in rows:
-                        ended(sent.pop(row["id"]))
+                        tell_ended(sent.pop(row["id"]))
             finally:
                 self._stop()
         failures.check_end()

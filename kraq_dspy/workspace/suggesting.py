@@ -109,8 +109,10 @@ def next_questions(
     """
     if count < 1 or not question.strip() or not index.question_vectors.count():
         return []
-    asked = question.strip().casefold()
-    hits = [hit for hit in nearest(question, NEAR) if hit.similarity < SAME and hit.question.text.casefold() != asked]
+    asked_text = question.strip().casefold()
+    hits = [
+        hit for hit in nearest(question, NEAR) if hit.similarity < SAME and hit.question.text.casefold() != asked_text
+    ]
     related = [hit.question for hit in hits if hit.similarity >= RELATED * hits[0].similarity]
     left = _belonging(_answerable(index, related), [hit for hit in evidence if isinstance(hit, Hit)][:LEADING])
     chosen: list[SuggestedQuestion] = []

@@ -1,7 +1,8 @@
 """Tests that no word which only the board may read comes out for the staff, or goes into a prompt of theirs.
 
 `KRAQ_CANARIES=10000 pytest tests/scope` (`make scope`) runs the same with as many canaries, in a thousand documents;
-twenty-four otherwise.
+twenty-four otherwise. `KRAQ_CANARIES_IN=DIR` keeps the index of these documents there: a run that was interrupted goes
+on with it, and so does one of some tests alone.
 """
 
 import json
@@ -31,6 +32,7 @@ from kraq_dspy.workspace.registry import PROGRAMS
 from tests.scope.corpora import CANARY, QUESTIONS, Corpus, corpus
 
 COUNT = int(os.environ.get("KRAQ_CANARIES", "24"))
+KEPT_IN = os.environ.get("KRAQ_CANARIES_IN")
 
 
 class Echo(dspy.BaseLM):
@@ -60,11 +62,17 @@ def both() -> Corpus:
 @pytest.fixture(scope="module")
 def path(both: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An index of both groups' documents with all that can be prepared, and a catalogue of answers to both."""
-    path = tmp_path_factory.mktemp("scope") / "both.kraq"
-    build_index(both.documents, path, random_questions=True)
-    with Workspace.open(path, write=True) as space:
-        for preparation in PREPARATIONS.values():
-            preparation.make(space.owned(), preparation.options(), SilentProgress())
+    path = Path(KEPT_IN or tmp_path_factory.mktemp("scope")) / f"both-{COUNT}.kraq"
+    if not (path / CATALOGUE).exists():
+        build_index(both.documents, path, random_questions=True)
+        with Workspace.open(path, write=True) as space:
+            for preparation in PREPARATIONS.values():
+                preparation.make(space.owned(), preparation.options(), SilentProgress())
+        fill_catalogue(path, both)
+    return path
+
+
+def fill_catalogue(path: Path, both: Corpus) -> None:
     with Workspace.open(path) as space:
         owner = space.owned()
         secret, open_one = both.documents[1], both.documents[0]
@@ -77,7 +85,6 @@ def path(both: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
             entries.add(NewEntry("What is known of both?", secret.text, sources=of_secret + of_open), by="me")
             entries.add(NewEntry("What does nobody vouch for?", secret.text), by="me")
             entries.collect(f"Who is behind {secret.title}?", secret.text, evidence)
-    return path
 
 
 @pytest.fixture

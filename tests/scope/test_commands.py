@@ -110,3 +110,18 @@ def test_a_run_says_in_which_scope_its_rows_were_made(kraq: WarmShell, path: Pat
 
     other = kraq("eval", path, "questions.jsonl", "-m", "exact_match", "--as-owner", "--out", out, cwd=path.parent)
     assert other.returncode != 0  # what another scope made is not gone on with
+
+
+@pytest.mark.parametrize(
+    ("label", "hint"),
+    [("Staff", "nothing can be read."), ("staff, board", "Several labels are several options: --as ONE --as OTHER.")],
+)
+def test_whoever_mistypes_a_label_is_told(label: str, hint: str, kraq: WarmShell, path: Path) -> None:
+    for words in (["ask", path, "Who bought the canteen?"], ["status", path]):
+        shown = kraq(*words, "--as", label, cwd=path.parent)
+        assert shown.returncode == 0
+        told = " ".join(shown.stderr.split())
+        assert f"no document has the label {label!r}" in told
+        assert told.endswith(hint)
+        assert SECRET not in shown.stdout + shown.stderr
+    assert "no document has the label" not in kraq("status", path, "--as", "staff", cwd=path.parent).stderr

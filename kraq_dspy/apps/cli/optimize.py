@@ -123,8 +123,8 @@ class Optimize(Scoped, Calls):
 
         if self.json:
             names = [each.name for each in fields(compiled)]
-            told = [name for name in names if name not in ("program", "state")]
-            print_json({name: getattr(compiled, name) for name in told})
+            shown_names = [name for name in names if name not in ("program", "state")]
+            print_json({name: getattr(compiled, name) for name in shown_names})
         else:
             _show(compiled)
 

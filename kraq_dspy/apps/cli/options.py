@@ -201,6 +201,7 @@ class Owner:
         from kraq_dspy.workspace import Workspace
 
         with Workspace.open(index_dir, models=LanguageModels()) as space, space.scoped(scope) as view:
+            _note_if_empty(view)
             yield view.index
 
 
@@ -237,7 +238,17 @@ class Owns(Owner, Models):
                 yield space
             else:
                 with space.scoped(scope) as scoped:
+                    _note_if_empty(scoped)
                     yield scoped
+
+
+def _note_if_empty(scoped: "Workspace") -> None:
+    """Tell who mistyped a label; nothing of what others may read: an empty scope shows in every answer."""
+    if scoped.scope is None or scoped.part is None or scoped.part.document_ids:
+        return
+    labels = ", ".join(map(repr, sorted(scoped.scope.labels)))
+    several = " Several labels are several options: --as ONE --as OTHER." if "," in labels else ""
+    note(f"no document has the label {labels}: nothing can be read.{several}")
 
 
 @dataclass(frozen=True, kw_only=True)

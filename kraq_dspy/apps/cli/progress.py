@@ -145,8 +145,8 @@ def show_report(report: "BuildReport", *, json: bool) -> None:
     if changes.changed or changes.removed:
         say(f"documents: {changes.added:,} added, {changes.changed:,} changed, {changes.removed:,} removed")
     say("models: ", models_in_words(report.models))
-    if asked := asked_in_words(report.asked_by):
-        say(asked)
+    if questions_by_asker := asked_in_words(report.asked_by):
+        say(questions_by_asker)
     for problem in report.problems:
         note(short(problem, 300))
     if report.stale_answers:
@@ -194,5 +194,5 @@ def usage_cells(usage: "Usage", with_tokens: bool) -> tuple[str, ...]:
     """Calls, tokens in, with those that servers had kept, and tokens out."""
     if not with_tokens:
         return (f"{usage.calls:,}",)
-    kept = f" ({compact(usage.cached_tokens)} kept)" if usage.cached_tokens else ""
-    return f"{usage.calls:,}", compact(usage.prompt_tokens) + kept, compact(usage.completion_tokens)
+    from_cache = f" ({compact(usage.cached_tokens)} kept)" if usage.cached_tokens else ""
+    return f"{usage.calls:,}", compact(usage.prompt_tokens) + from_cache, compact(usage.completion_tokens)

@@ -40,8 +40,8 @@ def shortened(text: str, length: int = SNIPPET) -> str:
     "…" where it was cut."""
     if len(text) <= length:
         return text
-    kept = text[: length - 1]
-    return f"{kept[: kept.rfind(' ')] if ' ' in kept[length // 2 :] else kept}…"
+    beginning = text[: length - 1]
+    return f"{beginning[: beginning.rfind(' ')] if ' ' in beginning[length // 2 :] else beginning}…"
 
 
 def passage(hit: Hit) -> Json:
@@ -149,12 +149,12 @@ class IndexTools:
             raise ConfigError(f"{program!r} would load a model that is not this server's. Name another program.")
         choice = choose_program(program) if program else self.choice
         answering = await asyncio.to_thread(self._newest.kept, program, lambda space: space.make_program(choice))
-        asked = _text(question, "question")
+        text = _text(question, "question")
         refuse = self.space.refuses and not (answer_anyway or self.answer_anyway)
-        prediction = await self.space.aask(asked, answering, history=history, refuse=refuse)
+        prediction = await self.space.aask(text, answering, history=history, refuse=refuse)
         hits = list(prediction.get("hits") or ())
         return {
-            "question": prediction.get("standalone_question") or asked,
+            "question": prediction.get("standalone_question") or text,
             "answer": str(prediction.get("answer") or ""),
             "refused": is_refusal(prediction),
             "answerable": prediction.get("answerable"),

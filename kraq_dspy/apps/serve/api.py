@@ -115,10 +115,10 @@ class Api:
         find: Callable[[], Json] = partial(
             search, served, query.q, limit=query.limit, kinds=kinds, retriever=query.retriever
         )
-        found: Json
+        items: Json
         if query.retriever == requests.BY_WORDS:
-            found = await run_in_threadpool(find)
-            return found
+            items = await run_in_threadpool(find)
+            return items
 
         retriever = await run_in_threadpool(served.retriever, query.retriever)
         if request.method != "POST" and asks_a_model(retriever):
@@ -130,8 +130,8 @@ class Api:
                 {"Allow": "POST"},
             )
         async with self.slots.slot():
-            found = await run_in_threadpool(find)
-        return found
+            items = await run_in_threadpool(find)
+        return items
 
     def index_of(self, query: requests.Query) -> ServedIndex:
         """Raises RequestError for a name that there is not."""

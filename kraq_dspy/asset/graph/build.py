@@ -89,12 +89,12 @@ def join_descriptions(descriptions: Iterable[str]) -> str:
         for word in set(words.split(" ")):
             holding[word].append(number)
 
-    kept = []
+    not_contained = []
     for number, (words, sentence) in enumerate(sentences.items()):
         rarest = min((holding[word] for word in words.split(" ")), key=len)  # whichever contains it has this word, too
         if not any(other != number and padded[number] in padded[other] for other in rarest):
-            kept.append(sentence)
-    return " ".join(kept)
+            not_contained.append(sentence)
+    return " ".join(not_contained)
 
 
 class ResolvedMentions:

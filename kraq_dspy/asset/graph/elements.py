@@ -207,17 +207,17 @@ def _word_triples(text: str) -> frozenset[tuple[str, ...]]:
 
 
 def _fitted(lines: Iterable[str], limit: int) -> list[str]:
-    kept: list[str] = []
+    fitting: list[str] = []
     left = limit
     for line in lines:
         size = _size([line])
         if size > left:
-            if not kept:
-                kept.append(truncate_tokens(line, limit))
+            if not fitting:
+                fitting.append(truncate_tokens(line, limit))
             break
-        kept.append(line)
+        fitting.append(line)
         left -= size
-    return kept
+    return fitting
 
 
 def _size(lines: Sequence[str]) -> int:

@@ -296,7 +296,7 @@ class Catalogue(SharedByCopies, AbstractContextManager["Catalogue"]):
         """
         gone = set(document_ids)
         withdrawn: list[int] = []
-        kept: list[int] = []
+        still_answered: list[int] = []
         n_changed = 0
         with self._database.writing() as connection:
             rows = connection.execute("SELECT key, status, data, sum FROM entries ORDER BY number").fetchall()
@@ -316,11 +316,11 @@ class Catalogue(SharedByCopies, AbstractContextManager["Catalogue"]):
                 given = entry.given if gone.isdisjoint(seen) else ""
                 bare = dataclasses.replace(entry, evidence=evidence, given=given)
                 _write(connection, bare, status=status)
-                kept += [entry.number] if entry.answer and not gone.isdisjoint(sources) else []
+                still_answered += [entry.number] if entry.answer and not gone.isdisjoint(sources) else []
 
         if n_changed:
             self._database.erase()
-        return Withdrawal(tuple(withdrawn), tuple(kept))
+        return Withdrawal(tuple(withdrawn), tuple(still_answered))
 
 
 def _goes_with(entry: CatalogueEntry, gone: set[str]) -> bool:

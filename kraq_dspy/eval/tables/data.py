@@ -98,8 +98,8 @@ def load(
     usable = without_learned(dataset.examples, learned)
     examples = sorted(usable, key=lambda example: example.id)
     random.Random(seed).shuffle(examples)
-    kept = examples if limit is None else examples[:limit]
-    return ExampleSet(dataset, tuple(kept), len(examples) - len(kept), len(dataset.examples) - len(usable))
+    drawn = examples if limit is None else examples[:limit]
+    return ExampleSet(dataset, tuple(drawn), len(examples) - len(drawn), len(dataset.examples) - len(usable))
 
 
 def checksum_of(examples: Sequence[Example], documents: Sequence[Document] = ()) -> str:

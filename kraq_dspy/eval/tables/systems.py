@@ -68,7 +68,7 @@ def distinct(systems: Iterable[System], settings: Settings) -> tuple[list[tuple[
     """The systems with their settings, and notes on those left out since they would be another one
     once more."""
     first_of: dict[str, str] = {}
-    kept, notes = [], []
+    distinct_systems, notes = [], []
     for system in systems:
         own = settings_of(system, settings)
         if _looks_up_nothing(system, own):
@@ -81,8 +81,8 @@ def distinct(systems: Iterable[System], settings: Settings) -> tuple[list[tuple[
             notes.append(f"{system.name} is left out: its {roles} is the same model as that of {first_of[key]}.")
             continue
         first_of.setdefault(key, system.name)
-        kept.append((system, own))
-    return kept, notes
+        distinct_systems.append((system, own))
+    return distinct_systems, notes
 
 
 def _looks_up_nothing(system: System, settings: Settings) -> bool:
@@ -200,18 +200,18 @@ def about_retriever(name: str, encoder: str, budgets: Iterable[int]) -> dict[str
     return {"retriever": name, "encoder": encoder, "passages": ", ".join(map(str, budgets))}
 
 
-def about_system(asked: Any, space: Workspace | None) -> dict[str, str]:
+def about_system(made: Any, space: Workspace | None) -> dict[str, str]:
     """Return what can be seen of a program or a retriever that somebody made."""
-    is_program = isinstance(asked, dspy.Module) and not getattr(asked, "keeps_contract", False)
-    retrieve = getattr(asked, "retrieve", None) if is_program else asked
+    is_program = isinstance(made, dspy.Module) and not getattr(made, "keeps_contract", False)
+    retrieve = getattr(made, "retrieve", None) if is_program else made
     encoder = space.embedder if space else getattr(retrieve, "embedder", None)
-    lms = [lm_in_program(each) or dspy.settings.lm for each in asked.predictors()] if is_program else []
+    lms = [lm_in_program(each) or dspy.settings.lm for each in made.predictors()] if is_program else []
     about = {
-        "program": _name_of(asked, PROGRAMS.own.values()) if is_program else "",
+        "program": _name_of(made, PROGRAMS.own.values()) if is_program else "",
         "retriever": "" if retrieve is None else _name_of(retrieve, RETRIEVERS.own.values()),
         "model": ", ".join(dict.fromkeys(str(lm.model) for lm in lms if lm is not None)),
         "encoder": str(getattr(encoder, "name", "")),
-        "passages": str(getattr(asked, "k", "")),
+        "passages": str(getattr(made, "k", "")),
     }
     return {name: text for name, text in about.items() if text}
 

@@ -118,14 +118,14 @@ class EvalTable:
         sets, what `--paper` sets for it, and its metrics, or all where it has none of ours."""
         made_of = [system.options for system in self.systems if system.name in figure.systems]
         names = {*figure.systems, *(each[part] for each in made_of for part in ("first", "then") if part in each)}
-        kept = tuple(replace(system, datasets=()) for system in self.systems if system.name in names)
+        in_figure = tuple(replace(system, datasets=()) for system in self.systems if system.name in names)
         paper = replace(
             self.paper,
             settings=_merged(self.paper.settings, figure.settings),
             options=_merged(self.paper.options, figure.options),
         )
         return replace(
-            self, systems=kept, baseline=self.baseline if self.baseline in names else kept[0].name,
+            self, systems=in_figure, baseline=self.baseline if self.baseline in names else in_figure[0].name,
             papers=(figure.id,), datasets=figure.datasets, paper=paper,
             metrics=tuple(metric for metric in self.metrics if metric in figure.metrics) or self.metrics,
         )  # fmt: skip

@@ -212,9 +212,9 @@ def _summaries_and_questions(
     if not _is_import(index):  # not each community has a report there
         yield from _problem("communities without a summary", lacking)
 
-    asked = {each.community_id for each in index.all(Question) if each.source == "kraq"}
-    yield from _problem("questions of communities that are not there", asked - community_ids - {None})
-    unasked = [id for id in summaries - asked if ("ask", id) not in failed]
+    with_question = {each.community_id for each in index.all(Question) if each.source == "kraq"}
+    yield from _problem("questions of communities that are not there", with_question - community_ids - {None})
+    unasked = [id for id in summaries - with_question if ("ask", id) not in failed]
     yield from _problem("summaries without a question", unasked)
 
 

@@ -178,13 +178,13 @@ def marked_spans(reply: str, fields: Iterable[str]) -> dict[str, tuple[int, int]
     return spans if any(name in spans for name in fields) else {}
 
 
-def _within_lines(reply: str, headers: Sequence[re.Match[str]], asked: Collection[str]) -> list[re.Match[str]]:
+def _within_lines(reply: str, headers: Sequence[re.Match[str]], field_names: Collection[str]) -> list[re.Match[str]]:
     """The markers of fields that no line begins with; none inside a JSON value, where a document may have put it."""
     begun = {header[1].casefold() for header in headers}
     markers = []
     for marker in EXACT.finditer(reply):
         name = marker[1].casefold()
-        if name not in asked or name in begun:
+        if name not in field_names or name in begun:
             continue
         before = [header.end() for header in headers if header.end() <= marker.start()]
         if not _is_open_json(reply[max(before, default=0) : marker.start()]):
@@ -389,14 +389,14 @@ def _fitted(value: Any, annotation: Any) -> Any:
     if origin in (list, set, tuple) and arguments and (origin is not tuple or arguments[1:] == (...,)):
         items = _as_list(value, arguments[0])
         may_repeat = arguments[0] in (bool, int, float) or bool(choices(arguments[0]))
-        kept: list[Any] = []
+        fitting: list[Any] = []
         for item in items:
             fitted = _item(item, arguments[0])
-            if fitted is not _DROPPED and (may_repeat or fitted not in kept):
-                kept.append(fitted)
-        if items and not kept:
+            if fitted is not _DROPPED and (may_repeat or fitted not in fitting):
+                fitting.append(fitted)
+        if items and not fitting:
             raise UnreadableError(f"no item fits: {str(items[0])[:60]!r}")
-        return origin(kept)
+        return origin(fitting)
 
     if is_dataclass(annotation):
         if isinstance(value, list) and len(value) == 1:

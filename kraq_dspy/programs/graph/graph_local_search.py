@@ -15,7 +15,7 @@ from kraq_dspy._internal.step import SignatureLike, fitting_step, further_inputs
 from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.ports import GraphSource, NearestTexts
 from kraq_dspy.records import Chunk, Entity, Hit, Relationship
-from kraq_dspy.retrievers.hits import looked_at
+from kraq_dspy.retrievers.hits import LooksAgain, looked_at
 from kraq_dspy.retrievers.reports import EntityReportRetriever
 from kraq_dspy.signatures import AnswerFromGraph
 from kraq_dspy.spec import ProgramSpec, option
@@ -54,7 +54,7 @@ class LocalContext:
 
 
 @dataclass(eq=False, repr=False)
-class KnowledgeGraph(SharedByCopies):
+class KnowledgeGraph(SharedByCopies, LooksAgain):
     """The `n_entities` nearest to the question, their relationships, the reports of their communities at `level` or
     broader, and their passages, at most `k`, all in `tokens` tokens: 15 % reports, 35 % graph, the rest passages.
 
@@ -82,7 +82,7 @@ class KnowledgeGraph(SharedByCopies):
         tokens, left = self.tokens, self.tokens
         scored = self.nearest(question, self.n_entities)
         entities = self.graph.entities([entity_id for entity_id, _ in scored])
-        reports = self.reports(question, self.n_entities)
+        reports = looked_at(self.reports(question, self.n_entities), self.check)
         links = _links(self.graph, entities)
         ends = dict.fromkeys(end for link in links for end in (link.source_id, link.target_id))
         names = {entity.id: entity.name for entity in self.graph.entities(list(ends))}
@@ -95,7 +95,8 @@ class KnowledgeGraph(SharedByCopies):
         kept_links, used = _fitting(links, lines, max(0, int(GRAPH_SHARE * tokens) - used))
         left -= used
         cosines = [cosine for _, cosine in scored]
-        hits = _passages(self.graph, question, list(zip(entities, cosines, strict=True)), kept_links, self.k)
+        near = list(zip(entities, cosines, strict=True))
+        hits = looked_at(_passages(self.graph, question, near, kept_links, self.k), self.check)
         kept_hits, used = _fitting(hits, [hit.chunk.passage for hit in hits], left)
         left -= used
         shown = {
@@ -199,19 +200,19 @@ def _passages(
             led_by.setdefault(chunk_id, cosine)
     chosen = list(led_by)[:k]
     chunks: list[Chunk] = graph.chunks_by_id(chosen)
-    return looked_at([Hit(chunk, led_by[chunk.id], question, "entity") for chunk in chunks])
+    return [Hit(chunk, led_by[chunk.id], question, "entity") for chunk in chunks]
 
 
 def _fitting(items: Sequence[T], texts: Iterable[str], budget: int) -> tuple[list[T], int]:
     """The items whose texts together fit into `budget` tokens, in order, and their tokens; longer ones are left out."""
-    kept: list[T] = []
+    fitting: list[T] = []
     used = 0
     for item, text in zip(items, texts, strict=True):
         size = count_tokens(text)
         if used + size <= budget:
-            kept.append(item)
+            fitting.append(item)
             used += size
-    return kept, used
+    return fitting, used
 
 
 def _entity_line(entity: Entity) -> str:

@@ -89,8 +89,8 @@ class KRAQ(SavableModule):
         names = self.central_names(graph.entities)
         asked_by = self.asked_by(communities, ListedPassages(chunks), steps)
         shown = asked_by.shown(summaries.values(), set(summaries))
-        asked = self.questions(communities, shown, document_of, steps, names=names, asked_by=asked_by)
-        questions = asked_by.leading_back([question async for question in asked])
+        asked_questions = self.questions(communities, shown, document_of, steps, names=names, asked_by=asked_by)
+        questions = asked_by.leading_back([question async for question in asked_questions])
         return dspy.Prediction(
             extractions=extractions,
             graph=graph,
@@ -175,7 +175,9 @@ class KRAQ(SavableModule):
         accepted = [candidate for candidate in candidates if candidate.certain]
         doubtful = [candidate for candidate in candidates if not candidate.certain]
         if not self.settings.resolve.confirm:
-            accepted += merged_unasked([one for one in doubtful if one.method not in _ASKED_ALONE], groups)
+            accepted += merged_unasked(
+                [candidate for candidate in doubtful if candidate.method not in _ASKED_ALONE], groups
+            )
 
         to_confirm = self._to_confirm(doubtful)
         if to_confirm and steps.model("summarizer", self.confirm) not in ("", EMBEDDED):
@@ -214,13 +216,13 @@ class KRAQ(SavableModule):
             for name in mentions.names()
             if name.name in ends
         }
-        asked = {content_id("pair", pair.first, pair.second): pair for pair in candidates}
-        items = (Item(id, {"first": shown[pair.first], "second": shown[pair.second]}) for id, pair in asked.items())
+        pairs = {content_id("pair", pair.first, pair.second): pair for pair in candidates}
+        items = (Item(id, {"first": shown[pair.first], "second": shown[pair.second]}) for id, pair in pairs.items())
 
         confirmed = []
-        async for done in steps.map("confirm", "summarizer", self.confirm, items, total=len(asked)):
+        async for done in steps.map("confirm", "summarizer", self.confirm, items, total=len(pairs)):
             if done.prediction.same:
-                confirmed.append(asked[done.id])
+                confirmed.append(pairs[done.id])
         return confirmed
 
     def worth_a_summary(self, communities: Sequence[Community]) -> list[Community]:
@@ -312,8 +314,8 @@ class KRAQ(SavableModule):
                 continue  # nothing is asked if nothing is known
             yield question(community, text, model)
 
-        for asked in of_templates:
-            yield asked
+        for template_question in of_templates:
+            yield template_question
         for community_id, summary in shown.items():  # whose calls failed
             if instead := template(by_id[community_id], summary):
                 yield question(by_id[community_id], instead, EMBEDDED)

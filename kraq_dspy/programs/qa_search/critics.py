@@ -102,8 +102,8 @@ class RateSyntheticPair(SavableModule):
 
 def tells(question: str, answer: str) -> bool:
     """Whether the question has all words of the answer, as no alternative of two ("Is it a city or a band?")."""
-    asked = words(question)
-    return "or" not in asked and set(words(answer)) <= set(asked)
+    question_words = words(question)
+    return "or" not in question_words and set(words(answer)) <= set(question_words)
 
 
 RETRIEVAL, REREADING = "retrieval", "rereading"
@@ -154,7 +154,7 @@ def same_answer(question: str, answer: str, again: str) -> bool:
     Articles do not count. An answer whose words all stand in the question must be alike: a sentence that restates the
     question would hold it.
     """
-    gold, given, asked = (set(words(text)) - _ARTICLES for text in (answer, again, question))
+    gold, given, in_question = (set(words(text)) - _ARTICLES for text in (answer, again, question))
     if not gold or not given:
         return False
-    return (gold <= given and not gold <= asked) or 2 * len(gold & given) >= ALIKE * (len(gold) + len(given))
+    return (gold <= given and not gold <= in_question) or 2 * len(gold & given) >= ALIKE * (len(gold) + len(given))

@@ -106,8 +106,8 @@ def _numbers(text: str) -> set[str]:
 def _opposite(question: str, stored: str) -> tuple[str, str] | None:
     """A word of each that are opposites, unless one of the texts has both sides."""
     first, second = set(_words(question)), set(_words(stored))
-    for one, other in OPPOSITES:
-        for here, there in ((one, other), (other, one)):
+    for left, right in OPPOSITES:
+        for here, there in ((left, right), (right, left)):
             if first & here and second & there and not first & there and not second & here:
                 return min(first & here), min(second & there)
     return None

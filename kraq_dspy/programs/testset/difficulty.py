@@ -22,12 +22,12 @@ of each (docs/results/testsets.md)."""
 class Candidate:
     """A row that may be drawn. Of those of one `source` at most one is: they are wordings of one question.
 
-    `told` is what it tells of a retriever (`item_response.information`), in [0, .25].
+    `information` is what it tells of a retriever (`item_response.information`), in [0, .25].
     """
 
     row: TestsetRow
     source: str
-    told: float = MOST_TOLD
+    information: float = MOST_TOLD
 
 
 def overlap(question: str, passages: Sequence[str]) -> float:
@@ -36,9 +36,9 @@ def overlap(question: str, passages: Sequence[str]) -> float:
     >>> overlap("Where did Ada Lovelace dwell?", ["Ada Lovelace lived in London."])
     0.6666666666666666
     """
-    asked = set(content_words(question))
-    said = {word for passage in passages for word in content_words(passage)}
-    return len(asked & said) / len(asked) if asked else 0.0
+    question_words = set(content_words(question))
+    passage_words = {word for passage in passages for word in content_words(passage)}
+    return len(question_words & passage_words) / len(question_words) if question_words else 0.0
 
 
 def bin_of(share: float) -> int:
@@ -50,31 +50,38 @@ def weight_of(candidate: Candidate, present: Mapping[int, int]) -> float:
     its overlap and few rows do, less where it tells little of a retriever. `present` counts rows by
     bin."""
     place = bin_of(candidate.row.overlap)
-    return PEOPLE[place] / present[place] * candidate.told / MOST_TOLD
+    return PEOPLE[place] / present[place] * candidate.information / MOST_TOLD
 
 
 def draw(candidates: Sequence[Candidate], n: int, shares: Mapping[str, float], *, seed: int) -> list[TestsetRow]:
     """Return up to `n` of the rows, in their order, each kind by its share; what a kind lacks is
     drawn from the others."""
     chance = random.Random(seed)
-    ranked: dict[str, list[Candidate]] = {}
-    for kind in shares:
-        of_kind = [one for one in candidates if one.row.type == kind]
-        present = Counter(bin_of(one.row.overlap) for one in of_kind)
-        waits = {one.row.id: chance.expovariate(weight_of(one, present)) for one in of_kind}
-        in_order = sorted(of_kind, key=lambda one: (waits[one.row.id], one.row.id))
-        first_wordings: dict[str, Candidate] = {}
-        for one in in_order:
-            first_wordings.setdefault(one.source, one)
-        ranked[kind] = list(first_wordings.values())
-
     counts = quotas(n, shares)
-    chosen = {one.row.id for kind, some in ranked.items() for one in some[: counts[kind]]}
-    others = [one for kind, some in ranked.items() for one in some[counts[kind] :]]
+    chosen: list[Candidate] = []
+    others: list[Candidate] = []
+    for kind in shares:
+        ranked = _ranked([candidate for candidate in candidates if candidate.row.type == kind], chance)
+        chosen += ranked[: counts[kind]]
+        others += ranked[counts[kind] :]
+
     chance.shuffle(others)
-    others.sort(key=lambda one: one.row.type in kinds.WITHOUT_ANSWER)
-    chosen |= {one.row.id for one in others[: max(0, n - len(chosen))]}
-    return [one.row for one in candidates if one.row.id in chosen]
+    others.sort(key=lambda candidate: candidate.row.type in kinds.WITHOUT_ANSWER)
+    chosen += others[: max(0, n - len(chosen))]
+    chosen_ids = {candidate.row.id for candidate in chosen}
+    return [candidate.row for candidate in candidates if candidate.row.id in chosen_ids]
+
+
+def _ranked(of_kind: Sequence[Candidate], chance: random.Random) -> list[Candidate]:
+    """Draw an order by weight, each waiting the shorter the more it weighs; the first wording of each question is in
+    it."""
+    present = Counter(bin_of(candidate.row.overlap) for candidate in of_kind)
+    waits = {candidate.row.id: chance.expovariate(weight_of(candidate, present)) for candidate in of_kind}
+
+    first_wordings: dict[str, Candidate] = {}
+    for candidate in sorted(of_kind, key=lambda candidate: (waits[candidate.row.id], candidate.row.id)):
+        first_wordings.setdefault(candidate.source, candidate)
+    return list(first_wordings.values())
 
 
 def quotas(n: int, shares: Mapping[str, float]) -> dict[str, int]:
@@ -92,9 +99,9 @@ def quotas(n: int, shares: Mapping[str, float]) -> dict[str, int]:
 
 def saturation(rows: Sequence[TestsetRow], n_retrievers: int) -> tuple[float, float]:
     """Shares of the answerable rows that every retriever solved, and that none did, when the rows were made."""
-    asked = [row for row in rows if row.is_answerable]
-    if not asked:
+    answerable = [row for row in rows if row.is_answerable]
+    if not answerable:
         return 0.0, 0.0
-    every = sum(len(row.solved_by) == n_retrievers for row in asked)
-    none = sum(not row.solved_by for row in asked)
-    return every / len(asked), none / len(asked)
+    every = sum(len(row.solved_by) == n_retrievers for row in answerable)
+    none = sum(not row.solved_by for row in answerable)
+    return every / len(answerable), none / len(answerable)

@@ -38,9 +38,9 @@ class Examinees:
 
     def recalls(self, questions: Sequence[str], documents: Sequence[Collection[str]]) -> NDArray[np.float64]:
         """Return shares of each question's documents that each ranker found: float64 `[questions, rankers]`."""
-        found = np.zeros((len(questions), len(EXAMINEES)))
+        shares = np.zeros((len(questions), len(EXAMINEES)))
         if not questions:
-            return found
+            return shares
 
         embedded = np.sign(self._embedder.encode_queries(list(questions)) - self._centre)
         for row, (question, gold) in enumerate(zip(questions, documents, strict=True)):
@@ -52,8 +52,8 @@ class Examinees:
                 self._signs @ embedded[row],
             )
             for column, scores in enumerate(rankings):
-                found[row, column] = len(set(gold) & self._first(scores)) / max(1, len(gold))
-        return found
+                shares[row, column] = len(set(gold) & self._first(scores)) / max(1, len(gold))
+        return shares
 
     def _first(self, scores: NDArray[np.floating[Any]]) -> set[str]:
         """Return the documents that come first, several passages of one counted once."""

@@ -136,8 +136,8 @@ class Page:
             return
 
         opened = _Open(tag.name, hides=hides, was_visible=self._is_visible)
-        said = visibility(attributes)
-        self._is_visible = self._is_visible if said is None else said
+        is_made_visible = visibility(attributes)
+        self._is_visible = self._is_visible if is_made_visible is None else is_made_visible
         if not self._hidden and not hides:
             self._prepare_end(opened, tag, attributes)
         self._open.append(opened)

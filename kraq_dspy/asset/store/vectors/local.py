@@ -92,8 +92,8 @@ class LocalVectorStore:
             ids = set(packed.hex_ids())
             if self._fresh is not None:
                 with self._fresh.reading() as connection:
-                    ids.difference_update(one.hex() for (one,) in connection.execute("SELECT id FROM gone"))
-                    ids.update(one.hex() for (one,) in connection.execute("SELECT id FROM points"))
+                    ids.difference_update(key.hex() for (key,) in connection.execute("SELECT id FROM gone"))
+                    ids.update(key.hex() for (key,) in connection.execute("SELECT id FROM points"))
             return ids
 
     def upsert(
@@ -122,7 +122,7 @@ class LocalVectorStore:
                 connection.executemany("INSERT OR REPLACE INTO points VALUES (?, ?, ?, ?, ?)", points)
 
     def delete(self, ids: Collection[str]) -> None:
-        keys = [(_key(one),) for one in ids]
+        keys = [(_key(id),) for id in ids]
         if keys:
             with self._writing() as connection:
                 connection.executemany("DELETE FROM points WHERE id = ?", keys)
@@ -130,7 +130,7 @@ class LocalVectorStore:
 
     def vectors(self, ids: Sequence[str]) -> Vectors:
         packed = self._searchable()
-        rows = packed.rows_of([_key(one) for one in ids])
+        rows = packed.rows_of([_key(id) for id in ids])
         if (rows < 0).any():
             raise UnknownRecordError(f"No vector is stored for the id {ids[int(np.argmin(rows))]!r}.")
         return packed.dense[rows]
@@ -222,7 +222,7 @@ class LocalVectorStore:
         if k < 1:
             raise ValueError(f"k is {k}; it must be 1 or more.")
         packed = self._searchable()
-        return packed, packed.allowed(alternatives(filters), [_key(one) for one in exclude])
+        return packed, packed.allowed(alternatives(filters), [_key(id) for id in exclude])
 
     def _searchable(self) -> Packed:
         with self._open():
@@ -264,16 +264,16 @@ def _merge(packed: Packed, connection: Any, target: Path, dimension: int) -> Non
     keep = np.ones(len(packed), dtype=np.bool_)
     former = packed.rows_of(fresh + gone)
     keep[former[former >= 0]] = False
-    kept = np.flatnonzero(keep)
+    unchanged = np.flatnonzero(keep)
 
     fresh_ids = np.frombuffer(b"".join(fresh), np.uint8).reshape(-1, 16)
-    ids = np.concatenate([packed.ids[kept], fresh_ids])
-    order = kept
+    ids = np.concatenate([packed.ids[unchanged], fresh_ids])
+    order = unchanged
     if len(ids):
         order = np.argsort(np.ascontiguousarray(ids).view("S16").ravel(), kind="stable")
 
     # The former row of each point, -1 for a fresh one; the new row of each former one, -1 for those that go.
-    origin = np.concatenate([kept, np.full(len(fresh), -1, np.int64)])[order]
+    origin = np.concatenate([unchanged, np.full(len(fresh), -1, np.int64)])[order]
     place_of = np.full(len(packed), -1, np.int64)
     place_of[origin[origin >= 0]] = np.flatnonzero(origin >= 0)
     places = np.flatnonzero(origin < 0)

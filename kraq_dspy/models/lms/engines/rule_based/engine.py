@@ -113,7 +113,8 @@ def write_answer(task: Task, values: Mapping[str, Any]) -> str:
     if task.as_json:
         return json.dumps(ordered, ensure_ascii=False)
     texts = {
-        name: one if isinstance(one, str) else json.dumps(one, ensure_ascii=False) for name, one in ordered.items()
+        name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        for name, value in ordered.items()
     }
     parts = [f"[[ ## {name} ## ]]\n{text.replace('[[ ##', '[( ##')}" for name, text in texts.items()]
     return "\n\n".join([*parts, "[[ ## completed ## ]]"])
