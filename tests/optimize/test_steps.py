@@ -3,6 +3,7 @@
 import csv
 import itertools
 import json
+import logging
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -429,6 +430,38 @@ def test_it_asks_the_models_of_the_index_that_it_works_over(space: Workspace) ->
     compiled = compile_program(TraditionalRAG(space.retriever("dense"), k=2), ASKED, said_something, space=space)
     assert compiled.before == (1.0,) * 5
     assert compiled.state.provenance["models"]["default"] == "embedded"
+
+
+class Reader(dspy.Module):
+    """What people write first: the index is kept in the module, and asked in `forward`."""
+
+    def __init__(self, space: Workspace) -> None:
+        super().__init__()
+        self.space = space
+        self.answer = dspy.ChainOfThought("passages: list[str], question -> answer")
+
+    def forward(self, question: str) -> dspy.Prediction:
+        passages = [hit.chunk.text for hit in self.space.retriever("dense")(question, 2)]
+        return self.answer(passages=passages, question=question)
+
+
+def test_a_module_that_holds_an_index_is_compiled_without_a_warning(
+    space: Workspace, caplog: pytest.LogCaptureFixture
+) -> None:
+    def names_ada(example: dspy.Example, prediction: dspy.Prediction, trace: object = None) -> bool:
+        return "Ada" in prediction.answer
+
+    dspy_logger = logging.getLogger("dspy")
+    dspy_logger.addHandler(caplog.handler)  # it does not pass on what it says
+    try:
+        compiled = compile_program(Reader(space), ASKED, names_ada, space=space)
+    finally:
+        dspy_logger.removeHandler(caplog.handler)
+
+    assert compiled.program.space is space
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == []
+    assert repr(compiled).startswith("Compiled('Reader' by bootstrap: names_ada ")
+    assert len(repr(compiled)) < 120
 
 
 def test_a_predictor_and_a_chain_of_thought_are_modules_too() -> None:
