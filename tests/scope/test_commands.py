@@ -117,7 +117,8 @@ def test_a_run_says_in_which_scope_its_rows_were_made(kraq: WarmShell, path: Pat
     [("Staff", "nothing can be read."), ("staff, board", "Several labels are several options: --as ONE --as OTHER.")],
 )
 def test_whoever_mistypes_a_label_is_told(label: str, hint: str, kraq: WarmShell, path: Path) -> None:
-    for words in (["ask", path, "Who bought the canteen?"], ["status", path]):
+    commands: list[list[str | Path]] = [["ask", path, "Who bought the canteen?"], ["status", path]]
+    for words in commands:
         shown = kraq(*words, "--as", label, cwd=path.parent)
         assert shown.returncode == 0
         told = " ".join(shown.stderr.split())
