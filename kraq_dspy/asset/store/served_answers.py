@@ -41,9 +41,7 @@ class ServedAnswers(SharedByCopies):
     def catalogue(self) -> Catalogue:
         """The catalogue with all its entries. Raises ScopeError where only some of them may be read."""
         if self.readable is not None:
-            raise ScopeError(
-                "The catalogue holds answers from documents that may not be read here. See entries() for those that may."
-            )
+            raise ScopeError("The catalogue holds answers from documents that may not be read here: see entries().")
         return self._catalogue
 
     def close(self) -> None:
