@@ -37,10 +37,12 @@ from scipy import stats
 from kraq_dspy import Workspace
 from kraq_dspy.asset.corpus.chunk import sentence_spans
 from kraq_dspy.eval.datasets import Dataset, load_local
+from kraq_dspy.eval.testset import Testset
 from kraq_dspy.eval.testset_making import TestsetPlan, make_testset
 from kraq_dspy.indexing import build_index
 from kraq_dspy.ports import Embedder, Vectors
 from kraq_dspy.programs.testset.kinds import SHARES, WITHOUT_ANSWER
+from kraq_dspy.programs.testset.wording import is_about_two
 from kraq_dspy.records import Chunk, Document
 from kraq_dspy.retrievers import words_and_meaning
 from kraq_dspy.retrievers.in_memory import Corpus
@@ -437,7 +439,25 @@ def report(out: Path) -> None:
                 f"{unpooled['agree']} / {unpooled['opposite']} / {unpooled['undecided']}, {unpooled['tau']:.2f} | "
                 f"{scores[:, UNBROKEN].mean():.2f} |"
             )
+        report_kinds(folder, people)
     (out / "report.json").write_text(json.dumps(figures, indent=1) + "\n", "utf-8")
+
+
+def report_kinds(folder: Path, people: Scores) -> None:
+    """Print which kinds of rows rank as people do, beside the recall of five systems that are unlike each other."""
+    made = {row.question: row.type for row in Testset.load(folder / "made.jsonl")}
+    asked = [text for text, _ in json.loads((folder / "questions.json").read_text("utf-8"))["made"]]
+    kinds = np.array(["related" if is_about_two(text) else made[text] for text in asked])
+    scores = scores_of(folder / "made")
+
+    shown = ("bm25", "dense", "hybrid", "pagerank", "adaptive")
+    columns = [place for place, system in enumerate(SYSTEMS) if system.name in shown]
+    print("\n| kind | rows | agree / opposite / undecided | " + " | ".join(SYSTEMS[place].name for place in columns))
+    by_kind = {"people": people} | {str(kind): scores[kinds == kind] for kind in dict.fromkeys(kinds)}
+    for kind, some in by_kind.items():
+        own = compare(people, some, UNBROKEN)
+        means = " | ".join(f"{some[:, place].mean():.2f}" for place in columns)
+        print(f"| {kind} | {len(some)} | {own['agree']} / {own['opposite']} / {own['undecided']} | {means} |")
 
 
 def main() -> None:
