@@ -87,11 +87,11 @@ def source_of_pairs(space: Workspace) -> str:
 
 
 def _approved_pairs(space: Workspace) -> list[KnownPair]:
-    if not (space.index.path / CATALOGUE).is_file():
+    if not (space.path / CATALOGUE).is_file():
         return []
 
     pairs = []
-    for entry in space.answers.catalogue.entries("approved"):
+    for entry in space.answers.entries():
         evidence = evidence_for(space.index, entry)
         if evidence:
             documents = tuple(dict.fromkeys(each.document_id for each in evidence))

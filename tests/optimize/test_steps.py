@@ -193,7 +193,7 @@ def test_the_steps_that_make_a_test_set_have_names_but_for_the_one_that_puts_a_n
     in_steps = {signature for step in STEPS.values() for signature in step.signatures}
     of_testsets = {
         signature
-        for signature in map(kraq.signatures.__dict__.get, kraq.signatures.NAMES)
+        for signature in (getattr(kraq.signatures, name) for name in kraq.signatures.NAMES)
         if signature.__module__ == kraq.signatures.testset.__name__
     }
     left_out = {signature.__name__ for signature in of_testsets - in_steps}

@@ -24,7 +24,7 @@ from kraq_dspy.settings import RefusalSettings, Settings
 from kraq_dspy.testing import _PromptWatcher
 from kraq_dspy.workspace.checking import ReadableHits
 from kraq_dspy.workspace.registry import PROGRAMS, RETRIEVERS
-from tests.scope.corpora import CANARY, QUESTIONS, corpus
+from tests.scope.corpora import CANARY, QUESTIONS, built_in, corpus
 
 BOTH = corpus(40)
 STAFF = Scope(["staff"])
@@ -35,12 +35,13 @@ REFUSING = Settings(refusals=RefusalSettings(floor=1.0))
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("second") / "both.kraq"
-    build_index(BOTH.documents, path, random_questions=True)
-    with Workspace.open(path, write=True) as space:
-        for preparation in PREPARATIONS.values():
-            preparation.make(space.owned(), preparation.options(), SilentProgress())
-    return path
+    def build(path: Path) -> None:
+        build_index(BOTH.documents, path, random_questions=True)
+        with Workspace.open(path, write=True) as space:
+            for preparation in PREPARATIONS.values():
+                preparation.make(space.owned(), preparation.options(), SilentProgress())
+
+    return built_in(tmp_path_factory.mktemp("second"), "second-look", build)
 
 
 @pytest.fixture(scope="module")

@@ -299,7 +299,8 @@ class Columns(Models):
     title_column: Annotated[str | None, ColumnOption(help="Its title. Default: title")] = None
     id_column: Annotated[str | None, ColumnOption(help="Its id. Default: id")] = None
     acl_column: Annotated[
-        str | None, ColumnOption(help="Labels of who may read it; in Markdown, front matter. Then see --as.")
+        str | None,
+        ColumnOption(help="Labels of who may read it; in Markdown, front matter. Default: acl. Then see --as."),
     ] = None
     encoding: Annotated[
         str | None, ColumnOption(help="Encoding of files that are not UTF-8, such as cp1252, cp932, gb18030.")
