@@ -297,7 +297,7 @@ def show(name: str, rows: dict[str, list[Outcome]], console: Console) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
-    parser.add_argument("--dataset", action="append", choices=["musique", "hotpotqa"], help="default: both")
+    parser.add_argument("--dataset", action="append", help="default: musique and hotpotqa")
     parser.add_argument("--limit", type=int, help="questions of each")
     parser.add_argument("--indexes", type=Path, default=Path("runs/indexes"), help="kept and found again")
     parser.add_argument("--found", action="store_true", help="only the share that is stored for q*")
