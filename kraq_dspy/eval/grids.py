@@ -34,9 +34,12 @@ def grids(run: RunSummary, *, brief: bool = False) -> list[Grid]:
     """Return what the systems are, scores, differences, failures and, unless `brief`, latency and
     cost: those there are."""
     parts = list(_made_of(run))
+    are_many = len(run.metrics) > _WIDE
     groups: dict[str, list[str]] = {}
     for metric in run.metrics:
-        groups.setdefault(metric.partition("@")[0] if len(run.metrics) > _WIDE else "", []).append(metric)
+        family = metric.partition("@")[0] if are_many else ""
+        groups.setdefault(family, []).append(metric)
+
     for title, metrics in groups.items():
         parts.append(_scores(run, title, metrics))
         if run.baseline and len(run.systems) > 1:
@@ -44,6 +47,7 @@ def grids(run: RunSummary, *, brief: bool = False) -> list[Grid]:
     parts += _refusals(run)
     if not brief:
         parts += [*_folds(run), *_latency(run), *_resources(run)]
+
     reasons = [(each.name, str(n), reason) for each in run.systems for reason, n in list(each.reasons.items())[:10]]
     if reasons:
         note = "Counted, and left out of the means."
@@ -122,19 +126,21 @@ def facts(run: RunSummary) -> dict[str, str]:
     """Return what made the figures, in words."""
     header, extra = run.header, run.header.extra
     n_asked, n_not_asked = extra.get("asked", len(run.rows)), extra.get("not_asked", 0)
-    roles: dict[str, list[str]] = {}
+
+    roles_of_model: dict[str, list[str]] = {}
     for role, name in header.models.items():
-        roles.setdefault(name, []).append(role)
-    templates = {name: f" ({n:,} of templates)" for name, n in extra.get("templates", {}).items() if n}
+        roles_of_model.setdefault(name, []).append(role)
+
+    of_templates = {name: f" ({n:,} of templates)" for name, n in extra.get("templates", {}).items() if n}
+    generated = [f"{name} {n:,}{of_templates.get(name, '')}" for name, n in extra.get("questions", {}).items()]
+
     lines = {
         "questions": f"{n_asked} of {n_asked + n_not_asked}" if n_not_asked else str(n_asked),
         "documents": f"{extra['documents']:,}" if "documents" in extra else "",
         "evidence": f"{extra['sample_tokens']:,} tokens" if extra.get("sample_tokens") else "",
-        "generated questions": ", ".join(
-            f"{name} {count:,}{templates.get(name, '')}" for name, count in extra.get("questions", {}).items()
-        ),
+        "generated questions": ", ".join(generated),
         "data": extra.get("data", ""),
-        "models": "; ".join(f"{name} ({', '.join(each)})" for name, each in roles.items()),
+        "models": "; ".join(f"{name} ({', '.join(roles)})" for name, roles in roles_of_model.items()),
         "seeds": ", ".join(f"{name} {seed}" for name, seed in header.seeds.items()),
         "concurrency": str(extra.get("in_flight", "")),
         "index": header.index_fingerprint,

@@ -167,6 +167,7 @@ def _question(run: RunSummary, question_id: str, rows: Mapping[str, ResultRow], 
     kind = _text(_kind(first))
     question = _text(str(first.extra.get("question", question_id)))
     gold = _text("; ".join(first.extra.get("gold", ())))
+
     cells = [f'<td class="wide">{question}</td>', f"<td>{gold}</td>"]
     cells += [_answer(rows.get(system.name)) for system in run.systems]
     if has_kinds:

@@ -90,6 +90,7 @@ class AdaptiveRetriever(Retrieving):
         chunks = {hit.chunk.id: hit.chunk for hit in ranking}
         for chunk in self._visited_beside(visits, chunks, request, size):
             chunks[chunk.id] = chunk
+
         shares = [0.0] * len(chunks)
         if visits is not None:
             shares = [count / visits.peak for count in visits.of(list(chunks))]

@@ -156,9 +156,11 @@ def _show_hit(place: int, hit: "Hit") -> None:
     if page := hit.chunk.metadata.get("page"):
         last = hit.chunk.metadata.get("last_page")
         name += f", pages {page}-{last}" if last else f", page {page}"
+
     head = Text.assemble((f"{place:3} ", "cyan"), short(name, max(20, output.width - 30)))
     how = f"{hit.why} {hit.score:.2f}" if hit.why == "dense" else hit.why
     output.print(head + Text(f"  {how}", style="dim"), no_wrap=True, overflow="ellipsis")
+
     passage = short(hit.chunk.text, 2 * output.width)
     passage.no_wrap, passage.overflow = True, "ellipsis"
     output.print(Padding(passage, (0, 0, 0, 4)))

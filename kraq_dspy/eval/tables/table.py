@@ -268,7 +268,9 @@ def _ablation(entry: Mapping[str, Any], systems: Sequence[System], where: str) -
 
     parameter, others = entry["parameter"], entry.get("with", {})
     about = "".join(f", {key}={value}" for key, value in others.items())
-    fixed, datasets = frozenset((*others, parameter)), tuple(entry.get("datasets", ()))
+    fixed = frozenset((*others, parameter))
+    datasets = tuple(entry.get("datasets", ()))
+
     for value in entry["values"]:
         if not others and base.options.get(parameter) == value:
             continue  # the system itself

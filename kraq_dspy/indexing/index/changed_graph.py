@@ -50,8 +50,9 @@ def changed_entities(
         names[key].add(name)
     chunks = rows_by_group(in_chunks[:, 0], in_chunks[:, 1], len(resolved.keys))
     for key, its_names in enumerate(names):
+        its_chunks = tuple(chunk_ids[n] for n in chunks[key].tolist())
         known_names, known_chunks = former.get(resolved.id_of(key), ((), ()))
-        if its_names != set(known_names) or tuple(chunk_ids[n] for n in chunks[key].tolist()) != known_chunks:
+        if its_names != set(known_names) or its_chunks != known_chunks:
             changed[key] = True
     changed |= _neighbours_of_moved(former, resolved)
 

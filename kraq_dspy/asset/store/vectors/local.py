@@ -261,6 +261,7 @@ def _merge(packed: Packed, connection: Any, target: Path, dimension: int) -> Non
     """Write the points that are packed and were neither changed nor removed, and the fresh ones."""
     fresh = [key for (key,) in connection.execute("SELECT id FROM points ORDER BY id")]
     gone = [key for (key,) in connection.execute("SELECT id FROM gone")]
+
     keep = np.ones(len(packed), dtype=np.bool_)
     former = packed.rows_of(fresh + gone)
     keep[former[former >= 0]] = False
