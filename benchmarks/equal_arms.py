@@ -116,8 +116,8 @@ def measure(dataset: Dataset, out: Path) -> dict[str, Scores]:
             for name, (systems, budgets) in tables.items():
                 for k in budgets:
                     for system, search in systems.items():
-                        found = [hit.chunk.document_id for hit in search(example.question, k, vector)]
-                        recall = recall_at_k(example.supporting_ids, found, None)
+                        document_ids = [hit.chunk.document_id for hit in search(example.question, k, vector)]
+                        recall = recall_at_k(example.supporting_ids, document_ids, None)
                         scores.setdefault(f"{name}@{k}", {}).setdefault(system, []).append(recall)
     return scores
 

@@ -79,14 +79,16 @@ def changed_questions(run: RunSummary) -> Grid | None:
     most."""
     metric = run.metrics[0]
     after = {row.question_id: row for row in run.rows if row.system != run.baseline}
-    changed = [
-        (row, after[row.question_id])
-        for row in run.rows
-        if row.system == run.baseline and row.question_id in after
-        if row.metrics.get(metric) != after[row.question_id].metrics.get(metric)
-    ]
+    changed: list[tuple[ResultRow, ResultRow]] = []
+    for row in run.rows:
+        if row.system != run.baseline or row.question_id not in after:
+            continue
+        other = after[row.question_id]
+        if row.metrics.get(metric) != other.metrics.get(metric):
+            changed.append((row, other))
     if not changed:
         return None
+
     changed.sort(key=lambda pair: pair[1].metrics.get(metric, 0.0) - pair[0].metrics.get(metric, 0.0))
     ends = [*changed[:CHANGED], *changed[max(CHANGED, len(changed) - CHANGED) :]]
 

@@ -149,13 +149,15 @@ def _questions(run: RunSummary, id: str) -> str:
         return ""
 
     systems = [system.name for system in run.systems]
-    kinds = sorted({_kind(row) for rows in by_question.values() for row in rows.values() if _kind(row)})
+    kinds = sorted({_kind(row) for row in run.rows} - {""})
+
     heads = [_head("question"), _head("right answer")]
     heads += [_head("answer" if len(systems) == 1 else f"answer, {system}") for system in systems]
     if kinds:
         heads.append(_head("type"))
     for system in systems:
-        heads += [_head(metric if len(systems) == 1 else f"{metric}, {system}", "figure") for metric in run.metrics]
+        for metric in run.metrics:
+            heads.append(_head(metric if len(systems) == 1 else f"{metric}, {system}", "figure"))
 
     body = [_question(run, question_id, rows, has_kinds=bool(kinds)) for question_id, rows in by_question.items()]
     filters = _filters(id, kinds, several=len(systems) > 1)

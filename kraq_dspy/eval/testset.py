@@ -24,8 +24,6 @@ from kraq_dspy.records import GoldPassage, TestsetRow
 if TYPE_CHECKING:
     import pandas
 
-__test__ = False
-
 
 @dataclass(frozen=True)
 class Testset:

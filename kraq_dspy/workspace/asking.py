@@ -189,6 +189,7 @@ class Answering(ProgramMaker):
     def answerability(self, question: str) -> Answerability:
         """Whether the documents answer a question that stands alone; no language model is asked.
 
+        >>> from kraq_dspy import Workspace
         >>> with Workspace.open("ada.kraq") as space:
         ...     space.answerability("Where did Ada live?").is_answerable
         True

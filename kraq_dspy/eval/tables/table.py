@@ -116,9 +116,12 @@ class EvalTable:
     def for_paper(self, figure: PaperTable) -> "EvalTable":
         """Return what a table of a paper needs: its systems and those they are made of, its data
         sets, what `--paper` sets for it, and its metrics, or all where it has none of ours."""
-        made_of = [system.options for system in self.systems if system.name in figure.systems]
-        names = {*figure.systems, *(each[part] for each in made_of for part in ("first", "then") if part in each)}
+        names = set(figure.systems)
+        for system in self.systems:
+            if system.name in figure.systems:
+                names.update(system.options[part] for part in ("first", "then") if part in system.options)
         in_figure = tuple(replace(system, datasets=()) for system in self.systems if system.name in names)
+
         paper = replace(
             self.paper,
             settings=_merged(self.paper.settings, figure.settings),

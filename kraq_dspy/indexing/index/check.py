@@ -62,7 +62,7 @@ def check_index(path: str | Path) -> CheckReport:
     While another process writes, it is the last complete state that is checked. Raises IndexStateError for a folder
     that is no index, and where its manifest or its database cannot be opened.
 
-    >>> check_index("docs.kraq").whole
+    >>> check_index("ada.kraq").whole
     True
     """
     with Index.open(Path(path), damaged=True) as index:

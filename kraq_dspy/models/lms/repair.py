@@ -67,11 +67,13 @@ def read_reply(reply: str, fields: Mapping[str, Any]) -> tuple[dict[str, Any], l
         except (ValueError, TypeError, RecursionError, MemoryError) as error:
             trouble.append(f"{name}: {str(error).splitlines()[0] if str(error) else type(error).__name__}")
 
-    cut_off = "completed" not in sections
-    if cut_off and not trouble and any(isinstance(value, list) and value for value in values.values()):
+    is_cut_off = "completed" not in sections
+    has_an_item = any(isinstance(value, list) and value for value in values.values())
+    if is_cut_off and has_an_item and not trouble:
         later = list(fields)[len(values) :]
         if not any(name in values for name in later):
             values |= {name: [] for name in later if get_origin(fields[name]) is list}
+
     trouble += [f"{name}: missing" for name in fields if name not in values and name not in sections]
     return values, trouble
 

@@ -186,6 +186,7 @@ class SpeculativeRAG(SavableModule):
             )
 
         outcomes = await at_once(draft, list(enumerate(evidence.subsets)), limit=self.in_flight)
+
         drafts = [outcome for outcome in outcomes if isinstance(outcome, Draft)]
         await announce(f"choosing among {len(drafts)} drafts")
         scores = await call(self.scorer, question=question, drafts=drafts) if drafts else []
@@ -290,6 +291,7 @@ def notes(answer: dspy.Prediction) -> Iterator[Note]:
         counts = f"{answer.n_looked_up} looked up, {answer.n_embedded} embedded online"
         by = "their sentences, a variant of Algorithm 2" if answer.seen_by.startswith("sentences") else answer.seen_by
         yield Note(f"passages seen from ({counts}, by {by}): ", question, 120)
+
     times = answer.timings
     yield Note(f"ms: {1000 * times.wall:.1f}; papers' model {1000 * times.parallel_model:.1f}")
 

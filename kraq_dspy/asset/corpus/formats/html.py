@@ -153,6 +153,7 @@ class Page:
 
         if self._open:
             self._write_between(self._open[-1])
+
         if tag.name == "tr" and self._tables:
             self._tables[-1].begin_row()
         if tag.name == "li" and self._lists:

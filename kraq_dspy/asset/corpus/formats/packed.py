@@ -100,6 +100,7 @@ def read_message(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
     with path.open("rb") as stream:
         message = email.message_from_bytes(read_limited(stream, settings), policy=email.policy.default)
     assert isinstance(message, EmailMessage)
+
     row = _body(message)
     if row is None or is_blank(row.text):
         yield BadRow("The message has no text.")
