@@ -79,8 +79,8 @@ class Mentions:
             predicate = " ".join(link.predicate.split())
             compared = texts[comparable(predicate) if predicate else ""]
             description = link.description.strip()
-            text = texts[description] if description else -1
-            logs["links"].extend((source, target, compared, texts[predicate], text, number))
+            described = texts[description] if description else -1
+            logs["links"].extend((source, target, compared, texts[predicate], described, number))
 
         for claim in extraction.claims:
             if claim.subject.strip() and claim.statement.strip():
