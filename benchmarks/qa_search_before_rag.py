@@ -123,18 +123,18 @@ def main() -> None:
         catalogue.close()
     print("| arm | asked | gold in answer | against RAG alone | token F1 | from the catalogue | s, median (mean) |")
     print("|---|---|---|---|---|---|---|")
-    for name, answers in arms.items():
+    for name, outcomes in arms.items():
         for kind, places in (("prepared", [0, 1]), ("not prepared", [1, 2]), ("both", [0, 2])):
             part = slice(*(place * options.pairs for place in places))
             gold = [each.answers for each in questions[part]]
-            right = [float(contains(g, a)) for g, (a, _, _) in zip(gold, answers[part], strict=True)]
+            right = [float(contains(g, a)) for g, (a, _, _) in zip(gold, outcomes[part], strict=True)]
             alone = [float(contains(g, a)) for g, (a, _, _) in zip(gold, arms["RAG alone"][part], strict=True)]
-            f1 = statistics.mean(token_f1(g, a) for g, (a, _, _) in zip(gold, answers[part], strict=True))
+            f1 = statistics.mean(token_f1(g, a) for g, (a, _, _) in zip(gold, outcomes[part], strict=True))
             mean, more = bootstrap_mean(right), bootstrap_difference(right, alone)
-            seconds = [taken for _, taken, _ in answers[part]]
+            seconds = [taken for _, taken, _ in outcomes[part]]
             print(
                 f"| {name} | {kind} | {mean.estimate:.3f} [{mean.low:.3f}, {mean.high:.3f}] | {more.estimate:+.3f} "
-                f"[{more.low:+.3f}, {more.high:+.3f}] | {f1:.3f} | {sum(hit for _, _, hit in answers[part])} of "
+                f"[{more.low:+.3f}, {more.high:+.3f}] | {f1:.3f} | {sum(hit for _, _, hit in outcomes[part])} of "
                 f"{len(seconds)} | {statistics.median(seconds):.2f} ({statistics.mean(seconds):.2f}) |"
             )
 

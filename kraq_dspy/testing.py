@@ -340,6 +340,7 @@ def _look_at_programs(
         takes_retriever = choose_program(program).takes_retriever
         if not takes_retriever and retriever != "dense":
             continue
+
         over = retriever if takes_retriever else None
         for question in questions:
             looked.at_what_comes_of(

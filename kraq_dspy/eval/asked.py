@@ -74,6 +74,7 @@ class Asking:
             scores = self.scorer(
                 example, prediction, choice.budget if choice else None if self.system.answers else self.k
             )
+
             refusal: dict[str, Any] = {}
             if self.tells_refusals:
                 refusal = {"refusal": what_was_told(example, prediction, answers=self.system.answers)}

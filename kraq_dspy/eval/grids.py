@@ -236,12 +236,14 @@ def _differences(run: RunSummary, title: str, metrics: Sequence[str]) -> Grid:
     for system in run.systems:
         if system.name == run.baseline:
             continue
+
         cells = []
         for column, metric in enumerate(metrics, start=1):
             cell = system.cells[metric]
             if cell.difference is None or cell.p_adjusted is None:
                 cells.append("-")
                 continue
+
             sure = cell.p_adjusted < SIGNIFICANT
             if sure:
                 strong.add((len(rows), column))
@@ -249,6 +251,7 @@ def _differences(run: RunSummary, title: str, metrics: Sequence[str]) -> Grid:
             paired = "" if cell.n_paired == system.n else f", {cell.n_paired} pairs"
             cells.append(f"{_interval(cell.difference, signed=True)} p{p}{'*' if sure else ''}{paired}")
         rows.append((system.name, *cells))
+
     name = f"{title}: difference from {run.baseline}" if title else f"Difference from {run.baseline}"
     note = (
         "Paired by question, with 95 % interval. p: paired randomisation test, adjusted by Holm for the systems of the "
@@ -266,6 +269,7 @@ def _refusals(run: RunSummary) -> Iterator[Grid]:
             false = "-" if rates.false_refusals is None else _interval(rates.false_refusals)
             shares = (_interval(each) for each in (rates.refused, rates.by_floor, rates.false_answers))
             rows.append((system.name, *shares, false, f"{rates.unanswerable}", f"{rates.answerable}"))
+
     if rows:
         note = (
             'Refused: below the floor of the index, or an answer such as "I do not know". Programs are asked all the '
@@ -288,9 +292,11 @@ def _latency(run: RunSummary) -> Iterator[Grid]:
     timed = [system for system in run.systems if system.stages]
     if not timed:
         return
+
     taken = dict.fromkeys(name for each in timed for name, times in each.stages.items() if times.p99 > 0)
     stages = [name for name in dict.fromkeys((*PAPER_STAGES, *taken)) if name in taken and name != TOTAL]
     whole = TOTAL in taken
+
     rows = []
     for system in timed:
         cells = [system.name]
@@ -301,6 +307,7 @@ def _latency(run: RunSummary) -> Iterator[Grid]:
         for taken_by in map(system.stages.get, stages):
             cells.append(f"{seconds(taken_by.p50)} ({seconds(taken_by.mean)})" if taken_by else "")
         rows.append(tuple(cells))
+
     note = (
         f"Measured at concurrency {run.header.extra.get('in_flight', '?')}: systems compare with each other only. Of "
         "each stage the median, in brackets the mean; a stage with branches counts with its slowest."
@@ -310,6 +317,7 @@ def _latency(run: RunSummary) -> Iterator[Grid]:
             " p50, p90, p99: the whole question on the clock. Parallel model: the sum of the medians (KRAQ paper, "
             "appendix D.1); an estimate."
         )
+
     headings = ("system", *(("p50", "p90", "p99", "parallel model") if whole else ()), *stages)
     yield Grid("Latency", headings, tuple(rows), note=note)
 
@@ -349,11 +357,13 @@ def _resources(run: RunSummary) -> Iterator[Grid]:
     known = [name for name in _RESOURCES if any(name in system.resources for system in run.systems)]
     if not known:
         return
+
     rows = tuple(
         (each.name, *(_RESOURCES[name][1].format(each.resources[name]) if name in each.resources else "-"
                       for name in known))
         for each in run.systems
     )  # fmt: skip
+
     note = (
         "Means for a question; price in the currency of kraq.toml (prompt_price, completion_price). CPU: the share of "
         "all processors that this process kept busy meanwhile. Memory: what this process held after a question; "

@@ -46,6 +46,7 @@ def _whole(title: str, body: str) -> str:
     style, script = _asset("report.css"), _asset("report.js")
     hashed = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{hashed}'"
+
     return f"""<!doctype html>
 <html lang="en">
 <head>

@@ -113,6 +113,7 @@ class AdaptiveRetriever(Retrieving):
         """The passages that the walk visits most, at most `size`, without those that are known."""
         if visits is None:
             return []
+
         excluded = set(request.exclude)
         most_visited = [id for id, _ in visits.best(size + len(excluded)) if id not in excluded]
         new = [id for id in most_visited[:size] if id not in known]

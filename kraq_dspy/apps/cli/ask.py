@@ -121,13 +121,16 @@ def show_answer(
     output.print(short(question, 1000), style="bold")
     if standalone := answer.get("standalone_question"):
         output.print(Text("asked as: ", style="dim") + short(standalone, 1000))
+
     text = Text(printable(answer.answer).strip())
     from_whom = FROM_WHOM.get(str(answer.get("source")), f"{choice.spec.name}, {model}")
     output.print(Panel(text, subtitle=from_whom, subtitle_align="left"))
     for flaw in answer.get("flaws", ()):
         note(flaw)
+
     for line in prediction_lines(choice, answer):
         output.print(line)
+
     shown = _in_turn(answer.hits, evidence)
     for place, hit in enumerate(shown, start=1):
         _show_hit(place, hit)

@@ -91,15 +91,18 @@ class Bars:
     def advance(self, stage: str, done: int = 1, *, prompt_tokens: int = 0, completion_tokens: int = 0) -> None:
         if stage not in self._tasks:
             self.start(stage, None)
+
         tokens = self._tokens[stage]
         tokens[0] += prompt_tokens
         tokens[1] += completion_tokens
+
         task = self._tasks[stage]
         self._progress.update(
             task,
             advance=done,
             tokens=f"{compact(tokens[0])}+{compact(tokens[1])} tokens" if self._shows_tokens and any(tokens) else "",
         )
+
         if self._writes_lines and monotonic() - self._last_line >= LINE_EVERY:
             self._last_line = monotonic()
             at = self._progress.tasks[task]

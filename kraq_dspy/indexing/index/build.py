@@ -341,8 +341,10 @@ class Builder(BuildParts):
         ids = self.index.ids(Chunk, without=Extraction if is_settled else None)
         if not is_settled:
             self.index.results.unsettle("extract")
+
         self.extracted.update(ids)
         chunks = (chunk for some in batches(ids, _BATCH) for chunk in self.index.get(Chunk, some))
+
         batch: list[Extraction] = []
         async for extraction in self.kraq.extractions(chunks, self.steps, total=len(ids)):
             batch.append(extraction)
@@ -350,6 +352,7 @@ class Builder(BuildParts):
                 self.index.add(batch)
                 batch = []
         self.index.add(batch)
+
         failed = {failure.item_id for failure in self.index.results.failures("extract")}
         if not self.index.known(Extraction, failed):  # what failed is new, and tried again, not being there
             self.steps.settle("extract", stage)

@@ -234,6 +234,7 @@ class SpeculativeRAG(SavableModule):
         chosen, _ = scored[best([draft for draft, _ in scored], [score for _, score in scored])]
         models = (predictor.lm or dspy.settings.lm for predictor in (self.draft, *self.scorer.predictors()))
         invented = self.scorer.needs_logprobs and any(getattr(lm, "model", "") == EMBEDDED for lm in models)
+
         end = perf_counter()
         timings = StageSeconds(
             **evidence.seconds,
@@ -242,6 +243,7 @@ class SpeculativeRAG(SavableModule):
             select=end - selecting,
             wall=end - started,
         )
+
         return prediction(
             chosen.extras,
             answer=chosen.response,

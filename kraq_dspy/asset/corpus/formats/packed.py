@@ -183,6 +183,7 @@ def unpacking(reader: Reader, name: str) -> Reader:
 def _unpack(path: Path, inside: Path, settings: ReadSettings) -> None:
     most = max(settings.max_bytes, path.stat().st_size * settings.max_unpacked)
     written = 0
+
     try:
         with gzip.open(path) as packed, inside.open("wb") as out:
             while block := packed.read(1 << 20):

@@ -145,9 +145,11 @@ class EmbeddedEngine(SharedByCopies):
         """Raises ModelError for a prompt that is no DSPy signature, or asks for a kind of value it cannot make."""
         task = read_task(request)
         text = write_answer(task, self._values(task))
+
         prompt_tokens = sum(count_tokens(message.text or "") for message in request.messages)
         if isinstance(request.system, str):
             prompt_tokens += _tokens_of_instructions(request.system)
+
         return Response(
             id=None,
             model=request.model,
