@@ -1,14 +1,14 @@
 """Measures what a scope costs, and whether a view finds what an index of its documents alone finds.
 
     python benchmarks/scope.py cost [--chunks 10000] [--out runs/scope]
-    python benchmarks/scope.py difference [--out runs/scope]
+    python benchmarks/scope.py difference [--precision int8] [--out runs/scope]
     python benchmarks/scope.py model --lm gguf/qwen2.5-coder-0.5b [--out runs/scope]
 
 `cost` makes an index of made-up reports (`scale.py`), of which half bear the label of the scope, and asks the same
 questions of the whole and of the scope in turn, each in a process of its own. `difference` hides a half of the bundled
-passages of HotpotQA, with the packaged encoder, and asks the bundled questions of the view and of an index that never
-had that half. `model` has a real language model write a small scope's summaries and questions (`kraq precompute
---scope`), prints them, and keeps every prompt's inputs and reply in `OUT/replies.jsonl`.
+passages of HotpotQA, with the packaged encoder in one of its precisions, and asks the bundled questions of the view and
+of an index that never had that half. `model` has a real language model write a small scope's summaries and questions
+(`kraq precompute --scope`), prints them, and keeps every prompt's inputs and reply in `OUT/replies.jsonl`.
 """
 
 import argparse
@@ -99,20 +99,24 @@ def ask(path: Path, who: str) -> None:
     print(json.dumps({**seconds, "rss": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}))
 
 
-def difference(out: Path) -> None:
+def difference(out: Path, precision: str) -> None:
+    settings = Settings(encoder=EncoderSettings(precision=precision))
     example = bundled_example()
     documents = [each for each in load_documents(example / "corpus.jsonl") if isinstance(each, Document)]
     rows = [json.loads(line) for line in (example / "questions.jsonl").read_text("utf-8").splitlines()]
     shown = [document for number, document in enumerate(documents) if number % 2]
-    for name, corpus in (("all", list(labelled(iter(documents)))), ("alone", shown)):
-        if not (out / f"{name}.kraq" / "manifest.json").exists():
-            build_index(corpus, out / f"{name}.kraq", settings=Settings(encoder=EncoderSettings(precision="fp32")))
+    corpora = {"all": list(labelled(iter(documents))), "alone": shown}
+    paths = {name: out / f"{name}-{precision}.kraq" for name in corpora}
+    for name, corpus in corpora.items():
+        if not (paths[name] / "manifest.json").exists():
+            build_index(corpus, paths[name], settings=settings)
 
     with (
-        Workspace.open(out / "all.kraq") as space,
-        Workspace.open(out / "alone.kraq") as alone,
+        Workspace.open(paths["all"]) as space,
+        Workspace.open(paths["alone"]) as alone,
         space.scoped(SCOPE) as scoped,
     ):
+        print(f"{machine()}\n{space.embedder.name}")
         for name in ("dense", "bm25", "hybrid", "adaptive", "combined"):
             same, apart = 0, 0.0
             recalls: tuple[list[float], list[float]] = ([], [])
@@ -187,6 +191,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("cost", "difference", "ask", "model"))
     parser.add_argument("--chunks", type=int, default=10_000)
+    parser.add_argument("--precision", default=EncoderSettings().precision)
     parser.add_argument("--out", type=Path, default=Path("runs/scope"))
     parser.add_argument("--index", type=Path)
     parser.add_argument("--who", choices=("whole", "scope"), default="whole")
@@ -196,7 +201,7 @@ def main() -> None:
     if given.what == "cost":
         cost(given.out, given.chunks)
     elif given.what == "difference":
-        difference(given.out)
+        difference(given.out, given.precision)
     elif given.what == "model":
         by_model(given.out, given.lm)
     else:

@@ -34,7 +34,7 @@ from kraq_dspy.asset.scope import Scope
 from kraq_dspy.asset.store.tables import TABLES
 from kraq_dspy.errors import KraqError, UnknownRecordError
 from kraq_dspy.eval.evaluation import Evaluation, evaluate
-from kraq_dspy.eval.gate import under_checks, worse_checks
+from kraq_dspy.eval.gate import require_reachable, under_checks, worse_checks
 from kraq_dspy.ports import Retriever, Vectors, VectorStore
 from kraq_dspy.records import Document, Hit, content_id
 from kraq_dspy.retrievers.adapted import as_retriever
@@ -73,6 +73,7 @@ def assert_quality(
     """
     if not at_least and no_worse_than is None:
         raise ValueError("Nothing is asked for; give at_least={metric: number}, no_worse_than=DIR, or both.")
+    require_reachable(at_least or {})
 
     metrics = options.pop("metrics", None) or list(at_least or ()) or None
     with tempfile.TemporaryDirectory() as folder:

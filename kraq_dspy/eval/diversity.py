@@ -90,7 +90,7 @@ def measure_diversity(
         of_retriever: dict[str, list[float]] = {measure: [] for measure in MEASURES if has_gold or measure != "recall"}
         for example in examples:
             hits = retrieve(example.question, k)
-            for measure, value in _measured(space, hits, example, communities).items():
+            for measure, value in diversity_of(space, hits, example, communities).items():
                 if measure in of_retriever:
                     of_retriever[measure].append(value)
             progress.advance(name)
@@ -121,9 +121,13 @@ def communities_of_chunks(space: Workspace, level: int) -> dict[str, set[str]]:
     return of_chunk
 
 
-def _measured(
+def diversity_of(
     space: Workspace, hits: Sequence[Hit], example: Example, communities: Mapping[str, set[str]]
 ) -> dict[str, float]:
+    """Each of `MEASURES` for what was found for one question; recall where its documents are known.
+
+    `communities` are those of `communities_of_chunks`.
+    """
     chunk_ids = [hit.chunk.id for hit in hits]
     documents = list(dict.fromkeys(hit.chunk.document_id for hit in hits))
     touched: set[str] = set()

@@ -79,7 +79,7 @@ class Resources:
         return as_models(self.models, self.settings or Settings(), embedder=embedder)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Compiled:
     """What a compile gave.
 
@@ -108,6 +108,13 @@ class Compiled:
     problems: tuple[str, ...] = ()
     path: Path | None = None
     learned: tuple[Learned, ...] = ()
+
+    def __repr__(self) -> str:
+        before, after = self.comparison.baseline, self.comparison.system
+        return (
+            f"Compiled({self.target!r} by {self.optimizer}: {self.metric} {before.estimate:.3f} -> "
+            f"{after.estimate:.3f} on {before.n} rows, {self.usage.calls:,} calls)"
+        )
 
 
 def compile_program(

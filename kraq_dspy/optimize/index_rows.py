@@ -87,11 +87,11 @@ def source_of_pairs(space: Workspace) -> str:
 
 
 def _approved_pairs(space: Workspace) -> list[KnownPair]:
-    if not (space.index.path / CATALOGUE).is_file():
+    if not (space.path / CATALOGUE).is_file():
         return []
 
     pairs = []
-    for entry in space.answers.catalogue.entries("approved"):
+    for entry in space.answers.entries():
         evidence = evidence_for(space.index, entry)
         if evidence:
             documents = tuple(dict.fromkeys(each.document_id for each in evidence))
@@ -286,6 +286,21 @@ def confirmation_rows(space: Workspace) -> list[Row]:
         rows.append({"asked": rephrasing, "stored": question, "same": True})
         rows.append({"asked": rephrasing, "stored": others[0], "same": False})
     return rows
+
+
+def conversation_rows(space: Workspace) -> list[Row]:
+    """Questions that point back to a name of the turn before, and questions that need nothing of it."""
+    rows: list[Row] = []
+    for pair, other in _with_another(known_pairs(space)):
+        name = _NAME_INSIDE.search(pair.question)
+        if name:
+            told = {"question": f"What is said about {name.group()}?", "answer": _telling_sentence(pair)}
+            asked = _NAME_INSIDE.sub("it", pair.question, count=1)
+            rows.append({"question": asked, "turns": [told], "complete": pair.question})
+
+        before = {"question": other.question, "answer": other.answer}
+        rows.append({"question": pair.question, "turns": [before], "complete": pair.question})
+    return _evenly_drawn(rows)
 
 
 def same_entity_rows(space: Workspace) -> list[Row]:

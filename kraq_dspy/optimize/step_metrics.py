@@ -256,6 +256,23 @@ def leads_back_metric(retriever: Retriever, *, field: str = "question") -> Metri
     return Metric("leads_back", score, explain)
 
 
+# Conversations
+
+
+def _word_f1(example: Any, prediction: Any) -> float:
+    return token_f1(example.references, prediction.question)
+
+
+def _explain_words(example: Any, prediction: Any, score: float) -> str:
+    if score == 1:
+        return f"{prediction.question!r} is complete, with nothing added."
+    return f"{prediction.question!r} should be: {example.references[0]}"
+
+
+WORD_F1 = Metric("word_f1", _word_f1, _explain_words, threshold=0.9)
+"""F1 of the words of a question that was made complete with those of the nearest that the example gives."""
+
+
 # Decisions
 
 

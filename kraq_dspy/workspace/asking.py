@@ -221,6 +221,7 @@ class Answering(ProgramMaker):
         offers = self.models.settings.refusals.offers
         offered = offered_questions(self.index, self.questions(), self._judge.holds, complete.question, offers)
         prediction.next_questions = tuple(offered)
+        self._look_at_hits_of(prediction)
         return prediction
 
     def starters(self, count: int = STARTERS) -> list[SuggestedQuestion]:
@@ -241,8 +242,7 @@ class Answering(ProgramMaker):
         There are no next questions if the index cannot tell them, since it has answered. Raises ScopeError for a hit
         that may not be read, wherever the program has it from.
         """
-        if self.check is not None:
-            self.check([hit for hit in prediction.get("hits") or () if isinstance(hit, Hit)])
+        self._look_at_hits_of(prediction)
         if complete.question != complete.asked:
             prediction.standalone_question = complete.question
         prediction = _with_answerability(prediction, self.answerability(complete.question))
@@ -255,6 +255,11 @@ class Answering(ProgramMaker):
                 logger.info("There are no next questions: %s", error)
                 prediction.next_questions = ()
         return prediction
+
+    def _look_at_hits_of(self, prediction: dspy.Prediction) -> None:
+        """Raises ScopeError for one that may not be read."""
+        if self.check is not None:
+            self.check([hit for hit in prediction.get("hits") or () if isinstance(hit, Hit)])
 
     @contextmanager
     def _asking(self, question: str, program: dspy.Module | str) -> Iterator[tuple[str, dspy.Module, list[Flaw]]]:

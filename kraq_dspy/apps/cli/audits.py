@@ -119,7 +119,7 @@ class Bias(Scoped):
             say(f"and {len(audit.themes) - self.top:,} more themes: --top {len(audit.themes)}", style="dim")
         say(f"Distance {audit.distance:.3f}; {audit.chance:.3f} by chance alone, p = {audit.p_value:.4f}.")
         if audit.left_out:
-            say(f"{audit.left_out:,} questions are broader than level {self.level} and were left out.")
+            say(f"Left out, being broader than level {self.level}: {audit.left_out:,} of the questions.")
 
 
 def _theme_row(theme: "ThemeShare") -> tuple[Any, ...]:

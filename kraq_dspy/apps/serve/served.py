@@ -71,7 +71,8 @@ class ServedIndex:
             return self
         with self._lock:
             if scope not in self._scoped:
-                self._scoped[scope] = ServedIndex(self.name, lambda: self.space.scoped(scope))
+                edit = self.edit and scope.is_everything
+                self._scoped[scope] = ServedIndex(self.name, lambda: self.space.scoped(scope), edit=edit)
             return self._scoped[scope]
 
     @property

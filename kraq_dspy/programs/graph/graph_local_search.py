@@ -16,7 +16,7 @@ from kraq_dspy._internal.step import SignatureLike, fitting_step, further_inputs
 from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.ports import GraphSource, NearestTexts
 from kraq_dspy.records import Chunk, Entity, Hit, Relationship
-from kraq_dspy.retrievers.hits import looked_at
+from kraq_dspy.retrievers.hits import LooksAgain, looked_at
 from kraq_dspy.retrievers.reports import EntityReportRetriever
 from kraq_dspy.signatures import AnswerFromGraph
 from kraq_dspy.spec import ProgramSpec, option
@@ -55,7 +55,7 @@ class LocalContext:
 
 
 @dataclass(eq=False, repr=False)
-class KnowledgeGraph(SharedByCopies):
+class KnowledgeGraph(SharedByCopies, LooksAgain):
     """The `n_entities` nearest to the question, their relationships, the reports of their communities at `level` or
     broader, and their passages, at most `k`, all in `tokens` tokens: 15 % reports, 35 % graph, the rest passages.
 
@@ -82,7 +82,7 @@ class KnowledgeGraph(SharedByCopies):
         first. The passages are those of each entity in turn, first those that state the most of the chosen links."""
         scored = self.nearest(question, self.n_entities)
         entities = self.graph.entities([entity_id for entity_id, _ in scored])
-        reports = self.reports(question, self.n_entities)
+        reports = looked_at(self.reports(question, self.n_entities), self.check)
         links = _links(self.graph, entities)
         ends = dict.fromkeys(chain.from_iterable((link.source_id, link.target_id) for link in links))
         names = {entity.id: entity.name for entity in self.graph.entities(list(ends))}
@@ -96,7 +96,8 @@ class KnowledgeGraph(SharedByCopies):
         fitting_links, for_links = _fitting(links, lines, max(0, for_graph - for_entities))
 
         cosines = [cosine for _, cosine in scored]
-        hits = _passages(self.graph, question, list(zip(entities, cosines, strict=True)), fitting_links, self.k)
+        near = list(zip(entities, cosines, strict=True))
+        hits = looked_at(_passages(self.graph, question, near, fitting_links, self.k), self.check)
         left = self.tokens - for_reports - for_entities - for_links
         fitting_hits, for_passages = _fitting(hits, [hit.chunk.passage for hit in hits], left)
 
@@ -206,7 +207,7 @@ def _passages(
             led_by.setdefault(chunk_id, cosine)
     chosen = list(led_by)[:k]
     chunks: list[Chunk] = graph.chunks_by_id(chosen)
-    return looked_at([Hit(chunk, led_by[chunk.id], question, "entity") for chunk in chunks])
+    return [Hit(chunk, led_by[chunk.id], question, "entity") for chunk in chunks]
 
 
 def _fitting(items: Sequence[T], texts: Iterable[str], budget: int) -> tuple[list[T], int]:

@@ -23,7 +23,7 @@ BROAD = range(3, 11)
 """Passages that a list, and a broad question, is asked of."""
 TOGETHER, MOST_TOGETHER = range(2, 7), 8
 """Documents, and passages, that two names stand together in for a broad question about both."""
-BY_FEW = range(2, 5)
+BY_FEW = range(2, 9)
 """Documents that one name stands in for a broad question about it."""
 MOST_LINKS = 6
 """Passages from which a name is followed to its own passage; one that all passages have links nothing."""
@@ -186,17 +186,31 @@ class Corpus:
         return materials + self._named_together() + self._named_by_few()
 
     def _named_by_few(self) -> list[Material]:
-        """Return passages of few documents that name the same thing."""
-        materials = []
+        """Return passages of few documents that name the same thing.
+
+        Each passage puts forward one of its names, so that what many passages tell of is asked about oftener than what
+        is named in passing.
+        """
+        passages_by_name: dict[str, list[Chunk]] = {}
+        names_by_passage: defaultdict[str, list[str]] = defaultdict(list)
         for entity in self.entities:
             chunks = [self.by_id[id] for id in entity.chunk_ids if id in self.by_id]
-            if (
-                len({chunk.document_id for chunk in chunks}) in BY_FEW
-                and len(chunks) <= MOST_TOGETHER
-                and not _IDENTIFIER.search(entity.name)
-            ):
-                inputs = {"passages": [chunk.passage for chunk in chunks], "about": [entity.name]}
-                materials.append(Material("", "", inputs, tuple(chunks), (entity.name,)))
+            is_by_few = len({chunk.document_id for chunk in chunks}) in BY_FEW and len(chunks) <= MOST_TOGETHER
+            if is_by_few and not _IDENTIFIER.search(entity.name):
+                passages_by_name[entity.name] = chunks
+                for chunk in chunks:
+                    names_by_passage[chunk.id].append(entity.name)
+
+        put_forward: dict[str, None] = {}
+        for chunk_id, names in names_by_passage.items():
+            _, name = min((content_id(chunk_id, name), name) for name in names)
+            put_forward[name] = None
+
+        materials = []
+        for name in put_forward:
+            chunks = passages_by_name[name]
+            inputs = {"passages": [chunk.passage for chunk in chunks], "about": [name]}
+            materials.append(Material("", "", inputs, tuple(chunks), (name,)))
         return materials
 
     def _named_together(self) -> list[Material]:
