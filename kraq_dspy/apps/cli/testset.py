@@ -224,6 +224,7 @@ def show_testset(made: "Testset", file: Path) -> None:
     if dropped:
         rows["dropped"] = ", ".join(f"{count:,} {reason}" for reason, count in sorted(dropped.items()))
     output.print(two_columns(str(file), rows))
+
     for kind, reason in made.left_out.items():
         note(f" {reason}.", label=f"No questions of the kind {kind}:")
     if about["solved_by_all"] > 0.8:

@@ -175,7 +175,9 @@ class Api:
         served = self.index_of(body)
         if not served.edit:
             raise RequestError(403, "read_only", "This server is read-only; start it with --edit to review.")
+
         entry_json(served, number)  # it is there
+
         catalogue: Any = served.catalogue
         here: Any = {"by": REVIEWER, "version": body.version}
         try:
@@ -190,6 +192,7 @@ class Api:
             raise RequestError(409, "changed", str(error)) from None
         except UnknownRecordError:
             raise RequestError(422, "no_such_document", "The index has no document of one of these ids.") from None
+
         return entry_json(served, number)
 
     # Asking

@@ -45,9 +45,11 @@ class TestsetApi:
         desk = _desk(served)
         if not desk.questions:
             raise RequestError(404, "no_questions", "No questions were given: kraq explore DIR --questions FILE")
+
         coverage = _coverage(served, desk)
         listed = coverage.untouched if query.untouched else coverage.communities
         page = page_of(listed, query)
+
         return {
             "questions": coverage.questions,
             "astray": len(coverage.astray),
@@ -172,6 +174,7 @@ def _row_json(served: ServedIndex, row: TestsetRow) -> Json:
     """The row, its version, and the text of its passages where their documents still have it."""
     known = served.index.known(Document, {passage.document_id for passage in row.passages})
     documents = {document.id: document for document in served.index.get(Document, sorted(known))}
+
     passages = []
     for passage in row.passages:
         document = documents.get(passage.document_id)
@@ -183,6 +186,7 @@ def _row_json(served: ServedIndex, row: TestsetRow) -> Json:
                 "text": document.text[passage.start : passage.end] if document else "",
             }
         )
+
     names = ("id", "question", "type", "status", "answers", "checks", "solved_by", "overlap", "model")
     fields = {name: value for name, value in asdict(row).items() if name in names}
     return {**fields, "version": version_of(row), "passages": passages}

@@ -179,6 +179,7 @@ def parts_by(membership: Ints, part: Part) -> list[Part]:
 
     inside = np.flatnonzero(membership[part.sources] == membership[part.targets])
     links = rows_by_group(membership[part.sources[inside]], inside, count)
+
     parts = []
     for rows, own in zip(members, links, strict=True):
         sources, targets = position[part.sources[own]], position[part.targets[own]]

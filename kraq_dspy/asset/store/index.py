@@ -195,13 +195,16 @@ class Index(SharedByCopies):
                 unfinished = "%s: readers see the last complete state until this change is finished: kraq resume %s"
                 logger.warning(unfinished, self.path, self.path)
             return
+
         for path in (self.home / states.VECTORS).glob(f"*{FRESH}"):  # not searchable yet, also of a killed writer
             self._store(path.name.removesuffix(FRESH)).seal()
         if not (self.home / GRAPH).exists():  # it was not made since the index began to change
             self.keep_passage_graph(self.all(Entity), self.all(Relationship))
+
         on_server = [store for store in self._stores.values() if isinstance(store, QdrantVectorStore)]
         erase = bool(self.results.settled(_TO_ERASE))
         self.results.unsettle(_TO_ERASE)
+
         self._database.stand_alone(erase=erase)
         self._database.close()
         states.publish(self.path)

@@ -224,7 +224,9 @@ def about_system(made: Any, space: Workspace | None) -> dict[str, str]:
     is_program = isinstance(made, dspy.Module) and not getattr(made, "keeps_contract", False)
     retrieve = getattr(made, "retrieve", None) if is_program else made
     encoder = space.embedder if space else getattr(retrieve, "embedder", None)
-    lms = [lm_in_program(each) or dspy.settings.lm for each in made.predictors()] if is_program else []
+    predictors = made.predictors() if is_program else []
+    lms = [lm_in_program(predictor) or dspy.settings.lm for predictor in predictors]
+
     about = {
         "program": _name_of(made, PROGRAMS.own.values()) if is_program else "",
         "retriever": "" if retrieve is None else _name_of(retrieve, RETRIEVERS.own.values()),

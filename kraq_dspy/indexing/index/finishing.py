@@ -116,16 +116,19 @@ class Finishing:
         """Do as `finish` does, with the graph of all extractions."""
         index = self._index
         document_of = index.reading_order()
+
         index.keep_passage_graph(graph.entities, graph.relationships)
         index.replace(Entity, graph.entities)
         index.replace(Relationship, graph.relationships)
         index.replace(Claim, graph.claims)
         index.replace(Merge, graph.merges)
+
         former: list[Community] = []
         if self._parts.stable:  # without the ids of relationships and chunks, most of their memory
             former = [
                 dataclasses.replace(community, relationship_ids=(), chunk_ids=()) for community in index.all(Community)
             ]
+
         communities = find_communities(
             graph.entities, graph.relationships, self._settings.communities, document_of, former
         )
@@ -148,6 +151,7 @@ class Finishing:
         there."""
         summaries: ItemStream[Summary] = ItemStream()
         total = sum(community.id not in (known or ()) for community in self._kraq.worth_a_summary(communities))
+
         results = self._index.results
         try:
             with results.watching("ask") as asked_now:
@@ -156,6 +160,7 @@ class Finishing:
                     asking = group.create_task(self._ask(communities, summaries, total, graph.entities))
         except BaseExceptionGroup as several:
             raise several.exceptions[0] from None
+
         looked_at = {community.id for community in communities}.difference(known or ())
         results.forget_outdated("ask", asked_now, looked_at)  # where a template asks now, in place of a model
         return asking.result()
@@ -188,6 +193,7 @@ class Finishing:
     ) -> list[Question]:
         asked_by = self._kraq.asked_by(communities, IndexedPassages(self._index, self._parts.embedder), self._steps)
         shown = asked_by.shown(summaries, {community.id for community in self._kraq.worth_a_summary(communities)})
+
         coming = self._kraq.questions(
             communities,
             shown,
@@ -197,6 +203,7 @@ class Finishing:
             names=self._kraq.central_names(entities),
             asked_by=asked_by,
         )
+
         questions = in_reading_order([question async for question in coming], [c.id for c in communities])
         self._progress.finish("ask")
         return await asyncio.to_thread(asked_by.leading_back, questions)
@@ -204,6 +211,7 @@ class Finishing:
     async def _keep_asked(self, questions: list[Question]) -> None:
         with_question = {question.community_id for question in questions if question.community_id}
         self._index.results.prune("ask", with_question | set(self._index.ids(Summary)))
+
         with self._index.results.watching("ask random") as drawn_now:
             if self._parts.random_questions:
                 chunks = list(self._index.all(Chunk))

@@ -133,6 +133,7 @@ class SchemaMask:
             if written and not matcher.try_consume_tokens([int(input_ids[row, -1])]):
                 self.matchers[row] = None  # padding: the row was left before its schema ended
                 continue
+
             allowed = np.zeros(scores.shape[1], dtype=bool)
             if matcher.is_stopped():
                 allowed[self.ends] = True
