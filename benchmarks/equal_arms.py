@@ -1,13 +1,19 @@
 """Do a corpus's questions find more than questions about random chunks, when the two arms differ in nothing else?
 
-    OMP_NUM_THREADS=1 python benchmarks/equal_arms.py --data ../shared/data --out runs/arms popqa musique hotpotqa
-    OMP_NUM_THREADS=1 python benchmarks/equal_arms.py --out runs/arms examples/hotpotqa-mini
+    export OMP_NUM_THREADS=1
+    python benchmarks/equal_arms.py --out runs/arms examples/hotpotqa-mini
+    python benchmarks/equal_arms.py --data ../shared/data --out runs/arms popqa musique hotpotqa
+    python benchmarks/equal_arms.py --data ../shared/data --out runs/arms multihop_rag bioasq
 
 A name of `--data`, or the folder of a data set. Sixty questions and six hundred passages of each; the embedded model
-asks both sources' questions, once, and no template asks in its place (`with_equal_questions`).
+asks both sources' questions, once, and no template asks in its place (`with_equal_questions`). A set that was measured
+with today's encoder and the same sizes is read from `--out`; without names the tables are shown again.
 
 First table: document recall of combined retrieval over `dense` (n=2, alpha=.5), with KRAQ's questions and with
 Random's, searched by their text (Algorithm 1) or with eight central names behind it.
+
+With it, at ten passages: how alike they are (the mean cosine of all pairs; less is more diverse) and from how many
+communities of level 0 they come.
 
 Second table: are the names of the nearest communities what helps? Those of the two nearest questions, appended to the
 user's question, mixed into its vector by a quarter, or searched beside it and fused by rank with a quarter's weight.
@@ -24,18 +30,19 @@ import numpy as np
 from default_program import sample
 
 from kraq_dspy.eval.datasets import Dataset, load_dataset, load_local
-from kraq_dspy.eval.metrics.retrieval import recall_at_k
+from kraq_dspy.eval.diversity import communities_of_chunks, diversity_of
 from kraq_dspy.eval.statistics import bootstrap_difference
 from kraq_dspy.eval.tables.data import prepare_index, prepared
 from kraq_dspy.eval.tables.systems import with_equal_questions
 from kraq_dspy.eval.tables.table import DEFINITIONS, read_table
-from kraq_dspy.ports import Retriever, Vectors
+from kraq_dspy.ports import Embedder, Retriever, Vectors
 from kraq_dspy.records import Hit
 from kraq_dspy.retrievers import CombinedRetriever
 from kraq_dspy.settings import Settings
 from kraq_dspy.workspace import Workspace
 
 BUDGETS = (10, 15)
+MEASURES = ("recall", "pairwise_cosine", "communities")
 NAMES = 8
 WEIGHT = 0.25
 FUSION = 60  # reciprocal rank fusion: 1 / (60 + rank)
@@ -98,9 +105,8 @@ def pilot(space: Workspace, retriever: Retriever) -> dict[str, Search]:
     }
 
 
-def measure(dataset: Dataset, out: Path) -> dict[str, Scores]:
-    """By table and budget, document recall of each question by system."""
-    settings, embedder = prepared(Settings())
+def measure(dataset: Dataset, out: Path, settings: Settings, embedder: Embedder) -> dict[str, Scores]:
+    """By table, budget and measure, the values of each question by system."""
     table = read_table(DEFINITIONS / "combined.toml")
     equal, _ = with_equal_questions(settings, table.systems)
     index = prepare_index(dataset, out / "indexes", equal, embedder, random_questions=True)
@@ -111,14 +117,17 @@ def measure(dataset: Dataset, out: Path) -> dict[str, Scores]:
             "dense": (pilot(space, space.retriever("dense")), BUDGETS[:1]),
             "adaptive": (pilot(space, space.retriever("adaptive")), BUDGETS[:1]),
         }
+        communities = communities_of_chunks(space, 0)
         for example in dataset.examples:
             vector = embedder.encode_queries([example.question])[0]
             for name, (systems, budgets) in tables.items():
                 for k in budgets:
                     for system, search in systems.items():
-                        found = [hit.chunk.document_id for hit in search(example.question, k, vector)]
-                        recall = recall_at_k(example.supporting_ids, found, None)
-                        scores.setdefault(f"{name}@{k}", {}).setdefault(system, []).append(recall)
+                        hits = search(example.question, k, vector)
+                        values = diversity_of(space, hits, example, communities)
+                        for measure in MEASURES:
+                            of_system = scores.setdefault(f"{name}@{k}, {measure}", {})
+                            of_system.setdefault(system, []).append(values[measure])
     return scores
 
 
@@ -139,11 +148,16 @@ PILOT_PAIRS = (("appended", "alone"), ("mixed", "alone"), ("fused", "alone"))
 
 
 def show(measured: Mapping[str, dict[str, Scores]]) -> None:
-    """Both tables, a row for each data set, and one for all of them together."""
-    tables: list[tuple[str, Sequence[tuple[str, str]], str]] = [(f"arms@{k}", ARM_PAIRS, "dense") for k in BUDGETS]
-    tables += [(f"{name}@{BUDGETS[0]}", PILOT_PAIRS, "alone") for name in ("dense", "adaptive")]
+    """All tables, a row for each data set, and one for all of them together."""
+    tables: list[tuple[str, Sequence[tuple[str, str]], str]] = [
+        (f"arms@{k}, recall", ARM_PAIRS, "dense") for k in BUDGETS
+    ]
+    tables += [(f"arms@{BUDGETS[0]}, {measure}", ARM_PAIRS, "dense") for measure in MEASURES[1:]]
+    tables += [(f"{name}@{BUDGETS[0]}, recall", PILOT_PAIRS, "alone") for name in ("dense", "adaptive")]
+
     for key, pairs, first in tables:
-        print(f"| {key} | {first} | {' | '.join(f'{system} less {other}' for system, other in pairs)} |")
+        headings = " | ".join(f"{system} less {other}" for system, other in pairs)
+        print(f"| {key} | {first} | {headings} |")
         print("|---" * (2 + len(pairs)) + "|")
         pooled: Scores = {}
         for name, scores in measured.items():
@@ -153,23 +167,43 @@ def show(measured: Mapping[str, dict[str, Scores]]) -> None:
         print(row(f"all, {len(pooled[first])} questions", pooled, pairs, first), flush=True)
 
 
+def measure_or_read(name: str, options: argparse.Namespace) -> None:
+    """Measure a data set and write its scores, unless the file of an equal run is there."""
+    settings, embedder = prepared(Settings())
+    made_with = {
+        "encoder": embedder.name,
+        "questions": options.questions,
+        "passages": options.passages,
+    }
+    file = options.out / f"{Path(name).name}.json"
+    if file.exists() and json.loads(file.read_text("utf-8")).get("made_with") == made_with:
+        return
+
+    dataset = load_local(Path(name)) if Path(name).is_dir() else load_dataset(name, options.data)
+    part = sample(dataset, options.questions, options.passages)
+    scores = measure(part, options.out, settings, embedder)
+    content = {"made_with": made_with, "documents": len(part.documents), "scores": scores}
+    file.write_text(json.dumps(content), "utf-8")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("datasets", nargs="+", metavar="NAME")
+    parser.add_argument("datasets", nargs="*", metavar="NAME")
     parser.add_argument("--data", type=Path, default=Path("."))
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--questions", type=int, default=60)
     parser.add_argument("--passages", type=int, default=1200, help="the evidence, and others up to a half of them")
     options = parser.parse_args()
+
+    options.out.mkdir(parents=True, exist_ok=True)
     for name in options.datasets:
-        is_folder = Path(name).is_dir()
-        dataset = load_local(Path(name)) if is_folder else load_dataset(name, options.data)
-        dataset = sample(dataset, options.questions, options.passages)
-        options.out.mkdir(parents=True, exist_ok=True)
-        scores = measure(dataset, options.out)
-        (options.out / f"{Path(name).name}.json").write_text(json.dumps(scores), "utf-8")
-    files = sorted(options.out.glob("*.json"))
-    show({file.stem: json.loads(file.read_text("utf-8")) for file in files})
+        measure_or_read(name, options)
+
+    measured: dict[str, dict[str, Scores]] = {}
+    for file in sorted(options.out.glob("*.json")):
+        content = json.loads(file.read_text("utf-8"))
+        measured[f"{file.stem}, {content['documents']} documents"] = content["scores"]
+    show(measured)
 
 
 if __name__ == "__main__":

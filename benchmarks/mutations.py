@@ -136,22 +136,30 @@ UNSEEN_CALLS = ("logger", "warnings")
 
 def mutations_of(part: Part, file: str, source: bytes) -> list[Mutation]:
     """Every place of a file that can be broken, in its order; docstrings, annotations and error messages are left."""
-    text = source.decode()
     line_starts = [0]
     for line in source.splitlines(keepends=True):
         line_starts.append(line_starts[-1] + len(line))
 
-    found: list[Mutation] = []
-    for node in _executed_nodes(ast.parse(text)):
-        after = _broken(node, lambda part_of: ast.get_source_segment(text, part_of) or "")
+    def place_of(node: ast.expr | ast.stmt) -> tuple[int, int]:
+        start = line_starts[node.lineno - 1] + node.col_offset
+        end = line_starts[(node.end_lineno or node.lineno) - 1] + (node.end_col_offset or 0)
+        return start, end
+
+    def source_of(node: ast.expr | ast.stmt) -> str:  # ast.get_source_segment cuts the whole file into lines each time
+        start, end = place_of(node)
+        return source[start:end].decode()
+
+    mutations: list[Mutation] = []
+    for node in _executed_nodes(ast.parse(source)):
+        after = _broken(node, source_of)
         if after is None:
             continue
+
         target = node.test if isinstance(node, ast.If | ast.IfExp | ast.While) else node
         assert isinstance(target, ast.expr | ast.stmt)
-        start = line_starts[target.lineno - 1] + target.col_offset
-        end = line_starts[(target.end_lineno or target.lineno) - 1] + (target.end_col_offset or 0)
-        found.append(Mutation(part.name, file, target.lineno, start, end, source[start:end].decode(), after))
-    return found
+        start, end = place_of(target)
+        mutations.append(Mutation(part.name, file, target.lineno, start, end, source_of(target), after))
+    return mutations
 
 
 def _executed_nodes(tree: ast.AST) -> Iterator[ast.AST]:
@@ -174,10 +182,10 @@ def _seen_in(node: ast.AST) -> Iterator[ast.AST]:
                 yield from _seen_in(child)
 
 
-def _broken(node: ast.AST, source_of: Callable[[ast.AST], str]) -> str | None:
+def _broken(node: ast.AST, source_of: Callable[[ast.expr | ast.stmt], str]) -> str | None:
     """What to write in the place of a node (of its test, where it is a condition), or None where it is left."""
 
-    def operand(part: ast.AST) -> str:
+    def operand(part: ast.expr) -> str:
         """Its source, in the brackets that it may have stood in."""
         is_plain = isinstance(part, ast.Name | ast.Attribute | ast.Call | ast.Constant | ast.Subscript)
         return source_of(part) if is_plain else f"({source_of(part)})"

@@ -1,14 +1,14 @@
 """Measures what a scope costs, and whether a view finds what an index of its documents alone finds.
 
     python benchmarks/scope.py cost [--chunks 10000] [--out runs/scope]
-    python benchmarks/scope.py difference [--out runs/scope]
+    python benchmarks/scope.py difference [--precision int8] [--out runs/scope]
     python benchmarks/scope.py model --lm gguf/qwen2.5-coder-0.5b [--out runs/scope]
 
 `cost` makes an index of made-up reports (`scale.py`), of which half bear the label of the scope, and asks the same
 questions of the whole and of the scope in turn, each in a process of its own. `difference` hides a half of the bundled
-passages of HotpotQA, with the packaged encoder, and asks the bundled questions of the view and of an index that never
-had that half. `model` has a real language model write a small scope's summaries and questions (`kraq precompute
---scope`), prints them, and keeps every prompt's inputs and reply in `OUT/replies.jsonl`.
+passages of HotpotQA, with the packaged encoder in one of its precisions, and asks the bundled questions of the view and
+of an index that never had that half. `model` has a real language model write a small scope's summaries and questions
+(`kraq precompute --scope`), prints them, and keeps every prompt's inputs and reply in `OUT/replies.jsonl`.
 """
 
 import argparse
@@ -85,10 +85,10 @@ def asked_apart(path: Path, who: str) -> dict[str, float]:
 def ask(path: Path, who: str) -> None:
     """Prints the median processor seconds of a question by retriever, and the process's memory in kB."""
     scope = SCOPE if who == "scope" else Scope.everything()
-    with Workspace.open(path, embedder=Hashing()) as space, space.scoped(scope) as asked:
+    with Workspace.open(path, embedder=Hashing()) as space, space.scoped(scope) as scoped:
         seconds = {}
         for name in RETRIEVERS:
-            retrieve = asked.retriever(name)
+            retrieve = scoped.retriever(name)
             retrieve(QUESTIONS[0], K)  # reads what it needs
             taken = []
             for number in range(ROUNDS):
@@ -99,31 +99,35 @@ def ask(path: Path, who: str) -> None:
     print(json.dumps({**seconds, "rss": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}))
 
 
-def difference(out: Path) -> None:
+def difference(out: Path, precision: str) -> None:
+    settings = Settings(encoder=EncoderSettings(precision=precision))
     example = bundled_example()
     documents = [each for each in load_documents(example / "corpus.jsonl") if isinstance(each, Document)]
     rows = [json.loads(line) for line in (example / "questions.jsonl").read_text("utf-8").splitlines()]
     shown = [document for number, document in enumerate(documents) if number % 2]
-    for name, corpus in (("all", list(labelled(iter(documents)))), ("alone", shown)):
-        if not (out / f"{name}.kraq" / "manifest.json").exists():
-            build_index(corpus, out / f"{name}.kraq", settings=Settings(encoder=EncoderSettings(precision="fp32")))
+    corpora = {"all": list(labelled(iter(documents))), "alone": shown}
+    paths = {name: out / f"{name}-{precision}.kraq" for name in corpora}
+    for name, corpus in corpora.items():
+        if not (paths[name] / "manifest.json").exists():
+            build_index(corpus, paths[name], settings=settings)
 
     with (
-        Workspace.open(out / "all.kraq") as space,
-        Workspace.open(out / "alone.kraq") as alone,
+        Workspace.open(paths["all"]) as space,
+        Workspace.open(paths["alone"]) as alone,
         space.scoped(SCOPE) as scoped,
     ):
+        print(f"{machine()}\n{space.embedder.name}")
         for name in ("dense", "bm25", "hybrid", "adaptive", "combined"):
             same, apart = 0, 0.0
             recalls: tuple[list[float], list[float]] = ([], [])
             retrievers = scoped.retriever(name), alone.retriever(name)
             for row in rows:
-                found = [retrieve(row["question"], K) for retrieve in retrievers]
-                ids = [[hit.chunk.id for hit in hits] for hits in found]
+                rankings = [retrieve(row["question"], K) for retrieve in retrievers]
+                ids = [[hit.chunk.id for hit in hits] for hits in rankings]
                 same += ids[0] == ids[1]
                 if ids[0] == ids[1]:
-                    pairs = zip(*found, strict=True)
-                    apart = max([apart, *(abs(one.score - other.score) for one, other in pairs)])
+                    pairs = zip(*rankings, strict=True)
+                    apart = max([apart, *(abs(first.score - second.score) for first, second in pairs)])
                 gold = [chunk.id for id in row["supporting_ids"] for chunk in alone.index.all(Chunk, document_id=id)]
                 if gold:
                     for each, of_one in zip(recalls, ids, strict=True):
@@ -187,6 +191,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("cost", "difference", "ask", "model"))
     parser.add_argument("--chunks", type=int, default=10_000)
+    parser.add_argument("--precision", default=EncoderSettings().precision)
     parser.add_argument("--out", type=Path, default=Path("runs/scope"))
     parser.add_argument("--index", type=Path)
     parser.add_argument("--who", choices=("whole", "scope"), default="whole")
@@ -196,7 +201,7 @@ def main() -> None:
     if given.what == "cost":
         cost(given.out, given.chunks)
     elif given.what == "difference":
-        difference(given.out)
+        difference(given.out, given.precision)
     elif given.what == "model":
         by_model(given.out, given.lm)
     else:

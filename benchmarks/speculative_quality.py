@@ -1,6 +1,7 @@
 """Shows what the shortcut of Efficient Speculative RAG costs: other clusters, other evidence, other answers.
 
     python benchmarks/speculative_quality.py [--data ../shared/data] [--dataset musique ...] [--limit N] [--json]
+    python benchmarks/speculative_quality.py --found --dataset musique    # that share alone; no passage is read
 
 For each question, E(d|q*) of the nearest KRAQ (or Random) question takes the place of E(d|Q). Compared with
 Speculative RAG on the same passages: the adjusted Rand index of the clusters, the share of drafting subsets in common,
@@ -41,11 +42,11 @@ from kraq_dspy.ports import Embedder, InstructedEmbedder, Retriever, Vectors
 from kraq_dspy.programs.speculative.efficient_speculative_rag import EfficientSpeculativeRAG
 from kraq_dspy.programs.speculative.speculative_rag import SpeculativeOptions, SpeculativeRAG
 from kraq_dspy.programs.speculative.subsets import cluster, draw_subsets
-from kraq_dspy.records import Chunk, Question
+from kraq_dspy.records import Chunk, Hit, Question
 from kraq_dspy.settings import InstructedSettings, Settings
 from kraq_dspy.workspace import Workspace
 
-TOP_N = (100, 300, 1000)
+TOP_N = (20, 100, 300, 1000)  # 20 is the default of kraq precompute
 SOURCES = ("kraq", "random")
 ONLINE, RESEEDED, UNASKED = "online, from Q", "online, other seed", "of no question"
 
@@ -128,7 +129,7 @@ class Outcome:
 
 
 def compared(plain: dspy.Prediction, other: dspy.Prediction, example: Example) -> Outcome:
-    documents = [[other.hits[one].chunk.document_id for one in subset] for subset in other.subsets]
+    documents = [[other.hits[place].chunk.document_id for place in subset] for subset in other.subsets]
     gold = frozenset(example.supporting_ids)
     return Outcome(
         question=example.question,
@@ -161,11 +162,11 @@ def efficient(space: Workspace, plain: SpeculativeRAG, source: str) -> Efficient
     return program
 
 
-def shares(space: Workspace, answer: dspy.Prediction) -> tuple[float, ...]:
+def shares(space: Workspace, proxy: str, hits: Sequence[Hit]) -> tuple[float, ...]:
     """How many of the passages are among the nearest `TOP_N` of the proxy."""
-    nearest = [hit.chunk.id for hit in space.retriever("dense")(answer.proxy.question.text, max(TOP_N))]
-    ids = [hit.chunk.id for hit in answer.hits]
-    return tuple(sum(one in set(nearest[:top]) for one in ids) / len(ids) for top in TOP_N)
+    nearest = [hit.chunk.id for hit in space.retriever("dense")(proxy, max(TOP_N))]
+    ids = [hit.chunk.id for hit in hits]
+    return tuple(sum(id in set(nearest[:top]) for id in ids) / len(ids) for top in TOP_N)
 
 
 def speculative(retrieve: Retriever, embedder: InstructedEmbedder, options: SpeculativeOptions) -> SpeculativeRAG:
@@ -202,16 +203,49 @@ def measure(name: str, options: argparse.Namespace, settings: Settings, embedder
             for source, program in proxied.items():
                 answer = program(question=example.question)
                 outcome = compared(first, answer, example)
-                outcome.similarity, outcome.stored = answer.proxy_similarity, shares(space, answer)
+                outcome.similarity, outcome.stored = (
+                    answer.proxy_similarity,
+                    shares(space, answer.proxy.question.text, answer.hits),
+                )
                 rows[source].append(outcome)
     return rows
+
+
+def show_found(
+    name: str,
+    options: argparse.Namespace,
+    settings: Settings,
+    embedder: Embedder,
+    console: Console,
+) -> None:
+    """How many of a question's ten passages are stored for its nearest question, by source and top-n."""
+    questions = load(options.data, name, limit=options.limit)
+    index = prepare_index(questions.dataset, options.indexes, settings, embedder, random_questions=True)
+    table = Table(title=f"{name}, {len(questions.examples)} questions; {machine()}")
+    for heading in ("q* of", *(f"top-n {top}" for top in TOP_N)):
+        table.add_column(heading)
+
+    with Workspace.open(index.path, embedder=embedder) as space:
+        retrieve = space.retriever("dense")
+        for source in SOURCES:
+            nearest = space.questions(source)
+            found = []
+            for example in questions.examples:
+                [proxy] = nearest(example.question, 1)
+                hits = retrieve(example.question, SpeculativeOptions(preset="hotpotqa").sizes.n)
+                found.append(shares(space, proxy.question.text, hits))
+            by_top = [bootstrap_mean(list(column)) for column in zip(*found, strict=True)]
+            table.add_row(source, *map(interval, by_top))
+    console.print(table)
 
 
 def stored(outcomes: list[Outcome], online: list[Outcome], top: int) -> list[Outcome]:
     """With the nearest TOP_N[top] passages stored: Speculative RAG where none of those retrieved is among them."""
     return [
-        one if one.stored[top] else dataclasses.replace(plain, similarity=one.similarity, stored=one.stored)
-        for one, plain in zip(outcomes, online, strict=True)
+        outcome
+        if outcome.stored[top]
+        else dataclasses.replace(plain, similarity=outcome.similarity, stored=outcome.stored)
+        for outcome, plain in zip(outcomes, online, strict=True)
     ]
 
 
@@ -233,7 +267,7 @@ def show(name: str, rows: dict[str, list[Outcome]], console: Console) -> None:
         return f"{statistics.fmean(values):.3f}" if values else ""
 
     def less(of: Callable[[Outcome], float], outcomes: list[Outcome]) -> str:
-        pairs = [(of(one), of(plain)) for one, plain in zip(outcomes, online, strict=True)]
+        pairs = [(of(outcome), of(plain)) for outcome, plain in zip(outcomes, online, strict=True)]
         pairs = [pair for pair in pairs if not any(map(math.isnan, pair))]
         return interval(bootstrap_difference(*map(list, zip(*pairs, strict=True)))) if pairs else ""
 
@@ -241,15 +275,15 @@ def show(name: str, rows: dict[str, list[Outcome]], console: Console) -> None:
         itself = outcomes is online
         table.add_row(
             system,
-            mean(lambda one: one.similarity, outcomes),
+            mean(lambda outcome: outcome.similarity, outcomes),
             share,
-            "" if itself else interval(bootstrap_mean([one.clusters for one in outcomes])),
-            "" if itself else interval(bootstrap_mean([one.subsets for one in outcomes])),
-            "" if itself else mean(lambda one: one.same_evidence, outcomes),
-            mean(lambda one: one.support, outcomes),
-            "" if itself else less(lambda one: one.support, outcomes),
-            mean(lambda one: one.exact, outcomes),
-            "" if itself else less(lambda one: one.exact, outcomes),
+            "" if itself else interval(bootstrap_mean([outcome.clusters for outcome in outcomes])),
+            "" if itself else interval(bootstrap_mean([outcome.subsets for outcome in outcomes])),
+            "" if itself else mean(lambda outcome: outcome.same_evidence, outcomes),
+            mean(lambda outcome: outcome.support, outcomes),
+            "" if itself else less(lambda outcome: outcome.support, outcomes),
+            mean(lambda outcome: outcome.exact, outcomes),
+            "" if itself else less(lambda outcome: outcome.exact, outcomes),
         )
 
     for system in (ONLINE, RESEEDED, UNASKED):
@@ -257,7 +291,7 @@ def show(name: str, rows: dict[str, list[Outcome]], console: Console) -> None:
     for source in SOURCES:
         add(f"of q*, {source}, all", rows[source], "1.000")
         for place in reversed(range(len(TOP_N))):
-            share = statistics.fmean(one.stored[place] for one in rows[source])
+            share = statistics.fmean(outcome.stored[place] for outcome in rows[source])
             add(f"of q*, {source}, top-n {TOP_N[place]}", stored(rows[source], online, place), f"{share:.3f}")
     console.print(table)
 
@@ -265,16 +299,22 @@ def show(name: str, rows: dict[str, list[Outcome]], console: Console) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
-    parser.add_argument("--dataset", action="append", choices=["musique", "hotpotqa"], help="default: both")
+    parser.add_argument("--dataset", action="append", help="default: musique and hotpotqa")
     parser.add_argument("--limit", type=int, help="questions of each")
     parser.add_argument("--indexes", type=Path, default=Path("runs/indexes"), help="kept and found again")
+    parser.add_argument("--found", action="store_true", help="only the share that is stored for q*")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     settings, embedder = prepared(Settings(instructed=InstructedSettings(kind="pair")))
+    if options.found:
+        for name in options.dataset or ["musique", "hotpotqa"]:
+            show_found(name, options, settings, embedder, Console(width=170))
+        return
+
     results = {name: measure(name, options, settings, embedder) for name in options.dataset or ["musique", "hotpotqa"]}
     if options.json:
         plain = {
-            name: {system: [dataclasses.asdict(one) for one in outcomes] for system, outcomes in rows.items()}
+            name: {system: [dataclasses.asdict(outcome) for outcome in outcomes] for system, outcomes in rows.items()}
             for name, rows in results.items()
         }
         print(json.dumps({"machine": machine(), "results": plain}, indent=2))

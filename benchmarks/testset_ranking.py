@@ -9,9 +9,12 @@ every system of SYSTEMS the questions of every set: people's, those that `make_t
 questions and each system's scores are kept in files of their own, so an interrupted run goes on. `report` compares the
 rankings.
 
-Systems were registered before the first run. What is tuned (shares of kinds, thresholds, the drawing) was chosen on
-TUNED_ON and committed before the first run on the others. Questions of TUNED_ON whose evidence is in the half of the
-documents on which the overlap was measured (split by seed 0) are left out here.
+Systems were registered before the first run. What is tuned (kinds of rows, thresholds, the drawing) was chosen on
+CHOSEN_ON and committed before the first run on the others. Of OVERLAP_MEASURED_ON, questions whose evidence is in the
+half of the documents on which the overlap was measured (split by seed 0) are left out here.
+
+With `--short`, a set takes few minutes: up to 100 questions of people, the made set and the index's own questions, and
+no system that was broken on purpose.
 """
 
 import argparse
@@ -34,17 +37,20 @@ from scipy import stats
 from kraq_dspy import Workspace
 from kraq_dspy.asset.corpus.chunk import sentence_spans
 from kraq_dspy.eval.datasets import Dataset, load_local
+from kraq_dspy.eval.testset import Testset
 from kraq_dspy.eval.testset_making import TestsetPlan, make_testset
 from kraq_dspy.indexing import build_index
 from kraq_dspy.ports import Embedder, Vectors
 from kraq_dspy.programs.testset.kinds import SHARES, WITHOUT_ANSWER
+from kraq_dspy.programs.testset.wording import is_about_two
 from kraq_dspy.records import Chunk, Document
 from kraq_dspy.retrievers import words_and_meaning
 from kraq_dspy.retrievers.in_memory import Corpus
 from kraq_dspy.settings import ChunkSettings
 
-TUNED_ON = ("hotpotqa", "squad", "clapnq")
-HELD_OUT = ("bioasq", "qasper")
+OVERLAP_MEASURED_ON = ("hotpotqa", "squad", "clapnq")
+CHOSEN_ON = ("hotpotqa", "bioasq")
+"""Sets on which the kinds of rows and how they are drawn were chosen; the others are held out."""
 APART = ("musique", "multihop_rag")
 MOST_PASSAGES, MOST_QUESTIONS = 600, 150
 MOST_MADE = 100
@@ -187,8 +193,8 @@ def latent(dimensions: int) -> Callable[[Workspace], Find]:
             for word in question.lower().rstrip("?").split():
                 if word in place:
                     vector[place[word]] += 1
-            asked = (np.log1p(vector) * idf) @ right.T
-            return documents_of(chunks[row] for row in np.argsort(-(passages @ asked), kind="stable")[: K * 2])
+            weighted = (np.log1p(vector) * idf) @ right.T
+            return documents_of(chunks[row] for row in np.argsort(-(passages @ weighted), kind="stable")[: K * 2])
 
         return find
 
@@ -237,10 +243,15 @@ Questions = list[tuple[str, frozenset[str]]]
 """Texts, with the ids of the documents that answer."""
 
 
+SHORT = ("people", "made", "own questions")
+MOST_SHORT = 100
+"""What `--short` asks: these questions, and so many of people's."""
+
+
 def sampled(dataset: Dataset) -> Dataset:
     """Up to 150 questions with few gold passages, and their evidence among at most 600 passages."""
     measured: frozenset[str] = frozenset()
-    if dataset.name in TUNED_ON:  # half of the documents set the difficulty
+    if dataset.name in OVERLAP_MEASURED_ON:  # half of the documents set the difficulty
         ids = sorted(document.id for document in dataset.documents)
         random.Random(0).shuffle(ids)
         measured = frozenset(ids[: len(ids) // 2])
@@ -290,17 +301,20 @@ def prepare(name: str, data: Path, out: Path) -> None:
     print(name, len(people.documents), "passages,", len(people.examples), "questions", flush=True)
 
 
-def run(name: str, data: Path, out: Path, *, anew: bool, most_systems: int) -> None:
+def run(name: str, data: Path, out: Path, *, anew: bool, most_systems: int, short: bool = False) -> None:
     folder = out / name
+    systems = [system for system in SYSTEMS if not (short and system.broken)]
     with opened(folder / "index.kraq") as (space, encoder):
         if anew or not (folder / "questions.json").exists():
             sets = question_sets(space, sampled(load_local(data / name)), folder / "made.draft")
-            kept = {label: [[text, sorted(gold)] for text, gold in questions] for label, questions in sets.items()}
-            (folder / "questions.json").write_text(json.dumps(kept), "utf-8")
+            to_keep = {label: [[text, sorted(gold)] for text, gold in questions] for label, questions in sets.items()}
+            (folder / "questions.json").write_text(json.dumps(to_keep), "utf-8")
         stored = json.loads((folder / "questions.json").read_text("utf-8"))
         sets = {label: [(text, frozenset(gold)) for text, gold in questions] for label, questions in stored.items()}
+        if short:
+            sets = {label: questions[:MOST_SHORT] for label, questions in sets.items() if label in SHORT}
         left = [
-            system for system in SYSTEMS if anew or not all(file_of(folder, label, system).exists() for label in sets)
+            system for system in systems if anew or not all(file_of(folder, label, system).exists() for label in sets)
         ]
         encoder.encode_queries([question for questions in sets.values() for question, _ in questions])
         for system in left[:most_systems]:
@@ -325,9 +339,14 @@ def recall(gold: frozenset[str], found: Sequence[str]) -> float:
 
 
 def scores_of(folder: Path) -> Scores:
-    """float64 `[questions, systems]`."""
-    files = [folder / f"{system.name.replace(' ', '-')}.json" for system in SYSTEMS]
-    return np.array([json.loads(file.read_text("utf-8"))["scores"] for file in files]).T
+    """float64 `[questions, systems]`, NaN for broken systems that were not asked."""
+    columns: list[list[float] | None] = []
+    for system in SYSTEMS:
+        file = folder / f"{system.name.replace(' ', '-')}.json"
+        is_asked = file.exists() or not system.broken
+        columns.append(json.loads(file.read_text("utf-8"))["scores"] if is_asked else None)
+    n_questions = len(next(column for column in columns if column is not None))
+    return np.array([[np.nan] * n_questions if column is None else column for column in columns]).T
 
 
 def resampled(scores: Scores, seed: int) -> Scores:
@@ -341,18 +360,18 @@ def resampled(scores: Scores, seed: int) -> Scores:
 def verdicts(scores: Scores, pairs: Sequence[tuple[int, int]]) -> dict[tuple[int, int], int]:
     """For each pair 1 or -1 where the interval of the difference, of 95 %, has no 0 in it, else 0."""
     means = resampled(scores, 1)
-    told = {}
-    for one, other in pairs:
-        low, high = np.percentile(means[:, one] - means[:, other], [2.5, 97.5])
-        told[one, other] = 1 if low > 0 else -1 if high < 0 else 0
-    return told
+    verdict_of = {}
+    for first, second in pairs:
+        low, high = np.percentile(means[:, first] - means[:, second], [2.5, 97.5])
+        verdict_of[first, second] = 1 if low > 0 else -1 if high < 0 else 0
+    return verdict_of
 
 
 def compare(people: Scores, other: Scores, places: Sequence[int]) -> dict[str, Any]:
     """How the other set ranks these systems, against people's questions."""
     pairs = list(itertools.combinations(places, 2))
-    true, said = verdicts(people, pairs), verdicts(other, pairs)
-    separated = [pair for pair in pairs if true[pair]]
+    theirs, ours = verdicts(people, pairs), verdicts(other, pairs)
+    separated = [pair for pair in pairs if theirs[pair]]
     means, own = people.mean(axis=0)[list(places)], other.mean(axis=0)[list(places)]
     best = np.flatnonzero(own >= own.max() - 1e-9)
     drawn = [
@@ -360,18 +379,18 @@ def compare(people: Scores, other: Scores, places: Sequence[int]) -> dict[str, A
     ]
     return {
         "separated": len(separated),
-        "agree": sum(said[pair] == true[pair] for pair in separated),
-        "opposite": sum(said[pair] == -true[pair] for pair in separated),
-        "undecided": sum(said[pair] == 0 for pair in separated),
+        "agree": sum(ours[pair] == theirs[pair] for pair in separated),
+        "opposite": sum(ours[pair] == -theirs[pair] for pair in separated),
+        "undecided": sum(ours[pair] == 0 for pair in separated),
         "lost": float(means.max() - means[best].mean()),
         "tau": tau(means, own),
         "interval": [float(end) for end in np.nanpercentile(drawn, [2.5, 97.5])],
     }
 
 
-def tau(one: Scores, other: Scores) -> float:
+def tau(first: Scores, second: Scores) -> float:
     """Kendall's tau-b; 0 where one of the two tells no system from another."""
-    value = float(stats.kendalltau(one, other).statistic)
+    value = float(stats.kendalltau(first, second).statistic)
     return 0.0 if np.isnan(value) else value
 
 
@@ -381,8 +400,8 @@ def ceiling(people: Scores, places: Sequence[int]) -> float:
     halves = []
     for seed in range(50):
         order = np.random.default_rng(seed).permutation(len(people))
-        one, other = (people[half].mean(axis=0)[list(places)] for half in np.array_split(order, 2))
-        halves.append(tau(one, other))
+        first, second = (people[half].mean(axis=0)[list(places)] for half in np.array_split(order, 2))
+        halves.append(tau(first, second))
     mean = float(np.mean(halves))
     return 2 * mean / (1 + mean)
 
@@ -390,10 +409,11 @@ def ceiling(people: Scores, places: Sequence[int]) -> float:
 def report(out: Path) -> None:
     """A table for each set on standard output, and `report.json`."""
     figures: dict[str, Any] = {}
-    done = (path for path in out.iterdir() if len(list((path / "people").glob("*.json"))) == len(SYSTEMS))
+    done = (path for path in out.iterdir() if len(list((path / "people").glob("*.json"))) >= len(UNBROKEN))
     for folder in sorted(done):
         people = scores_of(folder / "people")
-        top = {"ceiling": ceiling(people, UNBROKEN), "ceiling with broken": ceiling(people, range(len(SYSTEMS)))}
+        asked = np.flatnonzero(~np.isnan(people[0])).tolist()
+        top = {"ceiling": ceiling(people, UNBROKEN), "ceiling with broken": ceiling(people, asked)}
         figures[folder.name] = {"questions": len(people), **top, "sets": {}}
         print(
             f"\n{folder.name}: {len(people)} questions of people; ceiling {top['ceiling']:.2f}, with the broken "
@@ -406,11 +426,11 @@ def report(out: Path) -> None:
         for place in sorted(
             path for path in folder.iterdir() if path.is_dir() and path.name not in ("people", "index.kraq")
         ):
-            if len(list(place.glob("*.json"))) < len(SYSTEMS):
+            if len(list(place.glob("*.json"))) < len(UNBROKEN):
                 continue
             scores = scores_of(place)
             own = compare(people, scores, UNBROKEN)
-            all_of_them, unpooled = compare(people, scores, range(len(SYSTEMS))), compare(people, scores, UNPOOLED)
+            all_of_them, unpooled = compare(people, scores, asked), compare(people, scores, UNPOOLED)
             figures[folder.name]["sets"][place.name] = {"unbroken": own, "all": all_of_them, "unpooled": unpooled}
             low, high = own["interval"]
             print(
@@ -419,7 +439,25 @@ def report(out: Path) -> None:
                 f"{unpooled['agree']} / {unpooled['opposite']} / {unpooled['undecided']}, {unpooled['tau']:.2f} | "
                 f"{scores[:, UNBROKEN].mean():.2f} |"
             )
+        report_kinds(folder, people)
     (out / "report.json").write_text(json.dumps(figures, indent=1) + "\n", "utf-8")
+
+
+def report_kinds(folder: Path, people: Scores) -> None:
+    """Print which kinds of rows rank as people do, beside the recall of five systems that are unlike each other."""
+    made = {row.question: row.type for row in Testset.load(folder / "made.jsonl")}
+    asked = [text for text, _ in json.loads((folder / "questions.json").read_text("utf-8"))["made"]]
+    kinds = np.array(["related" if is_about_two(text) else made[text] for text in asked])
+    scores = scores_of(folder / "made")
+
+    shown = ("bm25", "dense", "hybrid", "pagerank", "adaptive")
+    columns = [place for place, system in enumerate(SYSTEMS) if system.name in shown]
+    print("\n| kind | rows | agree / opposite / undecided | " + " | ".join(SYSTEMS[place].name for place in columns))
+    by_kind = {"people": people} | {str(kind): scores[kinds == kind] for kind in dict.fromkeys(kinds)}
+    for kind, some in by_kind.items():
+        own = compare(people, some, UNBROKEN)
+        means = " | ".join(f"{some[:, place].mean():.2f}" for place in columns)
+        print(f"| {kind} | {len(some)} | {own['agree']} / {own['opposite']} / {own['undecided']} | {means} |")
 
 
 def main() -> None:
@@ -430,11 +468,17 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("runs/ranking"))
     parser.add_argument("--anew", action="store_true", help="Ask the made questions again, after they have changed.")
     parser.add_argument("--most-systems", type=int, default=len(SYSTEMS), help="Systems that one run asks.")
+    parser.add_argument("--short", action="store_true", help="Ask few questions, and no broken systems.")
     arguments = parser.parse_args()
     work: Mapping[str, Callable[[str], None]] = {
         "prepare": lambda name: prepare(name, arguments.data, arguments.out),
         "run": lambda name: run(
-            name, arguments.data, arguments.out, anew=arguments.anew, most_systems=arguments.most_systems
+            name,
+            arguments.data,
+            arguments.out,
+            anew=arguments.anew,
+            most_systems=arguments.most_systems,
+            short=arguments.short,
         ),
     }
     if arguments.command == "report":

@@ -561,10 +561,10 @@ class Usage:
     cached_tokens: int = 0
 
     def __add__(self, other: "Usage") -> "Usage":
-        return Usage(*(one + more for one, more in zip(astuple(self), astuple(other), strict=True)))
+        return Usage(*(mine + more for mine, more in zip(astuple(self), astuple(other), strict=True)))
 
     def __sub__(self, other: "Usage") -> "Usage":
-        return Usage(*(one - less for one, less in zip(astuple(self), astuple(other), strict=True)))
+        return Usage(*(mine - less for mine, less in zip(astuple(self), astuple(other), strict=True)))
 
 
 def usage_by_stage(ledger: Mapping[tuple[str, str], Usage]) -> dict[str, Usage]:

@@ -50,8 +50,8 @@ class CorpusSettings(Checked):
     id_column: str = "id"
     """What it is called."""
     acl_column: str = ""
-    """Who may read it: labels with commas between, or a list. In Markdown, a name in the front matter, where "acl" is
-    always taken. Once one document has labels, the index answers nobody without a scope."""
+    """Who may read it: labels with commas between, or a list. In Markdown, a name in the front matter. Unset, "acl"
+    where there is one. Once one document has labels, the index answers nobody without a scope."""
     encoding: str = ""
     """That of files which are not UTF-8 and have no byte-order mark, as "cp1252" or "cp932". Without it such files are
     refused, but for web pages, which say it themselves."""

@@ -34,7 +34,7 @@ from kraq_dspy.asset.scope import Scope
 from kraq_dspy.asset.store.tables import TABLES
 from kraq_dspy.errors import KraqError, UnknownRecordError
 from kraq_dspy.eval.evaluation import Evaluation, evaluate
-from kraq_dspy.eval.gate import under_checks, worse_checks
+from kraq_dspy.eval.gate import require_reachable, under_checks, worse_checks
 from kraq_dspy.ports import Retriever, Vectors, VectorStore
 from kraq_dspy.records import Document, Hit, content_id
 from kraq_dspy.retrievers.adapted import as_retriever
@@ -73,6 +73,7 @@ def assert_quality(
     """
     if not at_least and no_worse_than is None:
         raise ValueError("Nothing is asked for; give at_least={metric: number}, no_worse_than=DIR, or both.")
+    require_reachable(at_least or {})
 
     metrics = options.pop("metrics", None) or list(at_least or ()) or None
     with tempfile.TemporaryDirectory() as folder:
@@ -201,7 +202,8 @@ def check_engine(lm: dspy.BaseLM) -> None:
 
     async def awaited(questions: Sequence[str]) -> list[str]:
         with dspy.context(lm=lm):
-            return [each.answer for each in await asyncio.gather(*(step.acall(question=one) for one in questions))]
+            predictions = await asyncio.gather(*(step.acall(question=question) for question in questions))
+            return [prediction.answer for prediction in predictions]
 
     questions = [f"What is {number} and {number}?" for number in range(4)]
     expected = [ask(question) for question in questions]
@@ -209,7 +211,7 @@ def check_engine(lm: dspy.BaseLM) -> None:
     _require([ask(question) for question in questions] == expected, "answers the same request alike")
     _require(run_coroutine(awaited(questions)) == expected, "answers alike asynchronously")
     with ThreadPoolExecutor(THREADS) as pool:
-        at_once = list(pool.map(lambda one: copy_context().run(ask, one), questions * THREADS))
+        at_once = list(pool.map(lambda question: copy_context().run(ask, question), questions * THREADS))
     _require(at_once == expected * THREADS, "keeps the requests of threads apart")
     own = dspy.Predict("question -> answer")
     own.set_lm(lm)
@@ -339,6 +341,7 @@ def _look_at_programs(
         takes_retriever = choose_program(program).takes_retriever
         if not takes_retriever and retriever != "dense":
             continue
+
         over = retriever if takes_retriever else None
         for question in questions:
             looked.at_what_comes_of(
@@ -367,8 +370,8 @@ class _Looked:
 
     def at(self, text: str, where: str) -> None:
         self.count += 1
-        if found := self._secrets.search(text):
-            raise BrokenContractError(f"A scope lets nothing out; {where} holds {found[0]!r}.")
+        if secret := self._secrets.search(text):
+            raise BrokenContractError(f"A scope lets nothing out; {where} holds {secret[0]!r}.")
 
     def at_what_comes_of(self, name: str, work: Callable[[], object]) -> None:
         """The outcome, or the text of the error that it ends with."""
@@ -394,20 +397,20 @@ def _all_of(value: Any) -> str:
 
 def _check_hits(retriever: Retriever, question: str, k: int) -> None:
     hits = retriever(question, k)
-    _require(
-        isinstance(hits, list) and all(isinstance(hit, Hit) for hit in hits), f"returns hits; it gave {hits!r:.80}"
-    )
+    are_hits = isinstance(hits, list) and all(isinstance(hit, Hit) for hit in hits)
+    _require(are_hits, f"returns hits; it gave {hits!r:.80}")
+
     ids = [hit.chunk.id for hit in hits]
     _require(len(ids) <= k, f"returns at most k={k} hits; it gave {len(ids)} for {question!r}")
     _require(len(ids) == len(set(ids)), f"returns no passage twice; it gave {ids} for {question!r}")
+
     for query in {hit.query for hit in hits}:
         scores = [hit.score for hit in hits if hit.query == query]
         falling = all(earlier >= later for earlier, later in pairwise(scores))
         _require(falling, f"lets the scores of a query's hits fall; they are {scores} for {query!r}")
 
-    _require(
-        _alike(retriever(question, k), hits), f"gives the same answer to the same question; {question!r} got another"
-    )
+    is_repeated = _alike(retriever(question, k), hits)
+    _require(is_repeated, f"gives the same answer to the same question; {question!r} got another")
 
 
 def _check_left_out(retriever: Retriever, question: str, k: int) -> None:

@@ -1,5 +1,6 @@
 """Holds a small corpus about orchids, for questions that it answers and for those that it does not."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from kraq_dspy import Document, build_index
@@ -27,7 +28,7 @@ ANSWERED = (
 FOREIGN = ("What is the capital of Peru?", "How tall is the Eiffel tower?", "Who won the world cup in 1998?")
 
 
-def index_of_orchids(out: Path, labels: dict[str, tuple[str, ...]] | None = None) -> Path:
+def index_of_orchids(out: Path, labels: Mapping[str, tuple[str, ...]] | None = None) -> Path:
     """The corpus indexed with the packaged encoder; `labels` say who may read a document, by its id."""
     documents = [
         Document(name, name.title(), text, labels=(labels or {}).get(name, ())) for name, text in ORCHIDS.items()

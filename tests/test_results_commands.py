@@ -1,11 +1,13 @@
 """Every command that docs/results names is one of this version: its own parser takes its words; nothing is run."""
 
 import argparse
+import itertools
 import re
 import runpy
 import shlex
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ import pytest
 import typer
 
 from kraq_dspy.apps.cli.commands import add_commands
+from tests.test_docs import anchor
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "docs" / "results"
@@ -41,6 +44,45 @@ def mentioned_in(page: Path) -> Iterator[str]:
     for command in re.findall(r"`(kraq [^`\n]+)`", prose):
         if "..." not in command:
             yield re.sub(r"\bID\b", "kraq-2", command)
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading of a page with what stands below it, up to the next heading."""
+
+    anchor: str
+    depth: int
+    text: str
+
+
+def sections_of(page: Path) -> list[Section]:
+    pieces = re.split(r"(?m)^(#+) (.+)$", page.read_text("utf-8"))
+    return [
+        Section(anchor(heading), len(marks), text)
+        for marks, heading, text in zip(pieces[1::3], pieces[2::3], pieces[3::3], strict=True)
+    ]
+
+
+def has_a_command(text: str) -> bool:
+    """Whether a block of code runs something of this project."""
+    return bool(re.search(r"(?m)^ {4}(?:# )?(?:[A-Z_]+=\S+ )*(?:kraq|python|make) \S", text))
+
+
+def command_stands_for(page: Path, fragment: str) -> bool:
+    """Whether the section, one within it, or one that it is in says what makes its figures."""
+    sections = sections_of(page)
+    if not fragment:
+        return any(has_a_command(section.text) for section in sections)
+
+    place = next(i for i, section in enumerate(sections) if section.anchor == fragment)
+    depth = sections[place].depth
+    within = itertools.takewhile(lambda section: section.depth > depth, sections[place + 1 :])
+    texts = [sections[place].text, *(section.text for section in within)]
+    for section in reversed(sections[:place]):
+        if section.depth < depth:
+            depth = section.depth
+            texts.append(section.text)
+    return any(map(has_a_command, texts))
 
 
 COMMANDS = sorted({(page.name, command) for page in RESULTS.glob("*.md") for command in commands_of(page)})
@@ -111,6 +153,33 @@ def test_a_benchmark_of_the_results_takes_its_options(page: str, command: str, m
 @pytest.mark.parametrize(("page", "command"), [each for each in COMMANDS if each[1].startswith("make ")])
 def test_a_target_of_the_results_is_one_of_the_makefile(page: str, command: str) -> None:
     assert set(shlex.split(command)[1:]) <= TARGETS
+
+
+def test_every_figure_of_the_claims_leads_to_the_command_that_makes_it() -> None:
+    claims = (RESULTS / "claims.md").read_text("utf-8")
+    links = sorted(set(re.findall(r"\]\(([\w-]+\.md)(?:#([\w-]+))?\)", claims)))
+
+    assert len(links) > 20
+    lacking = [link for link in links if not command_stands_for(RESULTS / link[0], link[1])]
+    assert lacking == []
+
+
+def test_every_row_of_the_claims_has_a_figure_with_a_link_or_was_not_run() -> None:
+    claims = (RESULTS / "claims.md").read_text("utf-8")
+    rows = [line.strip("|\n").split("|") for line in claims.splitlines() if line.startswith("| ")]
+    rows_of_claims = [row for row in rows if row[0].strip() != "claim"]
+
+    assert len(rows_of_claims) > 40
+    for _, _, figure, _, verdict in rows_of_claims:
+        assert "](" in figure or verdict.strip() == "not run", figure
+
+
+def test_a_section_without_a_command_would_be_seen(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# A\n\n## B\n\n    kraq demo\n\n### C\n\n.5\n\n## D\n\n.6\n", "utf-8")
+    assert command_stands_for(page, "c")
+    assert command_stands_for(page, "a")
+    assert not command_stands_for(page, "d")
 
 
 def test_a_command_that_is_none_would_be_seen(program: Any) -> None:

@@ -135,8 +135,8 @@ def option(
     >>> option(15, "Passages in all.", least=1).default
     15
     """
-    said = {"help": help, "least": least, "most": most, "counts": counts}
-    return dataclasses.field(default=default, metadata=said)
+    about = {"help": help, "least": least, "most": most, "counts": counts}
+    return dataclasses.field(default=default, metadata=about)
 
 
 def options_of(declared: Any) -> Mapping[str, Option]:
@@ -153,7 +153,7 @@ def _declared(declared: Any) -> Mapping[str, Option]:
 def _option_of(field: "dataclasses.Field[Any]", annotation: Any) -> Option:
     kinds: list[Any] = []
     choices: list[Any] = []
-    said = dict(field.metadata)
+    about = dict(field.metadata)
     for part, marks in _parts(annotation):
         listed = next((mark.values for mark in marks if isinstance(mark, OneOf)), ())
         if get_origin(part) is Literal:
@@ -163,10 +163,10 @@ def _option_of(field: "dataclasses.Field[Any]", annotation: Any) -> Option:
 
         for mark in marks:
             if isinstance(mark, Ge):
-                said["least"] = mark.ge
+                about["least"] = mark.ge
             elif isinstance(mark, Le):
-                said["most"] = mark.le
-    return Option(field.name, tuple(kinds), tuple(choices), field.default, **said)
+                about["most"] = mark.le
+    return Option(field.name, tuple(kinds), tuple(choices), field.default, **about)
 
 
 def _parts(annotation: Any) -> list[tuple[Any, tuple[Any, ...]]]:

@@ -164,13 +164,13 @@ class FittingPredict(Step):
     def _shorter(self, inputs: dict[str, Any], error: ContextWindowExceededError) -> dict[str, Any]:
         for name in self.shorten:
             whole = inputs[name]
-            kept = _first_half(whole)
-            if kept or (whole and name != self.shorten[-1]):
-                is_one_text = isinstance(whole, str) or len(kept) == len(whole) == 1
-                before, after = ("".join(whole), "".join(kept)) if is_one_text else (whole, kept)
+            shorter = _first_half(whole)
+            if shorter or (whole and name != self.shorten[-1]):
+                is_one_text = isinstance(whole, str) or len(shorter) == len(whole) == 1
+                before, after = ("".join(whole), "".join(shorter)) if is_one_text else (whole, shorter)
                 unit = "characters" if is_one_text else "entries"
                 logger.warning("%s: too long; going on with %d of %d %s", name, len(after), len(before), unit)
-                return {**inputs, name: kept}
+                return {**inputs, name: shorter}
         raise error
 
 

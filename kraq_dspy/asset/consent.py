@@ -276,20 +276,20 @@ def require_agreed(source: Named, places: Iterable[Destination], *, trust: bool 
 
     Another provider's key needs the user's own settings.
     """
-    asked = _not_agreed(source, places)
-    if foreign := [place for place in asked if _is_foreign(place)]:
+    not_agreed = _not_agreed(source, places)
+    if foreign := [place for place in not_agreed if _is_foreign(place)]:
         raise UntrustedError(
             f"{source.path!r} names a key for another provider's address: {_listed(foreign)}. Nothing was sent; "
             "--trust cannot allow it. If intended, pass your own settings: --config FILE"
             + (_OWN_MODEL if source.is_index else ".")
         )
-    if not asked:
+    if not not_agreed:
         return
     if not trust:
         raise UntrustedError(
-            f"{source.path!r} names {_listed(asked)}, and you have not agreed to that. {_way_out(source)}"
+            f"{source.path!r} names {_listed(not_agreed)}, and you have not agreed to that. {_way_out(source)}"
         )
-    remember(source, asked)
+    remember(source, not_agreed)
 
 
 _OWN_MODEL = ". Or bring a model of your own: --lm MODEL --api-base URL, or --lm embedded."

@@ -10,6 +10,9 @@ from kraq_dspy.errors import ScopeError
 if TYPE_CHECKING:
     from kraq_dspy.records import Document
 
+ACL = "acl"
+"""The column, or the name in front matter, that holds labels where nobody has named another."""
+
 NOBODY = ""
 """The label of a document that says who may read it, and names nobody. No scope has it."""
 

@@ -67,13 +67,14 @@ class Asking:
     tells_refusals: bool = False
 
     def __call__(self, example: Example) -> ResultRow:
-        def row_of(asked: tuple[dspy.Prediction, Mapping[str, Any]]) -> ResultRow:
-            prediction, seconds = asked
+        def row_of(timed: tuple[dspy.Prediction, Mapping[str, Any]]) -> ResultRow:
+            prediction, seconds = timed
             hits = prediction.get("hits") or ()
             choice = self.system.choice
             scores = self.scorer(
                 example, prediction, choice.budget if choice else None if self.system.answers else self.k
             )
+
             refusal: dict[str, Any] = {}
             if self.tells_refusals:
                 refusal = {"refusal": what_was_told(example, prediction, answers=self.system.answers)}
@@ -110,32 +111,42 @@ class Asking:
 
     def _asked(self, example: Example) -> tuple[dspy.Prediction, Mapping[str, Any]]:
         """The prediction, and its seconds by stage."""
-        question, asked, space = example.question, self.system.asked, self.space
+        question, system, space = example.question, self.system.asked, self.space
         if hidden_documents(example):
-            asked, space = self._over_the_rest, self.rest
+            system, space = self._over_the_rest, self.rest
+
         started = perf_counter()
         if example.type == "veracity":
             question += "\nIs this claim true, false, or a mixture of both?"
         if not self.system.answers:
-            prediction = dspy.Prediction(hits=asked(question, self.k))
-        elif space is not None and isinstance(asked, dspy.Module):
-            prediction = space.ask(question, asked, next_questions=0)
+            prediction = dspy.Prediction(hits=system(question, self.k))
+        elif space is not None and isinstance(system, dspy.Module):
+            prediction = space.ask(question, system, next_questions=0)
         else:
-            prediction = asked(question=question)  # type: ignore[call-arg,assignment]
-        if isinstance(prediction, str):
-            prediction = dspy.Prediction(answer=prediction)
-        if self.system.answers and prediction.get("answer") is None:
-            if prediction.get("response") is None:
-                fields = ", ".join(prediction.keys()) or "nothing"
-                raise errors.EvaluationError(f"The program's prediction has no `answer`; it has {fields}.")
-            prediction = dspy.Prediction(**{**dict(prediction.items()), "answer": prediction.response})
+            prediction = system(question=question)  # type: ignore[call-arg,assignment]
+        if self.system.answers:
+            prediction = _with_answer(prediction)
         whole = perf_counter() - started
+
         if self.tells_refusals and space is not None and "answerable" not in prediction:
             judged = space.answerability(example.question)
             prediction.answerable, prediction.answerable_score = judged.is_answerable, judged.score
+
         stages = self.system.choice.seconds(prediction) if self.system.choice else {}
         timings = {TOTAL if stage == "wall" else stage: seconds for stage, seconds in stages.items()}
         return prediction, timings or {"ask": whole, TOTAL: whole}
+
+
+def _with_answer(prediction: dspy.Prediction | str) -> dspy.Prediction:
+    """The prediction of a program with its `answer`, which it may call `response`, or return as a text alone."""
+    if isinstance(prediction, str):
+        return dspy.Prediction(answer=prediction)
+    if prediction.get("answer") is not None:
+        return prediction
+    if prediction.get("response") is None:
+        fields = ", ".join(prediction.keys()) or "nothing"
+        raise errors.EvaluationError(f"The program's prediction has no `answer`; it has {fields}.")
+    return dspy.Prediction(**{**dict(prediction.items()), "answer": prediction.response})
 
 
 def hidden_documents(example: Example) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ import numpy as np
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import ConfigError, EvaluationError
 from kraq_dspy.eval.statistics import holm
-from kraq_dspy.records import Chunk, Community, Document, Question, Summary
+from kraq_dspy.records import Chunk, Community, Document, Summary
 
 NO_THEME = "(no theme)"
 """What belongs to no community that has a summary, or lacks the metadata."""
@@ -129,9 +129,8 @@ def _by_community(index: Index, level: int, source: str) -> _Counted:
 
     titles = _titles(index, level)
     themes_of: defaultdict[str, list[str]] = defaultdict(list)
-    parents: dict[str, str | None] = {}
-    for community in index.all(Community):
-        parents[community.id] = community.parent_id
+    communities = {community.id: community for community in index.all(Community)}
+    for community in communities.values():
         if community.id in titles:
             for chunk_id in community.chunk_ids:
                 themes_of[chunk_id].append(titles[community.id])
@@ -140,22 +139,24 @@ def _by_community(index: Index, level: int, source: str) -> _Counted:
     questions: list[Shares] = []
     left_out = 0
     for question in index.questions(source=source):
-        theme = _theme_above(question, parents, titles)
-        if theme is not None:
-            questions.append({theme: 1.0})
-        elif question.community_id is None:  # of random chunks
+        own = communities.get(question.community_id or "")
+        if own is None:  # of random chunks
             questions.append(_mean([passages[each] for each in question.chunk_ids if each in passages]))
-        else:
+        elif own.level < level:
             left_out += 1
+        else:
+            questions.append({_theme_above(own, level, communities, titles): 1.0})
     return _Counted(passages, questions, left_out)
 
 
-def _theme_above(question: Question, parents: Mapping[str, str | None], titles: Mapping[str, str]) -> str | None:
-    """The title of the community of the themes' level that the question's community lies in."""
-    above = question.community_id
-    while above is not None and above not in titles:
-        above = parents.get(above)
-    return None if above is None else titles[above]
+def _theme_above(
+    community: Community, level: int, communities: Mapping[str, Community], titles: Mapping[str, str]
+) -> str:
+    """The title of the community of `level` that this one lies in; `NO_THEME` if that has no summary."""
+    above: Community | None = community
+    while above is not None and above.level > level:
+        above = communities.get(above.parent_id or "")
+    return NO_THEME if above is None else titles.get(above.id, NO_THEME)
 
 
 def _titles(index: Index, level: int) -> dict[str, str]:

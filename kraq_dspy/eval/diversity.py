@@ -90,7 +90,7 @@ def measure_diversity(
         of_retriever: dict[str, list[float]] = {measure: [] for measure in MEASURES if has_gold or measure != "recall"}
         for example in examples:
             hits = retrieve(example.question, k)
-            for measure, value in _measured(space, hits, example, communities).items():
+            for measure, value in diversity_of(space, hits, example, communities).items():
                 if measure in of_retriever:
                     of_retriever[measure].append(value)
             progress.advance(name)
@@ -121,18 +121,25 @@ def communities_of_chunks(space: Workspace, level: int) -> dict[str, set[str]]:
     return of_chunk
 
 
-def _measured(
+def diversity_of(
     space: Workspace, hits: Sequence[Hit], example: Example, communities: Mapping[str, set[str]]
 ) -> dict[str, float]:
+    """Each of `MEASURES` for what was found for one question; recall where its documents are known.
+
+    `communities` are those of `communities_of_chunks`.
+    """
     chunk_ids = [hit.chunk.id for hit in hits]
     documents = list(dict.fromkeys(hit.chunk.document_id for hit in hits))
-    touched = {community for chunk_id in chunk_ids for community in communities.get(chunk_id, ())}
+    touched: set[str] = set()
+    for chunk_id in chunk_ids:
+        touched |= communities.get(chunk_id, set())
     values = {"communities": float(len(touched)), "documents": float(len(documents))}
 
     # Of one passage alone nothing is said by cosines: it is as alike as can be.
     values["pairwise_cosine"] = 1.0
     if len(chunk_ids) > 1:
         values["pairwise_cosine"] = mean_pairwise_cosine(space.index.chunk_vectors.vectors(chunk_ids))
+
     if example.supporting_ids:
         values["recall"] = recall_at_k(frozenset(example.supporting_ids), documents, len(chunk_ids) or 1)
     return values

@@ -168,20 +168,20 @@ def evaluate(
     every_example, rejected_note = _without_rejected(read_examples)
 
     with ExitStack() as stack:
-        asked, space = _opened(systems, space, stack)
+        opened, space = _opened(systems, space, stack)
         examples = _not_learned_from(every_example, space)
         left_out = len(every_example) - len(examples)
         if not examples:
             raise EvaluationError(f"{questions.learned_note(left_out)} None remains.")
         examples, unknown = _with_known_documents(examples, space, metrics)
         if metrics is None:
-            metrics = default_metrics(asked, examples, k)
-        scorer = _scorer(asked, metrics, space, judge)
+            metrics = default_metrics(opened, examples, k)
+        scorer = _scorer(opened, metrics, space, judge)
 
         notes = [questions.learned_note(left_out)] if left_out else []
         notes_of_questions = tuple(filter(None, (unknown, rejected_note)))
         notes += notes_of_questions
-        header = _header(title, asked, examples, scorer, space, seed=seed, concurrency=concurrency, notes=notes)
+        header = _header(title, opened, examples, scorer, space, seed=seed, concurrency=concurrency, notes=notes)
         folder = None if out is None else Path(out)
         writer = RowWriter(folder, header)
 
@@ -190,7 +190,7 @@ def evaluate(
         rest = _without_hidden(space, examples, stack)
         tells_refusals = not all(map(is_answerable, examples))
         progress = progress or SilentProgress()
-        for system in asked:
+        for system in opened:
             calls_at_once = system.choice.calls_at_once if system.choice else 1
             at_once = max(1, concurrency // calls_at_once)
             work = Asking(system, scorer, prices, space, most, rest, tells_refusals)
@@ -210,15 +210,15 @@ def _not_learned_from(examples: list[Example], space: Workspace | None) -> list[
 
 def _without_rejected(examples: list[Example]) -> tuple[list[Example], str]:
     """The examples but for rows of a test set that somebody rejected, and what to say of those."""
-    kept = [example for example in examples if example.metadata.get("status") != REJECTED]
-    rejected = len(examples) - len(kept)
+    not_rejected = [example for example in examples if example.metadata.get("status") != REJECTED]
+    rejected = len(examples) - len(not_rejected)
     if not rejected:
         return examples, ""
-    if not kept:
+    if not not_rejected:
         raise EvaluationError(
             "Every row of the test set was rejected. Approve some: kraq explore DIR --testset FILE --edit"
         )
-    return kept, f"{rejected:,} rejected rows of the test set are left out."
+    return not_rejected, f"{rejected:,} rejected rows of the test set are left out."
 
 
 def _with_known_documents(
@@ -262,33 +262,39 @@ def _opened(
 ) -> tuple[list[AskedSystem], Workspace | None]:
     """The systems, and the first index that they work over; what is opened for it is closed with the stack."""
     named = dict(systems) if isinstance(systems, Mapping) else {"": systems}
-    for name, asked in named.items():
-        if isinstance(asked, str | Path) and (Path(asked).is_dir() or str(asked).endswith(".kraq")):
-            named[name] = stack.enter_context(Workspace.open(asked))
-    space = space or next((asked for asked in named.values() if isinstance(asked, Workspace)), None)
-    return [_system(name, asked, space) for name, asked in named.items()], space
+    for name, system in named.items():
+        if isinstance(system, str | Path) and (Path(system).is_dir() or str(system).endswith(".kraq")):
+            named[name] = stack.enter_context(Workspace.open(system))
+    space = space or next((system for system in named.values() if isinstance(system, Workspace)), None)
+    return [_system(name, system, space) for name, system in named.items()], space
 
 
-def _system(name: str, asked: Asked | AskedSystem, space: Workspace | None) -> AskedSystem:
-    if isinstance(asked, AskedSystem):
-        return asked
+def _system(name: str, given: Asked | AskedSystem, space: Workspace | None) -> AskedSystem:
+    """The program or the retriever that was given: itself, by an index, or by its name."""
+    if isinstance(given, AskedSystem):
+        return given
+
+    system: Any = given
     make: Callable[[Workspace], Any] | None = None
-    if isinstance(asked, Workspace):
-        asked, make = asked.program(), Workspace.program
-    elif isinstance(asked, str | Path):
+    if isinstance(given, Workspace):
+        system, make = given.program(), Workspace.program
+    elif isinstance(given, str | Path):
         if space is None:
-            raise ConfigError(f"{str(asked)!r} is no index; the name of a program needs one: evaluate(..., space=...).")
-        program = str(asked)
-        asked, make = space.program(program), lambda index: index.program(program)
-    is_retriever = getattr(asked, "keeps_contract", False) or not isinstance(asked, dspy.Module)
-    system: Any = as_retriever(asked) if is_retriever else asked
+            raise ConfigError(f"{str(given)!r} is no index; the name of a program needs one: evaluate(..., space=...).")
+        program = str(given)
+        system, make = space.program(program), lambda index: index.program(program)
+
+    is_retriever = getattr(system, "keeps_contract", False) or not isinstance(system, dspy.Module)
+    if is_retriever:
+        system = as_retriever(system)
     about = about_system(system, space)
-    return AskedSystem(name or about.get("program") or about["retriever"], system, not is_retriever, about, make=make)
+    shown_name = name or about.get("program") or about["retriever"]
+    return AskedSystem(shown_name, system, not is_retriever, about, make=make)
 
 
 def _header(
     title: str,
-    asked: Sequence[AskedSystem],
+    systems: Sequence[AskedSystem],
     examples: Sequence[Example],
     scorer: RowScorer,
     space: Workspace | None,
@@ -298,7 +304,7 @@ def _header(
     notes: list[str],
 ) -> RunHeader:
     """What the rows are made with."""
-    answerers = [system.about["model"] for system in asked if system.about.get("model")]
+    answerers = [system.about["model"] for system in systems if system.about.get("model")]
     models_by_role = {
         "answerer": ", ".join(dict.fromkeys(answerers)),
         "judge": str(scorer.judge_lm.model) if scorer.judge_lm else "",
@@ -306,10 +312,10 @@ def _header(
     }
     table = {
         "title": f"Evaluation on {title}",
-        "kind": "answers" if any(system.answers for system in asked) else "retrievers",
-        "baseline": asked[0].name,
+        "kind": "answers" if any(system.answers for system in systems) else "retrievers",
+        "baseline": systems[0].name,
         "metrics": scorer.names,
-        "systems": {system.name: {"about": dict(system.about)} for system in asked},
+        "systems": {system.name: {"about": dict(system.about)} for system in systems},
     }
     return RunHeader(
         name="evaluation",

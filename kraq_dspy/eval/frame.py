@@ -35,9 +35,9 @@ def rows_as_frame(rows: Sequence[ResultRow]) -> Any:
             "prompt_tokens": usage.get("prompt_tokens"),
             "completion_tokens": usage.get("completion_tokens"),
         }
-        if told := row.extra.get("refusal"):
-            record["answerable"] = told["answerable"]
-            record["refused"] = bool(told["below_floor"] or told["passed_over"])
-            record["answerable_score"] = told["answerable_score"]
+        if refusal := row.extra.get("refusal"):
+            record["answerable"] = refusal["answerable"]
+            record["refused"] = bool(refusal["below_floor"] or refusal["passed_over"])
+            record["answerable_score"] = refusal["answerable_score"]
         records.append(record)
     return pandas.DataFrame.from_records(records)

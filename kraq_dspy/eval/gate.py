@@ -4,12 +4,14 @@ checks = [*under_checks(evaluation.summary, {"recall@10": 0.9}), *worse_checks(P
 failed = [check.text for check in checks if not check.passed]
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from kraq_dspy.errors import ConfigError, EvaluationError, counted
 from kraq_dspy.eval.comparing import compare_runs
+from kraq_dspy.eval.scoring import is_built_in
 from kraq_dspy.eval.summary import Cell, RunSummary
 
 FIRST_OF = ("recall", "all_supporting", "hits", "ndcg", "mrr", "answer_found", "token_f1")
@@ -31,7 +33,7 @@ class QualityCheck:
 
 
 def read_thresholds(words: Iterable[str]) -> dict[str, float]:
-    """Least means by metric. Raises ConfigError for what is no METRIC=NUMBER.
+    """Least means by metric. Raises ConfigError for what is no METRIC=NUMBER, and for a number that no mean can reach.
 
     >>> read_thresholds(["recall@10=.9", "token_f1=0.4"])
     {'recall@10': 0.9, 'token_f1': 0.4}
@@ -45,7 +47,23 @@ def read_thresholds(words: Iterable[str]) -> dict[str, float]:
             metric = ""
         if not metric.strip():
             raise ConfigError(f"--fail-under is {word!r}; expected METRIC=NUMBER, such as recall@10=.9.")
+
+    require_reachable(thresholds)
     return thresholds
+
+
+def require_reachable(thresholds: Mapping[str, float]) -> None:
+    """Raise ConfigError for a threshold that decides nothing: every mean is below it, or none is.
+
+    kraq's metrics are shares. A metric of one's own may have any range, so there any number will do.
+    """
+    for metric, least in thresholds.items():
+        if not math.isfinite(least):
+            raise ConfigError(f"The least mean of {metric!r} is {least}; expected a number, such as .9.")
+        if is_built_in(metric) and not 0 <= least <= 1:
+            raise ConfigError(
+                f"The least mean of {metric!r} is {least:g}, but {metric} lies between 0 and 1; 90 % is .9."
+            )
 
 
 def under_checks(run: RunSummary, thresholds: Mapping[str, float]) -> list[QualityCheck]:

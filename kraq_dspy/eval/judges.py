@@ -69,11 +69,11 @@ class BinaryJudge(JudgedMetric):
         self.judge_list = Step(JudgeListAnswer)
 
     async def aforward(self, example: Any, prediction: Any) -> dspy.Prediction:
-        asked = {"question": example.question, "answer": answer_of(prediction)}
+        exchange = {"question": example.question, "answer": answer_of(prediction)}
         if items := getattr(example, "answer_items", None):
-            reply = await call(self.judge_list, **asked, reference_items=[list(synonyms) for synonyms in items])
+            reply = await call(self.judge_list, **exchange, reference_items=[list(synonyms) for synonyms in items])
         else:
-            reply = await call(self.judge, **asked, reference_answers=list(gold_of(example)))
+            reply = await call(self.judge, **exchange, reference_answers=list(gold_of(example)))
         return dspy.Prediction(score=float(reply.correct))
 
     forward = blocking(aforward)

@@ -103,6 +103,7 @@ class QuestionLog:
         n, about = len(self.asked), self._n_about
         auc = "" if self.auc is None else f" Told from the answered ones with an AUC of {_shown(self.auc)}."
         least = sorted(self.asked, key=lambda each: -each.unanswered)[:KINDS]
+
         return [
             Grid(
                 "The index's questions against those that were asked",
@@ -177,8 +178,8 @@ def against_log(
     vectors = encode([example.question for example in examples], "asked")
     stored = encode(own, "questions")
     chunks = list(space.index.all(Chunk))
-    asked = _beside_the_index(space, examples, vectors, own, stored, chunks)
-    is_about = np.array([each.passage_cosine >= about for each in asked])
+    log_questions = _beside_the_index(space, examples, vectors, own, stored, chunks)
+    is_about = np.array([each.passage_cosine >= about for each in log_questions])
 
     def held(name: str, texts: Vectors, log: Vectors, known: NDArray[np.bool_]) -> QuestionSet:
         _, of_texts = nearest_rows(texts, log)
@@ -186,23 +187,38 @@ def against_log(
         coverage = None if of_log is None else _mean(of_log >= near, seed)
         return QuestionSet(name, len(texts), _mean(of_texts, seed), coverage)
 
-    titles = sorted({title for chunk in chunks for title in (chunk.title, *chunk.headings) if title.strip()})
+    titles = sorted(_titles_and_headings(chunks))
     random = [question.text for question in space.index.questions(source="random")]
     how = [f"How do I {title[0].lower()}{title[1:]}?" for title in titles]
     baselines = {"titles": titles, "How do I <title>?": how, "random passages": random}
     sets = [held("the index", stored, vectors, is_about)]
-    sets += [held(name, encode(each, name), vectors, is_about) for name, each in baselines.items() if each]
+    sets += [held(name, encode(texts, name), vectors, is_about) for name, texts in baselines.items() if texts]
+
     order = np.random.default_rng(seed).permutation(len(examples))
     half, other = np.split(order, [len(order) // 2])
     sets.append(held("other people's", vectors[half[: len(own)]], vectors[other], is_about[other]))
 
-    is_covered = np.array([each.question_cosine >= near for each in asked])
+    is_covered = np.array([each.question_cosine >= near for each in log_questions])
+    unanticipated = order[(is_about & ~is_covered)[order]]
+    unanswered = order[~is_about[order]]
     return QuestionLog(
-        space.index.path.name, space.embedder.name, near, about, tuple(sets), tuple(asked),
-        _alike(asked, vectors, order[(is_about & ~is_covered)[order]], near),
-        _alike(asked, vectors, order[~is_about[order]], near),
-        _auc(examples, [each.unanswered for each in asked], seed),
-    )  # fmt: skip
+        index=space.index.path.name,
+        encoder=space.embedder.name,
+        near=near,
+        about=about,
+        sets=tuple(sets),
+        asked=tuple(log_questions),
+        unanticipated=_alike(log_questions, vectors, unanticipated, near),
+        unanswered=_alike(log_questions, vectors, unanswered, near),
+        auc=_auc(examples, [each.unanswered for each in log_questions], seed),
+    )
+
+
+def _titles_and_headings(chunks: Sequence[Chunk]) -> set[str]:
+    titles: set[str] = set()
+    for chunk in chunks:
+        titles.update(title for title in (chunk.title, *chunk.headings) if title.strip())
+    return titles
 
 
 def _beside_the_index(
@@ -216,18 +232,20 @@ def _beside_the_index(
     nearest, cosines = nearest_rows(vectors, stored)
     known = {chunk.id: chunk for chunk in chunks}
     scores = PassageScorer(space.index, space.embedder)([example.question for example in examples], vectors)
-    asked = []
+
+    log_questions = []
     for place, (example, score) in enumerate(zip(examples, scores, strict=True)):
         if not score.nearest:
             raise EvaluationError("The index has no passages.")
         chunk_id, cosine = score.nearest[0]
-        asked.append(
+        title = known[chunk_id].title or known[chunk_id].document_id
+        log_questions.append(
             AskedQuestion(
                 example.id, example.question, own[nearest[place]], float(cosines[place]),
-                chunk_id, known[chunk_id].title or known[chunk_id].document_id, cosine, 1 - score.value,
+                chunk_id, title, cosine, 1 - score.value,
             )
         )  # fmt: skip
-    return asked
+    return log_questions
 
 
 def _mean(values: NDArray[Any], seed: int) -> Interval:
@@ -235,18 +253,23 @@ def _mean(values: NDArray[Any], seed: int) -> Interval:
 
 
 def _alike(
-    asked: Sequence[AskedQuestion], vectors: Vectors, places: NDArray[np.int64], near: float
+    questions: Sequence[AskedQuestion], vectors: Vectors, places: NDArray[np.int64], near: float
 ) -> tuple[tuple[AskedQuestion, ...], ...]:
     """Kinds of two and more: the question with most others near to it takes them, then the next of what is left."""
     places = np.sort(places[:ALIKE])
     cosines = vectors[places] @ vectors[places].T
     is_near = cosines >= near
-    kinds = []
-    while len(places) and is_near[most := int(is_near.sum(axis=1).argmax())].sum() > 1:
-        members = np.flatnonzero(is_near[most])
-        members = members[np.argsort(-cosines[most, members], kind="stable")]
-        kinds.append(tuple(asked[places[member]] for member in members))
-        is_near[members], is_near[:, members] = False, False
+
+    kinds: list[tuple[AskedQuestion, ...]] = []
+    while len(places):
+        middle = int(is_near.sum(axis=1).argmax())
+        members = np.flatnonzero(is_near[middle])
+        if len(members) < 2:
+            break
+        nearest_first = members[np.argsort(-cosines[middle, members], kind="stable")]
+        kinds.append(tuple(questions[places[member]] for member in nearest_first))
+        is_near[members, :] = False
+        is_near[:, members] = False
     return tuple(kinds)
 
 
@@ -259,7 +282,9 @@ def _auc(examples: Sequence[Example], scores: Sequence[float], seed: int) -> Int
     without, answered = np.asarray(scores)[labels], np.asarray(scores)[~labels]
 
     rng = np.random.default_rng(seed)
-    resampled = [auc(rng.choice(without, len(without)), rng.choice(answered, len(answered))) for _ in range(RESAMPLES)]
+    resampled = []
+    for _ in range(RESAMPLES):
+        resampled.append(auc(rng.choice(without, len(without)), rng.choice(answered, len(answered))))
     low, high = np.quantile(resampled, [0.025, 0.975])
     estimate = auc(without, answered)
     return Interval(estimate, float(low), float(high), 0.95, len(scores), RESAMPLES, seed, "percentile bootstrap")

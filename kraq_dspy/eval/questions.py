@@ -120,7 +120,12 @@ def _unfolded(row: Mapping[str, Any]) -> Sequence[Any]:
         return [row]
     if "paragraphs" not in listed[0]:
         return list(listed)
-    return [asked for article in listed for paragraph in article["paragraphs"] for asked in paragraph["qas"]]  # SQuAD
+
+    questions: list[Any] = []  # as in SQuAD
+    for article in listed:
+        for paragraph in article["paragraphs"]:
+            questions += paragraph["qas"]
+    return questions
 
 
 def _listed(source: Any) -> Sequence[Any]:

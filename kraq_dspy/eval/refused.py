@@ -62,9 +62,9 @@ def refusal_rates(rows: Sequence[ResultRow], *, seed: int = 0) -> RefusalRates |
     >>> refusal_rates([ResultRow("q1", "rag", extra={"refusal": told})]).refused.estimate
     1.0
     """
-    told = [row.extra["refusal"] for row in rows if row.failure is None and "refusal" in row.extra]
-    unanswerable = [each for each in told if not each["answerable"]]
-    answerable = [each for each in told if each["answerable"]]
+    refusals = [row.extra["refusal"] for row in rows if row.failure is None and "refusal" in row.extra]
+    unanswerable = [each for each in refusals if not each["answerable"]]
+    answerable = [each for each in refusals if each["answerable"]]
     if not unanswerable:
         return None
 
@@ -79,8 +79,8 @@ def refusal_rates(rows: Sequence[ResultRow], *, seed: int = 0) -> RefusalRates |
     )
 
 
-def _is_refused(told: Mapping[str, Any]) -> bool:
-    return bool(told["below_floor"] or told["passed_over"])
+def _is_refused(refusal: Mapping[str, Any]) -> bool:
+    return bool(refusal["below_floor"] or refusal["passed_over"])
 
 
 def _share(values: Sequence[bool], seed: int) -> Interval:

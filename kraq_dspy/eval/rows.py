@@ -127,11 +127,13 @@ def write_rows(
     stage = f"ask {name}"  # a system may be called as what was prepared for it: "k2rag"
     progress.start(stage, len(examples))
     progress.advance(stage, len(examples) - len(todo))
+
     failures = StageFailures(
         name, f"questions of {name!r}", again="run the same command with --retry-failed: what was done is kept"
     )
     if len(todo) < len(examples):
         failures.succeed()
+
     for row in as_done(work, todo, limit=at_once):
         writer.write(row)
         progress.advance(stage)
@@ -181,15 +183,15 @@ def _write_header(path: Path, header: RunHeader, *, anew: bool) -> None:
     if path.exists() and not anew:
         stored = json.loads(path.read_text("utf-8"))
         differing = list(_differences(stored, fields))
-        before, asked = (each["extra"].get("asked", 0) for each in (stored, fields))
-        if asked < before:
-            differing.append(f"asked {before}, now {asked}")
+        before, now = (each["extra"].get("asked", 0) for each in (stored, fields))
+        if now < before:
+            differing.append(f"asked {before}, now {now}")
         if differing:
             raise EvaluationError(
                 f"{str(path.parent)!r} holds a run that was made otherwise: {', '.join(differing)}. Continue it as it "
                 "was started, or write to another folder."
             )
-        if asked == before:
+        if now == before:
             return
 
     with replaced(path) as draft:

@@ -34,6 +34,15 @@ class Scores:
     undefined: list[str] = field(default_factory=list)
 
 
+def is_built_in(name: str) -> bool:
+    """Whether the metric is one of kraq's, all of which lie in [0, 1].
+
+    >>> is_built_in("recall@10"), is_built_in("metric.py:points")
+    (True, False)
+    """
+    return name.partition("@")[0] in NAMES
+
+
 def require_metric(name: str) -> None:
     """Raises ConfigError for a name that is not known, MissingExtraError where the metric lacks its
     package."""

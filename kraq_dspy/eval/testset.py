@@ -24,8 +24,6 @@ from kraq_dspy.records import GoldPassage, TestsetRow
 if TYPE_CHECKING:
     import pandas
 
-__test__ = False
-
 
 @dataclass(frozen=True)
 class Testset:
@@ -98,9 +96,9 @@ class Testset:
             if len(first) + len(group) / 2 <= share * len(self.rows):
                 first |= group
 
-        parts = [tuple(row for row in self.rows if (row.id in first) is is_first) for is_first in (True, False)]
-        one, two = (dataclasses.replace(self, rows=part) for part in parts)
-        return one, two
+        rows_of_first = tuple(row for row in self.rows if row.id in first)
+        rows_of_second = tuple(row for row in self.rows if row.id not in first)
+        return dataclasses.replace(self, rows=rows_of_first), dataclasses.replace(self, rows=rows_of_second)
 
     def counts(self) -> dict[str, int]:
         """Rows by kind."""
@@ -149,17 +147,20 @@ def _sharing_documents(rows: Sequence[TestsetRow]) -> list[set[str]]:
     """The ids of rows in groups, no two of which have a document in common; by the first row of each."""
     group_of: dict[str, set[str]] = {}
     groups: dict[int, set[str]] = {}
+
     for row in rows:
         documents = (*row.supporting_ids, *row.hidden_documents)
         merged = {row.id}
         for document in documents:
             if document in group_of:
                 merged |= group_of[document]
+
         touched = [each for each in groups.values() if each & merged]
         for each in touched:
             merged |= each
             del groups[id(each)]
         groups[id(merged)] = merged
+
         for other in rows:
             if other.id in merged:
                 group_of |= dict.fromkeys((*other.supporting_ids, *other.hidden_documents), merged)

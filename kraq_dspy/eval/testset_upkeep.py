@@ -62,12 +62,12 @@ def update_testset(
     stale = sum(row.status == STALE for row in rows)
     moved = sum(now.passages != before.passages for now, before in zip(rows, testset, strict=True))
 
-    wanted = stale if new is None else new
+    n_new = stale if new is None else new
     added: Sequence[TestsetRow] = ()
-    if wanted:
+    if n_new:
         used = {document for row in rows for document in (*row.supporting_ids, *row.hidden_documents)}
         rest = frozenset(chunk.id for chunk in chunks if chunk.document_id not in used)
-        plan = TestsetPlan(wanted, testset.counts(), seed, only=rest)
+        plan = TestsetPlan(n_new, testset.counts(), seed, only=rest)
         known = {row.id for row in rows}
         made = make_testset(space, plan=plan, draft=draft, progress=progress) if rest else Testset(())
         added = [row for row in made if row.id not in known]
@@ -83,15 +83,17 @@ def _as_now(
 ) -> TestsetRow:
     if row.status == REJECTED:
         return row
+
     if row.type == kinds.FALSE_PREMISE:
         is_said = any(nearness(row.question, chunk.passage) >= SAID for chunk in chunks)
         return dataclasses.replace(row, status=STALE) if is_said else row
+
     passages = [_found_again(passage, by_text, texts) for passage in row.passages]
-    found = tuple(passage for passage in passages if passage is not None)
-    if len(found) < len(passages):
+    passages_found_again = tuple(passage for passage in passages if passage is not None)
+    if len(passages_found_again) < len(passages):
         return dataclasses.replace(row, status=STALE)
     status = "new" if row.status == STALE else row.status
-    return dataclasses.replace(row, passages=found, status=status)
+    return dataclasses.replace(row, passages=passages_found_again, status=status)
 
 
 def _found_again(
@@ -99,7 +101,7 @@ def _found_again(
 ) -> GoldPassage | None:
     """The passage where it stands now; None where its document does not have its text as a whole any more."""
     same = by_text.get((passage.document_id, passage.text_hash), ())
-    for chunk in sorted(same, key=lambda one: abs(one.start - passage.start)):
+    for chunk in sorted(same, key=lambda chunk_of_same_text: abs(chunk_of_same_text.start - passage.start)):
         return dataclasses.replace(passage, chunk_id=chunk.id, start=chunk.start, end=chunk.end)
     text = texts.get(passage.document_id, "")
     is_at_its_place = content_id("text", text[passage.start : passage.end])[:16] == passage.text_hash

@@ -68,15 +68,15 @@ def _ends(tokenizer: Any, chat: Chat) -> list[int]:
 def fitting_rows(rows: Sequence[TokenRow], settings: TrainSettings, config: Any) -> list[TokenRow]:
     """The rows to use. Longer ones are left out, and never cut: a cut row would lose its reply."""
     limit = min(settings.max_tokens, int(config.get_text_config().max_position_embeddings))
-    kept = [row for row in rows if len(row.ids) <= limit]
-    if left_out := len(rows) - len(kept):
+    fitting = [row for row in rows if len(row.ids) <= limit]
+    if left_out := len(rows) - len(fitting):
         logger.warning("%d of %d rows have more than %d tokens and are left out", left_out, len(rows), limit)
-    if len(kept) < LEAST_ROWS:
+    if len(fitting) < LEAST_ROWS:
         raise TrainingError(
-            f"There are {len(kept)} rows to train on ({left_out} left out, of more than {limit} tokens); {LEAST_ROWS} "
-            "are the least, and hundreds what it takes to learn something. Make more with `kraq pairs`."
+            f"There are {len(fitting)} rows to train on ({left_out} left out, of more than {limit} tokens); "
+            f"{LEAST_ROWS} are the least, and hundreds what it takes to learn something. Make more with `kraq pairs`."
         )
-    return kept
+    return fitting
 
 
 def hold_out(rows: Sequence[TokenRow], settings: TrainSettings) -> tuple[list[TokenRow], list[TokenRow]]:

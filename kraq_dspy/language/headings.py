@@ -2,7 +2,7 @@
 
 import html
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
@@ -231,17 +231,20 @@ def placed(question: str, subject: str) -> str:
 def subject_of(passages: Sequence[str]) -> str:
     """Tell how most of the passages place themselves: "on the TV", "in Django"; "" where they share
     no such thing."""
-    places: dict[str, Counter[str]] = {}
+    places: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for passage in passages:
         for match in _PLACED.finditer(passage):
             article = "the " if match["article"] else ""
-            places.setdefault(match["name"], Counter())[f"{match['word']} {article}{match['name']}"] += 1
-
-    passages_with = Counter(word for passage in passages for word in set(WORD.findall(passage)) & places.keys())
-    name, count = max(passages_with.items(), key=lambda one: (one[1], sum(places[one[0]].values())), default=("", 0))
-    if count < max(1, SHARED * len(passages)) or sum(passage.count(name) for passage in passages) < 2:
+            places[match["name"]][f"{match['word']} {article}{match['name']}"] += 1
+    if not places:
         return ""
-    return places[name].most_common(1)[0][0]
+
+    words_of_passages = [set(WORD.findall(passage)) for passage in passages]
+    passages_with = {name: sum(name in words for words in words_of_passages) for name in places}
+    name = max(places, key=lambda name: (passages_with[name], places[name].total()))
+    is_shared = passages_with[name] >= max(1, SHARED * len(passages))
+    is_repeated = sum(passage.count(name) for passage in passages) >= 2
+    return places[name].most_common(1)[0][0] if is_shared and is_repeated else ""
 
 
 def _asked(question: str, subject: str) -> str:
@@ -281,8 +284,8 @@ def _lowered(heading: str, passages: Sequence[str]) -> str:
     the text writes small."""
     small = _small_words(passages)
     first, *rest = heading.split(" ")
-    kept = [word.lower() if word.strip("(),'’").lower() in small and not word.isupper() else word for word in rest]
-    return " ".join([first, *kept])
+    lowered = [word.lower() if word.strip("(),'’").lower() in small and not word.isupper() else word for word in rest]
+    return " ".join([first, *lowered])
 
 
 def _begun_small(text: str, passages: Sequence[str], *, always: bool = False) -> str:

@@ -231,6 +231,7 @@ def _english_question(
     subject = subject_of(passages) or subject
     question = asked_of_manual_page("en", passages) or _announced(headings, passages, subject)
     question = question or _told(names, _titles_of(headings), [*parts, *_openings(passages)])
+
     if question or not passages or not turns_statements:
         return question
     return asked_whether(parts, passages, subject)

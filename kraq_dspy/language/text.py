@@ -68,12 +68,12 @@ def sections(text: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def _section(heading: str, lines: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
-    told = sentences("\n".join(lines))
-    asked = [number for number, part in enumerate(told) if _ASKS.search(part) and number + 1 < len(told)]
-    for start, end in pairwise([-1, *asked, len(told)]):
-        own = told[start + 1 : end]
+    parts = sentences("\n".join(lines))
+    questions = [number for number, part in enumerate(parts) if _ASKS.search(part) and number + 1 < len(parts)]
+    for start, end in pairwise([-1, *questions, len(parts)]):
+        own = parts[start + 1 : end]
         if own:
-            yield (told[start] if start >= 0 else heading), own
+            yield (parts[start] if start >= 0 else heading), own
 
 
 def _heading_of(line: str, following: str) -> str:
@@ -162,19 +162,19 @@ def distinct(texts: Iterable[str], share: float = 0.8) -> list[str]:
     A text is compared with those alone that have one of its rarest words, since whichever says enough of it has one of
     so many: of a well-known name thousands of sentences are said.
     """
-    kept: dict[str, set[str]] = {}
+    words_of: dict[str, set[str]] = {}
     saying: defaultdict[str, list[str]] = defaultdict(list)
     for text in texts:
         own = set(content_words(text))
         needed = math.ceil(share * len(own) - 1e-9)
         rarest = sorted(own, key=lambda word: len(saying[word]))[: len(own) - needed + 1]
         alike = dict.fromkeys(chain.from_iterable(saying[word] for word in rarest))
-        if text in kept or any(len(own & kept[other]) / len(own) >= share for other in alike):
+        if text in words_of or any(len(own & words_of[other]) / len(own) >= share for other in alike):
             continue
-        kept[text] = own
+        words_of[text] = own
         for word in own:
             saying[word].append(text)
-    return list(kept)
+    return list(words_of)
 
 
 def plain_question(language: str, names: Sequence[str]) -> str:

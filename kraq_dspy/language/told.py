@@ -93,10 +93,10 @@ def _by_script(text: str) -> str:
 
 def _by_common_words(words: list[str]) -> str | None:
     """The language whose commonest words say it alone; None where they leave it open."""
-    said = {language: common.intersection(words) for language, common in _COMMON.items()}
-    counts = {language: sum(word in own for word in words) for language, own in said.items()}
+    common_words_in = {language: common.intersection(words) for language, common in _COMMON.items()}
+    counts = {language: sum(word in own for word in words) for language, own in common_words_in.items()}
     first, second = sorted(counts, key=counts.__getitem__, reverse=True)[:2]
-    if len(said[first]) >= _CERTAIN_WORDS and counts[first] > 3 * counts[second]:
+    if len(common_words_in[first]) >= _CERTAIN_WORDS and counts[first] > 3 * counts[second]:
         return first
     return None
 

@@ -9,6 +9,7 @@ from kraq_dspy.eval.metrics.answers import check_references
 from kraq_dspy.optimize import step_metrics
 from kraq_dspy.optimize.row_values import answers_in, example_of, optional_texts, text_in, texts_in, yes_or_no
 from kraq_dspy.optimize.rows import Row
+from kraq_dspy.programs.conversation import turns_of
 from kraq_dspy.programs.qa_search.program import NO_MATCH, numbered
 
 
@@ -96,6 +97,16 @@ def confirmation(row: Row) -> dspy.Example:
 def same_entity(row: Row) -> dspy.Example:
     inputs = {"first": text_in(row, "first"), "second": text_in(row, "second")}
     return example_of(row, inputs, {"same": yes_or_no(row, "same")})
+
+
+def conversation(row: Row) -> dspy.Example:
+    references = optional_texts(row, "complete")
+    if not references:
+        raise EvaluationError("there is no `complete` question to compare with")
+    if not turns_of(row["turns"]):
+        raise EvaluationError("turns is empty; expected what was said before the question")
+    inputs = {"question": text_in(row, "question"), "turns": row["turns"]}
+    return example_of(row, inputs, {"references": references})
 
 
 def critics(row: Row) -> dspy.Example:

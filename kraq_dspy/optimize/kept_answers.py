@@ -156,10 +156,10 @@ class KeptEngine(SharedByCopies):
 
     def complete(self, request: Request) -> Response:
         key = self._key(request)
-        kept = self._answers.find(key)
-        if kept is not None:
+        stored = self._answers.find(key)
+        if stored is not None:
             self._spending.replay()
-            return response_from_dict(kept)
+            return response_from_dict(stored)
         with self._spending.call(self._model) as call:
             response: Response = self.engine.complete(request)
             call.usage = Usage(1, response.usage.input_tokens or 0, response.usage.output_tokens or 0)

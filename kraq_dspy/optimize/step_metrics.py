@@ -30,8 +30,8 @@ def triple_f1(gold: Sequence[Triple], predicted: Sequence[Triple]) -> float:
     No prediction scores 0.0. Raises EvaluationError when `gold` is empty or has a blank part.
     """
     credits = [
-        [token_f1([wanted[1]], other[1]) if _ends(wanted) == _ends(other) else 0.0 for other in predicted]
-        for wanted in checked_triples(gold)
+        [token_f1([triple[1]], other[1]) if _ends(triple) == _ends(other) else 0.0 for other in predicted]
+        for triple in checked_triples(gold)
     ]
     return 2 * best_pairs(credits) / (len(credits) + len(predicted))
 
@@ -101,11 +101,11 @@ def missed_f1(missed: Sequence[str], found: Sequence[str]) -> float:
 
     Where nothing was missed, to find nothing is right: 1.0, and 0.0 for anything found.
     """
-    wanted = {normalise_answer(name) for name in missed}
+    gold_names = {normalise_answer(name) for name in missed}
     named = {normalise_answer(name) for name in found}
-    if not wanted:
+    if not gold_names:
         return 0.0 if named else 1.0
-    return 2 * len(wanted & named) / (len(wanted) + len(named))
+    return 2 * len(gold_names & named) / (len(gold_names) + len(named))
 
 
 def _names(prediction: Any) -> list[str]:
@@ -147,11 +147,11 @@ def facts_kept(descriptions: Sequence[str], merged: str) -> float:
     if not given:
         raise EvaluationError("the descriptions have no word that tells something, so none can be kept")
 
-    said = [word for token in answer_words(merged) for word in content_words(token)]
-    kept = given & set(said)
-    if not kept:
+    merged_words = [word for token in answer_words(merged) for word in content_words(token)]
+    preserved = given & set(merged_words)
+    if not preserved:
         return 0.0
-    recall, precision = len(kept) / len(given), len(kept) / len(said)
+    recall, precision = len(preserved) / len(given), len(preserved) / len(merged_words)
     return 2 * precision * recall / (precision + recall)
 
 
@@ -254,6 +254,23 @@ def leads_back_metric(retriever: Retriever, *, field: str = "question") -> Metri
         return f"{prediction[field]!r} finds other passages than those that it was made from; name what they are about."
 
     return Metric("leads_back", score, explain)
+
+
+# Conversations
+
+
+def _word_f1(example: Any, prediction: Any) -> float:
+    return token_f1(example.references, prediction.question)
+
+
+def _explain_words(example: Any, prediction: Any, score: float) -> str:
+    if score == 1:
+        return f"{prediction.question!r} is complete, with nothing added."
+    return f"{prediction.question!r} should be: {example.references[0]}"
+
+
+WORD_F1 = Metric("word_f1", _word_f1, _explain_words, threshold=0.9)
+"""F1 of the words of a question that was made complete with those of the nearest that the example gives."""
 
 
 # Decisions

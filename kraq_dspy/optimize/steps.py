@@ -13,6 +13,7 @@ from kraq_dspy.eval.metrics.generation import BertScorer
 from kraq_dspy.optimize import examples, index_rows, step_metrics
 from kraq_dspy.optimize.row_values import QUESTION_CELLS, QUESTION_FIELDS, list_cell, number_cell, truth_cell
 from kraq_dspy.optimize.rows import Row
+from kraq_dspy.programs.conversation import StandaloneQuestion
 from kraq_dspy.programs.kraq.by_size import extractor
 from kraq_dspy.programs.kraq.describe import AskQuestion, ConfirmSame, DescribeCommunity, DescribeEntity
 from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
@@ -25,6 +26,7 @@ from kraq_dspy.signatures import (
     CheckAnswered,
     CheckSameAnswer,
     CheckStandAlone,
+    CompleteQuestion,
     ConfirmSameEntity,
     ConfirmSameQuestion,
     DraftAnswer,
@@ -381,6 +383,21 @@ STEPS: Mapping[str, OptimizableStep] = {
             own_rows="its summaries and their questions",
             labelled=True,
             cells=_QUESTIONS_CELLS,
+        ),
+        OptimizableStep(
+            name="conversation",
+            signatures=(CompleteQuestion,),
+            module=StandaloneQuestion,
+            role="rewriter",
+            make=lambda settings: StandaloneQuestion(),
+            inputs=("question", "turns"),
+            right=("complete",),
+            example=examples.conversation,
+            metric_names=("word_f1", "rouge_l"),
+            metrics=_fixed(step_metrics.WORD_F1, step_metrics.reference_metric("question")),
+            index_rows=index_rows.conversation_rows,
+            own_rows=index_rows.KNOWN_PAIRS + ", after a turn about the same or another thing",
+            cells={"turns": list_cell, "complete": list_cell},
         ),
         _asks_for_testset("fact", "passage", "about"),
         _asks_for_testset("bridge", "first_passage", "second_passage", "link"),

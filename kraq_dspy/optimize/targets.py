@@ -114,12 +114,15 @@ def _inputs_of(module: dspy.Module) -> tuple[str, ...]:
     if isinstance(module, dspy.Predict):
         return tuple(module.signature.input_fields)
 
-    body = getattr(module, "aforward", None) or getattr(module, "forward", None)
+    # Of the class: DSPy warns whoever takes `forward` from a module.
+    kind = type(module)
+    body = getattr(kind, "aforward", None) or getattr(kind, "forward", None)
     if body is None:
         raise ConfigError(f"{type(module).__name__} has no forward, so it cannot be run on a row.")
 
     kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    named = [name for name, each in inspect.signature(body).parameters.items() if each.kind in kinds]
+    _, *parameters = inspect.signature(body).parameters.values()  # without self
+    named = [each.name for each in parameters if each.kind in kinds]
     if named:
         return tuple(named)
     signatures = [predictor.signature for predictor in module.predictors()]

@@ -44,16 +44,16 @@ class StandaloneQuestion(SavableModule):
         self.complete = Step(signature_for(CompleteQuestion, signature))
 
     async def aforward(self, question: str, turns: HistoryLike = None) -> dspy.Prediction:
-        said = turns_of(turns)
-        if not said:
+        earlier_turns = turns_of(turns)
+        if not earlier_turns:
             return dspy.Prediction(question=question, asked=question)
 
-        conversation = [_as_text(turn) for turn in said[-MOST_TURNS:]]
+        conversation = [_as_text(turn) for turn in earlier_turns[-MOST_TURNS:]]
         complete = ""
         try:
             reply = await call(self.complete, conversation=conversation, last_question=question)
             complete = " ".join(str(reply.complete_question or "").split())
-            if _is_one_of(complete, [turn.question for turn in said]):
+            if _is_one_of(complete, [turn.question for turn in earlier_turns]):
                 complete = ""  # a model of half a billion parameters says an earlier question again
         except CALL_ERRORS as error:
             log_failure(logger, "The question is asked as it stands", error)

@@ -88,12 +88,26 @@ def hits_checked_by(check: HitCheck | None) -> Iterator[None]:
         yield
 
 
-class _KeepsContract:
+class LooksAgain:
+    """What finds passages, and has `check` look at them before anybody sees them."""
+
+    check: HitCheck | None = None
+
+
+def have_looked_at(program: dspy.Module, check: HitCheck) -> None:
+    """Give the check to all in the program that finds passages: it holds then, too, where the program is called by
+    itself, as optimizers do."""
+    for _, module in program.named_sub_modules():
+        for part in (module, *vars(module).values()):
+            if isinstance(part, LooksAgain):
+                part.check = check
+
+
+class _KeepsContract(LooksAgain):
     """What every retriever of this library says of itself: that it keeps the contract, who looks at its hits, its name
     with what was chosen for it."""
 
     keeps_contract: ClassVar[bool] = True
-    check: HitCheck | None = None
 
     def __repr__(self) -> str:
         return described(self)

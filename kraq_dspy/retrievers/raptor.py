@@ -86,10 +86,11 @@ class RaptorRetriever(Retrieving):
         if not request.filters:
             hidden = self._nodes_without_leaves(exclude)
             scores |= dict(self.summaries(request.question, k, exclude=hidden, vector=vector))
-
         scored = best_first(scores, k)
+
         leaf_ids = [id for id, _ in scored if id not in self.tree.nodes]
         leaf_of = dict(zip(leaf_ids, self.chunks.chunks_by_id(leaf_ids), strict=True))
+
         hits = []
         for id, score in scored:
             if id in leaf_of:

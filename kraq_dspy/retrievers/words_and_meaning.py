@@ -106,10 +106,10 @@ class HybridRetriever(Retrieving):
         self._scaled = ScaleOfCosines(self.vectors)
 
     def find(self, request: RetrievalRequest) -> list[Hit]:
-        question = request.question
-        vector = request.embedded_by(self.embedder)
+        question, exclude, filters = request.question, request.exclude, request.filters
         size = max(request.k, self.pool)
-        exclude, filters = request.exclude, request.filters
+
+        vector = request.embedded_by(self.embedder)
         (by_meaning,) = self.vectors.search(vector[None, :], size, exclude=exclude, filters=filters)
         by_words = self.vectors.search_text(question, size, exclude=exclude, filters=filters)
         ids = sorted({chunk_id for chunk_id, _ in (*by_meaning, *by_words)})

@@ -19,6 +19,7 @@ Those of the table are optimized by name: `kraq optimize STEP` (docs/guide/optim
 #   confirmation         ConfirmSameQuestion                                 SingleStep        agreement
 #   critics              RateGroundedness, RateRelevance, RateStandAlone     RateSyntheticPair agreement
 #   decomposition        AskSubQuestion                                      SingleStep        relevance
+#   conversation         CompleteQuestion                                    StandaloneQuestionword_f1
 #   testset-fact         AskFact                                             AskForRow         usable
 #   testset-bridge       AskBridge                                           AskForRow         usable
 #   testset-list         AskList                                             AskForRow         usable

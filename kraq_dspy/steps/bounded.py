@@ -16,20 +16,21 @@ async def bounded_map(
     items: Iterable[T] | AsyncIterable[T],
     concurrency: int,
     *,
-    ended: Callable[[T], None] = lambda item: None,
+    after_each: Callable[[T], None] = lambda item: None,
 ) -> AsyncIterator[R]:
     """The results of `await work(item)` for every item, as they come, with at most `concurrency` items under way.
 
-    Items are drawn as places become free, so a long iterable costs no memory. Once a result was taken, `ended(item)` is
-    called, and an iterator that had no item before is asked again (`direct.OrderedItems`). The first exception cancels
-    the rest; a spent budget lets what is under way come to its end first, for that is paid already.
+    Items are drawn as places become free, so a long iterable costs no memory. Once a result was taken,
+    `after_each(item)` is called, and an iterator that had no item before is asked again (`direct.OrderedItems`).
+    The first exception cancels the rest; a spent budget lets what is under way come to its end first, for that is
+    paid already.
     """
     tasks = _Tasks(work, items, concurrency)
     try:
         while tasks.fill_places():
             for task, item in (await tasks.next_ended()).items():
                 yield task.result()
-                ended(item)
+                after_each(item)
     except BudgetExceededError:
         await tasks.run_to_their_end()
         raise
@@ -67,8 +68,8 @@ class _Tasks(Generic[T, R]):
         if self._drawing is not None and self._drawing.done():
             self._begin_with_the_drawn_item(self._drawing)
 
-        ended = [task for task in self._working if task.done()]
-        self._ended = {task: self._working.pop(task) for task in ended}
+        done = [task for task in self._working if task.done()]
+        self._ended = {task: self._working.pop(task) for task in done}
         return self._ended
 
     async def run_to_their_end(self) -> None:

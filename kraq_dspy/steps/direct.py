@@ -114,7 +114,7 @@ class DirectSteps:
 
         if total is not None:
             self.progress.start(stage, total)
-        async for done in bounded_map(work, items, self.concurrency, ended=when_ended(items)):
+        async for done in bounded_map(work, items, self.concurrency, after_each=when_ended(items)):
             self.progress.advance(stage)
             yield done
         self.progress.finish(stage)

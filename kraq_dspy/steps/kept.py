@@ -155,8 +155,8 @@ class ProgramRunner:
             failures.succeed()
             return done
 
-        at_once, ended = self._items_at_once(program, lm), when_ended(items)
-        async for done in bounded_map(outcome_of, items, at_once, ended=ended):
+        at_once = self._items_at_once(program, lm)
+        async for done in bounded_map(outcome_of, items, at_once, after_each=when_ended(items)):
             self.progress.advance(stage)
             if done is not None:
                 yield done

@@ -83,7 +83,8 @@ class RaySteps(StoredSteps):
         failures = StageFailures(stage, f"items of the stage {stage!r}", model=model)
         if total is not None:
             self.progress.start(stage, total)
-        ended, sent = when_ended(items), {}
+        tell_ended = when_ended(items)
+        sent: dict[str, Item] = {}
         waiting = iter([item async for item in items] if isinstance(items, AsyncIterable) else items)
         while True:
             missing: list[dict[str, str]] = []
@@ -98,7 +99,7 @@ class RaySteps(StoredSteps):
                 failures.succeed()
                 self.progress.advance(stage)
                 yield stored
-                ended(item)
+                tell_ended(item)
 
             if not missing:
                 break
@@ -108,7 +109,7 @@ class RaySteps(StoredSteps):
                     for done in self._keep(keeper, failures, stage, rows, sent):
                         yield done
                     for row in rows:
-                        ended(sent.pop(row["id"]))
+                        tell_ended(sent.pop(row["id"]))
             finally:
                 self._stop()
         failures.check_end()
@@ -243,6 +244,7 @@ class Actor:
         item_id, fingerprint, inputs = item
         row: dict[str, Any] = {"id": item_id, "output": None, "fingerprint": fingerprint}
         answers: list[Answer] = []
+
         async with self.slots:
             try:
                 prediction = await run_program(
@@ -254,6 +256,7 @@ class Actor:
                 row["end"] = [type(error).__name__, str(error)]
             except Exception as error:  # noqa: BLE001 (costs its item; the driver keeps the reason)
                 row["reason"] = reason_of(error)
+
         return row | {"answers": [dataclasses.asdict(answer) for answer in answers]}
 
     def _ready(self) -> KraqLM:

@@ -99,6 +99,7 @@ class Answering(ProgramMaker):
             complete = await call(self._standalone, question, history)
             if refuse and (refused := await asyncio.to_thread(self._refused, complete)) is not None:
                 return refused
+
             answered = await call(program, question=complete.question, **inputs)
             prediction: dspy.Prediction = with_flaws(answered, flaws)
         return await asyncio.to_thread(self._followed, prediction, complete, next_questions)
@@ -152,6 +153,7 @@ class Answering(ProgramMaker):
             if refuse and (refused := await asyncio.to_thread(self._refused, complete)) is not None:
                 yield refused
                 return
+
             is_async = hasattr(program, "aforward")
             streamed = dspy.streamify(program, stream_listeners=answer_listeners(program), is_async_program=is_async)
             async with aclosing(streamed(question=complete.question, **inputs)) as values:
@@ -189,6 +191,7 @@ class Answering(ProgramMaker):
     def answerability(self, question: str) -> Answerability:
         """Whether the documents answer a question that stands alone; no language model is asked.
 
+        >>> from kraq_dspy import Workspace
         >>> with Workspace.open("ada.kraq") as space:
         ...     space.answerability("Where did Ada live?").is_answerable
         True
@@ -218,6 +221,7 @@ class Answering(ProgramMaker):
         offers = self.models.settings.refusals.offers
         offered = offered_questions(self.index, self.questions(), self._judge.holds, complete.question, offers)
         prediction.next_questions = tuple(offered)
+        self._look_at_hits_of(prediction)
         return prediction
 
     def starters(self, count: int = STARTERS) -> list[SuggestedQuestion]:
@@ -238,8 +242,7 @@ class Answering(ProgramMaker):
         There are no next questions if the index cannot tell them, since it has answered. Raises ScopeError for a hit
         that may not be read, wherever the program has it from.
         """
-        if self.check is not None:
-            self.check([hit for hit in prediction.get("hits") or () if isinstance(hit, Hit)])
+        self._look_at_hits_of(prediction)
         if complete.question != complete.asked:
             prediction.standalone_question = complete.question
         prediction = _with_answerability(prediction, self.answerability(complete.question))
@@ -253,6 +256,11 @@ class Answering(ProgramMaker):
                 prediction.next_questions = ()
         return prediction
 
+    def _look_at_hits_of(self, prediction: dspy.Prediction) -> None:
+        """Raises ScopeError for one that may not be read."""
+        if self.check is not None:
+            self.check([hit for hit in prediction.get("hits") or () if isinstance(hit, Hit)])
+
     @contextmanager
     def _asking(self, question: str, program: dspy.Module | str) -> Iterator[tuple[str, dspy.Module, list[Flaw]]]:
         """The question as texts are kept here, the program itself, and the flaws of the replies behind its answer."""
@@ -260,11 +268,13 @@ class Answering(ProgramMaker):
             raise ConfigError(
                 f"ask takes a question in text, then a program; found {question!r:.80} and {program!r:.80}."
             )
+
         self.require_scope()
         if isinstance(program, str):
             if program not in self._programs:
                 self._programs[program] = self.program(program)
             program = self._programs[program]
+
         with (
             own_adapter(),
             answerer_for(program, self.models),

@@ -12,6 +12,7 @@ from kraq_dspy.models.lms.roles import fill_in
 from kraq_dspy.ports import Retriever
 from kraq_dspy.records import Entity
 from kraq_dspy.retrievers.adapted import as_retriever
+from kraq_dspy.retrievers.hits import have_looked_at
 from kraq_dspy.state import apply_state, read_state
 from kraq_dspy.workspace.checking import ReadableHits
 from kraq_dspy.workspace.choices import (
@@ -89,6 +90,8 @@ class ProgramMaker(OpenedIndex):
             part = self.make_retriever(choice.retriever) if choice.retriever else self.retriever()
 
         program = choice.spec.make(self, part, choice.options)
+        if self.check is not None:
+            have_looked_at(program, self.check)
         fill_in(program, self.models, choice.spec.role, choice.spec.roles)
         if state is not None:
             saved = read_state(Path(state))

@@ -10,6 +10,7 @@ from typing import Self
 
 import dspy
 
+from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy.asset.graph.passage_graph import PassageGraph
 from kraq_dspy.asset.scope import Scope
 from kraq_dspy.asset.store.catalogue import CATALOGUE, Catalogue
@@ -54,7 +55,7 @@ class PartOfIndex:
     hidden: frozenset[str] = frozenset()
 
 
-class OpenedIndex:
+class OpenedIndex(SharedByCopies):
     """An index that is open, the encoder of its vectors, and the models that are asked about it.
 
     What is costly to read is read when it is first asked for, and kept until `close`.
@@ -166,7 +167,7 @@ class OpenedIndex:
         if "summarised" in self.__dict__:  # was asked for
             self.summarised.close()
         if "answers" in self.__dict__:
-            self.answers.catalogue.close()
+            self.answers.close()
         if self._owns_index:
             self._index.close()
 

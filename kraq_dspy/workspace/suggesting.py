@@ -109,8 +109,10 @@ def next_questions(
     """
     if count < 1 or not question.strip() or not index.question_vectors.count():
         return []
-    asked = question.strip().casefold()
-    hits = [hit for hit in nearest(question, NEAR) if hit.similarity < SAME and hit.question.text.casefold() != asked]
+    asked_text = question.strip().casefold()
+    hits = [
+        hit for hit in nearest(question, NEAR) if hit.similarity < SAME and hit.question.text.casefold() != asked_text
+    ]
     related = [hit.question for hit in hits if hit.similarity >= RELATED * hits[0].similarity]
     left = _belonging(_answerable(index, related), [hit for hit in evidence if isinstance(hit, Hit)][:LEADING])
     chosen: list[SuggestedQuestion] = []
@@ -131,10 +133,12 @@ def offered_questions(
     community, and `holds` says that the passages hold it. No two ask the same. None without stored questions."""
     if count < 1 or not question.strip() or not index.question_vectors.count():
         return []
+
     candidates = _answerable(index, [hit.question for hit in nearest(question, OFFERED_AMONG)])
     vectors = index.question_vectors.vectors([each.question.id for each in candidates])
     are_held = holds([each.text for each in candidates], vectors)
     left = [each for each, is_held in zip(candidates, are_held, strict=True) if is_held]
+
     chosen: list[SuggestedQuestion] = []
     while left and len(chosen) < count:
         chosen.append(left[0])

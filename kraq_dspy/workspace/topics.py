@@ -6,20 +6,24 @@ is about; the title of the document that most of it comes from, and its central 
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import permutations
 
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.language.headings import stands_in_menus
-from kraq_dspy.language.text import WORD
 from kraq_dspy.records import Chunk, Community, Entity, Question
 from kraq_dspy.settings import EMBEDDED
+from kraq_dspy.workspace.spellings import Spellings
 
 BROAD = 8  # passages from which on a community without narrower ones inside is broad, too
 CENTRAL = 3  # names that make a topic
 LONGEST_NAME = 4  # words; what has more is a headline or a row of a table
 SHORTEST = 4  # letters; "Sta" is cut off
 WORDS_READ = 2_000  # passages of an index, evenly drawn, in which words are told from names
+OF_MANY = 1 / 3  # share of a community's passages, from which on a short acronym tells what it is about
 OF_ONE_DOCUMENT = 0.5  # share of a community's passages that gives it the title of a document
+
+REST = "other passages"  # of a document that another group is of, too
 
 _FILE_OR_NUMBER = re.compile(r"\S*[._/\\]\S*|[\W\d_]*|(?:PMID|ISBN|ID)?\s*\d+.*", re.IGNORECASE)
 
@@ -39,12 +43,17 @@ def is_broad(community: Community) -> bool:
     return bool(community.child_ids) or len(community.chunk_ids) >= BROAD
 
 
-def topic_of(members: Iterable[Entity], title: str = "", small_words: Collection[str] = ()) -> str:
+def topic_of(
+    members: Iterable[Entity],
+    title: str = "",
+    spellings: Spellings | None = None,
+    chunk_ids: Collection[str] = (),
+) -> str:
     """The title of the document that a community is of, where there is one, and the best connected of its names.
 
-    Names with digits or of many words and the `small_words`, which the texts write with small letters, too, are left
-    out where there are others; short acronyms are where two others are left. None stands in another or in the title;
-    beside a title, none of a single passage.
+    Names with digits or of many words and what the texts write as words or measures (`spellings`) are left out where
+    there are others; a short acronym is where two others are left, unless many of the community's passages
+    (`chunk_ids`) have it. None stands in another or in the title; beside a title, none of a single passage.
 
     >>> ada = Entity("e1", "Ada Lovelace", "person", "", ("Ada",), ("c1",), degree=1)
     >>> byron = Entity("e2", "Byron", "person", "", ("Byron",), ("c1",), degree=2)
@@ -57,13 +66,17 @@ def topic_of(members: Iterable[Entity], title: str = "", small_words: Collection
     ranked = sorted(members, key=lambda each: (-each.degree, -len(each.chunk_ids), each.name))
     if title:
         ranked = [each for each in ranked if len(each.chunk_ids) > 1]
+
     names = [each.name for each in ranked]
-    telling = _apart([name for name in names if _tells(name, small_words)], title)
-    spelled_out = [name for name in telling if not _is_short_acronym(name)]
-    chosen = spelled_out if len(spelled_out) > 1 else telling
+    spellings = spellings or Spellings()
+    telling = _apart([name for name in names if _tells(name, spellings)], title)
+    passages = frozenset(chunk_ids)
+    unusual = {each.name for each in ranked if _is_unusual(each, spellings, passages)}
+    usual = [name for name in telling if name not in unusual]
+    chosen = usual if len(usual) > 1 else telling
     if not chosen and not title:
         chosen = _apart(names)
-    listed = ", ".join(chosen[:CENTRAL])
+    listed = ", ".join(_put_together(chosen, spellings)[:CENTRAL])
     return f"{title}: {listed}" if title and listed else title or listed
 
 
@@ -88,15 +101,17 @@ def topics(index: Index, questions: Iterable[Question]) -> dict[str, str]:
     member_ids = {entity_id for community in broad.values() for entity_id in community.entity_ids}
     entities = {entity.id: entity for entity in index.all(Entity) if entity.id in member_ids}
     titles = _titles(index, broad.values())
-    small_words = _small_words(index)
+    spellings = _spellings(index)
 
     named: dict[str, str] = {}
     for question_id, community in broad.items():
         members = [entities[each] for each in community.entity_ids if each in entities]
-        topic = topic_of(members, titles.get(community.id, ""), small_words)
+        topic = topic_of(members, titles.get(community.id, ""), spellings, community.chunk_ids)
         if topic:
             named[question_id] = topic
-    return named
+
+    several = {title for title, count in Counter(titles.values()).items() if count > 1}
+    return {id: f"{topic}: {REST}" if topic in several else topic for id, topic in named.items()}
 
 
 def _titles(index: Index, communities: Iterable[Community]) -> dict[str, str]:
@@ -130,14 +145,11 @@ def _chunk_of_main_document(document_by_chunk: Mapping[str, str]) -> str | None:
     return next(id for id, document in document_by_chunk.items() if document == main_document)
 
 
-def _small_words(index: Index) -> frozenset[str]:
-    """Words that some of the passages write with small letters: those are no names where they stand alone."""
+def _spellings(index: Index) -> Spellings:
+    """How the passages write words, or as many of them as tell."""
     ids = index.ids(Chunk)
     drawn = ids[:: max(1, len(ids) // WORDS_READ)]
-    small: set[str] = set()
-    for chunk in index.chunks_by_id(drawn):
-        small.update(word for word in WORD.findall(chunk.text) if word.islower())
-    return frozenset(small)
+    return Spellings(chunk.text for chunk in index.chunks_by_id(drawn))
 
 
 def _apart(names: Iterable[str], title: str = "") -> list[str]:
@@ -149,15 +161,37 @@ def _apart(names: Iterable[str], title: str = "") -> list[str]:
     return apart
 
 
-def _tells(name: str, small_words: Collection[str]) -> bool:
+def _put_together(names: Sequence[str], spellings: Spellings) -> list[str]:
+    """The first names, with those in one that the texts join by "and": "US Food" and "Drug Administration"."""
+    first, rest = list(names[: CENTRAL + 1]), list(names[CENTRAL + 1 :])
+    for one, other in permutations(first, 2):
+        whole = spellings.joined(one, other)
+        if whole:
+            place = min(first.index(one), first.index(other))
+            left = [name for name in first if name not in (one, other)]
+            return [*left[:place], whole, *left[place:], *rest]
+    return [*first, *rest]
+
+
+def _tells(name: str, spellings: Spellings) -> bool:
     parts = name.split()
     if len(parts) > LONGEST_NAME or any(map(str.isdigit, name)) or _NO_NAME.fullmatch(name):
         return False
-    if stands_in_menus(name):
+    if stands_in_menus(name) or spellings.is_owned(name):
         return False
-    if len(parts) == 1 and (name.lower() in small_words or f"{name.lower()}s" in small_words):
+    if len(parts) == 1 and spellings.is_word(name):
         return False
     return len(name) >= SHORTEST or not name.isascii() or name.isupper() or "." in name
+
+
+def _is_unusual(entity: Entity, spellings: Spellings, chunk_ids: frozenset[str]) -> bool:
+    """Whether a name is a measure, or an acronym that may stand for much and that few of the passages have."""
+    if spellings.is_measure(entity.name):
+        return True
+    if not _is_short_acronym(entity.name):
+        return False
+    passages_with_it = len(chunk_ids.intersection(entity.chunk_ids))
+    return passages_with_it < OF_MANY * max(1, len(chunk_ids))
 
 
 def _is_short_acronym(name: str) -> bool:

@@ -77,6 +77,19 @@ def test_lists_in_json_lines_are_labels_too(tmp_path: Path) -> None:
     assert labels == [("a", "b"), (NOBODY,), (NOBODY,)]
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("a.csv", "text,acl\nOne text.,staff\nAnother text.,\n"),
+     ("a.jsonl", '{"text": "One text.", "acl": ["staff"]}\n{"text": "Another text.", "acl": []}\n')],
+)  # fmt: skip
+def test_a_column_named_acl_holds_labels_also_where_nobody_says_so(name: str, content: str, tmp_path: Path) -> None:
+    """Else it would be metadata, and everybody would read what it means to keep."""
+    (tmp_path / name).write_text(content, "utf-8")
+    documents = [each for each in load_documents(tmp_path) if isinstance(each, Document)]
+    assert [document.labels for document in documents] == [("staff",), (NOBODY,)]
+    assert [document.metadata for document in documents] == [{}, {}]
+
+
 def test_a_table_without_the_named_column_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("text,groups\nOne text.,staff\n", "utf-8")
     with pytest.raises(KraqError, match="There is no column 'team' for the acl; there are: 'text', 'groups'"):

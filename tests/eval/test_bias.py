@@ -81,6 +81,18 @@ def test_themes_of_a_deeper_level_leave_broader_questions_out(tmp_path: Path) ->
     assert {theme.theme for theme in audit.themes} == {"Below the north", "Below the south"}
 
 
+def test_a_question_of_a_community_without_summary_is_of_no_theme_as_its_passages_are(tmp_path: Path) -> None:
+    with themed(tmp_path / "i.kraq", {"north": 3}, {"north": 3}) as index:
+        bare = Community("bare", 0, None, (), (), (), ("c-bare",))
+        index.add([Document("bare", "", "text"), Chunk("c-bare", "bare", 0, 0, 4, "text", 1), bare])
+        index.add([Question("of-bare", "Bare?", "kraq", "bare", 0, ("c-bare",), ("bare",))])
+        audit = audit_bias(index)
+
+    assert audit.left_out == 0
+    assert {theme.theme: theme.questions for theme in audit.themes} == {"The north": 0.75, NO_THEME: 0.25}
+    assert audit.distance == 0
+
+
 def test_a_passage_of_two_themes_counts_half_for_each_and_one_of_none_for_none(tmp_path: Path) -> None:
     with themed(tmp_path / "i.kraq", {"north": 1}, {"north": 2, "south": 1}) as index:
         index.replace(

@@ -95,6 +95,22 @@ def test_wrong_thresholds_and_metrics_are_refused_in_words() -> None:
         under_checks(run, {"mrr": 0.5})
 
 
+@pytest.mark.parametrize("word", ["recall@5=2", "recall@5=90", "exact_match=-0.1", "groundedness=1.01", "recall@5=nan"])
+def test_thresholds_that_no_mean_could_reach_or_miss_are_refused(word: str) -> None:
+    with pytest.raises(ConfigError, match=r"least mean of .* is .*(lies between 0 and 1|expected a number)"):
+        read_thresholds([word])
+    metric, _, number = word.partition("=")
+    with pytest.raises(ConfigError, match="least mean"):
+        testing.assert_quality({"find": finding(58)}, ROWS, {metric: float(number)})
+
+
+def test_a_metric_of_ones_own_may_have_any_range_and_shares_their_ends() -> None:
+    words = ["points.py:stars=4.5", "points.py:loss=-3", "recall@5=1", "recall@10=0"]
+    assert list(read_thresholds(words).values()) == [4.5, -3, 1, 0]
+    with pytest.raises(ConfigError, match="expected a number"):
+        read_thresholds(["points.py:stars=inf"])
+
+
 def test_a_test_of_ones_own_fails_with_the_figure_and_passes_with_the_result(tmp_path: Path) -> None:
     base = run_at(tmp_path / "base", 58)
 

@@ -122,10 +122,11 @@ def test_how_two_things_are_related_is_asked_in_no_other_words(tmp_path: Path) -
     build_index(documents, tmp_path / "lighthouse.kraq")
     with Workspace.open(tmp_path / "lighthouse.kraq") as space:
         plan = TestsetPlan(4, {"broad": 1})
-        made = make_testset(space, plan=plan, draft=tmp_path / "draft.jsonl")
+        make_testset(space, plan=plan, draft=tmp_path / "draft.jsonl")
 
-    assert any(" related to " in row.question for row in made)
-    assert " connected to " not in (tmp_path / "draft.jsonl").read_text("utf-8")
+    asked = (tmp_path / "draft.jsonl").read_text("utf-8")
+    assert " related to " in asked
+    assert " connected to " not in asked
 
 
 def test_the_same_seed_makes_the_same_set_and_another_one_another(folder: Path, made: Testset) -> None:

@@ -3,6 +3,10 @@
 `python crowd.py FOLDER SECONDS SEED [URL]`, with vectors in the folder or on a Qdrant server. Each state carries
 a mark: in the manifest, in the text of every chunk, in every vector and word; whoever sees two marks at once has seen a
 mixed state. The last line printed is JSON: what was seen.
+
+On a busy machine seconds prove nothing, so it goes on beyond them until states were written, several of them were read,
+and readers and writers were killed. A writer whose predecessors were all killed before they were done is left alone
+until it has written a state; else a slow machine would write none.
 """
 
 import json
@@ -24,6 +28,8 @@ from kraq_dspy.records import Chunk, content_id
 from kraq_dspy.settings import Settings, StoreSettings
 
 READERS, CHUNKS = 8, 120
+KILLS_IN_A_ROW = 3  # of writers that had written nothing yet
+LONGEST_S = 600  # what has not happened by then never will
 SHARED = len(sys.argv) > 4  # ids of one server's points are those of all states, so they change with the text
 
 
@@ -107,48 +113,98 @@ def start(work: Callable[[Path, random.Random, int], None], folder: Path, seed: 
     os._exit(code)
 
 
+class Crowd:
+    """The processes, and what they reported."""
+
+    def __init__(self, folder: Path, chance: random.Random) -> None:
+        self.folder = folder
+        self.chance = chance
+        self.failures = 0
+        self.kills = Counter[str]()
+        self._incoming, self._report = os.pipe()
+        os.set_blocking(self._incoming, False)
+        self._lines: list[str] = []
+        self._tail = b""
+        self._killed_in_vain = 0  # writers in a row
+        self._children: dict[int, Callable[[Path, random.Random, int], None]] = {}
+        for work in (write, *[read] * READERS):
+            self._start(work)
+
+    def kill_one(self) -> None:
+        """Kill the writer or anybody, and start another one in its place."""
+        anybody = self.chance.choice(list(self._children))
+        writer = next(child for child, work in self._children.items() if work is write)
+        victim = anybody if self.chance.random() < 0.5 else writer
+        if victim == writer and self._killed_in_vain >= KILLS_IN_A_ROW:
+            return
+
+        work = self._children.pop(victim)
+        self._kill(victim)
+        self.kills[work.__name__] += 1
+        self._killed_in_vain += work is write
+        self._start(work)
+
+    def hear(self) -> None:
+        """Take in what the processes reported since."""
+        before = self.written()
+        while chunk := _read(self._incoming):
+            self._tail += chunk
+        *whole, self._tail = self._tail.split(b"\n")
+        self._lines += [line.decode() for line in whole]
+        if self.written() > before:
+            self._killed_in_vain = 0
+
+    def has_met(self) -> bool:
+        """Whether what is to be proved could have failed: states came and were read between kills of both kinds."""
+        return self.written() > 1 and len(self.marks_read()) > 1 and len(self.kills) == 2
+
+    def written(self) -> int:
+        return self._lines.count("w")
+
+    def looks(self) -> list[list[str]]:
+        """The mark that each reader saw, and how long it waited for it."""
+        return [line.split() for line in self._lines if " " in line]
+
+    def marks_read(self) -> set[str]:
+        return {mark for mark, _ in self.looks()}
+
+    def end(self) -> None:
+        for child in self._children:
+            self._kill(child)
+        self.hear()
+
+    def _start(self, work: Callable[[Path, random.Random, int], None]) -> None:
+        self._children[start(work, self.folder, self.chance.getrandbits(32), self._report)] = work
+
+    def _kill(self, child: int) -> None:
+        os.kill(child, signal.SIGKILL)
+        self.failures += os.waitpid(child, 0)[1] != signal.SIGKILL  # it had ended by itself, so with an error
+
+
 def main() -> None:
     folder, seconds, seed = Path(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3])
     settings = Settings(store=StoreSettings(url=sys.argv[4] if SHARED else None))
     with Index.create(folder, settings, encoder_name="marks", encoder_dimension=2) as index:
         write_state(index, 1)
     chance = random.Random(seed)
-    incoming, report = os.pipe()
-    works = [write, *[read] * READERS]
-    children = {start(work, folder, chance.getrandbits(32), report): work for work in works}
-    failures, kills, tail = 0, Counter[str](), b""
-    lines: list[str] = []
-    os.set_blocking(incoming, False)
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
+    crowd = Crowd(folder, chance)
+    begun = time.monotonic()
+    while time.monotonic() - begun < (seconds if crowd.has_met() else LONGEST_S):
         time.sleep(chance.uniform(0, 0.4))
-        victim = (
-            chance.choice(list(children))
-            if chance.random() < 0.5
-            else next(c for c in children if children[c] is write)
-        )
-        work = children.pop(victim)
-        os.kill(victim, signal.SIGKILL)
-        failures += os.waitpid(victim, 0)[1] != signal.SIGKILL  # it had ended by itself, so with an error
-        kills[work.__name__] += 1
-        children[start(work, folder, chance.getrandbits(32), report)] = work
-        while chunk := _read(incoming):
-            tail += chunk
-        *whole, tail = tail.split(b"\n")
-        lines += [line.decode() for line in whole]
-    for child in children:
-        os.kill(child, signal.SIGKILL)
-        failures += os.waitpid(child, 0)[1] != signal.SIGKILL
+        crowd.kill_one()
+        crowd.hear()
+    crowd.end()
+
     with Index.open(folder, write=True) as index:
         write_state(index, mark_of(index) + 1)
     with Index.open(folder) as index:
         require_one_state(index)
-    looks = [line.split() for line in lines if " " in line]
+    looks = crowd.looks()
     states = sorted(path.name for path in (folder / "states").iterdir())
     left = sorted(path.name for path in folder.iterdir())
     print(json.dumps({
-        "failures": failures, "kills": kills, "looks": len(looks), "states_seen": len({mark for mark, _ in looks}),
-        "written": lines.count("w"), "longest_open_s": round(max(float(waited) for _, waited in looks), 3),
+        "failures": crowd.failures, "kills": crowd.kills, "looks": len(looks), "states_seen": len(crowd.marks_read()),
+        "written": crowd.written(), "longest_open_s": round(max((float(waited) for _, waited in looks), default=0), 3),
         "states_left": len(states), "left": left,
     }))  # fmt: skip
 

@@ -1,8 +1,12 @@
 """Makes corpora of two groups that share people and places, with canaries in all that only one group may read."""
 
+import os
 import random
 import re
+import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from kraq_dspy import Document
 
@@ -69,3 +73,27 @@ def corpus(count: int, *, seed: int = 0) -> Corpus:
             )
         )  # fmt: skip
     return Corpus(tuple(documents), frozenset(canaries))
+
+
+def built_in(folder: Path, name: str, build: Callable[[Path], None], *, copied: bool = True) -> Path:
+    """The index that `build` builds at a path, in the folder.
+
+    Where `KRAQ_SCOPE_INDEXES` names another folder it is built there, once for all runs; tests get a copy, or without
+    `copied` the index itself with the views that earlier runs made.
+    """
+    kept_in = os.environ.get("KRAQ_SCOPE_INDEXES")
+    path = folder / f"{name}.kraq"
+    if not kept_in:
+        build(path)
+        return path
+
+    kept, draft = Path(kept_in) / path.name, Path(kept_in) / f"draft-{path.name}"
+    if not kept.exists():
+        shutil.rmtree(draft, ignore_errors=True)
+        Path(kept_in).mkdir(parents=True, exist_ok=True)
+        build(draft)
+        draft.rename(kept)
+    if not copied:
+        return kept
+    shutil.copytree(kept, path)
+    return path

@@ -1,7 +1,8 @@
 """Tests that no word which only the board may read comes out for the staff, or goes into a prompt of theirs.
 
 `KRAQ_CANARIES=10000 pytest tests/scope` (`make scope`) runs the same with as many canaries, in a thousand documents;
-twenty-four otherwise.
+twenty-four otherwise. `KRAQ_SCOPE_INDEXES=DIR` keeps the index of these documents there: a run that was interrupted
+goes on with it, and so does one of some tests alone.
 """
 
 import json
@@ -20,15 +21,17 @@ from kraq_dspy.apps.dataset import export_dataset
 from kraq_dspy.apps.lines import prediction_lines
 from kraq_dspy.apps.mcp.tools import IndexTools
 from kraq_dspy.asset.store.catalogue import CATALOGUE, NewEntry
+from kraq_dspy.errors import ScopeError
 from kraq_dspy.extend import Catalogue, Chunk, Entity
 from kraq_dspy.indexing.catalogue.sources import sources_of
 from kraq_dspy.indexing.prepare.preparations import PREPARATIONS
+from kraq_dspy.optimize.index_rows import known_pairs
 from kraq_dspy.ports import SilentProgress
 from kraq_dspy.records import AnswerEvidence
 from kraq_dspy.testing import _all_of, check_scope
 from kraq_dspy.workspace.choices import choose_program
 from kraq_dspy.workspace.registry import PROGRAMS
-from tests.scope.corpora import CANARY, QUESTIONS, Corpus, corpus
+from tests.scope.corpora import CANARY, MANY, QUESTIONS, Corpus, built_in, corpus
 
 COUNT = int(os.environ.get("KRAQ_CANARIES", "24"))
 
@@ -60,24 +63,34 @@ def both() -> Corpus:
 @pytest.fixture(scope="module")
 def path(both: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An index of both groups' documents with all that can be prepared, and a catalogue of answers to both."""
-    path = tmp_path_factory.mktemp("scope") / "both.kraq"
-    build_index(both.documents, path, random_questions=True)
-    with Workspace.open(path, write=True) as space:
-        for preparation in PREPARATIONS.values():
-            preparation.make(space.owned(), preparation.options(), SilentProgress())
-    with Workspace.open(path) as space:
+
+    def build(path: Path) -> None:
+        build_index(both.documents, path, random_questions=True)
+        with Workspace.open(path, write=True) as space:
+            for preparation in PREPARATIONS.values():
+                preparation.make(space.owned(), preparation.options(), SilentProgress())
+        fill_catalogue(path, both)
+
+    return built_in(tmp_path_factory.mktemp("scope"), f"canaries-{COUNT}", build, copied=COUNT < MANY)
+
+
+def fill_catalogue(path: Path, both: Corpus) -> None:
+    """Prepare answers to both groups' questions, one of no documents, and one that waits."""
+    with Workspace.open(path) as space, Catalogue(path / CATALOGUE) as entries:
         owner = space.owned()
         secret, open_one = both.documents[1], both.documents[0]
-        with Catalogue(path / CATALOGUE) as entries:
-            of_open, of_secret = sources_of(owner.index, [open_one.id]), sources_of(owner.index, [secret.id])
-            evidence = (AnswerEvidence("x", secret.id, secret.text),)
-            entries.add(NewEntry("What is known of the note?", open_one.text, sources=of_open, evidence=evidence,
-                                 given=secret.text), by="me")  # fmt: skip
-            entries.add(NewEntry("What is known of the deal?", secret.text, sources=of_secret), by="me")
-            entries.add(NewEntry("What is known of both?", secret.text, sources=of_secret + of_open), by="me")
-            entries.add(NewEntry("What does nobody vouch for?", secret.text), by="me")
-            entries.collect(f"Who is behind {secret.title}?", secret.text, evidence)
-    return path
+        of_open, of_secret = sources_of(owner.index, [open_one.id]), sources_of(owner.index, [secret.id])
+        evidence = (AnswerEvidence("x", secret.id, secret.text),)
+        entries.add(
+            NewEntry(
+                "What is known of the note?", open_one.text, sources=of_open, evidence=evidence, given=secret.text
+            ),
+            by="me",
+        )
+        entries.add(NewEntry("What is known of the deal?", secret.text, sources=of_secret), by="me")
+        entries.add(NewEntry("What is known of both?", secret.text, sources=of_secret + of_open), by="me")
+        entries.add(NewEntry("What does nobody vouch for?", secret.text), by="me")
+        entries.collect(f"Who is behind {secret.title}?", secret.text, evidence)
 
 
 @pytest.fixture
@@ -105,6 +118,7 @@ def test_the_owner_would_see_the_canaries(path: Path, both: Corpus) -> None:
 def test_every_program_over_every_retriever_is_clean(path: Path, both: Corpus) -> None:
     with Workspace.open(path) as space:
         report = check_scope(space, Scope(["staff"]), both.canaries, QUESTIONS[: 4 if COUNT > 100 else 1])
+    print(f"\n{len(both.canaries):,} canaries: 0 in {report.outputs:,} outputs and {report.prompts:,} prompts")
     assert report.outputs > 100
     assert report.prompts > 50
     left_out = {name for name in report.left_out if not name.startswith("the program 'efficient'")}
@@ -140,7 +154,18 @@ def test_prepared_answers_are_those_that_rest_on_what_may_be_read(staff: Workspa
         assert staff.prepared(question) is None
         require_clean(staff.ask(question, "qa-search"))
     require_clean(staff.answers.entries())
+    with pytest.raises(ScopeError, match="may not be read here"):
+        _ = staff.answers.catalogue
     require_clean(staff.answers.nearest("What is known of the deal?", 10))
+
+
+def test_rows_to_learn_from_are_clean(staff: Workspace) -> None:
+    rows = [row.toDict() for row in staff.trainset(10)]
+    assert rows
+    require_clean(rows)
+    pairs = known_pairs(staff)
+    assert [pair.question for pair in pairs] == ["What is known of the note?"]
+    require_clean(pairs)
 
 
 def test_the_tools_of_agents_are_clean(staff: Workspace) -> None:

@@ -110,3 +110,33 @@ def test_a_run_says_in_which_scope_its_rows_were_made(kraq: WarmShell, path: Pat
 
     other = kraq("eval", path, "questions.jsonl", "-m", "exact_match", "--as-owner", "--out", out, cwd=path.parent)
     assert other.returncode != 0  # what another scope made is not gone on with
+
+
+@pytest.mark.parametrize(
+    ("label", "hint"),
+    [("Staff", "nothing can be read."), ("staff, board", "Several labels are several options: --as ONE --as OTHER.")],
+)
+def test_whoever_mistypes_a_label_is_told(label: str, hint: str, kraq: WarmShell, path: Path) -> None:
+    commands: list[list[str | Path]] = [["ask", path, "Who bought the canteen?"], ["status", path]]
+    for words in commands:
+        shown = kraq(*words, "--as", label, cwd=path.parent)
+        assert shown.returncode == 0
+        told = " ".join(shown.stderr.split())
+        assert f"no document has the label {label!r}" in told
+        assert told.endswith(hint)
+        assert SECRET not in shown.stdout + shown.stderr
+    assert "no document has the label" not in kraq("status", path, "--as", "staff", cwd=path.parent).stderr
+
+
+def test_a_server_gives_no_scope_to_all_beside_a_file_of_tokens(kraq: WarmShell, path: Path) -> None:
+    tokens = path.parent / "tokens.toml"
+    tokens.write_text('[[token]]\nname = "staff"\ntoken = "staff-token"\nlabels = ["staff"]\n')
+    refused = kraq("serve", path, "--tokens", tokens, "--as", "board", cwd=path.parent)
+    assert refused.returncode != 0
+    assert "the file says what each caller may read" in " ".join(refused.stderr.split())
+
+
+def test_own_questions_and_test_sets_are_shown_to_the_owner_alone(kraq: WarmShell, path: Path) -> None:
+    refused = kraq("explore", path, "--questions", "questions.jsonl", "--as", "staff", cwd=path.parent)
+    assert refused.returncode != 0
+    assert "--questions and --testset need --as-owner" in " ".join(refused.stderr.split())

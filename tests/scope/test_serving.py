@@ -11,6 +11,7 @@ from kraq_dspy.apps.serve.app import make_app
 from kraq_dspy.apps.serve.callers import Callers
 from kraq_dspy.apps.serve.serve_settings import ServeSettings
 from kraq_dspy.apps.serve.served import ServedIndex
+from kraq_dspy.asset.store.catalogue import CATALOGUE, Catalogue, NewEntry
 from kraq_dspy.errors import ConfigError
 from tests.scope.corpora import CANARY, QUESTIONS, corpus
 
@@ -36,8 +37,10 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     folder = tmp_path_factory.mktemp("serving")
     (folder / "tokens.toml").write_text(TOKENS)
     build_index(BOTH.documents, folder / "both.kraq")
+    with Catalogue(folder / "both.kraq" / CATALOGUE) as entries:
+        entries.add(NewEntry("What is known of the deal?", SECRET.text), by="me")
     with Workspace.open(folder / "both.kraq") as space:
-        served = {"both": ServedIndex("both", space)}
+        served = {"both": ServedIndex("both", space, edit=True)}
         settings = ServeSettings(callers=Callers(folder / "tokens.toml", list(served)))
         with TestClient(make_app(served, settings), base_url="http://127.0.0.1") as client:
             yield client
@@ -79,6 +82,50 @@ def test_answers_are_of_the_scope_and_a_body_cannot_widen_it(client: TestClient)
     assert client.post("/api/ask", json={"question": QUESTIONS[0]}, headers=bearing("nobody")).status_code == 403
     body = {"question": QUESTIONS[0], "scope": ["board"], "labels": ["board"], "everything": True}
     assert not CANARY.search(client.post("/api/ask", json=body, headers=bearing("staff")).text)
+
+
+def test_the_owner_alone_reviews_prepared_answers(client: TestClient) -> None:
+    for who, status in (("staff", 404), ("nobody", 403)):
+        assert client.get("/api/catalogue/1", headers=bearing(who)).status_code == status
+        body: dict[str, object] = {"action": "reject", "version": 1}
+        assert client.post("/api/catalogue/1", json=body, headers=bearing(who)).status_code == 403
+
+    assert client.get("/api/status", headers=bearing("owner")).json()["edit"]
+    assert not client.get("/api/status", headers=bearing("staff")).json()["edit"]
+    entry = client.get("/api/catalogue/1", headers=bearing("owner")).json()
+    assert entry["answer"] == SECRET.text
+    body = {"action": "edit", "answer": "It was sold.", "document_ids": [SECRET.id], "version": entry["version"]}
+    edited = client.post("/api/catalogue/1", json=body, headers=bearing("owner"))
+    assert edited.status_code == 200, edited.text
+    assert edited.json()["answer"] == "It was sold."
+
+
+def test_metrics_count_everybodys_questions_and_are_not_for_those_with_labels(client: TestClient) -> None:
+    """Who has no labels reads no document, and may watch the server."""
+    statuses = {who: client.get("/metrics", headers=bearing(who)).status_code for who in ("owner", "nobody", "staff")}
+    assert statuses == {"owner": 200, "nobody": 200, "staff": 404}
+
+
+def test_conversations_and_chat_clients_are_told_what_the_scope_may_read(client: TestClient) -> None:
+    history = [{"question": f"What is {SECRET.title}?", "answer": "It is a company."}]
+    body = {"question": "Who bought it?", "history": history}
+    told = client.post("/api/ask", json=body, headers=bearing("staff")).json()
+    asked = {"question", "standalone_question", "query"}  # their own words come back in these
+
+    def rest(value: object) -> object:
+        if isinstance(value, dict):
+            return {name: rest(each) for name, each in value.items() if name not in asked}
+        return [rest(each) for each in value] if isinstance(value, list) else value
+
+    assert told["hits"]
+    assert not CANARY.search(str(rest(told)))
+
+    names = client.get("/v1/models", headers=bearing("staff")).json()["data"]
+    assert {each["id"].partition("/")[0] for each in names} == {"both"}
+    for stream in (False, True):
+        chat = {"model": "both", "messages": [{"role": "user", "content": QUESTIONS[0]}], "stream": stream}
+        assert not CANARY.search(client.post("/v1/chat/completions", json=chat, headers=bearing("staff")).text)
+    assert client.post("/v1/chat/completions", json=chat, headers=bearing("nobody")).status_code == 403
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def test_a_map_asks_for_each_when_its_parts_results_were_taken() -> None:
 
     async def run() -> None:
         items = items_of(TREE)
-        async for result in bounded_map(work, items, 2, ended=items.ended):
+        async for result in bounded_map(work, items, 2, after_each=items.ended):
             await asyncio.sleep(0)  # others end meanwhile
             taken.append(result)
 

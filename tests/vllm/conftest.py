@@ -1,9 +1,10 @@
-"""A real vLLM server with tiny random weights, started once and stopped after these tests."""
+"""A real vLLM server with tiny random weights, which `kraq lm serve` starts once; it is stopped after these tests."""
 
 import os
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -62,10 +63,10 @@ def server(tiny_models: TinyModels, tmp_path_factory: pytest.TempPathFactory) ->
     root = f"http://127.0.0.1:{port}"
     command = [
         *("nice", "-n", "15"),  # it takes every core it gets, and the tests want to be heard meanwhile
-        *(str(ENVIRONMENT / "bin" / "vllm"), "serve", model, "--port", str(port), "--api-key", KEY),
-        *("--served-model-name", "instruct", "--dtype", "float32", "--enforce-eager"),
+        *(sys.executable, "-m", "kraq_dspy", "lm", "serve", model, "--adapter", adapter),
+        *("--host", "127.0.0.1", "--port", str(port), "--vllm", str(ENVIRONMENT / "bin" / "vllm"), "--"),
+        *("--api-key", KEY, "--served-model-name", "instruct", "--dtype", "float32", "--enforce-eager"),
         *("--max-model-len", str(CONTEXT), "--max-logprobs", "20"),
-        *("--enable-lora", "--max-lora-rank", "64", "--lora-modules", f"{served_name(adapter)}={adapter}"),
     ]
     settings = {
         "PATH": f"{ENVIRONMENT / 'bin'}:{os.environ['PATH']}",

@@ -17,6 +17,9 @@ from kraq_dspy.errors import ModelError
 from kraq_dspy.extend import KraqLM
 from kraq_dspy.models.lms.engines.transformers_engine import AsyncTransformersEngine, TransformersEngine
 from kraq_dspy.models.lms.logprobs import mean_logprob, take_logprobs
+from kraq_dspy.models.lms.prompt_scorer import make_prompt_scorer
+from kraq_dspy.programs.speculative.drafts import Draft
+from kraq_dspy.programs.speculative.scoring import WangScore
 from kraq_dspy.settings import RoleSettings
 from tests.vllm.conftest import Server
 
@@ -96,6 +99,25 @@ def test_log_probabilities_spell_the_text(server: Server) -> None:
     spelled = "".join(token["token"] for token in tokens)
     assert spelled.replace("\ufffd", "").startswith(prediction.answer.replace("\ufffd", ""))
     assert all(token["logprob"] <= 0 for token in tokens)
+
+
+@pytest.mark.parametrize("adapter", [None, "generator"])
+def test_wangs_scores_are_those_of_the_same_model_in_this_process(server: Server, adapter: str | None) -> None:
+    folder = server.adapter if adapter else None
+    there = RoleSettings("hosted_vllm/instruct", server.api_base, "VLLM_TEST_KEY", adapter=folder)
+    here = RoleSettings(f"transformers/{server.model}", adapter=folder)
+    drafts = [
+        Draft(0, (0,), "The cat sat there.", "the mat", 0.1, rationale_logprobs=(-0.1,), response_logprobs=(-0.2,)),
+        Draft(1, (0,), "東京 is a city.", "Zürich", 0.1, rationale_logprobs=(-0.3,), response_logprobs=(-0.4,)),
+    ]
+
+    by_server, by_process = (
+        WangScore(make_prompt_scorer(role))(question="Which city is this?", drafts=drafts) for role in (there, here)
+    )
+
+    for mine, theirs in zip(by_process, by_server, strict=True):
+        assert theirs.parts == pytest.approx(mine.parts, rel=1e-3)
+        assert theirs.parts["self_contain"] < 0
 
 
 def test_cancelled_drafts_stop_on_the_server(server: Server) -> None:

@@ -13,6 +13,7 @@ from kraq_dspy.apps.mcp.tools import IndexTools
 from kraq_dspy.records import Chunk, Community, Document, Entity, Question, content_id
 from kraq_dspy.settings import EMBEDDED
 from kraq_dspy.workspace.choices import choose_program
+from kraq_dspy.workspace.spellings import Spellings
 from kraq_dspy.workspace.suggesting import starters
 from kraq_dspy.workspace.topics import BROAD, is_broad, topic_of, topics
 from tests.conftest import KeywordEmbedder, WarmShell
@@ -65,6 +66,13 @@ def test_the_topic_is_the_three_names_with_most_links_and_passages(made: Path) -
         assert topics(index, index.questions()) == {ON_BROAD: "Knox County, Tennessee, Knoxville"}
 
 
+WRITTEN = (
+    "All members met: Members of regional and of Regional bodies. The CI was 95% CI 1.2 to 1.4.",
+    "Guam's Palau grew. Palau is large, Palau is old, and Palau is far. Garry's Mod is a game.",
+    "The US Food and Drug Administration met. Guam and Palau met.",
+)
+
+
 def named(name: str, degree: int, n_passages: int = 2) -> Entity:
     return Entity(name, name, "", "", (name,), tuple(map(str, range(n_passages))), degree)
 
@@ -77,13 +85,30 @@ def named(name: str, degree: int, n_passages: int = 2) -> Entity:
         (["China", "Report of China", "Guam", "Palau"], "China, Guam, Palau"),  # no name with another inside
         (["Privacy Policy", "Guam", "Submit Reply", "Palau"], "Guam, Palau"),  # menus
         (["JAKs", "JAK", "NF"], "JAKs, NF"),  # short acronyms where nothing else is left
+        (["CI", "Guam", "Palau"], "Guam, Palau"),  # numbers stand beside it
+        (["Guam's Palau", "Garry's Mod", "Palau"], "Garry's Mod, Palau"),
+        (["US Food", "Guam", "Drug Administration", "Palau"], "US Food and Drug Administration, Guam, Palau"),
+        (["Guam", "Palau", "Tonga"], "Guam, Palau, Tonga"),  # "Guam and Palau" are two all the same
         (["KRAS-driven", "Switch II", "KRAS"], "Switch II, KRAS"),
         (["12 of 40", "7th"], "12 of 40, 7th"),  # something rather than nothing
     ],
 )
 def test_a_topic_is_made_of_names_that_tell(names: list[str], topic: str) -> None:
     members = [named(name, degree=100 - place) for place, name in enumerate(names)]
-    assert topic_of(members, small_words={"members", "regional"}) == topic
+    assert topic_of(members, spellings=Spellings(WRITTEN)) == topic
+
+
+def test_what_a_text_writes_small_now_and_then_is_still_its_central_name() -> None:
+    written = ["Steam sells games."] * 8 + ["The engine let off steam."] * 2
+    members = [named("Steam", 9), named("Valve", 8)]
+    assert topic_of(members, spellings=Spellings(written)) == "Steam, Valve"
+    assert topic_of(members, spellings=Spellings(written[4:])) == "Valve"
+
+
+def test_a_short_acronym_of_a_third_of_the_passages_is_among_the_names() -> None:
+    passages = [str(number) for number in range(9)]
+    names = [named("EP", 9, 2), named("HIV", 8, 3), named("Truvada", 7), named("Botswana", 6)]
+    assert topic_of(names, chunk_ids=passages) == "HIV, Truvada, Botswana"
 
 
 def test_beside_a_title_a_topic_has_names_of_several_passages() -> None:
@@ -109,6 +134,15 @@ def test_a_group_of_one_document_has_its_title_for_a_topic(tmp_path: Path) -> No
             Question(each.id, "Where?", "kraq", each.id, 0, each.chunk_ids, (), EMBEDDED) for each in communities
         ]
         assert topics(index, questions) == {"one": "Fairs of Tennessee: Knox County", "other": "Knox County"}
+
+        rest = [Community("rest", 0, None, (), (), (), tuple(of_first[-BROAD:]))]
+        index.replace(Community, [communities[0], rest[0]])
+        asked = [*questions[:1], dataclasses.replace(questions[1], id="rest", community_id="rest")]
+        assert topics(index, asked) == {
+            "one": "Fairs of Tennessee: Knox County", "rest": "Fairs of Tennessee: other passages"
+        }  # fmt: skip
+        index.replace(Community, rest[:1])
+        assert topics(index, asked[1:]) == {"rest": "Fairs of Tennessee"}
 
 
 def test_a_question_of_a_model_has_no_topic(fairs: Path) -> None:

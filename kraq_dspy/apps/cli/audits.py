@@ -119,7 +119,7 @@ class Bias(Scoped):
             say(f"and {len(audit.themes) - self.top:,} more themes: --top {len(audit.themes)}", style="dim")
         say(f"Distance {audit.distance:.3f}; {audit.chance:.3f} by chance alone, p = {audit.p_value:.4f}.")
         if audit.left_out:
-            say(f"{audit.left_out:,} questions are broader than level {self.level} and were left out.")
+            say(f"Left out, being broader than level {self.level}: {audit.left_out:,} of the questions.")
 
 
 def _theme_row(theme: "ThemeShare") -> tuple[Any, ...]:
@@ -154,8 +154,8 @@ class Stores(Calls, Columns):
 
         settings = self.settings()
         embedder = load_embedder(settings.encoder)
-        found = (item for item in documents_of(self.corpus, settings) if isinstance(item, Document))
-        documents = list(islice(found, self.limit))
+        readable_documents = (item for item in documents_of(self.corpus, settings) if isinstance(item, Document))
+        documents = list(islice(readable_documents, self.limit))
         with Bars(settings, quiet=self.json) as bars:
             report = measure_stores(documents, LanguageModels(settings, embedder=embedder), embedder, bars)
         if self.json:

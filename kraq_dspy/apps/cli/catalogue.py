@@ -297,12 +297,12 @@ class Synthesize(Owns, Calls, Limits):
 
 
 @contextmanager
-def opened_catalogue(asked: OfCatalogue, *, make: bool = True) -> "Iterator[tuple[Index, Catalogue]]":
+def opened_catalogue(of_catalogue: OfCatalogue, *, make: bool = True) -> "Iterator[tuple[Index, Catalogue]]":
     """The index's records and its catalogue to change; a new one where there is none, unless `make` is false."""
     from kraq_dspy.asset.store.catalogue import CATALOGUE, Catalogue
 
-    index_dir = asked.index_dir
-    with asked.readable(index_dir) as index:
+    index_dir = of_catalogue.index_dir
+    with of_catalogue.readable(index_dir) as index:
         path = index.path / CATALOGUE
         if not make and not path.is_file():
             begin = command("catalogue", "add", index_dir, "QUESTION", "ANSWER")
@@ -327,13 +327,13 @@ def opened_with_models(
         yield space, entries, bars
 
 
-def read_entries(asked: OfCatalogue, status: Status | None) -> "list[CatalogueEntry]":
+def read_entries(of_catalogue: OfCatalogue, status: Status | None) -> "list[CatalogueEntry]":
     from kraq_dspy.indexing.catalogue.sources import opened_catalogue as catalogue_of
 
-    scope = asked.scope()
+    scope = of_catalogue.scope()
     if scope is not None and not scope.is_everything:
-        return [entry for entry in _served_in(asked.index_dir, scope) if status in (None, entry.status)]
-    with asked.readable(asked.index_dir) as index, catalogue_of(index.path) as entries:
+        return [entry for entry in _served_in(of_catalogue.index_dir, scope) if status in (None, entry.status)]
+    with of_catalogue.readable(of_catalogue.index_dir) as index, catalogue_of(index.path) as entries:
         return entries.entries(status) if entries else []
 
 

@@ -49,16 +49,16 @@ class Remove(Calls, Limits):
         from kraq_dspy.indexing.index.change import remove_documents, removed_before
 
         gone = removed_before(self.index_dir, self.document_ids)
-        wanted = [id for id in dict.fromkeys(self.document_ids) if id not in gone]
+        to_remove = [id for id in dict.fromkeys(self.document_ids) if id not in gone]
         if gone:
             named = ", ".join(map(repr, sorted(gone)[:5])) + (", ..." if len(gone) > 5 else "")
             note(f"{named} had been removed from {self.index_dir} before.")
-        if not wanted:
+        if not to_remove:
             if self.json:
                 print_json({"path": self.index_dir, "documents": {"added": 0, "changed": 0, "removed": 0}})
             return
         settings = self.settings_of(self.index_dir)
-        run_build(partial(remove_documents, self.index_dir, wanted), settings, self, json=self.json)
+        run_build(partial(remove_documents, self.index_dir, to_remove), settings, self, json=self.json)
 
 
 @dataclass(frozen=True, kw_only=True)

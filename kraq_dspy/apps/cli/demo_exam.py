@@ -52,8 +52,8 @@ def take_exam(space: Workspace, people: Sequence[Mapping[str, Any]], progress: "
 
     systems = {name: space.retriever(name) for name in RETRIEVERS}
     own = evaluate(systems, exam.examples(), [METRIC], space=space, k=K)
-    asked = evaluate(systems, list(people), [METRIC], space=space, k=K)
-    return Exam(_marks(own), _marks(asked))
+    with_peoples_questions = evaluate(systems, list(people), [METRIC], space=space, k=K)
+    return Exam(_marks(own), _marks(with_peoples_questions))
 
 
 def _marks(evaluation: Evaluation) -> Marks:

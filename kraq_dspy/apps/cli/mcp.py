@@ -66,11 +66,11 @@ class Mcp(ChosenProgram, Reads, Refuses):
 def stdout_on_stderr() -> Iterator[None]:
     """Whatever writes to standard output, C code too, writes to standard error."""
     sys.stdout.flush()
-    kept = os.dup(1)
+    standard_output = os.dup(1)
     os.dup2(2, 1)
     try:
         yield
     finally:
         sys.stdout.flush()
-        os.dup2(kept, 1)
-        os.close(kept)
+        os.dup2(standard_output, 1)
+        os.close(standard_output)

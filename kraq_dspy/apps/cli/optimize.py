@@ -123,8 +123,8 @@ class Optimize(Scoped, Calls):
 
         if self.json:
             names = [each.name for each in fields(compiled)]
-            told = [name for name in names if name not in ("program", "state")]
-            print_json({name: getattr(compiled, name) for name in told})
+            shown_names = [name for name in names if name not in ("program", "state")]
+            print_json({name: getattr(compiled, name) for name in shown_names})
         else:
             _show(compiled)
 
@@ -158,10 +158,12 @@ def _show(compiled: "Compiled") -> None:
         "state": str(compiled.path),
     }
     output.print(two_columns(f"{compiled.target}, {compiled.optimizer}: {compiled.metric}", rows))
+
     for each in compiled.learned:
         _show_learned(each)
     for problem in compiled.problems:
         note(short(problem, 300))
+
     if compiled.before == compiled.after:
         note("no row's score changed.")
     elif comparison.difference.low <= 0 <= comparison.difference.high:

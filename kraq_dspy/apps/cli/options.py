@@ -201,6 +201,7 @@ class Owner:
         from kraq_dspy.workspace import Workspace
 
         with Workspace.open(index_dir, models=LanguageModels()) as space, space.scoped(scope) as view:
+            _note_if_empty(view)
             yield view.index
 
 
@@ -237,7 +238,17 @@ class Owns(Owner, Models):
                 yield space
             else:
                 with space.scoped(scope) as scoped:
+                    _note_if_empty(scoped)
                     yield scoped
+
+
+def _note_if_empty(scoped: "Workspace") -> None:
+    """Tell who mistyped a label; nothing of what others may read: an empty scope shows in every answer."""
+    if scoped.scope is None or scoped.part is None or scoped.part.document_ids:
+        return
+    labels = ", ".join(map(repr, sorted(scoped.scope.labels)))
+    several = " Several labels are several options: --as ONE --as OTHER." if "," in labels else ""
+    note(f"no document has the label {labels}: nothing can be read.{several}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -288,7 +299,8 @@ class Columns(Models):
     title_column: Annotated[str | None, ColumnOption(help="Its title. Default: title")] = None
     id_column: Annotated[str | None, ColumnOption(help="Its id. Default: id")] = None
     acl_column: Annotated[
-        str | None, ColumnOption(help="Labels of who may read it; in Markdown, front matter. Then see --as.")
+        str | None,
+        ColumnOption(help="Labels of who may read it; in Markdown, front matter. Default: acl. Then see --as."),
     ] = None
     encoding: Annotated[
         str | None, ColumnOption(help="Encoding of files that are not UTF-8, such as cp1252, cp932, gb18030.")

@@ -130,6 +130,7 @@ def show_selection(selection: "Selection") -> None:
     shown = ranked[:SHOWN]
     if selection.chosen not in shown:
         shown = [*shown[:-1], selection.chosen]
+
     rows = [_cells(each, selection) for each in shown]
     n_asked, n_questions = selection.chosen.score.n, selection.n_questions
     of_all = "" if n_asked == n_questions else f" of {n_questions:,}"
@@ -139,6 +140,7 @@ def show_selection(selection: "Selection") -> None:
     say(("Chosen: ", "bold green"), selection.verdict)
     for each in selection.notes:
         note(each)
+
     if reason := selection.dropped.get("candidates with a graph"):
         note(f"no graph was tried: {reason}.")
     others = [why for name, why in selection.dropped.items() if name != "candidates with a graph"]
@@ -146,15 +148,16 @@ def show_selection(selection: "Selection") -> None:
         note(f" {why}", label=f"{counted(others.count(why), 'candidate')} left out:")
 
 
-def _cells(one: "Tried", selection: "Selection") -> tuple[str, ...]:
-    verdict = "chosen" if one is selection.chosen else "undecided" if one.is_undecided else "worse"
-    candidate, cost, difference = one.candidate, one.cost, one.difference
+def _cells(tried: "Tried", selection: "Selection") -> tuple[str, ...]:
+    verdict = "chosen" if tried is selection.chosen else "undecided" if tried.is_undecided else "worse"
+    candidate, cost, difference = tried.candidate, tried.cost, tried.difference
+    to_best = f"{difference.estimate:+.3f} [{difference.low:+.2f}, {difference.high:+.2f}]"
     return (
         candidate.retriever,
         str(candidate.tokens),
         str(candidate.k),
-        f"{one.score.estimate:.3f}",
-        "" if one is selection.best else f"{difference.estimate:+.3f} [{difference.low:+.2f}, {difference.high:+.2f}]",
+        f"{tried.score.estimate:.3f}",
+        "" if tried is selection.best else to_best,
         f"{cost.tokens:,.0f}",
         f"{1000 * cost.seconds:.1f}",
         verdict,

@@ -122,8 +122,8 @@ class UpdateTestset(Reads, Calls, Limits):
         with self.opened(self.index_dir) as space, Bars(space.models.settings, quiet=self.json) as bars:
             draft = out.with_name(f"{out.name}.draft")
             update = update_testset(space, before, new=self.new, seed=self.seed, draft=draft, progress=bars)
-        kept = [row for row in update.testset if not (self.drop and row.status == STALE)]
-        replace(update.testset, rows=tuple(kept)).save(out)
+        remaining = [row for row in update.testset if not (self.drop and row.status == STALE)]
+        replace(update.testset, rows=tuple(remaining)).save(out)
         counts = {"kept": update.kept, "moved": update.moved, "stale": update.stale, "added": update.added}
         if self.json:
             print_json({**counts, "file": str(out)})
@@ -162,7 +162,7 @@ class CoverTestset(Reads, Calls, Limits):
         made = None
         with self.opened(self.index_dir) as space, Bars(space.models.settings, quiet=self.json) as bars:
             coverage = coverage_of(space, examples, about=self.about)
-            only = frozenset(chunk_id for one in coverage.untouched for chunk_id in one.chunk_ids)
+            only = frozenset(chunk_id for community in coverage.untouched for chunk_id in community.chunk_ids)
             if self.out is not None and only:
                 plan = TestsetPlan(self.n, seed=self.seed, only=only)
                 made = make_testset(space, plan=plan, draft=self.out.with_name(f"{self.out.name}.draft"), progress=bars)
@@ -192,7 +192,10 @@ def _show_coverage(coverage: "Coverage") -> None:
     }
     output.print(two_columns("coverage", rows))
     if untouched:
-        cells = [(short(one.title or one.community_id, 70), f"{len(one.chunk_ids):,}") for one in untouched[:_SHOWN]]
+        cells = [
+            (short(community.title or community.community_id, 70), f"{len(community.chunk_ids):,}")
+            for community in untouched[:_SHOWN]
+        ]
         output.print(grid("never touched", ["community", "passages"], cells, right=["passages"]))
 
 
@@ -221,6 +224,7 @@ def show_testset(made: "Testset", file: Path) -> None:
     if dropped:
         rows["dropped"] = ", ".join(f"{count:,} {reason}" for reason, count in sorted(dropped.items()))
     output.print(two_columns(str(file), rows))
+
     for kind, reason in made.left_out.items():
         note(f" {reason}.", label=f"No questions of the kind {kind}:")
     if about["solved_by_all"] > 0.8:

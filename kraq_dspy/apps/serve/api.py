@@ -115,10 +115,10 @@ class Api:
         find: Callable[[], Json] = partial(
             search, served, query.q, limit=query.limit, kinds=kinds, retriever=query.retriever
         )
-        found: Json
+        items: Json
         if query.retriever == requests.BY_WORDS:
-            found = await run_in_threadpool(find)
-            return found
+            items = await run_in_threadpool(find)
+            return items
 
         retriever = await run_in_threadpool(served.retriever, query.retriever)
         if request.method != "POST" and asks_a_model(retriever):
@@ -130,8 +130,8 @@ class Api:
                 {"Allow": "POST"},
             )
         async with self.slots.slot():
-            found = await run_in_threadpool(find)
-        return found
+            items = await run_in_threadpool(find)
+        return items
 
     def index_of(self, query: requests.Query) -> ServedIndex:
         """Raises RequestError for a name that there is not."""
@@ -175,7 +175,9 @@ class Api:
         served = self.index_of(body)
         if not served.edit:
             raise RequestError(403, "read_only", "This server is read-only; start it with --edit to review.")
+
         entry_json(served, number)  # it is there
+
         catalogue: Any = served.catalogue
         here: Any = {"by": REVIEWER, "version": body.version}
         try:
@@ -190,6 +192,7 @@ class Api:
             raise RequestError(409, "changed", str(error)) from None
         except UnknownRecordError:
             raise RequestError(422, "no_such_document", "The index has no document of one of these ids.") from None
+
         return entry_json(served, number)
 
     # Asking

@@ -73,7 +73,8 @@ def make_app(
         routes = [*api_routes(api), *page, *more]
         return Starlette(routes=routes, exception_handlers={HTTPException: _unknown}, **options)
 
-    app = app_of(full, Route("/metrics", show_metrics, methods=["GET"]), lifespan=lifespan)
+    metrics_route = Route("/metrics", show_metrics, methods=["GET"])
+    app = app_of(full, metrics_route, lifespan=lifespan)
     app.state.api = full
 
     @functools.cache
@@ -81,7 +82,9 @@ def make_app(
         allowed = {name: each for name, each in served.items() if name in names}
         if scope is not None:
             allowed = {name: each.scoped(scope) for name, each in allowed.items()}
-        return app_of(Api(allowed, slots, answer_anyway=settings.answer_anyway))
+        reads_all = scope is not None and scope.is_everything and names == served.keys()
+        more = [metrics_route] if reads_all else []
+        return app_of(Api(allowed, slots, answer_anyway=settings.answer_anyway), *more)
 
     def app_for(caller: Caller) -> ASGIApp:
         if caller.indexes is None and caller.scope is None:

@@ -71,7 +71,8 @@ class ServedIndex:
             return self
         with self._lock:
             if scope not in self._scoped:
-                self._scoped[scope] = ServedIndex(self.name, lambda: self.space.scoped(scope))
+                edit = self.edit and scope.is_everything
+                self._scoped[scope] = ServedIndex(self.name, lambda: self.space.scoped(scope), edit=edit)
             return self._scoped[scope]
 
     @property
@@ -103,6 +104,7 @@ class ServedIndex:
             choice = choose_program(name, retriever, options)
         except ConfigError as error:
             raise RequestError(422, "invalid_program", str(error)) from error
+
         key = (name, retriever, tuple(sorted((options or {}).items())))
         try:
             program: dspy.Module = self.kept(key, lambda space: space.make_program(choice))

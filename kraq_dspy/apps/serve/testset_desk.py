@@ -25,5 +25,5 @@ class TestsetDesk:
         """The desk with what these files hold; None without any. Raises EvaluationError for one that cannot be read."""
         if questions is None and testset is None:
             return None
-        asked = read_questions(questions) if questions is not None else []
-        return cls(asked, ReviewedTestset(testset) if testset is not None else None)
+        examples = read_questions(questions) if questions is not None else []
+        return cls(examples, ReviewedTestset(testset) if testset is not None else None)

@@ -45,9 +45,11 @@ class TestsetApi:
         desk = _desk(served)
         if not desk.questions:
             raise RequestError(404, "no_questions", "No questions were given: kraq explore DIR --questions FILE")
+
         coverage = _coverage(served, desk)
         listed = coverage.untouched if query.untouched else coverage.communities
         page = page_of(listed, query)
+
         return {
             "questions": coverage.questions,
             "astray": len(coverage.astray),
@@ -56,7 +58,7 @@ class TestsetApi:
             "untouched": len(coverage.untouched),
             "may_add": served.edit and desk.testset is not None,
             **page,
-            "items": [_community_json(served, one) for one in page["items"]],
+            "items": [_community_json(served, community) for community in page["items"]],
         }
 
     async def offer(self, request: Request, body: requests.OfferRequest) -> Json:
@@ -65,7 +67,8 @@ class TestsetApi:
         served = self.api.index_of(body)
         desk = _desk(served)
         coverage = await asyncio.to_thread(_coverage, served, desk)
-        chosen = next((one for one in coverage.communities if one.community_id == body.community_id), None)
+        by_id = {community.community_id: community for community in coverage.communities}
+        chosen = by_id.get(body.community_id)
         if chosen is None:
             raise RequestError(404, "not_found", "The index has no such community, or it was removed meanwhile.")
         plan = TestsetPlan(OFFERED, {kinds.FACT: 1}, only=frozenset(chosen.chunk_ids))
@@ -155,15 +158,15 @@ def _is_listed(row: TestsetRow, status: str) -> bool:
     return row.status == status if status in DECIDED else row.status not in DECIDED
 
 
-def _community_json(served: ServedIndex, one: CoveredCommunity) -> Json:
-    known = served.atlas.communities.get(one.community_id)
+def _community_json(served: ServedIndex, community: CoveredCommunity) -> Json:
+    known = served.atlas.communities.get(community.community_id)
     return {
-        "id": one.community_id,
-        "title": one.title,
+        "id": community.community_id,
+        "title": community.title,
         "question": known["question"] if known else "",
-        "document_id": "" if known else one.community_id.removeprefix("document "),
-        "n_passages": len(one.chunk_ids),
-        "questions": one.questions,
+        "document_id": "" if known else community.community_id.removeprefix("document "),
+        "n_passages": len(community.chunk_ids),
+        "questions": community.questions,
     }
 
 
@@ -171,6 +174,7 @@ def _row_json(served: ServedIndex, row: TestsetRow) -> Json:
     """The row, its version, and the text of its passages where their documents still have it."""
     known = served.index.known(Document, {passage.document_id for passage in row.passages})
     documents = {document.id: document for document in served.index.get(Document, sorted(known))}
+
     passages = []
     for passage in row.passages:
         document = documents.get(passage.document_id)
@@ -182,6 +186,7 @@ def _row_json(served: ServedIndex, row: TestsetRow) -> Json:
                 "text": document.text[passage.start : passage.end] if document else "",
             }
         )
+
     names = ("id", "question", "type", "status", "answers", "checks", "solved_by", "overlap", "model")
     fields = {name: value for name, value in asdict(row).items() if name in names}
     return {**fields, "version": version_of(row), "passages": passages}

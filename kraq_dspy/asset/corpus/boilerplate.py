@@ -278,23 +278,25 @@ def _lists_of_links(lines: Sequence[_Line], seen: Sequence[int]) -> Iterator[int
 def _without(lines: Sequence[_Line], left_out: set[int], headings: Sequence[Heading], *, as_written: bool) -> Cleaned:
     """The lines that are not left out, one empty line at most between two, each heading with its new place."""
     starts: dict[int, int] = {}
-    kept: list[str] = []
+    written: list[str] = []
     length = 0
     for number, line in enumerate(lines):
         shown = line.written if as_written else line.shown
         goes_with_heading = number - 1 in left_out and _UNDERLINE.fullmatch(shown)
-        is_second_blank = not shown.strip(" \t") and not line.is_code and not (kept and kept[-1].strip())
+        is_second_blank = not shown.strip(" \t") and not line.is_code and not (written and written[-1].strip())
         if number in left_out or goes_with_heading or is_second_blank:
             continue
+
         starts[line.start] = length
-        kept.append(shown)
+        written.append(shown)
         length += len(shown) + 1
 
-    moved = (
-        dataclasses.replace(heading, start=starts[heading.start]) for heading in headings if heading.start in starts
-    )
-    shown_out = tuple(lines[number].shown.strip() for number in sorted(left_out))
-    return Cleaned("\n".join(kept).rstrip("\n"), tuple(moved), shown_out)
+    moved = []
+    for heading in headings:
+        if heading.start in starts:
+            moved.append(dataclasses.replace(heading, start=starts[heading.start]))
+    lines_left_out = tuple(lines[number].shown.strip() for number in sorted(left_out))
+    return Cleaned("\n".join(written).rstrip("\n"), tuple(moved), lines_left_out)
 
 
 def _bare(shown: str) -> str:

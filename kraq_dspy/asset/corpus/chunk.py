@@ -45,7 +45,7 @@ def _without_headings_alone(
     if not document.headings:
         return list(spans)
 
-    kept: list[tuple[int, int]] = []
+    joined: list[tuple[int, int]] = []
     waiting: int | None = None  # where the headings begin that go with the next span
     for start, end in spans:
         begin = start if waiting is None else waiting
@@ -54,14 +54,14 @@ def _without_headings_alone(
             continue
         if waiting is not None and count_tokens(document.text[begin:end]) > most_tokens:
             begin = start  # the section's text has the heading among its own (`Chunk.headings`)
-        kept.append((begin, end))
+        joined.append((begin, end))
         waiting = None
 
-    if waiting is not None and kept:
-        begin, end = kept[-1][0], spans[-1][1]
+    if waiting is not None and joined:
+        begin, end = joined[-1][0], spans[-1][1]
         if count_tokens(document.text[begin:end]) <= most_tokens:
-            kept[-1] = (begin, end)
-    return kept or list(spans)
+            joined[-1] = (begin, end)
+    return joined or list(spans)
 
 
 def _is_of_headings(document: Document, start: int, end: int) -> bool:
@@ -87,6 +87,7 @@ def chunks_at(document: Document, spans: Sequence[tuple[int, int]]) -> list[Chun
     chunks: list[Chunk] = []
     texts: Counter[str] = Counter()
     ends = [place for place, letter in enumerate(document.text) if letter == "\f"] if "\f" in document.text else []
+
     for position, (start, end) in enumerate(spans):
         text = document.text[start:end]
         chunks.append(

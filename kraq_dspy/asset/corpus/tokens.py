@@ -49,9 +49,9 @@ def truncate_tokens(text: str, limit: int) -> str:
         return text
 
     for n_tokens in range(limit, 0, -1):
-        kept = encoding().decode_bytes(tokens[:n_tokens]).decode("utf-8", "ignore")
+        decoded = encoding().decode_bytes(tokens[:n_tokens]).decode("utf-8", "ignore")
         # A cut can change how the end is tokenised (spaces before a word belong to it), hence the second count.
-        beginning = text[: len(kept)]
+        beginning = text[: len(decoded)]
         if count_tokens(beginning) <= limit:
             return beginning
     return ""

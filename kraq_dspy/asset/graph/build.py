@@ -89,12 +89,12 @@ def join_descriptions(descriptions: Iterable[str]) -> str:
         for word in set(words.split(" ")):
             holding[word].append(number)
 
-    kept = []
+    not_contained = []
     for number, (words, sentence) in enumerate(sentences.items()):
         rarest = min((holding[word] for word in words.split(" ")), key=len)  # whichever contains it has this word, too
         if not any(other != number and padded[number] in padded[other] for other in rarest):
-            kept.append(sentence)
-    return " ".join(kept)
+            not_contained.append(sentence)
+    return " ".join(not_contained)
 
 
 class ResolvedMentions:
@@ -302,6 +302,7 @@ class ResolvedMentions:
         subjects[keys] = True
         for key, _, statement, number in self._distinct_claims(subjects):
             take(key, number, statement)
+
         about = np.isin(links[:, 0], keys) | np.isin(links[:, 1], keys)
         for source, target, _, _, text, number in links[about & (links[:, 4] >= 0)].tolist():
             take(source, number, text)

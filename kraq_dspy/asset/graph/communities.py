@@ -98,9 +98,9 @@ class Followed:
             labels = self._labels.setdefault(community.level, np.full(len(number), -1, dtype=np.int64))
             labels[[number[entity_id] for entity_id in community.entity_ids if entity_id in number]] = place
 
-    def split(self, part: Part, level: int, found: Callable[[Part, int, str], Ints]) -> list[Part]:
+    def split(self, part: Part, level: int, communities_among: Callable[[Part, int, str], Ints]) -> list[Part]:
         """`part` by the former communities of `level`; empty where none of its entities was in one. New entities that
-        nothing links to a former one are as they are `found` among themselves."""
+        nothing links to a former one form the `communities_among` themselves."""
         if level not in self._labels:
             return []
 
@@ -111,7 +111,7 @@ class Followed:
         self._join(labels, part)
         strangers = np.flatnonzero(labels < 0)
         if len(strangers):
-            labels[strangers] = labels.max() + 1 + found(_part_of(strangers, part), level, "new")
+            labels[strangers] = labels.max() + 1 + communities_among(_part_of(strangers, part), level, "new")
         _, membership = np.unique(labels, return_inverse=True)
         return parts_by(membership.astype(np.int64), part)
 
@@ -179,6 +179,7 @@ def parts_by(membership: Ints, part: Part) -> list[Part]:
 
     inside = np.flatnonzero(membership[part.sources] == membership[part.targets])
     links = rows_by_group(membership[part.sources[inside]], inside, count)
+
     parts = []
     for rows, own in zip(members, links, strict=True):
         sources, targets = position[part.sources[own]], position[part.targets[own]]

@@ -179,10 +179,12 @@ def _lines(
         if with_endpoints:
             for entity_id in sorted((link.source_id, link.target_id), key=lambda e: (-degree(e), e)):
                 yield from show(entity_id)
+
         source, target = graph.entities[link.source_id].name, graph.entities[link.target_id].name
         pair = frozenset((link.source_id, link.target_id))
         facts = [link.description, *(claim.statement for claim in graph.claims_between.get(pair, ()))]
         yield _with_description(f"{source} | {link.predicate} | {target}", facts, shown_triples)
+
     for entity_id in sorted(entities, key=lambda e: (-degree(e), e)):
         yield from show(entity_id)
 
@@ -207,17 +209,17 @@ def _word_triples(text: str) -> frozenset[tuple[str, ...]]:
 
 
 def _fitted(lines: Iterable[str], limit: int) -> list[str]:
-    kept: list[str] = []
+    fitting: list[str] = []
     left = limit
     for line in lines:
         size = _size([line])
         if size > left:
-            if not kept:
-                kept.append(truncate_tokens(line, limit))
+            if not fitting:
+                fitting.append(truncate_tokens(line, limit))
             break
-        kept.append(line)
+        fitting.append(line)
         left -= size
-    return kept
+    return fitting
 
 
 def _size(lines: Sequence[str]) -> int:

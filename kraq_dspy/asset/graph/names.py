@@ -191,12 +191,12 @@ def _without_accents(token: str) -> str:
     """Latin letters without their accents; marks of other scripts carry meaning and stay."""
     if token.isascii():
         return token
-    kept: list[str] = []
+    signs: list[str] = []
     for sign in unicodedata.normalize("NFD", token):
-        if unicodedata.combining(sign) and kept and kept[-1].isascii():
+        if unicodedata.combining(sign) and signs and signs[-1].isascii():
             continue
-        kept.append(sign)
-    return unicodedata.normalize("NFC", "".join(kept))
+        signs.append(sign)
+    return unicodedata.normalize("NFC", "".join(signs))
 
 
 def initials(key: str) -> frozenset[str]:

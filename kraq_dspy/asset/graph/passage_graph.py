@@ -206,7 +206,7 @@ def passage_graph(
             raise ValueError(f"The link from {source_id!r} to {target_id!r} weighs {weight}; expected 0 or more.")
         if source_id == target_id or weight == 0:
             continue
-        ends = [len(passages) + entity.setdefault(one, len(entity)) for one in (source_id, target_id)]
+        ends = [len(passages) + entity.setdefault(entity_id, len(entity)) for entity_id in (source_id, target_id)]
         sources.append(min(ends))
         targets.append(max(ends))
         weights.append(weight)

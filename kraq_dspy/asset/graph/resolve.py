@@ -67,18 +67,18 @@ def resolve_entities(names: Names, accepted: Iterable[MergeCandidate] = ()) -> R
     for keys in members.values():
         counts = Counter({name: count for key in keys for name, count in groups[key].counts.items()})
         ordered = by_preference(counts)
-        kept = ordered[0]
-        kept_key = normalise_name(kept)
-        spellings[kept_key] = ordered
-        canonical_keys.update((key, kept_key) for key in keys if key != kept_key)
-        entity_id = entity_id_of(kept_key)
+        preferred = ordered[0]
+        preferred_key = normalise_name(preferred)
+        spellings[preferred_key] = ordered
+        canonical_keys.update((key, preferred_key) for key in keys if key != preferred_key)
+        entity_id = entity_id_of(preferred_key)
         for name in ordered[1:]:
             method, similarity = "normalised", 1.0
-            if (key := normalise_name(name)) != kept_key:
+            if (key := normalise_name(name)) != preferred_key:
                 link = came_by[key]
                 method, similarity = link.method if link.certain else "confirmed", link.similarity
             id = content_id("merge", entity_id, name)
-            merges.append(Merge(id, entity_id, kept, name, method, similarity))
+            merges.append(Merge(id, entity_id, preferred, name, method, similarity))
     return Resolution(canonical_keys, spellings, tuple(sorted(merges, key=lambda m: (m.kept_name, m.merged_name))))
 
 

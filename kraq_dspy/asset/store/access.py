@@ -93,9 +93,9 @@ def follow(root: Path, path: Path) -> None:
             own = each.stat()
             if own.st_gid != status.st_gid:
                 os.chown(each, -1, status.st_gid)
-            wanted = mode if stat.S_ISDIR(own.st_mode) else mode & _FILE
-            if stat.S_IMODE(own.st_mode) != wanted:
-                each.chmod(wanted)
+            right_mode = mode if stat.S_ISDIR(own.st_mode) else mode & _FILE
+            if stat.S_IMODE(own.st_mode) != right_mode:
+                each.chmod(right_mode)
 
 
 def follow_index(path: Path) -> None:

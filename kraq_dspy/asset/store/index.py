@@ -195,13 +195,16 @@ class Index(SharedByCopies):
                 unfinished = "%s: readers see the last complete state until this change is finished: kraq resume %s"
                 logger.warning(unfinished, self.path, self.path)
             return
+
         for path in (self.home / states.VECTORS).glob(f"*{FRESH}"):  # not searchable yet, also of a killed writer
             self._store(path.name.removesuffix(FRESH)).seal()
         if not (self.home / GRAPH).exists():  # it was not made since the index began to change
             self.keep_passage_graph(self.all(Entity), self.all(Relationship))
+
         on_server = [store for store in self._stores.values() if isinstance(store, QdrantVectorStore)]
         erase = bool(self.results.settled(_TO_ERASE))
         self.results.unsettle(_TO_ERASE)
+
         self._database.stand_alone(erase=erase)
         self._database.close()
         states.publish(self.path)
@@ -312,7 +315,7 @@ class Index(SharedByCopies):
 
     def were_removed(self, document_ids: Iterable[str]) -> set[str]:
         """Return those of the documents that the index had once."""
-        return {one for one in document_ids if self.results.settled(self._removed(one))}
+        return {document_id for document_id in document_ids if self.results.settled(self._removed(document_id))}
 
     def _removed(self, document_id: str) -> str:
         return f"removed {content_id(self._manifest.created_at, document_id)}"
@@ -338,7 +341,7 @@ class Index(SharedByCopies):
         rows = self._rows_where(kind, "id, data, sum", "id", ids)
         records = {restored(key): tables.record_of(kind, key, *rest) for key, *rest in rows}
         try:
-            return [records[one] for one in ids]
+            return [records[id] for id in ids]
         except KeyError as error:
             raise UnknownRecordError(
                 f"{str(self.path)!r} has no {kind.__name__} with the id {error}. The index may have changed since "
@@ -446,8 +449,8 @@ class Index(SharedByCopies):
         `duplicates`."""
         columns = {column: value for column, value in (("level", level), ("source", source)) if value is not None}
         where = [f"{column} IS ?" for column in columns] + ([] if duplicates else ["duplicate_of IS NULL"])
-        found = self._stream(Question, " AND ".join(where), tuple(columns.values()))
-        return sorted(found, key=lambda question: (question.level < 0, question.level))  # random ones have none
+        stored = self._stream(Question, " AND ".join(where), tuple(columns.values()))
+        return sorted(stored, key=lambda question: (question.level < 0, question.level))  # random ones have none
 
     def links_of(self, entity_ids: Collection[str]) -> list[Relationship]:
         """The relationships of which one end at least is among these entities, by id."""
@@ -485,15 +488,15 @@ class Index(SharedByCopies):
         with self._database.reading() as connection:
             rows = connection.execute(f"SELECT {columns} FROM entities").fetchall()
 
-        found = {}
+        of_entities = {}
         for key, value, kind in rows:
             if kind == "text":
                 names, chunk_ids = orjson.loads(value)
             else:  # what SQLite does not keep as text
                 entity = json.loads(restored(value))
                 names, chunk_ids = entity["names"], entity["chunk_ids"]
-            found[restored(key)] = tuple(names), tuple(chunk_ids)
-        return found
+            of_entities[restored(key)] = tuple(names), tuple(chunk_ids)
+        return of_entities
 
     def communities_at(self, level: int) -> list[Community]:
         """The partition of all entities at a level: its communities, and the leaves of the broader levels."""
@@ -514,15 +517,15 @@ class Index(SharedByCopies):
             if not chosen:
                 smallest = "SELECT id FROM communities WHERE level = 0 ORDER BY seq DESC LIMIT 1"
                 chosen.update(id for (id,) in connection.execute(smallest))
-        found: dict[str, Community] = {}
+        family: dict[str, Community] = {}
         column = "id"
         while chosen:
             rows = self._rows_where(Community, "id, data, sum", column, chosen)
             parts = [tables.record_of(Community, *row) for row in rows]
-            chosen = {part.id for part in parts} - found.keys()
-            found.update((part.id, part) for part in parts)
+            chosen = {part.id for part in parts} - family.keys()
+            family.update((part.id, part) for part in parts)
             column = "parent_id"
-        return sorted(found.values(), key=lambda each: (each.level, -len(each.entity_ids), each.id))
+        return sorted(family.values(), key=lambda each: (each.level, -len(each.entity_ids), each.id))
 
     def community_sizes(self) -> list[tuple[int, int, str]]:
         """Level, number of entities and id of every community."""

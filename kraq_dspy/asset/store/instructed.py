@@ -209,8 +209,8 @@ class InstructedStore(SharedByCopies):
             for owner in (owner for owner, parts in owners if not gone.isdisjoint(_keys(parts))):
                 row = connection.execute("SELECT owner, parts, sum, vectors FROM rows WHERE owner = ?", (owner,))
                 keys, vectors = self._read(*row.fetchone())
-                kept = [place for place, key in enumerate(keys) if key not in gone]
-                connection.execute(_PUT, _record(owner, (keys[place] for place in kept), vectors[kept]))
+                remaining = [place for place, key in enumerate(keys) if key not in gone]
+                connection.execute(_PUT, _record(owner, (keys[place] for place in remaining), vectors[remaining]))
 
     def close(self) -> None:
         self._database.close()

@@ -111,14 +111,14 @@ def sample_to_tokens(
     ordered = sorted(dataset.examples, key=lambda example: example.id)
     random.Random(seed).shuffle(ordered)
     chosen: list[Example] = []
-    kept: set[str] = set()
+    sampled: set[str] = set()
     n_tokens = 0
     for example in ordered:
         evidence = {*example.context_ids, *example.supporting_ids}
         if not evidence:
             continue
-        n_tokens += sum(count_tokens(texts[document_id]) for document_id in evidence - kept)
-        kept |= evidence
+        n_tokens += sum(count_tokens(texts[document_id]) for document_id in evidence - sampled)
+        sampled |= evidence
         chosen.append(example)
         if n_tokens >= tokens:
             break
@@ -127,8 +127,8 @@ def sample_to_tokens(
         raise EvaluationError(
             f"{dataset.name}: none of the {len(dataset.examples)} questions has evidence to sample by."
         )
-    documents: tuple[Document, ...] = tuple(document for document in dataset.documents if document.id in kept)
-    triples = tuple(passage for passage in dataset.triples if passage.document_id in kept)
+    documents: tuple[Document, ...] = tuple(document for document in dataset.documents if document.id in sampled)
+    triples = tuple(passage for passage in dataset.triples if passage.document_id in sampled)
     return Dataset(dataset.name, documents, tuple(chosen), triples)
 
 

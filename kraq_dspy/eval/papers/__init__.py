@@ -114,16 +114,17 @@ class PaperSetup:
     def described(self, models: Mapping[str, str]) -> dict[str, str]:
         """Return what a run with these models has of the paper, what stands in for what it has not,
         and what is otherwise."""
-        settings = [
-            f"[{section}] {', '.join(f'{name} = {value}' for name, value in values.items())}"
-            for section, values in self.settings.items()
-        ]
-        roles: dict[str, list[str]] = {}
+        settings = []
+        for section, values in self.settings.items():
+            named_values = ", ".join(f"{name} = {value}" for name, value in values.items())
+            settings.append(f"[{section}] {named_values}")
+
+        roles_of_pair: dict[str, list[str]] = {}
         for role, theirs in self.models.items():
             if role in models and theirs.partition(",")[0].lower() not in models[role].lower():
-                roles.setdefault(f"{models[role] or 'none'} for {theirs}", []).append(role)
+                roles_of_pair.setdefault(f"{models[role] or 'none'} for {theirs}", []).append(role)
 
-        instead = [f"{pair} ({', '.join(each)})" for pair, each in roles.items()]
+        instead = [f"{pair} ({', '.join(roles)})" for pair, roles in roles_of_pair.items()]
         return {
             "as in the paper": "; ".join((*settings, f"instructions of {', '.join(self.prompts)}")),
             "in place of the paper's": "; ".join(instead),

@@ -59,12 +59,12 @@ class Selection:
     @property
     def best(self) -> Tried:
         """The one with the highest mean, which need not be the chosen one."""
-        return max(self.tried, key=lambda one: one.score.estimate)
+        return max(self.tried, key=lambda tried: tried.score.estimate)
 
     @property
     def undecided(self) -> tuple[Tried, ...]:
         """Others that cannot be told from the best one."""
-        return tuple(one for one in self.tried[1:] if one.is_undecided)
+        return tuple(other for other in self.tried[1:] if other.is_undecided)
 
     @property
     def verdict(self) -> str:
@@ -138,7 +138,7 @@ class Selection:
             "verdict": self.verdict,
             "metric": self.metric,
             "questions": self.n_questions,
-            "tried": [dataclasses.asdict(one) | {"is_undecided": one.is_undecided} for one in self.tried],
+            "tried": [dataclasses.asdict(tried) | {"is_undecided": tried.is_undecided} for tried in self.tried],
             "dropped": dict(self.dropped),
             "notes": list(self.notes),
             "gate": self.gate,

@@ -182,10 +182,10 @@ class Race:
         """The candidates that were asked all questions, best first, or as many as there was time for."""
         running = list(candidates)
         for count in rungs(len(self.examples)):
-            asked = self._ask_all(running, count)
-            if not asked:
+            still_running = self._ask_all(running, count)
+            if not still_running:
                 break
-            ranked = sorted(asked, key=lambda candidate: (-self.mean(candidate), self.cost(candidate).order))
+            ranked = sorted(still_running, key=lambda candidate: (-self.mean(candidate), self.cost(candidate).order))
             running = ranked if count == len(self.examples) else better_half(ranked)
             for candidate in ranked[len(running) :]:
                 self.dropped[candidate.name] = f"in the worse half after {count} questions"
@@ -221,7 +221,7 @@ class Race:
         """Those that could be asked the first `count` questions in time, and hand on no more than they may."""
         stage = f"ask {count} questions"
         self.deadline.start(stage, len(candidates) * count)
-        asked = []
+        in_time = []
         for candidate in candidates:
             try:
                 self._ask(candidate, self.examples[:count], stage)
@@ -234,10 +234,10 @@ class Race:
             if reason := self._refused(candidate):
                 self.dropped[candidate.name] = reason
             else:
-                asked.append(candidate)
+                in_time.append(candidate)
 
         self.deadline.finish(stage)
-        return asked
+        return in_time
 
     def _refused(self, candidate: Candidate) -> str:
         """Why a candidate that was asked is out all the same; "" where it is not."""

@@ -133,9 +133,11 @@ def select(
                 f"No candidate could be asked: {reasons}. What was done is kept; the same command resumes."
             )
         summary = summarise_run(_described(header, tried, encoder.name), writer.rows(), seed=plan.seed)
+
+    tried_names = {each.candidate.name for each in tried}
     return Selection(
         tried=tried,
-        dropped={name: why for name, why in race.dropped.items() if name not in {one.candidate.name for one in tried}},
+        dropped={name: why for name, why in race.dropped.items() if name not in tried_names},
         metric=chosen_metric,
         settings=settings,
         n_questions=len(examples),
@@ -228,9 +230,11 @@ def _with_graph(
         if reason := _no_room_above(race, best) or _unaffordable(race, settings, limits):
             race.dropped["candidates with a graph"] = reason
             return []
-        others = [one for one in candidates if one.tokens != best.tokens]
-        race.dropped |= {one.name: f"a graph is made of chunks of {best.tokens} tokens alone" for one in others}
-        candidates = [one for one in candidates if one.tokens == best.tokens]
+        others = [candidate for candidate in candidates if candidate.tokens != best.tokens]
+        race.dropped |= {
+            candidate.name: f"a graph is made of chunks of {best.tokens} tokens alone" for candidate in others
+        }
+        candidates = [candidate for candidate in candidates if candidate.tokens == best.tokens]
     return race.run(candidates)
 
 
@@ -257,10 +261,10 @@ def _unaffordable(race: Race, settings: Settings, limits: Limits | None) -> str:
 
 def _tried(race: Race, finalists: Sequence[Candidate], plan: SelectionPlan) -> tuple[Tried, ...]:
     """Those that were asked most questions, with the difference of each to the best, the chosen one first."""
-    asked = {candidate: race.scores(candidate) for candidate in finalists}
-    most = max(map(len, asked.values()), default=0)
-    complete = {candidate: scores for candidate, scores in asked.items() if len(scores) == most and most}
-    for candidate in asked.keys() - complete.keys():
+    scores_of = {candidate: race.scores(candidate) for candidate in finalists}
+    most = max(map(len, scores_of.values()), default=0)
+    complete = {candidate: scores for candidate, scores in scores_of.items() if 0 < len(scores) == most}
+    for candidate in scores_of.keys() - complete.keys():
         race.dropped.setdefault(candidate.name, "the time was over")
     if not complete:
         return ()
@@ -274,9 +278,9 @@ def _tried(race: Race, finalists: Sequence[Candidate], plan: SelectionPlan) -> t
         interval = bootstrap_mean(scores, seed=plan.seed)
         tried.append(Tried(candidate, interval, difference, race.cost(candidate)))
 
-    undecided = [one for one in tried if one.is_undecided]
-    chosen = min(undecided, key=lambda one: one.cost.order)
-    return chosen, *(one for one in tried if one is not chosen)
+    undecided = [each for each in tried if each.is_undecided]
+    chosen = min(undecided, key=lambda each: each.cost.order)
+    return chosen, *(each for each in tried if each is not chosen)
 
 
 def _described(header: RunHeader, tried: Sequence[Tried], encoder: str) -> RunHeader:
@@ -285,8 +289,8 @@ def _described(header: RunHeader, tried: Sequence[Tried], encoder: str) -> RunHe
         **header.extra["table"],
         "baseline": tried[0].candidate.name,
         "systems": {
-            one.candidate.name: {"about": about_retriever(one.candidate.retriever, encoder, [one.candidate.k])}
-            for one in tried
+            each.candidate.name: {"about": about_retriever(each.candidate.retriever, encoder, [each.candidate.k])}
+            for each in tried
         },
     }
     return dataclasses.replace(header, extra={**header.extra, "table": table})

@@ -27,13 +27,13 @@ Work = Callable[[Example], ResultRow]
 def measure(run: Run, folder: Path) -> None:
     """Programs or retrievers. Those whose settings differ work with an index or with models of their own, one group
     after the other; what a person wrote wrongly ends the run before anything is asked."""
-    kept, notes = systems.distinct(run.table.systems_for(run.questions.dataset.name), run.settings)
+    chosen, notes = systems.distinct(run.table.systems_for(run.questions.dataset.name), run.settings)
     if run.table.kind == "answers":
-        for system, _ in kept:
+        for system, _ in chosen:
             systems.program_of(system, seed=run.options.seed, paper=run.table.of_papers)
 
     groups: list[tuple[Settings, list[System]]] = []
-    for system, settings in kept:
+    for system, settings in chosen:
         group = next((members for other, members in groups if other == settings), None)
         if group is None:
             groups.append((settings, [system]))
@@ -72,10 +72,11 @@ def work_of(run: Run, space: Workspace, system: System) -> tuple[Work, int]:
         return _Finding(run, space, system), run.concurrency
     choice = systems.program_of(system, seed=run.options.seed, paper=run.table.of_papers)
     program = space.make_program(choice, state=system.options.get("state"))
+    systems.require_steps(system, program)
     if run.table.as_paper:
         run.table.as_paper.give_prompts(program)
-    asked = AskedSystem(system.name, program, True, {}, choice)
-    asking = Asking(asked, run.scorer(space.models), prices_of(space.models.settings), space, choice.budget)
+    asked_system = AskedSystem(system.name, program, True, {}, choice)
+    asking = Asking(asked_system, run.scorer(space.models), prices_of(space.models.settings), space, choice.budget)
     return asking, max(1, run.concurrency // choice.calls_at_once)
 
 

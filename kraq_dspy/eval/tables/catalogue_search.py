@@ -52,12 +52,12 @@ _OF_ANY = {"phrasing", "variants", *systems.OF_THE_SYSTEM}
 
 def measure(run: Run, folder: Path) -> None:
     """Measure the systems that answer first, then those that are made of two others' rows."""
-    kept, notes = systems.distinct(run.table.systems_for(run.questions.dataset.name), run.settings)
-    for system, _ in kept:
-        _check(system, [other.name for other, _ in kept])
+    chosen, notes = systems.distinct(run.table.systems_for(run.questions.dataset.name), run.settings)
+    for system, _ in chosen:
+        _check(system, [other.name for other, _ in chosen])
 
     is_synthetic = run.table.catalogue == "synthetic"
-    needs_index = is_synthetic or any(system.use == "program" for system, _ in kept)
+    needs_index = is_synthetic or any(system.use == "program" for system, _ in chosen)
     index = run.index(run.settings) if needs_index else None
     models = run.models(run.settings)
     if is_synthetic and critics_of(_plan(run), models.name("judge")) == "roundtrip":
@@ -68,8 +68,8 @@ def measure(run: Run, folder: Path) -> None:
     if run.table.as_paper:
         run.table.as_paper.give_prompts(phrasings.rephrase)
 
-    asked = [(system, settings) for system, settings in kept if system.use != "first of two"]
-    for system, settings in asked:
+    answering = [(system, settings) for system, settings in chosen if system.use != "first of two"]
+    for system, settings in answering:
         phrasing = system.options.get("phrasing", ORIGINAL)
         phrased = phrasings.of(pairs, phrasing, system.options.get("variants", 3))
         if system.use == "program":
@@ -79,7 +79,7 @@ def measure(run: Run, folder: Path) -> None:
             with _catalogue(run, pool, system) as answers:
                 look = _WordingLookup(run, system, answers, own)
                 run.ask_all(system.name, look, writer, at_once=run.concurrency, examples=phrased)
-    _write_joined([system for system, _ in kept], writer)
+    _write_joined([system for system, _ in chosen], writer)
     models.close()
 
 
@@ -172,8 +172,11 @@ def _pairs(run: Run, folder: Path, index: Path | None, models: LanguageModels) -
         raise EvaluationError(f"{run.questions.dataset.name} has no question with an answer.")
 
     example_ids = {example.id for example in pairs}
-    others = [each for each in run.questions.dataset.examples if each.answers and each.id not in example_ids]
+    others = [
+        example for example in run.questions.dataset.examples if example.answers and example.id not in example_ids
+    ]
     random.Random(run.options.seed).shuffle(others)
+
     by_question = {each.question: NewEntry(each.question, each.answers[0]) for each in (*pairs, *others)}
     return pairs, list(by_question.values())
 

@@ -98,8 +98,8 @@ def load(
     usable = without_learned(dataset.examples, learned)
     examples = sorted(usable, key=lambda example: example.id)
     random.Random(seed).shuffle(examples)
-    kept = examples if limit is None else examples[:limit]
-    return ExampleSet(dataset, tuple(kept), len(examples) - len(kept), len(dataset.examples) - len(usable))
+    drawn = examples if limit is None else examples[:limit]
+    return ExampleSet(dataset, tuple(drawn), len(examples) - len(drawn), len(dataset.examples) - len(usable))
 
 
 def checksum_of(examples: Sequence[Example], documents: Sequence[Document] = ()) -> str:
@@ -281,11 +281,13 @@ def fingerprint(
     made_with = {name: value for name, value in settings.to_dict().items() if name not in _NOT_OF_THE_INDEX}
     for changes_only_the_speed in ("batch_size", "threads", "api_key_env"):
         del made_with["encoder"][changes_only_the_speed]
+
     made_with["roles"] = {name: [role.model, role.adapter, role.temperature] for name, role in roles.items()}
     corpus = [(document.id, document.title, document.text) for document in dataset.documents]
     triples = [(each.document_id, each.entities, each.triples) for each in dataset.triples]
     states = [dict(read_state(path).predictors) for path in program_states]
-    parts = [made_with, corpus, triples, *([states] if states else []), *([prompts] if prompts else [])]
+    parts: list[object] = [made_with, corpus, triples]
+    parts += [part for part in (states, prompts) if part]
     return content_id("index", *(json.dumps(part, sort_keys=True) for part in parts))
 
 

@@ -23,11 +23,11 @@ def measure(run: Run, folder: Path) -> None:
 
     A generator's share of templates (it wrote nothing) is told.
     """
-    kept, notes = systems.distinct(run.table.systems_for(run.questions.dataset.name), run.settings)
+    chosen, notes = systems.distinct(run.table.systems_for(run.questions.dataset.name), run.settings)
     sets: dict[str, list[str]] = {}
     templates: dict[str, int] = {}
     first: PreparedIndex | None = None
-    for system, settings in kept:
+    for system, settings in chosen:
         if system.options.get("needs_state") and "state" not in system.options:
             notes.append(f"{system.name} is left out: give what tuned it, --program-state '{system.name}=FILE'.")
             continue

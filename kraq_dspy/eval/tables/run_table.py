@@ -40,8 +40,8 @@ def run_table(
     if table.kind == "questions":
         options.bertscore().layer  # noqa: B018 (raises where the package is not there)
     if not options.ablations:
-        kept = tuple(system for system in table.systems if not system.varied)
-        table = replace(table, systems=kept)
+        unvaried = tuple(system for system in table.systems if not system.varied)
+        table = replace(table, systems=unvaried)
 
     learned = learned_by(LanguageModels(settings).names().values())
     questions_of = {

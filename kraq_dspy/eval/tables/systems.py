@@ -21,7 +21,7 @@ from kraq_dspy.workspace import Workspace
 from kraq_dspy.workspace.choices import ProgramChoice, choose_program, choose_retriever
 from kraq_dspy.workspace.registry import PROGRAMS, RETRIEVERS
 
-OF_THE_SYSTEM = ("state", "retriever", "retriever_options", "roles", "settings")
+OF_THE_SYSTEM = ("state", "retriever", "retriever_options", "roles", "step_roles", "settings")
 """Options of an entry that are not the program's."""
 
 
@@ -39,7 +39,8 @@ def settings_of(system: System, settings: Settings) -> Settings:
         raise ConfigError(f"{system.name!r}: {error}") from error
 
     roles: Mapping[str, str] = system.options.get("roles", {})
-    if unknown := sorted({*roles, *roles.values()} - set(ROLES)):
+    step_roles: Mapping[str, str] = system.options.get("step_roles", {})
+    if unknown := sorted({*roles, *roles.values(), *step_roles.values()} - set(ROLES)):
         raise ConfigError(f"{system.name!r}: there is no role {unknown[0]!r}; the roles are {', '.join(ROLES)}.")
     if not roles:
         return settings
@@ -68,7 +69,7 @@ def distinct(systems: Iterable[System], settings: Settings) -> tuple[list[tuple[
     """The systems with their settings, and notes on those left out since they would be another one
     once more."""
     first_of: dict[str, str] = {}
-    kept, notes = [], []
+    distinct_systems, notes = [], []
     for system in systems:
         own = settings_of(system, settings)
         if _looks_up_nothing(system, own):
@@ -81,8 +82,8 @@ def distinct(systems: Iterable[System], settings: Settings) -> tuple[list[tuple[
             notes.append(f"{system.name} is left out: its {roles} is the same model as that of {first_of[key]}.")
             continue
         first_of.setdefault(key, system.name)
-        kept.append((system, own))
-    return kept, notes
+        distinct_systems.append((system, own))
+    return distinct_systems, notes
 
 
 def _looks_up_nothing(system: System, settings: Settings) -> bool:
@@ -119,9 +120,27 @@ def program_of(system: System, *, seed: int = 0, paper: bool = True) -> ProgramC
     try:
         choice = choose(options)
         seeded = "seed" in options_of((choice.inner or choice).spec.options)
-        return choose({"seed": seed, **options}) if seeded else choice
+        choice = choose({"seed": seed, **options}) if seeded else choice
     except ConfigError as error:
         raise ConfigError(f"{system.name!r}: {error}") from error
+    return with_step_roles(choice, system.options.get("step_roles", {}))
+
+
+def with_step_roles(choice: ProgramChoice, step_roles: Mapping[str, str]) -> ProgramChoice:
+    """The choice with other roles for some of the program's steps, by the attribute that holds them."""
+    if not step_roles:
+        return choice
+    spec = dataclasses.replace(choice.spec, roles={**choice.spec.roles, **step_roles})
+    return dataclasses.replace(choice, spec=spec)
+
+
+def require_steps(system: System, program: dspy.Module) -> None:
+    """Raises ConfigError for a role that is given to a step which the program lacks."""
+    steps = {name.partition(".")[0] for name, _ in program.named_predictors()}
+    if unknown := sorted(set(system.options.get("step_roles", {})) - steps):
+        raise ConfigError(
+            f"{system.name!r}: there is no step {unknown[0]!r}; the steps are {', '.join(sorted(steps))}."
+        )
 
 
 def state_digests(table: EvalTable) -> dict[str, str]:
@@ -200,18 +219,20 @@ def about_retriever(name: str, encoder: str, budgets: Iterable[int]) -> dict[str
     return {"retriever": name, "encoder": encoder, "passages": ", ".join(map(str, budgets))}
 
 
-def about_system(asked: Any, space: Workspace | None) -> dict[str, str]:
+def about_system(made: Any, space: Workspace | None) -> dict[str, str]:
     """Return what can be seen of a program or a retriever that somebody made."""
-    is_program = isinstance(asked, dspy.Module) and not getattr(asked, "keeps_contract", False)
-    retrieve = getattr(asked, "retrieve", None) if is_program else asked
+    is_program = isinstance(made, dspy.Module) and not getattr(made, "keeps_contract", False)
+    retrieve = getattr(made, "retrieve", None) if is_program else made
     encoder = space.embedder if space else getattr(retrieve, "embedder", None)
-    lms = [lm_in_program(each) or dspy.settings.lm for each in asked.predictors()] if is_program else []
+    predictors = made.predictors() if is_program else []
+    lms = [lm_in_program(predictor) or dspy.settings.lm for predictor in predictors]
+
     about = {
-        "program": _name_of(asked, PROGRAMS.own.values()) if is_program else "",
+        "program": _name_of(made, PROGRAMS.own.values()) if is_program else "",
         "retriever": "" if retrieve is None else _name_of(retrieve, RETRIEVERS.own.values()),
         "model": ", ".join(dict.fromkeys(str(lm.model) for lm in lms if lm is not None)),
         "encoder": str(getattr(encoder, "name", "")),
-        "passages": str(getattr(asked, "k", "")),
+        "passages": str(getattr(made, "k", "")),
     }
     return {name: text for name, text in about.items() if text}
 

@@ -180,7 +180,8 @@ def import_answers(
     entries = []
     for entry in read:
         current = [
-            AnswerSource(one.document_id, one.content_hash or hashes.get(one.document_id, "")) for one in entry.sources
+            AnswerSource(source.document_id, source.content_hash or hashes.get(source.document_id, ""))
+            for source in entry.sources
         ]
         if unknown := [source.document_id for source in current if not source.content_hash]:
             refused.append(f"{entry.question!r}: the index has no document {unknown[0]!r}.")

@@ -76,8 +76,8 @@ def seed_answers(
     kept at once, so an interrupted run loses nothing. Raises IndexStateError for an index without questions, ModelError
     when nothing but failures happens, and lets KraqError (a spent budget, a server that is down) end the run.
     """
-    asked = index.questions(source="kraq") if questions is None else questions
-    texts = {question.id: question.text for question in asked}
+    to_answer = index.questions(source="kraq") if questions is None else questions
+    texts = {question.id: question.text for question in to_answer}
     if not texts:
         raise IndexStateError(f"{str(index.path)!r} has no questions. Finish it first: kraq resume {index.path}")
     known = {*catalogue.known_keys(), ""}  # "" is the key of "?"

@@ -81,8 +81,8 @@ class IndexedPassages:
 
     def nearest(self, questions: Sequence[str], count: int) -> list[list[str]]:
         vectors = self._embedder.encode_queries(questions)
-        found = self._index.chunk_vectors.search(vectors, count)
-        return [[chunk_id for chunk_id, _ in hits] for hits in found]
+        nearest_chunks = self._index.chunk_vectors.search(vectors, count)
+        return [[chunk_id for chunk_id, _ in hits] for hits in nearest_chunks]
 
 
 class Finishing:
@@ -119,14 +119,19 @@ class Finishing:
         """Do as `finish` does, with the graph of all extractions."""
         index = self._index
         document_of = index.reading_order()
+
         index.keep_passage_graph(graph.entities, graph.relationships)
         index.replace(Entity, graph.entities)
         index.replace(Relationship, graph.relationships)
         index.replace(Claim, graph.claims)
         index.replace(Merge, graph.merges)
+
         former: list[Community] = []
         if self._parts.stable:  # without the ids of relationships and chunks, most of their memory
-            former = [dataclasses.replace(one, relationship_ids=(), chunk_ids=()) for one in index.all(Community)]
+            former = [
+                dataclasses.replace(community, relationship_ids=(), chunk_ids=()) for community in index.all(Community)
+            ]
+
         communities = find_communities(
             graph.entities, graph.relationships, self._settings.communities, document_of, former
         )
@@ -149,16 +154,18 @@ class Finishing:
         there."""
         summaries: ItemStream[Summary] = ItemStream()
         total = sum(community.id not in (known or ()) for community in self._kraq.worth_a_summary(communities))
+
         results = self._index.results
         try:
-            with results.watching("ask") as asked:
+            with results.watching("ask") as asked_now:
                 async with asyncio.TaskGroup() as group:
                     group.create_task(self._summarize(communities, graph, summaries, known))
                     asking = group.create_task(self._ask(communities, summaries, total, graph.entities))
         except BaseExceptionGroup as several:
             raise several.exceptions[0] from None
+
         looked_at = {community.id for community in communities}.difference(known or ())
-        results.forget_outdated("ask", asked, looked_at)  # where a template asks now, in place of a model
+        results.forget_outdated("ask", asked_now, looked_at)  # where a template asks now, in place of a model
         return asking.result()
 
     async def _summarize(
@@ -189,7 +196,8 @@ class Finishing:
     ) -> list[Question]:
         asked_by = self._kraq.asked_by(communities, IndexedPassages(self._index, self._parts.embedder), self._steps)
         shown = asked_by.shown(summaries, {community.id for community in self._kraq.worth_a_summary(communities)})
-        asked = self._kraq.questions(
+
+        coming = self._kraq.questions(
             communities,
             shown,
             self._index.documents_of({chunk_id for each in communities for chunk_id in each.chunk_ids}),
@@ -198,13 +206,15 @@ class Finishing:
             names=self._kraq.central_names(entities),
             asked_by=asked_by,
         )
-        questions = in_reading_order([question async for question in asked], [c.id for c in communities])
+
+        questions = in_reading_order([question async for question in coming], [c.id for c in communities])
         self._progress.finish("ask")
         return await asyncio.to_thread(asked_by.leading_back, questions)
 
     async def _keep_asked(self, questions: list[Question]) -> None:
-        asked = {question.community_id for question in questions if question.community_id}
-        self._index.results.prune("ask", asked | set(self._index.ids(Summary)))
+        with_question = {question.community_id for question in questions if question.community_id}
+        self._index.results.prune("ask", with_question | set(self._index.ids(Summary)))
+
         with self._index.results.watching("ask random") as drawn_now:
             if self._parts.random_questions:
                 chunks = list(self._index.all(Chunk))

@@ -111,10 +111,12 @@ def _outdated_descriptions(index: Index) -> set[str]:
     ids = index.results.items("describe")
     entities, links = index.known(Entity, ids), index.known(Relationship, ids)
     outdated = ids - entities - links
+
     described: list[Entity | Relationship] = [
         *index.get(Entity, sorted(entities)),
         *index.get(Relationship, sorted(links)),
     ]
+
     outputs = index.results.outputs("describe", [each.id for each in described])
     for each in described:
         text = outputs.get(each.id, {}).get("description", "").strip()

@@ -173,7 +173,7 @@ def precompute_pairs(
     progress = progress or SilentProgress()
     questions = _questions_of(index, source)
     k = min(top_n or index.chunk_vectors.count(), index.chunk_vectors.count())
-    embedded = kept = done = 0
+    embedded = n_stored_before = done = 0
     failures: list[tuple[str, str]] = []
     with closing(_store(index, embedder.name, embedder.dimension)) as store:
         removed = store.prune(index.ids(Question))  # those of another source stay
@@ -188,11 +188,17 @@ def precompute_pairs(
             else:
                 done += 1
                 embedded += int(missing.sum())
-                kept += int((~missing).sum())
+                n_stored_before += int((~missing).sum())
             progress.advance(STAGE, len(chunk_ids))
 
         progress.finish(STAGE)
-        counts = {"questions": done, "embedded": embedded, "kept": kept, "removed": removed, "n_bytes": store.n_bytes}
+        counts = {
+            "questions": done,
+            "embedded": embedded,
+            "kept": n_stored_before,
+            "removed": removed,
+            "n_bytes": store.n_bytes,
+        }
         return {**counts, "failures": tuple(failures)}
 
 

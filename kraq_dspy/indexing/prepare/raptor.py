@@ -79,13 +79,13 @@ def open_tree(index: Index, embedder: Embedder) -> tuple[SummaryTree, TextVector
 def forget(index: Index, chunk_ids: Collection[str]) -> None:
     """The summaries that were made of these passages, and the tree, which is then to be made again."""
     stored = _stored_tree(index)
-    kept, lost = _apart(stored.nodes if stored else (), gone=chunk_ids)
+    untouched, lost = _apart(stored.nodes if stored else (), gone=chunk_ids)
     if stored is not None:
         if not lost:
             return
         (index.home / FILE).unlink()
         (index.home / VECTORS / STAGE).unlink(missing_ok=True)
-    index.results.prune(STAGE, [node.id for node in kept])  # with those of a tree that was never finished
+    index.results.prune(STAGE, [node.id for node in untouched])  # with those of a tree that was never finished
 
 
 def leaves(index: Index) -> set[str]:
@@ -102,10 +102,10 @@ def carry(whole: Index, view: Index, embedder: Embedder) -> None:
     if stored is None or stored.passages != content_id(*sorted(whole.ids(Chunk))):
         return
 
-    kept, _ = _apart(stored.nodes, gone=set(whole.ids(Chunk)).difference(chunk_ids))
-    copy_points(whole, view, STAGE, (Point(text_point(node.id, node.text), node.text) for node in kept))
-    node_vectors(view, embedder, kept).sync("embed summaries")
-    _save_tree(view, {**stored.made, "passages": content_id(*chunk_ids)}, kept)
+    allowed_nodes, _ = _apart(stored.nodes, gone=set(whole.ids(Chunk)).difference(chunk_ids))
+    copy_points(whole, view, STAGE, (Point(text_point(node.id, node.text), node.text) for node in allowed_nodes))
+    node_vectors(view, embedder, allowed_nodes).sync("embed summaries")
+    _save_tree(view, {**stored.made, "passages": content_id(*chunk_ids)}, allowed_nodes)
 
 
 @dataclass(frozen=True)
@@ -140,15 +140,15 @@ def _save_tree(index: Index, made: Mapping[str, Any], nodes: Sequence[TreeNode])
 def _apart(nodes: Sequence[TreeNode], *, gone: Collection[str]) -> tuple[list[TreeNode], list[TreeNode]]:
     """The nodes that stand on none of the passages that are gone, and those that stand on some; the lowest first."""
     lost_ids = set(gone)
-    kept: list[TreeNode] = []
+    untouched: list[TreeNode] = []
     lost: list[TreeNode] = []
     for node in nodes:
         if lost_ids.isdisjoint(node.child_ids):
-            kept.append(node)
+            untouched.append(node)
         else:
             lost.append(node)
             lost_ids.add(node.id)
-    return kept, lost
+    return untouched, lost
 
 
 def node_vectors(index: Index, embedder: Embedder, nodes: Sequence[TreeNode]) -> TextVectors:

@@ -113,8 +113,8 @@ def _own_settings(settings: Settings) -> Settings:
 
 def _take_documents(whole: Index, view: Index, document_ids: Collection[str]) -> None:
     allowed = frozenset(document_ids)
-    kept = (document_id for document_id in whole.ids(Document) if document_id in allowed)
-    for some in batches(kept, _AT_ONCE):
+    in_scope = (document_id for document_id in whole.ids(Document) if document_id in allowed)
+    for some in batches(in_scope, _AT_ONCE):
         view.add(dataclasses.replace(document, labels=()) for document in whole.get(Document, some))
 
     order = whole.reading_order(view.ids(Document))

@@ -53,12 +53,12 @@ class PackagedPairEmbedder(SharedByCopies):
         question_tokens, *passages_tokens = tokenize(texts)  # each with its first and its last mark
         begin, *question_words, end = question_tokens
         # A longer question would leave no room for the passage.
-        asked = [begin, *question_words[: self.max_tokens // 2], end]
+        question_part = [begin, *question_words[: self.max_tokens // 2], end]
 
         def vector_of(tokens: list[int]) -> Vectors:
             words = tokens[1:-1]
-            passage = [*words[: self.max_tokens - len(asked) - 1], end]
-            parts = [0] * len(asked) + [1] * len(passage)
-            return bert([[*asked, *passage]], [parts])
+            passage = [*words[: self.max_tokens - len(question_part) - 1], end]
+            parts = [0] * len(question_part) + [1] * len(passage)
+            return bert([[*question_part, *passage]], [parts])
 
         return np.concatenate(run_all(vector_of, passages_tokens, limit=self._threads))

@@ -89,13 +89,14 @@ def _folder_of(model: str) -> ModelFolder:
     if model == PACKAGED:
         return read_model_folder(packaged_folder())
     if model in KNOWN_ENCODERS:
-        known, kept = KNOWN_ENCODERS[model], models_folder() / model
-        return known.described(read_model_folder(kept if kept.is_dir() else _downloaded(known.repository, kept)))
+        known, downloaded = KNOWN_ENCODERS[model], models_folder() / model
+        folder = downloaded if downloaded.is_dir() else _downloaded(known.repository, downloaded)
+        return known.described(read_model_folder(folder))
     return read_model_folder(local_folder(model, "sentence encoder") or _downloaded(model))
 
 
-def _downloaded(model: str, kept: Path | None = None) -> Path:
-    """Find the model in the hub's cache on this machine, or download it; `kept` is a folder where
+def _downloaded(model: str, looked_in: Path | None = None) -> Path:
+    """Find the model in the hub's cache on this machine, or download it; `looked_in` is a folder where
     it was looked for before."""
     import httpx
 
@@ -111,7 +112,7 @@ def _downloaded(model: str, kept: Path | None = None) -> Path:
         return Path(snapshot_download(repository, allow_patterns=_HUB_FILES))
     except (OSError, ValueError, httpx.HTTPError) as error:
         reason = str(error).strip().splitlines()[0]
-        brought = f"; bring its files yourself, as the folder {str(kept)!r}" if kept else ""
+        brought = f"; bring its files yourself, as the folder {str(looked_in)!r}" if looked_in else ""
         raise ModelError(
             f"The sentence encoder {model!r} is neither a folder nor in the cache of this machine, and the model hub "
             f"did not give it ({reason}). Check the name and the connection{brought}; or use {PACKAGED!r}, which is "

@@ -117,11 +117,13 @@ class KraqAdapter(dspy.ChatAdapter):
         with adapter_fallback_scope() as progress:
             first, options = self._first_call(lm, lm_kwargs, signature)
             reply = await first._ask_held(lm, options, lm_kwargs, question)
+
             if progress.emitted and reply.error is not None:
                 tell(reply.flaw)
                 return [_as_it_stands(signature, reply.error)]
             if reply.error is None or reply.is_final or not self.use_json_adapter_fallback:
                 return reply.values_or_error(signature)
+
             second = first._for_second_call(signature)
             return (await second._ask(lm, dict(lm_kwargs), question)).after(reply, signature)
 

@@ -93,9 +93,9 @@ def local_file(name: str) -> Path:
     if name not in MODELS and (path.exists() or name.endswith(".gguf")):
         return path
 
-    kept = models_folder() / f"{name}.gguf"
-    if kept.is_file():
-        return kept
+    downloaded = models_folder() / f"{name}.gguf"
+    if downloaded.is_file():
+        return downloaded
     if name in MODELS:
         raise ModelError(f"The model {name!r} is not here yet: bring it with `kraq lm get {name}`.")
     raise ModelError(

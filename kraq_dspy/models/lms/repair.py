@@ -67,11 +67,13 @@ def read_reply(reply: str, fields: Mapping[str, Any]) -> tuple[dict[str, Any], l
         except (ValueError, TypeError, RecursionError, MemoryError) as error:
             trouble.append(f"{name}: {str(error).splitlines()[0] if str(error) else type(error).__name__}")
 
-    cut_off = "completed" not in sections
-    if cut_off and not trouble and any(isinstance(value, list) and value for value in values.values()):
+    is_cut_off = "completed" not in sections
+    has_an_item = any(isinstance(value, list) and value for value in values.values())
+    if is_cut_off and has_an_item and not trouble:
         later = list(fields)[len(values) :]
         if not any(name in values for name in later):
             values |= {name: [] for name in later if get_origin(fields[name]) is list}
+
     trouble += [f"{name}: missing" for name in fields if name not in values and name not in sections]
     return values, trouble
 
@@ -164,27 +166,31 @@ def marked_spans(reply: str, fields: Iterable[str]) -> dict[str, tuple[int, int]
     order and nothing before them; anything less is prose.
     """
     fields = list(fields)
+    names = [*fields, "completed"]
     headers = list(HEADER.finditer(reply))
-    headers += _within_lines(reply, headers, {name.casefold() for name in (*fields, "completed")})
-    spans = _between(reply, headers, [*fields, "completed"])
-    missing = [name for name in (*fields, "completed") if name not in spans]
+    headers += _within_lines(reply, headers, {name.casefold() for name in names})
+    spans = _between(reply, headers, names)
+
+    missing = [name for name in names if name not in spans]
     lines = list(_begins_with(missing).finditer(reply)) if missing else []
-    if lines and len({line[1].casefold() for line in lines}) == len(lines):
-        together = _between(reply, [*headers, *lines], [*fields, "completed"])
+    is_each_name_once = len({line[1].casefold() for line in lines}) == len(lines)
+    if lines and is_each_name_once:
+        together = _between(reply, [*headers, *lines], names)
         written = [name for name, (start, end) in together.items() if start < end and name != "completed"]
         begins = min(match.start() for match in (*headers, *lines))
         if written == fields and not reply[:begins].strip(" \t\r\n`"):
             return together
+
     return spans if any(name in spans for name in fields) else {}
 
 
-def _within_lines(reply: str, headers: Sequence[re.Match[str]], asked: Collection[str]) -> list[re.Match[str]]:
+def _within_lines(reply: str, headers: Sequence[re.Match[str]], field_names: Collection[str]) -> list[re.Match[str]]:
     """The markers of fields that no line begins with; none inside a JSON value, where a document may have put it."""
     begun = {header[1].casefold() for header in headers}
     markers = []
     for marker in EXACT.finditer(reply):
         name = marker[1].casefold()
-        if name not in asked or name in begun:
+        if name not in field_names or name in begun:
             continue
         before = [header.end() for header in headers if header.end() <= marker.start()]
         if not _is_open_json(reply[max(before, default=0) : marker.start()]):
@@ -220,6 +226,7 @@ def _between(reply: str, headers: Iterable[re.Match[str]], names: Iterable[str])
         name = known.get(header[1].casefold())
         if name is None:
             continue
+
         text = reply[begin:stop]
         inside = text.lstrip("`") if "`" in header[0] else text  # the marker stood between backticks
         start = begin + len(text) - len(inside.lstrip())
@@ -389,14 +396,14 @@ def _fitted(value: Any, annotation: Any) -> Any:
     if origin in (list, set, tuple) and arguments and (origin is not tuple or arguments[1:] == (...,)):
         items = _as_list(value, arguments[0])
         may_repeat = arguments[0] in (bool, int, float) or bool(choices(arguments[0]))
-        kept: list[Any] = []
+        fitting: list[Any] = []
         for item in items:
             fitted = _item(item, arguments[0])
-            if fitted is not _DROPPED and (may_repeat or fitted not in kept):
-                kept.append(fitted)
-        if items and not kept:
+            if fitted is not _DROPPED and (may_repeat or fitted not in fitting):
+                fitting.append(fitted)
+        if items and not fitting:
             raise UnreadableError(f"no item fits: {str(items[0])[:60]!r}")
-        return origin(kept)
+        return origin(fitting)
 
     if is_dataclass(annotation):
         if isinstance(value, list) and len(value) == 1:

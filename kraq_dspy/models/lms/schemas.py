@@ -133,10 +133,9 @@ def _reply_part(annotation: Any, bounded: bool, length: int, inside: tuple[Any, 
         items = {"type": "array", "items": _reply_part(arguments[0], bounded, ITEM_TEXT, inside)}
         return {**items, "maxItems": ITEMS} if bounded else items
     if dataclasses.is_dataclass(annotation) and annotation not in inside:
-        parts = record_fields(annotation)
-        return _object(
-            {name: _reply_part(part, bounded, ITEM_TEXT, (*inside, annotation)) for name, part in parts.items()}
-        )
+        within = (*inside, annotation)
+        parts = record_fields(annotation).items()
+        return _object({name: _reply_part(part, bounded, ITEM_TEXT, within) for name, part in parts})
     raise _NoSchemaError
 
 
@@ -156,18 +155,18 @@ def _compacted(part: Any, definitions: dict[str, Any], inside: tuple[str, ...]) 
             return {"type": "object"}  # a type that contains itself: shown once
         return _compacted(definitions[name], definitions, (*inside, name))
 
-    kept = {}
+    compacted = {}
     for key, value in sorted(part.items(), key=lambda entry: entry[0] != "type"):
         if _tells_nothing(key, value, part):
             continue
         if key == "properties":
             properties = value.items()
-            kept[key] = {name: _compacted(entry, definitions, inside) for name, entry in properties}
+            compacted[key] = {name: _compacted(entry, definitions, inside) for name, entry in properties}
         elif key == "required":
-            kept[key] = value
+            compacted[key] = value
         else:
-            kept[key] = _compacted(value, definitions, inside)
-    return kept
+            compacted[key] = _compacted(value, definitions, inside)
+    return compacted
 
 
 def _tells_nothing(key: str, value: Any, part: dict[str, Any]) -> bool:

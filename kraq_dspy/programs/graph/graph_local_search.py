@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass
+from itertools import chain
 from typing import Any, TypeVar
 
 import dspy
@@ -15,7 +16,7 @@ from kraq_dspy._internal.step import SignatureLike, fitting_step, further_inputs
 from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.ports import GraphSource, NearestTexts
 from kraq_dspy.records import Chunk, Entity, Hit, Relationship
-from kraq_dspy.retrievers.hits import looked_at
+from kraq_dspy.retrievers.hits import LooksAgain, looked_at
 from kraq_dspy.retrievers.reports import EntityReportRetriever
 from kraq_dspy.signatures import AnswerFromGraph
 from kraq_dspy.spec import ProgramSpec, option
@@ -54,7 +55,7 @@ class LocalContext:
 
 
 @dataclass(eq=False, repr=False)
-class KnowledgeGraph(SharedByCopies):
+class KnowledgeGraph(SharedByCopies, LooksAgain):
     """The `n_entities` nearest to the question, their relationships, the reports of their communities at `level` or
     broader, and their passages, at most `k`, all in `tokens` tokens: 15 % reports, 35 % graph, the rest passages.
 
@@ -79,33 +80,40 @@ class KnowledgeGraph(SharedByCopies):
     def __call__(self, question: str) -> LocalContext:
         """Links between two of the entities come before links to others, of which those that several of them share are
         first. The passages are those of each entity in turn, first those that state the most of the chosen links."""
-        tokens, left = self.tokens, self.tokens
         scored = self.nearest(question, self.n_entities)
         entities = self.graph.entities([entity_id for entity_id, _ in scored])
-        reports = self.reports(question, self.n_entities)
+        reports = looked_at(self.reports(question, self.n_entities), self.check)
         links = _links(self.graph, entities)
-        ends = dict.fromkeys(end for link in links for end in (link.source_id, link.target_id))
+        ends = dict.fromkeys(chain.from_iterable((link.source_id, link.target_id) for link in links))
         names = {entity.id: entity.name for entity in self.graph.entities(list(ends))}
 
-        kept_reports, used = _fitting(reports, [hit.chunk.passage for hit in reports], int(REPORT_SHARE * tokens))
-        left -= used
-        kept_entities, used = _fitting(entities, map(_entity_line, entities), int(GRAPH_SHARE * tokens))
-        left -= used
+        report_texts = [hit.chunk.passage for hit in reports]
+        fitting_reports, for_reports = _fitting(reports, report_texts, int(REPORT_SHARE * self.tokens))
+
+        for_graph = int(GRAPH_SHARE * self.tokens)
+        fitting_entities, for_entities = _fitting(entities, map(_entity_line, entities), for_graph)
         lines = [_link_line(link, names) for link in links]
-        kept_links, used = _fitting(links, lines, max(0, int(GRAPH_SHARE * tokens) - used))
-        left -= used
+        fitting_links, for_links = _fitting(links, lines, max(0, for_graph - for_entities))
+
         cosines = [cosine for _, cosine in scored]
-        hits = _passages(self.graph, question, list(zip(entities, cosines, strict=True)), kept_links, self.k)
-        kept_hits, used = _fitting(hits, [hit.chunk.passage for hit in hits], left)
-        left -= used
+        near = list(zip(entities, cosines, strict=True))
+        hits = looked_at(_passages(self.graph, question, near, fitting_links, self.k), self.check)
+        left = self.tokens - for_reports - for_entities - for_links
+        fitting_hits, for_passages = _fitting(hits, [hit.chunk.passage for hit in hits], left)
+
         shown = {
-            "reports": [hit.chunk.passage for hit in kept_reports],
-            "entities": [_entity_line(entity) for entity in kept_entities],
-            "relationships": [_link_line(link, names) for link in kept_links],
-            "passages": [hit.chunk.passage for hit in kept_hits],
+            "reports": [hit.chunk.passage for hit in fitting_reports],
+            "entities": [_entity_line(entity) for entity in fitting_entities],
+            "relationships": [_link_line(link, names) for link in fitting_links],
+            "passages": [hit.chunk.passage for hit in fitting_hits],
         }
         return LocalContext(
-            tuple(kept_entities), tuple(kept_links), tuple(kept_reports), tuple(kept_hits), shown, tokens - left
+            tuple(fitting_entities),
+            tuple(fitting_links),
+            tuple(fitting_reports),
+            tuple(fitting_hits),
+            shown,
+            n_tokens=for_reports + for_entities + for_links + for_passages,
         )
 
 
@@ -199,19 +207,19 @@ def _passages(
             led_by.setdefault(chunk_id, cosine)
     chosen = list(led_by)[:k]
     chunks: list[Chunk] = graph.chunks_by_id(chosen)
-    return looked_at([Hit(chunk, led_by[chunk.id], question, "entity") for chunk in chunks])
+    return [Hit(chunk, led_by[chunk.id], question, "entity") for chunk in chunks]
 
 
 def _fitting(items: Sequence[T], texts: Iterable[str], budget: int) -> tuple[list[T], int]:
     """The items whose texts together fit into `budget` tokens, in order, and their tokens; longer ones are left out."""
-    kept: list[T] = []
+    fitting: list[T] = []
     used = 0
     for item, text in zip(items, texts, strict=True):
         size = count_tokens(text)
         if used + size <= budget:
-            kept.append(item)
+            fitting.append(item)
             used += size
-    return kept, used
+    return fitting, used
 
 
 def _entity_line(entity: Entity) -> str:

@@ -117,8 +117,8 @@ class K2RAG(SavableModule):
         summary = await self._shorter(account)
         await clock.begin("sub_questions", "asking sub-questions")
         replies = await at_once(self._sub_question, split(account, PIECE_TOKENS, PIECE_OVERLAP))
-        asked = [str(reply.sub_question).strip() for reply in replies if reply is not None]
-        sub_questions = list(dict.fromkeys(filter(None, asked))) or [question]
+        asked_about = [str(reply.sub_question).strip() for reply in replies if reply is not None]
+        sub_questions = list(dict.fromkeys(filter(None, asked_about))) or [question]
         await clock.begin("sub_answers", f"answering {counted(len(sub_questions), 'sub-question')}")
         outcomes = await at_once(self._sub_answer, sub_questions)
         sub_answers = [outcome for outcome in outcomes if outcome is not None]

@@ -78,5 +78,5 @@ def split(text: str, tokens: int, overlap: int) -> list[str]:
 def _checked(text: str, shortened: str) -> dspy.Prediction:
     if not shortened.strip():
         raise ValueError("The summary is empty.")
-    kept = shortened.strip() if count_tokens(shortened) < count_tokens(text) else text
-    return dspy.Prediction(shortened=kept)
+    shorter = shortened.strip() if count_tokens(shortened) < count_tokens(text) else text
+    return dspy.Prediction(shortened=shorter)

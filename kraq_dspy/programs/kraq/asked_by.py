@@ -197,13 +197,15 @@ class AskedBy:
         to a passage of theirs: one that has none among the nearest of the index makes way for the template's."""
         if not self._is_mixed:
             return list(questions)
-        kept = [
+        placed_questions = [
             question if question.model == EMBEDDED else _worded(question, placed(question.text, self._subject))
             for question in questions
         ]
-        doubtful = [question for question in kept if question.model != EMBEDDED and self._instead.get(_of(question))]
+        doubtful = [
+            question for question in placed_questions if question.model != EMBEDDED and self._instead.get(_of(question))
+        ]
         if not doubtful:
-            return kept
+            return placed_questions
 
         nearest = self._source.nearest([question.text for question in doubtful], NEAREST)
         astray: dict[str, Question] = {}
@@ -211,7 +213,7 @@ class AskedBy:
             if chunk_ids and not any(chunk_id in question.chunk_ids for chunk_id in chunk_ids):
                 template = _worded(question, self._instead[_of(question)])
                 astray[question.id] = dataclasses.replace(template, model=EMBEDDED)
-        return [astray.get(question.id, question) for question in kept]
+        return [astray.get(question.id, question) for question in placed_questions]
 
     @cached_property
     def _subject(self) -> str:
@@ -278,18 +280,20 @@ def headings_asked(
     that no community before has, the broadest first; communities without one are absent. In the
     language of each community's passages."""
     chosen: dict[str, AskedHeading] = {}
-    asked: set[str] = set()
+    headings_taken: set[str] = set()
+
     for community in sorted(communities, key=_broadest_first):
         passages = passages_of(community.chunk_ids)
         headings = headings_by_weight(passages, "")
         language = language_of("\n".join(passages)) if headings else ""  # most passages have none
+
         for heading in headings:
             if language == "en":
                 question = announced_question(heading, passages, subject)
             else:
                 question = question_of_heading(language, heading.text)
-            if 0 < len(question) <= LONGEST and question.casefold() not in asked:
-                asked.add(question.casefold())
+            if 0 < len(question) <= LONGEST and question.casefold() not in headings_taken:
+                headings_taken.add(question.casefold())
                 chosen[community.id] = AskedHeading(heading.text, _below(heading, passages), question)
                 break
     return chosen

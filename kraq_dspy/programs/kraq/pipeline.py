@@ -82,15 +82,18 @@ class KRAQ(SavableModule):
         order = {chunk.id: number for number, chunk in enumerate(chunks)}
         extractions = [extraction async for extraction in self.extractions(chunks, steps, total=len(chunks))]
         extractions.sort(key=lambda extraction: order[extraction.chunk_id])
+
         graph = await self.graph(extractions, steps)
         document_of = {chunk.id: chunk.document_id for chunk in chunks}
         communities = find_communities(graph.entities, graph.relationships, self.settings.communities, document_of)
         summaries = {s.community_id: s async for s in self.summaries(communities, graph, steps)}
+
         names = self.central_names(graph.entities)
         asked_by = self.asked_by(communities, ListedPassages(chunks), steps)
         shown = asked_by.shown(summaries.values(), set(summaries))
-        asked = self.questions(communities, shown, document_of, steps, names=names, asked_by=asked_by)
-        questions = asked_by.leading_back([question async for question in asked])
+        asked_questions = self.questions(communities, shown, document_of, steps, names=names, asked_by=asked_by)
+        questions = asked_by.leading_back([question async for question in asked_questions])
+
         return dspy.Prediction(
             extractions=extractions,
             graph=graph,
@@ -117,11 +120,13 @@ class KRAQ(SavableModule):
             )
             for chunk in chunks
         )
+
         ungrounded = 0
         async for done in steps.map("extract", "extractor", self.extract, items, total=total):
             prediction = done.prediction
             ungrounded += prediction.ungrounded
             yield Extraction(done.id, prediction.entities, prediction.relationships, prediction.claims)
+
         if ungrounded:
             logger.info("extract: dropped %d elements about names that their passages do not have", ungrounded)
 
@@ -175,7 +180,9 @@ class KRAQ(SavableModule):
         accepted = [candidate for candidate in candidates if candidate.certain]
         doubtful = [candidate for candidate in candidates if not candidate.certain]
         if not self.settings.resolve.confirm:
-            accepted += merged_unasked([one for one in doubtful if one.method not in _ASKED_ALONE], groups)
+            accepted += merged_unasked(
+                [candidate for candidate in doubtful if candidate.method not in _ASKED_ALONE], groups
+            )
 
         to_confirm = self._to_confirm(doubtful)
         if to_confirm and steps.model("summarizer", self.confirm) not in ("", EMBEDDED):
@@ -214,13 +221,13 @@ class KRAQ(SavableModule):
             for name in mentions.names()
             if name.name in ends
         }
-        asked = {content_id("pair", pair.first, pair.second): pair for pair in candidates}
-        items = (Item(id, {"first": shown[pair.first], "second": shown[pair.second]}) for id, pair in asked.items())
+        pairs = {content_id("pair", pair.first, pair.second): pair for pair in candidates}
+        items = (Item(id, {"first": shown[pair.first], "second": shown[pair.second]}) for id, pair in pairs.items())
 
         confirmed = []
-        async for done in steps.map("confirm", "summarizer", self.confirm, items, total=len(asked)):
+        async for done in steps.map("confirm", "summarizer", self.confirm, items, total=len(pairs)):
             if done.prediction.same:
-                confirmed.append(asked[done.id])
+                confirmed.append(pairs[done.id])
         return confirmed
 
     def worth_a_summary(self, communities: Sequence[Community]) -> list[Community]:
@@ -305,6 +312,7 @@ class KRAQ(SavableModule):
         async for done in steps.map("ask", "generator", self.ask, items(), total=total):
             community, summary = by_id[done.id], shown.pop(done.id)
             text, model = done.prediction.question, done.model
+
             is_usable = asked_by is None or asked_by.is_usable(text, model, summary, instructions)
             if not is_usable and (instead := template(community, summary)):
                 text, model = instead, EMBEDDED
@@ -312,8 +320,8 @@ class KRAQ(SavableModule):
                 continue  # nothing is asked if nothing is known
             yield question(community, text, model)
 
-        for asked in of_templates:
-            yield asked
+        for template_question in of_templates:
+            yield template_question
         for community_id, summary in shown.items():  # whose calls failed
             if instead := template(by_id[community_id], summary):
                 yield question(by_id[community_id], instead, EMBEDDED)
@@ -358,6 +366,7 @@ class KRAQ(SavableModule):
         sizes = (chance.randint(settings.random_least, settings.random_most) for _ in range(count))
         draws = [chance.sample(chunks, min(size, len(chunks))) for size in sizes]
         items = (Item(str(number), {"passages": [c.passage for c in draw]}) for number, draw in enumerate(draws))
+
         async for done in steps.map("ask random", "generator", self.ask_random, items, total=count):
             draw = draws[int(done.id)]
             yield Question(

@@ -45,10 +45,17 @@ class WriteSyntheticPair(SavableModule):
 
     async def aforward(self, passage: str) -> dspy.Prediction:
         written = await call(self.write, passage=passage)
-        question, answer = question_in(str(written.question or "")), str(written.answer or "").strip()
+        question = question_in(str(written.question or ""))
+        answer = str(written.answer or "").strip()
+
         instructions = "\n".join(predictor.signature.instructions for predictor in self.write.predictors())
-        is_short = answer and len(question.split()) <= MOST_WORDS
-        if not is_short or tells(question, answer) or not stands_alone(question, passage, instructions):
+        is_usable = (
+            answer
+            and len(question.split()) <= MOST_WORDS
+            and not tells(question, answer)
+            and stands_alone(question, passage, instructions)
+        )
+        if not is_usable:
             question = answer = ""
         return prediction(written, question=question, answer=answer)
 
@@ -102,8 +109,8 @@ class RateSyntheticPair(SavableModule):
 
 def tells(question: str, answer: str) -> bool:
     """Whether the question has all words of the answer, as no alternative of two ("Is it a city or a band?")."""
-    asked = words(question)
-    return "or" not in asked and set(words(answer)) <= set(asked)
+    question_words = words(question)
+    return "or" not in question_words and set(words(answer)) <= set(question_words)
 
 
 RETRIEVAL, REREADING = "retrieval", "rereading"
@@ -154,7 +161,7 @@ def same_answer(question: str, answer: str, again: str) -> bool:
     Articles do not count. An answer whose words all stand in the question must be alike: a sentence that restates the
     question would hold it.
     """
-    gold, given, asked = (set(words(text)) - _ARTICLES for text in (answer, again, question))
+    gold, given, in_question = (set(words(text)) - _ARTICLES for text in (answer, again, question))
     if not gold or not given:
         return False
-    return (gold <= given and not gold <= asked) or 2 * len(gold & given) >= ALIKE * (len(gold) + len(given))
+    return (gold <= given and not gold <= in_question) or 2 * len(gold & given) >= ALIKE * (len(gold) + len(given))

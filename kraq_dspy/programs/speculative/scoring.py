@@ -144,10 +144,10 @@ class WangScore(Scorer):
             return []
 
         started = perf_counter()
-        asked = self.prompt.question.format(question=question)
+        asked_part = self.prompt.question.format(question=question)
         prompts = [
             (
-                asked,
+                asked_part,
                 f" {draft.response}",
                 self.prompt.rationale,
                 f" {draft.rationale}",

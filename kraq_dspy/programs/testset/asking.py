@@ -134,14 +134,14 @@ def fault_in(
 
 
 def _fault_in_answers(question: str, answers: Sequence[str], texts: Sequence[str], kind: str) -> str:
-    text, asked = plain_words("\n".join(texts)), plain_words(question)
+    text, plain_question = plain_words("\n".join(texts)), plain_words(question)
     for answer in answers:
         if len(answer.split()) > LONGEST_ANSWER:
             return "the answer is long"
     for answer in answers:
         if plain_words(answer) not in text and answer.lower() not in CLOSED:
             return "the answer is not in the passages"
-    if kind != kinds.COMPARISON and any(plain_words(answer) in asked for answer in answers):
+    if kind != kinds.COMPARISON and any(plain_words(answer) in plain_question for answer in answers):
         return "gives its answer away"
     return ""
 

@@ -1,6 +1,7 @@
-"""Draws rows so that they are as hard as people's questions: by the words they share with their passages, and by how
-much they tell of a retriever."""
+"""Draws rows so that they are as hard as people's questions: by the words they share with their passages, by how much
+they tell of a retriever, and so that search by words and by meaning find as many."""
 
+import math
 import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -17,17 +18,22 @@ PEOPLE: tuple[float, ...] = (0.05, 0.18, 0.23, 0.23, 0.31)
 """Shares of people's questions in each bin: the mean of hotpotqa, squad and clapnq, measured on half of the documents
 of each (docs/results/testsets.md)."""
 
+WORDS, MEANING = "bm25", "dense"
+"""Pooling retrievers of which neither is to find more of a set."""
+MOST_EVENED = 10.0
+"""By how much at most a row becomes more or less frequent for that."""
+
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A row that may be drawn. Of those of one `source` at most one is: they are wordings of one question.
 
-    `told` is what it tells of a retriever (`item_response.information`), in [0, .25].
+    `information` is what it tells of a retriever (`item_response.information`), in [0, .25].
     """
 
     row: TestsetRow
     source: str
-    told: float = MOST_TOLD
+    information: float = MOST_TOLD
 
 
 def overlap(question: str, passages: Sequence[str]) -> float:
@@ -36,9 +42,9 @@ def overlap(question: str, passages: Sequence[str]) -> float:
     >>> overlap("Where did Ada Lovelace dwell?", ["Ada Lovelace lived in London."])
     0.6666666666666666
     """
-    asked = set(content_words(question))
-    said = {word for passage in passages for word in content_words(passage)}
-    return len(asked & said) / len(asked) if asked else 0.0
+    question_words = set(content_words(question))
+    passage_words = {word for passage in passages for word in content_words(passage)}
+    return len(question_words & passage_words) / len(question_words) if question_words else 0.0
 
 
 def bin_of(share: float) -> int:
@@ -50,31 +56,66 @@ def weight_of(candidate: Candidate, present: Mapping[int, int]) -> float:
     its overlap and few rows do, less where it tells little of a retriever. `present` counts rows by
     bin."""
     place = bin_of(candidate.row.overlap)
-    return PEOPLE[place] / present[place] * candidate.told / MOST_TOLD
+    return PEOPLE[place] / present[place] * candidate.information / MOST_TOLD
+
+
+def evened(candidates: Sequence[Candidate], weights: Sequence[float]) -> list[float]:
+    """Return the weights so that rows which only search by words solved weigh as much as those which only search by
+    meaning solved.
+
+    Questions that a text gave repeat its names, which favors words; nobody knows beforehand which of the two people's
+    questions favor. So a set does not tell these two apart, and what combines them is not judged by the one alone.
+
+    >>> row = TestsetRow("t1", "Who met Ada?", "fact", supporting_ids=("ada",), solved_by=("bm25",))
+    >>> other = TestsetRow("t2", "Who met Eve?", "fact", supporting_ids=("eve",), solved_by=("dense",))
+    >>> evened([Candidate(row, "a"), Candidate(row, "b"), Candidate(other, "c")], [2.0, 2.0, 1.0])
+    [1.0, 1.0, 2.0]
+    """
+    favors = [(WORDS in one.row.solved_by) - (MEANING in one.row.solved_by) for one in candidates]
+    by_words = sum(weight for weight, favor in zip(weights, favors, strict=True) if favor > 0)
+    by_meaning = sum(weight for weight, favor in zip(weights, favors, strict=True) if favor < 0)
+    if not by_words and not by_meaning:
+        return list(weights)
+
+    ratio = math.sqrt(by_words / by_meaning) if by_meaning else MOST_EVENED
+    factor = min(max(ratio, 1 / MOST_EVENED), MOST_EVENED)
+    return [weight / factor**favor for weight, favor in zip(weights, favors, strict=True)]
 
 
 def draw(candidates: Sequence[Candidate], n: int, shares: Mapping[str, float], *, seed: int) -> list[TestsetRow]:
-    """Return up to `n` of the rows, in their order, each kind by its share; what a kind lacks is
-    drawn from the others."""
+    """Return up to `n` of the rows, in their order, each kind by its share. What a kind lacks is drawn from the others,
+    by their shares, from those that have an answer first."""
     chance = random.Random(seed)
-    ranked: dict[str, list[Candidate]] = {}
-    for kind in shares:
-        of_kind = [one for one in candidates if one.row.type == kind]
-        present = Counter(bin_of(one.row.overlap) for one in of_kind)
-        waits = {one.row.id: chance.expovariate(weight_of(one, present)) for one in of_kind}
-        in_order = sorted(of_kind, key=lambda one: (waits[one.row.id], one.row.id))
-        first_wordings: dict[str, Candidate] = {}
-        for one in in_order:
-            first_wordings.setdefault(one.source, one)
-        ranked[kind] = list(first_wordings.values())
-
     counts = quotas(n, shares)
-    chosen = {one.row.id for kind, some in ranked.items() for one in some[: counts[kind]]}
-    others = [one for kind, some in ranked.items() for one in some[counts[kind] :]]
-    chance.shuffle(others)
-    others.sort(key=lambda one: one.row.type in kinds.WITHOUT_ANSWER)
-    chosen |= {one.row.id for one in others[: max(0, n - len(chosen))]}
-    return [one.row for one in candidates if one.row.id in chosen]
+    chosen: list[Candidate] = []
+    turns: list[tuple[bool, float, str]] = []
+    others: dict[str, Candidate] = {}
+    for kind in shares:
+        ranked = _ranked([candidate for candidate in candidates if candidate.row.type == kind], chance)
+        chosen += ranked[: counts[kind]]
+        for place, candidate in enumerate(ranked[counts[kind] :], start=1):
+            others[candidate.row.id] = candidate
+            turns.append((kind in kinds.WITHOUT_ANSWER, place / shares[kind], candidate.row.id))
+
+    n_lacking = max(0, n - len(chosen))
+    chosen += [others[row_id] for _, _, row_id in sorted(turns)[:n_lacking]]
+    chosen_ids = {candidate.row.id for candidate in chosen}
+    return [candidate.row for candidate in candidates if candidate.row.id in chosen_ids]
+
+
+def _ranked(of_kind: Sequence[Candidate], chance: random.Random) -> list[Candidate]:
+    """Draw an order by weight, each waiting the shorter the more it weighs; the first wording of each question is in
+    it."""
+    present = Counter(bin_of(candidate.row.overlap) for candidate in of_kind)
+    weights = evened(of_kind, [weight_of(candidate, present) for candidate in of_kind])
+    waits: dict[str, float] = {}
+    for candidate, weight in zip(of_kind, weights, strict=True):
+        waits[candidate.row.id] = chance.expovariate(weight)
+
+    first_wordings: dict[str, Candidate] = {}
+    for candidate in sorted(of_kind, key=lambda candidate: (waits[candidate.row.id], candidate.row.id)):
+        first_wordings.setdefault(candidate.source, candidate)
+    return list(first_wordings.values())
 
 
 def quotas(n: int, shares: Mapping[str, float]) -> dict[str, int]:
@@ -92,9 +133,9 @@ def quotas(n: int, shares: Mapping[str, float]) -> dict[str, int]:
 
 def saturation(rows: Sequence[TestsetRow], n_retrievers: int) -> tuple[float, float]:
     """Shares of the answerable rows that every retriever solved, and that none did, when the rows were made."""
-    asked = [row for row in rows if row.is_answerable]
-    if not asked:
+    answerable = [row for row in rows if row.is_answerable]
+    if not answerable:
         return 0.0, 0.0
-    every = sum(len(row.solved_by) == n_retrievers for row in asked)
-    none = sum(not row.solved_by for row in asked)
-    return every / len(asked), none / len(asked)
+    every = sum(len(row.solved_by) == n_retrievers for row in answerable)
+    none = sum(not row.solved_by for row in answerable)
+    return every / len(answerable), none / len(answerable)

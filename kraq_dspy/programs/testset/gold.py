@@ -42,8 +42,8 @@ class Pool:
         """The retrievers whose first passages come from all of the documents."""
         solved = []
         for name, ranking in self.rankings.items():
-            found = {self.chunks[chunk_id].document_id for chunk_id in ranking[:SOLVED_AT]}
-            if documents and found.issuperset(documents):
+            documents_found = {self.chunks[chunk_id].document_id for chunk_id in ranking[:SOLVED_AT]}
+            if documents and documents_found.issuperset(documents):
                 solved.append(name)
         return tuple(solved)
 
@@ -83,8 +83,10 @@ def are_twins(first: str, second: str) -> bool:
     >>> are_twins("Ada lived in London.", "Ada lived in London, then."), are_twins("Ada lived.", "Eve left.")
     (True, False)
     """
-    one, two = (set(plain_words(text).split()) for text in (first, second))
-    return bool(one and two) and len(one & two) >= _SAME_WORDS * max(len(one), len(two))
+    first_words, second_words = set(plain_words(first).split()), set(plain_words(second).split())
+    if not first_words or not second_words:
+        return False
+    return len(first_words & second_words) >= _SAME_WORDS * max(len(first_words), len(second_words))
 
 
 def says_answer(answer: str, passage: str) -> bool:
@@ -103,19 +105,23 @@ def says_all_names(names: Sequence[str], passage: str) -> str:
     text, named = (body, title) if body else (passage, "")
     for start, end in sentence_spans(text):
         sentence = text[start:end]
-        said = plain_words(f"{named} {sentence}")
-        if names and all(plain_words(name) in said for name in names):
+        words = plain_words(f"{named} {sentence}")
+        if names and all(plain_words(name) in words for name in names):
             return sentence.strip()
     return ""
 
 
 def nearness(question: str, passage: str) -> float:
     """Share of the question's telling words that one sentence of the passage has, with the title's among them."""
-    asked = set(content_words(question))
+    question_words = set(content_words(question))
     title, _, body = passage.partition("\n")
     text, named = (body, set(content_words(title))) if body else (passage, set())
-    said = (set(content_words(text[start:end])) | named for start, end in sentence_spans(text))
-    return max((len(asked & words) / len(asked) for words in said), default=0.0) if asked else 0.0
+    words_of_sentences = (set(content_words(text[start:end])) | named for start, end in sentence_spans(text))
+    return (
+        max((len(question_words & words) / len(question_words) for words in words_of_sentences), default=0.0)
+        if question_words
+        else 0.0
+    )
 
 
 def says_it_of_another(question: str, answers: Sequence[str], source: Chunk, pool: Pool) -> bool:

@@ -56,13 +56,13 @@ def information(solved: NDArray[Any]) -> Floats:
     if not n_rows or n_columns < 2:
         return np.full(n_rows, MOST_TOLD)
 
-    told = np.zeros(n_rows)
+    information_of_rows = np.zeros(n_rows)
     for left_out in range(n_columns):
         others = np.delete(np.asarray(solved), left_out, axis=1)
         difficulties, abilities = fit(others)
         chance = _chance(difficulties, np.array([abilities.mean()]))[:, 0]
-        told += chance * (1 - chance) / n_columns
-    return told
+        information_of_rows += chance * (1 - chance) / n_columns
+    return information_of_rows
 
 
 def _chance(difficulties: Floats, abilities: Floats) -> Floats:

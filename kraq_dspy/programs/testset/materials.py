@@ -23,7 +23,7 @@ BROAD = range(3, 11)
 """Passages that a list, and a broad question, is asked of."""
 TOGETHER, MOST_TOGETHER = range(2, 7), 8
 """Documents, and passages, that two names stand together in for a broad question about both."""
-BY_FEW = range(2, 5)
+BY_FEW = range(2, 9)
 """Documents that one name stands in for a broad question about it."""
 MOST_LINKS = 6
 """Passages from which a name is followed to its own passage; one that all passages have links nothing."""
@@ -75,8 +75,8 @@ class Corpus:
             kinds.COMPARISON: self._comparisons,
             kinds.BROAD: self._broad,
         }[kind]()
-        named = [self._placed(kind, one) for one in made]
-        return in_turns({one.id: one for one in named}.values(), seed=f"{kind} {seed}")
+        named = [self._placed(kind, material) for material in made]
+        return in_turns({material.id: material for material in named}.values(), seed=f"{kind} {seed}")
 
     @cached_property
     def names_of(self) -> Mapping[str, list[str]]:
@@ -87,8 +87,12 @@ class Corpus:
                 continue
             for chunk_id in entity.chunk_ids:
                 entities[chunk_id].append(entity)
-        ordered = {id: sorted(some, key=lambda one: (len(one.chunk_ids), one.name)) for id, some in entities.items()}
-        return {id: [entity.name for entity in some[:MOST_NAMES]] for id, some in ordered.items()}
+
+        names = {}
+        for chunk_id, named in entities.items():
+            rarest_first = sorted(named, key=lambda entity: (len(entity.chunk_ids), entity.name))
+            names[chunk_id] = [entity.name for entity in rarest_first[:MOST_NAMES]]
+        return names
 
     def names_in(self, material: Material) -> list[str]:
         """The names that its passages tell of."""
@@ -98,7 +102,7 @@ class Corpus:
     def community_of(self) -> Mapping[str, Community]:
         """The narrowest community of a passage, by its id."""
         narrowest: dict[str, Community] = {}
-        for community in sorted(self.communities, key=lambda one: (-one.level, len(one.chunk_ids), one.id)):
+        for community in sorted(self.communities, key=lambda each: (-each.level, len(each.chunk_ids), each.id)):
             for chunk_id in community.chunk_ids:
                 narrowest.setdefault(chunk_id, community)
         return narrowest
@@ -131,7 +135,7 @@ class Corpus:
         ]
 
     def _bridges(self) -> list[Material]:
-        found = []
+        materials = []
         for entity in self.entities:
             target = next((self.passage_about[name] for name in entity.names if name in self.passage_about), None)
             if target is None:
@@ -141,17 +145,17 @@ class Corpus:
             name = _BRACKETED.sub("", target.title) or entity.name
             for chunk in leading[:MOST_LINKS]:
                 inputs = {"first_passage": chunk.passage, "second_passage": target.passage, "link": name}
-                found.append(Material("", "", inputs, (chunk, target), (name,)))
-        return found
+                materials.append(Material("", "", inputs, (chunk, target), (name,)))
+        return materials
 
     def _lists(self) -> list[Material]:
-        found = []
+        materials = []
         for entity in self.entities:
             chunks = [self.by_id[id] for id in entity.chunk_ids if id in self.by_id][: LISTED.stop - 1]
             if len({chunk.document_id for chunk in chunks}) in LISTED:
                 inputs = {"passages": [chunk.passage for chunk in chunks], "shared": entity.name}
-                found.append(Material("", "", inputs, tuple(chunks)))
-        return found
+                materials.append(Material("", "", inputs, tuple(chunks)))
+        return materials
 
     def _comparisons(self) -> list[Material]:
         alike: defaultdict[tuple[str, str], list[tuple[str, Chunk]]] = defaultdict(list)
@@ -161,39 +165,53 @@ class Corpus:
                 community = self.community_of.get(chunk.id)
                 alike[entity.type, community.id if community else ""].append((entity.name, chunk))
 
-        found = []
+        materials = []
         for pairs in alike.values():
-            for (one, first), (two, second) in zip(pairs[::2], pairs[1::2], strict=False):
+            for (first_name, first), (second_name, second) in zip(pairs[::2], pairs[1::2], strict=False):
                 if first.document_id != second.document_id:
-                    names = [one, two]
+                    names = [first_name, second_name]
                     inputs = {"first_passage": first.passage, "second_passage": second.passage, "names": names}
-                    found.append(Material("", "", inputs, (first, second)))
-        return found
+                    materials.append(Material("", "", inputs, (first, second)))
+        return materials
 
     def _broad(self) -> list[Material]:
-        found = []
+        materials = []
         for community in self.communities:
             chunks = [self.by_id[id] for id in community.chunk_ids if id in self.by_id]
             if len(chunks) in BROAD:
                 names = Counter(name for chunk in chunks for name in self.names_of.get(chunk.id, ()))
                 about = [name for name, _ in names.most_common(MOST_NAMES)]
                 inputs = {"passages": [chunk.passage for chunk in chunks], "about": about}
-                found.append(Material("", "", inputs, tuple(chunks)))
-        return found + self._named_together() + self._named_by_few()
+                materials.append(Material("", "", inputs, tuple(chunks)))
+        return materials + self._named_together() + self._named_by_few()
 
     def _named_by_few(self) -> list[Material]:
-        """Return passages of few documents that name the same thing."""
-        found = []
+        """Return passages of few documents that name the same thing.
+
+        Each passage puts forward one of its names, so that what many passages tell of is asked about oftener than what
+        is named in passing.
+        """
+        passages_by_name: dict[str, list[Chunk]] = {}
+        names_by_passage: defaultdict[str, list[str]] = defaultdict(list)
         for entity in self.entities:
             chunks = [self.by_id[id] for id in entity.chunk_ids if id in self.by_id]
-            if (
-                len({chunk.document_id for chunk in chunks}) in BY_FEW
-                and len(chunks) <= MOST_TOGETHER
-                and not _IDENTIFIER.search(entity.name)
-            ):
-                inputs = {"passages": [chunk.passage for chunk in chunks], "about": [entity.name]}
-                found.append(Material("", "", inputs, tuple(chunks), (entity.name,)))
-        return found
+            is_by_few = len({chunk.document_id for chunk in chunks}) in BY_FEW and len(chunks) <= MOST_TOGETHER
+            if is_by_few and not _IDENTIFIER.search(entity.name):
+                passages_by_name[entity.name] = chunks
+                for chunk in chunks:
+                    names_by_passage[chunk.id].append(entity.name)
+
+        put_forward: dict[str, None] = {}
+        for chunk_id, names in names_by_passage.items():
+            _, name = min((content_id(chunk_id, name), name) for name in names)
+            put_forward[name] = None
+
+        materials = []
+        for name in put_forward:
+            chunks = passages_by_name[name]
+            inputs = {"passages": [chunk.passage for chunk in chunks], "about": [name]}
+            materials.append(Material("", "", inputs, tuple(chunks), (name,)))
+        return materials
 
     def _named_together(self) -> list[Material]:
         """Passages of few documents that name the same two things."""
@@ -201,23 +219,25 @@ class Corpus:
         for chunk in self.chunks:
             for pair in combinations(sorted(self.names_of.get(chunk.id, ())), 2):
                 passages[pair].append(chunk)
-        found = []
+        materials = []
         for names, chunks in passages.items():
             if len({chunk.document_id for chunk in chunks}) in TOGETHER and len(chunks) <= MOST_TOGETHER:
                 inputs = {"passages": [chunk.passage for chunk in chunks], "about": list(names)}
-                found.append(Material("", "", inputs, tuple(chunks), names))
-        return found
+                materials.append(Material("", "", inputs, tuple(chunks), names))
+        return materials
 
 
 def in_turns(materials: Iterable[Material], *, seed: str) -> list[Material]:
     """The materials in an order by chance in which every community comes as often as it is large, all along the way."""
     draw = random.Random(seed)
     strata: defaultdict[str, list[Material]] = defaultdict(list)
-    for material in sorted(materials, key=lambda one: one.id):
+    for material in sorted(materials, key=lambda material: material.id):
         strata[material.community_id or ""].append(material)
-    placed = []
+
+    placed: list[tuple[float, str, Material]] = []
     for stratum in strata.values():
         draw.shuffle(stratum)
         begin = draw.random()
-        placed += [((place + begin) / len(stratum), one.id, one) for place, one in enumerate(stratum)]
-    return [material for _, _, material in sorted(placed, key=lambda one: one[:2])]
+        for place, material in enumerate(stratum):
+            placed.append(((place + begin) / len(stratum), material.id, material))
+    return [material for _, _, material in sorted(placed, key=lambda entry: entry[:2])]

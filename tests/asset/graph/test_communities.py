@@ -1,3 +1,5 @@
+"""Tests the communities of small graphs whose parts a reader can see."""
+
 import itertools
 import os
 import random
@@ -144,6 +146,25 @@ def former(*names: str) -> list[Community]:
 def test_a_community_of_the_largest_size_is_not_split_and_one_above_it_is(max_size: int, found: list[str]) -> None:
     settings = CommunitySettings(max_size=max_size)
     assert sorted(members(find_communities(ENTITIES, LINKS, settings, former=former("ABCDEF", "G")))) == found
+
+
+def test_a_small_one_of_the_broadest_level_comes_before_a_larger_one_inside_another() -> None:
+    found = find_communities(ENTITIES, LINKS, CommunitySettings(max_size=5), former=former("ABCDEF", "G"))
+    assert members(found)[:2] == ["ABCDEF", "G"]
+    assert sorted(members(found)[2:]) == ["ABC", "DEF"]
+
+
+def test_narrower_ones_inside_a_community_are_named_largest_first() -> None:
+    entities = [*ENTITIES, entity("H")]
+    links = [*LINKS, link("H", "D"), link("H", "E"), link("H", "F")]
+    broadest = find_communities(entities, links, CommunitySettings(max_size=6), former=former("ABCDEFH", "G"))[0]
+    assert broadest.child_ids == tuple(content_id("community", *names) for names in ("DEFH", "ABC"))
+
+
+@pytest.mark.parametrize(("middle", "found"), [(1, ["AB", "CD"]), (10, ["ABCD"])])
+def test_weights_decide_what_stays_together(middle: float, found: list[str]) -> None:
+    in_a_row = [link("A", "B"), link("B", "C", middle), link("C", "D")]
+    assert members(find_communities([entity(name) for name in "ABCD"], in_a_row, CommunitySettings())) == found
 
 
 @pytest.mark.parametrize(("max_depth", "levels"), [(1, {0}), (2, {0, 1}), (3, {0, 1})])

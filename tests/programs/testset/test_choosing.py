@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.programs.testset.difficulty import Candidate, bin_of, draw, overlap, quotas, saturation
+from kraq_dspy.programs.testset.difficulty import Candidate, bin_of, draw, evened, overlap, quotas, saturation
 from kraq_dspy.programs.testset.gold import GoldFinder, Pool, are_twins, says_all_names, says_it_of_another
 from kraq_dspy.programs.testset.item_response import MOST_TOLD
 from kraq_dspy.programs.testset.kinds import SHARES, read_shares
@@ -171,6 +171,44 @@ def test_rows_that_tell_little_of_a_retriever_are_thinned() -> None:
 
     assert len(drawn) == 200
     assert sum(one.id.startswith("m") for one in drawn) > 150  # 100 by their number alone
+
+
+def test_as_many_rows_that_only_words_solve_are_drawn_as_rows_that_only_meaning_solves() -> None:
+    by_words = [row(f"w{number}", share=0.8, solved_by=("bm25",)) for number in range(80)]
+    by_meaning = [row(f"m{number}", share=0.8, solved_by=("dense", "pagerank")) for number in range(20)]
+    candidates = [Candidate(one, one.id) for one in (*by_words, *by_meaning)]
+
+    counts = [
+        sum("bm25" in one.solved_by for one in draw(candidates, 20, {"fact": 1}, seed=seed)) for seed in range(20)
+    ]
+
+    assert 8 < np.mean(counts) < 13  # 16 by their number alone
+
+
+def test_where_search_by_words_or_by_meaning_never_solves_alone_rows_are_drawn_all_the_same() -> None:
+    alike = [Candidate(row(f"r{number}", share=0.8, solved_by=("bm25", "dense")), f"s{number}") for number in range(9)]
+    by_words = [Candidate(row(f"w{number}", share=0.8, solved_by=("bm25",)), f"w{number}") for number in range(9)]
+
+    assert evened(alike, [1.0] * 9) == [1.0] * 9
+    assert len(draw(by_words, 5, {"fact": 1}, seed=0)) == 5
+    drawn = draw([*alike, *by_words], 9, {"fact": 1}, seed=0)
+    assert sum(one.solved_by == ("bm25",) for one in drawn) <= 3
+
+
+def test_a_passage_puts_forward_one_of_its_names_so_that_what_many_tell_of_is_asked_about() -> None:
+    """Ten names that stand in the same two passages give at most two questions; what eight passages name gives one."""
+    chunks = [chunk(f"p{number}", f"Passage {number} tells of the Rhine.") for number in range(8)]
+    everywhere = Entity("e0", "Rhine", "place", "", ("Rhine",), tuple(one.id for one in chunks))
+    in_passing = [
+        Entity(f"e{letter}", f"Brook {letter}", "place", "", (f"Brook {letter}",), (chunks[0].id, chunks[1].id))
+        for letter in "ABCDEFGHIJ"
+    ]
+
+    asked = Corpus(chunks, [everywhere, *in_passing], []).materials("broad", seed=0)
+
+    alone = [one.inputs["about"][0] for one in asked if len(one.inputs["about"]) == 1]
+    assert "Rhine" in alone
+    assert 1 <= sum(name.startswith("Brook") for name in alone) <= 2
 
 
 def test_overlaps_are_drawn_to_those_of_people() -> None:

@@ -102,8 +102,8 @@ def is_decoration(tag: Part, attributes: Mapping[str, str]) -> bool:
 
 def visibility(attributes: Mapping[str, str]) -> bool | None:
     """Whether the style makes visible (True) or invisible; None where it says neither."""
-    said = _VISIBILITY.search(attributes.get("style", ""))
-    return said[1].lower() == "visible" if said else None
+    declaration = _VISIBILITY.search(attributes.get("style", ""))
+    return declaration[1].lower() == "visible" if declaration else None
 
 
 def _is_aria_hidden(attributes: Mapping[str, str]) -> bool:
@@ -111,22 +111,22 @@ def _is_aria_hidden(attributes: Mapping[str, str]) -> bool:
 
 
 def _is_invisible(declarations: str) -> bool:
-    said = _VISIBILITY.search(declarations)
-    return said is not None and said[1].lower() != "visible"
+    declaration = _VISIBILITY.search(declarations)
+    return declaration is not None and declaration[1].lower() != "visible"
 
 
 def _without_conditions(css: str) -> str:
     """Leave out what stands in @media and the like, whose rules hold for some readers only."""
-    kept: list[str] = []
+    pieces: list[str] = []
     place = 0
     while (at := css.find("@", place)) >= 0:
-        kept.append(css[place:at])
+        pieces.append(css[place:at])
         begin, semicolon = css.find("{", at), css.find(";", at)
         if begin < 0 or 0 <= semicolon < begin:
             place = semicolon + 1 if semicolon >= 0 else len(css)
             continue
         place = _end_of_block(css, begin)
-    return "".join([*kept, css[place:]])
+    return "".join([*pieces, css[place:]])
 
 
 def _end_of_block(css: str, begin: int) -> int:

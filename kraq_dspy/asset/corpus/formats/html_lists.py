@@ -19,9 +19,9 @@ class NumberedList:
 
     def next(self, value: str) -> int:
         """The number of the next item, whose attribute value is this."""
-        said = _integer(value)
-        if said is not None:
-            self.number = said
+        given_number = _integer(value)
+        if given_number is not None:
+            self.number = given_number
         self.number += self.step
         return self.number - self.step
 

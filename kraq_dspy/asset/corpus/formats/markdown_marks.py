@@ -65,20 +65,20 @@ def _prose(text: str, notes: Set[str]) -> str:
 def _without_pictures(text: str) -> str:
     """Pictures that are embedded as base64 leave what they are called."""
     text = _EMBEDDED.sub("data:", text)
-    text = _PICTURE.sub(lambda found: found["shown"], text)
-    names = {found["name"].casefold() for found in _DEFINED.finditer(text)}
+    text = _PICTURE.sub(lambda match: match["shown"], text)
+    names = {match["name"].casefold() for match in _DEFINED.finditer(text)}
 
-    def shown(found: re.Match[str]) -> str:
-        name = found["name"] or found["shown"]
-        return found["shown"] if name.casefold() in names else found[0]
+    def shown(match: re.Match[str]) -> str:
+        name = match["name"] or match["shown"]
+        return match["shown"] if name.casefold() in names else match[0]
 
     text = _BY_NAME.sub(shown, _DEFINED.sub("", text)) if names else text
     return _HTML_PICTURE.sub(_alt, text).replace("(data:)", "()")
 
 
 def _alt(tag: re.Match[str]) -> str:
-    said = _ALT.search(tag[0])
-    return (said[1] or said[2] or "") if said else ""
+    alternative = _ALT.search(tag[0])
+    return (alternative[1] or alternative[2] or "") if alternative else ""
 
 
 def _changed(text: str, change: Callable[[str], str]) -> str:
@@ -100,6 +100,7 @@ def _as_shown(text: str, notes: Set[str]) -> str:
         text = _OBSIDIAN_COMMENT.sub("", text)
     if "]:" in text:
         text = _NOTE_TEXT.sub(r"\1[\2] ", _COMMENT_LINE.sub("", text))
+
     if "<" in text:
         text = _on_the_line(_HIDDEN_HTML.sub("", _STRUCK_HTML.sub("", text)))
     if "~~" in text:
@@ -108,6 +109,7 @@ def _as_shown(text: str, notes: Set[str]) -> str:
         text = _MARKED.sub(r"\1", text)
     if "[[" in text:
         text = _WIKI_LINK.sub(lambda link: (link[2] or link[1].replace("#", " ")).strip(), _WIKI_EMBED.sub("", text))
+
     if "^" in text:
         text = _INLINE_NOTE.sub(r" (\1)", _noted(_BLOCK_NAME.sub("", text), notes))
     if "&" in text:
@@ -118,11 +120,11 @@ def _as_shown(text: str, notes: Set[str]) -> str:
 def _noted(text: str, notes: Set[str]) -> str:
     """Write "[3]" for each mark of one of the footnotes, apart from the word before it."""
 
-    def mark(found: re.Match[str]) -> str:
-        if found[1] not in notes:
-            return found[0]
-        before = text[found.start() - 1 : found.start()]
-        return f" [{found[1]}]" if before and not before.isspace() else f"[{found[1]}]"
+    def mark(match: re.Match[str]) -> str:
+        if match[1] not in notes:
+            return match[0]
+        before = text[match.start() - 1 : match.start()]
+        return f" [{match[1]}]" if before and not before.isspace() else f"[{match[1]}]"
 
     return _NOTE.sub(mark, text)
 
@@ -151,12 +153,12 @@ def _on_the_line(text: str) -> str:
 
 def _without_comments(text: str) -> str:
     """Leave out `<!-- ... -->`; one that is never closed is text."""
-    kept: list[str] = []
+    pieces: list[str] = []
     place = 0
     while (begin := text.find("<!--", place)) >= 0 and (end := text.find("-->", begin + 2)) >= 0:
-        kept.append(text[place:begin])
+        pieces.append(text[place:begin])
         place = end + 3
-    return "".join([*kept, text[place:]])
+    return "".join([*pieces, text[place:]])
 
 
 def _by_fences(text: str) -> Iterator[tuple[str, bool]]:
@@ -166,19 +168,22 @@ def _by_fences(text: str) -> Iterator[tuple[str, bool]]:
     last_end = text.rfind("-->")
     place = 0
     in_comment = False
+
     for line in text.splitlines(keepends=True):
         place += len(line)
-        found = None if in_comment else FENCE.match(line)
+        marks = None if in_comment else FENCE.match(line)
         if not fence:
             in_comment = _leaves_comment_open(line, was_open=in_comment) and place <= last_end
-        if not fence and found:
+
+        if not fence and marks:
             yield "".join(lines), False
-            fence, lines = found[1], [line]
-        elif fence and found and found[1].startswith(fence) and not line[found.end() :].strip():
+            fence, lines = marks[1], [line]
+        elif fence and marks and marks[1].startswith(fence) and not line[marks.end() :].strip():
             yield "".join([*lines, line]), True
             fence, lines = "", []
         else:
             lines.append(line)
+
     yield "".join(lines), bool(fence)
 
 

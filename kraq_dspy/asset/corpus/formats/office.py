@@ -165,5 +165,7 @@ def _title(headings: Sequence[Heading], path: Path) -> str:
 
 
 def _damaged(error: Exception) -> BadRow:
-    said = f"{type(error).__name__}: {str(error)[:200]}"
-    return BadRow(f"The file is damaged or protected ({said}). Open and save it again, or take it out of the corpus.")
+    problem = f"{type(error).__name__}: {str(error)[:200]}"
+    return BadRow(
+        f"The file is damaged or protected ({problem}). Open and save it again, or take it out of the corpus."
+    )

@@ -48,8 +48,8 @@ def _choice(widget: Any, value: Any) -> str:
     state = widget.get("/AS", value)
     if state is None or state == "/Off" or (value is not None and state != value):
         return ""
-    said = _text(state).removeprefix("/")
-    return "yes" if said in ("", "Yes", "On", "1", "true") else said
+    name = _text(state).removeprefix("/")
+    return "yes" if name in ("", "Yes", "On", "1", "true") else name
 
 
 def _with_parents(widget: Any) -> Iterator[Any]:

@@ -12,7 +12,7 @@ from kraq_dspy.asset.corpus.formats.decode import UnreadableTextError, decode, r
 from kraq_dspy.asset.corpus.formats.markdown_marks import as_read, without_embedded
 from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row
 from kraq_dspy.asset.corpus.normalise import normalised
-from kraq_dspy.asset.scope import labels_of
+from kraq_dspy.asset.scope import ACL, labels_of
 from kraq_dspy.records import Heading, Metadata
 
 HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(?=\S)")
@@ -20,8 +20,6 @@ UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*")
 LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()]*\)")
 ANCHOR = re.compile(r"\{#[^{}]*\}$")
 FENCE = re.compile(r" {0,3}(```|~~~)")
-ACL = "acl"
-"""The name in front matter that says who may read the document, whether or not the settings name it."""
 
 
 @refuses_unreadable

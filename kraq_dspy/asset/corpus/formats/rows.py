@@ -14,7 +14,7 @@ from typing import Any
 from kraq_dspy.asset.corpus.boilerplate import Linked
 from kraq_dspy.asset.corpus.formats.markdown_marks import without_embedded
 from kraq_dspy.asset.corpus.normalise import normalised
-from kraq_dspy.asset.scope import labels_of
+from kraq_dspy.asset.scope import ACL, labels_of
 from kraq_dspy.records import Heading, Metadata
 from kraq_dspy.settings import CorpusSettings
 
@@ -182,7 +182,8 @@ def row_of(values: Mapping[str, Any], key: str, settings: ReadSettings) -> Row |
         kind = type(identifier).__name__
         return BadRow(f"The column {own.id!r} holds a {kind}; expected a string or a number.", key)
 
-    used = {*own.texts, own.title, own.id, settings.acl_column}
+    acl = settings.acl_column or (ACL if ACL in values else "")
+    used = {*own.texts, own.title, own.id, acl}
     return Row(
         text=without_embedded(normalised(text)),
         title=_as_text(values.get(own.title)),
@@ -194,7 +195,7 @@ def row_of(values: Mapping[str, Any], key: str, settings: ReadSettings) -> Row |
             if name not in used and not _is_missing(value) and not isinstance(value, bytes)
         },
         lacks=frozenset(what for what, column in settings.named.items() if column not in values),
-        labels=labels_of(_listed(values.get(settings.acl_column))) if settings.acl_column else (),
+        labels=labels_of(_listed(values.get(acl))) if acl else (),
     )
 
 

@@ -35,8 +35,8 @@ def _read(path: Path, settings: ReadSettings, delimiter: str) -> Iterator[Row | 
     with path.open("rb") as stream:
         lines = _CsvLines(read_lines(stream, settings))
         first = next((line for line in lines if line.strip() or lines.problem), "")
-        if said := _SAID.fullmatch(first.strip(" \r\n")):  # Excel's own line before the first row
-            delimiter, first = said[1], next(lines, "")
+        if separator_line := _SAID.fullmatch(first.strip(" \r\n")):  # Excel's own line before the first row
+            delimiter, first = separator_line[1], next(lines, "")
         else:
             delimiter = _delimiter(first, delimiter, settings)
 

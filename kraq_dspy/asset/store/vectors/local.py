@@ -67,11 +67,14 @@ class LocalVectorStore:
         self._lock = threading.RLock()
         self._fresh: Database | None = None
         self._closed = False
+
         with writing_to(path.parent):
             fresh = Database(left, write=apart is None) if (left := _fresh_path(path)).exists() else None
             self._packed = Packed.open(path, dimension) if path.exists() else Packed.empty(dimension)
+
         if fresh is None:
             return
+
         try:
             self._require_dimension(fresh)
             if apart is None:
@@ -92,8 +95,8 @@ class LocalVectorStore:
             ids = set(packed.hex_ids())
             if self._fresh is not None:
                 with self._fresh.reading() as connection:
-                    ids.difference_update(one.hex() for (one,) in connection.execute("SELECT id FROM gone"))
-                    ids.update(one.hex() for (one,) in connection.execute("SELECT id FROM points"))
+                    ids.difference_update(key.hex() for (key,) in connection.execute("SELECT id FROM gone"))
+                    ids.update(key.hex() for (key,) in connection.execute("SELECT id FROM points"))
             return ids
 
     def upsert(
@@ -104,6 +107,7 @@ class LocalVectorStore:
         payloads: Sequence[Mapping[str, Any]] | None = None,
     ) -> None:
         rows = checked_vectors(vectors, self.dimension, len(ids))
+
         points = []
         for i, point_id in enumerate(ids):
             words = document_weights(texts[i]) if texts is not None else {}
@@ -117,12 +121,13 @@ class LocalVectorStore:
                     np.array([*map(tag_key, tags)], np.uint64).tobytes(),
                 )
             )
+
         if points:
             with self._writing() as connection:
                 connection.executemany("INSERT OR REPLACE INTO points VALUES (?, ?, ?, ?, ?)", points)
 
     def delete(self, ids: Collection[str]) -> None:
-        keys = [(_key(one),) for one in ids]
+        keys = [(_key(id),) for id in ids]
         if keys:
             with self._writing() as connection:
                 connection.executemany("DELETE FROM points WHERE id = ?", keys)
@@ -130,7 +135,7 @@ class LocalVectorStore:
 
     def vectors(self, ids: Sequence[str]) -> Vectors:
         packed = self._searchable()
-        rows = packed.rows_of([_key(one) for one in ids])
+        rows = packed.rows_of([_key(id) for id in ids])
         if (rows < 0).any():
             raise UnknownRecordError(f"No vector is stored for the id {ids[int(np.argmin(rows))]!r}.")
         return packed.dense[rows]
@@ -222,7 +227,7 @@ class LocalVectorStore:
         if k < 1:
             raise ValueError(f"k is {k}; it must be 1 or more.")
         packed = self._searchable()
-        return packed, packed.allowed(alternatives(filters), [_key(one) for one in exclude])
+        return packed, packed.allowed(alternatives(filters), [_key(id) for id in exclude])
 
     def _searchable(self) -> Packed:
         with self._open():
@@ -261,19 +266,20 @@ def _merge(packed: Packed, connection: Any, target: Path, dimension: int) -> Non
     """Write the points that are packed and were neither changed nor removed, and the fresh ones."""
     fresh = [key for (key,) in connection.execute("SELECT id FROM points ORDER BY id")]
     gone = [key for (key,) in connection.execute("SELECT id FROM gone")]
+
     keep = np.ones(len(packed), dtype=np.bool_)
     former = packed.rows_of(fresh + gone)
     keep[former[former >= 0]] = False
-    kept = np.flatnonzero(keep)
+    unchanged = np.flatnonzero(keep)
 
     fresh_ids = np.frombuffer(b"".join(fresh), np.uint8).reshape(-1, 16)
-    ids = np.concatenate([packed.ids[kept], fresh_ids])
-    order = kept
+    ids = np.concatenate([packed.ids[unchanged], fresh_ids])
+    order = unchanged
     if len(ids):
         order = np.argsort(np.ascontiguousarray(ids).view("S16").ravel(), kind="stable")
 
     # The former row of each point, -1 for a fresh one; the new row of each former one, -1 for those that go.
-    origin = np.concatenate([kept, np.full(len(fresh), -1, np.int64)])[order]
+    origin = np.concatenate([unchanged, np.full(len(fresh), -1, np.int64)])[order]
     place_of = np.full(len(packed), -1, np.int64)
     place_of[origin[origin >= 0]] = np.flatnonzero(origin >= 0)
     places = np.flatnonzero(origin < 0)

@@ -329,12 +329,14 @@ def without_system(request: Request) -> Request:
     if not isinstance(request.system, str) or not request.system:
         return request
     first, *others = request.messages
-    said = TextPart(text=f"{request.system}\n\n")
+    system_part = TextPart(text=f"{request.system}\n\n")
     if first.role != "user":
-        return dataclasses.replace(request, system=None, messages=(Message(role="user", parts=(said,)), first, *others))
-    parts = (said, *first.parts)
+        return dataclasses.replace(
+            request, system=None, messages=(Message(role="user", parts=(system_part,)), first, *others)
+        )
+    parts = (system_part, *first.parts)
     if isinstance(first.parts[0], TextPart):  # some servers take a single text alone
-        parts = (dataclasses.replace(first.parts[0], text=said.text + first.parts[0].text), *first.parts[1:])
+        parts = (dataclasses.replace(first.parts[0], text=system_part.text + first.parts[0].text), *first.parts[1:])
     return dataclasses.replace(request, system=None, messages=(dataclasses.replace(first, parts=parts), *others))
 
 

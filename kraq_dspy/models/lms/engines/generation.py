@@ -78,14 +78,14 @@ class RowLimits:
 
 def pieces_until(pieces: Sequence[str], cut: int) -> list[str]:
     """The pieces of the first `cut` characters; the last may be a part of a token."""
-    kept: list[str] = []
+    within_cut: list[str] = []
     length = 0
     for piece in pieces:
         if length >= cut and piece:
             break
-        kept.append(piece[: cut - length])
+        within_cut.append(piece[: cut - length])
         length += len(piece)
-    return kept
+    return within_cut
 
 
 _PURPOSE = "A reply held to a JSON schema"
@@ -133,6 +133,7 @@ class SchemaMask:
             if written and not matcher.try_consume_tokens([int(input_ids[row, -1])]):
                 self.matchers[row] = None  # padding: the row was left before its schema ended
                 continue
+
             allowed = np.zeros(scores.shape[1], dtype=bool)
             if matcher.is_stopped():
                 allowed[self.ends] = True
@@ -205,13 +206,13 @@ def without_system_role(messages: Sequence[Mapping[str, Any]]) -> list[dict[str,
     >>> without_system_role([{"role": "system", "content": "Be short."}, {"role": "user", "content": "Who?"}])
     [{'role': 'user', 'content': 'Be short.\\n\\nWho?'}]
     """
-    said = [str(message["content"]) for message in messages if message["role"] == "system"]
+    instructions = [str(message["content"]) for message in messages if message["role"] == "system"]
     rest = [dict(message) for message in messages if message["role"] != "system"]
-    if not said:
+    if not instructions:
         return rest
     if not rest or rest[0]["role"] != "user" or not isinstance(rest[0]["content"], str):
-        return [{"role": "user", "content": "\n\n".join(said)}, *rest]
-    rest[0]["content"] = "\n\n".join([*said, rest[0]["content"]])
+        return [{"role": "user", "content": "\n\n".join(instructions)}, *rest]
+    rest[0]["content"] = "\n\n".join([*instructions, rest[0]["content"]])
     return rest
 
 

@@ -127,12 +127,12 @@ def lora_file(place: str, base: GGUFHeader) -> Path:
             raise ModelError(f"{place!r} is a whole model; expected a LoRA adapter.")
         return path
 
-    kept = models_folder().parent / "adapters" / f"{weights_hash(path)}-{base.architecture}.gguf"
-    if not kept.is_file():
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        with replaced(kept) as draft:
+    converted = models_folder().parent / "adapters" / f"{weights_hash(path)}-{base.architecture}.gguf"
+    if not converted.is_file():
+        converted.parent.mkdir(parents=True, exist_ok=True)
+        with replaced(converted) as draft:
             _convert(path, base, draft)
-    return kept
+    return converted
 
 
 def _convert(folder: Path, base: GGUFHeader, target: Path) -> None:

@@ -199,11 +199,11 @@ def _our_signals() -> Iterator[None]:
         return
 
     library = ctypes.CDLL(None)
-    kept = {number: ctypes.create_string_buffer(512) for number in (signal.SIGINT, signal.SIGTERM)}
-    for number, record in kept.items():
+    former_handlers = {number: ctypes.create_string_buffer(512) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number, record in former_handlers.items():
         library.sigaction(int(number), None, record)
     try:
         yield
     finally:
-        for number, record in kept.items():
+        for number, record in former_handlers.items():
             library.sigaction(int(number), record, None)

@@ -284,8 +284,8 @@ class TransformersEngine(SharedByCopies):
 
     def _response(self, job: GenerationJob, written: list[int], row: int, recorder: LogprobRecorder) -> Response:
         end = next((i for i, token in enumerate(written) if token in self._ends), len(written))
-        kept = written[: min(end, job.max_tokens)]
-        pieces = generation.pieces_of(self.tokenizer, kept)
+        reply_tokens = written[: min(end, job.max_tokens)]
+        pieces = generation.pieces_of(self.tokenizer, reply_tokens)
         text = "".join(pieces)
         cut = min((at for stop in job.stop if (at := text.find(stop)) >= 0), default=len(text))
         stopped = cut < len(text) or (end < len(written) and end < job.max_tokens)
@@ -294,7 +294,10 @@ class TransformersEngine(SharedByCopies):
         if job.is_scored:
             scores = tuple(
                 TokenLogprob(
-                    token=piece, logprob=recorder.chosen[step][row], bytes=tuple(piece.encode()), token_id=kept[step]
+                    token=piece,
+                    logprob=recorder.chosen[step][row],
+                    bytes=tuple(piece.encode()),
+                    token_id=reply_tokens[step],
                 )
                 for step, piece in enumerate(pieces)
             )
@@ -304,7 +307,7 @@ class TransformersEngine(SharedByCopies):
             model=job.model,
             message=Message.assistant([TextPart(text[:cut])]),
             finish_reason="stop" if stopped else "length",
-            usage=Usage(input_tokens=len(job.ids), output_tokens=len(kept)),
+            usage=Usage(input_tokens=len(job.ids), output_tokens=len(reply_tokens)),
             logprobs=scores,
         )
 

@@ -95,8 +95,8 @@ def _reply(question: str, passages: Sequence[str], similar: Similar) -> Reply | 
 
     first = evidence[0]
     if CLOSED.match(question) and is_english(question, first.text):
-        verdict, told = yes_or_no(question, passages, f"{first.title}: {first.text}")
-        return Reply(verdict, told or (_alone(first),))
+        verdict, supporting = yes_or_no(question, passages, f"{first.title}: {first.text}")
+        return Reply(verdict, supporting or (_alone(first),))
     if either := EITHER.match(question):
         return _of_two(question, either["a"].strip(' "“”'), either["b"].strip(' "“”'), evidence)
 
@@ -147,17 +147,17 @@ class _Told:
 def _told(passages: Sequence[str]) -> list[_Told]:
     """The sentences of the passages. A heading is none, since it would answer a question with the
     same words; where there is nothing else, it is one."""
-    told: list[_Told] = []
+    statements: list[_Told] = []
     for number, passage in enumerate(passages):
         title, body = parted(passage)
         for heading, own in sections(body):
-            told += [_Told(text, title, number, heading) for text in own]
-    if told:
-        return told
+            statements += [_Told(text, title, number, heading) for text in own]
+    if statements:
+        return statements
 
     for number, passage in enumerate(passages):
-        told += [_Told(text, "", number, "") for text in sentences(passage)]
-    return told
+        statements += [_Told(text, "", number, "") for text in sentences(passage)]
+    return statements
 
 
 def _sharing_words(question: str, parts: Sequence[_Told], count: int) -> list[Evidence]:
@@ -279,22 +279,22 @@ def _asks(question: str, word: str) -> bool:
     return bool(re.search(rf"(?:^|[,;:] (?:but |and |so )?|^[a-z]+ ){word}\b", question.strip(), re.IGNORECASE))
 
 
-def _of_two(question: str, one: str, two: str, evidence: list[Evidence]) -> Reply:
+def _of_two(question: str, first: str, second: str, evidence: list[Evidence]) -> Reply:
     """Choose of two named things the one whose date or number fits the comparison, else the one
     nearer to the question; the nearest sentence alone where none is told of either."""
-    about_one, about_two = _telling_of(one, evidence), _telling_of(two, evidence)
+    about_first, about_second = _telling_of(first, evidence), _telling_of(second, evidence)
 
     asks_later, asks_earlier = LATER.search(question), EARLIER.search(question)
-    dated_one, dated_two = _with_year(about_one), _with_year(about_two)
-    if dated_one and dated_two and (asks_later or asks_earlier):
-        one_is_later = _first_year(dated_one) > _first_year(dated_two)
+    dated_first, dated_second = _with_year(about_first), _with_year(about_second)
+    if dated_first and dated_second and (asks_later or asks_earlier):
+        first_is_later = _first_year(dated_first) > _first_year(dated_second)
         wants_later = bool(asks_later) and not asks_earlier
-        chosen = one if one_is_later == wants_later else two
-        return Reply(chosen, (_alone(dated_one[0]), _alone(dated_two[0])))
+        chosen = first if first_is_later == wants_later else second
+        return Reply(chosen, (_alone(dated_first[0]), _alone(dated_second[0])))
 
-    asked = set(content_words(question)) - set(content_words(one)) - set(content_words(two))
-    one_fits = _most_shared(asked, about_one) >= _most_shared(asked, about_two)
-    chosen, about = (one, about_one) if one_fits else (two, about_two)
+    beyond_names = set(content_words(question)) - set(content_words(first)) - set(content_words(second))
+    first_fits = _most_shared(beyond_names, about_first) >= _most_shared(beyond_names, about_second)
+    chosen, about = (first, about_first) if first_fits else (second, about_second)
     if not about:
         return Reply("", (_alone(evidence[0]),))
     return Reply(chosen, (_alone(about[0]),))

@@ -82,12 +82,12 @@ def _subjects(turns: Sequence[tuple[str, str]], question: str) -> list[tuple[str
     """
     own = set(names_in(question))
     subjects: dict[str, str] = {}
-    for asked, answer in reversed(turns):
-        in_question = names_in(asked)
+    for question_before, answer in reversed(turns):
+        in_question = names_in(question_before)
         in_answer = names_in(answer, known=frozenset(_words_with_capitals(answer)))
         for name in (*in_answer, *in_question):
             if name not in own:
-                subjects.setdefault(name, _kind_in(name, f"{answer} {asked}"))
+                subjects.setdefault(name, _kind_in(name, f"{answer} {question_before}"))
     return list(subjects.items())
 
 
@@ -98,9 +98,9 @@ def _kind_in(name: str, text: str) -> str:
     A place is also told by "in", "at" or "near" before it.
     """
     kinds = [kind_of(name, sentence) for sentence in sentences(text) if name in sentence]
-    told = [kind for kind in kinds if kind not in ("person", "concept")]
-    if told:
-        return told[0]
+    telling = [kind for kind in kinds if kind not in ("person", "concept")]
+    if telling:
+        return telling[0]
     if "person" in kinds:
         return "person"
     return "place" if re.search(rf"\b(?:in|at|near|from) {re.escape(name)}\b", text) else "concept"

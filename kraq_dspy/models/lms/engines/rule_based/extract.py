@@ -94,6 +94,7 @@ def read(passage: str) -> Reading:
     about: dict[str, str] = {}
     if is_about_title or _names_something(title, mentioned):
         about[title] = ""
+
     links: list[Link] = []
     claims: list[Claim] = []
     focus = title if is_about_title else ""
@@ -231,15 +232,15 @@ def _between(part: str, source: str, target: str) -> str:
 
     middle = re.sub(r"\([^)]*\)|[\"“”]", " ", part[start:end])
     middle = re.split(r"[;:,]", middle.rstrip(" ,;:("))[-1]
-    kept = [word for word in re.findall(r"[\w’'-]+", middle) if word.islower()]
-    while kept and kept[-1] in ("the", "a", "an", "his", "her", "its", "their", "and"):
-        kept.pop()
-    while kept and kept[0] in ("and", "or", "but", "who", "which", "that", "where", "he", "she", "it", "they"):
-        kept.pop(0)
-    kept = kept[-5:]
+    words = [word for word in re.findall(r"[\w’'-]+", middle) if word.islower()]
+    while words and words[-1] in ("the", "a", "an", "his", "her", "its", "their", "and"):
+        words.pop()
+    while words and words[0] in ("and", "or", "but", "who", "which", "that", "where", "he", "she", "it", "they"):
+        words.pop(0)
+    words = words[-5:]
     return (
-        " ".join(kept)
-        if any(word not in STOP or word in ("is", "was", "in", "of", "by", "with") for word in kept)
+        " ".join(words)
+        if any(word not in STOP or word in ("is", "was", "in", "of", "by", "with") for word in words)
         else ""
     )
 
@@ -272,11 +273,11 @@ def _by_frequency(title: str, text: str) -> Reading:
 
 
 def _once(links: list[Link]) -> list[Link]:
-    kept: dict[frozenset[str], Link] = {}
+    first_links: dict[frozenset[str], Link] = {}
     for link in links:
         if link[0] != link[1]:
-            kept.setdefault(frozenset(link[:2]), link)
-    return list(kept.values())
+            first_links.setdefault(frozenset(link[:2]), link)
+    return list(first_links.values())
 
 
 def _fields(reading: Reading, names: list[str], links: list[Link], claims: list[Claim]) -> dict[str, object]:

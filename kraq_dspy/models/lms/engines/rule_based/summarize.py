@@ -87,11 +87,11 @@ def _defines(part: str, name: str) -> bool:
 
 def _central_names(ranked: list[str]) -> list[str]:
     """The first few, none of which is a part of another."""
-    kept: list[str] = []
+    chosen: list[str] = []
     for name in ranked:
-        if not any(name in other or other in name for other in kept):
-            kept.append(name)
-    return kept[:TITLE_NAMES]
+        if not any(name in other or other in name for other in chosen):
+            chosen.append(name)
+    return chosen[:TITLE_NAMES]
 
 
 def _listed(names: list[str]) -> str:
@@ -114,11 +114,11 @@ def shortened(text: str, words: int) -> str:
     none fits."""
     parts = distinct(sentences(text))
     left = words
-    kept: set[str] = set()
+    chosen: set[str] = set()
     scores = dict(zip(parts, centralities(parts), strict=True))
     for part in sorted(parts, key=lambda part: -scores[part]):
         length = len(part.split())
         if length <= left:
-            kept.add(part)
+            chosen.add(part)
             left -= length
-    return " ".join(part for part in parts if part in kept) or clipped(parts[0] if parts else text, words)
+    return " ".join(part for part in parts if part in chosen) or clipped(parts[0] if parts else text, words)

@@ -32,8 +32,8 @@ _ASKS_OPEN = re.compile(
 )
 
 
-def yes_or_no(question: str, passages: Sequence[str], told: str) -> tuple[str, tuple[str, ...]]:
-    """("yes", "no" or "", and the sentences that say so, () for `told`), of the nearest sentence `told` behind its
+def yes_or_no(question: str, passages: Sequence[str], sentence: str) -> tuple[str, tuple[str, ...]]:
+    """("yes", "no" or "", and the sentences that say so, () for `sentence`), of the nearest `sentence` behind its
     title; or, where a question compares two things, of what is told of each.
 
     >>> yes_or_no("Does the ferry sail on Sunday?", [], "Alma: The ferry does not sail on Sunday.")
@@ -44,21 +44,21 @@ def yes_or_no(question: str, passages: Sequence[str], told: str) -> tuple[str, t
     if len(accounts) == 2:
         is_so = _of_both(question, compared, accounts)
         return {True: "yes", False: "no", None: ""}[is_so], tuple(account[0] for account in accounts)
-    return _of_one(question, told), ()
+    return _of_one(question, sentence), ()
 
 
-def _of_one(question: str, told: str) -> str:
+def _of_one(question: str, sentence: str) -> str:
     """ "yes" or "no" where the sentence has every word of the question and leaves nothing open; "" else."""
-    own = set(content_words(told))
-    asked = set(content_words(question.partition(" ")[2]))
-    states_all = asked and asked <= own and _names_and_numbers(question) <= _names_and_numbers(told)
-    if not states_all or _OPEN.search(told) or _ASKS_OPEN.search(question):
+    own = set(content_words(sentence))
+    asked_words = set(content_words(question.partition(" ")[2]))
+    states_all = asked_words and asked_words <= own and _names_and_numbers(question) <= _names_and_numbers(sentence)
+    if not states_all or _OPEN.search(sentence) or _ASKS_OPEN.search(question):
         return ""
-    n_asked, n_told = len(_NEGATION.findall(question)), len(_NEGATION.findall(told))
+    n_asked, n_told = len(_NEGATION.findall(question)), len(_NEGATION.findall(sentence))
     if n_asked == n_told == 0:
         return "yes"
-    is_denied = n_told == 1 and n_asked == 0 and _PLAIN_NOT.search(told) and not _NOT_ONLY.search(told)
-    return "no" if is_denied and "," not in told else ""
+    is_denied = n_told == 1 and n_asked == 0 and _PLAIN_NOT.search(sentence) and not _NOT_ONLY.search(sentence)
+    return "no" if is_denied and "," not in sentence else ""
 
 
 def _names_and_numbers(text: str) -> set[str]:
@@ -78,16 +78,18 @@ def _compared(question: str) -> list[str]:
 
 def _of_both(question: str, names: Sequence[str], accounts: Sequence[Sequence[str]]) -> bool | None:
     """Whether both have what the question asks for, or have the same of it; None where an account denies something."""
-    asked = set(content_words(question)) - {word for name in names for word in content_words(name)}
-    one, two = (" ".join(account) for account in accounts)
-    first, second = set(content_words(one)), set(content_words(two))
+    asked_words = set(content_words(question)) - {word for name in names for word in content_words(name)}
+    first, second = (" ".join(account) for account in accounts)
     if re.search(r"\b(nationality|country)\b", question):
-        return not NO_NAMES.isdisjoint(set(re.findall(r"\w+", one)).intersection(re.findall(r"\w+", two)))
-    if _NEGATION.search(one) or _NEGATION.search(two) or _NEGATION.search(question):
+        in_both = set(re.findall(r"\w+", first)).intersection(re.findall(r"\w+", second))
+        return not NO_NAMES.isdisjoint(in_both)
+    if any(_NEGATION.search(text) for text in (first, second, question)):
         return None
+
+    words_of_first, words_of_second = set(content_words(first)), set(content_words(second))
     if re.search(r"\bsame\b", question):
-        return len((first & second) - asked) >= 2
-    return all(len(asked & bag) * 2 > len(asked) for bag in (first, second))
+        return len((words_of_first & words_of_second) - asked_words) >= 2
+    return all(len(asked_words & words) * 2 > len(asked_words) for words in (words_of_first, words_of_second))
 
 
 def _told_of(name: str, passages: Sequence[str]) -> list[str]:

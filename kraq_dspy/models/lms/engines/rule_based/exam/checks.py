@@ -11,14 +11,17 @@ def is_answered(question: str, answer: str, passage: str) -> bool:
     title, body = parted(passage)
     if not answer or agreement_in(answer, passage) < 1:
         return False
-    asked = " ".join(word for word in content_words(question) if word not in content_words(answer))
-    return not asked or max((support(asked, f"{title} {part}") for part in sentences(body)), default=0.0) >= 0.6
+    beyond_the_answer = " ".join(word for word in content_words(question) if word not in content_words(answer))
+    if not beyond_the_answer:
+        return True
+    supports = (support(beyond_the_answer, f"{title} {part}") for part in sentences(body))
+    return max(supports, default=0.0) >= 0.6
 
 
 def agreement_in(answer: str, passage: str) -> float:
     """Share of the answer's words that the passage has."""
-    wanted, present = set(_words(answer)), set(_words(passage))
-    return len(wanted & present) / len(wanted) if wanted else 0.0
+    answer_words, present = set(_words(answer)), set(_words(passage))
+    return len(answer_words & present) / len(answer_words) if answer_words else 0.0
 
 
 def says_the_same(first: str, second: str) -> bool:

@@ -78,15 +78,17 @@ def facts_in(passage: str) -> list[Fact]:
         statement = statement_in(sentence, title, points_to_title=bool(kind))
         if statement is None:
             continue
+
         is_of_title = statement.subject == title
         who = is_who if is_of_title else is_somebody(statement.subject, " ".join(parts))
         if defined := definition(f"{statement.subject} {statement.phrase}", [statement.subject]):
             who = is_person(plain_kind(defined.kind) or defined.kind, sentence, statement.subject)
+
         is_kind_said = bool(kind) and kind.split()[-1] in statement.phrase
         facts += _asked_for_values(statement)
         for phrase in _from_long_to_short(statement):
-            asked = which_question(kind if is_of_title and not is_kind_said else "", who, phrase)
-            facts.append(Fact(asked, statement.subject))
+            question = which_question(kind if is_of_title and not is_kind_said else "", who, phrase)
+            facts.append(Fact(question, statement.subject))
     return facts
 
 
@@ -122,16 +124,16 @@ def _from_long_to_short(statement: Statement) -> list[str]:
 
 def _tells_enough(subject: str, phrase: str) -> bool:
     words = phrase.split()
-    said = set(content_words(phrase)) - set(content_words(subject))
+    told_words = set(content_words(phrase)) - set(content_words(subject))
     fewest = _FEWEST_WITH_NAME if re.search(r"[A-Z0-9]", phrase) else _FEWEST
     if _IS_A_KIND.match(phrase) and not TELLS_WHICH.search(phrase):
         return False  # "is a Canadian actress" is said of many
-    return len(words) <= MOST_WORDS and len(said) >= fewest and words[-1].lower() not in PREPOSITIONS | STOP
+    return len(words) <= MOST_WORDS and len(told_words) >= fewest and words[-1].lower() not in PREPOSITIONS | STOP
 
 
 def which_question(kind: str, is_who: bool, phrase: str) -> str:
-    asked = f"Which {kind}" if kind else "Who" if is_who else "What"
-    return f"{asked} {phrase}?"
+    asked_thing = f"Which {kind}" if kind else "Who" if is_who else "What"
+    return f"{asked_thing} {phrase}?"
 
 
 def _asked_for_values(statement: Statement) -> list[Fact]:
@@ -173,14 +175,14 @@ def _asked_by_whom(be: str, done: str, subject: str) -> Fact | None:
 
 
 def _asked_where(be: str, done: str, subject: str) -> Fact | None:
-    told = re.fullmatch(r"(?P<deed>[a-z ]+?) (?:in|at|near) (?:the )?(?P<place>[A-Z][^,;]*)", done)
-    if told is None:
+    place_told = re.fullmatch(r"(?P<deed>[a-z ]+?) (?:in|at|near) (?:the )?(?P<place>[A-Z][^,;]*)", done)
+    if place_told is None:
         return None
 
-    place = told["place"]
+    place = place_told["place"]
     if DATE.search(place) or names_in(f"· {place}") != [place]:
         return None
-    return Fact(f"Where {be} {subject} {told['deed']}?", place, subject)
+    return Fact(f"Where {be} {subject} {place_told['deed']}?", place, subject)
 
 
 def _asked_with_did(statement: Statement) -> list[Fact]:
@@ -197,7 +199,7 @@ def _asked_with_did(statement: Statement) -> list[Fact]:
         return []
 
     before, after = rest[: dates[0].start()], rest[dates[0].end() :].strip()
-    kept = _DANGLING.sub("", f" {before.strip()}").strip()
-    if after or len(kept.split()) < 1:
+    middle = _DANGLING.sub("", f" {before.strip()}").strip()
+    if after or len(middle.split()) < 1:
         return []
-    return [Fact(f"When did {subject} {base} {kept}?", dates[0][0], subject)]
+    return [Fact(f"When did {subject} {base} {middle}?", dates[0][0], subject)]

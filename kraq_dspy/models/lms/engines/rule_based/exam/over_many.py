@@ -73,9 +73,9 @@ def question_for_many(passages: Sequence[str], about: Collection[str]) -> dict[s
     for pair in combinations(list(about)[:MOST_ABOUT], 2):
         if not are_two_things(*pair):
             continue
-        said = [sentence for passage in passages if (sentence := sentence_about(passage, pair))]
-        if len(said) > max(1, len(nuggets)):
-            best, nuggets = pair, said
+        sentences_about = [sentence for passage in passages if (sentence := sentence_about(passage, pair))]
+        if len(sentences_about) > max(1, len(nuggets)):
+            best, nuggets = pair, sentences_about
 
     if not nuggets:
         return {"question": "", "nuggets": []}
@@ -84,11 +84,11 @@ def question_for_many(passages: Sequence[str], about: Collection[str]) -> dict[s
 
 def _asked_of_one(passages: Sequence[str], name: str) -> dict[str, object]:
     """Ask who or what a thing is, with a sentence about it of each passage."""
-    said = [sentence for passage in passages if (sentence := sentence_about(passage, [name]))]
-    if len(said) < 2:
+    sentences_about = [sentence for passage in passages if (sentence := sentence_about(passage, [name]))]
+    if len(sentences_about) < 2:
         return {"question": "", "nuggets": []}
-    asked = "Who" if is_somebody(name, "\n".join(passages)) else "What"
-    return {"question": f"{asked} is {name}?", "nuggets": said[:_MOST_NUGGETS]}
+    pronoun = "Who" if is_somebody(name, "\n".join(passages)) else "What"
+    return {"question": f"{pronoun} is {name}?", "nuggets": sentences_about[:_MOST_NUGGETS]}
 
 
 def _plain_link(words: Sequence[str]) -> str:

@@ -53,9 +53,9 @@ def question_over_two(first: str, second: str, link: str) -> dict[str, str]:
     is_kind_said = bool(kind) and kind.split()[-1] in leading.phrase
     leading_kind = kind if is_of_title and not is_kind_said else ""
     for fact in facts:
-        said = _said_of_subject(fact.question)
-        if said and TELLS_WHICH.search(said):
-            named = _in_place_of_name(said, described, is_who=link_is_who)
+        statement = _said_of_subject(fact.question)
+        if statement and TELLS_WHICH.search(statement):
+            named = _in_place_of_name(statement, described, is_who=link_is_who)
             question = which_question(leading_kind, who_leads, f"{leading.phrase} {named}")
             return {"question": question, "answer": leading.subject}
     return nothing
@@ -100,14 +100,14 @@ def _facts_of(name: str, passage: str, *, without: str) -> list[Fact]:
 def _said_of_subject(question: str) -> str:
     """Return what a question for the subject says of it: "wrote Don Juan" of "Which poet wrote Don
     Juan?"; "" for others."""
-    asked = re.match(rf"(?:Who|What|Which (?:[\w-]+ ){{1,{KIND_WORDS}}}?)\s?(?P<said>{VERB} .+)\?$", question)
-    return asked["said"] if asked else ""
+    match = re.match(rf"(?:Who|What|Which (?:[\w-]+ ){{1,{KIND_WORDS}}}?)\s?(?P<said>{VERB} .+)\?$", question)
+    return match["said"] if match else ""
 
 
-def _in_place_of_name(said: str, kind: str, *, is_who: bool) -> str:
+def _in_place_of_name(statement: str, kind: str, *, is_who: bool) -> str:
     """A name put in other words: "the rock band from Atlanta", or "the person who wrote Don Juan"."""
-    defined = re.fullmatch(rf"{BE} (?:an?|the) (?P<thing>.+)", said)
-    return f"the {defined['thing']}" if defined else f"the {kind} {'who' if is_who else 'that'} {said}"
+    defined = re.fullmatch(rf"{BE} (?:an?|the) (?P<thing>.+)", statement)
+    return f"the {defined['thing']}" if defined else f"the {kind} {'who' if is_who else 'that'} {statement}"
 
 
 def _leading_to(link: str, title: str, parts: Sequence[str], *, points_to_title: bool) -> Statement | None:
@@ -171,9 +171,9 @@ def _dated(passage: str) -> dict[str, int]:
     title, parts, _, _ = read_passage(passage)
     years: dict[str, int] = {}
     for fact in facts_in(passage) if title else ():
-        asked = re.match(rf"When {BE} {re.escape(title)} (?P<done>[a-z]+)", fact.question)
-        if asked and (year := YEAR.search(fact.answer)):
-            years.setdefault(asked["done"], int(year[0]))
+        match = re.match(rf"When {BE} {re.escape(title)} (?P<done>[a-z]+)", fact.question)
+        if match and (year := YEAR.search(fact.answer)):
+            years.setdefault(match["done"], int(year[0]))
 
     lived = (
         re.search(r"\(born [^()]*?(\d{4})|\((?:[^()\d]*\d{1,2}[^()\d]*)(\d{4})\)? ?[–-]", parts[0]) if parts else None

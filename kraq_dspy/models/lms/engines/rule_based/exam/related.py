@@ -31,5 +31,5 @@ def sentence_about(passage: str, names: Collection[str]) -> str:
 
 def are_two_things(name: str, other: str) -> bool:
     """Tell whether the names are of two things, not a long and a short name of one: "United States" and "U.S."."""
-    letters, of_other = (re.sub(r"[^\w ]", "", one) for one in (name, other))
+    letters, of_other = (re.sub(r"[^\w ]", "", each) for each in (name, other))
     return not (name in other or other in name or same_thing(letters, of_other))
