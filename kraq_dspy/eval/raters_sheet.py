@@ -122,6 +122,8 @@ def rate_by_model(path: Path, models: LanguageModels) -> list[SheetRow]:
 def read_sheet(path: Path) -> list[SheetRow]:
     """The rows of a sheet. Raises EvaluationError for a file that is none, and for a judgement that is neither yes nor
     no, naming its row."""
+    if not path.exists():
+        raise EvaluationError(f"There is no sheet {str(path)!r}. Give --index DIR to have one written.")
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             lines = list(csv.DictReader(file))

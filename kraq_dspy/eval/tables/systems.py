@@ -21,7 +21,7 @@ from kraq_dspy.workspace import Workspace
 from kraq_dspy.workspace.choices import ProgramChoice, choose_program, choose_retriever
 from kraq_dspy.workspace.registry import PROGRAMS, RETRIEVERS
 
-OF_THE_SYSTEM = ("state", "retriever", "retriever_options", "roles", "settings")
+OF_THE_SYSTEM = ("state", "retriever", "retriever_options", "roles", "step_roles", "settings")
 """Options of an entry that are not the program's."""
 
 
@@ -39,7 +39,8 @@ def settings_of(system: System, settings: Settings) -> Settings:
         raise ConfigError(f"{system.name!r}: {error}") from error
 
     roles: Mapping[str, str] = system.options.get("roles", {})
-    if unknown := sorted({*roles, *roles.values()} - set(ROLES)):
+    step_roles: Mapping[str, str] = system.options.get("step_roles", {})
+    if unknown := sorted({*roles, *roles.values(), *step_roles.values()} - set(ROLES)):
         raise ConfigError(f"{system.name!r}: there is no role {unknown[0]!r}; the roles are {', '.join(ROLES)}.")
     if not roles:
         return settings
@@ -119,9 +120,27 @@ def program_of(system: System, *, seed: int = 0, paper: bool = True) -> ProgramC
     try:
         choice = choose(options)
         seeded = "seed" in options_of((choice.inner or choice).spec.options)
-        return choose({"seed": seed, **options}) if seeded else choice
+        choice = choose({"seed": seed, **options}) if seeded else choice
     except ConfigError as error:
         raise ConfigError(f"{system.name!r}: {error}") from error
+    return with_step_roles(choice, system.options.get("step_roles", {}))
+
+
+def with_step_roles(choice: ProgramChoice, step_roles: Mapping[str, str]) -> ProgramChoice:
+    """The choice with other roles for some of the program's steps, by the attribute that holds them."""
+    if not step_roles:
+        return choice
+    spec = dataclasses.replace(choice.spec, roles={**choice.spec.roles, **step_roles})
+    return dataclasses.replace(choice, spec=spec)
+
+
+def require_steps(system: System, program: dspy.Module) -> None:
+    """Raises ConfigError for a role that is given to a step which the program lacks."""
+    steps = {name.partition(".")[0] for name, _ in program.named_predictors()}
+    if unknown := sorted(set(system.options.get("step_roles", {})) - steps):
+        raise ConfigError(
+            f"{system.name!r}: there is no step {unknown[0]!r}; the steps are {', '.join(sorted(steps))}."
+        )
 
 
 def state_digests(table: EvalTable) -> dict[str, str]:

@@ -33,10 +33,10 @@ _KNOWN = {
 class System:
     """`use` names a program, a retriever or a source of questions, by the table's kind; `options` are its settings.
 
-    Beside those of the program, `options` may hold `settings` (sections of kraq.toml that are this system's own) and
-    `roles` (whose model takes a role's place). `varied` names the system of which an ablation made it, "" for a system
-    of its own; `fixed` are options that a data set's settings do not overrule, `datasets` those it is asked on, all
-    where there are none.
+    Beside those of the program, `options` may hold `settings` (sections of kraq.toml that are this system's own),
+    `roles` (whose model takes a role's place) and `step_roles` (whose model a step asks). `varied` names the system of
+    which an ablation made it, "" for a system of its own; `fixed` are options that a data set's settings do not
+    overrule, `datasets` those it is asked on, all where there are none.
     """
 
     name: str
