@@ -54,7 +54,7 @@ class Testset:
 
     def to_pandas(self) -> "pandas.DataFrame":
         """A row each. Raises MissingExtraError without pandas."""
-        pandas = import_extra("pandas", "eval", "Testset.to_pandas")
+        pandas = import_extra("pandas", "pandas", "Testset.to_pandas")
         return pandas.DataFrame([as_line(row) for row in self.rows])
 
     def save(self, path: str | Path) -> Path:

@@ -5,6 +5,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
+from functools import lru_cache
 
 from kraq_dspy.language.names import is_name
 from kraq_dspy.language.text import HEADING, WORD, content_words, parted
@@ -264,11 +265,18 @@ def _plain(line: str) -> str:
 
 def _is_called(heading: str, passages: Sequence[str]) -> bool:
     """Whether something has this heading for a name: "Finding Nemo", which "is a film"."""
-    name = re.escape(re.sub(r" \([^)]*\)$", "", heading))
-    is_a = re.compile(
-        rf"{name}[\"”]?(?: \([^)]*\))?,? (?:is|was|are|were) (?:an?|the)\b|[\"“]{name}[\"”]", re.IGNORECASE
-    )
-    return bool(_WORK.search(heading)) or any(is_a.search(passage) for passage in passages)
+    if _WORK.search(heading):
+        return True
+    is_a = _names_something(re.sub(r" \([^)]*\)$", "", heading))
+    return any(is_a.search(passage) for passage in passages)
+
+
+@lru_cache(maxsize=2048)
+def _names_something(name: str) -> re.Pattern[str]:
+    """Matches where a text says what the name is, or quotes it."""
+    name = re.escape(name)
+    says_what = rf"{name}[\"”]?(?: \([^)]*\))?,? (?:is|was|are|were) (?:an?|the)\b"
+    return re.compile(rf"{says_what}|[\"“]{name}[\"”]", re.IGNORECASE)
 
 
 def _lowered(heading: str, passages: Sequence[str]) -> str:

@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 from rapidfuzz import fuzz
@@ -161,7 +162,12 @@ def _definition_of_title(plain: str, titles: Collection[str]) -> re.Match[str] |
     title = next((title for title in titles if begun.startswith(title)), "")
     if not title:
         return None
-    return re.match(rf"(?P<name>(?:The )?[\"“]?{re.escape(title)})[\"”]?{_IS_A}", plain)
+    return _defines(title).match(plain)
+
+
+@lru_cache(maxsize=2048)
+def _defines(title: str) -> re.Pattern[str]:
+    return re.compile(rf"(?P<name>(?:The )?[\"“]?{re.escape(title)})[\"”]?{_IS_A}")
 
 
 def is_person(kind: str, sentence: str, name: str) -> bool:

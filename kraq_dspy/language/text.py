@@ -84,10 +84,12 @@ def _heading_of(line: str, following: str) -> str:
     is_short = 0 < len(line) <= _LONGEST_HEADING and not _ITEM.match(line)
     if not is_short:
         return ""
+
     if _ASKS.search(line):
         return line  # at the end of a passage, too: its text was cut off
     if not following:
         return ""
+
     text_follows = len(following) > len(line) and _ENDS_TEXT.search(following) and not _ITEM.match(following)
     return line if text_follows and not _ENDS_TEXT.search(line) else ""
 

@@ -20,7 +20,15 @@ from kraq_dspy.asset.store.sync import Point, batches, chunk_point, sync_vectors
 from kraq_dspy.errors import ConfigError, CorpusError
 from kraq_dspy.indexing.catalogue.sources import flag_stale
 from kraq_dspy.indexing.index import opening
-from kraq_dspy.indexing.index.finishing import FINISHED, BuildParts, Finishing, settle_finished, take_finished
+from kraq_dspy.indexing.index.finishing import (
+    FINISHED,
+    BuildParts,
+    Finishing,
+    is_whole,
+    note_communities,
+    settle_finished,
+    take_finished,
+)
 from kraq_dspy.indexing.index.following import Following
 from kraq_dspy.indexing.index.forgetting import forget, forget_beside
 from kraq_dspy.indexing.index.report import (
@@ -359,11 +367,21 @@ class Builder(BuildParts):
         self.progress.finish("extract")
 
     async def finish(self) -> None:
-        """Lead the build from extractions to questions."""
+        """Lead the build from extractions to questions; of a finished index that is as its corpus, nothing is made
+        again."""
         stages = Following(self) if self.stable and self.was_finished else Finishing(self)
-        await stages.finish()
+        if self._is_as_before() and is_whole(self):
+            await stages.leave()
+        else:
+            await stages.finish()
+            note_communities(self)
         if self.was_finished is not None:
             settle_finished(self)
+
+    def _is_as_before(self) -> bool:
+        """Whether an earlier build finished the index, and this one found nothing in its corpus to change."""
+        added = self.index.count(Document) - self._documents_before + self._removed
+        return bool(self.was_finished) and not (added or self._changed or self._removed or self.extracted)
 
     async def ask(self) -> None:
         """A question for each summary of an import; then the index is complete."""
