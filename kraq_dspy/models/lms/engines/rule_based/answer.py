@@ -10,7 +10,7 @@ from itertools import zip_longest
 from kraq_dspy.language.names import kind_of, names_in
 from kraq_dspy.language.other_languages import asked_in
 from kraq_dspy.language.text import clipped, content_words, distinct, parted, sections, sentences, stem
-from kraq_dspy.language.told import is_english, language_of_question
+from kraq_dspy.language.told import is_english, language_of, language_of_question
 from kraq_dspy.language.vocabulary import MONTH, NO_NAMES, PEOPLE
 from kraq_dspy.models.lms.engines.rule_based.yes_or_no import yes_or_no
 
@@ -104,7 +104,7 @@ def _reply(question: str, passages: Sequence[str], similar: Similar) -> Reply | 
     if either := EITHER.match(question):
         return _of_two(question, either["a"].strip(' "“”'), either["b"].strip(' "“”'), evidence)
 
-    chain = _chain(question, evidence)
+    chain = _chain(question, evidence, _language(question, passages))
     of_same_passage = [[part] for part in evidence[1:] if part.passage == first.passage]
     for support in (chain, *of_same_passage):
         span = _span(question, support)
@@ -122,7 +122,7 @@ def _alone(part: Evidence) -> str:
 def nearest(question: str, passages: Sequence[str], similar: Similar, count: int = 12) -> list[Evidence]:
     """Return up to `count` sentences, nearest first: rare shared words, the words of the title, and
     the encoder's opinion."""
-    language = language_of_question(question, " ".join(passages[:1]))
+    language = _language(question, passages)
     asked, parts = set(content_words(question, language)), _told(passages)
     top = _sharing_words(asked, parts, count)
     if not top or (language != "en" and _share_known(asked, parts) < KNOWN):
@@ -138,6 +138,12 @@ def nearest(question: str, passages: Sequence[str], similar: Similar, count: int
         near = part.score / best + cosine + DEFINES * _defines(part.text, question, language)
         rated.append(Evidence(part.text, part.title, part.passage, near))
     return sorted(rated, key=lambda part: -part.score)
+
+
+def _language(question: str, passages: Sequence[str]) -> str:
+    """The language whose small words say nothing; that of the question, unless the passages are in English."""
+    text = " ".join(passages[:2])
+    return "en" if language_of(text) == "en" else language_of_question(question, text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,11 +233,11 @@ def _share_known(question_words: Set[str], parts: Sequence[_Told]) -> float:
     return sum(weights.values()) / (sum(weights.values()) + lacking)
 
 
-def _chain(question: str, evidence: list[Evidence]) -> list[Evidence]:
+def _chain(question: str, evidence: list[Evidence], language: str) -> list[Evidence]:
     """The nearest sentence and one that goes on from it: it tells of a name that the first brings in, or has two or
     more words of the question, or a name of it, that the first lacks."""
     first = evidence[0]
-    question_words = set(content_words(question, language_of_question(question, first.text)))
+    question_words = set(content_words(question, language))
     left = question_words - set(content_words(first.text)) - set(content_words(first.title))
     fresh = [name for name in names_in(first.text) if name not in question]
     unnamed = [name for name in names_in(question) if name not in f"{first.title} {first.text}"]
