@@ -19,6 +19,8 @@ _MARKS = (
 """Vowels and accents that stand above, below or beside the letter before them: no letters for `re`."""
 _LETTERS = rf"[^\W_]+(?:[{_MARKS}]+[^\W_]*)*"
 WORD = re.compile(rf"{_LETTERS}(?:[’'.\-&]{_LETTERS})*")
+_ELIDED = re.compile(r"^(?:(?:jus|lors|puis|quoi)?qu|[cdjlmnst]|dell|nell|sull|all|un)[’']")
+"""What French and Italian write together with the next word, "l'index", "qu'un"."""
 WRAPPED = range(40, 111)
 """Widths at which texts are broken into lines by hand or by an editor."""
 REPEATED = 20  # words, from which on a fifth of them have to differ
@@ -140,8 +142,12 @@ def content_words(text: str, language: str = "en") -> list[str]:
     >>> content_words("Was ist der Sinn von dpkg?"), content_words("Was ist der Sinn von dpkg?", "de")
     (['ist', 'der', 'sinn', 'von', 'dpkg'], ['sinn', 'dpkg'])
     """
-    small = STOP if language == "en" else STOP | _stop_words_in(language)
-    return [stem(word) for word in words(text) if word not in small]
+    if language == "en":
+        return [stem(word) for word in words(text) if word not in STOP]
+
+    small = STOP | _stop_words_in(language)
+    bare = (_ELIDED.sub("", word) for word in words(text))
+    return [stem(word) for word in bare if word not in small]
 
 
 @lru_cache

@@ -124,8 +124,8 @@ def nearest(question: str, passages: Sequence[str], similar: Similar, count: int
     the encoder's opinion."""
     language = _language(question, passages)
     asked, parts = set(content_words(question, language)), _told(passages)
-    top = _sharing_words(asked, parts, count)
-    if not top or (language != "en" and _share_known(asked, parts) < KNOWN):
+    top = _sharing_words(asked, parts, count, language)
+    if not top or (language != "en" and _share_known(asked, parts, language) < KNOWN):
         return []
 
     texts = [f"{part.title}: {part.text}" if part.title else part.text for part in top[:ENCODED]]
@@ -200,11 +200,11 @@ def _defines(sentence: str, question: str, language: str) -> bool:
     return asked_in(language, [], [begun_large]).casefold() == question.strip().casefold()
 
 
-def _sharing_words(question_words: Set[str], parts: Sequence[_Told], count: int) -> list[Evidence]:
+def _sharing_words(question_words: Set[str], parts: Sequence[_Told], count: int, language: str) -> list[Evidence]:
     """The sentences that share most with the question: a word weighs more the fewer have it, and a
     little less where only the title or the heading has it."""
-    own_words = [set(content_words(part.text)) for part in parts]
-    words_above = [set(content_words(f"{part.title} {part.heading}")) for part in parts]
+    own_words = [set(content_words(part.text, language)) for part in parts]
+    words_above = [set(content_words(f"{part.title} {part.heading}", language)) for part in parts]
     weights = _weights(question_words, [own | above for own, above in zip(own_words, words_above, strict=True)])
 
     sharing = []
@@ -224,10 +224,10 @@ def _weights(question_words: Set[str], bags: Sequence[Set[str]]) -> dict[str, fl
     return {word: math.log(1 + len(bags) / count) for word, count in sentences_with.items()}
 
 
-def _share_known(question_words: Set[str], parts: Sequence[_Told]) -> float:
+def _share_known(question_words: Set[str], parts: Sequence[_Told], language: str) -> float:
     """By weight, how much of the question the sentences have at all. A word that they lack weighs as one of theirs that
     stands in one of them."""
-    bags = [set(content_words(f"{part.title} {part.heading} {part.text}")) for part in parts]
+    bags = [set(content_words(f"{part.title} {part.heading} {part.text}", language)) for part in parts]
     weights = _weights(question_words, bags)
     lacking = (len(question_words) - len(weights)) * math.log(1 + len(parts))
     return sum(weights.values()) / (sum(weights.values()) + lacking)
@@ -238,7 +238,7 @@ def _chain(question: str, evidence: list[Evidence], language: str) -> list[Evide
     more words of the question, or a name of it, that the first lacks."""
     first = evidence[0]
     question_words = set(content_words(question, language))
-    left = question_words - set(content_words(first.text)) - set(content_words(first.title))
+    left = question_words - set(content_words(f"{first.title} {first.text}", language))
     fresh = [name for name in names_in(first.text) if name not in question]
     unnamed = [name for name in names_in(question) if name not in f"{first.title} {first.text}"]
 
@@ -250,7 +250,7 @@ def _chain(question: str, evidence: list[Evidence], language: str) -> list[Evide
         )
 
     def new_words(part: Evidence) -> int:
-        return len(left & set(content_words(f"{part.title} {part.text}")))
+        return len(left & set(content_words(f"{part.title} {part.text}", language)))
 
     def tells_more(part: Evidence) -> bool:
         return new_words(part) >= MORE or (new_words(part) > 0 and any(name in part.text for name in unnamed))

@@ -27,6 +27,7 @@ def no_opinion(_: str, texts: Sequence[str]) -> list[float]:
         (FERRY_DE, "Was kostet eine Karte?", "Eine Karte kostet zwölf Kronen."),
         (FERRY_DE, "Wer hat die Fähre gegründet?", "Die Fähre wurde 1987 von Jonas Berg gegründet."),
         (FERRY_FR, "Combien coûte un billet ?", "Un billet coûte douze couronnes."),
+        (FERRY_FR, "Qu'est-ce que le ferry Alma ?", "Le ferry Alma est un navire de la Berg Line."),
         (FERRY_FR, "Par qui le ferry a-t-il été fondé ?", "Le ferry a été fondé par Jonas Berg en 1987."),
         (FERRY_ES, "¿Cuánto cuesta un billete?", "Un billete cuesta doce coronas."),
         (FERRY_ES, "¿Por quién fue fundado el ferry?", "El ferry fue fundado por Jonas Berg en 1987."),
@@ -50,7 +51,9 @@ def test_what_the_text_does_not_tell_is_not_known(passage: str, question: str) -
 
 
 def test_a_question_what_a_thing_is_goes_to_the_sentence_that_says_so() -> None:
-    passage = "Werkzeuge\nDie Optionen zeigt Lintian selbst. Mit Lintian prüft man. Lintian ist ein Programm für Pakete."
+    passage = (
+        "Werkzeuge\nDie Optionen zeigt Lintian. Mit Lintian prüft man. Lintian ist ein Programm für Pakete."
+    )
     assert answer("Was ist Lintian?", [passage], no_opinion) == "Lintian ist ein Programm für Pakete."
 
 
