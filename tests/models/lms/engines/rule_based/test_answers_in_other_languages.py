@@ -51,9 +51,7 @@ def test_what_the_text_does_not_tell_is_not_known(passage: str, question: str) -
 
 
 def test_a_question_what_a_thing_is_goes_to_the_sentence_that_says_so() -> None:
-    passage = (
-        "Werkzeuge\nDie Optionen zeigt Lintian. Mit Lintian prüft man. Lintian ist ein Programm für Pakete."
-    )
+    passage = "Werkzeuge\nDie Optionen zeigt Lintian. Mit Lintian prüft man. Lintian ist ein Programm für Pakete."
     assert answer("Was ist Lintian?", [passage], no_opinion) == "Lintian ist ein Programm für Pakete."
 
 
