@@ -119,6 +119,7 @@ class Demo(Models):
         """What each program answers to each question."""
         programs = {name: space.make_program(choice) for name, choice in choices.items()}
         answers: dict[str, list[Any]] = {name: [] for name in programs}
+
         with Bars(quiet=self.json) as bars:
             bars.start("answer", len(questions) * len(programs))
             for question in questions:

@@ -157,6 +157,7 @@ def _as_json(contents: _Contents, answers: Mapping[str, int] | None) -> dict[str
     usage = []
     for (stage, model), used in contents.usage.items():
         usage.append({"stage": stage, "model": model, "usage": used})
+
     return {
         "manifest": contents.manifest,
         "counts": contents.counts,

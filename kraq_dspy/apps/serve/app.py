@@ -166,6 +166,11 @@ async def _read(request: Request, model: type[BaseModel]) -> BaseModel:
     """Raises RequestError."""
     try:
         if request.method == "POST":
+            if request.query_params and model.model_config.get("extra") == "forbid":
+                named = ", ".join(request.query_params)
+                raise RequestError(
+                    422, "invalid_request", f"The address has the parameters {named}; send them in the JSON body."
+                )
             return model.model_validate_json(await request.body())
         return model.model_validate(dict(request.query_params))
     except ValidationError as error:
