@@ -220,12 +220,15 @@ def show_found(
 ) -> None:
     """How many of a question's ten passages are stored for its nearest question, by source and top-n."""
     questions = load(options.data, name, limit=options.limit)
-    index = prepare_index(questions.dataset, options.indexes, settings, embedder, random_questions=True)
+    path = options.index
+    if path is None:
+        made = prepare_index(questions.dataset, options.indexes, settings, embedder, random_questions=True)
+        path = made.path
     table = Table(title=f"{name}, {len(questions.examples)} questions; {machine()}")
     for heading in ("q* of", *(f"top-n {top}" for top in TOP_N)):
         table.add_column(heading)
 
-    with Workspace.open(index.path, embedder=embedder) as space:
+    with Workspace.open(path, embedder=embedder) as space:
         retrieve = space.retriever("dense")
         for source in SOURCES:
             nearest = space.questions(source)
@@ -302,6 +305,7 @@ def main() -> None:
     parser.add_argument("--dataset", action="append", help="default: musique and hotpotqa")
     parser.add_argument("--limit", type=int, help="questions of each")
     parser.add_argument("--indexes", type=Path, default=Path("runs/indexes"), help="kept and found again")
+    parser.add_argument("--index", type=Path, help="with --found: an index of the set that has both sources' questions")
     parser.add_argument("--found", action="store_true", help="only the share that is stored for q*")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()

@@ -310,6 +310,7 @@ def _header(
         "judge": str(scorer.judge_lm.model) if scorer.judge_lm else "",
         "encoder": space.embedder.name if space else "",
     }
+
     table = {
         "title": f"Evaluation on {title}",
         "kind": "answers" if any(system.answers for system in systems) else "retrievers",
@@ -317,6 +318,7 @@ def _header(
         "metrics": scorer.names,
         "systems": {system.name: {"about": dict(system.about)} for system in systems},
     }
+
     return RunHeader(
         name="evaluation",
         dataset=title,

@@ -215,9 +215,11 @@ class Answering(ProgramMaker):
         judged = self.answerability(complete.question)
         if judged.is_answerable is not False:
             return None
+
         prediction = _with_answerability(refusal(self.index, complete.question, judged), judged)
         if complete.question != complete.asked:
             prediction.standalone_question = complete.question
+
         offers = self.models.settings.refusals.offers
         offered = offered_questions(self.index, self.questions(), self._judge.holds, complete.question, offers)
         prediction.next_questions = tuple(offered)

@@ -164,11 +164,13 @@ def _answerable(index: Index, questions: Sequence[Question]) -> list[SuggestedQu
     """Return those whose own words find a passage of their community, in their order."""
     if not questions:
         return []
+
     vectors = index.question_vectors.vectors([question.id for question in questions])
     answerable: list[tuple[Question, str, float]] = []
     for question, passages in zip(questions, index.chunk_vectors.search(vectors, FOUND), strict=True):
         own = set(question.chunk_ids)
         answerable += [(question, *passage) for passage in passages if passage[0] in own][:1]
+
     chunks = index.chunks_by_id([chunk_id for _, chunk_id, _ in answerable])
     return [
         SuggestedQuestion(question, chunk, similarity)

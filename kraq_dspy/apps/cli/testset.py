@@ -191,11 +191,12 @@ def _show_coverage(coverage: "Coverage") -> None:
         "passages touched": f"{coverage.share:.0%}, with all of their communities",
     }
     output.print(two_columns("coverage", rows))
+
     if untouched:
-        cells = [
-            (short(community.title or community.community_id, 70), f"{len(community.chunk_ids):,}")
-            for community in untouched[:_SHOWN]
-        ]
+        cells = []
+        for community in untouched[:_SHOWN]:
+            title = short(community.title or community.community_id, 70)
+            cells.append((title, f"{len(community.chunk_ids):,}"))
         output.print(grid("never touched", ["community", "passages"], cells, right=["passages"]))
 
 

@@ -291,6 +291,7 @@ def entry_json(served: ServedIndex, number: int) -> Json:
         entry = catalogue.get(number)
     except (CatalogueError, OverflowError):  # a number too large for the table is not there
         raise not_found("entry", str(number)) from None
+
     titles = served.atlas.titles
     return {
         **asdict(entry),

@@ -56,6 +56,7 @@ class AnswerSlots:
             await self.free.acquire()
         finally:
             self.waiting -= 1
+
         self.in_use += 1
         try:
             yield

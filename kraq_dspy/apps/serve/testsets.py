@@ -71,9 +71,11 @@ class TestsetApi:
         chosen = by_id.get(body.community_id)
         if chosen is None:
             raise RequestError(404, "not_found", "The index has no such community, or it was removed meanwhile.")
+
         plan = TestsetPlan(OFFERED, {kinds.FACT: 1}, only=frozenset(chosen.chunk_ids))
         async with self.api.slots.slot():
             made = await asyncio.to_thread(lambda: make_testset(served.space, plan=plan))
+
         desk.offered.update((row.id, row) for row in made)
         return {"items": [_row_json(served, row) for row in made]}
 

@@ -228,6 +228,7 @@ class Index(SharedByCopies):
         """Replace fields of the manifest, on disk too; `updated_at` follows by itself."""
         if not self._database.write:
             raise IndexStateError(f"{str(self.path)!r} was opened for reading. Use Index.open(path, write=True).")
+
         with self._opening:
             if changes.get("complete") is False:
                 (self.home / GRAPH).unlink(missing_ok=True)
@@ -425,10 +426,11 @@ class Index(SharedByCopies):
                 rows: Iterable[tuple[Any, ...]] = connection.execute(f"SELECT {columns} FROM chunks").fetchall()
         else:
             rows = self._rows_where(Chunk, columns, "document_id", document_ids)
-        places = (
-            (restored(document_id), json.loads(restored(at))["position"] if isinstance(at, bytes) else at, restored(id))
-            for document_id, at, id in rows
-        )
+
+        places = []
+        for document_id, at, id in rows:
+            place = json.loads(restored(at))["position"] if isinstance(at, bytes) else at
+            places.append((restored(document_id), place, restored(id)))
         return {id: document_id for document_id, _, id in sorted(places)}
 
     def extractions(self) -> Iterator[Extraction]:
@@ -606,6 +608,7 @@ class Index(SharedByCopies):
             server = own
         else:
             consent.require_consent(self.made_by, Settings(store=server))
+
         made = content_id(self._manifest.created_at, self._manifest.encoder_name)  # in every copy of the index the same
         return QdrantVectorStore(
             str(server.url),

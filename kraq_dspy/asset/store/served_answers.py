@@ -85,10 +85,12 @@ class ServedAnswers(SharedByCopies):
             old = self._entries.pop(number, None)
             if old is not None:
                 del self._by_key[question_key(old.question)]
+
             entry = self._served(entry)
             if entry is not None:
                 self._entries[number] = entry
                 self._by_key[question_key(entry.question)] = entry
+
             if (old is not None) != (number in self._entries):
                 self._vectors = None
 

@@ -173,6 +173,7 @@ def needed(table: EvalTable, systems: Iterable[System]) -> list[tuple[Preparatio
             if table.kind == "retrievers"
             else program_of(system, paper=table.of_papers)
         )
+
         for name, options in choice.prepared:
             preparation = PREPARATIONS[name]
             known = {"top_n": table.precompute, "questions": getattr(options, "questions", "kraq")}
@@ -185,10 +186,10 @@ def about_choice(choice: ProgramChoice, settings: Settings, encoder: str, defaul
     """Return what a report says of a program made by its name."""
     retriever = choice.retriever.spec.name if choice.retriever else default_retriever
     is_variant = looks_no_question_up(choice.spec, settings)
+    over = f" over {choice.inner.spec.name}" if choice.inner else ""
+    variant = ", the variant sentences" if is_variant else ""
     return {
-        "program": choice.spec.name
-        + (f" over {choice.inner.spec.name}" if choice.inner else "")
-        + (", the variant sentences" if is_variant else ""),
+        "program": f"{choice.spec.name}{over}{variant}",
         "retriever": retriever if choice.takes_retriever else "its own",
         "model": settings.role(choice.role).model,
         "encoder": encoder,

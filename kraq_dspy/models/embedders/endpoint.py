@@ -147,6 +147,7 @@ class EndpointEmbedder(TextEncoder):
             except _RefusedError as refusal:
                 reason = str(refusal)
                 continue
+
             logger.warning("Of %s, %d of %d characters count: %s", _shown(text), len(part), len(text), reason)
             return row
         return reason

@@ -79,6 +79,7 @@ def shape(annotation: Any) -> str:
         return "a number"
     if options := choices(annotation):
         return " or ".join(json.dumps(option, ensure_ascii=False) for option in options)
+
     if get_origin(annotation) in (list, set, tuple):
         return f"[{shape(get_args(annotation)[0])}, ...]"
     if dataclasses.is_dataclass(annotation):

@@ -150,10 +150,13 @@ class GraphLocalSearch(SavableModule):
     async def aforward(self, question: str, **inputs: Any) -> dspy.Prediction:
         further = further_inputs(self.answer, inputs)
         clock = Clock()
+
         await clock.begin("retrieve", "searching the graph")
         context = await call(self.context, question)
+
         await clock.begin("answer", "answering")
         reply = await call(self.answer, question=question, **context.shown, **further)
+
         return prediction(
             reply,
             hits=list(context.hits),

@@ -310,6 +310,7 @@ class Batches(Generic[Job, Result]):
                         self._thread = None
                         break
                 continue
+
             if not future.cancelled():
                 batch.append((job, future))
         return batch
