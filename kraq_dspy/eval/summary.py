@@ -111,7 +111,7 @@ def find_runs(folder: Path) -> list[Path]:
         return [folder]
     runs = sorted(path.parent for path in folder.glob(f"*/{HEADER_FILE}"))
     if not runs:
-        raise EvaluationError(f"{str(folder)!r} holds no run. Make one: kraq eval combined --out {folder}")
+        raise EvaluationError(f"{str(folder)!r} holds no run. Make one: kraq eval INDEX QUESTIONS --out {folder}")
     return runs
 
 

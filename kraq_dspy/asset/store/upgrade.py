@@ -46,7 +46,7 @@ def upgrade(path: str | Path, *, faults_of: Callable[[Path], Sequence[str]]) -> 
     when the copy is not whole, and when the disk is full; IndexLockedError while another process changes it.
     """
     root = Path(path).resolve()
-    copy, before = (root.with_name(f"{root.name}.{word}") for word in ("upgrading", "before"))
+    copy, before = root.with_name(f"{root.name}.upgrading"), _place_before(root)
     if not root.exists() and _mark_of(copy) == _CHECKED and before.is_dir():
         with states.writing_to(root.parent):
             copy.rename(root)
@@ -152,6 +152,16 @@ def _copy(root: Path, copy: Path) -> None:
         shutil.copy2(file, copy / file.relative_to(root))
     for folder in folders:
         shutil.copystat(folder, copy / folder.relative_to(root))
+
+
+def kept_by_upgrade(path: Path) -> Path | None:
+    """The index as it was before an upgrade, if it is still there."""
+    before = _place_before(path.resolve())
+    return before if before.is_dir() else None
+
+
+def _place_before(root: Path) -> Path:
+    return root.with_name(f"{root.name}.before")
 
 
 def _swap(root: Path, copy: Path, before: Path) -> None:

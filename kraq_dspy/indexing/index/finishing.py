@@ -22,7 +22,7 @@ from kraq_dspy.steps.bounded import ItemStream
 from kraq_dspy.steps.kept import Stage, StoredSteps
 
 NO_QUESTIONS = (
-    "No names were found that the texts link to each other, so there are no communities and no questions; `kraq ask` "
+    "No names were found that the texts link to each other, so there are no questions about them; `kraq ask` "
     "answers by retrieval alone. A language model finds more: name one with --lm."
 )
 FINISHED = "index"  # the name under which it is noted that a build was finished, and need not look at everything
