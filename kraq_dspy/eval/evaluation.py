@@ -112,12 +112,11 @@ class Evaluation:
         return str(text).rstrip()
 
     def __repr__(self) -> str:
-        means = [
-            f"{metric} {cell.interval.estimate:.3f}"
-            for system in self.summary.systems[:1]
-            for metric, cell in system.cells.items()
-            if cell.interval
-        ]
+        means = []
+        for system in self.summary.systems[:1]:
+            for metric, cell in system.cells.items():
+                if cell.interval:
+                    means.append(f"{metric} {cell.interval.estimate:.3f}")
         return f"Evaluation({len(self.rows)} rows; {', '.join(means)})"
 
 

@@ -48,7 +48,10 @@ def grids(run: RunSummary, *, brief: bool = False) -> list[Grid]:
     if not brief:
         parts += [*_folds(run), *_latency(run), *_resources(run)]
 
-    reasons = [(each.name, str(n), reason) for each in run.systems for reason, n in list(each.reasons.items())[:10]]
+    reasons = []
+    for system in run.systems:
+        for reason, n in list(system.reasons.items())[:10]:
+            reasons.append((system.name, str(n), reason))
     if reasons:
         note = "Counted, and left out of the means."
         parts.append(Grid("What failed", ("system", "questions", "reason"), tuple(reasons), note=note))

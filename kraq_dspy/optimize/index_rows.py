@@ -102,11 +102,11 @@ def _approved_pairs(space: Workspace) -> list[KnownPair]:
 def _prepared_pairs(space: Workspace) -> list[KnownPair]:
     chunks = list(space.index.all(Chunk))
     pairs_of = space.stored_pairs.pairs_of([chunk.id for chunk in chunks])
-    return [
-        KnownPair(pair.question, pair.answer, (chunk.passage,), (chunk.document_id,))
-        for chunk in chunks
-        for pair in pairs_of.get(chunk.id, ())
-    ]
+    pairs = []
+    for chunk in chunks:
+        for pair in pairs_of.get(chunk.id, ()):
+            pairs.append(KnownPair(pair.question, pair.answer, (chunk.passage,), (chunk.document_id,)))
+    return pairs
 
 
 def _trainset_pairs(space: Workspace) -> list[KnownPair]:
@@ -294,9 +294,9 @@ def conversation_rows(space: Workspace) -> list[Row]:
     for pair, other in _with_another(known_pairs(space)):
         name = _NAME_INSIDE.search(pair.question)
         if name:
-            told = {"question": f"What is said about {name.group()}?", "answer": _telling_sentence(pair)}
-            asked = _NAME_INSIDE.sub("it", pair.question, count=1)
-            rows.append({"question": asked, "turns": [told], "complete": pair.question})
+            turn = {"question": f"What is said about {name.group()}?", "answer": _telling_sentence(pair)}
+            pointing_back = _NAME_INSIDE.sub("it", pair.question, count=1)
+            rows.append({"question": pointing_back, "turns": [turn], "complete": pair.question})
 
         before = {"question": other.question, "answer": other.answer}
         rows.append({"question": pair.question, "turns": [before], "complete": pair.question})

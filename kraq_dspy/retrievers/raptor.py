@@ -49,9 +49,7 @@ class SummaryTree:
         """The chunks under each summary, by its id."""
         leaves: dict[str, frozenset[str]] = {}
         for node in sorted(self.nodes.values(), key=lambda node: node.level):
-            leaves[node.id] = frozenset(
-                leaf for child in node.child_ids for leaf in leaves.get(child, frozenset((child,)))
-            )
+            leaves[node.id] = frozenset().union(*(leaves.get(child, {child}) for child in node.child_ids))
         return leaves
 
 

@@ -83,8 +83,13 @@ class PaperTable:
 
     @property
     def systems(self) -> frozenset[str]:
-        cells = [cell for row in self.cells for cell in row]
-        return frozenset(name for cell in cells for name in (*cell.systems, *([cell.against] if cell.against else ())))
+        names: set[str] = set()
+        for row in self.cells:
+            for cell in row:
+                names.update(cell.systems)
+                if cell.against:
+                    names.add(cell.against)
+        return frozenset(names)
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -208,11 +213,12 @@ def _parts(declared: Any, parts: Mapping[str, Any]) -> tuple[TablePart, ...]:
         declared = parts[declared]
     if isinstance(declared, Mapping):
         inner: Sequence[Mapping[str, Any]] = declared.get("with", [{"label": ""}])
-        return tuple(
-            dataclasses.replace(_part(each), label=f"{name} {each['label']}".strip(), dataset=name)
-            for name in declared["datasets"]
-            for each in inner
-        )
+        of_datasets = []
+        for name in declared["datasets"]:
+            for entry in inner:
+                label = f"{name} {entry['label']}".strip()
+                of_datasets.append(dataclasses.replace(_part(entry), label=label, dataset=name))
+        return tuple(of_datasets)
     return tuple(_part(each) for each in declared)
 
 

@@ -310,11 +310,11 @@ class Rephrasing:
 
         file, stage = self.folder / f"rephrased-{kind}-{count}.jsonl", f"rephrase, {kind}"
         wordings = kept_replies(file, stage, examples, ask, self.lm, at_once=self.concurrency, progress=self.progress)
-        return [
-            _worded(example, number, text)
-            for example in examples
-            for number, text in enumerate(wordings[example.id], start=1)
-        ]
+        worded = []
+        for example in examples:
+            for number, text in enumerate(wordings[example.id], start=1):
+                worded.append(_worded(example, number, text))
+        return worded
 
 
 def question_of(wording_id: str) -> str:

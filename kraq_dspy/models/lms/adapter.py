@@ -345,8 +345,12 @@ def _outputs(signature: Any) -> dict[str, Any]:
 
 def _longest(signature: Any) -> dict[str, int]:
     """Characters of those outputs whose annotation says how many: `Annotated[str, pydantic.Field(max_length=150)]`."""
-    limits = ((name, limit) for name, field in signature.output_fields.items() for limit in field.metadata)
-    return {name: limit.max_length for name, limit in limits if hasattr(limit, "max_length")}
+    longest = {}
+    for name, field in signature.output_fields.items():
+        for limit in field.metadata:
+            if hasattr(limit, "max_length"):
+                longest[name] = limit.max_length
+    return longest
 
 
 def _briefly(faults: Sequence[str], reply: str) -> str:
