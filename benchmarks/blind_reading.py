@@ -28,10 +28,13 @@ LONGEST = 1_500  # characters of a passage that are shown
 
 def draw(index: Index, count: int) -> list[dict[str, str]]:
     """Every n-th question that is no duplicate, in the order of their ids."""
-    shown = sorted((one for one in index.questions(source="kraq") if one.duplicate_of is None), key=lambda one: one.id)
+    shown = sorted(
+        (question for question in index.questions(source="kraq") if question.duplicate_of is None),
+        key=lambda question: question.id,
+    )
     return [
-        {"question": one.text, "model": one.model, "text": "\n\n".join(passages(index, one))}
-        for one in shown[:: max(1, len(shown) // count)][:count]
+        {"question": question.text, "model": question.model, "text": "\n\n".join(passages(index, question))}
+        for question in shown[:: max(1, len(shown) // count)][:count]
     ]
 
 
@@ -72,9 +75,9 @@ def table(folder: Path) -> None:
         n = marks[group]["n"]
         shares = " | ".join(f"{marks[group][mark] / n:.2f}" for mark in (*MARKS, "able"))
         print(f"| {group} | {n / len(readers):g} | {shares} |")
-    for one, other in combinations(readers, 2):
-        both = one.keys() & other.keys()
-        print(f"marked alike: {sum(one[n]['mark'] == other[n]['mark'] for n in both)} of {len(both)}")
+    for reader, other in combinations(readers, 2):
+        both = reader.keys() & other.keys()
+        print(f"marked alike: {sum(reader[n]['mark'] == other[n]['mark'] for n in both)} of {len(both)}")
 
 
 def main() -> None:

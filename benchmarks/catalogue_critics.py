@@ -89,7 +89,7 @@ def grounded_cases(critic: str, data: Path, n: int, chance: random.Random) -> li
         answers = {answer.lower() for answer in row["answers"]}
         shown = {"question": row["question"], "answer": row["answers"][0], "passage": own["text"]}
         right.append(shown)
-        others = [one["answers"][0] for one in by_passage[own["id"]] if one["answers"][0].lower() not in answers]
+        others = [each["answers"][0] for each in by_passage[own["id"]] if each["answers"][0].lower() not in answers]
         if others:
             other_answer.append({**shown, "answer": chance.choice(others)})
         away = [text for text in by_article[own["title"]] if not any(answer in text.lower() for answer in answers)]
@@ -180,25 +180,25 @@ def main() -> None:
         cases = grounded_cases(on_answers, options.data, options.asked, chance)
         for case in cases + alone_cases(on_questions, options.data, options.asked, chance):
             looked_up = case.critic == "retrieval"
-            one = found(case, options.data, load_embedder(EncoderSettings())) if looked_up else rated(case, settings)
-            all_rated.append(one)
-            print(", ".join(cells(one)), file=sys.stderr, flush=True)
+            rating = found(case, options.data, load_embedder(EncoderSettings())) if looked_up else rated(case, settings)
+            all_rated.append(rating)
+            print(", ".join(cells(rating)), file=sys.stderr, flush=True)
     if options.json:
-        print(json.dumps([vars(one) for one in all_rated], indent=2))
+        print(json.dumps([vars(rating) for rating in all_rated], indent=2))
     elif options.markdown:
         print("| critic | shown | kept | wanted | rated | failed |\n|---|---|---|---|---|---|")
-        for one in all_rated:
-            print("| " + " | ".join(cells(one)) + " |")
+        for rating in all_rated:
+            print("| " + " | ".join(cells(rating)) + " |")
     else:
         table = Table("critic", "shown", "kept", "wanted", "rated", "failed", title=f"{options.lm}, {machine()}")
-        for one in all_rated:
-            table.add_row(*cells(one))
+        for rating in all_rated:
+            table.add_row(*cells(rating))
         Console().print(table)
 
 
-def cells(one: Rated) -> tuple[str, ...]:
-    share = f"{one.kept:.3f} [{one.low:.3f}, {one.high:.3f}]"
-    return one.critic.replace("_", " "), one.shown, share, one.expected, str(one.rated), str(one.failed)
+def cells(rating: Rated) -> tuple[str, ...]:
+    share = f"{rating.kept:.3f} [{rating.low:.3f}, {rating.high:.3f}]"
+    return rating.critic.replace("_", " "), rating.shown, share, rating.expected, str(rating.rated), str(rating.failed)
 
 
 if __name__ == "__main__":

@@ -60,8 +60,8 @@ def sample(dataset: Dataset, questions: int, passages: int) -> Dataset:
     evidence = {document_id for example in chosen for document_id in example.supporting_ids}
     others = sorted(document.id for document in dataset.documents if document.id not in evidence)
     random.Random(0).shuffle(others)
-    kept = evidence | set(others[: max(0, passages // 2 - len(evidence))])
-    documents = tuple(document for document in dataset.documents if document.id in kept)
+    in_part = evidence | set(others[: max(0, passages // 2 - len(evidence))])
+    documents = tuple(document for document in dataset.documents if document.id in in_part)
     return Dataset(f"{dataset.name}-part", documents, chosen)
 
 
@@ -78,8 +78,8 @@ def score(space: Workspace, examples: Sequence[Example]) -> Scores:
         for name in SYSTEMS:
             for k in BUDGETS:
                 hits = systems[name](example.question, k, vector=vector)
-                found = recall_at_k(example.supporting_ids, [hit.chunk.document_id for hit in hits], None)
-                scores.setdefault(f"recall@{k}", {}).setdefault(name, []).append(found)
+                recall = recall_at_k(example.supporting_ids, [hit.chunk.document_id for hit in hits], None)
+                scores.setdefault(f"recall@{k}", {}).setdefault(name, []).append(recall)
                 if example.answer_items:
                     text = "\n".join(hit.chunk.passage for hit in hits)
                     share = float(np.mean([contains(synonyms, text) for synonyms in example.answer_items]))

@@ -38,12 +38,12 @@ def encode(precision: str, name: str, data: Path, n_passages: int, out: Path) ->
     encoder.encode_queries(["warm"])
     loaded = time.process_time()
     of_questions = np.concatenate([encoder.encode_queries([question]) for question in questions])
-    asked = time.process_time()
+    questions_encoded = time.process_time()
     of_passages = encoder.encode_passages(passages)
-    ended = time.process_time()
+    passages_encoded = time.process_time()
 
     megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    seconds = [loaded - started, (asked - loaded) / len(questions), ended - asked]
+    seconds = [loaded - started, (questions_encoded - loaded) / len(questions), passages_encoded - questions_encoded]
     np.savez(out, passages=of_passages, questions=of_questions, seconds=seconds, megabytes=megabytes)
 
 

@@ -56,9 +56,9 @@ def measure(
                 started = time.perf_counter()
                 hits = retrieve(example.question, max(BUDGETS))
                 seconds.append(time.perf_counter() - started)
-                found = [hit.chunk.document_id for hit in hits]
+                document_ids = [hit.chunk.document_id for hit in hits]
                 for k in BUDGETS:
-                    recall = recall_at_k(example.supporting_ids, found[:k], None)
+                    recall = recall_at_k(example.supporting_ids, document_ids[:k], None)
                     scores.setdefault((retriever, k), []).append(recall)
             cells.append(f"{1000 * np.median(seconds):.0f} ms")
     return scores, cells

@@ -172,11 +172,11 @@ def write_corpus(folder: Path, count: int) -> None:
     first = [name for row in questions for name in row["supporting_ids"]][: count // 2]
     names = dict.fromkeys([*first, *(name for row in questions for name in row["context_ids"])])
     rows = [by_id[name] for name in names if name in by_id][:count]
-    kept = {row["id"] for row in rows}
+    corpus_ids = {row["id"] for row in rows}
     answered = [
-        {**row, "context_ids": [name for name in row["context_ids"] if name in kept]}
+        {**row, "context_ids": [name for name in row["context_ids"] if name in corpus_ids]}
         for row in questions
-        if kept.issuperset(row["supporting_ids"])
+        if corpus_ids.issuperset(row["supporting_ids"])
     ]
     dataset = folder / "data" / "musique"  # the name is one that `kraq pairs` knows
     dataset.mkdir(parents=True, exist_ok=True)

@@ -87,13 +87,13 @@ def flip_all(whole: Path, embedder: Embedder, count: int, chance: random.Random)
 def answers(path: Path, embedder: Embedder) -> list[object]:
     """What a reader gets: passages with their scores, questions, and which files the state has."""
     with Workspace.open(path, embedder=embedder) as space:
-        found: list[object] = [str(space.index.file("raptor.json") is not None)]
+        results: list[object] = [str(space.index.file("raptor.json") is not None)]
         for question in QUESTIONS:
             for name in RETRIEVERS:
                 hits = space.retriever(name)(question, 5)
-                found.append([(hit.chunk.id, hit.chunk.text, round(hit.score, 4)) for hit in hits])
-            found.append([hit.question.text for hit in space.questions()(question, 3)])
-        return found
+                results.append([(hit.chunk.id, hit.chunk.text, round(hit.score, 4)) for hit in hits])
+            results.append([hit.question.text for hit in space.questions()(question, 3)])
+        return results
 
 
 if __name__ == "__main__":

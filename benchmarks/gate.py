@@ -69,9 +69,9 @@ class KeptVectors:
         self._rows: dict[tuple[str, str], Vectors] = {}
         self._n_saved = 0
         if file.exists():
-            kept = np.load(file, allow_pickle=False)
-            keys = [tuple(json.loads(key)) for key in kept["keys"]]
-            self._rows = dict(zip(keys, kept["rows"], strict=True))
+            stored = np.load(file, allow_pickle=False)
+            keys = [tuple(json.loads(key)) for key in stored["keys"]]
+            self._rows = dict(zip(keys, stored["rows"], strict=True))
             self._n_saved = len(keys)
 
     def encode_queries(self, texts: Sequence[str]) -> Vectors:
@@ -130,13 +130,13 @@ def found_by(setup: Setup, questions: Sequence[str], encoder: KeptVectors) -> li
         embedder = FixedQuestions(encoder.name, encoder.dimension, by_text)
         retrieve = retriever_of(setup, chunks, vectors, store, embedder)
         cells = Cells(vectors, [chunk.id for chunk in chunks]) if setup.probed < 1 else None
-        found = []
+        rankings = []
         for question in put:
             unseen = cells.unseen(by_text[question], setup.probed) if cells is not None else ()
             hits = [hit for hit in retrieve(question, setup.k, exclude=unseen) if hit.score >= setup.least]
-            found.append(list(dict.fromkeys(hit.chunk.document_id for hit in hits)))
+            rankings.append(list(dict.fromkeys(hit.chunk.document_id for hit in hits)))
         store.close()
-    return found
+    return rankings
 
 
 def retriever_of(
@@ -177,10 +177,10 @@ def questions_of(folder: Path, people: Asked, sizes: Sequence[int]) -> dict[str,
                 sets[f"made {rows}"] = [
                     (row.question, frozenset(row.supporting_ids)) for row in made if row.supporting_ids
                 ]
-        saved = {name: [[question, sorted(gold)] for question, gold in asked] for name, asked in sets.items()}
+        saved = {name: [[question, sorted(gold)] for question, gold in questions] for name, questions in sets.items()}
         file.write_text(json.dumps(saved, ensure_ascii=False), "utf-8")
-    kept = json.loads(file.read_text("utf-8"))
-    return {name: [(question, frozenset(gold)) for question, gold in asked] for name, asked in kept.items()}
+    stored = json.loads(file.read_text("utf-8"))
+    return {name: [(question, frozenset(gold)) for question, gold in questions] for name, questions in stored.items()}
 
 
 def run(name: str, data: Path, out: Path, sizes: Sequence[int]) -> None:
@@ -191,7 +191,13 @@ def run(name: str, data: Path, out: Path, sizes: Sequence[int]) -> None:
         build_index(list(part.documents), folder / "index.kraq")
     people = [(each.question, frozenset(each.supporting_ids)) for each in part.examples]
     sets = questions_of(folder, people, sizes)
-    print(name, len(part.documents), "passages,", {label: len(asked) for label, asked in sets.items()}, flush=True)
+    print(
+        name,
+        len(part.documents),
+        "passages,",
+        {label: len(questions_and_gold) for label, questions_and_gold in sets.items()},
+        flush=True,
+    )
 
     with Workspace.open(folder / "index.kraq") as space:
         documents = tuple(space.index.all(Document))
@@ -204,12 +210,12 @@ def run(name: str, data: Path, out: Path, sizes: Sequence[int]) -> None:
             continue
         started = time.process_time()
         setup = planted.change(Setup(documents, planted.retriever))
-        questions = [question for asked in sets.values() for question, _ in asked]
-        found = iter(found_by(setup, questions, encoder))
+        questions = [question for questions_and_gold in sets.values() for question, _ in questions_and_gold]
+        rankings = iter(found_by(setup, questions, encoder))
         outcome = {
             label: [(recall_at_k(gold, documents_found, K), documents_found) for (_, gold), documents_found in
-                    zip(asked, found, strict=False)]
-            for label, asked in sets.items()
+                    zip(questions_and_gold, rankings, strict=False)]
+            for label, questions_and_gold in sets.items()
         }  # fmt: skip
         encoder.save()
         file.write_text(json.dumps(outcome), "utf-8")
@@ -275,8 +281,12 @@ def report(names: Sequence[str], out: Path) -> None:
     """Markdown tables on standard output, of the changes that were tried on every corpus so far."""
     tried_faults, tried_harmless = (_tried(names, out, changes) for changes in (FAULTS, HARMLESS))
     print(f"Tried: {len(tried_faults)} of {len(FAULTS)} faults, {len(tried_harmless)} of {len(HARMLESS)} harmless.\n")
-    faults = {name: [one for one in tried_faults if is_fault(_people(out, name, one).difference())] for name in names}
-    harmless = {name: [one for one in tried_harmless if is_harmless(_people(out, name, one))] for name in names}
+    faults = {
+        name: [change for change in tried_faults if is_fault(_people(out, name, change).difference())] for name in names
+    }
+    harmless = {
+        name: [change for change in tried_harmless if is_harmless(_people(out, name, change))] for name in names
+    }
     print("| corpus | faults that cost 1 to 10 points | caught by 200 made rows | harmless changes | false alarms |")
     print("|---|---|---|---|---|")
     for name in names:
@@ -298,8 +308,8 @@ def report(names: Sequence[str], out: Path) -> None:
             caught_by, alarms_by = (
                 sum(len(_caught(out, name, each[name], of_set, rows)) for name in names) for each in (faults, harmless)
             )
-            asked = ", ".join(str(min(rows, size)) for size in sizes)
-            print(f"| {label} | {asked} | {caught_by} of {n_faults} | {alarms_by} of {n_harmless} |")
+            n_rows = ", ".join(str(min(rows, size)) for size in sizes)
+            print(f"| {label} | {n_rows} | {caught_by} of {n_faults} | {alarms_by} of {n_harmless} |")
 
     print("\n| fault | " + " | ".join(f"{name}: people, made" for name in names) + " |")
     print("|---" * (len(names) + 1) + "|")
@@ -312,13 +322,13 @@ def report(names: Sequence[str], out: Path) -> None:
 
 
 def _tried(names: Sequence[str], out: Path, changes: Sequence[Planted]) -> list[Planted]:
-    return [one for one in changes if all(file_of(out / name, one).exists() for name in names)]
+    return [change for change in changes if all(file_of(out / name, change).exists() for name in names)]
 
 
 def _has(out: Path, name: str, label: str) -> bool:
     """Whether the questions of that set were asked."""
-    kept: Mapping[str, object] = json.loads((out / name / "questions.json").read_text("utf-8"))
-    return label in kept
+    stored: Mapping[str, object] = json.loads((out / name / "questions.json").read_text("utf-8"))
+    return label in stored
 
 
 def _outcome(out: Path, name: str, planted: Planted, label: str) -> Outcome:
@@ -330,7 +340,7 @@ def _people(out: Path, name: str, planted: Planted) -> Outcome:
 
 
 def _caught(out: Path, name: str, planted: Iterable[Planted], label: str, rows: int | None) -> list[str]:
-    return [one.name for one in planted if is_caught(_outcome(out, name, one, label), rows)]
+    return [fault.name for fault in planted if is_caught(_outcome(out, name, fault, label), rows)]
 
 
 def _cell(out: Path, name: str, planted: Planted, counts: bool) -> str:

@@ -130,7 +130,7 @@ def make_pairs(options: Any) -> None:
     evaluated = questions_evaluated(options.data)
     with Index.open(options.out / "wiki.kraq") as index:
         turned = turned_round(list(index.all(Summary)))
-    found = {
+    pairs_by_source = {
         "new_wiki": list(of_new_wiki(options.sources)),
         "clapnq": list(of_clapnq(options.sources)),
         "medquad": list(of_medquad(options.sources)),
@@ -139,7 +139,7 @@ def make_pairs(options: Any) -> None:
         "turned": turned,
     }
     parts: dict[str, list[Pair]] = {"train": [], "test": []}
-    for name, pairs in found.items():
+    for name, pairs in pairs_by_source.items():
         own = [pair for pair in pairs if fingerprint_of(pair.outputs["question"]) not in evaluated]
         usable = findable(own, embedder, within=3 if name in ("turned", "teacher") else 5, least=0.4)
         draw.shuffle(usable)
@@ -179,23 +179,23 @@ def questions_evaluated(data: Path) -> set[str]:
     files = [
         file for pattern in ("questions", "asked", "utterances", "groups") for file in data.glob(f"*/{pattern}*.gz")
     ]
-    asked = [row.get(key) for file in files for row in rows_of(file) for key in ("question", "paraphrase", "same")]
-    asked += [other for one in asked if isinstance(one, list) for other in one]
-    return {fingerprint_of(question) for question in asked if isinstance(question, str)}
+    questions = [row.get(key) for file in files for row in rows_of(file) for key in ("question", "paraphrase", "same")]
+    questions += [other for row in questions if isinstance(row, list) for other in row]
+    return {fingerprint_of(question) for question in questions if isinstance(question, str)}
 
 
 def of_new_wiki(sources: Path) -> Iterator[Pair]:
     for article in json.loads((sources / "new_wiki_v1.0.json").read_text("utf-8"))["data"]:
         for paragraph in article["paragraphs"]:
-            for asked in paragraph["qas"]:
-                question = " ".join(asked["question"].split())
-                text = said_about(question, paragraph["context"], asked["answers"][0]["text"])
+            for exchange in paragraph["qas"]:
+                question = " ".join(exchange["question"].split())
+                text = said_about(question, paragraph["context"], exchange["answers"][0]["text"])
                 if (
                     stands_alone(question, named=True)
                     and supported(question, text)
                     and plainness(question, text) >= 0.5
                 ):
-                    yield pair_of(text, question, "squadshifts-new_wiki", asked["id"], paragraph["context"][:60])
+                    yield pair_of(text, question, "squadshifts-new_wiki", exchange["id"], paragraph["context"][:60])
 
 
 def of_clapnq(sources: Path) -> Iterator[Pair]:
@@ -216,10 +216,11 @@ def of_medquad(sources: Path) -> Iterator[Pair]:
     for file in sorted((sources / "medquad").rglob("*.xml")):
         raw = file.read_text("utf-8", errors="replace")
         focus = html.unescape("".join(re.findall(r"<Focus>(.*?)</Focus>", raw)))
-        for number, (asked, answer) in enumerate(
+        for number, (heading, answer) in enumerate(
             re.findall(r"<Question[^>]*>(.*?)</Question>\s*<Answer>(.*?)</Answer>", raw, re.DOTALL)
         ):
-            question = re.sub(r"^(\w+) is \(are\)", r"\1 is", " ".join(html.unescape(asked).split())).rstrip(" ?") + "?"
+            plain = " ".join(html.unescape(heading).split())
+            question = re.sub(r"^(\w+) is \(are\)", r"\1 is", plain).rstrip(" ?") + "?"
             question, text = question[:1].upper() + question[1:], beginning(html.unescape(answer))
             is_asked = BEGINS.match(question) and 4 <= len(question.split()) <= 14 and "clinical trials" not in question
             if is_asked and len(text.split()) >= 25 and not question.startswith("Do you have information"):
@@ -241,7 +242,7 @@ def of_headings(sources: Path) -> Iterator[Pair]:
 def of_handbook(page: dict[str, str], text: str, question: str, example: str, model: str = "") -> Pair:
     """The machine is another by turns, the same in question and text, so that its name is learned to be copied."""
     machine = MACHINES[sum(map(ord, page["title"])) % len(MACHINES)]
-    heading, text, question = (one.replace("computer", machine) for one in (page["title"], text, question))
+    heading, text, question = (part.replace("computer", machine) for part in (page["title"], text, question))
     return pair_of(text, question, "gnome-help", example, page_of(page["id"]), heading=heading, model=model)
 
 
@@ -296,13 +297,13 @@ def findable(pairs: Sequence[Pair], embedder: Embedder, *, within: int, least: f
     texts = list(dict.fromkeys(pair.inputs["summary"] for pair in pairs))
     place = {text: number for number, text in enumerate(texts)}
     summaries = embedder.encode_passages(texts)
-    kept = []
+    findable_pairs = []
     for pair, vector in zip(pairs, embedder.encode_queries([pair.outputs["question"] for pair in pairs]), strict=True):
         likeness = summaries @ vector
         own = likeness[place[pair.inputs["summary"]]]
         if own >= least and np.count_nonzero(likeness > own + 1e-6) < within:
-            kept.append(pair)
-    return kept
+            findable_pairs.append(pair)
+    return findable_pairs
 
 
 def handbook(sources: Path) -> list[dict[str, str]]:
@@ -341,12 +342,12 @@ def said(element: ElementTree.Element) -> str:
 
 def beginning(text: str) -> str:
     """Whole sentences from the first on, as many as `SUMMARY_WORDS` allow."""
-    text, kept = " ".join(text.split()), ""
+    text, fitting = " ".join(text.split()), ""
     for _, end in sentence_spans(text):
-        if kept and len(text[:end].split()) > SUMMARY_WORDS:
+        if fitting and len(text[:end].split()) > SUMMARY_WORDS:
             break
-        kept = text[:end].strip()
-    return " ".join(kept.split()[: SUMMARY_WORDS + 20])
+        fitting = text[:end].strip()
+    return " ".join(fitting.split()[: SUMMARY_WORDS + 20])
 
 
 def said_about(question: str, text: str, answer: str) -> str:

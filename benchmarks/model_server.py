@@ -52,9 +52,9 @@ def bounded(body: dict[str, Any], most: int) -> dict[str, Any]:
 
     A small model that repeats itself would write until its context is full."""
     names = ("max_tokens", "max_completion_tokens")
-    asked = [body[name] for name in names if body.get(name)]
-    kept = {name: value for name, value in body.items() if name not in names}
-    return {**kept, "max_tokens": min([*asked, most])}
+    limits = [body[name] for name in names if body.get(name)]
+    others = {name: value for name, value in body.items() if name not in names}
+    return {**others, "max_tokens": min([*limits, most])}
 
 
 def counts_of(body: dict[str, Any], reply: dict[str, Any]) -> dict[str, float]:

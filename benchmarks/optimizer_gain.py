@@ -58,14 +58,16 @@ def judging(data: Path, count: int) -> list[Row]:
 
 def question_generation(data: Path, count: int) -> list[Row]:
     """Paragraphs with what people asked about each, from as many articles as possible."""
-    asked: dict[str, list[str]] = defaultdict(list)
+    questions_of: dict[str, list[str]] = defaultdict(list)
     for question in read_rows(data / "squad/questions.jsonl.gz"):
         for id in question["supporting_ids"]:
-            asked[id].append(question["question"])
+            questions_of[id].append(question["question"])
     by_article: dict[str, list[Row]] = defaultdict(list)
     for document in read_rows(data / "squad/corpus.jsonl.gz"):
-        if document["id"] in asked and len(document["text"].split()) <= MOST_WORDS:
-            by_article[document["title"]].append({"summary": document["text"], "questions": asked[document["id"]]})
+        if document["id"] in questions_of and len(document["text"].split()) <= MOST_WORDS:
+            by_article[document["title"]].append(
+                {"summary": document["text"], "questions": questions_of[document["id"]]}
+            )
     in_turn = zip_longest(*by_article.values())
     return [row for turn in in_turn for row in turn if row is not None][:count]
 

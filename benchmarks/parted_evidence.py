@@ -1,7 +1,7 @@
 """Do clusters of passages, seen from the question, put the two passages that support an answer apart?
 
     kraq demo
-    OMP_NUM_THREADS=1 python benchmarks/parted_evidence.py demo.kraq examples/hotpotqa-mini/questions.jsonl
+    OMP_NUM_THREADS=1 python benchmarks/parted_evidence.py demo.kraq examples/hotpotqa-mini/questions.jsonl --limit 25
 
 Speculative RAG draws each draft's evidence from all clusters, one passage of each (Wang et al., 2024, 3.2). Of the
 questions of which ten passages hold at least two that support the answer: the share whose first two such passages lie
@@ -43,13 +43,13 @@ def encoders() -> dict[str, InstructedEmbedder]:
     }
 
 
-def measure(index: Path, questions: Path) -> dict[str, list[float]]:
+def measure(index: Path, questions: Path, limit: int | None) -> dict[str, list[float]]:
     """By row, for each question 1.0 where its supporting passages are apart; by chance the share of draws."""
     rows: dict[str, list[float]] = {}
     seen_by = encoders()
     with Workspace.open(index) as space:
         retrieve = space.retriever("hybrid")
-        for number, example in enumerate(read_questions(questions, QuestionColumns())):
+        for number, example in enumerate(read_questions(questions, QuestionColumns())[:limit]):
             hits = retrieve(example.question, PASSAGES)
             support = [place for place, hit in enumerate(hits) if hit.chunk.document_id in example.supporting_ids]
             if len(support) < 2:
@@ -83,9 +83,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("index", type=Path)
     parser.add_argument("questions", type=Path, help="with supporting_ids")
+    parser.add_argument("--limit", type=int, help="questions, the first ones")
     options = parser.parse_args()
 
-    rows = measure(options.index, options.questions)
+    rows = measure(options.index, options.questions, options.limit)
     table = Table(title=f"{options.index.name}, {len(rows[BY_CHANCE])} questions; {machine()}")
     for column in ("seen by", "apart", "less chance"):
         table.add_column(column)

@@ -16,24 +16,24 @@ def part_of(dataset: Dataset, *, questions: int, passages: int, measured: frozen
     """
     usable = [
         example
-        for example in sorted(dataset.examples, key=lambda one: one.id)
+        for example in sorted(dataset.examples, key=lambda example: example.id)
         if 0 < len(example.supporting_ids) <= MOST_GOLD and not measured.issuperset(example.supporting_ids)
     ]
     random.Random(1).shuffle(usable)
 
-    kept: dict[str, None] = {}
+    evidence_ids: dict[str, None] = {}
     chosen: list[Example] = []
     for example in usable:
-        if len(chosen) < questions and len(kept.keys() | set(example.supporting_ids)) <= passages:
-            kept |= dict.fromkeys(example.supporting_ids)
+        if len(chosen) < questions and len(evidence_ids.keys() | set(example.supporting_ids)) <= passages:
+            evidence_ids |= dict.fromkeys(example.supporting_ids)
             chosen.append(example)
 
     near = [document_id for example in chosen for document_id in example.context_ids]
     others = sorted(document.id for document in dataset.documents)
     random.Random(2).shuffle(others)
     for document_id in (*near, *others):
-        if len(kept) < passages:
-            kept[document_id] = None
+        if len(evidence_ids) < passages:
+            evidence_ids[document_id] = None
 
-    documents = tuple(document for document in dataset.documents if document.id in kept)
+    documents = tuple(document for document in dataset.documents if document.id in evidence_ids)
     return Dataset(dataset.name, documents, tuple(replace(example, context_ids=()) for example in chosen))

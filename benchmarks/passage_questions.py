@@ -46,9 +46,9 @@ def sample(dataset: Dataset, questions: int, passages: int) -> Dataset:
     evidence = {document_id for example in chosen for document_id in example.supporting_ids}
     others = [document for document in dataset.documents if document.id not in evidence]
     random.Random(1).shuffle(others)
-    kept = [document for document in dataset.documents if document.id in evidence]
-    kept += others[: max(0, passages - len(kept))]
-    return Dataset(f"{dataset.name}-{len(kept)}", tuple(kept), chosen)
+    documents = [document for document in dataset.documents if document.id in evidence]
+    documents += others[: max(0, passages - len(documents))]
+    return Dataset(f"{dataset.name}-{len(documents)}", tuple(documents), chosen)
 
 
 def ask(documents: tuple[Document, ...], lm: dspy.LM, path: Path) -> dict[str, list[str]]:
@@ -80,7 +80,7 @@ def rankings(
     vectors = embedder.encode_queries([text for _, text in texts])
     chunks = list(space.index.all(Chunk))
     passages = space.index.chunk_vectors.vectors([chunk.id for chunk in chunks])
-    found: dict[str, list[list[str]]] = {}
+    ranking_of: dict[str, list[list[str]]] = {}
     for example in dataset.examples:
         vector = embedder.encode_queries([example.question])[0]
         hits = adaptive(example.question, len(chunks), vector=vector)
@@ -98,8 +98,8 @@ def rankings(
                 for document in dataset.documents
             }
         for name, scores in systems.items():
-            found.setdefault(name, []).append(sorted(scores, key=lambda one: (-scores[one], one)))
-    return found
+            ranking_of.setdefault(name, []).append(sorted(scores, key=lambda id: (-scores[id], id)))
+    return ranking_of
 
 
 def scaled(scores: dict[str, float]) -> dict[str, float]:
@@ -107,14 +107,14 @@ def scaled(scores: dict[str, float]) -> dict[str, float]:
     return {key: (value - low) / ((high - low) or 1.0) for key, value in scores.items()}
 
 
-def report(dataset: Dataset, found: dict[str, list[list[str]]]) -> None:
+def report(dataset: Dataset, rankings: dict[str, list[list[str]]]) -> None:
     for k in BUDGETS:
         recall = {
             name: [
                 recall_at_k(example.supporting_ids, ranking, k)
                 for example, ranking in zip(dataset.examples, ranked, strict=True)
             ]
-            for name, ranked in found.items()
+            for name, ranked in rankings.items()
         }
         cells = [f"{np.mean(recall['adaptive']):.3f}"]
         for name in recall:

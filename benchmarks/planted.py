@@ -174,7 +174,7 @@ def misread(share: float) -> Callable[[str], str]:
     def change(text: str) -> str:
         draw = random.Random(text[:40])
         letters = "abcdefghijklmnopqrstuvwxyz"
-        return "".join(draw.choice(letters) if one.isalpha() and draw.random() < share else one for one in text)
+        return "".join(draw.choice(letters) if sign.isalpha() and draw.random() < share else sign for sign in text)
 
     return change
 

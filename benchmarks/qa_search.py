@@ -333,8 +333,8 @@ def fitted(case: Case, embedder: Embedder, most: float) -> str:
             share(int((hit & right[part]).sum()), int(there[part].sum())),
             share(int((hit & absent).sum()), int(absent.sum())),
         )
-        told = (f"{each[0]:.3f} [{each[1]:.3f}, {each[2]:.3f}]" if each else "-" for each in shares)
-        return " | ".join(told), shares[1][0] if shares[1] else 0.0
+        texts = (f"{each[0]:.3f} [{each[1]:.3f}, {each[2]:.3f}]" if each else "-" for each in shares)
+        return " | ".join(texts), shares[1][0] if shares[1] else 0.0
 
     least = min(each for each in [*np.unique(cosines), 1.0] if at(each, dev)[1] <= most or each == 1.0)
     return f"| {case.name} | {len(case.entries):,} | {least:.3f} | {at(least, test)[0]} |"

@@ -68,9 +68,11 @@ def rows(path: Path) -> list[dict[str, Any]]:
         return [json.loads(line) for line in lines]
 
 
-def ask_rag(asked: Sequence[Asked], data: Path, lm: dspy.LM, embedder: Any, kept: Path) -> dict[str, dict[str, Any]]:
-    known = {row["id"]: row for row in map(json.loads, kept.read_text("utf-8").splitlines())} if kept.exists() else {}
-    todo = [each for each in asked if each.id not in known]
+def ask_rag(
+    questions: Sequence[Asked], data: Path, lm: dspy.LM, embedder: Any, file: Path
+) -> dict[str, dict[str, Any]]:
+    known = {row["id"]: row for row in map(json.loads, file.read_text("utf-8").splitlines())} if file.exists() else {}
+    todo = [each for each in questions if each.id not in known]
     if todo:
         corpus = [Document(row["id"], row["title"], row["text"]) for row in rows(data / "squad" / "corpus.jsonl.gz")]
         rag = TraditionalRAG(Corpus.from_texts(corpus, embedder=embedder).retriever, k=PASSAGES)
@@ -79,8 +81,8 @@ def ask_rag(asked: Sequence[Asked], data: Path, lm: dspy.LM, embedder: Any, kept
         started = perf_counter()
         answer = rag(question=each.question).answer
         known[each.id] = {"id": each.id, "answer": answer, "seconds": perf_counter() - started}
-        with kept.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(known[each.id]) + "\n")
+        with file.open("a", encoding="utf-8") as out:
+            out.write(json.dumps(known[each.id]) + "\n")
         print(len(known), f"{known[each.id]['seconds']:.1f} s", each.question, "->", answer[:80], flush=True)
     return known
 
@@ -92,47 +94,47 @@ def main() -> None:
     parser.add_argument("--lm", required=True)
     parser.add_argument("--pairs", type=int, default=60)
     options = parser.parse_args()
-    found = {
+    row_of = {
         row["question"]: row for row in rows(options.data / "squad" / "questions.jsonl.gz") if row.get("paraphrase")
     }
-    some = random.Random(0).sample(list(found.values()), 2 * options.pairs)
-    asked = [
+    some = random.Random(0).sample(list(row_of.values()), 2 * options.pairs)
+    questions = [
         Asked(row["id"], row["paraphrase"], tuple(row["answers"]), n < options.pairs) for n, row in enumerate(some)
     ]
     embedder = load_embedder(Settings().encoder)
     lm = make_lm(RoleSettings(model=options.lm, threads=1, slots=1, max_tokens=100), embedder=embedder)
     with dspy.context(adapter=KraqAdapter(), disable_history=True), tempfile.TemporaryDirectory() as folder:
-        said = ask_rag(asked, options.data, lm, embedder, options.kept)
+        answers = ask_rag(questions, options.data, lm, embedder, options.kept)
         catalogue, store = Catalogue(Path(folder) / "c.db"), LocalVectorStore(Path(folder) / "v", embedder.dimension)
         pairs = [NewEntry(row["question"], row["answers"][0]) for row in some[: options.pairs]]
         catalogue.add_all(pairs, by="benchmark")
-        program = Recorded({each.question: said[each.id]["answer"] for each in asked})
-        arms = {"RAG alone": [(said[each.id]["answer"], said[each.id]["seconds"], False) for each in asked]}
+        program = Recorded({each.question: answers[each.id]["answer"] for each in questions})
+        arms = {"RAG alone": [(answers[each.id]["answer"], answers[each.id]["seconds"], False) for each in questions]}
         for name, how in ARMS.items():
             search = QASearch(program, ServedAnswers(catalogue, store, embedder), scan="nearest", collect=False, **how)
             search.set_lm(lm)
             arms[name] = []
-            for each in asked:
+            for each in questions:
                 prediction = search(question=each.question)
                 hit = prediction.source == "catalogue"
-                behind = 0.0 if hit else said[each.id]["seconds"]
+                behind = 0.0 if hit else answers[each.id]["seconds"]
                 arms[name].append((prediction.answer, prediction.search.seconds + behind, hit))
         store.close()
         catalogue.close()
     print("| arm | asked | gold in answer | against RAG alone | token F1 | from the catalogue | s, median (mean) |")
     print("|---|---|---|---|---|---|---|")
-    for name, answers in arms.items():
+    for name, outcomes in arms.items():
         for kind, places in (("prepared", [0, 1]), ("not prepared", [1, 2]), ("both", [0, 2])):
             part = slice(*(place * options.pairs for place in places))
-            gold = [each.answers for each in asked[part]]
-            right = [float(contains(g, a)) for g, (a, _, _) in zip(gold, answers[part], strict=True)]
+            gold = [each.answers for each in questions[part]]
+            right = [float(contains(g, a)) for g, (a, _, _) in zip(gold, outcomes[part], strict=True)]
             alone = [float(contains(g, a)) for g, (a, _, _) in zip(gold, arms["RAG alone"][part], strict=True)]
-            f1 = statistics.mean(token_f1(g, a) for g, (a, _, _) in zip(gold, answers[part], strict=True))
+            f1 = statistics.mean(token_f1(g, a) for g, (a, _, _) in zip(gold, outcomes[part], strict=True))
             mean, more = bootstrap_mean(right), bootstrap_difference(right, alone)
-            seconds = [taken for _, taken, _ in answers[part]]
+            seconds = [taken for _, taken, _ in outcomes[part]]
             print(
                 f"| {name} | {kind} | {mean.estimate:.3f} [{mean.low:.3f}, {mean.high:.3f}] | {more.estimate:+.3f} "
-                f"[{more.low:+.3f}, {more.high:+.3f}] | {f1:.3f} | {sum(hit for _, _, hit in answers[part])} of "
+                f"[{more.low:+.3f}, {more.high:+.3f}] | {f1:.3f} | {sum(hit for _, _, hit in outcomes[part])} of "
                 f"{len(seconds)} | {statistics.median(seconds):.2f} ({statistics.mean(seconds):.2f}) |"
             )
 

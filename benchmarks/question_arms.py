@@ -50,18 +50,18 @@ def items(index: Index, source: str) -> list[dict[str, Any]]:
 def asked(file: Path, shown: list[dict[str, Any]], url: str) -> list[str]:
     """A question for each item; "" where none could be read."""
     role = RoleSettings(model="hosted_vllm/model", api_base=url, max_tokens=60, temperature=0.0, timeout_s=600)
-    kept = [json.loads(line) for line in file.open(encoding="utf-8")] if file.exists() else []
+    stored = [json.loads(line) for line in file.open(encoding="utf-8")] if file.exists() else []
     with dspy.context(lm=make_lm(role), adapter=KraqAdapter()), file.open("a", encoding="utf-8") as out:
-        for item in shown[len(kept) :]:
+        for item in shown[len(stored) :]:
             step = AskRandomQuestion() if "passages" in item else AskQuestion()
             try:
                 question = step(**item).question
             except (KraqError, AdapterParseError, ValueError) as error:  # counted as a question that is not there
                 print(error)
                 question = ""
-            kept.append(question)
+            stored.append(question)
             out.write(json.dumps(question, ensure_ascii=False) + "\n")
-    return kept
+    return stored
 
 
 def main() -> None:

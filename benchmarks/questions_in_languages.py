@@ -43,8 +43,8 @@ def questions_of(pattern: str) -> tuple[list[str], Counter[str]]:
     questions: dict[str, None] = {}
     for summary, passage in zip(summaries, passages, strict=True):
         questions[question_about(summary, [passage], language_of_corpus=language)] = None
-    asked = [question for question in questions if question != NOTHING_NAMED]
-    return asked, Counter(map(language_of, passages))
+    with_a_name = [question for question in questions if question != NOTHING_NAMED]
+    return with_a_name, Counter(map(language_of, passages))
 
 
 def main() -> None:

@@ -213,8 +213,8 @@ def record(rows: Sequence[Row], folder: Path, keep: int) -> None:
         for _, of_kind in sorted(kinds.items()):
             for row in sorted(of_kind, key=lambda row: len(json.dumps(row["inputs"])) + len(row["reply"]))[:keep]:
                 names = ("model", "form", "prompt", "inputs", "reply", "readable")
-                kept = {key: row[key] for key in names if key in row}
-                lines.append(json.dumps({**kept, "items": items_read(signature, row["reply"])}, ensure_ascii=False))
+                shown = {key: row[key] for key in names if key in row}
+                lines.append(json.dumps({**shown, "items": items_read(signature, row["reply"])}, ensure_ascii=False))
         (folder / f"{name}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
@@ -225,10 +225,10 @@ def prompt_of(signature: Any) -> str:
     >>> prompt_of(kraq_dspy.signatures.AskFact) == prompt_of(kraq_dspy.signatures.AskList)
     False
     """
-    told: list[Any] = [signature.instructions, list(signature.input_fields)]
+    parts: list[Any] = [signature.instructions, list(signature.input_fields)]
     for name, field in signature.fields.items():
-        told.append([name, field.json_schema_extra["desc"], _type_of(field.annotation)])
-    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:8]
+        parts.append([name, field.json_schema_extra["desc"], _type_of(field.annotation)])
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:8]
 
 
 def _type_of(annotation: Any) -> Any:
@@ -242,8 +242,8 @@ def _without_docstrings(schema: Any) -> Any:
         return [_without_docstrings(each) for each in schema]
     if not isinstance(schema, dict):
         return schema
-    kept = schema.keys() - {"description"}
-    return {key: _without_docstrings(schema[key]) for key in kept}
+    keys = schema.keys() - {"description"}
+    return {key: _without_docstrings(schema[key]) for key in keys}
 
 
 def items_read(signature: type[dspy.Signature], reply: str) -> dict[str, int]:

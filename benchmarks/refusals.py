@@ -122,9 +122,9 @@ def report(out: Path) -> None:
         with Workspace.open(out / f"{name}.kraq") as space:
             passages = space.index.counts()["chunks"]
         shares = [refused(rows[kind]) for kind in ("answered", "not answered", "of other sets")]
-        told = [told_apart(rows[kind], rows["answered"]) for kind in ("not answered", "of other sets")]
+        separations = [told_apart(rows[kind], rows["answered"]) for kind in ("not answered", "of other sets")]
         floor = "none" if made["floor"] is None else f"{made['floor']:.3f}"
-        print(f"| {name} | {passages:,} | {floor} | {' | '.join((*shares, *told))} |")
+        print(f"| {name} | {passages:,} | {floor} | {' | '.join((*shares, *separations))} |")
 
 
 def refused(rows: Sequence[tuple[float, bool | None]]) -> str:

@@ -122,9 +122,9 @@ def confirm(model: str, candidates: Iterable[MergeCandidate], labelled: Labelled
     program = ConfirmSame()
     with dspy.context(lm=make_lm(model), adapter=KraqAdapter()):
         for kind, some in kinds.items():
-            asked = draw.sample(some, min(most, len(some)))
-            same = sum(program(first=shown(a, labelled), second=shown(b, labelled)).same for a, b in asked)
-            print(f"{model}: of {len(asked)} pairs ({kind}) it says of {same} that they are one")
+            drawn = draw.sample(some, min(most, len(some)))
+            same = sum(program(first=shown(a, labelled), second=shown(b, labelled)).same for a, b in drawn)
+            print(f"{model}: of {len(drawn)} pairs ({kind}) it says of {same} that they are one")
 
 
 def shown(key: str, labelled: Labelled) -> str:

@@ -107,9 +107,11 @@ def build(chunks: int, index: Path, file: Path, preset: str | None) -> dict[str,
 def add(index: Path, file: Path) -> dict[str, Any]:
     from kraq_dspy.indexing.index.change import add_documents
 
-    one = Document("new", "Report", "Bala Dokov met Luvi Sarov in Norburg. Bala Dokov wrote to Meri Sunov in Tarburg.")
+    document = Document(
+        "new", "Report", "Bala Dokov met Luvi Sarov in Norburg. Bala Dokov wrote to Meri Sunov in Tarburg."
+    )
     start, progress = time.monotonic(), StageFigures(file)
-    add_documents(index, [one], embedder=Hashing(), progress=progress)
+    add_documents(index, [document], embedder=Hashing(), progress=progress)
     return {"add one document": whole(start)}
 
 

@@ -85,10 +85,10 @@ def asked_apart(path: Path, who: str) -> dict[str, float]:
 def ask(path: Path, who: str) -> None:
     """Prints the median processor seconds of a question by retriever, and the process's memory in kB."""
     scope = SCOPE if who == "scope" else Scope.everything()
-    with Workspace.open(path, embedder=Hashing()) as space, space.scoped(scope) as asked:
+    with Workspace.open(path, embedder=Hashing()) as space, space.scoped(scope) as scoped:
         seconds = {}
         for name in RETRIEVERS:
-            retrieve = asked.retriever(name)
+            retrieve = scoped.retriever(name)
             retrieve(QUESTIONS[0], K)  # reads what it needs
             taken = []
             for number in range(ROUNDS):
@@ -122,12 +122,12 @@ def difference(out: Path, precision: str) -> None:
             recalls: tuple[list[float], list[float]] = ([], [])
             retrievers = scoped.retriever(name), alone.retriever(name)
             for row in rows:
-                found = [retrieve(row["question"], K) for retrieve in retrievers]
-                ids = [[hit.chunk.id for hit in hits] for hits in found]
+                rankings = [retrieve(row["question"], K) for retrieve in retrievers]
+                ids = [[hit.chunk.id for hit in hits] for hits in rankings]
                 same += ids[0] == ids[1]
                 if ids[0] == ids[1]:
-                    pairs = zip(*found, strict=True)
-                    apart = max([apart, *(abs(one.score - other.score) for one, other in pairs)])
+                    pairs = zip(*rankings, strict=True)
+                    apart = max([apart, *(abs(first.score - second.score) for first, second in pairs)])
                 gold = [chunk.id for id in row["supporting_ids"] for chunk in alone.index.all(Chunk, document_id=id)]
                 if gold:
                     for each, of_one in zip(recalls, ids, strict=True):

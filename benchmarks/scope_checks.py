@@ -148,6 +148,8 @@ CHECKS = (
     Check("a view serves the answers of its documents", "workspace/opening.py",
           "readable = None if self.part is None else self.part.document_ids", "readable = None",
           ("scope/test_canaries.py",)),
+    Check("a scope has no way to the catalogue itself", "asset/store/served_answers.py",
+          "if self.readable is not None:", "if False:", ("scope/test_canaries.py",)),
     # the second look
     Check("passages of other documents raise", "workspace/checking.py",
           "if hit.chunk.document_id not in self._document_ids and not self._is_derived(hit.chunk):", "if False:",

@@ -64,11 +64,11 @@ def main() -> None:
             sentences = store_sentences(space.index, embedder)
             took["stored sentences"] = time.perf_counter() - began
             with_sentences = path / INSTRUCTED
-            kept = with_sentences.rename(path.with_suffix(".sentences"))
+            set_aside = with_sentences.rename(path.with_suffix(".sentences"))
             began = time.perf_counter()
             pairs = precompute_pairs(space.index, ReadOnce(embedder), top_n=100)
             took["as seen from q*"] = time.perf_counter() - began
-            seen = StoredSentences(InstructedStore.open(kept, encoder_name=embedder.sentences_name), embedder)
+            seen = StoredSentences(InstructedStore.open(set_aside, encoder_name=embedder.sentences_name), embedder)
             store = InstructedStore.open(path / INSTRUCTED, encoder_name=embedder.name)
             find, nearest = space.retriever("dense"), space.questions()
 
@@ -81,7 +81,9 @@ def main() -> None:
                 return vectors
 
             ways = {
-                "by the encoder": lambda question, chunks: embedder.encode(question, [one.passage for one in chunks]),
+                "by the encoder": lambda question, chunks: embedder.encode(
+                    question, [chunk.passage for chunk in chunks]
+                ),
                 "stored sentences": lambda question, chunks: seen.seen_from(question, chunks)[0],
                 "as seen from q*": from_proxy,
             }

@@ -86,8 +86,10 @@ def described(selection: Selection) -> dict[str, Any]:
     """What the report needs of a selection: the pick, the best, and the scores of those that were asked everything."""
     rows = selection.summary.rows
     scores = {
-        one.candidate.name: {row.question_id: row.metrics["recall"] for row in rows if row.system == one.candidate.name}
-        for one in selection.tried
+        tried.candidate.name: {
+            row.question_id: row.metrics["recall"] for row in rows if row.system == tried.candidate.name
+        }
+        for tried in selection.tried
     }
     chosen = selection.chosen
     return {
@@ -97,7 +99,7 @@ def described(selection: Selection) -> dict[str, Any]:
         "undecided": len(selection.undecided) + 1,
         "questions": selection.n_questions,
         "scores": scores,
-        "handed on": {one.candidate.name: one.cost.tokens for one in selection.tried},
+        "handed on": {tried.candidate.name: tried.cost.tokens for tried in selection.tried},
         "dropped": dict(selection.dropped),
     }
 

@@ -79,12 +79,12 @@ def fill(index: Index, embedder: Any, n_chunks: int, n_questions: int) -> list[s
 
 def medians(times: Sequence[StageSeconds]) -> dict[str, float]:
     """Milliseconds of each stage; "wall" is measured, "papers_model" the sum of the stages' medians (thesis, 5.5)."""
-    milliseconds = {stage: 1000 * statistics.median(getattr(one, stage) for one in times) for stage in STAGES}
+    milliseconds = {stage: 1000 * statistics.median(getattr(seconds, stage) for seconds in times) for stage in STAGES}
     return {
         **milliseconds,
-        "embed_and_cluster": 1000 * statistics.median(one.embed_and_cluster for one in times),
+        "embed_and_cluster": 1000 * statistics.median(seconds.embed_and_cluster for seconds in times),
         "papers_model": sum(milliseconds.values()),
-        "wall": 1000 * statistics.median(one.wall for one in times),
+        "wall": 1000 * statistics.median(seconds.wall for seconds in times),
     }
 
 
@@ -109,7 +109,7 @@ def compare(n: int, questions: Sequence[str], make: Callable[[bool, int], Specul
 
 def orchestration(program_of: Callable[[int], SpeculativeRAG], repeats: int) -> dict[str, float]:
     """Seconds of drafts and verdicts together, for 1 and for 10 drafts, in threads and as tasks."""
-    one, ten = program_of(1), program_of(10)
+    with_one_draft, with_ten_drafts = program_of(1), program_of(10)
 
     def spent(run: Callable[[], dspy.Prediction]) -> float:
         started = time.perf_counter()
@@ -119,7 +119,7 @@ def orchestration(program_of: Callable[[int], SpeculativeRAG], repeats: int) -> 
     async def tasks() -> dict[str, list[float]]:
         taken: dict[str, list[float]] = {"one": [], "ten": []}
         for _ in range(repeats + 1):
-            for name, program in (("one", one), ("ten", ten)):
+            for name, program in (("one", with_one_draft), ("ten", with_ten_drafts)):
                 started = time.perf_counter()
                 timings = (await program.acall(question="q")).timings
                 taken[name].append(time.perf_counter() - started - timings.retrieve - timings.embed_and_cluster)
@@ -127,8 +127,8 @@ def orchestration(program_of: Callable[[int], SpeculativeRAG], repeats: int) -> 
 
     in_threads: dict[str, list[float]] = {"one": [], "ten": []}
     for _ in range(repeats + 1):
-        in_threads["one"].append(spent(lambda: one(question="q")))
-        in_threads["ten"].append(spent(lambda: ten(question="q")))
+        in_threads["one"].append(spent(lambda: with_one_draft(question="q")))
+        in_threads["ten"].append(spent(lambda: with_ten_drafts(question="q")))
     as_tasks = asyncio.run(tasks())
     figures: dict[str, float] = {}
     for how, taken in (("threads", in_threads), ("tasks", as_tasks)):

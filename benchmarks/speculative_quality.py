@@ -129,7 +129,7 @@ class Outcome:
 
 
 def compared(plain: dspy.Prediction, other: dspy.Prediction, example: Example) -> Outcome:
-    documents = [[other.hits[one].chunk.document_id for one in subset] for subset in other.subsets]
+    documents = [[other.hits[place].chunk.document_id for place in subset] for subset in other.subsets]
     gold = frozenset(example.supporting_ids)
     return Outcome(
         question=example.question,
@@ -166,7 +166,7 @@ def shares(space: Workspace, proxy: str, hits: Sequence[Hit]) -> tuple[float, ..
     """How many of the passages are among the nearest `TOP_N` of the proxy."""
     nearest = [hit.chunk.id for hit in space.retriever("dense")(proxy, max(TOP_N))]
     ids = [hit.chunk.id for hit in hits]
-    return tuple(sum(one in set(nearest[:top]) for one in ids) / len(ids) for top in TOP_N)
+    return tuple(sum(id in set(nearest[:top]) for id in ids) / len(ids) for top in TOP_N)
 
 
 def speculative(retrieve: Retriever, embedder: InstructedEmbedder, options: SpeculativeOptions) -> SpeculativeRAG:
@@ -220,12 +220,15 @@ def show_found(
 ) -> None:
     """How many of a question's ten passages are stored for its nearest question, by source and top-n."""
     questions = load(options.data, name, limit=options.limit)
-    index = prepare_index(questions.dataset, options.indexes, settings, embedder, random_questions=True)
+    path = options.index
+    if path is None:
+        made = prepare_index(questions.dataset, options.indexes, settings, embedder, random_questions=True)
+        path = made.path
     table = Table(title=f"{name}, {len(questions.examples)} questions; {machine()}")
     for heading in ("q* of", *(f"top-n {top}" for top in TOP_N)):
         table.add_column(heading)
 
-    with Workspace.open(index.path, embedder=embedder) as space:
+    with Workspace.open(path, embedder=embedder) as space:
         retrieve = space.retriever("dense")
         for source in SOURCES:
             nearest = space.questions(source)
@@ -242,8 +245,10 @@ def show_found(
 def stored(outcomes: list[Outcome], online: list[Outcome], top: int) -> list[Outcome]:
     """With the nearest TOP_N[top] passages stored: Speculative RAG where none of those retrieved is among them."""
     return [
-        one if one.stored[top] else dataclasses.replace(plain, similarity=one.similarity, stored=one.stored)
-        for one, plain in zip(outcomes, online, strict=True)
+        outcome
+        if outcome.stored[top]
+        else dataclasses.replace(plain, similarity=outcome.similarity, stored=outcome.stored)
+        for outcome, plain in zip(outcomes, online, strict=True)
     ]
 
 
@@ -265,7 +270,7 @@ def show(name: str, rows: dict[str, list[Outcome]], console: Console) -> None:
         return f"{statistics.fmean(values):.3f}" if values else ""
 
     def less(of: Callable[[Outcome], float], outcomes: list[Outcome]) -> str:
-        pairs = [(of(one), of(plain)) for one, plain in zip(outcomes, online, strict=True)]
+        pairs = [(of(outcome), of(plain)) for outcome, plain in zip(outcomes, online, strict=True)]
         pairs = [pair for pair in pairs if not any(map(math.isnan, pair))]
         return interval(bootstrap_difference(*map(list, zip(*pairs, strict=True)))) if pairs else ""
 
@@ -273,15 +278,15 @@ def show(name: str, rows: dict[str, list[Outcome]], console: Console) -> None:
         itself = outcomes is online
         table.add_row(
             system,
-            mean(lambda one: one.similarity, outcomes),
+            mean(lambda outcome: outcome.similarity, outcomes),
             share,
-            "" if itself else interval(bootstrap_mean([one.clusters for one in outcomes])),
-            "" if itself else interval(bootstrap_mean([one.subsets for one in outcomes])),
-            "" if itself else mean(lambda one: one.same_evidence, outcomes),
-            mean(lambda one: one.support, outcomes),
-            "" if itself else less(lambda one: one.support, outcomes),
-            mean(lambda one: one.exact, outcomes),
-            "" if itself else less(lambda one: one.exact, outcomes),
+            "" if itself else interval(bootstrap_mean([outcome.clusters for outcome in outcomes])),
+            "" if itself else interval(bootstrap_mean([outcome.subsets for outcome in outcomes])),
+            "" if itself else mean(lambda outcome: outcome.same_evidence, outcomes),
+            mean(lambda outcome: outcome.support, outcomes),
+            "" if itself else less(lambda outcome: outcome.support, outcomes),
+            mean(lambda outcome: outcome.exact, outcomes),
+            "" if itself else less(lambda outcome: outcome.exact, outcomes),
         )
 
     for system in (ONLINE, RESEEDED, UNASKED):
@@ -289,7 +294,7 @@ def show(name: str, rows: dict[str, list[Outcome]], console: Console) -> None:
     for source in SOURCES:
         add(f"of q*, {source}, all", rows[source], "1.000")
         for place in reversed(range(len(TOP_N))):
-            share = statistics.fmean(one.stored[place] for one in rows[source])
+            share = statistics.fmean(outcome.stored[place] for outcome in rows[source])
             add(f"of q*, {source}, top-n {TOP_N[place]}", stored(rows[source], online, place), f"{share:.3f}")
     console.print(table)
 
@@ -297,9 +302,10 @@ def show(name: str, rows: dict[str, list[Outcome]], console: Console) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
-    parser.add_argument("--dataset", action="append", choices=["musique", "hotpotqa"], help="default: both")
+    parser.add_argument("--dataset", action="append", help="default: musique and hotpotqa")
     parser.add_argument("--limit", type=int, help="questions of each")
     parser.add_argument("--indexes", type=Path, default=Path("runs/indexes"), help="kept and found again")
+    parser.add_argument("--index", type=Path, help="with --found: an index of the set that has both sources' questions")
     parser.add_argument("--found", action="store_true", help="only the share that is stored for q*")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
@@ -312,7 +318,7 @@ def main() -> None:
     results = {name: measure(name, options, settings, embedder) for name in options.dataset or ["musique", "hotpotqa"]}
     if options.json:
         plain = {
-            name: {system: [dataclasses.asdict(one) for one in outcomes] for system, outcomes in rows.items()}
+            name: {system: [dataclasses.asdict(outcome) for outcome in outcomes] for system, outcomes in rows.items()}
             for name, rows in results.items()
         }
         print(json.dumps({"machine": machine(), "results": plain}, indent=2))

@@ -194,8 +194,8 @@ def latent(dimensions: int) -> Callable[[Workspace], Find]:
             for word in question.lower().rstrip("?").split():
                 if word in place:
                     vector[place[word]] += 1
-            asked = (np.log1p(vector) * idf) @ right.T
-            return documents_of(chunks[row] for row in np.argsort(-(passages @ asked), kind="stable")[: K * 2])
+            weighted = (np.log1p(vector) * idf) @ right.T
+            return documents_of(chunks[row] for row in np.argsort(-(passages @ weighted), kind="stable")[: K * 2])
 
         return find
 
@@ -308,8 +308,8 @@ def run(name: str, data: Path, out: Path, *, anew: bool, most_systems: int, shor
     with opened(folder / "index.kraq") as (space, encoder):
         if anew or not (folder / "questions.json").exists():
             sets = question_sets(space, sampled(load_local(data / name)), folder / "made.draft")
-            kept = {label: [[text, sorted(gold)] for text, gold in questions] for label, questions in sets.items()}
-            (folder / "questions.json").write_text(json.dumps(kept), "utf-8")
+            to_keep = {label: [[text, sorted(gold)] for text, gold in questions] for label, questions in sets.items()}
+            (folder / "questions.json").write_text(json.dumps(to_keep), "utf-8")
             shutil.rmtree(folder / "made", ignore_errors=True)
         stored = json.loads((folder / "questions.json").read_text("utf-8"))
         sets = {label: [(text, frozenset(gold)) for text, gold in questions] for label, questions in stored.items()}
@@ -362,18 +362,18 @@ def resampled(scores: Scores, seed: int) -> Scores:
 def verdicts(scores: Scores, pairs: Sequence[tuple[int, int]]) -> dict[tuple[int, int], int]:
     """For each pair 1 or -1 where the interval of the difference, of 95 %, has no 0 in it, else 0."""
     means = resampled(scores, 1)
-    told = {}
-    for one, other in pairs:
-        low, high = np.percentile(means[:, one] - means[:, other], [2.5, 97.5])
-        told[one, other] = 1 if low > 0 else -1 if high < 0 else 0
-    return told
+    verdict_of = {}
+    for first, second in pairs:
+        low, high = np.percentile(means[:, first] - means[:, second], [2.5, 97.5])
+        verdict_of[first, second] = 1 if low > 0 else -1 if high < 0 else 0
+    return verdict_of
 
 
 def compare(people: Scores, other: Scores, places: Sequence[int]) -> dict[str, Any]:
     """How the other set ranks these systems, against people's questions."""
     pairs = list(itertools.combinations(places, 2))
-    true, said = verdicts(people, pairs), verdicts(other, pairs)
-    separated = [pair for pair in pairs if true[pair]]
+    theirs, ours = verdicts(people, pairs), verdicts(other, pairs)
+    separated = [pair for pair in pairs if theirs[pair]]
     means, own = people.mean(axis=0)[list(places)], other.mean(axis=0)[list(places)]
     best = np.flatnonzero(own >= own.max() - 1e-9)
     drawn = [
@@ -381,18 +381,18 @@ def compare(people: Scores, other: Scores, places: Sequence[int]) -> dict[str, A
     ]
     return {
         "separated": len(separated),
-        "agree": sum(said[pair] == true[pair] for pair in separated),
-        "opposite": sum(said[pair] == -true[pair] for pair in separated),
-        "undecided": sum(said[pair] == 0 for pair in separated),
+        "agree": sum(ours[pair] == theirs[pair] for pair in separated),
+        "opposite": sum(ours[pair] == -theirs[pair] for pair in separated),
+        "undecided": sum(ours[pair] == 0 for pair in separated),
         "lost": float(means.max() - means[best].mean()),
         "tau": tau(means, own),
         "interval": [float(end) for end in np.nanpercentile(drawn, [2.5, 97.5])],
     }
 
 
-def tau(one: Scores, other: Scores) -> float:
+def tau(first: Scores, second: Scores) -> float:
     """Kendall's tau-b; 0 where one of the two tells no system from another."""
-    value = float(stats.kendalltau(one, other).statistic)
+    value = float(stats.kendalltau(first, second).statistic)
     return 0.0 if np.isnan(value) else value
 
 
@@ -402,8 +402,8 @@ def ceiling(people: Scores, places: Sequence[int]) -> float:
     halves = []
     for seed in range(50):
         order = np.random.default_rng(seed).permutation(len(people))
-        one, other = (people[half].mean(axis=0)[list(places)] for half in np.array_split(order, 2))
-        halves.append(tau(one, other))
+        first, second = (people[half].mean(axis=0)[list(places)] for half in np.array_split(order, 2))
+        halves.append(tau(first, second))
     mean = float(np.mean(halves))
     return 2 * mean / (1 + mean)
 

@@ -226,20 +226,24 @@ def describe_signature(predictor: dspy.Predict) -> SavedSignature:
 
 def _predictor_state(predictor: dspy.Predict) -> SavedPredictor:
     fields = predictor.signature.fields
+    words_of_fields = {}
+    for name, info in fields.items():
+        words_of_fields[name] = {part: info.json_schema_extra[part] for part in ("prefix", "desc")}
+
+    demos = []
+    for demo in predictor.demos:
+        values = {}
+        for name in fields:
+            if name in demo:
+                adapter = type_adapter(fields[name].annotation)
+                values[name] = adapter.dump_python(demo[name], mode="json", warnings=False)
+        demos.append(values)
+
     return SavedPredictor(
         signature=describe_signature(predictor),
         instructions=predictor.signature.instructions,
-        fields={
-            name: {part: info.json_schema_extra[part] for part in ("prefix", "desc")} for name, info in fields.items()
-        },
-        demos=[
-            {
-                name: type_adapter(fields[name].annotation).dump_python(demo[name], mode="json", warnings=False)
-                for name in fields
-                if name in demo
-            }
-            for demo in predictor.demos
-        ],
+        fields=words_of_fields,
+        demos=demos,
     )
 
 
@@ -253,11 +257,13 @@ def _places(
         for place, predictor in own.items()
         if signature in (names[place], str(predictor.signature.signature))  # the latter if it was saved without a name
     }
+
     if not same:
         raise StateError(
             f"{source} was made for {signature}, which {program} does not ask; its signatures are: "
             f"{', '.join(sorted(set(names.values()))) or 'none'}. Load it into a program with that step."
         )
+
     named = {place: predictor for place, predictor in same.items() if place == name or place.endswith(f".{name}")}
     return named or same
 

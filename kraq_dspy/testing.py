@@ -341,6 +341,7 @@ def _look_at_programs(
         takes_retriever = choose_program(program).takes_retriever
         if not takes_retriever and retriever != "dense":
             continue
+
         over = retriever if takes_retriever else None
         for question in questions:
             looked.at_what_comes_of(
@@ -396,20 +397,20 @@ def _all_of(value: Any) -> str:
 
 def _check_hits(retriever: Retriever, question: str, k: int) -> None:
     hits = retriever(question, k)
-    _require(
-        isinstance(hits, list) and all(isinstance(hit, Hit) for hit in hits), f"returns hits; it gave {hits!r:.80}"
-    )
+    are_hits = isinstance(hits, list) and all(isinstance(hit, Hit) for hit in hits)
+    _require(are_hits, f"returns hits; it gave {hits!r:.80}")
+
     ids = [hit.chunk.id for hit in hits]
     _require(len(ids) <= k, f"returns at most k={k} hits; it gave {len(ids)} for {question!r}")
     _require(len(ids) == len(set(ids)), f"returns no passage twice; it gave {ids} for {question!r}")
+
     for query in {hit.query for hit in hits}:
         scores = [hit.score for hit in hits if hit.query == query]
         falling = all(earlier >= later for earlier, later in pairwise(scores))
         _require(falling, f"lets the scores of a query's hits fall; they are {scores} for {query!r}")
 
-    _require(
-        _alike(retriever(question, k), hits), f"gives the same answer to the same question; {question!r} got another"
-    )
+    is_repeated = _alike(retriever(question, k), hits)
+    _require(is_repeated, f"gives the same answer to the same question; {question!r} got another")
 
 
 def _check_left_out(retriever: Retriever, question: str, k: int) -> None:

@@ -51,7 +51,9 @@ def _sections(command: Any, words: str) -> Iterator[str]:
         for name, member in command.commands.items():
             yield from _sections(member, f"{words} {name}")
         return
-    arguments = " ".join(_argument(one) for one in command.params if one.param_type_name == "argument")
+    arguments = " ".join(
+        _argument(parameter) for parameter in command.params if parameter.param_type_name == "argument"
+    )
     yield f"### `{f'{words} {arguments}'.strip()}`\n\n{_text(command.help)}\n\n{_table(command.params, context)}"
 
 

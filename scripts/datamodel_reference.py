@@ -119,8 +119,13 @@ def class_named(name: str) -> ast.ClassDef:
 def wrapped(text: str) -> str:
     """In lines of 120, paragraph by paragraph; lists stay as they are."""
     paragraphs = re.split(r"\n\s*\n", inspect.cleandoc(text))
-    paragraphs = [one for one in paragraphs if not one.lstrip().startswith(">>>")]  # examples are for the docstring
-    return "\n\n".join(one if one.startswith("- ") else textwrap.fill(" ".join(one.split()), 120) for one in paragraphs)
+    paragraphs = [
+        paragraph for paragraph in paragraphs if not paragraph.lstrip().startswith(">>>")
+    ]  # examples are for the docstring
+    return "\n\n".join(
+        paragraph if paragraph.startswith("- ") else textwrap.fill(" ".join(paragraph.split()), 120)
+        for paragraph in paragraphs
+    )
 
 
 if __name__ == "__main__":

@@ -55,11 +55,11 @@ class RealBench:
 
     def index(self, system: System) -> Figures:
         """What it took and what the model was asked, and the graph; where it was stopped or failed, what is known."""
-        kept = self.bench.out / "figures" / f"{system.name}.json"
-        if not kept.exists():
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            kept.write_text(json.dumps(self._asking_a_fresh_server(system), indent=1), "utf-8")
-        figures: Figures = json.loads(kept.read_text("utf-8"))
+        file = self.bench.out / "figures" / f"{system.name}.json"
+        if not file.exists():
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(json.dumps(self._asking_a_fresh_server(system), indent=1), "utf-8")
+        figures: Figures = json.loads(file.read_text("utf-8"))
         return figures
 
     def _asking_a_fresh_server(self, system: System) -> Figures:

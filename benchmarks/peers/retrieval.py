@@ -29,8 +29,8 @@ def holds(text: str, fact: str) -> bool:
 def recall_within(passages: Sequence[str], facts: Sequence[str], tokens: int | None) -> float:
     """Share of the facts in the first `tokens` of the passages; None: in all of them. A fact in two halves of two
     passages is in neither."""
-    kept = list(first_tokens(passages, tokens)) if tokens is not None else passages
-    return sum(any(holds(text, fact) for text in kept) for fact in facts) / len(facts)
+    within = list(first_tokens(passages, tokens)) if tokens is not None else passages
+    return sum(any(holds(text, fact) for text in within) for fact in facts) / len(facts)
 
 
 def first_tokens(passages: Sequence[str], tokens: int) -> Iterator[str]:

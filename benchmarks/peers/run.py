@@ -58,9 +58,9 @@ class Bench:
 
     def index(self, system: System, server: StandIn, number: int) -> dict[str, Any]:
         """The figures of round `number`, measured now unless they are kept."""
-        kept = self.out / "figures" / f"{system.name}-{number}.json"
-        if kept.exists():
-            return _read(kept)
+        file = self.out / "figures" / f"{system.name}-{number}.json"
+        if file.exists():
+            return _read(file)
         folder = self.out / "indexes" / system.name
         job = self.job(system, folder, server.url, server.url)
         self.run(system, "load", job, folder / "load.log")
@@ -79,8 +79,8 @@ class Bench:
             "machine": machine(),
         }
         self.run(system, "count", job, folder / "count.log")
-        _write(kept, {**figures, "counts": _read(folder / "counts.json")})
-        return _read(kept)
+        _write(file, {**figures, "counts": _read(folder / "counts.json")})
+        return _read(file)
 
     def retrieve(self, system: System, mode: str, questions: Sequence[Asked], servers: "Servers") -> dict[str, Any]:
         """What is in the passages that the system retrieves."""
@@ -93,9 +93,9 @@ class Bench:
         """What the system retrieves for each question (see `inside/job.py`), and the calls of a question. It is indexed
         and asked the questions unless that is kept."""
         folder = self.out / "indexes" / f"{system.name}-minilm"
-        kept = self.out / "figures" / f"{system.name}-{mode}-{len(questions)}.json"
-        if not kept.exists():
-            kept.parent.mkdir(parents=True, exist_ok=True)
+        file = self.out / "figures" / f"{system.name}-{mode}-{len(questions)}.json"
+        if not file.exists():
+            file.parent.mkdir(parents=True, exist_ok=True)
             complete = folder / "complete"
             job = self.job(system, folder, servers.chat.url, servers.embeddings, keep=complete.exists())
             if not complete.exists():
@@ -103,12 +103,12 @@ class Bench:
                 complete.touch()
             questions_file = folder / "questions.jsonl"
             questions_file.write_text("".join(json.dumps(asdict(question)) + "\n" for question in questions), "utf-8")
-            _write(job, {**_read(job), "questions": str(questions_file), "mode": mode, "out": str(kept) + "l"})
+            _write(job, {**_read(job), "questions": str(questions_file), "mode": mode, "out": str(file) + "l"})
             servers.chat.reset()
             self.run(system, "retrieve", job, folder / f"{mode}.log")
-            _write(kept, {"calls": servers.chat.stats()["requests"] / len(questions)})
-        lines = kept.with_suffix(".jsonl").read_text("utf-8").splitlines()
-        return [json.loads(line) for line in lines], _read(kept)["calls"]
+            _write(file, {"calls": servers.chat.stats()["requests"] / len(questions)})
+        lines = file.with_suffix(".jsonl").read_text("utf-8").splitlines()
+        return [json.loads(line) for line in lines], _read(file)["calls"]
 
     def job(self, system: System, folder: Path, chat: str, embeddings: str, keep: bool = False) -> Path:
         """The file that says what is to be done, in a folder that is empty unless it is kept."""

@@ -58,8 +58,8 @@ STOP_WORDS = frozenset(
 def rank(name: str, options: argparse.Namespace, settings: Settings, embedder: Embedder) -> dict[str, Any]:
     """Of each system and question the ids of passages, best first; and the passages."""
     folder = options.out / f"{name}-{settings.corpus.boilerplate}"
-    kept = folder / "ranked.json"
-    known: dict[str, Any] = json.loads(kept.read_text("utf-8")) if kept.exists() else {"ranked": {}}
+    file = folder / "ranked.json"
+    known: dict[str, Any] = json.loads(file.read_text("utf-8")) if file.exists() else {"ranked": {}}
     peers = [peer for peer in ("hubmesh", "linearrag") if getattr(options, peer)]
     missing = [system for system in (*OURS, *peers) if system not in known["ranked"]]
     if not missing:
@@ -82,7 +82,7 @@ def rank(name: str, options: argparse.Namespace, settings: Settings, embedder: E
             else:
                 rankings = rank_by_peer(system, space, remembered, chunks, examples, folder / system, options)
             known["ranked"][system] = {each.id: ids for each, ids in zip(examples, rankings, strict=True)}
-            kept.write_text(json.dumps(known), "utf-8")
+            file.write_text(json.dumps(known), "utf-8")
     return known
 
 
@@ -123,16 +123,18 @@ def rank_by_words(name: str, options: argparse.Namespace, settings: Settings) ->
     return {"ranked": {"bm25": ranked}, "passages": {chunk.id: [chunk.document_id, chunk.text] for chunk in chunks}}
 
 
-def score(example: Example, told: Sequence[str], ids: Sequence[str], passages: Mapping[str, Any]) -> dict[str, float]:
+def score(
+    example: Example, telling_texts: Sequence[str], ids: Sequence[str], passages: Mapping[str, Any]
+) -> dict[str, float]:
     """By measure and budget: shares of the pages and of the words that tell the answer."""
-    words = set().union(*map(content_words, told))
+    words = set().union(*map(content_words, telling_texts))
     shares: dict[str, float] = {}
     for budget in BUDGETS:
         texts = list(first_tokens([passages[id][1] for id in ids], budget))
         pages = {passages[id][0] for id in ids[: len(texts)]}
         shares[f"pages {budget:,}"] = len(pages.intersection(example.supporting_ids)) / len(example.supporting_ids)
-        found = set().union(*map(content_words, texts))
-        shares[f"words {budget:,}"] = len(words & found) / len(words)
+        words_found = set().union(*map(content_words, texts))
+        shares[f"words {budget:,}"] = len(words & words_found) / len(words)
     return shares
 
 
@@ -168,14 +170,14 @@ def table(title: str, scores: Mapping[str, Sequence[Mapping[str, float]]]) -> st
 def compare_words(options: argparse.Namespace) -> None:
     for domain in options.domains:
         name = f"wildgraph_{domain}"
-        told = told_by(options.data, name)
+        telling_texts = told_by(options.data, name)
         examples = [example for example in load(options.data, name).examples if example.supporting_ids]
         scores = {}
         for boilerplate, title in (("drop", "cleaned"), ("keep", "as they came")):
             known = rank_by_words(name, options, Settings(corpus=CorpusSettings(boilerplate=boilerplate)))
             passages, ids = known["passages"], known["ranked"]["bm25"]
             scores[f"{title}, {len(passages):,} passages"] = [
-                score(each, told[each.id], ids[each.id], passages) for each in examples
+                score(each, telling_texts[each.id], ids[each.id], passages) for each in examples
             ]
         print("\n" + table(f"bm25 on {domain} ({len(examples)} questions)", scores))
 
@@ -204,7 +206,7 @@ def main() -> None:
     by_type: dict[str, dict[str, list[dict[str, float]]]] = {}
     for domain in options.domains:
         name = f"wildgraph_{domain}"
-        known, told = rank(name, options, settings, embedder), told_by(options.data, name)
+        known, telling_texts = rank(name, options, settings, embedder), told_by(options.data, name)
         examples = [example for example in load(options.data, name).examples if example.supporting_ids]
         passages = known["passages"]
         tokens = sum(count_tokens(text) for _, text in passages.values())
@@ -212,7 +214,7 @@ def main() -> None:
         scores: dict[str, list[dict[str, float]]] = {}
         for system in in_order(known["ranked"]):
             ids = known["ranked"][system]
-            scores[system] = [score(each, told[each.id], ids[each.id], passages) for each in examples]
+            scores[system] = [score(each, telling_texts[each.id], ids[each.id], passages) for each in examples]
             for each, row in zip(examples, scores[system], strict=True):
                 by_type.setdefault(each.type, {}).setdefault(system, []).append(row)
                 by_type.setdefault("all", {}).setdefault(system, []).append(row)

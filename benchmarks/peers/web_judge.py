@@ -46,28 +46,28 @@ def pairs(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """Each evidence with each statement that it is asked about: those of its own question, and of the next one."""
     for domain in options.domains:
         name = f"wildgraph_{domain}"
-        kept = json.loads((options.out / f"{name}-drop" / "ranked.json").read_text("utf-8"))
-        told = told_by(options.data, name)
+        ranked = json.loads((options.out / f"{name}-drop" / "ranked.json").read_text("utf-8"))
+        telling_texts = told_by(options.data, name)
         summaries = [each for each in load(options.data, name).examples if each.type == "summary"]
         for number, example in enumerate(summaries):
             other = summaries[(number + 1) % len(summaries)]
             for system in options.systems:
-                texts = [kept["passages"][id][1] for id in kept["ranked"][system][example.id]]
+                texts = [ranked["passages"][id][1] for id in ranked["ranked"][system][example.id]]
                 evidence = "\n\n".join(first_tokens(texts, BUDGET))
                 for own, of in ((True, example), (False, other)):
-                    for statement in told[of.id]:
+                    for statement in telling_texts[of.id]:
                         row = {"domain": domain, "question": example.id, "system": system, "own": own}
                         yield {**row, "statement": statement, "evidence": evidence}
 
 
 def judged(options: argparse.Namespace) -> list[dict[str, Any]]:
     """What was kept, and more as long as there is time."""
-    kept = options.out / f"judged-{Path(options.lm).name}.jsonl"
-    rows = [json.loads(line) for line in kept.read_text("utf-8").splitlines()] if kept.exists() else []
+    file = options.out / f"judged-{Path(options.lm).name}.jsonl"
+    rows = [json.loads(line) for line in file.read_text("utf-8").splitlines()] if file.exists() else []
     known = {key(row) for row in rows}
     lm = make_lm(RoleSettings(model=options.lm, temperature=0.0, max_tokens=20, slots=1, threads=1))
     judge = dspy.Predict(JudgeCoverage)
-    with kept.open("a", encoding="utf-8") as file, dspy.context(lm=lm, adapter=KraqAdapter(), disable_history=True):
+    with file.open("a", encoding="utf-8") as out, dspy.context(lm=lm, adapter=KraqAdapter(), disable_history=True):
         for row in pairs(options):
             if key(row) in known:
                 continue
@@ -77,8 +77,8 @@ def judged(options: argparse.Namespace) -> list[dict[str, Any]]:
             words = content_words(row["statement"])
             row["words"] = len(words & content_words(evidence)) / len(words)
             row["covered"] = bool(judge(passages=evidence, statement=row["statement"]).covered)
-            file.write(json.dumps(row) + "\n")
-            file.flush()
+            out.write(json.dumps(row) + "\n")
+            out.flush()
             rows.append(row)
     return rows
 
@@ -93,7 +93,9 @@ def told_apart(rows: Sequence[dict[str, Any]]) -> float:
     yes, no = ([row["words"] for row in rows if row["covered"] is covered] for covered in (True, False))
     if not yes or not no:
         return float("nan")
-    return float(statistics.mean((one > other) + 0.5 * (one == other) for one in yes for other in no))
+    return float(
+        statistics.mean((yes_score > no_score) + 0.5 * (yes_score == no_score) for yes_score in yes for no_score in no)
+    )
 
 
 def main() -> None:

@@ -57,8 +57,8 @@ class Passage:
                 if a != b and (a, b) not in pairs and (b, a) not in pairs:
                     pairs[a, b] = sentence
         self.entities = list(self.descriptions)[:max_entities]
-        kept = set(self.entities)
-        self.relations = [(a, b, s) for (a, b), s in pairs.items() if a in kept and b in kept][:max_relations]
+        shown = set(self.entities)
+        self.relations = [(a, b, s) for (a, b), s in pairs.items() if a in shown and b in shown][:max_relations]
 
     def summary(self, sentences: int = 3) -> str:
         return " ".join(clip(s, 40) for s in self.sentences[:sentences]) or "No information is given."

@@ -10,14 +10,14 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from kraq_dspy.errors import KraqError
 
 if sys.platform == "win32":
     import msvcrt
 
-    def _lock(file: int, shared: bool) -> None:
+    def _lock(file: int, shared: bool) -> None:  # exclusive always: Windows knows no other
         os.lseek(file, 1 << 30, os.SEEK_SET)  # a byte far behind the text, which others can then still read
         msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
         os.lseek(file, 0, os.SEEK_SET)
@@ -46,7 +46,7 @@ def replaced(path: Path) -> Iterator[Path]:
             _flush(draft)
         os.replace(draft, path)
         if os.name == "posix":
-            _flush(path.parent)
+            _flush(path.parent)  # the new name is on the disk only then
     finally:
         _remove(draft)
 
@@ -78,10 +78,11 @@ def json_objects(path: Path, failure: type[KraqError], what: str) -> Iterator[tu
     Raises `failure` for a line that is no object, and for a file that cannot be read, which it calls `what`.
     """
     try:
-        with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as file:
+        with _opened_text(path) as file:
             for number, line in enumerate(file, start=1):
                 if not line.strip():
                     continue
+
                 place = f"{path.name}, line {number}"
                 try:
                     row = json.loads(line)
@@ -92,6 +93,10 @@ def json_objects(path: Path, failure: type[KraqError], what: str) -> Iterator[tu
                 yield place, row
     except (OSError, EOFError, UnicodeDecodeError) as error:
         raise failure(f"Cannot read {what} {str(path)!r}: {getattr(error, 'strerror', None) or error}.") from error
+
+
+def _opened_text(path: Path) -> IO[str]:
+    return gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8")
 
 
 def try_lock(file: int, *, shared: bool = False) -> bool | None:

@@ -20,18 +20,21 @@ def prediction_lines(choice: "ProgramChoice", prediction: "dspy.Prediction") -> 
     if prediction.get("source") == "catalogue" and "search" not in prediction:
         yield Text(f"prepared in the catalogue: entry {prediction.entry.number}")
         return
+
     if prediction.get("source") == "refusal":
         score, floor = prediction.answerable_score, prediction.floor
         yield Text(
             f"the nearest passages hold {score:.2f} of the question; below {floor:.2f} this corpus does not answer"
         )
         return
+
     if choice.spec.notes is not None:
         yield from map(line_of, choice.spec.notes(prediction))
     else:
         for key in choice.spec.keys:
             if key in prediction:
                 yield Text(f"{key}: ", style="cyan") + short(brief(prediction[key]), 300)
+
     if choice.inner is not None and prediction.get("source") == "program":
         yield from prediction_lines(choice.inner, prediction)
 

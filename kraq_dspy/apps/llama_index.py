@@ -55,7 +55,9 @@ def _node(hit: Hit) -> TextNode:
         "why": hit.why,
         "query": hit.query,
     }
+
     hidden = [name for name in metadata if name != SHOWN]
+
     return TextNode(
         id_=chunk.id,
         text=chunk.text,

@@ -320,6 +320,7 @@ def remember(source: Named, agreed: Iterable[Destination]) -> None:
         pair = (place.address, place.key)
         if pair in known:
             continue
+
         known.add(pair)
         line = {"for": source.id, "path": str(Path(source.path).absolute()), "address": pair[0], "key": pair[1]}
         try:

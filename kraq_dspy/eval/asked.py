@@ -74,6 +74,7 @@ class Asking:
             scores = self.scorer(
                 example, prediction, choice.budget if choice else None if self.system.answers else self.k
             )
+
             refusal: dict[str, Any] = {}
             if self.tells_refusals:
                 refusal = {"refusal": what_was_told(example, prediction, answers=self.system.answers)}
@@ -113,6 +114,7 @@ class Asking:
         question, system, space = example.question, self.system.asked, self.space
         if hidden_documents(example):
             system, space = self._over_the_rest, self.rest
+
         started = perf_counter()
         if example.type == "veracity":
             question += "\nIs this claim true, false, or a mixture of both?"
@@ -122,20 +124,29 @@ class Asking:
             prediction = space.ask(question, system, next_questions=0)
         else:
             prediction = system(question=question)  # type: ignore[call-arg,assignment]
-        if isinstance(prediction, str):
-            prediction = dspy.Prediction(answer=prediction)
-        if self.system.answers and prediction.get("answer") is None:
-            if prediction.get("response") is None:
-                fields = ", ".join(prediction.keys()) or "nothing"
-                raise errors.EvaluationError(f"The program's prediction has no `answer`; it has {fields}.")
-            prediction = dspy.Prediction(**{**dict(prediction.items()), "answer": prediction.response})
+        if self.system.answers:
+            prediction = _with_answer(prediction)
         whole = perf_counter() - started
+
         if self.tells_refusals and space is not None and "answerable" not in prediction:
             judged = space.answerability(example.question)
             prediction.answerable, prediction.answerable_score = judged.is_answerable, judged.score
+
         stages = self.system.choice.seconds(prediction) if self.system.choice else {}
         timings = {TOTAL if stage == "wall" else stage: seconds for stage, seconds in stages.items()}
         return prediction, timings or {"ask": whole, TOTAL: whole}
+
+
+def _with_answer(prediction: dspy.Prediction | str) -> dspy.Prediction:
+    """The prediction of a program with its `answer`, which it may call `response`, or return as a text alone."""
+    if isinstance(prediction, str):
+        return dspy.Prediction(answer=prediction)
+    if prediction.get("answer") is not None:
+        return prediction
+    if prediction.get("response") is None:
+        fields = ", ".join(prediction.keys()) or "nothing"
+        raise errors.EvaluationError(f"The program's prediction has no `answer`; it has {fields}.")
+    return dspy.Prediction(**{**dict(prediction.items()), "answer": prediction.response})
 
 
 def hidden_documents(example: Example) -> tuple[str, ...]:

@@ -130,13 +130,16 @@ def diversity_of(
     """
     chunk_ids = [hit.chunk.id for hit in hits]
     documents = list(dict.fromkeys(hit.chunk.document_id for hit in hits))
-    touched = {community for chunk_id in chunk_ids for community in communities.get(chunk_id, ())}
+    touched: set[str] = set()
+    for chunk_id in chunk_ids:
+        touched |= communities.get(chunk_id, set())
     values = {"communities": float(len(touched)), "documents": float(len(documents))}
 
     # Of one passage alone nothing is said by cosines: it is as alike as can be.
     values["pairwise_cosine"] = 1.0
     if len(chunk_ids) > 1:
         values["pairwise_cosine"] = mean_pairwise_cosine(space.index.chunk_vectors.vectors(chunk_ids))
+
     if example.supporting_ids:
         values["recall"] = recall_at_k(frozenset(example.supporting_ids), documents, len(chunk_ids) or 1)
     return values

@@ -112,19 +112,18 @@ class Evaluation:
         return str(text).rstrip()
 
     def __repr__(self) -> str:
-        means = [
-            f"{metric} {cell.interval.estimate:.3f}"
-            for system in self.summary.systems[:1]
-            for metric, cell in system.cells.items()
-            if cell.interval
-        ]
+        means = []
+        for system in self.summary.systems[:1]:
+            for metric, cell in system.cells.items():
+                if cell.interval:
+                    means.append(f"{metric} {cell.interval.estimate:.3f}")
         return f"Evaluation({len(self.rows)} rows; {', '.join(means)})"
 
 
 def evaluate(
     systems: Asked | Mapping[str, Any],
     devset: QuestionSource,
-    metrics: Sequence[str | Metric | Callable[..., Any]] | None = None,
+    metrics: Sequence[str | Metric | Callable[..., Any]] | Mapping[str, Callable[..., Any]] | None = None,
     *,
     space: Workspace | None = None,
     columns: QuestionColumns = FOUND,
@@ -143,9 +142,10 @@ def evaluate(
     retriever, or several of these by name, of which the first is the baseline of the others. `devset` is what
     `read_questions` takes: a csv, jsonl or parquet file, a DataFrame, dictionaries, `dspy.Example`s; `encoding` is that
     of a file that is not UTF-8. `metrics` are names (`named_metric`; "judge", "groundedness" and others ask the model
-    for the role judge), Metrics or functions; without any, those that the questions have gold data for. `space` is the
-    index that a program of your own works over: its models answer where the program names none. A retriever is asked
-    for `k` passages. Questions that an adapter of the index or of its models was trained on are left out, and counted.
+    for the role judge), Metrics or functions, or functions by name; without any, those that the questions have gold
+    data for. `space` is the index that a program of your own works over: its models answer where the program names
+    none. A retriever is asked for `k` passages. Questions that an adapter of the index or of its models was trained on
+    are left out, and counted.
 
     A question that hides documents (`hidden_documents`, as `kraq testset make` writes them) is asked of the index
     without the documents that any question hides. Where a question says that it is not answered (`answerable` false, or
@@ -161,6 +161,8 @@ def evaluate(
     """
     if not title:
         title = Path(devset).name.partition(".")[0] if isinstance(devset, str | Path) else "questions"
+    if isinstance(metrics, Mapping):
+        metrics = [own_metric(function, name=name) for name, function in metrics.items()]
     read_examples = questions.read_questions(devset, columns, encoding=encoding)
     every_example, rejected_note = _without_rejected(read_examples)
 
@@ -307,6 +309,7 @@ def _header(
         "judge": str(scorer.judge_lm.model) if scorer.judge_lm else "",
         "encoder": space.embedder.name if space else "",
     }
+
     table = {
         "title": f"Evaluation on {title}",
         "kind": "answers" if any(system.answers for system in systems) else "retrievers",
@@ -314,6 +317,7 @@ def _header(
         "metrics": scorer.names,
         "systems": {system.name: {"about": dict(system.about)} for system in systems},
     }
+
     return RunHeader(
         name="evaluation",
         dataset=title,

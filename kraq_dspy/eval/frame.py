@@ -13,7 +13,7 @@ def rows_as_frame(rows: Sequence[ResultRow]) -> Any:
 
     Raises MissingExtraError without pandas.
     """
-    with needs("pandas", "eval", "A table of the rows"):
+    with needs("pandas", "pandas", "A table of the rows"):
         import pandas
 
     metrics = list(dict.fromkeys(metric for row in rows for metric in row.metrics))

@@ -86,6 +86,7 @@ def _texts(value: Any, in_table: bool) -> Iterable[str]:
             f"an answer is an object with {', '.join(map(repr, list(value)[:6]))}; expected a text, a list of texts, "
             f"or an object with one of: {', '.join(_TEXTS[:4])}"
         )
+
     if isinstance(value, list):
         return [text for part in value for text in _texts(_plain(part), in_table)]
     return _text(value, in_table)

@@ -34,9 +34,12 @@ def grids(run: RunSummary, *, brief: bool = False) -> list[Grid]:
     """Return what the systems are, scores, differences, failures and, unless `brief`, latency and
     cost: those there are."""
     parts = list(_made_of(run))
+    are_many = len(run.metrics) > _WIDE
     groups: dict[str, list[str]] = {}
     for metric in run.metrics:
-        groups.setdefault(metric.partition("@")[0] if len(run.metrics) > _WIDE else "", []).append(metric)
+        family = metric.partition("@")[0] if are_many else ""
+        groups.setdefault(family, []).append(metric)
+
     for title, metrics in groups.items():
         parts.append(_scores(run, title, metrics))
         if run.baseline and len(run.systems) > 1:
@@ -44,7 +47,11 @@ def grids(run: RunSummary, *, brief: bool = False) -> list[Grid]:
     parts += _refusals(run)
     if not brief:
         parts += [*_folds(run), *_latency(run), *_resources(run)]
-    reasons = [(each.name, str(n), reason) for each in run.systems for reason, n in list(each.reasons.items())[:10]]
+
+    reasons = []
+    for system in run.systems:
+        for reason, n in list(system.reasons.items())[:10]:
+            reasons.append((system.name, str(n), reason))
     if reasons:
         note = "Counted, and left out of the means."
         parts.append(Grid("What failed", ("system", "questions", "reason"), tuple(reasons), note=note))
@@ -75,14 +82,16 @@ def changed_questions(run: RunSummary) -> Grid | None:
     most."""
     metric = run.metrics[0]
     after = {row.question_id: row for row in run.rows if row.system != run.baseline}
-    changed = [
-        (row, after[row.question_id])
-        for row in run.rows
-        if row.system == run.baseline and row.question_id in after
-        if row.metrics.get(metric) != after[row.question_id].metrics.get(metric)
-    ]
+    changed: list[tuple[ResultRow, ResultRow]] = []
+    for row in run.rows:
+        if row.system != run.baseline or row.question_id not in after:
+            continue
+        other = after[row.question_id]
+        if row.metrics.get(metric) != other.metrics.get(metric):
+            changed.append((row, other))
     if not changed:
         return None
+
     changed.sort(key=lambda pair: pair[1].metrics.get(metric, 0.0) - pair[0].metrics.get(metric, 0.0))
     ends = [*changed[:CHANGED], *changed[max(CHANGED, len(changed) - CHANGED) :]]
 
@@ -122,19 +131,21 @@ def facts(run: RunSummary) -> dict[str, str]:
     """Return what made the figures, in words."""
     header, extra = run.header, run.header.extra
     n_asked, n_not_asked = extra.get("asked", len(run.rows)), extra.get("not_asked", 0)
-    roles: dict[str, list[str]] = {}
+
+    roles_of_model: dict[str, list[str]] = {}
     for role, name in header.models.items():
-        roles.setdefault(name, []).append(role)
-    templates = {name: f" ({n:,} of templates)" for name, n in extra.get("templates", {}).items() if n}
+        roles_of_model.setdefault(name, []).append(role)
+
+    of_templates = {name: f" ({n:,} of templates)" for name, n in extra.get("templates", {}).items() if n}
+    generated = [f"{name} {n:,}{of_templates.get(name, '')}" for name, n in extra.get("questions", {}).items()]
+
     lines = {
         "questions": f"{n_asked} of {n_asked + n_not_asked}" if n_not_asked else str(n_asked),
         "documents": f"{extra['documents']:,}" if "documents" in extra else "",
         "evidence": f"{extra['sample_tokens']:,} tokens" if extra.get("sample_tokens") else "",
-        "generated questions": ", ".join(
-            f"{name} {count:,}{templates.get(name, '')}" for name, count in extra.get("questions", {}).items()
-        ),
+        "generated questions": ", ".join(generated),
         "data": extra.get("data", ""),
-        "models": "; ".join(f"{name} ({', '.join(each)})" for name, each in roles.items()),
+        "models": "; ".join(f"{name} ({', '.join(roles)})" for name, roles in roles_of_model.items()),
         "seeds": ", ".join(f"{name} {seed}" for name, seed in header.seeds.items()),
         "concurrency": str(extra.get("in_flight", "")),
         "index": header.index_fingerprint,
@@ -228,12 +239,14 @@ def _differences(run: RunSummary, title: str, metrics: Sequence[str]) -> Grid:
     for system in run.systems:
         if system.name == run.baseline:
             continue
+
         cells = []
         for column, metric in enumerate(metrics, start=1):
             cell = system.cells[metric]
             if cell.difference is None or cell.p_adjusted is None:
                 cells.append("-")
                 continue
+
             sure = cell.p_adjusted < SIGNIFICANT
             if sure:
                 strong.add((len(rows), column))
@@ -241,6 +254,7 @@ def _differences(run: RunSummary, title: str, metrics: Sequence[str]) -> Grid:
             paired = "" if cell.n_paired == system.n else f", {cell.n_paired} pairs"
             cells.append(f"{_interval(cell.difference, signed=True)} p{p}{'*' if sure else ''}{paired}")
         rows.append((system.name, *cells))
+
     name = f"{title}: difference from {run.baseline}" if title else f"Difference from {run.baseline}"
     note = (
         "Paired by question, with 95 % interval. p: paired randomisation test, adjusted by Holm for the systems of the "
@@ -258,6 +272,7 @@ def _refusals(run: RunSummary) -> Iterator[Grid]:
             false = "-" if rates.false_refusals is None else _interval(rates.false_refusals)
             shares = (_interval(each) for each in (rates.refused, rates.by_floor, rates.false_answers))
             rows.append((system.name, *shares, false, f"{rates.unanswerable}", f"{rates.answerable}"))
+
     if rows:
         note = (
             'Refused: below the floor of the index, or an answer such as "I do not know". Programs are asked all the '
@@ -280,9 +295,11 @@ def _latency(run: RunSummary) -> Iterator[Grid]:
     timed = [system for system in run.systems if system.stages]
     if not timed:
         return
+
     taken = dict.fromkeys(name for each in timed for name, times in each.stages.items() if times.p99 > 0)
     stages = [name for name in dict.fromkeys((*PAPER_STAGES, *taken)) if name in taken and name != TOTAL]
     whole = TOTAL in taken
+
     rows = []
     for system in timed:
         cells = [system.name]
@@ -293,6 +310,7 @@ def _latency(run: RunSummary) -> Iterator[Grid]:
         for taken_by in map(system.stages.get, stages):
             cells.append(f"{seconds(taken_by.p50)} ({seconds(taken_by.mean)})" if taken_by else "")
         rows.append(tuple(cells))
+
     note = (
         f"Measured at concurrency {run.header.extra.get('in_flight', '?')}: systems compare with each other only. Of "
         "each stage the median, in brackets the mean; a stage with branches counts with its slowest."
@@ -302,6 +320,7 @@ def _latency(run: RunSummary) -> Iterator[Grid]:
             " p50, p90, p99: the whole question on the clock. Parallel model: the sum of the medians (KRAQ paper, "
             "appendix D.1); an estimate."
         )
+
     headings = ("system", *(("p50", "p90", "p99", "parallel model") if whole else ()), *stages)
     yield Grid("Latency", headings, tuple(rows), note=note)
 
@@ -341,11 +360,13 @@ def _resources(run: RunSummary) -> Iterator[Grid]:
     known = [name for name in _RESOURCES if any(name in system.resources for system in run.systems)]
     if not known:
         return
+
     rows = tuple(
         (each.name, *(_RESOURCES[name][1].format(each.resources[name]) if name in each.resources else "-"
                       for name in known))
         for each in run.systems
     )  # fmt: skip
+
     note = (
         "Means for a question; price in the currency of kraq.toml (prompt_price, completion_price). CPU: the share of "
         "all processors that this process kept busy meanwhile. Memory: what this process held after a question; "

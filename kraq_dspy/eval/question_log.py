@@ -103,6 +103,7 @@ class QuestionLog:
         n, about = len(self.asked), self._n_about
         auc = "" if self.auc is None else f" Told from the answered ones with an AUC of {_shown(self.auc)}."
         least = sorted(self.asked, key=lambda each: -each.unanswered)[:KINDS]
+
         return [
             Grid(
                 "The index's questions against those that were asked",

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kraq_dspy._internal.files import replaced
+from kraq_dspy._internal.spreadsheets import cell_of, text_of
 from kraq_dspy._internal.step import Step
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.defaults import RATED_PASSAGES
@@ -122,6 +123,8 @@ def rate_by_model(path: Path, models: LanguageModels) -> list[SheetRow]:
 def read_sheet(path: Path) -> list[SheetRow]:
     """The rows of a sheet. Raises EvaluationError for a file that is none, and for a judgement that is neither yes nor
     no, naming its row."""
+    if not path.exists():
+        raise EvaluationError(f"There is no sheet {str(path)!r}. Give --index DIR to have one written.")
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             lines = list(csv.DictReader(file))
@@ -132,20 +135,15 @@ def read_sheet(path: Path) -> list[SheetRow]:
 
     rows = []
     for number, line in enumerate(lines, start=1):
-        good = (line["good"] or "").strip().lower()
-        if good not in ("", YES, NO) or not line["attempt"].isdecimal():
+        texts = {name: text_of(line[name] or "") for name in COLUMNS}
+        good = texts["good"].strip().lower()
+        if good not in ("", YES, NO) or not texts["attempt"].isdecimal():
             raise EvaluationError(
-                f"{str(path)!r}, row {number}: good is {line['good']!r}; expected yes, no or nothing."
+                f"{str(path)!r}, row {number}: good is {texts['good']!r}; expected yes, no or nothing."
             )
+        rated_by = texts["rated_by"].strip()
         rows.append(
-            SheetRow(
-                line["passage_id"],
-                int(line["attempt"]),
-                line["passage"],
-                line["pairs"],
-                good,
-                (line["rated_by"] or "").strip(),
-            )
+            SheetRow(texts["passage_id"], int(texts["attempt"]), texts["passage"], texts["pairs"], good, rated_by)
         )
     return rows
 
@@ -209,4 +207,5 @@ def _save(rows: Sequence[SheetRow], path: Path) -> None:
         writer = csv.writer(file)
         writer.writerow(COLUMNS)
         for row in rows:
-            writer.writerow([row.passage_id, row.attempt, row.passage, row.pairs, row.good, row.rated_by])
+            texts = [row.passage_id, str(row.attempt), row.passage, row.pairs, row.good, row.rated_by]
+            writer.writerow(map(cell_of, texts))

@@ -46,6 +46,7 @@ def _whole(title: str, body: str) -> str:
     style, script = _asset("report.css"), _asset("report.js")
     hashed = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{hashed}'"
+
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -149,13 +150,15 @@ def _questions(run: RunSummary, id: str) -> str:
         return ""
 
     systems = [system.name for system in run.systems]
-    kinds = sorted({_kind(row) for rows in by_question.values() for row in rows.values() if _kind(row)})
+    kinds = sorted({_kind(row) for row in run.rows} - {""})
+
     heads = [_head("question"), _head("right answer")]
     heads += [_head("answer" if len(systems) == 1 else f"answer, {system}") for system in systems]
     if kinds:
         heads.append(_head("type"))
     for system in systems:
-        heads += [_head(metric if len(systems) == 1 else f"{metric}, {system}", "figure") for metric in run.metrics]
+        for metric in run.metrics:
+            heads.append(_head(metric if len(systems) == 1 else f"{metric}, {system}", "figure"))
 
     body = [_question(run, question_id, rows, has_kinds=bool(kinds)) for question_id, rows in by_question.items()]
     filters = _filters(id, kinds, several=len(systems) > 1)
@@ -167,6 +170,7 @@ def _question(run: RunSummary, question_id: str, rows: Mapping[str, ResultRow], 
     kind = _text(_kind(first))
     question = _text(str(first.extra.get("question", question_id)))
     gold = _text("; ".join(first.extra.get("gold", ())))
+
     cells = [f'<td class="wide">{question}</td>', f"<td>{gold}</td>"]
     cells += [_answer(rows.get(system.name)) for system in run.systems]
     if has_kinds:

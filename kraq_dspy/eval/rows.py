@@ -127,11 +127,13 @@ def write_rows(
     stage = f"ask {name}"  # a system may be called as what was prepared for it: "k2rag"
     progress.start(stage, len(examples))
     progress.advance(stage, len(examples) - len(todo))
+
     failures = StageFailures(
         name, f"questions of {name!r}", again="run the same command with --retry-failed: what was done is kept"
     )
     if len(todo) < len(examples):
         failures.succeed()
+
     for row in as_done(work, todo, limit=at_once):
         writer.write(row)
         progress.advance(stage)

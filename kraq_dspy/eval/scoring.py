@@ -54,6 +54,7 @@ def require_metric(name: str) -> None:
             f"There is no metric {name!r}{did_you_mean(kind, NAMES)}; there are: {', '.join(NAMES)}; most rankings "
             "take @k; your own as module:function or file.py:function."
         )
+
     if is_own or takes_k or kind in METRICS:
         named_metric(name)
     require_packages(kind)
@@ -89,12 +90,14 @@ class RowScorer:
         """`budget` is the k of rankings that name none; None for all that was found."""
         scores = Scores()
         shown = example.to_dspy()
+
         for name in self.names:
             try:
                 value = self._score(name, shown, prediction, budget)
             except EvaluationError as error:
                 scores.failed[name] = str(error)
                 continue
+
             if value is None:
                 scores.undefined.append(name)
             else:

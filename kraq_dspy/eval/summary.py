@@ -111,7 +111,7 @@ def find_runs(folder: Path) -> list[Path]:
         return [folder]
     runs = sorted(path.parent for path in folder.glob(f"*/{HEADER_FILE}"))
     if not runs:
-        raise EvaluationError(f"{str(folder)!r} holds no run. Make one: kraq eval combined --out {folder}")
+        raise EvaluationError(f"{str(folder)!r} holds no run. Make one: kraq eval INDEX QUESTIONS --out {folder}")
     return runs
 
 
@@ -193,30 +193,52 @@ def _column(
     by_system: Mapping[str, list[ResultRow]], metric: str, baseline: str, seed: int, folds: int = 0
 ) -> dict[str, Cell]:
     scores = {name: scores_of(rows, metric) for name, rows in by_system.items()}
-    cells, p_values = {}, {}
+    of_baseline = scores.get(baseline, {})
+
+    cells: dict[str, Cell] = {}
+    p_values: dict[str, float] = {}
     for name, own in scores.items():
-        undefined = sum(metric in row.extra.get("undefined", ()) for row in by_system[name])
-        cell = Cell(metric, None, len(by_system[name]) - len(own) - undefined, undefined)
-        if own:
-            values = list(own.values())
-            first, third = np.percentile(values, [25, 75])
-            mean = bootstrap_mean(values, seed=seed)
-            cell = dataclasses.replace(
-                cell,
-                interval=mean,
-                quartiles=(float(first), float(third)),
-                folds=fold_means(own, folds, seed) if folds else (),
-            )
-        shared = sorted(own.keys() & scores.get(baseline, {}).keys())
-        if shared and name != baseline:
-            pair = [own[id] for id in shared], [scores[baseline][id] for id in shared]
-            p_values[name] = permutation_test(*pair, seed=seed).p_value
-            difference = bootstrap_difference(*pair, seed=seed)
-            cell = dataclasses.replace(cell, difference=difference, n_paired=len(shared), p_value=p_values[name])
+        cell = _cell_of(metric, by_system[name], own, seed, folds)
+        if name != baseline and own.keys() & of_baseline.keys():
+            cell = _compared_with(of_baseline, cell, own, seed)
+            assert cell.p_value is not None
+            p_values[name] = cell.p_value
         cells[name] = cell
+
     for name, p_adjusted in holm(p_values).items():
         cells[name] = dataclasses.replace(cells[name], p_adjusted=p_adjusted)
     return cells
+
+
+def _cell_of(metric: str, rows: Sequence[ResultRow], scores: Mapping[str, float], seed: int, folds: int) -> Cell:
+    """The mean of a system's scores, with its interval; without one where no question has a score."""
+    n_undefined = sum(metric in row.extra.get("undefined", ()) for row in rows)
+    n_missing = len(rows) - len(scores) - n_undefined
+    if not scores:
+        return Cell(metric, None, n_missing, n_undefined)
+
+    values = list(scores.values())
+    first, third = np.percentile(values, [25, 75])
+    return Cell(
+        metric,
+        bootstrap_mean(values, seed=seed),
+        n_missing,
+        n_undefined,
+        quartiles=(float(first), float(third)),
+        folds=fold_means(scores, folds, seed) if folds else (),
+    )
+
+
+def _compared_with(baseline: Mapping[str, float], cell: Cell, scores: Mapping[str, float], seed: int) -> Cell:
+    """The cell with its difference to the baseline, over the questions that both have scores for."""
+    shared = sorted(scores.keys() & baseline.keys())
+    own, others = [scores[id] for id in shared], [baseline[id] for id in shared]
+    return dataclasses.replace(
+        cell,
+        difference=bootstrap_difference(own, others, seed=seed),
+        n_paired=len(shared),
+        p_value=permutation_test(own, others, seed=seed).p_value,
+    )
 
 
 def fold_means(scores: Mapping[str, float], folds: int, seed: int) -> tuple[float, ...]:

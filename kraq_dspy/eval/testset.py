@@ -24,8 +24,6 @@ from kraq_dspy.records import GoldPassage, TestsetRow
 if TYPE_CHECKING:
     import pandas
 
-__test__ = False
-
 
 @dataclass(frozen=True)
 class Testset:
@@ -56,7 +54,7 @@ class Testset:
 
     def to_pandas(self) -> "pandas.DataFrame":
         """A row each. Raises MissingExtraError without pandas."""
-        pandas = import_extra("pandas", "eval", "Testset.to_pandas")
+        pandas = import_extra("pandas", "pandas", "Testset.to_pandas")
         return pandas.DataFrame([as_line(row) for row in self.rows])
 
     def save(self, path: str | Path) -> Path:
@@ -149,17 +147,20 @@ def _sharing_documents(rows: Sequence[TestsetRow]) -> list[set[str]]:
     """The ids of rows in groups, no two of which have a document in common; by the first row of each."""
     group_of: dict[str, set[str]] = {}
     groups: dict[int, set[str]] = {}
+
     for row in rows:
         documents = (*row.supporting_ids, *row.hidden_documents)
         merged = {row.id}
         for document in documents:
             if document in group_of:
                 merged |= group_of[document]
+
         touched = [each for each in groups.values() if each & merged]
         for each in touched:
             merged |= each
             del groups[id(each)]
         groups[id(merged)] = merged
+
         for other in rows:
             if other.id in merged:
                 group_of |= dict.fromkeys((*other.supporting_ids, *other.hidden_documents), merged)

@@ -1,7 +1,7 @@
 """Tells which parts of an index a set of questions never touches, by the communities of the passages that they find."""
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kraq_dspy.errors import IndexStateError
@@ -10,7 +10,6 @@ from kraq_dspy.eval.defaults import ABOUT
 from kraq_dspy.records import Chunk, Community, Summary
 from kraq_dspy.workspace import Workspace
 
-"""Cosine from which a passage is about a question, by the packaged encoder (as in `kraq eval asked`)."""
 NEAREST = 3
 """Passages through which a question touches communities."""
 
@@ -63,30 +62,26 @@ def coverage_of(space: Workspace, examples: Sequence[Example], *, about: float =
     broadest = [community for community in index.all(Community) if community.level == 0]
     if not broadest:
         raise IndexStateError(f"{str(index.path)!r} has no communities. Build it again: kraq index CORPUS --out DIR")
-    place_of: dict[str, str] = {}
-    for community in sorted(broadest, key=lambda each: (len(each.chunk_ids), each.id)):
-        for chunk_id in community.chunk_ids:
-            place_of.setdefault(chunk_id, community.id)
+
+    place_of = _places_of_passages(broadest, chunks)
     members: defaultdict[str, list[str]] = defaultdict(list)
     of_document: defaultdict[str, set[str]] = defaultdict(set)
     first_titles: dict[str, str] = {}
     for chunk in chunks:
-        place = place_of.setdefault(chunk.id, f"document {chunk.document_id}")
+        place = place_of[chunk.id]
         members[place].append(chunk.id)
         first_titles.setdefault(place, chunk.title or chunk.document_id)
         of_document[chunk.document_id].add(place)
 
+    without_evidence = [example for example in examples if not of_document.keys() & set(example.supporting_ids)]
+    passages_of = _nearest_passages(space, without_evidence, about)
     touched: Counter[str] = Counter()
     astray = []
-    unknown = [example for example in examples if not of_document.keys() & set(example.supporting_ids)]
-    vectors = space.embedder.encode_queries([example.question for example in unknown])
-    nearest = index.chunk_vectors.search(vectors, NEAREST) if unknown else []
-    hits_of = {example.id: hits for example, hits in zip(unknown, nearest, strict=True)}
     for example in examples:
-        if example.id in hits_of:
-            places = {place_of[chunk_id] for chunk_id, cosine in hits_of[example.id] if cosine >= about}
+        if example.id in passages_of:
+            places = {place_of[chunk_id] for chunk_id in passages_of[example.id]}
         else:
-            places = {place for document in example.supporting_ids for place in of_document.get(document, ())}
+            places = set[str]().union(*(of_document.get(document, ()) for document in example.supporting_ids))
         touched.update(places)
         if not places:
             astray.append(example.id)
@@ -98,3 +93,28 @@ def coverage_of(space: Workspace, examples: Sequence[Example], *, about: float =
     ]
     rows.sort(key=lambda each: (-len(each.chunk_ids), each.community_id))
     return Coverage(tuple(rows), len(examples), tuple(astray))
+
+
+def _places_of_passages(broadest: Iterable[Community], chunks: Iterable[Chunk]) -> dict[str, str]:
+    """For each passage the smallest community that has it, else its document."""
+    place_of: dict[str, str] = {}
+    for community in sorted(broadest, key=lambda each: (len(each.chunk_ids), each.id)):
+        for chunk_id in community.chunk_ids:
+            place_of.setdefault(chunk_id, community.id)
+
+    for chunk in chunks:
+        place_of.setdefault(chunk.id, f"document {chunk.document_id}")
+    return place_of
+
+
+def _nearest_passages(space: Workspace, examples: Sequence[Example], about: float) -> dict[str, list[str]]:
+    """The nearest passages of each question, by its id, as far as they are about it."""
+    if not examples:
+        return {}
+
+    vectors = space.embedder.encode_queries([example.question for example in examples])
+    nearest = space.index.chunk_vectors.search(vectors, NEAREST)
+    passages_of = {}
+    for example, hits in zip(examples, nearest, strict=True):
+        passages_of[example.id] = [chunk_id for chunk_id, cosine in hits if cosine >= about]
+    return passages_of

@@ -37,7 +37,7 @@ class ReviewedTestset:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self._lock = threading.Lock()
-        self.rows()
+        self.rows()  # raises for a file that is no test set
 
     def rows(self) -> tuple[TestsetRow, ...]:
         """The rows as they are in the file now; other programs may change it."""
@@ -56,6 +56,7 @@ class ReviewedTestset:
                 raise EvaluationError(f"The test set has no row {row_id!r:.80}, or it was removed meanwhile.")
             if version_of(row) != version:
                 raise EvaluationError("Somebody changed this row meanwhile. Look at it again.")
+
             decided = _decided(row, action, correction)
             rows = tuple(decided if each.id == row_id else each for each in testset)
             replace(testset, rows=rows).save(self.path)
@@ -72,7 +73,7 @@ class ReviewedTestset:
 
 
 def version_of(row: TestsetRow) -> str:
-    """Changes with the row's question, answers and status."""
+    """Return 16 hexadecimal digits that change with the row's question, answers and status."""
     return content_id("row", row.id, row.question, row.status, *row.answers)[:16]
 
 

@@ -83,9 +83,11 @@ def _as_now(
 ) -> TestsetRow:
     if row.status == REJECTED:
         return row
+
     if row.type == kinds.FALSE_PREMISE:
         is_said = any(nearness(row.question, chunk.passage) >= SAID for chunk in chunks)
         return dataclasses.replace(row, status=STALE) if is_said else row
+
     passages = [_found_again(passage, by_text, texts) for passage in row.passages]
     passages_found_again = tuple(passage for passage in passages if passage is not None)
     if len(passages_found_again) < len(passages):

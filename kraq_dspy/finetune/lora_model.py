@@ -154,7 +154,7 @@ def make_trainer(
             "labels": padded([row.labels for row in batch], IGNORED),
         }
         if cuts_logits:  # the logits before the one that tells the first label have no part in the loss
-            first = min(next(place for place, label in enumerate(row.labels) if label != IGNORED) for row in batch)
+            first = min(_first_label(row) for row in batch)
             needed = width - max(0, first - 1)
             inputs |= {"labels": inputs["labels"][:, -needed:], "logits_to_keep": needed}
         return inputs
@@ -178,3 +178,7 @@ def make_trainer(
     )
     inner.remove_callback(transformers.PrinterCallback)
     return inner, an_epoch * settings.epochs
+
+
+def _first_label(row: TokenRow) -> int:
+    return next(place for place, label in enumerate(row.labels) if label != IGNORED)

@@ -2,9 +2,10 @@
 
 import html
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
+from functools import lru_cache
 
 from kraq_dspy.language.names import is_name
 from kraq_dspy.language.text import HEADING, WORD, content_words, parted
@@ -230,19 +231,20 @@ def placed(question: str, subject: str) -> str:
 def subject_of(passages: Sequence[str]) -> str:
     """Tell how most of the passages place themselves: "on the TV", "in Django"; "" where they share
     no such thing."""
-    places: dict[str, Counter[str]] = {}
+    places: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for passage in passages:
         for match in _PLACED.finditer(passage):
             article = "the " if match["article"] else ""
-            places.setdefault(match["name"], Counter())[f"{match['word']} {article}{match['name']}"] += 1
-
-    passages_with = Counter(word for passage in passages for word in set(WORD.findall(passage)) & places.keys())
-    name, count = max(
-        passages_with.items(), key=lambda entry: (entry[1], sum(places[entry[0]].values())), default=("", 0)
-    )
-    if count < max(1, SHARED * len(passages)) or sum(passage.count(name) for passage in passages) < 2:
+            places[match["name"]][f"{match['word']} {article}{match['name']}"] += 1
+    if not places:
         return ""
-    return places[name].most_common(1)[0][0]
+
+    words_of_passages = [set(WORD.findall(passage)) for passage in passages]
+    passages_with = {name: sum(name in words for words in words_of_passages) for name in places}
+    name = max(places, key=lambda name: (passages_with[name], places[name].total()))
+    is_shared = passages_with[name] >= max(1, SHARED * len(passages))
+    is_repeated = sum(passage.count(name) for passage in passages) >= 2
+    return places[name].most_common(1)[0][0] if is_shared and is_repeated else ""
 
 
 def _asked(question: str, subject: str) -> str:
@@ -263,11 +265,18 @@ def _plain(line: str) -> str:
 
 def _is_called(heading: str, passages: Sequence[str]) -> bool:
     """Whether something has this heading for a name: "Finding Nemo", which "is a film"."""
-    name = re.escape(re.sub(r" \([^)]*\)$", "", heading))
-    is_a = re.compile(
-        rf"{name}[\"”]?(?: \([^)]*\))?,? (?:is|was|are|were) (?:an?|the)\b|[\"“]{name}[\"”]", re.IGNORECASE
-    )
-    return bool(_WORK.search(heading)) or any(is_a.search(passage) for passage in passages)
+    if _WORK.search(heading):
+        return True
+    is_a = _names_something(re.sub(r" \([^)]*\)$", "", heading))
+    return any(is_a.search(passage) for passage in passages)
+
+
+@lru_cache(maxsize=2048)
+def _names_something(name: str) -> re.Pattern[str]:
+    """Matches where a text says what the name is, or quotes it."""
+    name = re.escape(name)
+    says_what = rf"{name}[\"”]?(?: \([^)]*\))?,? (?:is|was|are|were) (?:an?|the)\b"
+    return re.compile(rf"{says_what}|[\"“]{name}[\"”]", re.IGNORECASE)
 
 
 def _lowered(heading: str, passages: Sequence[str]) -> str:

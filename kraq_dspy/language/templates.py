@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 from rapidfuzz import fuzz
@@ -161,7 +162,12 @@ def _definition_of_title(plain: str, titles: Collection[str]) -> re.Match[str] |
     title = next((title for title in titles if begun.startswith(title)), "")
     if not title:
         return None
-    return re.match(rf"(?P<name>(?:The )?[\"“]?{re.escape(title)})[\"”]?{_IS_A}", plain)
+    return _defines(title).match(plain)
+
+
+@lru_cache(maxsize=2048)
+def _defines(title: str) -> re.Pattern[str]:
+    return re.compile(rf"(?P<name>(?:The )?[\"“]?{re.escape(title)})[\"”]?{_IS_A}")
 
 
 def is_person(kind: str, sentence: str, name: str) -> bool:
@@ -225,6 +231,7 @@ def _english_question(
     subject = subject_of(passages) or subject
     question = asked_of_manual_page("en", passages) or _announced(headings, passages, subject)
     question = question or _told(names, _titles_of(headings), [*parts, *_openings(passages)])
+
     if question or not passages or not turns_statements:
         return question
     return asked_whether(parts, passages, subject)

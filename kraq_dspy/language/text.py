@@ -4,7 +4,10 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import chain, pairwise
+
+from stop_words import StopWordError, get_stop_words
 
 from kraq_dspy.asset.corpus.chunk import sentence_spans
 from kraq_dspy.language.vocabulary import LANGUAGES, STOP
@@ -16,6 +19,8 @@ _MARKS = (
 """Vowels and accents that stand above, below or beside the letter before them: no letters for `re`."""
 _LETTERS = rf"[^\W_]+(?:[{_MARKS}]+[^\W_]*)*"
 WORD = re.compile(rf"{_LETTERS}(?:[’'.\-&]{_LETTERS})*")
+_ELIDED = re.compile(r"^(?:(?:jus|lors|puis|quoi)?qu|[cdjlmnst]|dell|nell|sull|all|un)[’']")
+"""What French and Italian write together with the next word, "l'index", "qu'un"."""
 WRAPPED = range(40, 111)
 """Widths at which texts are broken into lines by hand or by an editor."""
 REPEATED = 20  # words, from which on a fifth of them have to differ
@@ -84,10 +89,12 @@ def _heading_of(line: str, following: str) -> str:
     is_short = 0 < len(line) <= _LONGEST_HEADING and not _ITEM.match(line)
     if not is_short:
         return ""
+
     if _ASKS.search(line):
         return line  # at the end of a passage, too: its text was cut off
     if not following:
         return ""
+
     text_follows = len(following) > len(line) and _ENDS_TEXT.search(following) and not _ITEM.match(following)
     return line if text_follows and not _ENDS_TEXT.search(line) else ""
 
@@ -130,9 +137,28 @@ def words(text: str) -> list[str]:
     return tokens
 
 
-def content_words(text: str) -> list[str]:
-    """Words that carry meaning, plurals and common verb endings folded."""
-    return [stem(word) for word in words(text) if word not in STOP]
+def content_words(text: str, language: str = "en") -> list[str]:
+    """Words that carry meaning, plurals and common verb endings folded. Small words of English never do, nor those of
+    the `language`.
+
+    >>> content_words("Was ist der Sinn von dpkg?"), content_words("Was ist der Sinn von dpkg?", "de")
+    (['ist', 'der', 'sinn', 'von', 'dpkg'], ['sinn', 'dpkg'])
+    """
+    if language == "en":
+        return [stem(word) for word in words(text) if word not in STOP]
+
+    small = STOP | _stop_words_in(language)
+    bare = (_ELIDED.sub("", word) for word in words(text))
+    return [stem(word) for word in bare if word not in small]
+
+
+@lru_cache
+def _stop_words_in(language: str) -> frozenset[str]:
+    asking = LANGUAGES["asking"].get(language, "").split()
+    try:
+        return frozenset([*get_stop_words(language), *asking])
+    except StopWordError:  # a language that the package lacks
+        return frozenset(asking)
 
 
 def stem(word: str) -> str:

@@ -75,10 +75,19 @@ def may_be_english(text: str) -> bool:
 
 def is_english(question: str, text: str) -> bool:
     """Whether a question, which may be short, is one in English, asked of this text."""
+    return language_of_question(question, text) == "en"
+
+
+def language_of_question(question: str, text: str) -> str:
+    """The language of a question, or, where it is too short to tell, of it and the text that it is asked of.
+
+    >>> language_of_question("Was ist dpkg?", "Das Programm dpkg ist ein Werkzeug für Pakete.")
+    'de'
+    """
     if script := _by_script(question):
-        return script == "en"
+        return script
     alone = _likeliest(question, LATIN, at_least=0.85)
-    return (alone or language_of(f"{question} {text}")) == "en"
+    return alone or language_of(f"{question} {text}")
 
 
 def _by_script(text: str) -> str:

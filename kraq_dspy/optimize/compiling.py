@@ -156,6 +156,7 @@ def compile_program(
     resources = resources or Resources()
     if space is not None:
         resources = dataclasses.replace(resources, index=space)
+
     optimizer = find_optimizer(method.optimizer)
     path = None if out is None else Path(out)
     if path is not None and path.suffix != ".json":
@@ -169,13 +170,16 @@ def compile_program(
         if method.start is not None:
             load_state(chosen.program, Path(method.start))
         _check(optimizer, chosen)
+
         split = split_rows(_rows(devset, chosen, opened), chosen.rows, train=train, seed=method.seed)
         spending = Spending(method.budget_calls, progress or SilentProgress())
         answers = KeptAnswers(None if path is None else path.with_suffix(".calls.jsonl"))
         stack.callback(answers.close)
+
         run = CompileRun(chosen, scored, split, method, models, answers, spending)
         if devset is None:
             run.problems.append(OWN_ROWS.format(rows=_own_rows(chosen, opened)))
+
         best, before, after = run.compiled()
         comparison = compare(after, before, seed=method.seed)
         state = state_of(best, {**_provenance(run, comparison), **(opened.learned_from if opened else {})})
@@ -259,6 +263,7 @@ def _check(optimizer: Optimizer, target: Target) -> None:
 def _provenance(run: CompileRun, comparison: Comparison) -> dict[str, Any]:
     names = {"default": run.lm.model, "teacher": run.teacher.model}
     names |= {name: lm.model for name, lm in run.models.items()}
+
     return {
         "library_version": version("kraq-dspy"),
         "dspy_version": version("dspy"),

@@ -4,6 +4,7 @@ Such rows teach a smaller model what a larger one wrote when it built the index,
 label. They hold the mistakes of that model too: people's own rows are better where there are some.
 """
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -50,8 +51,7 @@ KNOWN_PAIRS = "its known pairs"
 
 PAIRS_LACK = (
     "The index holds no question with a known answer, and no passage that one can be asked of. Give rows of your own, "
-    "approve answers (kraq catalogue), or let "
-    "a model write pairs of its passages: kraq precompute DIR --qa-pairs."
+    "approve answers (kraq catalogue), or let a model write pairs of its passages: kraq precompute DIR --qa-pairs."
 )
 
 
@@ -102,11 +102,11 @@ def _approved_pairs(space: Workspace) -> list[KnownPair]:
 def _prepared_pairs(space: Workspace) -> list[KnownPair]:
     chunks = list(space.index.all(Chunk))
     pairs_of = space.stored_pairs.pairs_of([chunk.id for chunk in chunks])
-    return [
-        KnownPair(pair.question, pair.answer, (chunk.passage,), (chunk.document_id,))
-        for chunk in chunks
-        for pair in pairs_of.get(chunk.id, ())
-    ]
+    pairs = []
+    for chunk in chunks:
+        for pair in pairs_of.get(chunk.id, ()):
+            pairs.append(KnownPair(pair.question, pair.answer, (chunk.passage,), (chunk.document_id,)))
+    return pairs
 
 
 def _trainset_pairs(space: Workspace) -> list[KnownPair]:
@@ -114,13 +114,11 @@ def _trainset_pairs(space: Workspace) -> list[KnownPair]:
 
     The embedded reader asks, whatever model the index has: rows to try a step with must cost nothing.
     """
-    free = type(space)(
-        space.index, space.embedder, rule_based_models(space.embedder), scope=space.scope, part=space.part
-    )
-    pairs = [
-        KnownPair(row.question, row.answer, tuple(row.passages), tuple(row.supporting_ids))
-        for row in free.trainset(TRAINED)
-    ]
+    models = rule_based_models(space.embedder)
+    space_without_models = Workspace(space.index, space.embedder, models, scope=space.scope, part=space.part)
+    pairs = []
+    for row in space_without_models.trainset(TRAINED):
+        pairs.append(KnownPair(row.question, row.answer, tuple(row.passages), tuple(row.supporting_ids)))
     return pairs if len(pairs) >= 2 * MIN_ROWS else _made_pairs(space)
 
 
@@ -198,7 +196,9 @@ def gleaning_rows(space: Workspace) -> list[Row]:
     for chunk, extraction in _extractions(space):
         if len(extraction.entities) < 2:
             continue
-        hidden = extraction.entities[len(rows) % len(extraction.entities)].name
+
+        place = len(rows) % len(extraction.entities)  # the first of one passage, the second of the next
+        hidden = extraction.entities[place].name
         known = Extraction(
             chunk.id,
             tuple(entity for entity in extraction.entities if entity.name != hidden),
@@ -212,16 +212,18 @@ def gleaning_rows(space: Workspace) -> list[Row]:
 
 def description_rows(space: Workspace) -> list[Row]:
     """Names of which several passages say different things."""
-    said_of: dict[str, list[str]] = {}
+    descriptions_of: dict[str, list[str]] = {}
     for extraction in space.index.extractions():
         for entity in extraction.entities:
-            descriptions = said_of.setdefault(entity.name, [])
+            descriptions = descriptions_of.setdefault(entity.name, [])
             if entity.description.strip() and entity.description not in descriptions:
                 descriptions.append(entity.description)
-    several: list[Row] = [
-        {"name": name, "descriptions": descriptions} for name, descriptions in said_of.items() if len(descriptions) > 1
-    ]
-    return _evenly_drawn(several)
+
+    rows: list[Row] = []
+    for name, descriptions in descriptions_of.items():
+        if len(descriptions) > 1:
+            rows.append({"name": name, "descriptions": descriptions})
+    return _evenly_drawn(rows)
 
 
 def summary_rows(space: Workspace) -> list[Row]:
@@ -268,7 +270,8 @@ def matching_rows(space: Workspace) -> list[Row]:
     rows: list[Row] = []
     for question, others in _with_nearest(space):
         [rephrasing] = rephrased(question, 1)
-        number = 1 + len(rows) // 2 % (len(others) + 1)
+        n_questions_before = len(rows) // 2
+        number = 1 + n_questions_before % (len(others) + 1)  # the right one stands at each place in turn
         among_them = [*others[: number - 1], question, *others[number - 1 :]]
         rows.append({"question": rephrasing, "catalogue": among_them, "number": number})
         rows.append({"question": rephrasing, "catalogue": others, "number": NO_MATCH})
@@ -291,9 +294,9 @@ def conversation_rows(space: Workspace) -> list[Row]:
     for pair, other in _with_another(known_pairs(space)):
         name = _NAME_INSIDE.search(pair.question)
         if name:
-            told = {"question": f"What is said about {name.group()}?", "answer": _telling_sentence(pair)}
-            asked = _NAME_INSIDE.sub("it", pair.question, count=1)
-            rows.append({"question": asked, "turns": [told], "complete": pair.question})
+            turn = {"question": f"What is said about {name.group()}?", "answer": _telling_sentence(pair)}
+            pointing_back = _NAME_INSIDE.sub("it", pair.question, count=1)
+            rows.append({"question": pointing_back, "turns": [turn], "complete": pair.question})
 
         before = {"question": other.question, "answer": other.answer}
         rows.append({"question": pair.question, "turns": [before], "complete": pair.question})
@@ -307,6 +310,7 @@ def same_entity_rows(space: Workspace) -> list[Row]:
     for entity in entities:
         for alias in entity.names[1:]:
             rows.append({"first": _with_description(entity.name, entity), "second": alias, "same": True})
+
     for first, second in pairwise(entities):  # in order of their names
         if set(first.name.casefold().split()) & set(second.name.casefold().split()):
             shown = {"first": _with_description(first.name, first), "second": _with_description(second.name, second)}
@@ -342,10 +346,11 @@ def exam_check_rows(space: Workspace, output: str) -> list[Row]:
 
 def exam_wording_rows(space: Workspace) -> list[Row]:
     """Questions, and the words of their passages that they are to do without."""
-    return [
-        {"question": pair.question, "avoid": [word for word in pair.question.rstrip("?").split()[1:] if word.islower()]}
-        for pair in _made_pairs(space)
-    ]
+    rows: list[Row] = []
+    for pair in _made_pairs(space):
+        words_after_first = pair.question.rstrip("?").split()[1:]
+        rows.append({"question": pair.question, "avoid": [word for word in words_after_first if word.islower()]})
+    return rows
 
 
 def _extractions(space: Workspace) -> Iterator[tuple[Chunk, Extraction]]:
@@ -405,5 +410,5 @@ def _with_description(name: str, entity: Entity) -> str:
 
 def _evenly_drawn(items: Sequence[T]) -> list[T]:
     """Draw at most `MOST_ROWS` of the items, from all parts of the list."""
-    step = max(1, -(-len(items) // MOST_ROWS))
+    step = max(1, math.ceil(len(items) / MOST_ROWS))
     return list(items[::step])

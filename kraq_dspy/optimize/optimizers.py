@@ -124,6 +124,7 @@ def _mipro(job: Job) -> dspy.Module:
         max_errors=NO_LIMIT,
         seed=job.seed + 1,  # 0 is taken for none
     )
+
     return optimizer.compile(
         job.student, trainset=make_from, valset=choose_by, num_trials=job.sizes.trials, minibatch=False
     )

@@ -168,6 +168,7 @@ class QARAG(SavableModule):
         await clock.begin("answer", "answering")
         passages = [hit.chunk.passage for hit in hits]
         reply = await call(self.answer, question=question, passages=passages, **further)
+
         return prediction(
             reply,
             hits=hits,

@@ -90,6 +90,7 @@ class AdaptiveRetriever(Retrieving):
         chunks = {hit.chunk.id: hit.chunk for hit in ranking}
         for chunk in self._visited_beside(visits, chunks, request, size):
             chunks[chunk.id] = chunk
+
         shares = [0.0] * len(chunks)
         if visits is not None:
             shares = [count / visits.peak for count in visits.of(list(chunks))]
@@ -112,6 +113,7 @@ class AdaptiveRetriever(Retrieving):
         """The passages that the walk visits most, at most `size`, without those that are known."""
         if visits is None:
             return []
+
         excluded = set(request.exclude)
         most_visited = [id for id, _ in visits.best(size + len(excluded)) if id not in excluded]
         new = [id for id in most_visited[:size] if id not in known]

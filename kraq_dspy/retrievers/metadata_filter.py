@@ -16,7 +16,7 @@ DOCUMENT = "document_id"
 
 _WORD = re.compile(r"\w+")
 _LONGEST = 8  # words of a name
-_DATE = re.compile(r"(\d{4})(?:-(?P<month>\d{2}))?(?:-(\d{2}))?(?=$|[T ])")
+_DATE = re.compile(r"(?P<year>\d{4})(?:-(?P<month>\d{2}))?(?:-(?P<day>\d{2}))?(?=$|[T ])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +42,13 @@ class KnownMetadata:
     """
 
     def __init__(self, chunks: Iterable[Chunk], entities: Iterable[Entity] = (), *, most_documents: int = 50) -> None:
-        self._named: dict[tuple[str, ...], dict[str, set[Any]]] = {}
+        self._values_by_name: dict[tuple[str, ...], dict[str, set[Any]]] = {}  # of each metadata key
+
         document_of: dict[str, str] = {}
-        names: dict[tuple[str, ...], set[str]] = {}
+        documents_named: dict[tuple[str, ...], set[str]] = {}
         for chunk in chunks:
             document_of[chunk.id] = chunk.document_id
-            names.setdefault(_words(chunk.title), set()).add(chunk.document_id)
+            documents_named.setdefault(_words(chunk.title), set()).add(chunk.document_id)
             for key, value in chunk.metadata.items():
                 for words in _names_of(value):
                     self._add(words, key, [value])
@@ -55,29 +56,34 @@ class KnownMetadata:
         for entity in entities:
             documents = {document_of[chunk_id] for chunk_id in entity.chunk_ids if chunk_id in document_of}
             for name in entity.names:
-                names.setdefault(_words(name), set()).update(documents)
+                documents_named.setdefault(_words(name), set()).update(documents)
 
-        for words, documents in names.items():
+        for words, documents in documents_named.items():
             if len(documents) <= most_documents:
                 self._add(words, DOCUMENT, documents)
 
     def _add(self, words: tuple[str, ...], key: str, values: Iterable[Any]) -> None:
         if 0 < len(words) <= _LONGEST and (len(words) > 1 or len(words[0]) > 2):
-            self._named.setdefault(words, {}).setdefault(key, set()).update(values)
+            self._values_by_name.setdefault(words, {}).setdefault(key, set()).update(values)
 
     def conditions(self, question: str) -> list[Condition]:
         """Find the conditions, in the order of the question. The longest name wins; a single word
         needs a capital, or is a number."""
         places = list(_WORD.finditer(question))
         words = [place[0].casefold() for place in places]
+
         conditions = []
         start = 0
         while start < len(words):
             for length in range(min(_LONGEST, len(words) - start), 0, -1):
-                named = self._named.get(tuple(words[start : start + length]))
+                values_by_key = self._values_by_name.get(tuple(words[start : start + length]))
+                if not values_by_key:
+                    continue
+
                 name = question[places[start].start() : places[start + length - 1].end()]
-                if named and (length > 1 or name.isdigit() or (start > 0 and name[0].isupper())):
-                    conditions += [Condition(key, name, frozenset(values)) for key, values in sorted(named.items())]
+                if length > 1 or name.isdigit() or (start > 0 and name[0].isupper()):
+                    for key, values in sorted(values_by_key.items()):
+                        conditions.append(Condition(key, name, frozenset(values)))
                     start += length - 1
                     break
             start += 1
@@ -109,39 +115,43 @@ class MetadataFilterRetriever(Retrieving):
         self.known = known
 
     def find(self, request: RetrievalRequest) -> list[Hit]:
-        every = self.known.conditions(request.question)
-        without_documents = [condition for condition in every if condition.key != DOCUMENT]
-        hits: list[Hit] = []
-        for conditions in (every, without_documents):
-            filters = _narrowed(conditions, request.filters)
-            if conditions and filters is not None:
-                hits = replace(request, filters=filters).send_to(self.retrieve)
-            if hits:
-                reasons = ", ".join(f"{each.key}: {each.phrase}" for each in conditions)
-                hits = [replace(hit, why=f"{hit.why}, filtered by {reasons}") for hit in hits]
-                break
+        conditions = self.known.conditions(request.question)
+        hits = self._filtered(request, conditions)
+        if not hits:
+            hits = self._filtered(request, [condition for condition in conditions if condition.key != DOCUMENT])
 
         if len(hits) < request.k:
-            known = {*request.exclude, *(hit.chunk.id for hit in hits)}
-            rest = replace(request, k=request.k - len(hits), exclude=known)
-            hits += rest.send_to(self.retrieve)
+            exclude = {*request.exclude, *(hit.chunk.id for hit in hits)}
+            unfiltered = replace(request, k=request.k - len(hits), exclude=exclude)
+            hits += unfiltered.send_to(self.retrieve)
         return falling(hits)
+
+    def _filtered(self, request: RetrievalRequest, conditions: Sequence[NamedCondition]) -> list[Hit]:
+        """The hits that the conditions let pass, each with what it was filtered by; none without conditions."""
+        filters = _narrowed(conditions, request.filters)
+        if not conditions or filters is None:
+            return []
+
+        reasons = ", ".join(f"{condition.key}: {condition.phrase}" for condition in conditions)
+        hits = replace(request, filters=filters).send_to(self.retrieve)
+        return [replace(hit, why=f"{hit.why}, filtered by {reasons}") for hit in hits]
 
 
 def _narrowed(conditions: Sequence[NamedCondition], filters: Filters | None) -> dict[str, Any] | None:
     """The caller's filters and the conditions together; None where they exclude each other."""
     narrowed: dict[str, Any] = dict(filters or {})
-    values: dict[str, frozenset[Any]] = {}
+    values_by_key: dict[str, frozenset[Any]] = {}
     for condition in conditions:
-        values[condition.key] = values.get(condition.key, frozenset()) | condition.values
-    for key, some in values.items():
+        values_by_key[condition.key] = values_by_key.get(condition.key, frozenset()) | condition.values
+
+    for key, values in values_by_key.items():
         if key in narrowed:
             required = narrowed[key]
             allowed = required if isinstance(required, (list, tuple, set, frozenset)) else [required]
-            some = some.intersection(allowed)
-        if not some:
+            values = values.intersection(allowed)
+        if not values:
             return None
-        narrowed[key] = sorted(some)
+        narrowed[key] = sorted(values)
     return narrowed
 
 

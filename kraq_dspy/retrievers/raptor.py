@@ -49,9 +49,7 @@ class SummaryTree:
         """The chunks under each summary, by its id."""
         leaves: dict[str, frozenset[str]] = {}
         for node in sorted(self.nodes.values(), key=lambda node: node.level):
-            leaves[node.id] = frozenset(
-                leaf for child in node.child_ids for leaf in leaves.get(child, frozenset((child,)))
-            )
+            leaves[node.id] = frozenset().union(*(leaves.get(child, {child}) for child in node.child_ids))
         return leaves
 
 
@@ -86,10 +84,11 @@ class RaptorRetriever(Retrieving):
         if not request.filters:
             hidden = self._nodes_without_leaves(exclude)
             scores |= dict(self.summaries(request.question, k, exclude=hidden, vector=vector))
-
         scored = best_first(scores, k)
+
         leaf_ids = [id for id, _ in scored if id not in self.tree.nodes]
         leaf_of = dict(zip(leaf_ids, self.chunks.chunks_by_id(leaf_ids), strict=True))
+
         hits = []
         for id, score in scored:
             if id in leaf_of:

@@ -80,6 +80,7 @@ class ReportRetriever(Retrieving):
                 request.question, size, exclude=passed, filters=request.filters, vector=request.vector
             )
             scored += [(report_id, score) for report_id, score in reports if among is None or report_id in among]
+
             if len(scored) >= request.k or len(reports) < size:
                 break
             passed.update(report_id for report_id, _ in reports)

@@ -3,8 +3,10 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass, replace
+from functools import lru_cache
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,10 +106,10 @@ class HybridRetriever(Retrieving):
         self._scaled = ScaleOfCosines(self.vectors)
 
     def find(self, request: RetrievalRequest) -> list[Hit]:
-        question = request.question
-        vector = request.embedded_by(self.embedder)
+        question, exclude, filters = request.question, request.exclude, request.filters
         size = max(request.k, self.pool)
-        exclude, filters = request.exclude, request.filters
+
+        vector = request.embedded_by(self.embedder)
         (by_meaning,) = self.vectors.search(vector[None, :], size, exclude=exclude, filters=filters)
         by_words = self.vectors.search_text(question, size, exclude=exclude, filters=filters)
         ids = sorted({chunk_id for chunk_id, _ in (*by_meaning, *by_words)})
@@ -208,28 +210,37 @@ def sparse_cosines(question: str, passages: Sequence[str]) -> NDArray[np.float64
     corpus, and a word that all candidates share says nothing about which of them is better. Words that no passage has
     do not count for the question's length either.
     """
-    counts = [Counter(_words(passage)) for passage in passages]
-    document_frequency = Counter(word for count in counts for word in count)
-    idf = {
-        word: math.log(1 + (len(passages) - frequency + 0.5) / (frequency + 0.5))
-        for word, frequency in document_frequency.items()
-    }
-    question_weights = _weights(Counter(word for word in _words(question) if word in idf), idf)
+    weights_of_passages = [_term_weights(passage) for passage in passages]
+    passages_with = Counter(chain.from_iterable(weights_of_passages))
+    idf_by_count = [_idf(count, len(passages)) for count in range(len(passages) + 1)]
+    idf = {word: idf_by_count[count] for word, count in passages_with.items()}
+
+    known_words = Counter(word for word in _words(question) if word in idf)
+    of_question = {word: (1 + math.log(count)) * idf[word] for word, count in known_words.items()}
     cosines = np.zeros(len(passages))
-    length = math.hypot(*question_weights.values())
+    length = math.hypot(*of_question.values())
     if not length:
         return cosines
 
-    for row, count in enumerate(counts):
-        weights = _weights(count, idf)
-        product = sum(weight * weights[word] for word, weight in question_weights.items() if word in weights)
-        cosines[row] = product / (length * math.hypot(*weights.values())) if product else 0.0
+    for row, weights in enumerate(weights_of_passages):
+        shared = [word for word in of_question if word in weights]
+        dot = sum(of_question[word] * (weights[word] * idf[word]) for word in shared)
+        if dot:
+            passage_length = math.hypot(*(weight * idf[word] for word, weight in weights.items()))
+            cosines[row] = dot / (length * passage_length)
     return cosines
+
+
+def _idf(count: int, total: int) -> float:
+    """How rare a word is that `count` of `total` passages have."""
+    return math.log(1 + (total - count + 0.5) / (count + 0.5))
+
+
+@lru_cache(maxsize=1024)
+def _term_weights(passage: str) -> Mapping[str, float]:
+    """1 + ln tf of each word. Kept, since the same passages are candidates again and again."""
+    return {word: 1 + math.log(count) for word, count in Counter(_words(passage)).items()}
 
 
 def _words(text: str) -> list[str]:
     return _WORD.findall(text.casefold())
-
-
-def _weights(counts: Counter[str], idf: dict[str, float]) -> dict[str, float]:
-    return {word: (1 + math.log(count)) * idf[word] for word, count in counts.items()}

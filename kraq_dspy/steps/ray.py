@@ -244,6 +244,7 @@ class Actor:
         item_id, fingerprint, inputs = item
         row: dict[str, Any] = {"id": item_id, "output": None, "fingerprint": fingerprint}
         answers: list[Answer] = []
+
         async with self.slots:
             try:
                 prediction = await run_program(
@@ -255,6 +256,7 @@ class Actor:
                 row["end"] = [type(error).__name__, str(error)]
             except Exception as error:  # noqa: BLE001 (costs its item; the driver keeps the reason)
                 row["reason"] = reason_of(error)
+
         return row | {"answers": [dataclasses.asdict(answer) for answer in answers]}
 
     def _ready(self) -> KraqLM:

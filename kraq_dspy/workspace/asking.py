@@ -99,6 +99,7 @@ class Answering(ProgramMaker):
             complete = await call(self._standalone, question, history)
             if refuse and (refused := await asyncio.to_thread(self._refused, complete)) is not None:
                 return refused
+
             answered = await call(program, question=complete.question, **inputs)
             prediction: dspy.Prediction = with_flaws(answered, flaws)
         return await asyncio.to_thread(self._followed, prediction, complete, next_questions)
@@ -152,6 +153,7 @@ class Answering(ProgramMaker):
             if refuse and (refused := await asyncio.to_thread(self._refused, complete)) is not None:
                 yield refused
                 return
+
             is_async = hasattr(program, "aforward")
             streamed = dspy.streamify(program, stream_listeners=answer_listeners(program), is_async_program=is_async)
             async with aclosing(streamed(question=complete.question, **inputs)) as values:
@@ -189,6 +191,7 @@ class Answering(ProgramMaker):
     def answerability(self, question: str) -> Answerability:
         """Whether the documents answer a question that stands alone; no language model is asked.
 
+        >>> from kraq_dspy import Workspace
         >>> with Workspace.open("ada.kraq") as space:
         ...     space.answerability("Where did Ada live?").is_answerable
         True
@@ -212,9 +215,11 @@ class Answering(ProgramMaker):
         judged = self.answerability(complete.question)
         if judged.is_answerable is not False:
             return None
+
         prediction = _with_answerability(refusal(self.index, complete.question, judged), judged)
         if complete.question != complete.asked:
             prediction.standalone_question = complete.question
+
         offers = self.models.settings.refusals.offers
         offered = offered_questions(self.index, self.questions(), self._judge.holds, complete.question, offers)
         prediction.next_questions = tuple(offered)
@@ -265,11 +270,13 @@ class Answering(ProgramMaker):
             raise ConfigError(
                 f"ask takes a question in text, then a program; found {question!r:.80} and {program!r:.80}."
             )
+
         self.require_scope()
         if isinstance(program, str):
             if program not in self._programs:
                 self._programs[program] = self.program(program)
             program = self._programs[program]
+
         with (
             own_adapter(),
             answerer_for(program, self.models),

@@ -167,7 +167,7 @@ class OpenedIndex(SharedByCopies):
         if "summarised" in self.__dict__:  # was asked for
             self.summarised.close()
         if "answers" in self.__dict__:
-            self.answers.catalogue.close()
+            self.answers.close()
         if self._owns_index:
             self._index.close()
 

@@ -133,10 +133,12 @@ def offered_questions(
     community, and `holds` says that the passages hold it. No two ask the same. None without stored questions."""
     if count < 1 or not question.strip() or not index.question_vectors.count():
         return []
+
     candidates = _answerable(index, [hit.question for hit in nearest(question, OFFERED_AMONG)])
     vectors = index.question_vectors.vectors([each.question.id for each in candidates])
     are_held = holds([each.text for each in candidates], vectors)
     left = [each for each, is_held in zip(candidates, are_held, strict=True) if is_held]
+
     chosen: list[SuggestedQuestion] = []
     while left and len(chosen) < count:
         chosen.append(left[0])
@@ -162,11 +164,13 @@ def _answerable(index: Index, questions: Sequence[Question]) -> list[SuggestedQu
     """Return those whose own words find a passage of their community, in their order."""
     if not questions:
         return []
+
     vectors = index.question_vectors.vectors([question.id for question in questions])
     answerable: list[tuple[Question, str, float]] = []
     for question, passages in zip(questions, index.chunk_vectors.search(vectors, FOUND), strict=True):
         own = set(question.chunk_ids)
         answerable += [(question, *passage) for passage in passages if passage[0] in own][:1]
+
     chunks = index.chunks_by_id([chunk_id for _, chunk_id, _ in answerable])
     return [
         SuggestedQuestion(question, chunk, similarity)

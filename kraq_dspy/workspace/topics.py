@@ -164,11 +164,11 @@ def _apart(names: Iterable[str], title: str = "") -> list[str]:
 def _put_together(names: Sequence[str], spellings: Spellings) -> list[str]:
     """The first names, with those in one that the texts join by "and": "US Food" and "Drug Administration"."""
     first, rest = list(names[: CENTRAL + 1]), list(names[CENTRAL + 1 :])
-    for one, other in permutations(first, 2):
-        whole = spellings.joined(one, other)
+    for beginning, end in permutations(first, 2):
+        whole = spellings.joined(beginning, end)
         if whole:
-            place = min(first.index(one), first.index(other))
-            left = [name for name in first if name not in (one, other)]
+            place = min(first.index(beginning), first.index(end))
+            left = [name for name in first if name not in (beginning, end)]
             return [*left[:place], whole, *left[place:], *rest]
     return [*first, *rest]
 

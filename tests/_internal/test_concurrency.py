@@ -1,3 +1,5 @@
+"""Tests that work on many items keeps order and limit, in threads and as tasks, and ends at the first error."""
+
 import asyncio
 import itertools
 import threading

@@ -1,3 +1,5 @@
+"""Tests that small products of matrices are made by one thread, and that their number is put back afterwards."""
+
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor

@@ -1,3 +1,5 @@
+"""Tests, on graphs that fit on a page, how much of a passage's facts a graph covers."""
+
 import pytest
 from graph_match import ExtractedGraph, fact_coverages, link_matches, name_matches
 

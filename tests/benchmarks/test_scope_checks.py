@@ -3,7 +3,8 @@
 import ast
 
 import pytest
-from scope_checks import CHECKS, ROOT, Check
+from mutations import ROOT
+from scope_checks import CHECKS, Check
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.what)

@@ -44,6 +44,14 @@ def test_an_agent_searches_with_a_retriever_as_it_is(dense: Retriever, is_module
     assert TEXTS[2] not in observed  # k was 2
 
 
+def test_a_retriever_takes_a_name_and_a_description_for_the_model(dense: Retriever) -> None:
+    tool = dspy.Tool(dense, name="search", desc="Finds passages about a question.")
+    agent = dspy.ReAct("question -> answer", tools=[tool])
+    assert list(agent.tools) == ["search", "finish"]
+    assert "Finds passages about a question." in agent.react.signature.instructions
+    assert TEXTS[0] in [hit.chunk.text for hit in tool(question="Which river is in Germany?")]
+
+
 def test_hits_are_passages_in_a_prompt(dense: Retriever) -> None:
     lm = DummyLM([{"answer": "x"}])
     with dspy.context(lm=lm):

@@ -106,6 +106,7 @@ def test_examples_of_dspy_and_metrics_of_ones_own_are_taken(lm: DummyLM) -> None
 
     with dspy.context(lm=lm):
         assert evaluate(Echo(), devset, [is_northern, "token_f1"]).mean("is_northern") == 1.0
+        assert evaluate(Echo(), devset, {"from the north": is_northern}).mean("from the north") == 1.0
 
 
 def test_a_judge_without_references_scores_answers_and_evidence(lm: DummyLM) -> None:

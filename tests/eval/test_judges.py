@@ -1,3 +1,5 @@
+"""Tests that judges score what their models say, ask nothing about a blank answer, and quote what they cannot read."""
+
 import json
 from typing import Any
 

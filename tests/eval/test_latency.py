@@ -1,3 +1,5 @@
+"""Tests that the papers' model of latency adds up what runs one after the other."""
+
 import pytest
 
 from kraq_dspy.errors import EvaluationError

@@ -1,3 +1,5 @@
+"""Tests that questions are read from every form that people have them in, and that what cannot be read is named."""
+
 from pathlib import Path
 from typing import Any
 

@@ -38,6 +38,16 @@ def test_the_sheet_has_every_try_at_every_passage_and_no_judgement(tmp_path: Pat
     assert {row.good for row in rows} == {""}
 
 
+def test_no_cell_of_a_sheet_is_a_formula_and_the_passage_comes_back_as_it_was(tmp_path: Path) -> None:
+    text = "=cmd|' /C calc'!A1 and more"
+    write_sheet(
+        [Chunk("c0", "d", 0, 0, 4, text, 4)], LanguageModels(models=DummyLM([PAIR])), tmp_path / "s.csv", tries=1
+    )
+    [line] = csv.DictReader((tmp_path / "s.csv").open(encoding="utf-8", newline=""))
+    assert line["passage"] == f"'{text}"
+    assert [row.passage for row in read_sheet(tmp_path / "s.csv")] == [text]
+
+
 def test_a_filled_sheet_is_scored_by_its_first_and_by_its_best_try(tmp_path: Path) -> None:
     sheet = tmp_path / "sheet.csv"
     write_sheet(CHUNKS, LanguageModels(models=DummyLM([PAIR] * 6)), sheet, tries=2)
@@ -73,7 +83,7 @@ def test_a_models_rating_is_labelled_a_stand_in_and_leaves_what_people_said(tmp_
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("a,b\n1,2\n", "is no sheet for raters"), (None, "Cannot read the sheet")],
+    [("a,b\n1,2\n", "is no sheet for raters"), (None, "There is no sheet .*--index DIR")],
 )
 def test_a_file_that_is_no_sheet_is_refused(tmp_path: Path, text: str | None, message: str) -> None:
     file = tmp_path / "other.csv"

@@ -1,3 +1,5 @@
+"""Tests that the rows of a run are on the disk as they come, and that a run is continued only as it was begun."""
+
 import dataclasses
 from pathlib import Path
 

@@ -1,3 +1,5 @@
+"""Tests intervals and p-values against scipy, by simulation, and by hand."""
+
 import math
 from itertools import product
 

@@ -1,3 +1,5 @@
+"""Tests that a compile is measured on rows that it did not learn from, and saves what is better."""
+
 import json
 from collections.abc import Callable
 from pathlib import Path

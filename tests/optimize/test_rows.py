@@ -1,3 +1,5 @@
+"""Tests that rows for an optimizer are read, and that what is wrong with a file is named by its line."""
+
 import gzip
 import json
 from collections.abc import Callable

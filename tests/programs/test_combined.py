@@ -1,3 +1,5 @@
+"""Tests that combined RAG answers from the evidence of all its questions, and says which found what."""
+
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor

@@ -1,3 +1,5 @@
+"""Tests that traditional RAG answers from the passages that it retrieves."""
+
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 

@@ -1,3 +1,5 @@
+"""Tests that the graph has the more to say the steeper the scores fall."""
+
 from typing import Any
 
 import pytest

@@ -1,3 +1,5 @@
+"""Tests how passages are shared out between a question and its auxiliary questions, and merged."""
+
 import math
 from collections.abc import Collection, Sequence
 from fractions import Fraction

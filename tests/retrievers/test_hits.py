@@ -1,3 +1,5 @@
+"""Tests that filters mean what they mean to the stores, and how hits are ordered."""
+
 import pytest
 
 from kraq_dspy.extend import best_first, matches

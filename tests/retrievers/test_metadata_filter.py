@@ -1,3 +1,5 @@
+"""Tests which sources, dates and names a question states, and what is found by them."""
+
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any

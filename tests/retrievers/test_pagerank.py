@@ -1,3 +1,5 @@
+"""Tests the walk from passage to passage by hand, over graphs of a few nodes."""
+
 from typing import Any
 
 import pytest

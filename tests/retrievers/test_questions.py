@@ -1,3 +1,5 @@
+"""Tests that the stored questions nearest to another are found, each once."""
+
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,3 +1,5 @@
+"""Tests that hits are ordered anew by the questions of their communities."""
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,3 +1,5 @@
+"""Tests that a question and its rewriting are searched with, and that a failed rewriting costs nothing."""
+
 import dspy
 import pytest
 from dspy.utils import DummyLM

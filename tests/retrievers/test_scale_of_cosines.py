@@ -1,3 +1,5 @@
+"""Tests that cosines of encoders that lie close together are spread over the scale of MiniLM."""
+
 import numpy as np
 import pytest
 

@@ -1,3 +1,5 @@
+"""Tests that a single sentence is found and comes with those around it."""
+
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,3 +1,5 @@
+"""Tests dense, sparse and hybrid retrieval and fusion on scores that can be worked out by hand."""
+
 import math
 
 import pytest

@@ -21,6 +21,7 @@ from kraq_dspy.apps.dataset import export_dataset
 from kraq_dspy.apps.lines import prediction_lines
 from kraq_dspy.apps.mcp.tools import IndexTools
 from kraq_dspy.asset.store.catalogue import CATALOGUE, NewEntry
+from kraq_dspy.errors import ScopeError
 from kraq_dspy.extend import Catalogue, Chunk, Entity
 from kraq_dspy.indexing.catalogue.sources import sources_of
 from kraq_dspy.indexing.prepare.preparations import PREPARATIONS
@@ -117,6 +118,7 @@ def test_the_owner_would_see_the_canaries(path: Path, both: Corpus) -> None:
 def test_every_program_over_every_retriever_is_clean(path: Path, both: Corpus) -> None:
     with Workspace.open(path) as space:
         report = check_scope(space, Scope(["staff"]), both.canaries, QUESTIONS[: 4 if COUNT > 100 else 1])
+    print(f"\n{len(both.canaries):,} canaries: 0 in {report.outputs:,} outputs and {report.prompts:,} prompts")
     assert report.outputs > 100
     assert report.prompts > 50
     left_out = {name for name in report.left_out if not name.startswith("the program 'efficient'")}
@@ -152,6 +154,8 @@ def test_prepared_answers_are_those_that_rest_on_what_may_be_read(staff: Workspa
         assert staff.prepared(question) is None
         require_clean(staff.ask(question, "qa-search"))
     require_clean(staff.answers.entries())
+    with pytest.raises(ScopeError, match="may not be read here"):
+        _ = staff.answers.catalogue
     require_clean(staff.answers.nearest("What is known of the deal?", 10))
 
 

@@ -100,6 +100,12 @@ def test_the_owner_alone_reviews_prepared_answers(client: TestClient) -> None:
     assert edited.json()["answer"] == "It was sold."
 
 
+def test_metrics_count_everybodys_questions_and_are_not_for_those_with_labels(client: TestClient) -> None:
+    """Who has no labels reads no document, and may watch the server."""
+    statuses = {who: client.get("/metrics", headers=bearing(who)).status_code for who in ("owner", "nobody", "staff")}
+    assert statuses == {"owner": 200, "nobody": 200, "staff": 404}
+
+
 def test_conversations_and_chat_clients_are_told_what_the_scope_may_read(client: TestClient) -> None:
     history = [{"question": f"What is {SECRET.title}?", "answer": "It is a company."}]
     body = {"question": "Who bought it?", "history": history}

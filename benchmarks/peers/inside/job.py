@@ -51,7 +51,8 @@ def write_graph(job: dict[str, Any], said_of: Mapping[str, Sequence[str]], links
 def write_described_graph(job: dict[str, Any], graph: Any) -> None:
     """Of networkx, whose edges have descriptions; names lose the quotes that a model put around them."""
     links = [
-        (one.strip('"'), edge.get("description", ""), other.strip('"')) for one, other, edge in graph.edges(data=True)
+        (source.strip('"'), edge.get("description", ""), target.strip('"'))
+        for source, target, edge in graph.edges(data=True)
     ]
     write_graph(job, {name.strip('"'): [node.get("description", "")] for name, node in graph.nodes(data=True)}, links)
 

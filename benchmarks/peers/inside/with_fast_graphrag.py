@@ -65,10 +65,10 @@ def count(job: dict[str, Any]) -> None:
 
 def graph(job: dict[str, Any]) -> None:
     [path] = (Path(job["folder"]) / "store").rglob("*igraph_data.pklz")
-    kept = igraph.Graph.Read_Picklez(str(path))
-    names = kept.vs["name"]
-    links = [(names[edge.source], edge["description"], names[edge.target]) for edge in kept.es]
-    write_graph(job, {vertex["name"]: [vertex["description"]] for vertex in kept.vs}, links)
+    stored = igraph.Graph.Read_Picklez(str(path))
+    names = stored.vs["name"]
+    links = [(names[edge.source], edge["description"], names[edge.target]) for edge in stored.es]
+    write_graph(job, {vertex["name"]: [vertex["description"]] for vertex in stored.vs}, links)
 
 
 async def retrieve(job: dict[str, Any]) -> None:

@@ -45,24 +45,24 @@ def count(job: dict[str, Any]) -> None:
     from kraq_dspy.asset.store.index import Index
     from kraq_dspy.records import Chunk, Community, Entity, Failure, Relationship
 
-    with Index.open(Path(job["folder"]) / "index.kraq") as kept:
-        levels = [community.level for community in kept.all(Community)]
-        records = [kept.count(kind) for kind in (Chunk, Entity, Relationship)]
-        write_counts(job, records, levels, failures=kept.count(Failure))
+    with Index.open(Path(job["folder"]) / "index.kraq") as index:
+        levels = [community.level for community in index.all(Community)]
+        records = [index.count(kind) for kind in (Chunk, Entity, Relationship)]
+        write_counts(job, records, levels, failures=index.count(Failure))
 
 
 def graph(job: dict[str, Any]) -> None:
     from kraq_dspy.asset.store.index import Index
     from kraq_dspy.records import Claim, Entity, Relationship
 
-    with Index.open(Path(job["folder"]) / "index.kraq") as kept:
-        names = {entity.id: entity.name for entity in kept.all(Entity)}
-        said_of = {entity.name: [entity.description] for entity in kept.all(Entity)}
-        for claim in kept.all(Claim):
+    with Index.open(Path(job["folder"]) / "index.kraq") as index:
+        names = {entity.id: entity.name for entity in index.all(Entity)}
+        said_of = {entity.name: [entity.description] for entity in index.all(Entity)}
+        for claim in index.all(Claim):
             said_of[names[claim.entity_id]].append(claim.statement)
         links = [
             (names[link.source_id], f"{link.predicate} {link.description}", names[link.target_id])
-            for link in kept.all(Relationship)
+            for link in index.all(Relationship)
         ]
         write_graph(job, said_of, links)
 

@@ -90,8 +90,8 @@ async def retrieve(job: dict[str, Any]) -> None:
 
 def _kept(job: dict[str, Any], name: str) -> dict[str, Any]:
     [path] = (Path(job["folder"]) / "store").rglob(f"kv_store_{name}.json")
-    kept: dict[str, Any] = json.loads(path.read_text("utf-8"))
-    return kept
+    stored: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    return stored
 
 
 if __name__ == "__main__":

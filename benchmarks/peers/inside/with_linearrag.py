@@ -33,12 +33,12 @@ class Encoder:
         self._known, self._address = dict(known), address
 
     def encode(self, texts: str | Sequence[str], **_: Any) -> Any:
-        wanted = [texts] if isinstance(texts, str) else list(texts)
-        new = list(dict.fromkeys(text for text in wanted if text not in self._known))
+        every_text = [texts] if isinstance(texts, str) else list(texts)
+        new = list(dict.fromkeys(text for text in every_text if text not in self._known))
         for at in range(0, len(new), BATCH):
             batch = new[at : at + BATCH]
             self._known.update(zip(batch, self._asked(batch), strict=True))
-        rows = [self._known[text] for text in wanted]
+        rows = [self._known[text] for text in every_text]
         return rows[0] if isinstance(texts, str) else np.array(rows)
 
     def _asked(self, texts: Sequence[str]) -> list[Any]:
@@ -81,10 +81,10 @@ def main() -> None:
     (folder / "made.json").write_text(json.dumps(made), "utf-8")
     ids = {text: row["id"] for text, row in zip(numbered, passages, strict=True)}
     start = time.process_time()
-    found = rag.retrieve([{"question": row["text"], "answer": ""} for row in questions])
+    results = rag.retrieve([{"question": row["text"], "answer": ""} for row in questions])
     seconds = (time.process_time() - start) / len(questions)
     with (folder / "ranked.jsonl").open("w", encoding="utf-8") as file:
-        for question, result in zip(questions, found, strict=True):
+        for question, result in zip(questions, results, strict=True):
             row = {"id": question["id"], "ids": [ids[text] for text in result["sorted_passage"]], "seconds": seconds}
             file.write(json.dumps(row) + "\n")
 

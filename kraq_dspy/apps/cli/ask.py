@@ -48,7 +48,7 @@ class Ask(ChosenProgram, Reads, Refuses):
     """
 
     index_dir: IndexDir
-    question: Annotated[str, typer.Argument(metavar="QUESTION", help="What you want to know.")]
+    question: Annotated[str, typer.Argument(metavar="QUESTION", help="Your question.")]
     evidence: Evidence = EVIDENCE
     program_state: State = None
     stream: Stream = True
@@ -121,13 +121,16 @@ def show_answer(
     output.print(short(question, 1000), style="bold")
     if standalone := answer.get("standalone_question"):
         output.print(Text("asked as: ", style="dim") + short(standalone, 1000))
+
     text = Text(printable(answer.answer).strip())
     from_whom = FROM_WHOM.get(str(answer.get("source")), f"{choice.spec.name}, {model}")
     output.print(Panel(text, subtitle=from_whom, subtitle_align="left"))
     for flaw in answer.get("flaws", ()):
         note(flaw)
+
     for line in prediction_lines(choice, answer):
         output.print(line)
+
     shown = _in_turn(answer.hits, evidence)
     for place, hit in enumerate(shown, start=1):
         _show_hit(place, hit)
@@ -156,9 +159,11 @@ def _show_hit(place: int, hit: "Hit") -> None:
     if page := hit.chunk.metadata.get("page"):
         last = hit.chunk.metadata.get("last_page")
         name += f", pages {page}-{last}" if last else f", page {page}"
+
     head = Text.assemble((f"{place:3} ", "cyan"), short(name, max(20, output.width - 30)))
     how = f"{hit.why} {hit.score:.2f}" if hit.why == "dense" else hit.why
     output.print(head + Text(f"  {how}", style="dim"), no_wrap=True, overflow="ellipsis")
+
     passage = short(hit.chunk.text, 2 * output.width)
     passage.no_wrap, passage.overflow = True, "ellipsis"
     output.print(Padding(passage, (0, 0, 0, 4)))

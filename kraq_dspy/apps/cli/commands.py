@@ -44,18 +44,19 @@ class TableGroup(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # typer's click is a package of its own
         from kraq_dspy.eval.papers import papers_tables  # with DSPy, for which help need not wait
 
-        if args and args[0] in self.commands:
+        if not args or args[0] in self.commands:
             return super().resolve_command(ctx, args)
-        if args and (args[0] in TABLES or args[0].endswith(".toml") or args[0] in papers_tables()):
-            args = ["table", *args]
-        elif args and args[0] not in self.commands and (args[0].endswith(".kraq") or Path(args[0]).is_dir()):
-            args = ["index", *args]
-        if args and args[0] not in self.commands:
-            near = did_you_mean(args[0], [*self.commands, *TABLES, *papers_tables()])
-            ctx.fail(
-                f"There is no command, table or index {args[0]!r}{near}. `kraq eval list` has all tables of the papers."
-            )
-        return super().resolve_command(ctx, args)
+
+        first = args[0]
+        if first in TABLES or first.endswith(".toml") or first in papers_tables():
+            return super().resolve_command(ctx, ["table", *args])
+        if first.endswith(".kraq") or Path(first).is_dir():
+            return super().resolve_command(ctx, ["index", *args])
+
+        near = did_you_mean(first, [*self.commands, *TABLES, *papers_tables()])
+        return ctx.fail(
+            f"There is no command, table or index {first!r}{near}. `kraq eval list` has all tables of the papers."
+        )
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ class Group:
     cls: type[TyperGroup] = TyperGroup
 
 
-EVAL = f"""Measure, with intervals and paired tests. Interrupted? The same command goes on.
+EVAL = f"""Measure, with intervals and paired tests. The same command resumes an interrupted run.
 
 kraq eval INDEX QUESTIONS: ask an index, as it is, the questions of a csv, jsonl or parquet file.
 

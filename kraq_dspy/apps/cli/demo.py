@@ -36,7 +36,7 @@ class Demo(Models):
     ] = None
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="DIR", help="Where the index goes. Default: demo.kraq, demo-quick.kraq"),
+        typer.Option("--out", "-o", metavar="DIR", help="Folder of the index. Default: demo.kraq, demo-quick.kraq"),
     ] = None
     json: Json = False
 
@@ -119,6 +119,7 @@ class Demo(Models):
         """What each program answers to each question."""
         programs = {name: space.make_program(choice) for name, choice in choices.items()}
         answers: dict[str, list[Any]] = {name: [] for name in programs}
+
         with Bars(quiet=self.json) as bars:
             bars.start("answer", len(questions) * len(programs))
             for question in questions:

@@ -158,10 +158,12 @@ def _show(compiled: "Compiled") -> None:
         "state": str(compiled.path),
     }
     output.print(two_columns(f"{compiled.target}, {compiled.optimizer}: {compiled.metric}", rows))
+
     for each in compiled.learned:
         _show_learned(each)
     for problem in compiled.problems:
         note(short(problem, 300))
+
     if compiled.before == compiled.after:
         note("no row's score changed.")
     elif comparison.difference.low <= 0 <= comparison.difference.high:

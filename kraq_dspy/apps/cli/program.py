@@ -50,6 +50,7 @@ def make_app() -> typer.Typer:
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
+
     app.callback()(_root)
     add_commands(app)
     return app

@@ -1,6 +1,5 @@
 """Shows how a long run goes, as bars on standard error."""
 
-import itertools
 import logging
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -92,15 +91,18 @@ class Bars:
     def advance(self, stage: str, done: int = 1, *, prompt_tokens: int = 0, completion_tokens: int = 0) -> None:
         if stage not in self._tasks:
             self.start(stage, None)
+
         tokens = self._tokens[stage]
         tokens[0] += prompt_tokens
         tokens[1] += completion_tokens
+
         task = self._tasks[stage]
         self._progress.update(
             task,
             advance=done,
             tokens=f"{compact(tokens[0])}+{compact(tokens[1])} tokens" if self._shows_tokens and any(tokens) else "",
         )
+
         if self._writes_lines and monotonic() - self._last_line >= LINE_EVERY:
             self._last_line = monotonic()
             at = self._progress.tasks[task]
@@ -167,15 +169,18 @@ def show_failures(failures: "Sequence[Failure]", all_of_them: str, limit: int = 
         return
 
     note(f" could not be done (all: {all_of_them}); the rest is complete.", label=counted(len(failures), "item"))
-    kinds: dict[tuple[str, str], list[Failure]] = {}
+    by_kind: dict[tuple[str, str], list[Failure]] = {}
     for failure in failures:
-        kinds.setdefault((failure.stage, re.sub(r"\d+", "", failure.reason)), []).append(failure)
-    for alike in itertools.islice(kinds.values(), limit):
+        reason_without_numbers = re.sub(r"\d+", "", failure.reason)
+        by_kind.setdefault((failure.stage, reason_without_numbers), []).append(failure)
+
+    kinds = list(by_kind.values())
+    for alike in kinds[:limit]:
         first = alike[0]
         note(short(f"{first.where or first.item_id}: {first.reason}", 300), label=f"  {first.stage}: ")
         if len(alike) > 1:
             note(f"    and {len(alike) - 1:,} more like it", label="")
-    if left := sum(len(alike) for alike in itertools.islice(kinds.values(), limit, None)):
+    if left := sum(map(len, kinds[limit:])):
         note(f"  and {left:,} more", label="")
 
 

@@ -130,6 +130,7 @@ def show_selection(selection: "Selection") -> None:
     shown = ranked[:SHOWN]
     if selection.chosen not in shown:
         shown = [*shown[:-1], selection.chosen]
+
     rows = [_cells(each, selection) for each in shown]
     n_asked, n_questions = selection.chosen.score.n, selection.n_questions
     of_all = "" if n_asked == n_questions else f" of {n_questions:,}"
@@ -139,6 +140,7 @@ def show_selection(selection: "Selection") -> None:
     say(("Chosen: ", "bold green"), selection.verdict)
     for each in selection.notes:
         note(each)
+
     if reason := selection.dropped.get("candidates with a graph"):
         note(f"no graph was tried: {reason}.")
     others = [why for name, why in selection.dropped.items() if name != "candidates with a graph"]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Status(Scoped):
-    """What the index holds, what made it, what it took, and what failed."""
+    """Contents of the index, what made it, its cost, and its failures."""
 
     index_dir: IndexDir
     json: Json = False
@@ -157,6 +157,7 @@ def _as_json(contents: _Contents, answers: Mapping[str, int] | None) -> dict[str
     usage = []
     for (stage, model), used in contents.usage.items():
         usage.append({"stage": stage, "model": model, "usage": used})
+
     return {
         "manifest": contents.manifest,
         "counts": contents.counts,

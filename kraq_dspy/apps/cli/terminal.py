@@ -70,9 +70,10 @@ def two_columns(title: str, rows: Mapping[str, Any]) -> Table:
 
 def show_counts(title: Any, report: Any, *hidden: str, **more: Any) -> None:
     """The fields of a report under their names: of a list how many, of a mapping its entries."""
-    rows: dict[str, Any] = {}
     if not isinstance(report, Mapping):
         report = {field.name: getattr(report, field.name) for field in dataclasses.fields(report)}
+
+    rows: dict[str, Any] = {}
     for field, value in report.items():
         name = field.replace("_", " ")
         if field in hidden:

@@ -57,7 +57,7 @@ class MakeTestset(Reads, Calls, Limits):
         ),
     ] = None
     seed: Seed = 0
-    estimate: Annotated[bool, Flag("--estimate", help="Only the number of calls that it would take.")] = False
+    estimate: Annotated[bool, Flag("--estimate", help="Print the number of calls it would take, and stop.")] = False
     json: Json = False
 
     def run(self) -> None:
@@ -191,11 +191,12 @@ def _show_coverage(coverage: "Coverage") -> None:
         "passages touched": f"{coverage.share:.0%}, with all of their communities",
     }
     output.print(two_columns("coverage", rows))
+
     if untouched:
-        cells = [
-            (short(community.title or community.community_id, 70), f"{len(community.chunk_ids):,}")
-            for community in untouched[:_SHOWN]
-        ]
+        cells = []
+        for community in untouched[:_SHOWN]:
+            title = short(community.title or community.community_id, 70)
+            cells.append((title, f"{len(community.chunk_ids):,}"))
         output.print(grid("never touched", ["community", "passages"], cells, right=["passages"]))
 
 
@@ -224,6 +225,7 @@ def show_testset(made: "Testset", file: Path) -> None:
     if dropped:
         rows["dropped"] = ", ".join(f"{count:,} {reason}" for reason, count in sorted(dropped.items()))
     output.print(two_columns(str(file), rows))
+
     for kind, reason in made.left_out.items():
         note(f" {reason}.", label=f"No questions of the kind {kind}:")
     if about["solved_by_all"] > 0.8:

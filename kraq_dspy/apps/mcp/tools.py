@@ -147,11 +147,14 @@ class IndexTools:
         not answer: then no model was asked, and they do answer `next_questions`."""
         if names_a_model(program):
             raise ConfigError(f"{program!r} would load a model that is not this server's. Name another program.")
+
         choice = choose_program(program) if program else self.choice
         answering = await asyncio.to_thread(self._newest.kept, program, lambda space: space.make_program(choice))
+
         text = _text(question, "question")
         refuse = self.space.refuses and not (answer_anyway or self.answer_anyway)
         prediction = await self.space.aask(text, answering, history=history, refuse=refuse)
+
         hits = list(prediction.get("hits") or ())
         return {
             "question": prediction.get("standalone_question") or text,
@@ -181,10 +184,12 @@ class IndexTools:
         if it is a question; null where that cannot be told."""
         if names_a_model(retriever):
             raise ConfigError(f"{retriever!r} would load a model that is not this server's. Name another retriever.")
+
         filters = {"document_id": document_ids} if document_ids else None
         retrieve = self.space.retriever(retriever or None)
         hits = retrieve(_text(query, "query"), DEPTH, filters=filters)
         shown, next_offset = page(hits, offset, limit)
+
         return {
             "passages": [passage(hit) for hit in shown],
             "total": len(hits),
@@ -211,11 +216,13 @@ class IndexTools:
                 "This index has no questions, as it was imported, or its build has not come so far. Use `search`; "
                 "whoever keeps the index makes them with `kraq resume`."
             )
+
         if not topic.strip():
             listed = list(self.index.questions(level, source="kraq"))
             listed.sort(key=lambda question: (question.level, -len(question.chunk_ids)))
             shown, next_offset = page(listed, offset, limit)
             return {"questions": [self._stored(question) for question in shown], "next_offset": next_offset}
+
         filters: dict[str, Any] = {"source": "kraq"} | ({} if level is None else {"level": level})
         nearest = NearestQuestions(self.index, self.index.question_vectors, self.space.embedder, filters=filters)
         hits, next_offset = page(nearest(topic, offset + limit + 1), offset, limit)
@@ -237,11 +244,13 @@ class IndexTools:
         communities, and the passages that it comes from: the first of `n_children`, `n_entities` and `n_passages`."""
         community = self._record(Community, community_id, "Ids come with `questions_about` and `neighbours_of`.")
         summary = self._summaries([community_id]).get(community_id)
+
         parent_id = community.parent_id
         questions = self.index.all(Question, community_id=community_id)
         entities = self.index.get(Entity, community.entity_ids[:limit])
         chunks = self.index.chunks_by_id(community.chunk_ids[:limit])
         findings = summary.findings if summary else ()
+
         return {
             "community_id": community_id,
             "level": community.level,

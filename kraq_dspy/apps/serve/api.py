@@ -175,7 +175,9 @@ class Api:
         served = self.index_of(body)
         if not served.edit:
             raise RequestError(403, "read_only", "This server is read-only; start it with --edit to review.")
+
         entry_json(served, number)  # it is there
+
         catalogue: Any = served.catalogue
         here: Any = {"by": REVIEWER, "version": body.version}
         try:
@@ -190,6 +192,7 @@ class Api:
             raise RequestError(409, "changed", str(error)) from None
         except UnknownRecordError:
             raise RequestError(422, "no_such_document", "The index has no document of one of these ids.") from None
+
         return entry_json(served, number)
 
     # Asking
@@ -288,6 +291,7 @@ def entry_json(served: ServedIndex, number: int) -> Json:
         entry = catalogue.get(number)
     except (CatalogueError, OverflowError):  # a number too large for the table is not there
         raise not_found("entry", str(number)) from None
+
     titles = served.atlas.titles
     return {
         **asdict(entry),

@@ -73,7 +73,8 @@ def make_app(
         routes = [*api_routes(api), *page, *more]
         return Starlette(routes=routes, exception_handlers={HTTPException: _unknown}, **options)
 
-    app = app_of(full, Route("/metrics", show_metrics, methods=["GET"]), lifespan=lifespan)
+    metrics_route = Route("/metrics", show_metrics, methods=["GET"])
+    app = app_of(full, metrics_route, lifespan=lifespan)
     app.state.api = full
 
     @functools.cache
@@ -81,7 +82,9 @@ def make_app(
         allowed = {name: each for name, each in served.items() if name in names}
         if scope is not None:
             allowed = {name: each.scoped(scope) for name, each in allowed.items()}
-        return app_of(Api(allowed, slots, answer_anyway=settings.answer_anyway))
+        reads_all = scope is not None and scope.is_everything and names == served.keys()
+        more = [metrics_route] if reads_all else []
+        return app_of(Api(allowed, slots, answer_anyway=settings.answer_anyway), *more)
 
     def app_for(caller: Caller) -> ASGIApp:
         if caller.indexes is None and caller.scope is None:
@@ -130,10 +133,13 @@ def api_routes(api: Api) -> list[Route]:
         ("/api/testset/{id}", testsets.decide, requests.RowRequest),
         ("/v1/chat/completions", chat.complete, ChatRequest),
     ]
-    description = Json(described(reading, posting))
+
+    @functools.cache
+    def description() -> Response:
+        return Json(described(reading, posting))  # a quarter of a second, which few servers need
 
     async def describe(request: Request) -> Response:
-        return description
+        return description()
 
     return [
         *(Route(path, _handler(path, answer, model), methods=["GET"]) for path, answer, model in reading),
@@ -163,6 +169,11 @@ async def _read(request: Request, model: type[BaseModel]) -> BaseModel:
     """Raises RequestError."""
     try:
         if request.method == "POST":
+            if request.query_params and model.model_config.get("extra") == "forbid":
+                named = ", ".join(request.query_params)
+                raise RequestError(
+                    422, "invalid_request", f"The address has the parameters {named}; send them in the JSON body."
+                )
             return model.model_validate_json(await request.body())
         return model.model_validate(dict(request.query_params))
     except ValidationError as error:

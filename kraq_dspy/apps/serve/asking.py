@@ -56,6 +56,7 @@ class AnswerSlots:
             await self.free.acquire()
         finally:
             self.waiting -= 1
+
         self.in_use += 1
         try:
             yield
@@ -127,12 +128,14 @@ async def stream(call: ProgramCall) -> AsyncGenerator[tuple[str, dict[str, Any]]
     try:
         if call.slots.free.locked():
             yield "stage", {"stage": "waiting for a place"}
+
         async with call.slots.slot():
             with working_on(STAGE, uuid4().hex, count.journal):
                 started = time.perf_counter()
                 if prepared := await call.prepared():
                     yield "answer", await asyncio.to_thread(_answer_json, call, prepared, count.usage, 0.0)
                     return
+
                 async with aclosing(call.streamed()) as values:
                     async for value in values:
                         if isinstance(value, StatusMessage):

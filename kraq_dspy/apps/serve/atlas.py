@@ -49,6 +49,7 @@ class Atlas:
         titles = {summary.community_id: summary.title for summary in self.index.all(Summary)}
         questions = {each.community_id: each.text for each in self.questions}
         topic_of = {each.community_id: self.topics.get(each.id, "") for each in self.questions}
+
         briefs: list[Json] = [
             {
                 "id": each.id,
@@ -63,6 +64,7 @@ class Atlas:
             }
             for each in self.index.all(Community)
         ]
+
         briefs.sort(key=lambda brief: (brief["level"], -brief["n_passages"], -brief["n_entities"], brief["id"]))
         return {brief["id"]: brief for brief in briefs}
 

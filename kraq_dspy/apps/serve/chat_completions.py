@@ -90,10 +90,14 @@ class ChatCompletions:
         """Raises RequestError before anything is answered; later, a stream says what went wrong as an event."""
         index_name, program = self._parts_of(body.model)
         question, earlier = _asked_in(body.messages)
+
         call = await self.api.call(request, self.api.served[index_name], program or DEFAULT_PROGRAM, question)
-        refuse = call.refuse and not body.answer_anyway
-        may_be_prepared = not program and not earlier
-        call = replace(call, history=tuple(turns_of(earlier)), may_be_prepared=may_be_prepared, refuse=refuse)
+        call = replace(
+            call,
+            history=tuple(turns_of(earlier)),
+            may_be_prepared=not program and not earlier,
+            refuse=call.refuse and not body.answer_anyway,
+        )
 
         if body.stream:
             with_usage = body.stream_options is not None and body.stream_options.include_usage

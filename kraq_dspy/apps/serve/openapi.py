@@ -61,6 +61,7 @@ def _operation(method: str, path: str, answer: Callable[..., Any], schemas: dict
     if model := REPLIES.get((method, _plain(path))):
         schemas[model.__name__] = _schema(model, schemas)
         reply = {"$ref": f"#/components/schemas/{model.__name__}"}
+
     error = {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}}
     operation: dict[str, Any] = {
         "operationId": "_".join([method, answer.__name__, *re.findall(r"(?<=\{)\w+", path)]),
@@ -73,6 +74,7 @@ def _operation(method: str, path: str, answer: Callable[..., Any], schemas: dict
             "default": {"description": "What is wrong.", **error},
         },
     }
+
     summary = (inspect.getdoc(answer) or "").partition("\n\n")[0].replace("\n", " ")
     return {"summary": summary, **operation} if summary else operation
 

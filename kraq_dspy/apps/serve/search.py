@@ -53,7 +53,9 @@ def _by_words(words: list[str], items: Iterable[T], text: Callable[[T], str], li
     """Return those with all the words, the last one as a beginning; first those that begin so, then
     in their order."""
     *whole, last = words
-    pattern = re.compile("".join(rf"(?=.*\b{re.escape(word)}\b)" for word in whole) + rf".*\b{re.escape(last)}", re.S)
+    has_each_word = "".join(rf"(?=.*\b{re.escape(word)}\b)" for word in whole)
+    pattern = re.compile(rf"{has_each_word}.*\b{re.escape(last)}", re.S)
+
     ranked: list[tuple[bool, Any]] = []
     for item in items:
         folded = text(item).casefold()

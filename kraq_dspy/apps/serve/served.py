@@ -104,6 +104,7 @@ class ServedIndex:
             choice = choose_program(name, retriever, options)
         except ConfigError as error:
             raise RequestError(422, "invalid_program", str(error)) from error
+
         key = (name, retriever, tuple(sorted((options or {}).items())))
         try:
             program: dspy.Module = self.kept(key, lambda space: space.make_program(choice))

@@ -45,9 +45,11 @@ class TestsetApi:
         desk = _desk(served)
         if not desk.questions:
             raise RequestError(404, "no_questions", "No questions were given: kraq explore DIR --questions FILE")
+
         coverage = _coverage(served, desk)
         listed = coverage.untouched if query.untouched else coverage.communities
         page = page_of(listed, query)
+
         return {
             "questions": coverage.questions,
             "astray": len(coverage.astray),
@@ -69,9 +71,11 @@ class TestsetApi:
         chosen = by_id.get(body.community_id)
         if chosen is None:
             raise RequestError(404, "not_found", "The index has no such community, or it was removed meanwhile.")
+
         plan = TestsetPlan(OFFERED, {kinds.FACT: 1}, only=frozenset(chosen.chunk_ids))
         async with self.api.slots.slot():
             made = await asyncio.to_thread(lambda: make_testset(served.space, plan=plan))
+
         desk.offered.update((row.id, row) for row in made)
         return {"items": [_row_json(served, row) for row in made]}
 
@@ -172,6 +176,7 @@ def _row_json(served: ServedIndex, row: TestsetRow) -> Json:
     """The row, its version, and the text of its passages where their documents still have it."""
     known = served.index.known(Document, {passage.document_id for passage in row.passages})
     documents = {document.id: document for document in served.index.get(Document, sorted(known))}
+
     passages = []
     for passage in row.passages:
         document = documents.get(passage.document_id)
@@ -183,6 +188,7 @@ def _row_json(served: ServedIndex, row: TestsetRow) -> Json:
                 "text": document.text[passage.start : passage.end] if document else "",
             }
         )
+
     names = ("id", "question", "type", "status", "answers", "checks", "solved_by", "overlap", "model")
     fields = {name: value for name, value in asdict(row).items() if name in names}
     return {**fields, "version": version_of(row), "passages": passages}

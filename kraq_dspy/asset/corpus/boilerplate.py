@@ -286,15 +286,17 @@ def _without(lines: Sequence[_Line], left_out: set[int], headings: Sequence[Head
         is_second_blank = not shown.strip(" \t") and not line.is_code and not (written and written[-1].strip())
         if number in left_out or goes_with_heading or is_second_blank:
             continue
+
         starts[line.start] = length
         written.append(shown)
         length += len(shown) + 1
 
-    moved = (
-        dataclasses.replace(heading, start=starts[heading.start]) for heading in headings if heading.start in starts
-    )
-    shown_out = tuple(lines[number].shown.strip() for number in sorted(left_out))
-    return Cleaned("\n".join(written).rstrip("\n"), tuple(moved), shown_out)
+    moved = []
+    for heading in headings:
+        if heading.start in starts:
+            moved.append(dataclasses.replace(heading, start=starts[heading.start]))
+    lines_left_out = tuple(lines[number].shown.strip() for number in sorted(left_out))
+    return Cleaned("\n".join(written).rstrip("\n"), tuple(moved), lines_left_out)
 
 
 def _bare(shown: str) -> str:

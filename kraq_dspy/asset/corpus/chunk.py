@@ -87,6 +87,7 @@ def chunks_at(document: Document, spans: Sequence[tuple[int, int]]) -> list[Chun
     chunks: list[Chunk] = []
     texts: Counter[str] = Counter()
     ends = [place for place, letter in enumerate(document.text) if letter == "\f"] if "\f" in document.text else []
+
     for position, (start, end) in enumerate(spans):
         text = document.text[start:end]
         chunks.append(

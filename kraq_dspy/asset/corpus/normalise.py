@@ -70,11 +70,9 @@ def rewritten(document: Document, change: Callable[[str], str]) -> Document:
     if (title, text) == (document.title, document.text):
         return document
 
-    places = accumulate(map(len, parts))
-    headings = (
-        dataclasses.replace(heading, start=place, text=change(heading.text))
-        for heading, place in zip(document.headings, places, strict=False)
-    )
+    headings = []
+    for heading, place in zip(document.headings, accumulate(map(len, parts)), strict=False):
+        headings.append(dataclasses.replace(heading, start=place, text=change(heading.text)))
     return dataclasses.replace(document, title=title, text=text, headings=tuple(headings))
 
 

@@ -302,6 +302,7 @@ class ResolvedMentions:
         subjects[keys] = True
         for key, _, statement, number in self._distinct_claims(subjects):
             take(key, number, statement)
+
         about = np.isin(links[:, 0], keys) | np.isin(links[:, 1], keys)
         for source, target, _, _, text, number in links[about & (links[:, 4] >= 0)].tolist():
             take(source, number, text)

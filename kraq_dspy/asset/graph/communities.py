@@ -179,6 +179,7 @@ def parts_by(membership: Ints, part: Part) -> list[Part]:
 
     inside = np.flatnonzero(membership[part.sources] == membership[part.targets])
     links = rows_by_group(membership[part.sources[inside]], inside, count)
+
     parts = []
     for rows, own in zip(members, links, strict=True):
         sources, targets = position[part.sources[own]], position[part.targets[own]]
@@ -245,9 +246,11 @@ def _by_cdlib(algorithm: str, graph: Any) -> Ints:
     with needs("cdlib", "communities", f"The community algorithm {algorithm!r}"), redirect_stdout(io.StringIO()):
         from cdlib import algorithms
     random.setstate(state)  # loading it draws
+
     linked = [node.index for node in graph.vs if node.degree()]
     part = graph.subgraph(linked)
     part.vs["name"] = linked  # texts would come in the order of their hashes
+
     membership = np.arange(graph.vcount())  # whoever has no link stays alone
     for nodes in sorted(map(sorted, getattr(algorithms, algorithm)(part).communities)):
         membership[nodes] = nodes[0]

@@ -179,10 +179,12 @@ def _lines(
         if with_endpoints:
             for entity_id in sorted((link.source_id, link.target_id), key=lambda e: (-degree(e), e)):
                 yield from show(entity_id)
+
         source, target = graph.entities[link.source_id].name, graph.entities[link.target_id].name
         pair = frozenset((link.source_id, link.target_id))
         facts = [link.description, *(claim.statement for claim in graph.claims_between.get(pair, ()))]
         yield _with_description(f"{source} | {link.predicate} | {target}", facts, shown_triples)
+
     for entity_id in sorted(entities, key=lambda e: (-degree(e), e)):
         yield from show(entity_id)
 

@@ -78,14 +78,16 @@ class Mentions:
             source, target = self._mention(link.source, number), self._mention(link.target, number)
             predicate = " ".join(link.predicate.split())
             compared = texts[comparable(predicate) if predicate else ""]
-            text = link.description.strip()
-            logs["links"].extend((source, target, compared, texts[predicate], texts[text] if text else -1, number))
+            description = link.description.strip()
+            described = texts[description] if description else -1
+            logs["links"].extend((source, target, compared, texts[predicate], described, number))
 
         for claim in extraction.claims:
             if claim.subject.strip() and claim.statement.strip():
                 subject = self._mention(claim.subject, number)
                 other = texts[claim.object] if claim.object.strip() else -1
-                logs["claims"].extend((subject, other, texts[" ".join(claim.statement.split())], number))
+                statement = texts[" ".join(claim.statement.split())]
+                logs["claims"].extend((subject, other, statement, number))
 
     def rows(self, log: str) -> Rows:
         """The rows of "mentioned", "types", "described", "links" or "claims", which are not to be changed; as long as

@@ -107,6 +107,7 @@ def _joined_initials(tokens: list[str]) -> list[str]:
         if len(token) == 1 and token.isalpha() and token.upper() != token:
             run += token
             continue
+
         if run:
             joined.append(run)
             run = ""
@@ -214,6 +215,7 @@ def introduced_acronyms(texts: Iterable[str]) -> frozenset[tuple[str, str]]:
     for text in texts:
         if "(" not in text:
             continue
+
         for bracket in _ACRONYM_IN_BRACKETS.finditer(text):
             short = normalise_name(bracket[1])
             words = text[: bracket.start()].split()[-_LONGEST_NAME:]

@@ -70,10 +70,13 @@ def write_graphml(
     graph = to_networkx(entities, relationships, claims, communities)
     for _, node in graph.nodes(data=True):
         node["community"] = node["communities"][-1] if node["communities"] else ""
-    for attributes in (data for part in (graph.nodes, graph.edges) for *_, data in part(data=True)):
-        plain = {name: _plain(value) for name, value in attributes.items()}
-        attributes.clear()
-        attributes.update({name: value for name, value in plain.items() if value != ""})
+
+    for part in (graph.nodes, graph.edges):
+        for *_, attributes in part(data=True):
+            plain = {name: _plain(value) for name, value in attributes.items()}
+            attributes.clear()
+            attributes.update({name: value for name, value in plain.items() if value != ""})
+
     path.parent.mkdir(parents=True, exist_ok=True)
     with replaced(path) as draft:
         nx.write_graphml_xml(graph, draft)

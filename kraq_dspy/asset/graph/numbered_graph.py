@@ -64,8 +64,13 @@ class NumberedGraph:
         links = [self.relationships[n] for n in part.links]
         is_alone = np.ones(len(part.nodes), dtype=np.bool_)
         is_alone[part.sources] = is_alone[part.targets] = False
-        sources: list[Relationship | Entity] = [*links, *(self.entities[n] for n in part.nodes[is_alone])]
-        chunk_ids = {chunk_id for record in sources for chunk_id in record.chunk_ids}
+
+        chunk_ids: set[str] = set()
+        for link in links:
+            chunk_ids.update(link.chunk_ids)
+        for node in part.nodes[is_alone]:
+            chunk_ids.update(self.entities[node].chunk_ids)
+
         return Community(
             id=self.id_of(part),
             level=level,

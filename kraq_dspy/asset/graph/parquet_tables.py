@@ -150,6 +150,7 @@ def _text_units(records: RecordSource) -> Iterator[Row]:
     entities = _by_owner((entity.id, entity.chunk_ids) for entity in records.all(Entity))
     links = _by_owner((link.id, link.chunk_ids) for link in records.all(Relationship))
     claims = _by_owner((claim.id, (claim.chunk_id,)) for claim in records.all(Claim))
+
     for chunk in records.all(Chunk):
         yield {
             "id": chunk.id,
@@ -227,6 +228,7 @@ def _report(summary: Summary, place: Row) -> Row:
     findings = [{"explanation": each.explanation, "summary": each.summary} for each in summary.findings]
     sections = [f"# {summary.title}", summary.text, *(f"## {f.summary}\n\n{f.explanation}" for f in summary.findings)]
     whole = {"title": summary.title, "summary": summary.text, "findings": findings}
+
     return {
         "id": summary.community_id,
         **place,

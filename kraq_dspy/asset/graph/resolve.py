@@ -65,7 +65,9 @@ def resolve_entities(names: Names, accepted: Iterable[MergeCandidate] = ()) -> R
             came_by.setdefault(normalise_name(end), link)
 
     for keys in members.values():
-        counts = Counter({name: count for key in keys for name, count in groups[key].counts.items()})
+        counts: Counter[str] = Counter()
+        for key in keys:
+            counts.update(groups[key].counts)
         ordered = by_preference(counts)
         preferred = ordered[0]
         preferred_key = normalise_name(preferred)

@@ -205,6 +205,7 @@ class Catalogue(SharedByCopies, AbstractContextManager["Catalogue"]):
         reported and left. With `replace` it becomes what this one is."""
         outcomes: dict[str, list[int]] = {"added": [], "answered": [], "replaced": [], "unchanged": []}
         conflicts: list[Conflict] = []
+
         with self._database.writing() as connection:
             for new in entries:
                 question, answer, status = _checked(new)
@@ -215,11 +216,7 @@ class Catalogue(SharedByCopies, AbstractContextManager["Catalogue"]):
                         given=new.given, evidence=new.evidence, asked=new.asked, failure=new.failure,
                     )  # fmt: skip
                     outcomes["added"].append(_insert(connection, entry, by).number)
-                elif not answer or (
-                    answer == old.answer
-                    and new.sources in ((), old.sources)
-                    and (status == old.status or (status != "approved" and not replace))
-                ):  # it brings neither other sources nor approval, or any status to replace the old one
+                elif not _brings_something(new, answer, status, old, replace=replace):
                     outcomes["unchanged"].append(old.number)
                 elif old.answer and answer != old.answer and not replace:
                     conflicts.append(Conflict(old.number, question, old.answer, answer))
@@ -227,6 +224,7 @@ class Catalogue(SharedByCopies, AbstractContextManager["Catalogue"]):
                     sources = new.sources or old.sources
                     _update(connection, old, by, answer=answer, status=status, sources=sources)
                     outcomes["replaced" if old.answer else "answered"].append(old.number)
+
         return AddReport(**{name: tuple(numbers) for name, numbers in outcomes.items()}, conflicts=tuple(conflicts))
 
     def change(self, number: int, *, by: str, version: int | None = None, **fields: Any) -> CatalogueEntry:
@@ -323,6 +321,15 @@ class Catalogue(SharedByCopies, AbstractContextManager["Catalogue"]):
         return Withdrawal(tuple(withdrawn), tuple(still_answered))
 
 
+def _brings_something(new: NewEntry, answer: str, status: str, old: CatalogueEntry, *, replace: bool) -> bool:
+    """Whether it has another answer or other sources, approves the old one, or replaces its status."""
+    if not answer:
+        return False
+    if answer != old.answer or new.sources not in ((), old.sources):
+        return True
+    return status != old.status and (status == "approved" or replace)
+
+
 def _goes_with(entry: CatalogueEntry, gone: set[str]) -> bool:
     """Whether an entry goes with these documents: a model made it of them."""
     if entry.origin not in MADE_BY_MODELS:
@@ -375,6 +382,7 @@ def _write(
     """Write an entry in its place, under another `key` where one is given; a change is a new revision."""
     if key is not None:
         connection.execute("UPDATE entries SET status = ?, key = ? WHERE number = ?", (status, key, entry.number))
+
     [key] = connection.execute("SELECT key FROM entries WHERE number = ?", (entry.number,)).fetchone()
     status, data = status or entry.status, storable(dumps(entry))
     revision = "(SELECT max(revision) + 1 FROM entries)" if is_change else "revision"

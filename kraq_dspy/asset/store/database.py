@@ -50,6 +50,7 @@ class Database:
         with translated_errors(self.path):
             with self._pool_lock:
                 connection = self._idle.pop() if self._idle else None
+
             connection = connection or self._connect(write=False)
             self._lend(connection)
             try:
@@ -154,6 +155,7 @@ class Database:
         )
         with self._pool_lock:
             self._connections.append(connection)
+
         if write:
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=NORMAL")

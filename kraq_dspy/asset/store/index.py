@@ -195,13 +195,16 @@ class Index(SharedByCopies):
                 unfinished = "%s: readers see the last complete state until this change is finished: kraq resume %s"
                 logger.warning(unfinished, self.path, self.path)
             return
+
         for path in (self.home / states.VECTORS).glob(f"*{FRESH}"):  # not searchable yet, also of a killed writer
             self._store(path.name.removesuffix(FRESH)).seal()
         if not (self.home / GRAPH).exists():  # it was not made since the index began to change
             self.keep_passage_graph(self.all(Entity), self.all(Relationship))
+
         on_server = [store for store in self._stores.values() if isinstance(store, QdrantVectorStore)]
         erase = bool(self.results.settled(_TO_ERASE))
         self.results.unsettle(_TO_ERASE)
+
         self._database.stand_alone(erase=erase)
         self._database.close()
         states.publish(self.path)
@@ -225,6 +228,7 @@ class Index(SharedByCopies):
         """Replace fields of the manifest, on disk too; `updated_at` follows by itself."""
         if not self._database.write:
             raise IndexStateError(f"{str(self.path)!r} was opened for reading. Use Index.open(path, write=True).")
+
         with self._opening:
             if changes.get("complete") is False:
                 (self.home / GRAPH).unlink(missing_ok=True)
@@ -422,10 +426,11 @@ class Index(SharedByCopies):
                 rows: Iterable[tuple[Any, ...]] = connection.execute(f"SELECT {columns} FROM chunks").fetchall()
         else:
             rows = self._rows_where(Chunk, columns, "document_id", document_ids)
-        places = (
-            (restored(document_id), json.loads(restored(at))["position"] if isinstance(at, bytes) else at, restored(id))
-            for document_id, at, id in rows
-        )
+
+        places = []
+        for document_id, at, id in rows:
+            place = json.loads(restored(at))["position"] if isinstance(at, bytes) else at
+            places.append((restored(document_id), place, restored(id)))
         return {id: document_id for document_id, _, id in sorted(places)}
 
     def extractions(self) -> Iterator[Extraction]:
@@ -603,6 +608,7 @@ class Index(SharedByCopies):
             server = own
         else:
             consent.require_consent(self.made_by, Settings(store=server))
+
         made = content_id(self._manifest.created_at, self._manifest.encoder_name)  # in every copy of the index the same
         return QdrantVectorStore(
             str(server.url),

@@ -130,6 +130,7 @@ def parse(fields: dict[str, Any], folder: Path) -> Manifest:
             kind = get_origin(hint) or hint
             if type(getattr(manifest, name)) is not kind:
                 raise TypeError(f"{name} is {getattr(manifest, name)!r}; expected {kind.__name__}")
+
         if not 0 < manifest.encoder_dimension < 1 << 20:
             raise ValueError(f"encoder_dimension is {manifest.encoder_dimension}")
         return manifest

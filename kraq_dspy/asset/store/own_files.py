@@ -115,6 +115,7 @@ def read_sums(home: Path) -> dict[str, Sum]:
     except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
         if isinstance(error, OSError):
             require_descriptors(error)
+
         fault = getattr(error, "strerror", None) or "it is not what was written"
         raise IndexStateError(damage_text(path, fault)) from error
 

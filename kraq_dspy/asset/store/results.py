@@ -106,7 +106,9 @@ class ResultStore:
         columns = "stage, item_id, fingerprint, output, model, 0, 0, 0"
         sql = f"SELECT {columns} FROM results WHERE stage = ? AND item_id = ?"
         with source._database.reading() as connection:
-            rows = [row for id in item_ids for row in connection.execute(sql, (stage, storable(id))).fetchall()]
+            rows: list[tuple[Any, ...]] = []
+            for id in item_ids:
+                rows += connection.execute(sql, (stage, storable(id))).fetchall()
         with self._database.writing() as connection:
             connection.executemany("INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy.asset.store.catalogue import Catalogue, question_key
 from kraq_dspy.asset.store.sync import TextVectors
+from kraq_dspy.errors import ScopeError
 from kraq_dspy.ports import Embedder, VectorStore
 from kraq_dspy.records import AnswerEvidence, CatalogueEntry
 
@@ -26,7 +27,7 @@ class ServedAnswers(SharedByCopies):
     def __init__(
         self, catalogue: Catalogue, store: VectorStore, embedder: Embedder, *, readable: frozenset[str] | None = None
     ) -> None:
-        self.catalogue = catalogue
+        self._catalogue = catalogue
         self.readable = readable
         self._store = store
         self._embedder = embedder
@@ -35,6 +36,16 @@ class ServedAnswers(SharedByCopies):
         self._entries: dict[int, CatalogueEntry] = {}
         self._by_key: dict[str, CatalogueEntry] = {}
         self._vectors: TextVectors | None = None  # None where entries have changed since they were embedded
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """The catalogue with all its entries. Raises ScopeError where only some of them may be read."""
+        if self.readable is not None:
+            raise ScopeError("The catalogue holds answers from documents that may not be read here: see entries().")
+        return self._catalogue
+
+    def close(self) -> None:
+        self._catalogue.close()
 
     def exact(self, question: str) -> CatalogueEntry | None:
         with self._lock:
@@ -64,20 +75,22 @@ class ServedAnswers(SharedByCopies):
 
     def collect(self, question: str, answer: str, evidence: Sequence[AnswerEvidence], failure: str = "") -> None:
         """Nothing is noted where the catalogue can be read alone."""
-        if self.catalogue.can_be_changed:
-            self.catalogue.collect(question, answer, evidence, failure)
+        if self._catalogue.can_be_changed:
+            self._catalogue.collect(question, answer, evidence, failure)
 
     def _refresh(self) -> None:
         """Follow what has changed in the catalogue since the last look."""
-        self._revision, changed = self.catalogue.changed_since(self._revision)
+        self._revision, changed = self._catalogue.changed_since(self._revision)
         for number, entry in changed.items():
             old = self._entries.pop(number, None)
             if old is not None:
                 del self._by_key[question_key(old.question)]
+
             entry = self._served(entry)
             if entry is not None:
                 self._entries[number] = entry
                 self._by_key[question_key(entry.question)] = entry
+
             if (old is not None) != (number in self._entries):
                 self._vectors = None
 

@@ -130,8 +130,10 @@ class TextVectors(SharedByCopies):
     ) -> list[tuple[str, float]]:
         if vector is None:
             vector = self.embedder.encode_queries([text])[0]
+
         excluded = {self._point_of[record_id] for record_id in exclude if record_id in self._point_of}
         [scored] = self.store.search(vector[None, :], k, exclude=excluded, filters=filters)
+
         try:
             return [(self._record_of[point], cosine) for point, cosine in scored]
         except KeyError as error:

@@ -46,7 +46,7 @@ def upgrade(path: str | Path, *, faults_of: Callable[[Path], Sequence[str]]) -> 
     when the copy is not whole, and when the disk is full; IndexLockedError while another process changes it.
     """
     root = Path(path).resolve()
-    copy, before = (root.with_name(f"{root.name}.{word}") for word in ("upgrading", "before"))
+    copy, before = root.with_name(f"{root.name}.upgrading"), _place_before(root)
     if not root.exists() and _mark_of(copy) == _CHECKED and before.is_dir():
         with states.writing_to(root.parent):
             copy.rename(root)
@@ -127,27 +127,41 @@ def _upgraded_copy(root: Path, copy: Path, faults_of: Callable[[Path], Sequence[
 
 def _copy(root: Path, copy: Path) -> None:
     """Copies all but the lock and the views, which are made again when somebody asks. Raises OSError."""
-    folders = [(Path(folder), names) for folder, _, names in os.walk(root)]
-    folders = [
-        each for each in folders if each[0] != root / states.VIEWS and root / states.VIEWS not in each[0].parents
-    ]
-    files = [folder / name for folder, names in folders for name in names]
-    files = [file for file in files if file not in (root / states.LOCK, root / _MARK)]
+    folders: list[Path] = []
+    files: list[Path] = []
+    for place, _, names in os.walk(root):
+        folder = Path(place)
+        if folder.is_relative_to(root / states.VIEWS):
+            continue
+        folders.append(folder)
+        files += [folder / name for name in names if folder / name not in (root / states.LOCK, root / _MARK)]
 
-    need, free = sum(file.stat().st_size for file in files), shutil.disk_usage(root.parent).free
+    need = sum(file.stat().st_size for file in files)
+    free = shutil.disk_usage(root.parent).free
     if free < need:
         raise IndexStateError(
             f"An upgrade needs {need / 1e6:,.1f} MB for a copy of {str(root)!r}, and its disk has {free / 1e6:,.1f} MB "
             "left. Free some space; the index is as it was."
         )
+
     copy.mkdir(mode=0o700)  # until its files are there, and the permissions of the index with them
     (copy / _MARK).write_text(_COPYING)
-    for folder, _ in folders[1:]:
+    for folder in folders[1:]:
         (copy / folder.relative_to(root)).mkdir()
     for file in files:
         shutil.copy2(file, copy / file.relative_to(root))
-    for folder, _ in folders:
+    for folder in folders:
         shutil.copystat(folder, copy / folder.relative_to(root))
+
+
+def kept_by_upgrade(path: Path) -> Path | None:
+    """The index as it was before an upgrade, if it is still there."""
+    before = _place_before(path.resolve())
+    return before if before.is_dir() else None
+
+
+def _place_before(root: Path) -> Path:
+    return root.with_name(f"{root.name}.before")
 
 
 def _swap(root: Path, copy: Path, before: Path) -> None:

@@ -74,6 +74,7 @@ def trivia_qa(tables: Tables, into: Collected) -> None:
             if text and text.strip():
                 shown.append(into.document(f"{kind}/{page['filename']}", page.get("title"), text))
                 words.setdefault(shown[-1], f" {normalise_answer(text)} ")
+
         answers = (row["answer"]["value"], *row["answer"]["aliases"])
         sought = [f" {normalise_answer(alias)} " for alias in answers if alias.strip()]
         holding = [page for page in shown if any(alias in words[page] for alias in sought)]

@@ -243,11 +243,14 @@ def parse_label(text: str, labels: Labels = PUBHEALTH_LABELS) -> str | None:
     phrases = {phrase: label for label, synonyms in labels.items() for phrase in (label, *synonyms)}
     phrases.update({phrase: _NO_LABEL for phrase in _UNPROVEN_PHRASES if phrase not in phrases})
     longest_first = "|".join(re.escape(phrase) for phrase in sorted(phrases, key=len, reverse=True))
+
     plain = " ".join(re.sub(r"[^\w']+", " ", check_prediction(text).lower().replace("’", "'")).split())
     matches = list(re.finditer(rf"\b(?:{longest_first})\b", plain))
     named = [phrases[match.group()] for match in matches]
     if not named:
         return None
-    if len(set(named)) > 1 and not _VERDICT.match(plain[: matches[0].start()]):
+
+    opens_with_the_first = _VERDICT.match(plain[: matches[0].start()])
+    if len(set(named)) > 1 and not opens_with_the_first:
         return None
     return named[0] if named[0] in labels else None

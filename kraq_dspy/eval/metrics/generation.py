@@ -185,6 +185,7 @@ class BertScorer(SharedByCopies):
             layer = self.layer
             with needs("bert-score", "eval", "BERTScore"):
                 from bert_score import BERTScorer
+
             try:
                 with quiet_transformers():
                     scorer = BERTScorer(model_type=self._model, num_layers=layer)
@@ -193,10 +194,12 @@ class BertScorer(SharedByCopies):
                     f"The BERTScore model {self.name!r} is neither here nor on a hub that can be reached. Use "
                     "BertScorer.packaged(), or give a folder and num_layers."
                 ) from error
+
             # A tokenizer without a length limit says 1e30, which overflows in Rust; the model knows its limit.
             limit = int(getattr(scorer._model.config, "max_position_embeddings", 512))
             if getattr(scorer._model.config, "model_type", "") in {"roberta", "xlm-roberta", "camembert"}:
                 limit -= 2  # their positions start after the padding index
             scorer._tokenizer.model_max_length = min(scorer._tokenizer.model_max_length, limit)
+
             self._scorer = scorer
         return self._scorer

@@ -83,8 +83,13 @@ class PaperTable:
 
     @property
     def systems(self) -> frozenset[str]:
-        cells = [cell for row in self.cells for cell in row]
-        return frozenset(name for cell in cells for name in (*cell.systems, *([cell.against] if cell.against else ())))
+        names: set[str] = set()
+        for row in self.cells:
+            for cell in row:
+                names.update(cell.systems)
+                if cell.against:
+                    names.add(cell.against)
+        return frozenset(names)
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -114,16 +119,17 @@ class PaperSetup:
     def described(self, models: Mapping[str, str]) -> dict[str, str]:
         """Return what a run with these models has of the paper, what stands in for what it has not,
         and what is otherwise."""
-        settings = [
-            f"[{section}] {', '.join(f'{name} = {value}' for name, value in values.items())}"
-            for section, values in self.settings.items()
-        ]
-        roles: dict[str, list[str]] = {}
+        settings = []
+        for section, values in self.settings.items():
+            named_values = ", ".join(f"{name} = {value}" for name, value in values.items())
+            settings.append(f"[{section}] {named_values}")
+
+        roles_of_pair: dict[str, list[str]] = {}
         for role, theirs in self.models.items():
             if role in models and theirs.partition(",")[0].lower() not in models[role].lower():
-                roles.setdefault(f"{models[role] or 'none'} for {theirs}", []).append(role)
+                roles_of_pair.setdefault(f"{models[role] or 'none'} for {theirs}", []).append(role)
 
-        instead = [f"{pair} ({', '.join(each)})" for pair, each in roles.items()]
+        instead = [f"{pair} ({', '.join(roles)})" for pair, roles in roles_of_pair.items()]
         return {
             "as in the paper": "; ".join((*settings, f"instructions of {', '.join(self.prompts)}")),
             "in place of the paper's": "; ".join(instead),
@@ -207,11 +213,12 @@ def _parts(declared: Any, parts: Mapping[str, Any]) -> tuple[TablePart, ...]:
         declared = parts[declared]
     if isinstance(declared, Mapping):
         inner: Sequence[Mapping[str, Any]] = declared.get("with", [{"label": ""}])
-        return tuple(
-            dataclasses.replace(_part(each), label=f"{name} {each['label']}".strip(), dataset=name)
-            for name in declared["datasets"]
-            for each in inner
-        )
+        of_datasets = []
+        for name in declared["datasets"]:
+            for entry in inner:
+                label = f"{name} {entry['label']}".strip()
+                of_datasets.append(dataclasses.replace(_part(entry), label=label, dataset=name))
+        return tuple(of_datasets)
     return tuple(_part(each) for each in declared)
 
 

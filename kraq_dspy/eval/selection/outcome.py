@@ -112,6 +112,7 @@ class Selection:
             chunks=chunks_of(chosen.tokens, self.settings.chunks),
             ask=AskSettings(retriever=chosen.retriever),
         )
+
         index = shlex.join(["kraq", "index", self.corpus, "--out", "docs.kraq", "--config", SETTINGS_FILE])
         return (
             f"# Chosen by kraq select. {self.verdict}\n"

@@ -133,11 +133,11 @@ def select(
                 f"No candidate could be asked: {reasons}. What was done is kept; the same command resumes."
             )
         summary = summarise_run(_described(header, tried, encoder.name), writer.rows(), seed=plan.seed)
+
+    tried_names = {each.candidate.name for each in tried}
     return Selection(
         tried=tried,
-        dropped={
-            name: why for name, why in race.dropped.items() if name not in {each.candidate.name for each in tried}
-        },
+        dropped={name: why for name, why in race.dropped.items() if name not in tried_names},
         metric=chosen_metric,
         settings=settings,
         n_questions=len(examples),
@@ -263,7 +263,7 @@ def _tried(race: Race, finalists: Sequence[Candidate], plan: SelectionPlan) -> t
     """Those that were asked most questions, with the difference of each to the best, the chosen one first."""
     scores_of = {candidate: race.scores(candidate) for candidate in finalists}
     most = max(map(len, scores_of.values()), default=0)
-    complete = {candidate: scores for candidate, scores in scores_of.items() if len(scores) == most and most}
+    complete = {candidate: scores for candidate, scores in scores_of.items() if 0 < len(scores) == most}
     for candidate in scores_of.keys() - complete.keys():
         race.dropped.setdefault(candidate.name, "the time was over")
     if not complete:

@@ -72,6 +72,7 @@ def work_of(run: Run, space: Workspace, system: System) -> tuple[Work, int]:
         return _Finding(run, space, system), run.concurrency
     choice = systems.program_of(system, seed=run.options.seed, paper=run.table.of_papers)
     program = space.make_program(choice, state=system.options.get("state"))
+    systems.require_steps(system, program)
     if run.table.as_paper:
         run.table.as_paper.give_prompts(program)
     asked_system = AskedSystem(system.name, program, True, {}, choice)

@@ -172,8 +172,11 @@ def _pairs(run: Run, folder: Path, index: Path | None, models: LanguageModels) -
         raise EvaluationError(f"{run.questions.dataset.name} has no question with an answer.")
 
     example_ids = {example.id for example in pairs}
-    others = [each for each in run.questions.dataset.examples if each.answers and each.id not in example_ids]
+    others = [
+        example for example in run.questions.dataset.examples if example.answers and example.id not in example_ids
+    ]
     random.Random(run.options.seed).shuffle(others)
+
     by_question = {each.question: NewEntry(each.question, each.answers[0]) for each in (*pairs, *others)}
     return pairs, list(by_question.values())
 
@@ -307,11 +310,11 @@ class Rephrasing:
 
         file, stage = self.folder / f"rephrased-{kind}-{count}.jsonl", f"rephrase, {kind}"
         wordings = kept_replies(file, stage, examples, ask, self.lm, at_once=self.concurrency, progress=self.progress)
-        return [
-            _worded(example, number, text)
-            for example in examples
-            for number, text in enumerate(wordings[example.id], start=1)
-        ]
+        worded = []
+        for example in examples:
+            for number, text in enumerate(wordings[example.id], start=1):
+                worded.append(_worded(example, number, text))
+        return worded
 
 
 def question_of(wording_id: str) -> str:

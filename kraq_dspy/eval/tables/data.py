@@ -281,11 +281,13 @@ def fingerprint(
     made_with = {name: value for name, value in settings.to_dict().items() if name not in _NOT_OF_THE_INDEX}
     for changes_only_the_speed in ("batch_size", "threads", "api_key_env"):
         del made_with["encoder"][changes_only_the_speed]
+
     made_with["roles"] = {name: [role.model, role.adapter, role.temperature] for name, role in roles.items()}
     corpus = [(document.id, document.title, document.text) for document in dataset.documents]
     triples = [(each.document_id, each.entities, each.triples) for each in dataset.triples]
     states = [dict(read_state(path).predictors) for path in program_states]
-    parts = [made_with, corpus, triples, *([states] if states else []), *([prompts] if prompts else [])]
+    parts: list[object] = [made_with, corpus, triples]
+    parts += [part for part in (states, prompts) if part]
     return content_id("index", *(json.dumps(part, sort_keys=True) for part in parts))
 
 

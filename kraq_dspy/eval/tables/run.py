@@ -135,13 +135,17 @@ class Run:
         settings = self.settings
         models = {role: settings.role(role).model for role in ROLES if role != "default"}
         models |= {"encoder": self.embedder.name, "index extractor": extractor, "bertscore": bertscore}
-        if self.table.kind == "answers" and any(
-            "instructed" in systems.program_of(each, paper=self.table.of_papers).settings for each in self.table.systems
-        ):
+        if self._looks_instructed_embeddings_up():
             models["instructed"] = f"{settings.instructed.kind}, {settings.instructed.name}"
         if self.table.as_paper and "summariser" in self.table.as_paper.models:
             models["summariser"] = settings.k2rag.summariser or models["summarizer"]
         return {role: name for role, name in models.items() if name}
+
+    def _looks_instructed_embeddings_up(self) -> bool:
+        if self.table.kind != "answers":
+            return False
+        programs = (systems.program_of(system, paper=self.table.of_papers) for system in self.table.systems)
+        return any("instructed" in program.settings for program in programs)
 
     def _described(self, default_retriever: str) -> dict[str, Any]:
         """Return what the report needs to know of the table."""

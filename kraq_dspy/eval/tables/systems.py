@@ -21,7 +21,7 @@ from kraq_dspy.workspace import Workspace
 from kraq_dspy.workspace.choices import ProgramChoice, choose_program, choose_retriever
 from kraq_dspy.workspace.registry import PROGRAMS, RETRIEVERS
 
-OF_THE_SYSTEM = ("state", "retriever", "retriever_options", "roles", "settings")
+OF_THE_SYSTEM = ("state", "retriever", "retriever_options", "roles", "step_roles", "settings")
 """Options of an entry that are not the program's."""
 
 
@@ -39,7 +39,8 @@ def settings_of(system: System, settings: Settings) -> Settings:
         raise ConfigError(f"{system.name!r}: {error}") from error
 
     roles: Mapping[str, str] = system.options.get("roles", {})
-    if unknown := sorted({*roles, *roles.values()} - set(ROLES)):
+    step_roles: Mapping[str, str] = system.options.get("step_roles", {})
+    if unknown := sorted({*roles, *roles.values(), *step_roles.values()} - set(ROLES)):
         raise ConfigError(f"{system.name!r}: there is no role {unknown[0]!r}; the roles are {', '.join(ROLES)}.")
     if not roles:
         return settings
@@ -119,9 +120,27 @@ def program_of(system: System, *, seed: int = 0, paper: bool = True) -> ProgramC
     try:
         choice = choose(options)
         seeded = "seed" in options_of((choice.inner or choice).spec.options)
-        return choose({"seed": seed, **options}) if seeded else choice
+        choice = choose({"seed": seed, **options}) if seeded else choice
     except ConfigError as error:
         raise ConfigError(f"{system.name!r}: {error}") from error
+    return with_step_roles(choice, system.options.get("step_roles", {}))
+
+
+def with_step_roles(choice: ProgramChoice, step_roles: Mapping[str, str]) -> ProgramChoice:
+    """The choice with other roles for some of the program's steps, by the attribute that holds them."""
+    if not step_roles:
+        return choice
+    spec = dataclasses.replace(choice.spec, roles={**choice.spec.roles, **step_roles})
+    return dataclasses.replace(choice, spec=spec)
+
+
+def require_steps(system: System, program: dspy.Module) -> None:
+    """Raises ConfigError for a role that is given to a step which the program lacks."""
+    steps = {name.partition(".")[0] for name, _ in program.named_predictors()}
+    if unknown := sorted(set(system.options.get("step_roles", {})) - steps):
+        raise ConfigError(
+            f"{system.name!r}: there is no step {unknown[0]!r}; the steps are {', '.join(sorted(steps))}."
+        )
 
 
 def state_digests(table: EvalTable) -> dict[str, str]:
@@ -154,6 +173,7 @@ def needed(table: EvalTable, systems: Iterable[System]) -> list[tuple[Preparatio
             if table.kind == "retrievers"
             else program_of(system, paper=table.of_papers)
         )
+
         for name, options in choice.prepared:
             preparation = PREPARATIONS[name]
             known = {"top_n": table.precompute, "questions": getattr(options, "questions", "kraq")}
@@ -166,10 +186,10 @@ def about_choice(choice: ProgramChoice, settings: Settings, encoder: str, defaul
     """Return what a report says of a program made by its name."""
     retriever = choice.retriever.spec.name if choice.retriever else default_retriever
     is_variant = looks_no_question_up(choice.spec, settings)
+    over = f" over {choice.inner.spec.name}" if choice.inner else ""
+    variant = ", the variant sentences" if is_variant else ""
     return {
-        "program": choice.spec.name
-        + (f" over {choice.inner.spec.name}" if choice.inner else "")
-        + (", the variant sentences" if is_variant else ""),
+        "program": f"{choice.spec.name}{over}{variant}",
         "retriever": retriever if choice.takes_retriever else "its own",
         "model": settings.role(choice.role).model,
         "encoder": encoder,
@@ -205,7 +225,9 @@ def about_system(made: Any, space: Workspace | None) -> dict[str, str]:
     is_program = isinstance(made, dspy.Module) and not getattr(made, "keeps_contract", False)
     retrieve = getattr(made, "retrieve", None) if is_program else made
     encoder = space.embedder if space else getattr(retrieve, "embedder", None)
-    lms = [lm_in_program(each) or dspy.settings.lm for each in made.predictors()] if is_program else []
+    predictors = made.predictors() if is_program else []
+    lms = [lm_in_program(predictor) or dspy.settings.lm for predictor in predictors]
+
     about = {
         "program": _name_of(made, PROGRAMS.own.values()) if is_program else "",
         "retriever": "" if retrieve is None else _name_of(retrieve, RETRIEVERS.own.values()),

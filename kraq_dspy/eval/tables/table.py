@@ -33,10 +33,10 @@ _KNOWN = {
 class System:
     """`use` names a program, a retriever or a source of questions, by the table's kind; `options` are its settings.
 
-    Beside those of the program, `options` may hold `settings` (sections of kraq.toml that are this system's own) and
-    `roles` (whose model takes a role's place). `varied` names the system of which an ablation made it, "" for a system
-    of its own; `fixed` are options that a data set's settings do not overrule, `datasets` those it is asked on, all
-    where there are none.
+    Beside those of the program, `options` may hold `settings` (sections of kraq.toml that are this system's own),
+    `roles` (whose model takes a role's place) and `step_roles` (whose model a step asks). `varied` names the system of
+    which an ablation made it, "" for a system of its own; `fixed` are options that a data set's settings do not
+    overrule, `datasets` those it is asked on, all where there are none.
     """
 
     name: str
@@ -116,9 +116,12 @@ class EvalTable:
     def for_paper(self, figure: PaperTable) -> "EvalTable":
         """Return what a table of a paper needs: its systems and those they are made of, its data
         sets, what `--paper` sets for it, and its metrics, or all where it has none of ours."""
-        made_of = [system.options for system in self.systems if system.name in figure.systems]
-        names = {*figure.systems, *(each[part] for each in made_of for part in ("first", "then") if part in each)}
+        names = set(figure.systems)
+        for system in self.systems:
+            if system.name in figure.systems:
+                names.update(system.options[part] for part in ("first", "then") if part in system.options)
         in_figure = tuple(replace(system, datasets=()) for system in self.systems if system.name in names)
+
         paper = replace(
             self.paper,
             settings=_merged(self.paper.settings, figure.settings),
@@ -268,7 +271,9 @@ def _ablation(entry: Mapping[str, Any], systems: Sequence[System], where: str) -
 
     parameter, others = entry["parameter"], entry.get("with", {})
     about = "".join(f", {key}={value}" for key, value in others.items())
-    fixed, datasets = frozenset((*others, parameter)), tuple(entry.get("datasets", ()))
+    fixed = frozenset((*others, parameter))
+    datasets = tuple(entry.get("datasets", ()))
+
     for value in entry["values"]:
         if not others and base.options.get(parameter) == value:
             continue  # the system itself

@@ -133,11 +133,13 @@ def _parts_that_fit(grid: Grid, available: int) -> list[tuple[list[int], list[in
 
     parts: list[list[int]] = [[0]]
     for column in range(1, len(grid.headings)):
-        together = [*parts[-1], column]
-        width = sum(least[each] + BORDER for each in together) + 1
-        if len(parts[-1]) > 1 and width > available:
-            parts.append([0])
-        parts[-1].append(column)
+        part = parts[-1]
+        width = sum(least[each] + BORDER for each in (*part, column)) + 1
+        if len(part) > 1 and width > available:
+            part = [0]
+            parts.append(part)
+        part.append(column)
+
     return [(columns, _widths(columns, least, full, available)) for columns in parts]
 
 

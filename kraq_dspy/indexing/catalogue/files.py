@@ -4,7 +4,6 @@ import csv
 import dataclasses
 import io
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from kraq_dspy._internal.spreadsheets import cell_of, text_of
 from kraq_dspy.asset.corpus.formats import find_reader
 from kraq_dspy.asset.corpus.formats.rows import ReadSettings, Row
 from kraq_dspy.asset.store.catalogue import STATUSES, AddReport, Catalogue, NewEntry, question_key
@@ -26,9 +26,6 @@ COLUMNS = ("number", "question", "answer", "status", "sources", "origin", "given
 ORIGINS = ("person", "import", "failed", "answered", "kraq", "synthetic")
 
 ENDINGS = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".jsonl.gz")
-
-_FORMULA = re.compile(r"'*[=+\-@\t\r\n|%\uff1d\uff0b\uff0d\uff20]")
-"""How a cell begins that spreadsheets may take for a formula, or that has apostrophes before such a beginning."""
 
 _READ = ReadSettings(text_column="question", title_column="", id_column="", way_out="Rename the one that holds them.")
 
@@ -81,18 +78,12 @@ def entries_text(entries: Iterable[CatalogueEntry], form: str) -> str:
 
 
 def _cell(value: Any) -> Any:
-    """Text that a spreadsheet would take for a formula, and run, has an apostrophe before it. A bare carriage return,
-    which would end the row, becomes a line's end."""
     cell = json.dumps(value, ensure_ascii=False) if isinstance(value, tuple) and value else value or ""
-    if not isinstance(cell, str):
-        return cell
-    cell = cell.replace("\r\n", "\n").replace("\r", "\n")
-    return f"'{cell}" if _FORMULA.match(cell) else cell
+    return cell_of(cell) if isinstance(cell, str) else cell
 
 
 def _without_apostrophe(value: Any) -> Any:
-    """The inverse of `_cell` for text."""
-    return value[1:] if isinstance(value, str) and value.startswith("'") and _FORMULA.match(value[1:]) else value
+    return text_of(value) if isinstance(value, str) else value
 
 
 def _entry(row: Row, where: str) -> NewEntry | str:

@@ -67,7 +67,7 @@ def orphaned_answers(index: Index) -> set[str]:
 
 def _quotes(entry: CatalogueEntry, phrases: Set[Phrase]) -> bool:
     texts = (entry.question, entry.answer, entry.given, *(passage.text for passage in entry.evidence))
-    return any(phrase in phrases for text in texts for phrase in phrases_of(text))
+    return any(not phrases.isdisjoint(phrases_of(text)) for text in texts)
 
 
 def _listed(numbers: Collection[int]) -> str:

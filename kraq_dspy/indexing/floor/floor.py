@@ -91,6 +91,14 @@ def read_floor(index: Index) -> Floor | None:
         ) from error
 
 
+def has_floor(index: Index) -> bool:
+    """Whether the index stores a floor that can be read."""
+    try:
+        return read_floor(index) is not None
+    except IndexStateError:
+        return False
+
+
 def _own_scores(index: Index, scorer: PassageScorer) -> NDArray[np.float64]:
     questions = index.questions(source="kraq")
     step = max(1, len(questions) // OWN_QUESTIONS)

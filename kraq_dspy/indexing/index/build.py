@@ -16,11 +16,19 @@ import dspy
 from kraq_dspy._internal.concurrency import run_coroutine
 from kraq_dspy._internal.display import default_progress
 from kraq_dspy.asset.corpus.chunk import chunk_document
-from kraq_dspy.asset.store.sync import batches, chunk_point, sync_vectors
+from kraq_dspy.asset.store.sync import Point, batches, chunk_point, sync_vectors
 from kraq_dspy.errors import ConfigError, CorpusError
 from kraq_dspy.indexing.catalogue.sources import flag_stale
 from kraq_dspy.indexing.index import opening
-from kraq_dspy.indexing.index.finishing import FINISHED, BuildParts, Finishing, settle_finished, take_finished
+from kraq_dspy.indexing.index.finishing import (
+    FINISHED,
+    BuildParts,
+    Finishing,
+    is_whole,
+    note_communities,
+    settle_finished,
+    take_finished,
+)
 from kraq_dspy.indexing.index.following import Following
 from kraq_dspy.indexing.index.forgetting import forget, forget_beside
 from kraq_dspy.indexing.index.report import (
@@ -309,18 +317,30 @@ class Builder(BuildParts):
             await asyncio.wait([running])
 
     def _embed(self, is_stopped: Callable[[], bool]) -> None:
-        store, encode, results = self.index.chunk_vectors, self.embedder.encode_passages, self.index.results
-        again = self.index.known(Chunk, {failure.item_id for failure in results.failures("embed")})
-        store.delete(again)
+        store, results = self.index.chunk_vectors, self.index.results
+        failed_before = self.index.known(Chunk, {failure.item_id for failure in results.failures("embed")})
+        store.delete(failed_before)
         results.prune("embed", ())
 
         def left_out(chunk_id: str, reason: str) -> None:
             results.fail("embed", chunk_id, f"It has no vector and is found by its words alone: {reason}")
 
         ids, stored = self.index.ids(Chunk), store.ids()
-        absent = batches((chunk_id for chunk_id in ids if chunk_id not in stored), _BATCH)
-        points = (chunk_point(chunk) for some in absent for chunk in self.index.get(Chunk, some))
-        sync_vectors(store, ids, points, encode, "embed", self.progress, is_stopped=is_stopped, left_out=left_out)
+
+        def absent_points() -> Iterator[Point]:
+            for chunk_ids in batches((chunk_id for chunk_id in ids if chunk_id not in stored), _BATCH):
+                yield from map(chunk_point, self.index.get(Chunk, chunk_ids))
+
+        sync_vectors(
+            store,
+            ids,
+            absent_points(),
+            self.embedder.encode_passages,
+            "embed",
+            self.progress,
+            is_stopped=is_stopped,
+            left_out=left_out,
+        )
 
     async def extract(self) -> None:
         """Extract from all chunks, or the new ones where all others were extracted by the same program and model."""
@@ -329,8 +349,10 @@ class Builder(BuildParts):
         ids = self.index.ids(Chunk, without=Extraction if is_settled else None)
         if not is_settled:
             self.index.results.unsettle("extract")
+
         self.extracted.update(ids)
         chunks = (chunk for some in batches(ids, _BATCH) for chunk in self.index.get(Chunk, some))
+
         batch: list[Extraction] = []
         async for extraction in self.kraq.extractions(chunks, self.steps, total=len(ids)):
             batch.append(extraction)
@@ -338,17 +360,28 @@ class Builder(BuildParts):
                 self.index.add(batch)
                 batch = []
         self.index.add(batch)
+
         failed = {failure.item_id for failure in self.index.results.failures("extract")}
         if not self.index.known(Extraction, failed):  # what failed is new, and tried again, not being there
             self.steps.settle("extract", stage)
         self.progress.finish("extract")
 
     async def finish(self) -> None:
-        """Lead the build from extractions to questions."""
+        """Lead the build from extractions to questions; of a finished index that is as its corpus, nothing is made
+        again."""
         stages = Following(self) if self.stable and self.was_finished else Finishing(self)
-        await stages.finish()
+        if self._is_as_before() and is_whole(self):
+            await stages.leave()
+        else:
+            await stages.finish()
+            note_communities(self)
         if self.was_finished is not None:
             settle_finished(self)
+
+    def _is_as_before(self) -> bool:
+        """Whether an earlier build finished the index, and this one found nothing in its corpus to change."""
+        added = self.index.count(Document) - self._documents_before + self._removed
+        return bool(self.was_finished) and not (added or self._changed or self._removed or self.extracted)
 
     async def ask(self) -> None:
         """A question for each summary of an import; then the index is complete."""
@@ -356,12 +389,15 @@ class Builder(BuildParts):
 
     def report(self) -> BuildReport:
         added = self.index.count(Document) - self._documents_before + self._removed
-        ledger, before = self.index.results.usage(), self._usage_before
         questions = self.index.questions(source="kraq", duplicates=True)
+
         open_failures = self.index.results.failures()
         new = [each for each in open_failures if (each.stage, each.item_id) not in self._failed_before]
         former = [each for each in open_failures if (each.stage, each.item_id) in self._failed_before]
-        spent = usage_by_stage({key: usage - before.get(key, Usage()) for key, usage in ledger.items()})
+
+        usage_now, usage_before = self.index.results.usage(), self._usage_before
+        spent = usage_by_stage({key: usage - usage_before.get(key, Usage()) for key, usage in usage_now.items()})
+
         return BuildReport(
             path=self.index.path,
             counts=self.index.counts(),

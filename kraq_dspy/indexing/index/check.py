@@ -62,7 +62,7 @@ def check_index(path: str | Path) -> CheckReport:
     While another process writes, it is the last complete state that is checked. Raises IndexStateError for a folder
     that is no index, and where its manifest or its database cannot be opened.
 
-    >>> check_index("docs.kraq").whole
+    >>> check_index("ada.kraq").whole
     True
     """
     with Index.open(Path(path), damaged=True) as index:
@@ -175,11 +175,13 @@ def _references(index: Index) -> Iterator[Problem]:
         ("communities of entities or parts", Community, lambda each: (*each.entity_ids, *each.child_ids), nodes),
         ("questions on chunks", Question, lambda question: question.chunk_ids, chunks),
     ]  # fmt: skip
+
     for what, kind, names_in, known in named:
         lost = []
         for record in index.all(kind):
             if any(id not in known for id in names_in(record)):
                 lost.append(record.id)
+
         verb = "is" if what.endswith("an end") else "are"
         yield from _problem(f"{what} that {verb} not there", lost)
 

@@ -6,11 +6,12 @@ import json
 from collections.abc import AsyncIterable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from kraq_dspy import __version__
 from kraq_dspy.asset.graph.build import Graph, ResolvedMentions
 from kraq_dspy.asset.graph.communities import find_communities
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.sync import Point, sync_vectors
-from kraq_dspy.indexing.floor.floor import keep_floor
+from kraq_dspy.indexing.floor.floor import has_floor, keep_floor
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Progress
 from kraq_dspy.programs.kraq.pipeline import KRAQ, in_reading_order
@@ -21,10 +22,11 @@ from kraq_dspy.steps.bounded import ItemStream
 from kraq_dspy.steps.kept import Stage, StoredSteps
 
 NO_QUESTIONS = (
-    "No names were found that the texts link to each other, so there are no communities and no questions; `kraq ask` "
+    "No names were found that the texts link to each other, so there are no questions about them; `kraq ask` "
     "answers by retrieval alone. A language model finds more: name one with --lm."
 )
 FINISHED = "index"  # the name under which it is noted that a build was finished, and need not look at everything
+FOUND_ANEW = "communities"  # and this one, that its communities were found in the whole graph, and not followed
 
 
 @dataclass(eq=False)
@@ -57,11 +59,12 @@ class BuildParts:
 
     @property
     def fingerprint(self) -> str:
-        """All settings but those of how and with which models the build runs, and of what answers afterwards."""
+        """The library's version, and all settings but those of how and with which models the build runs, and of what
+        answers afterwards."""
         made_by = dataclasses.replace(self.settings, run=RunSettings(), roles={}, ask=AskSettings())
         fields = dataclasses.asdict(made_by)
         del fields["refusals"]
-        return json.dumps([fields, self.random_questions], sort_keys=True, default=str)
+        return json.dumps([__version__, fields, self.random_questions], sort_keys=True, default=str)
 
 
 class IndexedPassages:
@@ -116,16 +119,19 @@ class Finishing:
         """Do as `finish` does, with the graph of all extractions."""
         index = self._index
         document_of = index.reading_order()
+
         index.keep_passage_graph(graph.entities, graph.relationships)
         index.replace(Entity, graph.entities)
         index.replace(Relationship, graph.relationships)
         index.replace(Claim, graph.claims)
         index.replace(Merge, graph.merges)
+
         former: list[Community] = []
         if self._parts.stable:  # without the ids of relationships and chunks, most of their memory
             former = [
                 dataclasses.replace(community, relationship_ids=(), chunk_ids=()) for community in index.all(Community)
             ]
+
         communities = find_communities(
             graph.entities, graph.relationships, self._settings.communities, document_of, former
         )
@@ -148,6 +154,7 @@ class Finishing:
         there."""
         summaries: ItemStream[Summary] = ItemStream()
         total = sum(community.id not in (known or ()) for community in self._kraq.worth_a_summary(communities))
+
         results = self._index.results
         try:
             with results.watching("ask") as asked_now:
@@ -156,6 +163,7 @@ class Finishing:
                     asking = group.create_task(self._ask(communities, summaries, total, graph.entities))
         except BaseExceptionGroup as several:
             raise several.exceptions[0] from None
+
         looked_at = {community.id for community in communities}.difference(known or ())
         results.forget_outdated("ask", asked_now, looked_at)  # where a template asks now, in place of a model
         return asking.result()
@@ -188,6 +196,7 @@ class Finishing:
     ) -> list[Question]:
         asked_by = self._kraq.asked_by(communities, IndexedPassages(self._index, self._parts.embedder), self._steps)
         shown = asked_by.shown(summaries, {community.id for community in self._kraq.worth_a_summary(communities)})
+
         coming = self._kraq.questions(
             communities,
             shown,
@@ -197,6 +206,7 @@ class Finishing:
             names=self._kraq.central_names(entities),
             asked_by=asked_by,
         )
+
         questions = in_reading_order([question async for question in coming], [c.id for c in communities])
         self._progress.finish("ask")
         return await asyncio.to_thread(asked_by.leading_back, questions)
@@ -204,6 +214,7 @@ class Finishing:
     async def _keep_asked(self, questions: list[Question]) -> None:
         with_question = {question.community_id for question in questions if question.community_id}
         self._index.results.prune("ask", with_question | set(self._index.ids(Summary)))
+
         with self._index.results.watching("ask random") as drawn_now:
             if self._parts.random_questions:
                 chunks = list(self._index.all(Chunk))
@@ -219,6 +230,16 @@ class Finishing:
         self._index.results.forget_outdated("ask random", drawn_now)
         await asyncio.to_thread(self._keep_questions, questions)
         await asyncio.to_thread(keep_floor, self._index, self._parts.embedder)
+        self._complete()
+
+    async def leave(self) -> None:
+        """Complete an index of which nothing changed: its records stay, and a floor that was lost is measured again."""
+        if not has_floor(self._index):
+            await asyncio.to_thread(keep_floor, self._index, self._parts.embedder)
+        self._complete()
+
+    def _complete(self) -> None:
+        """Tell readers that the index is whole, and what it was made by."""
         if not self._index.count(Question):
             self._parts.problems.append(NO_QUESTIONS)
         models = self._parts.models
@@ -261,3 +282,18 @@ def settle_finished(parts: BuildParts) -> None:
     failed = any(parts.index.results.failures(stage) for stage, _, _ in parts.stages if stage != "extract")
     if not failed and not parts.random_questions:
         parts.steps.settle(FINISHED, *parts.stages, settings=parts.fingerprint)
+
+
+def is_whole(parts: BuildParts) -> bool:
+    """Whether the records of a finished index, of which nothing changed, are those that this build would make."""
+    index = parts.index
+    has_communities = parts.stable or index.results.settled(FOUND_ANEW) != ""
+    return has_communities and index.question_vectors.count() == index.count(Question)
+
+
+def note_communities(parts: BuildParts) -> None:
+    """Note for `is_whole` how the communities that the index has now were found."""
+    if parts.stable:
+        parts.index.results.unsettle(FOUND_ANEW)
+    else:
+        parts.index.results.settle(FOUND_ANEW, "in the whole graph")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from kraq_dspy.asset.store.catalogue import content_hash
 from kraq_dspy.asset.store.index import Index
+from kraq_dspy.asset.store.upgrade import kept_by_upgrade
 from kraq_dspy.indexing.catalogue import synthetic_chunks
 from kraq_dspy.indexing.catalogue.withdrawing import Phrase, phrases_of, withdraw
 from kraq_dspy.indexing.prepare import instructed, qa_pairs, raptor, summarised
@@ -47,17 +48,23 @@ class Difference:
 
 def forget_beside(index: Index) -> list[str]:
     """Forget what the change that `index` is open for takes away from the files beside its states: the catalogue and
-    the summarised corpus. Returns what a user should know.
+    the summarised corpus. Returns what a user should know, of a copy that `kraq upgrade` kept, too.
 
     Documents are compared with those of the last complete state, so a change that was killed and is gone on with
     forgets all the same.
     """
     has_catalogue = (index.path / "catalogue.db").is_file()
-    if not (has_catalogue or summarised.is_there(index)):
+    kept = kept_by_upgrade(index.path)
+    if not (has_catalogue or summarised.is_there(index) or kept):
         return []
 
     difference = _difference(index)
     problems = []
+    if kept and (difference.gone or difference.changed):
+        problems.append(
+            f"{kept.name!r}, the index as it was before `kraq upgrade`, still has what this change took away. Delete "
+            "that folder once you no longer need it."
+        )
     if has_catalogue:
         problems += withdraw(index, difference.gone, difference.phrases)
     problems += summarised.forget(index, difference.gone | difference.changed)
@@ -111,10 +118,12 @@ def _outdated_descriptions(index: Index) -> set[str]:
     ids = index.results.items("describe")
     entities, links = index.known(Entity, ids), index.known(Relationship, ids)
     outdated = ids - entities - links
+
     described: list[Entity | Relationship] = [
         *index.get(Entity, sorted(entities)),
         *index.get(Relationship, sorted(links)),
     ]
+
     outputs = index.results.outputs("describe", [each.id for each in described])
     for each in described:
         text = outputs.get(each.id, {}).get("description", "").strip()

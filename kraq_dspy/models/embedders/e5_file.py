@@ -54,6 +54,7 @@ class E5File:
             "embeddings.LayerNorm.weight": self._floats("emb.ln.w"),
             "embeddings.LayerNorm.bias": self._floats("emb.ln.b"),
         }
+
         for layer in range(self.layers):
             bert_layer, own_layer = f"encoder.layer.{layer}", f"l{layer}"
             for name, part in _PARTS.items():
@@ -61,6 +62,7 @@ class E5File:
                 matrix = widened(self._blocks(f"{own_layer}.{part}.w", inputs))
                 weights[f"{bert_layer}.{name}.weight"] = np.ascontiguousarray(matrix.T)
                 weights[f"{bert_layer}.{name}.bias"] = self._floats(f"{own_layer}.{part}.b")
+
             for name, part in _NORMS.items():
                 weights[f"{bert_layer}.{name}.weight"] = self._floats(f"{own_layer}.{part}.w")
                 weights[f"{bert_layer}.{name}.bias"] = self._floats(f"{own_layer}.{part}.b")

@@ -86,7 +86,8 @@ class EndpointEmbedder(TextEncoder):
         full = [(prefix + text).encode("utf-8", "replace").decode("utf-8") or " " for text in texts]
         size = self._batch_size
         batches = [full[start : start + size] for start in range(0, len(full), size)]
-        rows = [row for batch in run_all(self._rows_of, batches, limit=self._concurrency) for row in batch]
+        rows = list(itertools.chain.from_iterable(run_all(self._rows_of, batches, limit=self._concurrency)))
+
         reasons = {place: row for place, row in enumerate(rows) if isinstance(row, str)}
         if len(reasons) == len(rows):
             raise ModelError(f"{self._url} refused to embed with {self._model!r}: {reasons[0]}")
@@ -146,6 +147,7 @@ class EndpointEmbedder(TextEncoder):
             except _RefusedError as refusal:
                 reason = str(refusal)
                 continue
+
             logger.warning("Of %s, %d of %d characters count: %s", _shown(text), len(part), len(text), reason)
             return row
         return reason

@@ -125,6 +125,7 @@ class _Bert:
         words, positions, kinds = (
             self._weights[f"embeddings.{kind}_embeddings.weight"] for kind in ("word", "position", "token_type")
         )
+
         hidden = self._norm(words[ids] + positions[: ids.shape[1]] + kinds[0], "embeddings.LayerNorm")
         visible = mask.bool()[:, None, None, :]
         for layer in (f"encoder.layer.{number}" for number in range(self._layers)):
@@ -134,9 +135,11 @@ class _Bert:
                 .transpose(1, 2)
                 for part in ("query", "key", "value")
             )
+
             mixed = scaled_dot_product_attention(query, key, value, attn_mask=visible).transpose(1, 2).flatten(2)
             attended = self._linear(mixed, f"{layer}.attention.output.dense")
             hidden = self._norm(hidden + attended, f"{layer}.attention.output.LayerNorm")
+
             inner = gelu(self._linear(hidden, f"{layer}.intermediate.dense"))
             hidden = self._norm(hidden + self._linear(inner, f"{layer}.output.dense"), f"{layer}.output.LayerNorm")
         return hidden

@@ -117,11 +117,13 @@ class KraqAdapter(dspy.ChatAdapter):
         with adapter_fallback_scope() as progress:
             first, options = self._first_call(lm, lm_kwargs, signature)
             reply = await first._ask_held(lm, options, lm_kwargs, question)
+
             if progress.emitted and reply.error is not None:
                 tell(reply.flaw)
                 return [_as_it_stands(signature, reply.error)]
             if reply.error is None or reply.is_final or not self.use_json_adapter_fallback:
                 return reply.values_or_error(signature)
+
             second = first._for_second_call(signature)
             return (await second._ask(lm, dict(lm_kwargs), question)).after(reply, signature)
 
@@ -343,8 +345,12 @@ def _outputs(signature: Any) -> dict[str, Any]:
 
 def _longest(signature: Any) -> dict[str, int]:
     """Characters of those outputs whose annotation says how many: `Annotated[str, pydantic.Field(max_length=150)]`."""
-    limits = ((name, limit) for name, field in signature.output_fields.items() for limit in field.metadata)
-    return {name: limit.max_length for name, limit in limits if hasattr(limit, "max_length")}
+    longest = {}
+    for name, field in signature.output_fields.items():
+        for limit in field.metadata:
+            if hasattr(limit, "max_length"):
+                longest[name] = limit.max_length
+    return longest
 
 
 def _briefly(faults: Sequence[str], reply: str) -> str:

@@ -72,15 +72,18 @@ def flaw_of(response: Response, max_tokens: int | None = None) -> Flaw | None:
     parts = response.message.parts
     text = "".join(part.text for part in parts if isinstance(part, TextPart))
     has_answer = bool(text.strip()) or any(isinstance(part, DataPart) for part in parts)
+
     refusals = [part.text for part in parts if isinstance(part, RefusalPart)]
     if refusals:
         return Flaw("refused", f"the model refused: {' '.join(refusals[0].split())[:QUOTED]!r}", text)
+
     if response.finish_reason == "content_filter":
         return Flaw("filtered", "the server's content filter withheld the reply, or its rest", text)
     if response.finish_reason == "length":
         if has_answer:
             return Flaw("length", cut_off(max_tokens), text)
         return Flaw("length", f"the model spent all its tokens{_limit(max_tokens)} before any answer; raise max_tokens")
+
     if has_answer or not parts:
         return None
     what = f"called the tool {response.tool_calls[0].name!r}" if response.tool_calls else "thought"

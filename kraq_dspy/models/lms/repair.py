@@ -67,11 +67,13 @@ def read_reply(reply: str, fields: Mapping[str, Any]) -> tuple[dict[str, Any], l
         except (ValueError, TypeError, RecursionError, MemoryError) as error:
             trouble.append(f"{name}: {str(error).splitlines()[0] if str(error) else type(error).__name__}")
 
-    cut_off = "completed" not in sections
-    if cut_off and not trouble and any(isinstance(value, list) and value for value in values.values()):
+    is_cut_off = "completed" not in sections
+    has_an_item = any(isinstance(value, list) and value for value in values.values())
+    if is_cut_off and has_an_item and not trouble:
         later = list(fields)[len(values) :]
         if not any(name in values for name in later):
             values |= {name: [] for name in later if get_origin(fields[name]) is list}
+
     trouble += [f"{name}: missing" for name in fields if name not in values and name not in sections]
     return values, trouble
 
@@ -164,17 +166,21 @@ def marked_spans(reply: str, fields: Iterable[str]) -> dict[str, tuple[int, int]
     order and nothing before them; anything less is prose.
     """
     fields = list(fields)
+    names = [*fields, "completed"]
     headers = list(HEADER.finditer(reply))
-    headers += _within_lines(reply, headers, {name.casefold() for name in (*fields, "completed")})
-    spans = _between(reply, headers, [*fields, "completed"])
-    missing = [name for name in (*fields, "completed") if name not in spans]
+    headers += _within_lines(reply, headers, {name.casefold() for name in names})
+    spans = _between(reply, headers, names)
+
+    missing = [name for name in names if name not in spans]
     lines = list(_begins_with(missing).finditer(reply)) if missing else []
-    if lines and len({line[1].casefold() for line in lines}) == len(lines):
-        together = _between(reply, [*headers, *lines], [*fields, "completed"])
+    is_each_name_once = len({line[1].casefold() for line in lines}) == len(lines)
+    if lines and is_each_name_once:
+        together = _between(reply, [*headers, *lines], names)
         written = [name for name, (start, end) in together.items() if start < end and name != "completed"]
         begins = min(match.start() for match in (*headers, *lines))
         if written == fields and not reply[:begins].strip(" \t\r\n`"):
             return together
+
     return spans if any(name in spans for name in fields) else {}
 
 
@@ -220,6 +226,7 @@ def _between(reply: str, headers: Iterable[re.Match[str]], names: Iterable[str])
         name = known.get(header[1].casefold())
         if name is None:
             continue
+
         text = reply[begin:stop]
         inside = text.lstrip("`") if "`" in header[0] else text  # the marker stood between backticks
         start = begin + len(text) - len(inside.lstrip())

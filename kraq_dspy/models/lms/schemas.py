@@ -79,6 +79,7 @@ def shape(annotation: Any) -> str:
         return "a number"
     if options := choices(annotation):
         return " or ".join(json.dumps(option, ensure_ascii=False) for option in options)
+
     if get_origin(annotation) in (list, set, tuple):
         return f"[{shape(get_args(annotation)[0])}, ...]"
     if dataclasses.is_dataclass(annotation):
@@ -133,10 +134,9 @@ def _reply_part(annotation: Any, bounded: bool, length: int, inside: tuple[Any, 
         items = {"type": "array", "items": _reply_part(arguments[0], bounded, ITEM_TEXT, inside)}
         return {**items, "maxItems": ITEMS} if bounded else items
     if dataclasses.is_dataclass(annotation) and annotation not in inside:
-        parts = record_fields(annotation)
-        return _object(
-            {name: _reply_part(part, bounded, ITEM_TEXT, (*inside, annotation)) for name, part in parts.items()}
-        )
+        within = (*inside, annotation)
+        parts = record_fields(annotation).items()
+        return _object({name: _reply_part(part, bounded, ITEM_TEXT, within) for name, part in parts})
     raise _NoSchemaError
 
 

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass
+from itertools import chain
 from typing import Any, TypeVar
 
 import dspy
@@ -79,34 +80,40 @@ class KnowledgeGraph(SharedByCopies, LooksAgain):
     def __call__(self, question: str) -> LocalContext:
         """Links between two of the entities come before links to others, of which those that several of them share are
         first. The passages are those of each entity in turn, first those that state the most of the chosen links."""
-        tokens, left = self.tokens, self.tokens
         scored = self.nearest(question, self.n_entities)
         entities = self.graph.entities([entity_id for entity_id, _ in scored])
         reports = looked_at(self.reports(question, self.n_entities), self.check)
         links = _links(self.graph, entities)
-        ends = dict.fromkeys(end for link in links for end in (link.source_id, link.target_id))
+        ends = dict.fromkeys(chain.from_iterable((link.source_id, link.target_id) for link in links))
         names = {entity.id: entity.name for entity in self.graph.entities(list(ends))}
 
-        kept_reports, used = _fitting(reports, [hit.chunk.passage for hit in reports], int(REPORT_SHARE * tokens))
-        left -= used
-        kept_entities, used = _fitting(entities, map(_entity_line, entities), int(GRAPH_SHARE * tokens))
-        left -= used
+        report_texts = [hit.chunk.passage for hit in reports]
+        fitting_reports, for_reports = _fitting(reports, report_texts, int(REPORT_SHARE * self.tokens))
+
+        for_graph = int(GRAPH_SHARE * self.tokens)
+        fitting_entities, for_entities = _fitting(entities, map(_entity_line, entities), for_graph)
         lines = [_link_line(link, names) for link in links]
-        kept_links, used = _fitting(links, lines, max(0, int(GRAPH_SHARE * tokens) - used))
-        left -= used
+        fitting_links, for_links = _fitting(links, lines, max(0, for_graph - for_entities))
+
         cosines = [cosine for _, cosine in scored]
         near = list(zip(entities, cosines, strict=True))
-        hits = looked_at(_passages(self.graph, question, near, kept_links, self.k), self.check)
-        kept_hits, used = _fitting(hits, [hit.chunk.passage for hit in hits], left)
-        left -= used
+        hits = looked_at(_passages(self.graph, question, near, fitting_links, self.k), self.check)
+        left = self.tokens - for_reports - for_entities - for_links
+        fitting_hits, for_passages = _fitting(hits, [hit.chunk.passage for hit in hits], left)
+
         shown = {
-            "reports": [hit.chunk.passage for hit in kept_reports],
-            "entities": [_entity_line(entity) for entity in kept_entities],
-            "relationships": [_link_line(link, names) for link in kept_links],
-            "passages": [hit.chunk.passage for hit in kept_hits],
+            "reports": [hit.chunk.passage for hit in fitting_reports],
+            "entities": [_entity_line(entity) for entity in fitting_entities],
+            "relationships": [_link_line(link, names) for link in fitting_links],
+            "passages": [hit.chunk.passage for hit in fitting_hits],
         }
         return LocalContext(
-            tuple(kept_entities), tuple(kept_links), tuple(kept_reports), tuple(kept_hits), shown, tokens - left
+            tuple(fitting_entities),
+            tuple(fitting_links),
+            tuple(fitting_reports),
+            tuple(fitting_hits),
+            shown,
+            n_tokens=for_reports + for_entities + for_links + for_passages,
         )
 
 
@@ -143,10 +150,13 @@ class GraphLocalSearch(SavableModule):
     async def aforward(self, question: str, **inputs: Any) -> dspy.Prediction:
         further = further_inputs(self.answer, inputs)
         clock = Clock()
+
         await clock.begin("retrieve", "searching the graph")
         context = await call(self.context, question)
+
         await clock.begin("answer", "answering")
         reply = await call(self.answer, question=question, **context.shown, **further)
+
         return prediction(
             reply,
             hits=list(context.hits),

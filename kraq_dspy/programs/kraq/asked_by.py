@@ -281,10 +281,12 @@ def headings_asked(
     language of each community's passages."""
     chosen: dict[str, AskedHeading] = {}
     headings_taken: set[str] = set()
+
     for community in sorted(communities, key=_broadest_first):
         passages = passages_of(community.chunk_ids)
         headings = headings_by_weight(passages, "")
         language = language_of("\n".join(passages)) if headings else ""  # most passages have none
+
         for heading in headings:
             if language == "en":
                 question = announced_question(heading, passages, subject)

@@ -178,6 +178,7 @@ def _claims(
         name_at.pop(-1, None)
         if not name_at:
             continue
+
         subject = name_at[min(name_at)]
         linked = [name for name in _linked_to(subject, links) if name in name_at.values()]
         claims.append(ExtractedClaim(subject, sentence, linked[0] if linked else ""))

@@ -82,15 +82,18 @@ class KRAQ(SavableModule):
         order = {chunk.id: number for number, chunk in enumerate(chunks)}
         extractions = [extraction async for extraction in self.extractions(chunks, steps, total=len(chunks))]
         extractions.sort(key=lambda extraction: order[extraction.chunk_id])
+
         graph = await self.graph(extractions, steps)
         document_of = {chunk.id: chunk.document_id for chunk in chunks}
         communities = find_communities(graph.entities, graph.relationships, self.settings.communities, document_of)
         summaries = {s.community_id: s async for s in self.summaries(communities, graph, steps)}
+
         names = self.central_names(graph.entities)
         asked_by = self.asked_by(communities, ListedPassages(chunks), steps)
         shown = asked_by.shown(summaries.values(), set(summaries))
         asked_questions = self.questions(communities, shown, document_of, steps, names=names, asked_by=asked_by)
         questions = asked_by.leading_back([question async for question in asked_questions])
+
         return dspy.Prediction(
             extractions=extractions,
             graph=graph,
@@ -117,11 +120,13 @@ class KRAQ(SavableModule):
             )
             for chunk in chunks
         )
+
         ungrounded = 0
         async for done in steps.map("extract", "extractor", self.extract, items, total=total):
             prediction = done.prediction
             ungrounded += prediction.ungrounded
             yield Extraction(done.id, prediction.entities, prediction.relationships, prediction.claims)
+
         if ungrounded:
             logger.info("extract: dropped %d elements about names that their passages do not have", ungrounded)
 
@@ -307,6 +312,7 @@ class KRAQ(SavableModule):
         async for done in steps.map("ask", "generator", self.ask, items(), total=total):
             community, summary = by_id[done.id], shown.pop(done.id)
             text, model = done.prediction.question, done.model
+
             is_usable = asked_by is None or asked_by.is_usable(text, model, summary, instructions)
             if not is_usable and (instead := template(community, summary)):
                 text, model = instead, EMBEDDED
@@ -360,6 +366,7 @@ class KRAQ(SavableModule):
         sizes = (chance.randint(settings.random_least, settings.random_most) for _ in range(count))
         draws = [chance.sample(chunks, min(size, len(chunks))) for size in sizes]
         items = (Item(str(number), {"passages": [c.passage for c in draw]}) for number, draw in enumerate(draws))
+
         async for done in steps.map("ask random", "generator", self.ask_random, items, total=count):
             draw = draws[int(done.id)]
             yield Question(

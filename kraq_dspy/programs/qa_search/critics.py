@@ -45,10 +45,17 @@ class WriteSyntheticPair(SavableModule):
 
     async def aforward(self, passage: str) -> dspy.Prediction:
         written = await call(self.write, passage=passage)
-        question, answer = question_in(str(written.question or "")), str(written.answer or "").strip()
+        question = question_in(str(written.question or ""))
+        answer = str(written.answer or "").strip()
+
         instructions = "\n".join(predictor.signature.instructions for predictor in self.write.predictors())
-        is_short = answer and len(question.split()) <= MOST_WORDS
-        if not is_short or tells(question, answer) or not stands_alone(question, passage, instructions):
+        is_usable = (
+            answer
+            and len(question.split()) <= MOST_WORDS
+            and not tells(question, answer)
+            and stands_alone(question, passage, instructions)
+        )
+        if not is_usable:
             question = answer = ""
         return prediction(written, question=question, answer=answer)
 

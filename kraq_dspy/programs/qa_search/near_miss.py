@@ -81,11 +81,12 @@ def contradiction(question: str, stored: str) -> str | None:
     >>> contradiction("How do I disable the alarm?", "How do I enable the alarm?") is None
     False
     """
-    question, stored = (" ".join(unicodedata.normalize("NFKC", text).split()) for text in (question, stored))
+    question, stored = _normalised(question), _normalised(stored)
     short = max(len(_words(question)), len(_words(stored))) <= SHORT
-    kinds = [[name for name, kind in _KINDS.items() if kind.search(text)] for text in (question, stored)]
-    if short and all(kinds) and not set(kinds[0]) & set(kinds[1]):
-        return f"one asks for {kinds[0][0]}, the other for {kinds[1][0]}"
+
+    our_kinds, their_kinds = _kinds_asked_for(question), _kinds_asked_for(stored)
+    if short and our_kinds and their_kinds and not set(our_kinds) & set(their_kinds):
+        return f"one asks for {our_kinds[0]}, the other for {their_kinds[0]}"
 
     ours, theirs = _numbers(question), _numbers(stored)
     if ours - theirs and theirs - ours:
@@ -94,8 +95,17 @@ def contradiction(question: str, stored: str) -> str | None:
         return f"opposites: {opposite[0]}, {opposite[1]}"
     if short and _negated(question) != _negated(stored) and _overlap(question, stored) >= 0.6:
         return "one is negated"
+
     names = _names_apart(question, stored)
     return f"another name: {names[0]}, {names[1]}" if names else None
+
+
+def _normalised(text: str) -> str:
+    return " ".join(unicodedata.normalize("NFKC", text).split())
+
+
+def _kinds_asked_for(question: str) -> list[str]:
+    return [name for name, kind in _KINDS.items() if kind.search(question)]
 
 
 def _numbers(text: str) -> set[str]:

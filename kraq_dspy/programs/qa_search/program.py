@@ -294,6 +294,7 @@ def _named(
     if isinstance(reply, Exception):
         search.failed += 1
         return None
+
     search.invalid += reply.number not in (NO_MATCH, *by_number)
     return by_number.get(reply.number)
 

@@ -54,7 +54,7 @@ async def write_draft(
     """Ask the drafter. What goes wrong with this draft alone becomes a FailedDraft; cancelling cancels the request.
 
     `texts` are the passages at the positions `passages`; `wanted_by` names a scorer that needs log-probabilities;
-    `further` are inputs of a signature of one's own.
+    `further` are the values of further inputs, where the drafter's signature is the user's own.
     Raises MissingLogprobsError, and the errors that end a run: a spent budget, a server that is down.
     """
     started = perf_counter()
@@ -68,20 +68,24 @@ async def write_draft(
     except CALL_ERRORS as error:
         raise_if_final(error)
         return failed(in_one_line(error))
+
     fields = {name: str(prediction[name] or "").strip() for name in ("rationale", "response")}
-    if missing := [name for name, value in fields.items() if not value]:
-        return failed(f"The model left {' and '.join(missing)} empty.")
-    scored: Mapping[str, Sequence[float]] = {}
+    if empty := [name for name, text in fields.items() if not text]:
+        return failed(f"The model left {' and '.join(empty)} empty.")
+
+    logprobs: Mapping[str, Sequence[float]] = {}
     if wanted_by:
-        scored = field_logprobs(take_logprobs(prediction, role="drafter", wanted_by=wanted_by), fields)
-        if missing := [name for name in fields if name not in scored]:
+        of_all_tokens = take_logprobs(prediction, role="drafter", wanted_by=wanted_by)
+        logprobs = field_logprobs(of_all_tokens, fields)
+        if missing := [name for name in fields if name not in logprobs]:
             return failed(f"The log-probabilities of {' and '.join(missing)} could not be told apart in its answer.")
+
     return Draft(
         number,
         passages,
         **fields,
         seconds=perf_counter() - started,
-        rationale_logprobs=tuple(scored.get("rationale", ())),
-        response_logprobs=tuple(scored.get("response", ())),
+        rationale_logprobs=tuple(logprobs.get("rationale", ())),
+        response_logprobs=tuple(logprobs.get("response", ())),
         extras={name: value for name, value in prediction.items() if name not in fields},
     )

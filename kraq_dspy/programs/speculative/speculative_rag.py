@@ -186,6 +186,7 @@ class SpeculativeRAG(SavableModule):
             )
 
         outcomes = await at_once(draft, list(enumerate(evidence.subsets)), limit=self.in_flight)
+
         drafts = [outcome for outcome in outcomes if isinstance(outcome, Draft)]
         await announce(f"choosing among {len(drafts)} drafts")
         scores = await call(self.scorer, question=question, drafts=drafts) if drafts else []
@@ -233,6 +234,7 @@ class SpeculativeRAG(SavableModule):
         chosen, _ = scored[best([draft for draft, _ in scored], [score for _, score in scored])]
         models = (predictor.lm or dspy.settings.lm for predictor in (self.draft, *self.scorer.predictors()))
         invented = self.scorer.needs_logprobs and any(getattr(lm, "model", "") == EMBEDDED for lm in models)
+
         end = perf_counter()
         timings = StageSeconds(
             **evidence.seconds,
@@ -241,6 +243,7 @@ class SpeculativeRAG(SavableModule):
             select=end - selecting,
             wall=end - started,
         )
+
         return prediction(
             chosen.extras,
             answer=chosen.response,
@@ -290,6 +293,7 @@ def notes(answer: dspy.Prediction) -> Iterator[Note]:
         counts = f"{answer.n_looked_up} looked up, {answer.n_embedded} embedded online"
         by = "their sentences, a variant of Algorithm 2" if answer.seen_by.startswith("sentences") else answer.seen_by
         yield Note(f"passages seen from ({counts}, by {by}): ", question, 120)
+
     times = answer.timings
     yield Note(f"ms: {1000 * times.wall:.1f}; papers' model {1000 * times.parallel_model:.1f}")
 

@@ -71,7 +71,7 @@ def evened(candidates: Sequence[Candidate], weights: Sequence[float]) -> list[fl
     >>> evened([Candidate(row, "a"), Candidate(row, "b"), Candidate(other, "c")], [2.0, 2.0, 1.0])
     [1.0, 1.0, 2.0]
     """
-    favors = [(WORDS in one.row.solved_by) - (MEANING in one.row.solved_by) for one in candidates]
+    favors = [(WORDS in each.row.solved_by) - (MEANING in each.row.solved_by) for each in candidates]
     by_words = sum(weight for weight, favor in zip(weights, favors, strict=True) if favor > 0)
     by_meaning = sum(weight for weight, favor in zip(weights, favors, strict=True) if favor < 0)
     if not by_words and not by_meaning:

@@ -73,22 +73,23 @@ class Postings:
     """
 
     def __init__(self, texts: Iterable[Sequence[str]]) -> None:
-        counts = [Counter(terms) for terms in texts]
-        self._size = len(counts)
-        n_with: Counter[str] = Counter(term for count in counts for term in count)
-        self._idf = {term: math.log(1 + self._size / number) for term, number in n_with.items()}
-        lists: defaultdict[str, tuple[list[int], list[float]]] = defaultdict(lambda: ([], []))
-        for row, count in enumerate(counts):
-            weights = {term: (1 + math.log(number)) * self._idf[term] for term, number in count.items()}
+        counts_by_text = [Counter(terms) for terms in texts]
+        self._size = len(counts_by_text)
+        texts_with: Counter[str] = Counter()
+        for counts in counts_by_text:
+            texts_with.update(counts.keys())
+        self._idf = {term: math.log(1 + self._size / number) for term, number in texts_with.items()}
+
+        rows: defaultdict[str, list[int]] = defaultdict(list)
+        shares: defaultdict[str, list[float]] = defaultdict(list)
+        for row, counts in enumerate(counts_by_text):
+            weights = {term: (1 + math.log(number)) * self._idf[term] for term, number in counts.items()}
             length = math.hypot(*weights.values()) or 1.0
             for term, weight in weights.items():
-                rows, shares = lists[term]
-                rows.append(row)
-                shares.append(weight / length)
+                rows[term].append(row)
+                shares[term].append(weight / length)
 
-        self._lists = {
-            term: (np.array(rows, np.int64), np.array(shares, np.float32)) for term, (rows, shares) in lists.items()
-        }
+        self._lists = {term: (np.array(rows[term], np.int64), np.array(shares[term], np.float32)) for term in rows}
 
     def scores(self, terms: Sequence[str]) -> NDArray[np.float64]:
         """Return float64 `[texts]`: proportional to the cosine with each text, 0 where no term is shared."""

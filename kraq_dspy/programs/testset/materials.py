@@ -140,6 +140,7 @@ class Corpus:
             target = next((self.passage_about[name] for name in entity.names if name in self.passage_about), None)
             if target is None:
                 continue
+
             sources = [self.by_id[id] for id in entity.chunk_ids if id in self.by_id]
             leading = [chunk for chunk in sources if chunk.document_id != target.document_id]
             name = _BRACKETED.sub("", target.title) or entity.name

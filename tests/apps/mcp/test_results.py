@@ -1,3 +1,5 @@
+"""Tests how results are cut for an agent: page after page, and texts between words."""
+
 from kraq_dspy.apps.mcp.tools import page, passage, shortened
 from kraq_dspy.records import Chunk, Hit
 

@@ -157,6 +157,12 @@ def test_a_request_that_does_not_fit_is_refused_in_its_own_words(
     assert message in answer.json()["error"]["message"]
 
 
+def test_what_stands_in_the_address_of_a_post_is_not_passed_over(client: TestClient) -> None:
+    answer = client.post("/api/ask?index=another", json={"question": "Who?"})
+    assert answer.status_code == 422
+    assert "parameters index; send them in the JSON body" in answer.json()["error"]["message"]
+
+
 def test_what_must_be_prepared_first_is_said_with_its_command_and_without_a_folder(
     client: TestClient, poets: Path
 ) -> None:

@@ -1,3 +1,5 @@
+"""Tests where chunks begin and end, how they overlap, and what each carries of its document."""
+
 import gzip
 import json
 from itertools import pairwise

@@ -1,3 +1,5 @@
+"""Tests that what reaches a person is struck out of a text, and that other numbers stay."""
+
 import itertools
 
 import pytest

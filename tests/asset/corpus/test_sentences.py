@@ -1,3 +1,5 @@
+"""Tests that sentences end where a reader ends them."""
+
 from itertools import pairwise
 
 import pytest

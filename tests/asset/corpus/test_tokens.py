@@ -1,3 +1,5 @@
+"""Tests that tokens are counted as OpenAI counts them, and that a text is cut between them."""
+
 import os
 import subprocess
 import sys

@@ -1,3 +1,5 @@
+"""Tests that extractions become one graph in which all that is said of one thing stands together."""
+
 import gzip
 import json
 import random

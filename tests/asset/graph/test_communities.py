@@ -1,3 +1,5 @@
+"""Tests the communities of small graphs whose parts a reader can see."""
+
 import itertools
 import os
 import random

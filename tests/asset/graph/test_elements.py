@@ -1,3 +1,5 @@
+"""Tests what a model is shown of a community: the most central elements first, within the limit, nothing twice."""
+
 from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.asset.graph.elements import GraphView, community_elements
 from kraq_dspy.records import Claim, Community, Entity, Relationship, Summary

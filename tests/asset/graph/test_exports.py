@@ -1,3 +1,5 @@
+"""Tests that a graph written for other tools is read back by them with all its attributes."""
+
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence

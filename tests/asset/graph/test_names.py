@@ -1,3 +1,5 @@
+"""Tests which spellings of a name meet under one key, and which stay apart."""
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,3 +1,5 @@
+"""Tests the walk over passages and entities against igraph's PageRank, and that a saved graph is the same."""
+
 import random
 from pathlib import Path
 

@@ -1,3 +1,5 @@
+"""Tests which names become one entity, which are only proposed, and what every merge says of itself."""
+
 import gzip
 import json
 import random

@@ -1,3 +1,5 @@
+"""Tests that every record comes back from SQLite as it was, whatever its fields hold."""
+
 import dataclasses
 import sqlite3
 from collections.abc import Mapping

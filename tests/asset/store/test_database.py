@@ -1,3 +1,5 @@
+"""Tests that a database writes all or nothing, is read while it is written, and names what is wrong with it."""
+
 import os
 import threading
 from collections.abc import Iterator

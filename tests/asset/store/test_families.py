@@ -1,3 +1,5 @@
+"""Tests that broad communities come with all their parts, and that documents and chunks are found by their ids."""
+
 from pathlib import Path
 
 import pytest

@@ -1,3 +1,5 @@
+"""Tests that an index gives back what was stored, in its order, and names what it has not."""
+
 import copy
 import dataclasses
 import sqlite3

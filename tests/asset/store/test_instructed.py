@@ -1,3 +1,5 @@
+"""Tests that instructed embeddings are found by question and passage, and kept apart by their keys."""
+
 import os
 import signal
 import sqlite3

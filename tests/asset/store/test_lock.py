@@ -1,3 +1,5 @@
+"""Tests that one process at a time holds an index, and that the lock says who without what was typed."""
+
 import os
 import sys
 from pathlib import Path

@@ -1,3 +1,5 @@
+"""Tests that a manifest comes back with its settings and without secrets, and that a damaged one is named."""
+
 import dataclasses
 from pathlib import Path
 from typing import Any

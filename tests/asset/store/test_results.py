@@ -1,3 +1,5 @@
+"""Tests that results, answers and failures are kept by stage, item and fingerprint, and go when outdated."""
+
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor

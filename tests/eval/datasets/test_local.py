@@ -1,3 +1,5 @@
+"""Tests that files of questions and documents are read with every column, and that a broken row is named."""
+
 import gzip
 import json
 from pathlib import Path

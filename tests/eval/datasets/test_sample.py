@@ -1,3 +1,5 @@
+"""Tests that a data set is sampled until its evidence has so many tokens, by a seed."""
+
 from pathlib import Path
 
 import pytest

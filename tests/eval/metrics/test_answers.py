@@ -1,3 +1,5 @@
+"""Tests the scores of answers on pairs that a reader can score."""
+
 import math
 from collections.abc import Callable, Sequence
 

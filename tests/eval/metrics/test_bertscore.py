@@ -1,3 +1,5 @@
+"""Tests BERTScore with a small model: equal texts, paraphrases, blanks, and what the result says of the model."""
+
 from pathlib import Path
 
 import pytest

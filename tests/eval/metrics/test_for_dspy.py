@@ -1,3 +1,5 @@
+"""Tests that metrics serve DSPy's optimizers: scores, yes or no with a trace, and feedback."""
+
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,3 +1,5 @@
+"""Tests BLEU and ROUGE-L on sentences that can be scored by hand."""
+
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,3 +1,5 @@
+"""Tests that the label of a claim is read from a free answer and compared with the gold one."""
+
 import pytest
 
 from kraq_dspy.errors import EvaluationError

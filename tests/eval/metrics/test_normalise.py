@@ -1,3 +1,5 @@
+"""Tests that answers are compared without case, articles, signs and spaces, in several scripts."""
+
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -1,3 +1,5 @@
+"""Tests that each reference question is paired with the nearest one that was generated."""
+
 from collections.abc import Callable
 from typing import Any
 

@@ -1,3 +1,5 @@
+"""Tests the scores of rankings against values worked out by hand."""
+
 import math
 from collections.abc import Callable
 

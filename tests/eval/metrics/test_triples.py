@@ -1,3 +1,5 @@
+"""Tests the scores of triples against values worked out by hand."""
+
 import pytest
 
 from kraq_dspy.errors import EvaluationError

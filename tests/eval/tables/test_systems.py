@@ -1,14 +1,19 @@
 """An entry of a table names its settings and its models, and is refused where it cannot."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kraq_dspy import Workspace, build_index
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.eval.papers import PaperTable, TablePart
-from kraq_dspy.eval.tables.systems import distinct, program_of, settings_of
+from kraq_dspy.eval.tables.systems import distinct, program_of, require_steps, settings_of
 from kraq_dspy.eval.tables.table import DEFINITIONS, System, read_table, table_from_dict
+from kraq_dspy.indexing.prepare.preparations import PREPARATIONS
+from kraq_dspy.ports import SilentProgress
 from kraq_dspy.settings import RoleSettings, Settings
+from tests.conftest import KeywordEmbedder
 
 
 def test_a_system_has_sections_and_roles_of_its_own() -> None:
@@ -17,6 +22,22 @@ def test_a_system_has_sections_and_roles_of_its_own() -> None:
     own = settings_of(System("x", "kraq", options), settings)
     assert (own.chunks.tokens, own.role("generator").model) == (200, "embedded")
     assert (settings.chunks.tokens, settings.role("generator").model) == (300, "gguf/tuned.gguf")
+
+
+def test_the_naive_graph_of_the_papers_table_is_told_by_the_quantised_model_and_answered_by_the_other(
+    tmp_path: Path,
+) -> None:
+    [naive] = [each for each in read_table(DEFINITIONS / "k2rag.toml").systems if each.name == "naive-graph"]
+    embedder = KeywordEmbedder("ada", "charles")
+    build_index(["Ada met Charles in London."], tmp_path / "a.kraq", embedder=embedder)
+
+    with Workspace.open(tmp_path / "a.kraq", embedder=embedder, write=True) as space:
+        PREPARATIONS["graph"].make(space, PREPARATIONS["graph"].options(), SilentProgress())
+        program = space.make_program(program_of(naive))
+        assert program.tell.by_role.role == "default"
+        assert program.answer.by_role.role == "answerer"
+        with pytest.raises(ConfigError, match="'x': there is no step 'ask'; the steps are answer, tell"):
+            require_steps(System("x", "naive-graph", {"step_roles": {"ask": "default"}}), program)
 
 
 def test_a_system_that_would_be_another_one_once_more_is_left_out_with_a_note() -> None:
@@ -34,6 +55,7 @@ def test_a_system_that_would_be_another_one_once_more_is_left_out_with_a_note() 
         ({"settings": {"chunk": {}}}, "chunk"),
         ({"settings": {"chunks": {"size": 1}}}, "size"),
         ({"roles": {"generator": "wizard"}}, "no role 'wizard'"),
+        ({"step_roles": {"tell": "wizard"}}, "no role 'wizard'"),
     ],
 )
 def test_what_is_not_known_is_refused_with_the_systems_name(options: dict[str, Any], says: str) -> None:

@@ -6,18 +6,19 @@ import json
 import signal
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from stand_in import stand_in
 
-from kraq_dspy import Index, add_documents, build_index
+from kraq_dspy import Index, add_documents, build_index, update_index
 from kraq_dspy.errors import CorpusError, EncoderMismatchError, ModelError, RemovedDocumentsError
-from kraq_dspy.indexing import DocumentChanges, abuild_index
+from kraq_dspy.indexing import BuildReport, DocumentChanges, abuild_index
+from kraq_dspy.indexing.index.check import check_index
 from kraq_dspy.indexing.index.report import located
-from kraq_dspy.ports import Vectors
+from kraq_dspy.ports import SilentProgress, Vectors
 from kraq_dspy.records import Chunk, Community, Document, Failure, Question, Summary
 from kraq_dspy.settings import EncoderSettings, RoleSettings, RunSettings, Settings
 from tests.conftest import KeywordEmbedder, WarmShell
@@ -93,6 +94,59 @@ def test_a_second_run_asks_nothing(tmp_path: Path, embedder: KeywordEmbedder) ->
     assert first.usage
     assert second.usage == {}
     assert contents(tmp_path / "i.kraq") == before
+
+
+class StagesBegun(SilentProgress):
+    def __init__(self) -> None:
+        self.stages: list[str] = []
+
+    def start(self, stage: str, total: int | None) -> None:
+        self.stages.append(stage)
+
+
+@pytest.mark.parametrize("again", [build_index, update_index])
+def test_an_index_that_is_as_its_corpus_is_left_as_it_is(
+    again: Callable[..., BuildReport], tmp_path: Path, embedder: KeywordEmbedder
+) -> None:
+    path = tmp_path / "i.kraq"
+    first = build_index(DOCUMENTS, path, settings=small(), embedder=embedder)
+    before = contents(path)
+
+    begun = StagesBegun()
+    index_and_corpus = (DOCUMENTS, path) if again is build_index else (path, DOCUMENTS)
+    report = again(*index_and_corpus, settings=small(), embedder=embedder, progress=begun)
+
+    assert "load" in begun.stages
+    assert not {"graph", "summarize", "ask"} & set(begun.stages)
+    assert report.counts == first.counts
+    assert contents(path) == before
+    assert check_index(path).whole
+
+
+def test_communities_that_were_followed_are_found_anew_by_the_next_build(
+    tmp_path: Path, embedder: KeywordEmbedder
+) -> None:
+    path = tmp_path / "i.kraq"
+    build_index(DOCUMENTS[:-1], path, settings=small(), embedder=embedder)
+    add_documents(path, DOCUMENTS[-1:], embedder=embedder)
+
+    begun = StagesBegun()
+    build_index(DOCUMENTS, path, settings=small(), embedder=embedder, progress=begun)
+    assert "graph" in begun.stages
+    build_index(DOCUMENTS, tmp_path / "new.kraq", settings=small(), embedder=embedder)
+    assert contents(path) == contents(tmp_path / "new.kraq")
+
+
+def test_what_an_unchanged_index_lost_is_made_again(tmp_path: Path, embedder: KeywordEmbedder) -> None:
+    path = tmp_path / "i.kraq"
+    build_index(DOCUMENTS, path, settings=small(), embedder=embedder)
+    with Index.open(path, write=True) as index:
+        lost = sorted(index.question_vectors.ids())[0]
+        index.question_vectors.delete([lost])
+
+    build_index(DOCUMENTS, path, settings=small(), embedder=embedder)
+    with Index.open(path) as index:
+        assert lost in index.question_vectors.ids()
 
 
 def test_a_changed_corpus_leaves_nothing_stale_and_equals_a_new_build(

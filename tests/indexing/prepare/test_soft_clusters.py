@@ -1,3 +1,5 @@
+"""Tests that rows are grouped by where they lie, that some belong to two groups, and that none is too large."""
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -1,3 +1,5 @@
+"""Tests the presets of speculative RAG, and what the efficient program says where something is missing."""
+
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any

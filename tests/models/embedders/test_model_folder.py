@@ -1,3 +1,5 @@
+"""Tests what is read from the folder of a sentence encoder: pooling, layers, limits."""
+
 import json
 import subprocess
 import sys

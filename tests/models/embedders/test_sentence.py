@@ -1,3 +1,5 @@
+"""Tests that sentence encoders give the vectors of sentence-transformers, for a text in any company."""
+
 import copy
 from concurrent.futures import ThreadPoolExecutor
 

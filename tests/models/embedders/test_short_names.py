@@ -1,3 +1,5 @@
+"""Tests that a short name of an encoder finds its folder, its prefixes and its pooling."""
+
 from pathlib import Path
 from typing import Any
 

@@ -1,3 +1,5 @@
+"""Tests that points of all reports are brought together, the most important first, within the budget."""
+
 import json
 from typing import Any
 

@@ -1,3 +1,5 @@
+"""Tests what the model sees of a graph around a question, and that all of it fits."""
+
 from typing import Any
 
 import dspy

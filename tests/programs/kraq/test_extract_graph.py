@@ -1,3 +1,5 @@
+"""Tests that a second reading of a passage adds what the first missed, and when there is none."""
+
 import asyncio
 import json
 from typing import Any

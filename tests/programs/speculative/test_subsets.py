@@ -1,3 +1,5 @@
+"""Tests that passages about one thing share a cluster, and that each subset draws from all of them."""
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray

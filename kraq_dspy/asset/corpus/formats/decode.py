@@ -157,6 +157,7 @@ def _raw_lines(stream: BufferedReader, settings: ReadSettings) -> Iterator[tuple
     while raw := stream.readline(settings.max_bytes + 1):
         yield offset, raw
         offset += len(raw)
+
         skipped = 0
         while len(raw) > settings.max_bytes and not raw.endswith(b"\n"):
             raw = stream.readline(settings.max_bytes + 1)

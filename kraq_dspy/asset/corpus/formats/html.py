@@ -153,6 +153,7 @@ class Page:
 
         if self._open:
             self._write_between(self._open[-1])
+
         if tag.name == "tr" and self._tables:
             self._tables[-1].begin_row()
         if tag.name == "li" and self._lists:
@@ -289,16 +290,19 @@ class Page:
         and by where a line begins what of it is linked."""
         while self._open:
             self._close(self._open[-1].name)
+
         lines: list[str] = []
         headings: list[Heading] = []
         linked: dict[int, Linked] = {}
         start = level = 0
         link: int | None = None  # how long the one is that is open
+
         for line in _on_the_line(normalised("".join(self._all)), self.language).split("\n"):
             marks = _PRIVATE.findall(line)
             level = max([level, *(ord(mark) - 0xE000 for mark in marks if mark < _LINK_BEGINS)])
             if link is not None or _LINK_BEGINS in marks:
                 linked[start], link = _linked(line, link)
+
             tidy = _tidy(line)
             if tidy and level:
                 headings.append(Heading(start, level, tidy))
@@ -307,6 +311,7 @@ class Page:
             if tidy:
                 lines.append(tidy)
                 start += len(tidy) + 1
+
         return "\n".join(lines), tuple(headings), linked
 
 

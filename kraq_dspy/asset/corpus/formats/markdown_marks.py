@@ -100,6 +100,7 @@ def _as_shown(text: str, notes: Set[str]) -> str:
         text = _OBSIDIAN_COMMENT.sub("", text)
     if "]:" in text:
         text = _NOTE_TEXT.sub(r"\1[\2] ", _COMMENT_LINE.sub("", text))
+
     if "<" in text:
         text = _on_the_line(_HIDDEN_HTML.sub("", _STRUCK_HTML.sub("", text)))
     if "~~" in text:
@@ -108,6 +109,7 @@ def _as_shown(text: str, notes: Set[str]) -> str:
         text = _MARKED.sub(r"\1", text)
     if "[[" in text:
         text = _WIKI_LINK.sub(lambda link: (link[2] or link[1].replace("#", " ")).strip(), _WIKI_EMBED.sub("", text))
+
     if "^" in text:
         text = _INLINE_NOTE.sub(r" (\1)", _noted(_BLOCK_NAME.sub("", text), notes))
     if "&" in text:
@@ -166,11 +168,13 @@ def _by_fences(text: str) -> Iterator[tuple[str, bool]]:
     last_end = text.rfind("-->")
     place = 0
     in_comment = False
+
     for line in text.splitlines(keepends=True):
         place += len(line)
         marks = None if in_comment else FENCE.match(line)
         if not fence:
             in_comment = _leaves_comment_open(line, was_open=in_comment) and place <= last_end
+
         if not fence and marks:
             yield "".join(lines), False
             fence, lines = marks[1], [line]
@@ -179,6 +183,7 @@ def _by_fences(text: str) -> Iterator[tuple[str, bool]]:
             fence, lines = "", []
         else:
             lines.append(line)
+
     yield "".join(lines), bool(fence)
 
 

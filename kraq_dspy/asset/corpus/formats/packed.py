@@ -100,6 +100,7 @@ def read_message(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
     with path.open("rb") as stream:
         message = email.message_from_bytes(read_limited(stream, settings), policy=email.policy.default)
     assert isinstance(message, EmailMessage)
+
     row = _body(message)
     if row is None or is_blank(row.text):
         yield BadRow("The message has no text.")
@@ -182,6 +183,7 @@ def unpacking(reader: Reader, name: str) -> Reader:
 def _unpack(path: Path, inside: Path, settings: ReadSettings) -> None:
     most = max(settings.max_bytes, path.stat().st_size * settings.max_unpacked)
     written = 0
+
     try:
         with gzip.open(path) as packed, inside.open("wb") as out:
             while block := packed.read(1 << 20):

@@ -174,6 +174,7 @@ class Elements:
                 chunk_ids=self._in_order(edge.chunk_ids),
             )
             records.append(link)
+
         return tuple(sorted(records, key=lambda link: link.id))
 
     def claims(self) -> tuple[Claim, ...]:

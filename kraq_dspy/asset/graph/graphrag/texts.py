@@ -71,11 +71,13 @@ def _units_by_document(
         if not text.strip():
             problems["text units without text were left out"] += 1
             continue
+
         owner, title = _owner(row)
         if owner not in documents:
             documents[owner] = Document(owner, title, "", title or tables.folder.name)
             problems["documents are not in the table of documents: their text is that of their text units"] += 1
         units[owner].append(TextUnit(text_of(row["id"]), text))
+
     return units
 
 

@@ -67,11 +67,14 @@ class LocalVectorStore:
         self._lock = threading.RLock()
         self._fresh: Database | None = None
         self._closed = False
+
         with writing_to(path.parent):
             fresh = Database(left, write=apart is None) if (left := _fresh_path(path)).exists() else None
             self._packed = Packed.open(path, dimension) if path.exists() else Packed.empty(dimension)
+
         if fresh is None:
             return
+
         try:
             self._require_dimension(fresh)
             if apart is None:
@@ -104,6 +107,7 @@ class LocalVectorStore:
         payloads: Sequence[Mapping[str, Any]] | None = None,
     ) -> None:
         rows = checked_vectors(vectors, self.dimension, len(ids))
+
         points = []
         for i, point_id in enumerate(ids):
             words = document_weights(texts[i]) if texts is not None else {}
@@ -117,6 +121,7 @@ class LocalVectorStore:
                     np.array([*map(tag_key, tags)], np.uint64).tobytes(),
                 )
             )
+
         if points:
             with self._writing() as connection:
                 connection.executemany("INSERT OR REPLACE INTO points VALUES (?, ?, ?, ?, ?)", points)
@@ -261,6 +266,7 @@ def _merge(packed: Packed, connection: Any, target: Path, dimension: int) -> Non
     """Write the points that are packed and were neither changed nor removed, and the fresh ones."""
     fresh = [key for (key,) in connection.execute("SELECT id FROM points ORDER BY id")]
     gone = [key for (key,) in connection.execute("SELECT id FROM gone")]
+
     keep = np.ones(len(packed), dtype=np.bool_)
     former = packed.rows_of(fresh + gone)
     keep[former[former >= 0]] = False

@@ -5,7 +5,7 @@ arrays stand in the order of the ids, so points that score alike come in that or
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -166,19 +166,16 @@ def write_packed(
     path: Path, ids: NDArray[np.uint8], dense: Iterator[Vectors], dimension: int, words: Postings, tags: Postings
 ) -> None:
     """All of it or nothing takes the place of `path`; `dense` are the rows, some at a time. Raises OSError."""
-    parts = [
-        (kind, getattr(of, name))
-        for of in (words, tags)
-        for kind, name in zip(_POSTINGS, Postings.__slots__, strict=True)
+    arrays: list[tuple[str, tuple[int, ...], Iterable[Any]]] = [
+        ("|u1", ids.shape, [ids]),
+        ("<f4", (len(ids), dimension), dense),
     ]
-    write_arrays(
-        path,
-        [
-            ("|u1", ids.shape, [ids]),
-            ("<f4", (len(ids), dimension), dense),
-            *((kind, part.shape, [part]) for kind, part in parts),
-        ],
-    )
+    for postings in (words, tags):
+        for kind, name in zip(_POSTINGS, Postings.__slots__, strict=True):
+            part = getattr(postings, name)
+            arrays.append((kind, part.shape, [part]))
+
+    write_arrays(path, arrays)
 
 
 def tag_key(tag: str) -> int:

@@ -182,12 +182,19 @@ class QdrantVectorStore:
 
         if k < 1:
             raise ValueError(f"k is {k}; it must be 1 or more.")
+        if not queries:
+            return []
+
         condition = self._condition(alternatives(filters), exclude)
         requests = [models.QueryRequest(query=query, using=using, limit=k, filter=condition) for query in queries]
         with self._errors():
-            replies = self._client.query_batch_points(self._collection, requests) if requests else []
-        hits = ([(_hex_id(point.id), float(point.score)) for point in reply.points] for reply in replies)
-        return [sorted(each, key=lambda hit: (-hit[1], hit[0])) for each in hits]
+            replies = self._client.query_batch_points(self._collection, requests)
+
+        best: list[Hits] = []
+        for reply in replies:
+            hits = [(_hex_id(point.id), float(point.score)) for point in reply.points]
+            best.append(sorted(hits, key=lambda hit: (-hit[1], hit[0])))
+        return best
 
     def _condition(self, one_of: Sequence[list[str]] = (), exclude: Collection[str] = ()) -> Any:
         """The condition to be in this state, with a tag of each list of `one_of`, and an id that is not in

@@ -104,6 +104,7 @@ class CallLedger:
             self.health.failed(str(error) or type(error).__name__, giving_up=wait is None)
         else:
             self.health.answered()
+
         if wait is None:
             raise self.final(error) from error
         self.meter.count_retry()
@@ -328,12 +329,14 @@ def without_system(request: Request) -> Request:
     """The same request with what the system says before the first thing that the user says."""
     if not isinstance(request.system, str) or not request.system:
         return request
+
     first, *others = request.messages
     system_part = TextPart(text=f"{request.system}\n\n")
     if first.role != "user":
         return dataclasses.replace(
             request, system=None, messages=(Message(role="user", parts=(system_part,)), first, *others)
         )
+
     parts = (system_part, *first.parts)
     if isinstance(first.parts[0], TextPart):  # some servers take a single text alone
         parts = (dataclasses.replace(first.parts[0], text=system_part.text + first.parts[0].text), *first.parts[1:])

@@ -133,6 +133,7 @@ class SchemaMask:
             if written and not matcher.try_consume_tokens([int(input_ids[row, -1])]):
                 self.matchers[row] = None  # padding: the row was left before its schema ended
                 continue
+
             allowed = np.zeros(scores.shape[1], dtype=bool)
             if matcher.is_stopped():
                 allowed[self.ends] = True
@@ -309,6 +310,7 @@ class Batches(Generic[Job, Result]):
                         self._thread = None
                         break
                 continue
+
             if not future.cancelled():
                 batch.append((job, future))
         return batch

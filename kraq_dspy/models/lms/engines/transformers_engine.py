@@ -213,6 +213,7 @@ class TransformersEngine(SharedByCopies):
         groups: dict[Any, list[int]] = {}
         for i, job in enumerate(jobs):
             groups.setdefault((job.temperature, job.top_p, job.seed, job.stop), []).append(i)
+
         for group in groups.values():
             try:
                 outcomes: Sequence[Response | Exception] = self._generate(

@@ -5,10 +5,12 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from kraq_dspy.language.names import kind_of, names_in
+from kraq_dspy.language.other_languages import asked_in
 from kraq_dspy.language.text import clipped, content_words, distinct, parted, sections, sentences, stem
-from kraq_dspy.language.told import is_english
+from kraq_dspy.language.told import is_english, language_of, language_of_question
 from kraq_dspy.language.vocabulary import MONTH, NO_NAMES, PEOPLE
 from kraq_dspy.models.lms.engines.rule_based.yes_or_no import yes_or_no
 
@@ -39,6 +41,8 @@ MORE = 2
 ENCODED = 6
 """How many of the nearest sentences the encoder sees: most of the time of an answer."""
 TOLD = 12  # sentences of an account
+KNOWN = 0.3  # share of a question's words, rare ones counted more, which passages in another language have to have
+DEFINES = 1.0  # what a sentence is nearer that says what the thing is which a question in another language asks about
 
 Similar = Callable[[str, Sequence[str]], Sequence[float]]
 """Similarities of a question to texts; the encoder's cosines, or zeros without one."""
@@ -100,7 +104,7 @@ def _reply(question: str, passages: Sequence[str], similar: Similar) -> Reply | 
     if either := EITHER.match(question):
         return _of_two(question, either["a"].strip(' "“”'), either["b"].strip(' "“”'), evidence)
 
-    chain = _chain(question, evidence)
+    chain = _chain(question, evidence, _language(question, passages))
     of_same_passage = [[part] for part in evidence[1:] if part.passage == first.passage]
     for support in (chain, *of_same_passage):
         span = _span(question, support)
@@ -118,8 +122,10 @@ def _alone(part: Evidence) -> str:
 def nearest(question: str, passages: Sequence[str], similar: Similar, count: int = 12) -> list[Evidence]:
     """Return up to `count` sentences, nearest first: rare shared words, the words of the title, and
     the encoder's opinion."""
-    top = _sharing_words(question, _told(passages), count)
-    if not top:
+    language = _language(question, passages)
+    asked, parts = set(content_words(question, language)), _told(passages)
+    top = _sharing_words(asked, parts, count, language)
+    if not top or (language != "en" and _share_known(asked, parts, language) < KNOWN):
         return []
 
     texts = [f"{part.title}: {part.text}" if part.title else part.text for part in top[:ENCODED]]
@@ -129,8 +135,15 @@ def nearest(question: str, passages: Sequence[str], similar: Similar, count: int
     best = top[0].score
     rated = []
     for part, cosine in zip(top, cosines, strict=True):
-        rated.append(Evidence(part.text, part.title, part.passage, part.score / best + cosine))
+        near = part.score / best + cosine + DEFINES * _defines(part.text, question, language)
+        rated.append(Evidence(part.text, part.title, part.passage, near))
     return sorted(rated, key=lambda part: -part.score)
+
+
+def _language(question: str, passages: Sequence[str]) -> str:
+    """The language whose small words say nothing; that of the question, unless the passages are in English."""
+    text = " ".join(passages[:2])
+    return "en" if language_of(text) == "en" else language_of_question(question, text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,35 +158,54 @@ class _Told:
 
 
 def _told(passages: Sequence[str]) -> list[_Told]:
-    """The sentences of the passages. A heading is none, since it would answer a question with the
-    same words; where there is nothing else, it is one."""
+    """The sentences of the passages. A heading is none, and a question is none, since they would answer a question with
+    the same words; where there is nothing else, they are."""
     statements: list[_Told] = []
     for number, passage in enumerate(passages):
         title, body = parted(passage)
         for heading, own in sections(body):
-            statements += [_Told(text, title, number, heading) for text in own]
-    if statements:
-        return statements
+            statements += [_Told(text, title, number, heading) for text in _with_what_they_announce(own)]
+
+    answers = [part for part in statements if not part.text.endswith("?")]
+    if answers or statements:
+        return answers or statements
 
     for number, passage in enumerate(passages):
         statements += [_Told(text, "", number, "") for text in sentences(passage)]
     return statements
 
 
-def _sharing_words(question: str, parts: Sequence[_Told], count: int) -> list[Evidence]:
+def _with_what_they_announce(texts: Sequence[str]) -> list[str]:
+    """The sentences, with what follows behind those that end with a colon.
+
+    >>> _with_what_they_announce(["Debian is:", "a system of free software.", "It is old."])
+    ['Debian is: a system of free software.', 'a system of free software.', 'It is old.']
+    """
+    whole = []
+    for text, following in zip_longest(texts, texts[1:], fillvalue=""):
+        announces = text.endswith(":") and following
+        whole.append(f"{text} {following}" if announces else text)
+    return whole
+
+
+def _defines(sentence: str, question: str, language: str) -> bool:
+    """Whether a sentence in another language than English says what the thing is that the question asks about.
+
+    >>> _defines("dpkg ist ein Programm für Pakete.", "Was ist dpkg?", "de")
+    True
+    """
+    if language == "en":
+        return False
+    begun_large = sentence[:1].upper() + sentence[1:]  # names of programs begin small
+    return asked_in(language, [], [begun_large]).casefold() == question.strip().casefold()
+
+
+def _sharing_words(question_words: Set[str], parts: Sequence[_Told], count: int, language: str) -> list[Evidence]:
     """The sentences that share most with the question: a word weighs more the fewer have it, and a
     little less where only the title or the heading has it."""
-    question_words = set(content_words(question))
-    own_words = [set(content_words(part.text)) for part in parts]
-    words_above = [set(content_words(f"{part.title} {part.heading}")) for part in parts]
-
-    sentences_with: Counter[str] = Counter()
-    for own, above in zip(own_words, words_above, strict=True):
-        sentences_with.update(own | above)
-    weights = {}
-    for word in question_words:
-        if sentences_with[word]:
-            weights[word] = math.log(1 + len(parts) / sentences_with[word])
+    own_words = [set(content_words(part.text, language)) for part in parts]
+    words_above = [set(content_words(f"{part.title} {part.heading}", language)) for part in parts]
+    weights = _weights(question_words, [own | above for own, above in zip(own_words, words_above, strict=True)])
 
     sharing = []
     for part, own, above in zip(parts, own_words, words_above, strict=True):
@@ -184,12 +216,29 @@ def _sharing_words(question: str, parts: Sequence[_Told], count: int) -> list[Ev
     return sorted(sharing, key=lambda part: -part.score)[:count]
 
 
-def _chain(question: str, evidence: list[Evidence]) -> list[Evidence]:
+def _weights(question_words: Set[str], bags: Sequence[Set[str]]) -> dict[str, float]:
+    """What each word of the question weighs, by the words of each sentence: more, the fewer have it."""
+    sentences_with: Counter[str] = Counter()
+    for bag in bags:
+        sentences_with.update(bag & question_words)
+    return {word: math.log(1 + len(bags) / count) for word, count in sentences_with.items()}
+
+
+def _share_known(question_words: Set[str], parts: Sequence[_Told], language: str) -> float:
+    """By weight, how much of the question the sentences have at all. A word that they lack weighs as one of theirs that
+    stands in one of them."""
+    bags = [set(content_words(f"{part.title} {part.heading} {part.text}", language)) for part in parts]
+    weights = _weights(question_words, bags)
+    lacking = (len(question_words) - len(weights)) * math.log(1 + len(parts))
+    return sum(weights.values()) / (sum(weights.values()) + lacking)
+
+
+def _chain(question: str, evidence: list[Evidence], language: str) -> list[Evidence]:
     """The nearest sentence and one that goes on from it: it tells of a name that the first brings in, or has two or
     more words of the question, or a name of it, that the first lacks."""
     first = evidence[0]
-    question_words = set(content_words(question))
-    left = question_words - set(content_words(first.text)) - set(content_words(first.title))
+    question_words = set(content_words(question, language))
+    left = question_words - set(content_words(f"{first.title} {first.text}", language))
     fresh = [name for name in names_in(first.text) if name not in question]
     unnamed = [name for name in names_in(question) if name not in f"{first.title} {first.text}"]
 
@@ -201,7 +250,7 @@ def _chain(question: str, evidence: list[Evidence]) -> list[Evidence]:
         )
 
     def new_words(part: Evidence) -> int:
-        return len(left & set(content_words(f"{part.title} {part.text}")))
+        return len(left & set(content_words(f"{part.title} {part.text}", language)))
 
     def tells_more(part: Evidence) -> bool:
         return new_words(part) >= MORE or (new_words(part) > 0 and any(name in part.text for name in unnamed))

@@ -145,9 +145,11 @@ class EmbeddedEngine(SharedByCopies):
         """Raises ModelError for a prompt that is no DSPy signature, or asks for a kind of value it cannot make."""
         task = read_task(request)
         text = write_answer(task, self._values(task))
+
         prompt_tokens = sum(count_tokens(message.text or "") for message in request.messages)
         if isinstance(request.system, str):
             prompt_tokens += _tokens_of_instructions(request.system)
+
         return Response(
             id=None,
             model=request.model,
@@ -382,6 +384,7 @@ def _step(task: Task) -> Step | None:
 def _logprobs(text: str, task: Task, alternatives: int) -> tuple[TokenLogprob, ...]:
     input_words = set(content_words("\n".join(task.text(name) for name in task.inputs)))
     verdict = _verdict(task) if "verdict" in task.outputs else None
+
     tokens = []
     for piece in PIECE.findall(text):
         word = piece.strip().lower()
@@ -389,9 +392,11 @@ def _logprobs(text: str, task: Task, alternatives: int) -> tuple[TokenLogprob, .
         if verdict is not None and is_verdict:
             chance = max(verdict, 1 - verdict)
         elif word.isalnum():
-            chance = 0.9 if not content_words(word) or set(content_words(word)) & input_words else 0.3
+            telling_words = set(content_words(word))
+            chance = 0.9 if not telling_words or telling_words & input_words else 0.3
         else:
             chance = 0.99
+
         logprob, content = math.log(chance), tuple(piece.encode())
         top = [TopLogprob(token=piece, logprob=logprob, bytes=content)]
         if is_verdict:

@@ -94,6 +94,7 @@ def read(passage: str) -> Reading:
     about: dict[str, str] = {}
     if is_about_title or _names_something(title, mentioned):
         about[title] = ""
+
     links: list[Link] = []
     claims: list[Claim] = []
     focus = title if is_about_title else ""

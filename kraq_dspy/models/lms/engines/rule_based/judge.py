@@ -34,6 +34,7 @@ def agreement(answer: str, references: Sequence[str]) -> float:
             continue
         if any(own[i : i + len(expected)] == expected for i in range(len(own) - len(expected) + 1)):
             return 1.0
+
         common = len(set(own) & set(expected))
         best = max(best, 2 * common / (len(set(own)) + len(set(expected))) if common else 0.0)
     return best

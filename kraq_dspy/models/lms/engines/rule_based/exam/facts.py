@@ -78,10 +78,12 @@ def facts_in(passage: str) -> list[Fact]:
         statement = statement_in(sentence, title, points_to_title=bool(kind))
         if statement is None:
             continue
+
         is_of_title = statement.subject == title
         who = is_who if is_of_title else is_somebody(statement.subject, " ".join(parts))
         if defined := definition(f"{statement.subject} {statement.phrase}", [statement.subject]):
             who = is_person(plain_kind(defined.kind) or defined.kind, sentence, statement.subject)
+
         is_kind_said = bool(kind) and kind.split()[-1] in statement.phrase
         facts += _asked_for_values(statement)
         for phrase in _from_long_to_short(statement):
