@@ -16,7 +16,7 @@ help:
 	@echo "make test       run the tests"
 	@echo "make check      format, lint, types and tests: what continuous integration runs"
 	@echo "make test-explore  properties with examples drawn anew: minutes"
-	@echo "make scope      who may read what, with ten thousand canaries: about an hour"
+	@echo "make scope      who may read what, with ten thousand canaries: many minutes"
 	@echo "make test-kill  kill -9 at fifty moments, and a full disk: some minutes"
 	@echo "make test-lm    the contract with a real language model in this process: minutes, 98 MB"
 	@echo "make test-browser  every view of the page in a Chromium that is installed"

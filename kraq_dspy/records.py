@@ -9,7 +9,7 @@ the corpus, an id is a hash of the record's content, so the same input gives the
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 Metadata = Mapping[str, str | int | float | bool]
@@ -561,10 +561,20 @@ class Usage:
     cached_tokens: int = 0
 
     def __add__(self, other: "Usage") -> "Usage":
-        return Usage(*(mine + more for mine, more in zip(astuple(self), astuple(other), strict=True)))
+        return Usage(
+            self.calls + other.calls,
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            self.cached_tokens + other.cached_tokens,
+        )
 
     def __sub__(self, other: "Usage") -> "Usage":
-        return Usage(*(mine - less for mine, less in zip(astuple(self), astuple(other), strict=True)))
+        return Usage(
+            self.calls - other.calls,
+            self.prompt_tokens - other.prompt_tokens,
+            self.completion_tokens - other.completion_tokens,
+            self.cached_tokens - other.cached_tokens,
+        )
 
 
 def usage_by_stage(ledger: Mapping[tuple[str, str], Usage]) -> dict[str, Usage]:

@@ -18,6 +18,7 @@ from kraq_dspy.indexing.prepare.preparations import PREPARATIONS
 from kraq_dspy.indexing.view import making
 from kraq_dspy.ports import SilentProgress
 from kraq_dspy.programs import QARAG, CombinedRetrieveRAG, GraphGlobalSearch, GraphLocalSearch, TraditionalRAG
+from kraq_dspy.programs.graph.graph_local_search import KnowledgeGraph
 from kraq_dspy.records import Document
 from kraq_dspy.retrievers.reports import report_chunk
 from kraq_dspy.settings import RefusalSettings, Settings
@@ -206,6 +207,15 @@ def test_a_summary_of_the_tree_is_the_view_s_own_and_of_documents_which_may_be_r
     document_id = next(iter(whole.index.documents_of(tree.leaves[node.id]).values()))
 
     require_own(whole, ids, summary, document_id)
+
+
+def test_both_the_reports_and_the_passages_of_a_graph_are_looked_at(whole: Workspace) -> None:
+    knowledge, seen = KnowledgeGraph(whole.entity_vectors, whole.graph), []
+    knowledge.check = seen.extend
+    context = knowledge(QUESTION)
+    assert context.reports
+    assert context.hits
+    assert {hit.chunk.id for hit in seen} >= {hit.chunk.id for hit in (*context.reports, *context.hits)}
 
 
 def require_own(whole: Workspace, ids: frozenset[str], hit: Hit, document_id: str) -> None:

@@ -48,7 +48,7 @@ class Ask(ChosenProgram, Reads, Refuses):
     """
 
     index_dir: IndexDir
-    question: Annotated[str, typer.Argument(metavar="QUESTION", help="What you want to know.")]
+    question: Annotated[str, typer.Argument(metavar="QUESTION", help="Your question.")]
     evidence: Evidence = EVIDENCE
     program_state: State = None
     stream: Stream = True

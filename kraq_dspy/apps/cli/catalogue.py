@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 Numbers = Annotated[list[int], typer.Argument(metavar="NUMBERS", help="Numbers of entries.")]
-Pending = Annotated[bool, Flag("--pending", help="Not served before somebody approves it.")]
+Pending = Annotated[bool, Flag("--pending", help="Serve it only after somebody approves it.")]
 Approve = Annotated[bool, Flag("--approve", help="Serve the answers at once, without review.")]
 Status = Literal["pending", "approved", "stale"]
 Critics = Literal["ratings", "roundtrip"]
@@ -42,7 +42,7 @@ class AddEntry(OfCatalogue):
     """Add a question and its answer, or answer a question that is there. When a source changes, it goes to review."""
 
     question: Annotated[str, typer.Argument(help="The question, as people ask it.")]
-    answer: Annotated[str, typer.Argument(help="The answer that they get.")]
+    answer: Annotated[str, typer.Argument(help="Answer to the question.")]
     source: Annotated[
         list[str] | None, typer.Option(metavar="DOCUMENT_ID", help="What the answer rests on; may be repeated.")
     ] = None
@@ -146,7 +146,7 @@ class ImportEntries(OfCatalogue):
         Path, typer.Argument(help="csv, tsv, jsonl or json: columns question, answer, and if need be sources, status.")
     ]
     pending: Pending = False
-    replace: Annotated[bool, Flag("--replace", help="Answers of the file go before those that are there.")] = False
+    replace: Annotated[bool, Flag("--replace", help="Replace existing answers by those of the file.")] = False
     json: Json = False
 
     def run(self) -> None:
@@ -211,9 +211,9 @@ class Seed(Owns, Calls, Limits):
     limit: Annotated[int | None, typer.Option(min=1, help="At most N new questions.")] = None
     approve: Approve = False
     program: Annotated[
-        str | None, typer.Option("--program", "-p", help="What answers them; see kraq ask --programs.")
+        str | None, typer.Option("--program", "-p", help="Program that answers; see kraq ask --programs.")
     ] = None
-    retriever: Annotated[str | None, typer.Option(help="What finds the passages.")] = None
+    retriever: Annotated[str | None, typer.Option(help="Retriever of the passages.")] = None
     json: Json = False
 
     def run(self) -> None:
@@ -252,7 +252,7 @@ class Synthesize(Owns, Calls, Limits):
 
     index_dir: IndexDir
     audience: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Who will ask; a critic judges relevance to them.")
+        str | None, typer.Option(metavar="TEXT", help="People who will ask; a critic judges relevance to them.")
     ] = None
     chunk_tokens: Annotated[int, typer.Option(min=1, help="Tokens of the passages asked about.")] = 2000
     overlap: Annotated[int, typer.Option(min=0, help="Tokens that neighbours share.")] = 200

@@ -83,7 +83,7 @@ class Update(Calls, Limits, Columns):
 
 @dataclass(frozen=True, kw_only=True)
 class Resume(Calls, Limits):
-    """Go on with an interrupted build, and try again what failed."""
+    """Resume an interrupted build, and retry what failed."""
 
     index_dir: IndexDir
     json: Json = False
@@ -99,11 +99,11 @@ class Resume(Calls, Limits):
 class Check(Models):
     """Verify an index: files and records are what was written, ids lead somewhere, nothing is stale or missing.
 
-    Ends with 1 where something is wrong.
+    Ends with 1 if something is wrong.
     """
 
     index_dir: IndexDir
-    repair: Annotated[bool, Flag("--repair", help="Mend what can be mended; models may be asked.")] = False
+    repair: Annotated[bool, Flag("--repair", help="Fix what can be fixed; this may call models.")] = False
     json: Json = False
 
     def run(self) -> None:
@@ -165,7 +165,7 @@ class Check(Models):
 
 @dataclass(frozen=True, kw_only=True)
 class Upgrade:
-    """Bring an index that an earlier version made up to date.
+    """Update an index that an earlier version made.
 
     Stop what serves the index first. kraq works on a copy, DIR.upgrading, checks it, and puts it in the place of DIR.
     The old index stays as DIR.before, for you to delete. If something fails, DIR is as it was. An index without a

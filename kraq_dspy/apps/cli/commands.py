@@ -68,7 +68,7 @@ class Group:
     cls: type[TyperGroup] = TyperGroup
 
 
-EVAL = f"""Measure, with intervals and paired tests. Interrupted? The same command goes on.
+EVAL = f"""Measure, with intervals and paired tests. The same command resumes an interrupted run.
 
 kraq eval INDEX QUESTIONS: ask an index, as it is, the questions of a csv, jsonl or parquet file.
 

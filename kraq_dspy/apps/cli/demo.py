@@ -36,7 +36,7 @@ class Demo(Models):
     ] = None
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="DIR", help="Where the index goes. Default: demo.kraq, demo-quick.kraq"),
+        typer.Option("--out", "-o", metavar="DIR", help="Folder of the index. Default: demo.kraq, demo-quick.kraq"),
     ] = None
     json: Json = False
 

@@ -81,7 +81,7 @@ class EvalIndex(Reads, Calls, Limits):
         typer.Option("--retriever", "-r", help="Each program over each of these. Default: that of kraq ask."),
     ] = None
     retrieval_only: Annotated[
-        bool, Flag("--retrieval-only", help="Score what the retrievers find; nothing is answered.")
+        bool, Flag("--retrieval-only", help="Score what the retrievers find, without answers.")
     ] = False
     metric: Annotated[
         list[str] | None,

@@ -28,7 +28,7 @@ BROADEST = 40
 class BuildIndex(Builds, Limits, Columns):
     """Index CORPUS: graph, communities, summaries, and a question for each community.
 
-    Run it again to go on after an interruption, to retry what failed, or to bring the index up to date with the corpus.
+    Run it again to resume an interrupted run, to retry what failed, or to bring the index up to date with the corpus.
     """
 
     corpus: Annotated[Path, typer.Argument(help="A file or folder of txt, md, html, pdf, jsonl, csv or parquet.")]
@@ -46,7 +46,7 @@ class BuildIndex(Builds, Limits, Columns):
         bool, Flag("--replace", help="Let this corpus take the place of documents in DIR that it lacks.")
     ] = False
     runner: Annotated[
-        str | None, ModelOption(help="Where models are asked: local, or ray (a cluster; kraq.toml, section run).")
+        str | None, ModelOption(help="Where models are called: local, or ray (a cluster; kraq.toml, section run).")
     ] = None
     redact: Annotated[
         bool,
@@ -191,17 +191,18 @@ class ListQuestions(Scoped):
     """
 
     index_dir: IndexDir
-    level: Annotated[int | None, typer.Option(min=0, help="Only this level; 0 is the broadest.")] = None
+    level: Annotated[int | None, typer.Option(min=0, help="Level to list; 0 is the broadest.")] = None
     source: Annotated[Literal["kraq", "random"], typer.Option(help="kraq, or random for the baseline's questions.")] = (
         "kraq"
     )
-    duplicates: Annotated[bool, Flag("--duplicates", help="Also those marked as duplicates.")] = False
+    duplicates: Annotated[bool, Flag("--duplicates", help="Include questions marked as duplicates.")] = False
     starters: Annotated[
-        int | None, typer.Option(min=1, help="Only N to begin with: answerable, and together about most of it.")
+        int | None,
+        typer.Option(min=1, help="N questions to begin with: answerable, and together about most of the corpus."),
     ] = None
-    personal: Annotated[bool, Flag("--personal", help="Only those with e-mail addresses, phone or card numbers.")] = (
-        False
-    )
+    personal: Annotated[
+        bool, Flag("--personal", help="Only questions with e-mail addresses, phone or card numbers.")
+    ] = False
     json: Json = False
 
     def run(self) -> None:

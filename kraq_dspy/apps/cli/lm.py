@@ -16,7 +16,7 @@ from kraq_dspy.models.lms.vllm_server import VLLMServer
 
 @dataclass(frozen=True, kw_only=True)
 class GetModel:
-    """Bring a small language model that runs in this process. Interrupted? The same command goes on."""
+    """Bring a small language model that runs in this process. The same command resumes an interrupted run."""
 
     name: Annotated[str, typer.Argument(metavar="NAME", help="smollm2-135m, qwen2.5-coder-0.5b or qwen2.5-coder-1.5b.")]
     out: Annotated[

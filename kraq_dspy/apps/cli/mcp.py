@@ -26,9 +26,9 @@ class Mcp(ChosenProgram, Reads, Refuses):
     """
 
     index_dir: IndexDir
-    http: Annotated[bool, Flag("--http", help="Over HTTP instead of standard input and output.")] = False
-    host: Annotated[str, typer.Option(help="Where to listen; all but this machine needs a token.")] = "127.0.0.1"
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8765
+    http: Annotated[bool, Flag("--http", help="Speak HTTP instead of standard input and output.")] = False
+    host: Annotated[str, typer.Option(help="Address to listen on; any but this machine's needs a token.")] = "127.0.0.1"
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")] = 8765
 
     def run(self) -> None:
         with ExitStack() as stack:

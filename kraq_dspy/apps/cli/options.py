@@ -294,10 +294,10 @@ class Columns(Models):
 
     text_column: Annotated[
         str | None,
-        ColumnOption(help="The text of a document, or several columns with commas. Default: text, content, ..."),
+        ColumnOption(help="Column of the text, or several with commas. Default: text, content, ..."),
     ] = None
-    title_column: Annotated[str | None, ColumnOption(help="Its title. Default: title")] = None
-    id_column: Annotated[str | None, ColumnOption(help="Its id. Default: id")] = None
+    title_column: Annotated[str | None, ColumnOption(help="Column of the title. Default: title")] = None
+    id_column: Annotated[str | None, ColumnOption(help="Column of the id. Default: id")] = None
     acl_column: Annotated[
         str | None,
         ColumnOption(help="Labels of who may read it; in Markdown, front matter. Default: acl. Then see --as."),
@@ -319,11 +319,13 @@ class Columns(Models):
 
 @dataclass(frozen=True, kw_only=True)
 class Limits(Models):
-    max_calls: Annotated[int | None, LimitOption(min=0, help="Stop before models are asked more often.")] = None
-    max_tokens: Annotated[int | None, LimitOption(min=0, help="Stop before so many tokens are exceeded.")] = None
+    max_calls: Annotated[int | None, LimitOption(min=0, help="Most calls to models; kraq stops before one more.")] = (
+        None
+    )
+    max_tokens: Annotated[int | None, LimitOption(min=0, help="Most tokens of all calls together.")] = None
     max_cost: Annotated[
         float | None,
-        LimitOption(min=0, metavar="MONEY", help="The same for money; prices stand in kraq.toml, by role."),
+        LimitOption(min=0, metavar="MONEY", help="Most money; kraq.toml holds the prices, by role."),
     ] = None
 
     def limits(self, settings: "Settings") -> "MeterLimits | None":
@@ -357,11 +359,13 @@ def _list_programs(is_wanted: bool) -> None:
 class ChosenProgram:
     """A program over a retriever, by name."""
 
-    program: Annotated[str | None, typer.Option("--program", "-p", help="What answers; --programs lists them.")] = None
+    program: Annotated[
+        str | None, typer.Option("--program", "-p", help="Program that answers; --programs lists them.")
+    ] = None
     retriever: Annotated[
         str | None,
         typer.Option(
-            "--retriever", "-r", help="What finds the passages.", show_default="adaptive; dense without a graph"
+            "--retriever", "-r", help="Retriever of the passages.", show_default="adaptive; dense without a graph"
         ),
     ] = None
     k: Annotated[int | None, typer.Option("--k", "-k", min=1, help="Passages to answer from.")] = None

@@ -41,7 +41,7 @@ class Serve(Reads, Limits, Refuses):
             metavar="TEXT",
             envvar="KRAQ_TOKEN",
             show_envvar=False,
-            help="What requests must bear (Authorization: Bearer TEXT). Better in the variable KRAQ_TOKEN.",
+            help="Token that requests must send (Authorization: Bearer TEXT). Better: the variable KRAQ_TOKEN.",
         ),
     ] = None
     tokens: Annotated[
@@ -58,7 +58,7 @@ class Serve(Reads, Limits, Refuses):
         ServeSettings.waiting
     )
     allow_host: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="A name by which it may be called; repeatable.")
+        list[str] | None, typer.Option(metavar="NAME", help="Host name that requests may use; repeatable.")
     ] = None
 
     def run(self) -> None:
@@ -93,7 +93,7 @@ class Explore(Reads, Limits, Refuses):
         Path | None, typer.Option(metavar="FILE", help="A test set of `kraq testset make`, to be reviewed.")
     ] = None
     port: Annotated[int, typer.Option(help="Port of this machine; if it is in use, a free one.")] = ServeSettings.port
-    no_browser: Annotated[bool, Flag("--no-browser", help="Only say the address.")] = False
+    no_browser: Annotated[bool, Flag("--no-browser", help="Print the address without opening a browser.")] = False
 
     def run(self) -> None:
         def show(address: str) -> None:

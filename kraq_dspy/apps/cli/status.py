@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Status(Scoped):
-    """What the index holds, what made it, what it took, and what failed."""
+    """Contents of the index, what made it, its cost, and its failures."""
 
     index_dir: IndexDir
     json: Json = False

@@ -54,13 +54,13 @@ class RunTable(Builds):
     ] = None
     paper: Annotated[bool, Flag("--paper", help="The paper's own settings, options and numbers of questions.")] = False
     judge: Annotated[
-        str | None, typer.Option(help="Who judges answers: none, binary, or rubric (4 and 5 of 5 are right).")
+        str | None, typer.Option(help="Judge of the answers: none, binary, or rubric (4 and 5 of 5 are right).")
     ] = None
     metric: Annotated[list[str] | None, typer.Option(help="A column more; may be repeated.")] = None
     out: RunOut = None
-    indexes: Annotated[
-        Path, typer.Option(metavar="DIR", help="Where indexes of data sets are kept and found again.")
-    ] = Path("runs/indexes")
+    indexes: Annotated[Path, typer.Option(metavar="DIR", help="Folder that keeps the indexes of data sets.")] = Path(
+        "runs/indexes"
+    )
     baseline: Baseline = None
     ablations: Annotated[bool, typer.Option(metavar="", help="Also the systems with one setting varied.")] = True
     program_state: Annotated[
@@ -70,7 +70,7 @@ class RunTable(Builds):
             help="What `kraq optimize` made, into the program of a system, or of all; may be repeated.",
         ),
     ] = None
-    retry_failed: Annotated[bool, Flag("--retry-failed", help="Ask again where a row failed.")] = False
+    retry_failed: Annotated[bool, Flag("--retry-failed", help="Retry rows that failed.")] = False
     json: Json = False
 
     def run(self) -> None:
@@ -171,7 +171,7 @@ class ListTables:
     paper: Annotated[
         list[str] | None, typer.Option(help="Only of this one: kraq, qa-rag, k2rag, qa-search; may be repeated.")
     ] = None
-    runs: Annotated[Path, typer.Option(metavar="DIR", help="Where reports are looked for.")] = Path("runs")
+    runs: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the reports.")] = Path("runs")
     json: Json = False
 
     def run(self) -> None:

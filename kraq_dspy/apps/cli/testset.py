@@ -57,7 +57,7 @@ class MakeTestset(Reads, Calls, Limits):
         ),
     ] = None
     seed: Seed = 0
-    estimate: Annotated[bool, Flag("--estimate", help="Only the number of calls that it would take.")] = False
+    estimate: Annotated[bool, Flag("--estimate", help="Print the number of calls it would take, and stop.")] = False
     json: Json = False
 
     def run(self) -> None:

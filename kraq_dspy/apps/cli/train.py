@@ -27,7 +27,7 @@ Kind = Literal["generator", "drafter"]
 @dataclass(frozen=True, kw_only=True)
 class MakePairs(Calls, Limits):
     """Make (summary, question) pairs: a teacher writes the summary of a question's evidence, and must not give the
-    question away. Interrupted? The same command goes on."""
+    question away. The same command resumes an interrupted run."""
 
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="Needed: JSON lines to write or to go on with.")

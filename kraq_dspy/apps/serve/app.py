@@ -133,10 +133,13 @@ def api_routes(api: Api) -> list[Route]:
         ("/api/testset/{id}", testsets.decide, requests.RowRequest),
         ("/v1/chat/completions", chat.complete, ChatRequest),
     ]
-    description = Json(described(reading, posting))
+
+    @functools.cache
+    def description() -> Response:
+        return Json(described(reading, posting))  # a quarter of a second, which few servers need
 
     async def describe(request: Request) -> Response:
-        return description
+        return description()
 
     return [
         *(Route(path, _handler(path, answer, model), methods=["GET"]) for path, answer, model in reading),

@@ -135,8 +135,10 @@ def bare_name(name: str) -> str:
 
 def plain_words(text: str) -> str:
     """The text's words, folded, with a blank on either side."""
-    plain = "".join(letter for letter in unicodedata.normalize("NFKD", text) if not unicodedata.combining(letter))
-    words = " ".join(re.findall(r"\w+", plain.casefold()))
+    if not text.isascii():
+        decomposed = unicodedata.normalize("NFKD", text)
+        text = "".join(letter for letter in decomposed if not unicodedata.combining(letter))
+    words = " ".join(re.findall(r"\w+", text.casefold()))
     return f" {words} "
 
 
