@@ -21,6 +21,7 @@ import argparse
 import itertools
 import json
 import random
+import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -309,6 +310,7 @@ def run(name: str, data: Path, out: Path, *, anew: bool, most_systems: int, shor
             sets = question_sets(space, sampled(load_local(data / name)), folder / "made.draft")
             to_keep = {label: [[text, sorted(gold)] for text, gold in questions] for label, questions in sets.items()}
             (folder / "questions.json").write_text(json.dumps(to_keep), "utf-8")
+            shutil.rmtree(folder / "made", ignore_errors=True)
         stored = json.loads((folder / "questions.json").read_text("utf-8"))
         sets = {label: [(text, frozenset(gold)) for text, gold in questions] for label, questions in stored.items()}
         if short:
@@ -412,8 +414,7 @@ def report(out: Path) -> None:
     done = (path for path in out.iterdir() if len(list((path / "people").glob("*.json"))) >= len(UNBROKEN))
     for folder in sorted(done):
         people = scores_of(folder / "people")
-        asked = np.flatnonzero(~np.isnan(people[0])).tolist()
-        top = {"ceiling": ceiling(people, UNBROKEN), "ceiling with broken": ceiling(people, asked)}
+        top = {"ceiling": ceiling(people, UNBROKEN), "ceiling with broken": ceiling(people, _asked(people))}
         figures[folder.name] = {"questions": len(people), **top, "sets": {}}
         print(
             f"\n{folder.name}: {len(people)} questions of people; ceiling {top['ceiling']:.2f}, with the broken "
@@ -430,7 +431,8 @@ def report(out: Path) -> None:
                 continue
             scores = scores_of(place)
             own = compare(people, scores, UNBROKEN)
-            all_of_them, unpooled = compare(people, scores, asked), compare(people, scores, UNPOOLED)
+            all_of_them = compare(people, scores, sorted({*_asked(people)} & {*_asked(scores)}))
+            unpooled = compare(people, scores, UNPOOLED)
             figures[folder.name]["sets"][place.name] = {"unbroken": own, "all": all_of_them, "unpooled": unpooled}
             low, high = own["interval"]
             print(
@@ -441,6 +443,11 @@ def report(out: Path) -> None:
             )
         report_kinds(folder, people)
     (out / "report.json").write_text(json.dumps(figures, indent=1) + "\n", "utf-8")
+
+
+def _asked(scores: Scores) -> list[int]:
+    """The places of the systems that were asked."""
+    return [place for place in range(len(SYSTEMS)) if not np.isnan(scores[:, place]).any()]
 
 
 def report_kinds(folder: Path, people: Scores) -> None:

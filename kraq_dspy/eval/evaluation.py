@@ -178,7 +178,8 @@ def evaluate(
         scorer = _scorer(opened, metrics, space, judge)
 
         notes = [questions.learned_note(left_out)] if left_out else []
-        notes_of_questions = tuple(filter(None, (unknown, rejected_note)))
+        unread = questions.unread_note(examples)
+        notes_of_questions = tuple(filter(None, (unknown, rejected_note, unread)))
         notes += notes_of_questions
         header = _header(title, opened, examples, scorer, space, seed=seed, concurrency=concurrency, notes=notes)
         folder = None if out is None else Path(out)

@@ -5,6 +5,7 @@ It also knows which questions an adapter learned from, so that it is not measure
 """
 
 import json
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,6 +35,8 @@ DOCUMENTS = ("supporting_ids", "supporting_documents", "documents", "document_id
 IDS = ("id", "_id", "question_id", "qid", "query_id")
 ROWS = ("data", "Data", "questions", "examples", "rows", "items")
 """Where a file of one object has its rows."""
+_LIKE_EVIDENCE = re.compile("doc|context|source|evidence|passage|support|file", re.IGNORECASE)
+_NO_EVIDENCE = ("hidden_documents", *DOCUMENTS)
 FORMATS = (".csv", ".tsv", ".jsonl", ".jsonl.gz", ".json", ".parquet")
 
 
@@ -260,6 +263,23 @@ def learned_by(models: Iterable[str]) -> frozenset[str]:
 def without_learned(examples: Sequence[Example], learned: Collection[str]) -> list[Example]:
     """The examples whose questions are not among the fingerprints."""
     return [example for example in examples if fingerprint_of(example.question) not in learned]
+
+
+def unread_note(examples: Sequence[Example]) -> str:
+    """Return what a report says if no question names its evidence, and a column that was not read
+    may; "" otherwise.
+
+    >>> unread_note([Example("q1", "Which city?", (), metadata={"context_file": "oslo.md"})])
+    "No question names its evidence, so there is no recall. If 'context_file' does: --documents-column context_file"
+    """
+    if any(example.supporting_ids for example in examples):
+        return ""
+    names = dict.fromkeys(name for example in examples for name in example.metadata)
+    likely = [name for name in names if _LIKE_EVIDENCE.search(name) and name not in _NO_EVIDENCE]
+    if not likely:
+        return ""
+    name = likely[0]
+    return f"No question names its evidence, so there is no recall. If {name!r} does: --documents-column {name}"
 
 
 def learned_note(count: int) -> str:

@@ -30,6 +30,7 @@ from kraq_dspy.programs.testset.gold import UNLIKE, GoldFinder
 from kraq_dspy.programs.testset.item_response import MOST_TOLD, information
 from kraq_dspy.programs.testset.materials import Corpus, Material
 from kraq_dspy.records import Chunk, Community, Entity, TestsetRow
+from kraq_dspy.settings import EMBEDDED
 from kraq_dspy.workspace import Workspace
 from kraq_dspy.workspace.workspace import TRAINSET_QUESTIONS
 
@@ -37,13 +38,15 @@ MOST_BATCHES = 4
 """Times that more questions of a kind are asked, where too few passed."""
 SMALLEST_BATCH = 8
 """Materials of one batch at least, so that few missing questions need no batch each."""
-OVERSAMPLED = 2.0
-"""Questions that are made for each that is kept, so that there is something to draw from."""
+OVERSAMPLED, OVERSAMPLED_BY_RULES = 2.0, 3.0
+"""Questions that are made for each that is kept, so that there is something to draw from: by a model, and by rules,
+which cost nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class TestsetPlan:
-    """What is to be made. `shares` by kind (default: `kinds.SHARES`); `oversampled` rows are made for each one kept.
+    """What is to be made. `shares` by kind (default: `kinds.SHARES`); `oversampled` rows are made for each one kept
+    (None: two by a model, three by rules).
 
     `gold_by` are the retrievers that passages are pooled from; without a graph, "pagerank" is left out. `only` are ids
     of passages, of which the first of each question is one; None for all.
@@ -54,7 +57,7 @@ class TestsetPlan:
     n: int = TESTSET_QUESTIONS
     shares: Mapping[str, float] | None = None
     seed: int = 0
-    oversampled: float = OVERSAMPLED
+    oversampled: float | None = None
     gold_by: tuple[str, ...] = UNLIKE
     only: frozenset[str] | None = None
 
@@ -127,7 +130,7 @@ def estimate_testset(space: Workspace, plan: TestsetPlan) -> TestsetEstimate:
     corpus = corpus_of(space)
     calls = tokens = 0
     for kind, quota in quotas(plan.n, kinds.read_shares(plan.shares)).items():
-        n_sources = round(quota * _drawn_from(plan, kind))
+        n_sources = round(quota * _drawn_from(plan, kind, space.models.name("generator")))
         materials = corpus.materials(kind, seed=plan.seed)[: n_sources * 2]
         n_passing = len(materials) // 2
 
@@ -139,9 +142,13 @@ def estimate_testset(space: Workspace, plan: TestsetPlan) -> TestsetEstimate:
     return TestsetEstimate(plan.n, calls, tokens)
 
 
-def _drawn_from(plan: TestsetPlan, kind: str) -> float:
+def _drawn_from(plan: TestsetPlan, kind: str, generator: str) -> float:
     """Return how many questions of a kind are made for each that is kept."""
-    return 1 if kind in kinds.WITHOUT_ANSWER else plan.oversampled
+    if kind in kinds.WITHOUT_ANSWER:
+        return 1
+    if plan.oversampled is not None:
+        return plan.oversampled
+    return OVERSAMPLED_BY_RULES if generator == EMBEDDED else OVERSAMPLED
 
 
 class _Maker:
@@ -180,7 +187,7 @@ class _Maker:
         lacking = 0
         try:
             for kind in facts_last:
-                n_sources = round(counts[kind] * _drawn_from(self.plan, kind))
+                n_sources = round(counts[kind] * _drawn_from(self.plan, kind, self.steps.generator))
                 if kind == kinds.FACT:
                     n_sources += lacking
                 rows_by_kind[kind] = await self._rows_of(kind, n_sources)

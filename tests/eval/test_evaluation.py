@@ -109,6 +109,17 @@ def test_examples_of_dspy_and_metrics_of_ones_own_are_taken(lm: DummyLM) -> None
         assert evaluate(Echo(), devset, {"from the north": is_northern}).mean("from the north") == 1.0
 
 
+def test_a_column_that_may_name_the_evidence_and_was_not_read_is_noted(lm: DummyLM) -> None:
+    row = {"question": "Say Oslo", "answer": "Oslo", "region": "north"}
+    with dspy.context(lm=lm):
+        noted = evaluate(Echo(), [row | {"contexts_id": "oslo.md"}], ["token_f1"])
+        silent = evaluate(Echo(), [row], ["token_f1"])
+    assert noted.notes == (
+        "No question names its evidence, so there is no recall. If 'contexts_id' does: --documents-column contexts_id",
+    )
+    assert silent.notes == ()
+
+
 def test_a_judge_without_references_scores_answers_and_evidence(lm: DummyLM) -> None:
     statements = [{"statement": "a", "supported": True}, {"statement": "b", "supported": False}]
     judge = DummyLM([{"statements": json.dumps(statements)}])

@@ -96,6 +96,14 @@ def test_five_wins_of_five_have_the_p_value_of_a_sign_test() -> None:
     assert permutation_test([1.0] * 5, [0.0] * 5).p_value == pytest.approx(2 / 32)
 
 
+def test_as_many_swaps_as_resamples_are_all_tried() -> None:
+    test = permutation_test([1.0] * 5, [0.0] * 5, resamples=32)
+    assert (test.p_value, test.method) == (2 / 32, "paired randomisation, exact")
+
+    test = permutation_test([1.0] * 5, [0.0] * 5, resamples=31)
+    assert test.method == "paired randomisation, 31 resamples, seed 0"
+
+
 def test_many_questions_are_tested_by_sampling_close_to_the_t_test() -> None:
     rng = np.random.default_rng(2)
     baseline = rng.random(300)

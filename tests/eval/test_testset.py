@@ -6,6 +6,7 @@ from pathlib import Path
 
 import dspy
 import pytest
+from dspy.utils import DummyLM
 
 from kraq_dspy.errors import ConfigError, EvaluationError
 from kraq_dspy.eval import Testset, TestsetPlan, evaluate, make_testset, read_questions
@@ -78,6 +79,17 @@ def test_every_answer_stands_in_a_gold_passage_at_its_place_in_the_document(made
         if row.type in ("fact", "bridge"):
             assert any(row.answers[0] in chunk.passage for chunk in chunks), row
             assert row.answers[0] not in row.question
+
+
+def test_rules_make_more_questions_for_each_that_is_kept_than_a_model_that_costs(folder: Path) -> None:
+    with Workspace.open(folder) as space:
+        by_rules = estimate_testset(space, TestsetPlan(2, {"fact": 1}))
+        two_each = estimate_testset(space, TestsetPlan(2, {"fact": 1}, oversampled=2))
+    with Workspace.open(folder, models=DummyLM([{}])) as space:
+        by_model = estimate_testset(space, TestsetPlan(2, {"fact": 1}))
+
+    assert by_rules.calls > two_each.calls
+    assert by_model == two_each
 
 
 def test_what_other_kinds_lack_is_asked_as_facts(folder: Path) -> None:

@@ -187,45 +187,47 @@ class Corpus:
         return materials + self._named_together() + self._named_by_few()
 
     def _named_by_few(self) -> list[Material]:
-        """Return passages of few documents that name the same thing.
-
-        Each passage puts forward one of its names, so that what many passages tell of is asked about oftener than what
-        is named in passing.
-        """
-        passages_by_name: dict[str, list[Chunk]] = {}
-        names_by_passage: defaultdict[str, list[str]] = defaultdict(list)
+        """Return passages of few documents that name the same thing."""
+        passages: dict[tuple[str, ...], list[Chunk]] = {}
         for entity in self.entities:
-            chunks = [self.by_id[id] for id in entity.chunk_ids if id in self.by_id]
-            is_by_few = len({chunk.document_id for chunk in chunks}) in BY_FEW and len(chunks) <= MOST_TOGETHER
-            if is_by_few and not _IDENTIFIER.search(entity.name):
-                passages_by_name[entity.name] = chunks
-                for chunk in chunks:
-                    names_by_passage[chunk.id].append(entity.name)
-
-        put_forward: dict[str, None] = {}
-        for chunk_id, names in names_by_passage.items():
-            _, name = min((content_id(chunk_id, name), name) for name in names)
-            put_forward[name] = None
-
-        materials = []
-        for name in put_forward:
-            chunks = passages_by_name[name]
-            inputs = {"passages": [chunk.passage for chunk in chunks], "about": [name]}
-            materials.append(Material("", "", inputs, tuple(chunks), (name,)))
-        return materials
+            if not _IDENTIFIER.search(entity.name):
+                passages[(entity.name,)] = [self.by_id[id] for id in entity.chunk_ids if id in self.by_id]
+        return _told_together(passages, BY_FEW)
 
     def _named_together(self) -> list[Material]:
         """Passages of few documents that name the same two things."""
-        passages: defaultdict[tuple[str, str], list[Chunk]] = defaultdict(list)
+        passages: defaultdict[tuple[str, ...], list[Chunk]] = defaultdict(list)
         for chunk in self.chunks:
             for pair in combinations(sorted(self.names_of.get(chunk.id, ())), 2):
                 passages[pair].append(chunk)
-        materials = []
-        for names, chunks in passages.items():
-            if len({chunk.document_id for chunk in chunks}) in TOGETHER and len(chunks) <= MOST_TOGETHER:
-                inputs = {"passages": [chunk.passage for chunk in chunks], "about": list(names)}
-                materials.append(Material("", "", inputs, tuple(chunks), names))
-        return materials
+        return _told_together(passages, TOGETHER)
+
+
+def _told_together(passages: Mapping[tuple[str, ...], Sequence[Chunk]], by_documents: range) -> list[Material]:
+    """Materials for what so many documents name, with the passages that do.
+
+    Each passage puts forward one of the names, or pairs of names: what many passages tell of is asked about oftener
+    than what is named in passing, and a passage of many names no oftener than another.
+    """
+    by_few: dict[tuple[str, ...], Sequence[Chunk]] = {}
+    names_by_passage: defaultdict[str, list[tuple[str, ...]]] = defaultdict(list)
+    for names, chunks in passages.items():
+        if len({chunk.document_id for chunk in chunks}) in by_documents and len(chunks) <= MOST_TOGETHER:
+            by_few[names] = chunks
+            for chunk in chunks:
+                names_by_passage[chunk.id].append(names)
+
+    put_forward: set[tuple[str, ...]] = set()
+    for chunk_id, named in names_by_passage.items():
+        _, names = min((content_id(chunk_id, *names), names) for names in named)
+        put_forward.add(names)
+
+    materials = []
+    for names, chunks in by_few.items():
+        if names in put_forward:
+            inputs = {"passages": [chunk.passage for chunk in chunks], "about": list(names)}
+            materials.append(Material("", "", inputs, tuple(chunks), names))
+    return materials
 
 
 def in_turns(materials: Iterable[Material], *, seed: str) -> list[Material]:

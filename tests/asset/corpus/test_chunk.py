@@ -48,6 +48,11 @@ def test_a_chunk_that_begins_with_a_row_of_a_table_has_its_empty_cells() -> None
     assert all(line.startswith("\t") for chunk in chunks[1:] for line in chunk.text.split("\n"))
 
 
+def test_where_the_overlap_leaves_no_room_for_an_empty_cell_the_row_goes_without() -> None:
+    chunks = chunks_of("x one\n\ttwo\nthree", tokens=3, overlap=2)
+    assert [chunk.text for chunk in chunks] == ["x one", "two\nthree"]
+
+
 def test_a_chunk_of_a_document_with_page_breaks_knows_the_page_on_which_it_begins() -> None:
     pages = [SENTENCE * 3, "", SENTENCE * 3]
     chunks = chunk_document(Document("d", "", PAGE_BREAK.join(pages), "a.pdf", {"pages": 3}), ChunkSettings(40, 0))

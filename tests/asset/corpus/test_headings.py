@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pypdf
 
-from kraq_dspy.asset.corpus.chunk import chunk_document
+from kraq_dspy.asset.corpus.chunk import _without_headings_alone, chunk_document
 from kraq_dspy.asset.corpus.normalise import redacted_document
+from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.records import Chunk, Document, Heading
 from kraq_dspy.settings import ChunkSettings, RedactSettings
 from tests.asset.corpus.corpora import only_document, write, write_pdf
@@ -101,3 +102,10 @@ def test_places_follow_what_was_struck_out() -> None:
         "Opening hours",
         "Getting there",
     ]
+
+
+def test_a_heading_alone_begins_the_next_span_up_to_the_very_limit() -> None:
+    document = Document("a", "", "Opening hours\n\nDaily from ten.", headings=(Heading(0, 2, "Opening hours"),))
+    spans, limit = [(0, 15), (15, 30)], count_tokens(document.text)
+    assert _without_headings_alone(document, spans, limit) == [(0, 30)]
+    assert _without_headings_alone(document, spans, limit - 1) == [(15, 30)]

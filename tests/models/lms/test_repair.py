@@ -141,6 +141,11 @@ def test_a_reply_without_all_fields_says_which_are_missing(reply: str) -> None:
     assert any("relationships: missing" in line for line in trouble)
 
 
+def test_a_bare_verdict_has_three_words_at_most_and_what_is_longer_may_be_chatter() -> None:
+    assert read_reply("Yes, it is", {"supported": bool}) == ({"supported": True}, [])
+    assert read_reply("Yes, it is so", {"supported": bool}) == ({}, ["supported: missing"])
+
+
 def test_a_bare_reply_is_taken_only_where_it_cannot_be_chatter() -> None:
     assert read_reply("Yes.", {"same": bool})[0] == {"same": True}
     assert read_reply('["a"]', {"names": list[str]})[0] == {"names": ["a"]}

@@ -352,7 +352,7 @@ STEPS: dict[type[dspy.Signature], Step] = {
     signatures.AskFalsePremise: lambda task, similar: facts.asked_of_another(
         task.text("question"), task.text("name"), task.text("other")
     ),
-    signatures.CheckStandAlone: lambda task, similar: len(set(content_words(task.text("question")))) >= 2,
+    signatures.CheckStandAlone: lambda task, similar: checks.says_what_it_is_about(task.text("question")),
     signatures.CheckAnswered: lambda task, similar: checks.is_answered(
         task.text("question"), task.text("answer"), task.text("passage")
     ),

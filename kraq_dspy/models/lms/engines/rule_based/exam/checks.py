@@ -24,6 +24,17 @@ def agreement_in(answer: str, passage: str) -> float:
     return len(answer_words & present) / len(answer_words) if answer_words else 0.0
 
 
+def says_what_it_is_about(question: str) -> bool:
+    """Whether two words of the question tell something, or one that is a name.
+
+    >>> says_what_it_is_about("What is Peresolimab?"), says_what_it_is_about("Where is the film?")
+    (True, False)
+    """
+    is_named = any(word[0].isupper() or word[0].isdigit() for word in _words_as_written(question)[1:])
+    telling = set(content_words(question))
+    return len(telling) >= 2 or bool(telling and is_named)
+
+
 def says_the_same(first: str, second: str) -> bool:
     """Whether two answers share most of their words."""
     return agreement(first, [second]) >= 0.6
@@ -31,3 +42,7 @@ def says_the_same(first: str, second: str) -> bool:
 
 def _words(text: str) -> list[str]:
     return re.findall(r"\w+", text.lower())
+
+
+def _words_as_written(text: str) -> list[str]:
+    return re.findall(r"\w+", text)
