@@ -161,10 +161,23 @@ def test_narrower_ones_inside_a_community_are_named_largest_first() -> None:
     assert broadest.child_ids == tuple(content_id("community", *names) for names in ("DEFH", "ABC"))
 
 
+@pytest.mark.parametrize("algorithm", ["leiden", "louvain"])
 @pytest.mark.parametrize(("middle", "found"), [(1, ["AB", "CD"]), (10, ["ABCD"])])
-def test_weights_decide_what_stays_together(middle: float, found: list[str]) -> None:
+def test_weights_decide_what_stays_together(algorithm: str, middle: float, found: list[str]) -> None:
     in_a_row = [link("A", "B"), link("B", "C", middle), link("C", "D")]
-    assert members(find_communities([entity(name) for name in "ABCD"], in_a_row, CommunitySettings())) == found
+    communities = CommunitySettings(algorithm=algorithm)  # type: ignore[arg-type]
+    assert sorted(members(find_communities([entity(name) for name in "ABCD"], in_a_row, communities))) == found
+
+
+@pytest.mark.parametrize(("between", "found"), [(1, ["ABC", "DEF"]), (5, ["ABCDEF"])])
+def test_weights_decide_for_infomap_too(between: float, found: list[str]) -> None:
+    links = [*LINKS[:6], link("C", "D", between)]
+    assert sorted(members(find_communities(ENTITIES[:6], links, CommunitySettings(algorithm="infomap")))) == found
+
+
+@pytest.mark.parametrize(("resolution", "found"), [(0.05, ["ABCDEF", "G"]), (1.0, ["ABC", "DEF", "G"])])
+def test_a_lower_resolution_makes_larger_communities(resolution: float, found: list[str]) -> None:
+    assert sorted(members(find_communities(ENTITIES, LINKS, CommunitySettings(resolution=resolution)))) == found
 
 
 @pytest.mark.parametrize(("max_depth", "levels"), [(1, {0}), (2, {0, 1}), (3, {0, 1})])
