@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
+import dspy
 import uvicorn
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
@@ -124,10 +125,14 @@ class Server(uvicorn.Server):
         self._interrupted = False
 
     def run_on(self, listening: socket.socket) -> None:
-        """Serve until Ctrl-C or SIGTERM. Raises KeyboardInterrupt after Ctrl-C."""
+        """Serve until Ctrl-C or SIGTERM. Raises KeyboardInterrupt after Ctrl-C.
+
+        Calls leave no trace in DSPy's settings, which would hold the last 10,000 with their passages.
+        """
         loop = asyncio.new_event_loop()  # asyncio.run would wait for threads whose answers nobody waits for any more
         try:
-            loop.run_until_complete(self.serve([listening]))
+            with dspy.context(trace=None):
+                loop.run_until_complete(self.serve([listening]))
         finally:
             loop.close()
         if self._interrupted:

@@ -2,10 +2,12 @@
 
 import importlib.util
 import json
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +41,31 @@ class PackagedModel:
     max_tokens: int
     query_prefix: str = ""
     passage_prefix: str = ""
+
+    def loaded(self, cut_at: int | None) -> "LoadedModel":
+        """Load the model, or return the one that somebody in this process holds: each takes tens of megabytes.
+
+        Texts are cut at so many tokens; None leaves them whole. Raises what `WeightsFile.path` raises.
+        """
+        path = self.weights.path()
+        with _LOADING:
+            model = _HELD.get((path, cut_at))
+            if model is None:
+                model = _HELD[path, cut_at] = LoadedModel(*self.load(path, cut_at))
+        return model
+
+
+@dataclass(frozen=True, eq=False)
+class LoadedModel:
+    """A model in memory. Safe for threads."""
+
+    tokenize: Tokenize
+    bert: OnnxBert
+
+
+_LOADING = threading.Lock()
+_HELD: WeakValueDictionary[tuple[Path, int | None], LoadedModel] = WeakValueDictionary()
+"""The models that some encoder holds, by their weights and where they cut a text."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +126,7 @@ class PackagedEmbedder(TextEncoder):
         self.passage_prefix = passage_prefix or packaged.passage_prefix
         self._batch_size = batch_size
         self._threads = threads or usable_cores()
-        self._tokenize, self._bert = packaged.load(packaged.weights.path(), max_tokens or packaged.max_tokens)
+        self._model = packaged.loaded(max_tokens or packaged.max_tokens)
         self._dimension = _DIMENSION
         limits = [] if max_tokens in (None, packaged.max_tokens) else [f"max_tokens={max_tokens}"]
         self.name = self._named(packaged.name, packaged.precision, *limits)
@@ -110,7 +137,8 @@ class PackagedEmbedder(TextEncoder):
         return np.concatenate(run_all(partial(self._encode_batch, prefix), batches, limit=self._threads))
 
     def _encode_batch(self, prefix: str, texts: Sequence[str]) -> Vectors:
-        return self._bert(self._tokenize([clean_text(prefix + text) for text in texts]))
+        tokens = self._model.tokenize([clean_text(prefix + text) for text in texts])
+        return self._model.bert(tokens)
 
 
 def _load_minilm(file: Path, max_tokens: int | None) -> tuple[Tokenize, OnnxBert]:

@@ -7,9 +7,8 @@ import numpy as np
 
 from kraq_dspy._internal.concurrency import SharedByCopies, run_all
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.models.embedders.model_folder import Tokenize, clean_text
-from kraq_dspy.models.embedders.onnx_bert import OnnxBert
-from kraq_dspy.models.embedders.packaged_embedder import MAX_TOKENS, MINILM, PACKAGED_MODELS, POSITIONS
+from kraq_dspy.models.embedders.model_folder import clean_text
+from kraq_dspy.models.embedders.packaged_embedder import MAX_TOKENS, MINILM, PACKAGED_MODELS, POSITIONS, LoadedModel
 from kraq_dspy.models.machine import usable_cores
 from kraq_dspy.ports import Vectors
 
@@ -39,9 +38,8 @@ class PackagedPairEmbedder(SharedByCopies):
         self._threads = threads or usable_cores()
 
     @cached_property
-    def _loaded(self) -> tuple[Tokenize, OnnxBert]:
-        model = PACKAGED_MODELS[MINILM]
-        return model.load(model.weights.path(), None)
+    def _model(self) -> LoadedModel:
+        return PACKAGED_MODELS[MINILM].loaded(cut_at=None)
 
     def encode(self, question: str, passages: Sequence[str]) -> Vectors:
         """float32 `[n_passages, 384]`, rows L2-normalised."""
@@ -49,8 +47,7 @@ class PackagedPairEmbedder(SharedByCopies):
             return np.zeros((0, self.dimension), dtype=np.float32)
 
         texts = [clean_text(text) for text in (question, *passages)]
-        tokenize, bert = self._loaded
-        question_tokens, *passages_tokens = tokenize(texts)  # each with its first and its last mark
+        question_tokens, *passages_tokens = self._model.tokenize(texts)  # each with its first and its last mark
         begin, *question_words, end = question_tokens
         # A longer question would leave no room for the passage.
         question_part = [begin, *question_words[: self.max_tokens // 2], end]
@@ -59,6 +56,6 @@ class PackagedPairEmbedder(SharedByCopies):
             words = tokens[1:-1]
             passage = [*words[: self.max_tokens - len(question_part) - 1], end]
             parts = [0] * len(question_part) + [1] * len(passage)
-            return bert([[*question_part, *passage]], [parts])
+            return self._model.bert([[*question_part, *passage]], [parts])
 
         return np.concatenate(run_all(vector_of, passages_tokens, limit=self._threads))

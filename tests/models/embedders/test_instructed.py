@@ -130,7 +130,7 @@ def test_without_torch_the_packaged_encoder_reads_pairs_as_torch_does() -> None:
 def test_the_packaged_pairs_load_nothing_before_the_first_passage_and_refuse_a_length_that_is_none() -> None:
     embedder = PackagedPairEmbedder()
     assert embedder.encode("q", []).shape == (0, 384)
-    assert "_bert" not in vars(embedder)
+    assert "_model" not in vars(embedder)
     with pytest.raises(ConfigError, match="takes 8 to 512"):
         PackagedPairEmbedder(max_tokens=600)
 

@@ -1,10 +1,12 @@
 """Compares the packaged encoder, which runs in ONNX Runtime, with the same model in torch."""
 
 import dataclasses
+import gc
 import hashlib
 import json
 import subprocess
 import sys
+import weakref
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,7 +16,7 @@ import pytest
 
 from kraq_dspy.errors import ConfigError, ModelError
 from kraq_dspy.extend import load_embedder
-from kraq_dspy.models.embedders import resolve_encoder
+from kraq_dspy.models.embedders import packaged_embedder, resolve_encoder
 from kraq_dspy.models.embedders.model_folder import packaged_folder
 from kraq_dspy.models.embedders.onnx_bert import FOLDER, TensorFile
 from kraq_dspy.models.embedders.packaged_embedder import PACKAGED_MODELS, PackagedEmbedder
@@ -62,6 +64,7 @@ def test_only_the_weights_are_rounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(TensorFile, "tensor", exact)
     monkeypatch.setattr(TensorFile, "quantized", unscaled)
+    monkeypatch.setattr(packaged_embedder, "_HELD", weakref.WeakValueDictionary())  # nobody's rounded ones
 
     vectors = PackagedEmbedder().encode_passages(TEXTS)
 
@@ -194,3 +197,25 @@ def test_vectors_of_the_multilingual_encoder_are_those_of_its_packages_own_engin
 
 
 THEIRS = [[0.0584, -0.0054, -0.0124, -0.0292], [0.0177, -0.0368, -0.0148, -0.0503]]
+
+
+def test_encoders_of_a_process_share_the_model_and_nobody_holds_it_after_them() -> None:
+    first, second, shorter = (
+        PackagedEmbedder(),
+        PackagedEmbedder(query_prefix="query: "),
+        PackagedEmbedder(max_tokens=9),
+    )
+    assert first._model is second._model
+    assert shorter._model is not first._model
+    assert first.name != second.name != shorter.name
+
+    held = weakref.ref(shorter._model)
+    del shorter
+    gc.collect()
+    assert held() is None
+
+
+def test_threads_that_come_at_once_load_the_model_once() -> None:
+    with ThreadPoolExecutor(4) as pool:
+        models = set(pool.map(lambda _: PackagedEmbedder(max_tokens=11)._model, range(4)))
+    assert len(models) == 1
