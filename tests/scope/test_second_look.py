@@ -3,7 +3,7 @@
 import asyncio
 import dataclasses
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -210,8 +210,13 @@ def test_a_summary_of_the_tree_is_the_view_s_own_and_of_documents_which_may_be_r
 
 
 def test_both_the_reports_and_the_passages_of_a_graph_are_looked_at(whole: Workspace) -> None:
-    knowledge, seen = KnowledgeGraph(whole.entity_vectors, whole.graph), []
-    knowledge.check = seen.extend
+    knowledge = KnowledgeGraph(whole.entity_vectors, whole.graph)
+    seen: list[Hit] = []
+
+    def note(hits: Sequence[Hit]) -> None:
+        seen.extend(hits)
+
+    knowledge.check = note
     context = knowledge(QUESTION)
     assert context.reports
     assert context.hits

@@ -105,7 +105,7 @@ def test_log_probabilities_spell_the_text(server: Server) -> None:
 def test_wangs_scores_are_those_of_the_same_model_in_this_process(server: Server, adapter: str | None) -> None:
     folder = server.adapter if adapter else None
     there = RoleSettings("hosted_vllm/instruct", server.api_base, "VLLM_TEST_KEY", adapter=folder)
-    here = RoleSettings(f"transformers/{server.model}", adapter=folder)
+    here = RoleSettings(f"transformers/{server.model}", adapter=folder, precision="fp32")  # as the server
     drafts = [
         Draft(0, (0,), "The cat sat there.", "the mat", 0.1, rationale_logprobs=(-0.1,), response_logprobs=(-0.2,)),
         Draft(1, (0,), "東京 is a city.", "Zürich", 0.1, rationale_logprobs=(-0.3,), response_logprobs=(-0.4,)),
