@@ -181,6 +181,29 @@ def test_a_program_of_this_library_over_something_of_the_whole_is_stopped(
         staff.ask(QUESTION, program)
 
 
+class ShowsPassages(dspy.Module):
+    """A module of somebody's own that asks no retriever and no model, and shows what it was made with."""
+
+    def __init__(self, hits: list[Hit]) -> None:
+        super().__init__()
+        self.hits = hits
+
+    def forward(self, question: str) -> dspy.Prediction:
+        return dspy.Prediction(answer="See below.", hits=self.hits)
+
+    async def aforward(self, question: str) -> dspy.Prediction:
+        return self.forward(question)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_passages_that_no_retriever_looked_at_are_looked_at_before_they_are_shown(
+    way: str, space: Workspace, staff: Workspace
+) -> None:
+    passages = [Hit(chunk, 1.0, QUESTION) for chunk in reading_all(space)(QUESTION)]
+    with pytest.raises(ScopeError):
+        WAYS[way](staff, ShowsPassages(passages))
+
+
 @pytest.fixture(scope="module")
 def whole(space: Workspace) -> Iterator[Workspace]:
     """A view of all documents, with all that is made of them."""

@@ -19,7 +19,7 @@ from kraq_dspy.asset.graph.numbered_graph import distinct
 from kraq_dspy.errors import IndexStateError
 
 _PRECISE = 1e-8  # the residual at which a walk ends, of the one that it begins with
-_LARGE = 250_000  # entries of `neighbours` from which on a walk stays in the neighbourhood of its start
+_LARGE = 100_000  # entries of `neighbours` from which on a walk stays in the neighbourhood of its start
 _MOST_ROUNDS = 1000
 _ADVICE = "Restore the index from a copy, or mend it: kraq check DIR --repair"
 _FAINT = 1e-5  # of the walker at a vertex, for each unit of its degree: less than that is not followed on
