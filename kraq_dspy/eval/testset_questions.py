@@ -65,16 +65,12 @@ class QuestionWriter:
 
     async def _ask(self, kind: str, materials: Sequence[Material]) -> list[AskedQuestion]:
         items = [Item(material.id, material.inputs, document=material.chunks[0].document_id) for material in materials]
-        replies = await self.steps.outcomes(f"{ASK} {kind}", "generator", AskForRow(kind), items)
+        replies = await self.steps.accepted(f"{ASK} {kind}", "generator", AskForRow(kind), items)
 
         questions = []
         for material in materials:
             reply = replies.get(material.id)
-            if reply is None:
-                continue
-            if reply.rejected:
-                self.steps.rejected[reply.rejected] += 1
-            else:
+            if reply is not None:
                 questions.append(AskedQuestion(material, reply.question, tuple(reply.answers)))
         return questions
 
@@ -143,16 +139,12 @@ class QuestionWriter:
                 "passages": [chunk.passage for chunk in question.material.chunks],
             }
             items.append(Item(question.id, inputs))
-        verdicts = await self.steps.outcomes(f"{CHECK} {kind}", "judge", CheckRow(), items)
+        verdicts = await self.steps.accepted(f"{CHECK} {kind}", "judge", CheckRow(), items, before_reason="not ")
 
         passed = []
         for question in questions:
             verdict = verdicts.get(question.id)
-            if verdict is None:
-                continue
-            if verdict.rejected:
-                self.steps.rejected[f"not {verdict.rejected}"] += 1
-            else:
+            if verdict is not None:
                 passed.append(dataclasses.replace(question, checks=tuple(verdict.passed)))
         return passed
 

@@ -45,3 +45,20 @@ class TestsetSteps:
     async def aclose(self) -> None:
         self._draft.close()
         await self._models.aclose()
+
+    async def accepted(
+        self, stage: str, role: str, program: dspy.Module, items: Sequence[Item], before_reason: str = ""
+    ) -> dict[str, dspy.Prediction]:
+        """Return the outcomes that say nothing in `rejected`, by the item's id; the others are counted by what they
+        say, with `before_reason` in front."""
+        outcomes = await self.outcomes(stage, role, program, items)
+        accepted = {}
+        for item in items:
+            outcome = outcomes.get(item.id)
+            if outcome is None:
+                continue
+            if outcome.rejected:
+                self.rejected[f"{before_reason}{outcome.rejected}"] += 1
+            else:
+                accepted[item.id] = outcome
+        return accepted

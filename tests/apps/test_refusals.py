@@ -152,9 +152,9 @@ def test_an_upgrade_leaves_an_index_of_another_encoder_as_it_is(tmp_path: Path) 
         (index.home / FLOOR).unlink(missing_ok=True)
     before = contents_of(path)
 
-    said = run("upgrade", str(path))
+    message = run("upgrade", str(path))
 
-    assert "there is nothing to do" in said
+    assert "there is nothing to do" in message
     assert contents_of(path) == before
 
 

@@ -61,9 +61,9 @@ def test_context_recall_of_a_list_asks_for_all_items_whatever_was_answered() -> 
     lm = DummyLM([{"statements": json.dumps(statements)}])
     items = [["Humira", "adalimumab"], ["infliximab"]]
 
-    found = score(ContextRecall(), lm, " ", answer_items=items, passages=["Humira is one of them."])
+    of_no_answer = score(ContextRecall(), lm, " ", answer_items=items, passages=["Humira is one of them."])
 
-    assert found == 0.5
+    assert of_no_answer == 0.5
     assert "Humira; infliximab" in str(lm.history[-1]["messages"])
 
 

@@ -109,7 +109,7 @@ def test_metrics_count_everybodys_questions_and_are_not_for_those_with_labels(cl
 def test_conversations_and_chat_clients_are_told_what_the_scope_may_read(client: TestClient) -> None:
     history = [{"question": f"What is {SECRET.title}?", "answer": "It is a company."}]
     body = {"question": "Who bought it?", "history": history}
-    told = client.post("/api/ask", json=body, headers=bearing("staff")).json()
+    answer_for_staff = client.post("/api/ask", json=body, headers=bearing("staff")).json()
     asked = {"question", "standalone_question", "query"}  # their own words come back in these
 
     def rest(value: object) -> object:
@@ -117,8 +117,8 @@ def test_conversations_and_chat_clients_are_told_what_the_scope_may_read(client:
             return {name: rest(each) for name, each in value.items() if name not in asked}
         return [rest(each) for each in value] if isinstance(value, list) else value
 
-    assert told["hits"]
-    assert not CANARY.search(str(rest(told)))
+    assert answer_for_staff["hits"]
+    assert not CANARY.search(str(rest(answer_for_staff)))
 
     names = client.get("/v1/models", headers=bearing("staff")).json()["data"]
     assert {each["id"].partition("/")[0] for each in names} == {"both"}

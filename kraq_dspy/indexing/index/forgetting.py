@@ -54,15 +54,15 @@ def forget_beside(index: Index) -> list[str]:
     forgets all the same.
     """
     has_catalogue = (index.path / "catalogue.db").is_file()
-    kept = kept_by_upgrade(index.path)
-    if not (has_catalogue or summarised.is_there(index) or kept):
+    older = kept_by_upgrade(index.path)
+    if not (has_catalogue or summarised.is_there(index) or older):
         return []
 
     difference = _difference(index)
     problems = []
-    if kept and (difference.gone or difference.changed):
+    if older and (difference.gone or difference.changed):
         problems.append(
-            f"{kept.name!r}, the index as it was before `kraq upgrade`, still has what this change took away. Delete "
+            f"{older.name!r}, the index as it was before `kraq upgrade`, still has what this change took away. Delete "
             "that folder once you no longer need it."
         )
     if has_catalogue:

@@ -72,12 +72,12 @@ def test_a_client_that_left_frees_the_only_place(stream: bool, poets: Path, monk
 
 
 def test_no_answer_is_held_after_it_was_given(poets: Path) -> None:
-    kept = len(dspy.settings.trace)
+    calls_before = len(dspy.settings.trace)
     with open_all(poets) as indexes, running(make_app(indexes, ServeSettings())) as address:
         body = {"question": "Who wrote Don Juan?"}
         answers = [httpx.post(f"{address}/api/ask", json=body, timeout=PATIENCE_S).json()["answer"] for _ in range(2)]
         assert "Byron" in answers[0]
-    assert len(dspy.settings.trace) == kept
+    assert len(dspy.settings.trace) == calls_before
 
 
 def closed_after(client: socket.socket) -> bool:

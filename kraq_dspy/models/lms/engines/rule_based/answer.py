@@ -238,7 +238,7 @@ def _chain(question: str, evidence: list[Evidence], language: str) -> list[Evide
     more words of the question, or a name of it, that the first lacks."""
     first = evidence[0]
     question_words = set(content_words(question, language))
-    left = question_words - set(content_words(f"{first.title} {first.text}", language))
+    words_not_in_first = question_words - set(content_words(f"{first.title} {first.text}", language))
     fresh = [name for name in names_in(first.text) if name not in question]
     unnamed = [name for name in names_in(question) if name not in f"{first.title} {first.text}"]
 
@@ -250,13 +250,13 @@ def _chain(question: str, evidence: list[Evidence], language: str) -> list[Evide
         )
 
     def new_words(part: Evidence) -> int:
-        return len(left & set(content_words(f"{part.title} {part.text}", language)))
+        return len(words_not_in_first & set(content_words(f"{part.title} {part.text}", language)))
 
     def tells_more(part: Evidence) -> bool:
         return new_words(part) >= MORE or (new_words(part) > 0 and any(name in part.text for name in unnamed))
 
     def gain(part: Evidence) -> float:
-        near = part.score + new_words(part) / (len(left) or 1) - 0.3 * (part.passage == first.passage)
+        near = part.score + new_words(part) / (len(words_not_in_first) or 1) - 0.3 * (part.passage == first.passage)
         return near + 0.5 * goes_on(part)
 
     others = [part for part in evidence[1:] if goes_on(part) or tells_more(part)]
