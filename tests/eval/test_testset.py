@@ -71,7 +71,9 @@ def test_without_a_model_every_kind_that_the_texts_give_is_asked_and_what_is_lef
 def test_an_adapter_that_writes_communities_questions_is_not_asked_for_a_test_set(folder: Path) -> None:
     small = RoleSettings("gguf/smollm2-135m", adapter=QUESTIONS)
     with Workspace.open(folder) as space:
-        models = LanguageModels(Settings(roles={"default": RoleSettings(), "generator": small}), embedder=space.embedder)
+        models = LanguageModels(
+            Settings(roles={"default": RoleSettings(), "generator": small}), embedder=space.embedder
+        )
         indexed_with_it = Workspace(space.index, space.embedder, models)
         made = make_testset(indexed_with_it, 5, shares={"fact": 1})
 

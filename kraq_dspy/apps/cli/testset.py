@@ -86,8 +86,8 @@ class MakeTestset(Reads, Calls, Limits):
             show_testset(made, self.out)
         if not len(made):
             raise EvaluationError(
-                f"No question could be made of {str(self.index_dir)!r}. More documents, or a language model (--lm MODEL), "
-                "give some."
+                f"No question could be made of {str(self.index_dir)!r}. Try more documents, or a language model: "
+                "--lm MODEL"
             )
         if not self.json:
             say(f"Try: {command('eval', self.index_dir, self.out, '--retrieval-only')}")
