@@ -74,7 +74,7 @@ def failed_questions(run: RunSummary, most: int) -> Grid | None:
     )  # fmt: skip
     headings = ("system", metric, "question", "gold", "answer", "evidence")
     note = f"{len(failed)} of {len(run.rows)} rows are below 1 in {metric}; shown are the worst, {len(rows)}."
-    return Grid("Questions that failed", headings, rows, note=note)
+    return Grid("Lowest scores", headings, rows, note=note)
 
 
 def changed_questions(run: RunSummary) -> Grid | None:
