@@ -41,7 +41,10 @@ class Texts:
 
 
 def read_texts(tables: Tables, problems: Counter[str]) -> Texts:
-    """All documents with their chunks, and with the labels that our own export wrote. What is wrong with them is counted in `problems`."""
+    """All documents with their chunks, and with the labels that our own export wrote.
+
+    What is wrong with them is counted in `problems`.
+    """
     documents = _documents(tables)
     units = _units_by_document(tables, documents, problems)
     texts = Texts()
