@@ -1,6 +1,7 @@
 """Holds made test sets against people's questions: do they rank retrieval systems alike?
 
     python benchmarks/testset_ranking.py prepare hotpotqa --data DATA --out runs/ranking
+    python benchmarks/testset_ranking.py write hotpotqa --out runs/ranking --lm MODEL --api-base URL
     python benchmarks/testset_ranking.py run hotpotqa --data DATA --out runs/ranking
     python benchmarks/testset_ranking.py report --out runs/ranking
 
@@ -8,6 +9,10 @@
 every system of SYSTEMS the questions of every set: people's, those that `make_testset` makes, and the rivals'. The
 questions and each system's scores are kept in files of their own, so an interrupted run goes on. `report` compares the
 rankings.
+
+`write` lets a language model write rows, with nothing but the index (`--index`, else that of `--out`): `by-model.jsonl`
+by `make_testset`, `ragas.jsonl` and `autoq.jsonl` in two other ways (`testset_rivals.py`), and `written.json` with the
+calls and tokens of each. What was answered is kept in drafts beside them. `run` then asks these, too.
 
 Systems were registered before the first run. What is tuned (kinds of rows, thresholds, the drawing) was chosen on
 CHOSEN_ON and committed before the first run on the others. Of OVERLAP_MEASURED_ON, questions whose evidence is in the
@@ -22,6 +27,8 @@ import itertools
 import json
 import random
 import shutil
+import signal
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -34,6 +41,7 @@ import numpy as np
 from numpy.typing import NDArray
 from parts import part_of
 from scipy import stats
+from testset_rivals import write_autoq, write_ragas
 
 from kraq_dspy import Workspace
 from kraq_dspy.asset.corpus.chunk import sentence_spans
@@ -44,10 +52,10 @@ from kraq_dspy.indexing import build_index
 from kraq_dspy.ports import Embedder, Vectors
 from kraq_dspy.programs.testset.kinds import SHARES, WITHOUT_ANSWER
 from kraq_dspy.programs.testset.wording import is_about_two
-from kraq_dspy.records import Chunk, Document
+from kraq_dspy.records import Chunk, Document, Usage
 from kraq_dspy.retrievers import words_and_meaning
 from kraq_dspy.retrievers.in_memory import Corpus
-from kraq_dspy.settings import ChunkSettings
+from kraq_dspy.settings import ChunkSettings, RoleSettings, RunSettings
 
 OVERLAP_MEASURED_ON = ("hotpotqa", "squad", "clapnq")
 CHOSEN_ON = ("hotpotqa", "bioasq")
@@ -59,6 +67,10 @@ MOST_MADE = 100
 K = 5
 """Documents among which evidence is looked for: recall@5."""
 RESAMPLES = 2000
+WRITTEN = ("by-model", "ragas", "autoq")
+"""Sets that a language model writes: ours, and two other ways."""
+MOST_TOKENS = 1024
+"""Of a reply of that model: a small one sometimes does not stop."""
 Scores = NDArray[np.float64]
 Find = Callable[[str], list[str]]
 """Ids of documents for a question, best first."""
@@ -244,7 +256,7 @@ Questions = list[tuple[str, frozenset[str]]]
 """Texts, with the ids of the documents that answer."""
 
 
-SHORT = ("people", "made", "own questions")
+SHORT = ("people", "made", "own questions", *WRITTEN)
 MOST_SHORT = 100
 """What `--short` asks: these questions, and so many of people's."""
 
@@ -302,6 +314,71 @@ def prepare(name: str, data: Path, out: Path) -> None:
     print(name, len(people.documents), "passages,", len(people.examples), "questions", flush=True)
 
 
+@dataclass(frozen=True)
+class Writer:
+    """The model that writes rows, and how many of each set."""
+
+    lm: str
+    api_base: str | None
+    n: int
+    concurrency: int
+    sets: Sequence[str]
+
+    def opened(self, index: Path) -> Workspace:
+        """The index, all of whose roles this model has."""
+        with Workspace.open(index) as plain:
+            settings = plain.models.settings
+        role = RoleSettings(model=self.lm, api_base=self.api_base, max_tokens=MOST_TOKENS)
+        run = RunSettings(concurrency=self.concurrency)
+        return Workspace.open(index, settings=replace(settings, roles={"default": role}, run=run))
+
+
+def write(name: str, index: Path, out: Path, writer: Writer) -> None:
+    """Write the sets one after another; counts are added to those of runs before."""
+    folder = out / name
+    folder.mkdir(parents=True, exist_ok=True)
+    works = {"by-model": write_by_model, "ragas": write_ragas, "autoq": write_autoq}
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # what was used is noted before the end
+
+    for label in writer.sets:
+        with writer.opened(index) as space:
+            started = time.monotonic()
+            n_rows = 0
+            try:
+                n_rows = len(works[label](space, folder / f"{label}.jsonl", writer.n))
+            finally:
+                figures = {"rows": n_rows, "seconds": time.monotonic() - started, "model": writer.lm}
+                note_usage(folder / "written.json", label, figures, space.models.meter.usage())
+                print(name, label, n_rows, "rows,", round(figures["seconds"]), "s", flush=True)
+
+
+def write_by_model(space: Workspace, file: Path, n: int) -> Testset:
+    """Make the set as a user does, a quarter and a half of it first: what was asked for these is not asked again, and
+    an interrupted run leaves a set."""
+    made = Testset(())
+    for part in (n // 4, n // 2, n):
+        if part:
+            made = make_testset(space, part, draft=file.with_suffix(".draft"))
+            made.save(file)
+            file.with_suffix(".about.json").write_text(json.dumps(made.about(), indent=1) + "\n", "utf-8")
+    return made
+
+
+def note_usage(file: Path, label: str, figures: dict[str, Any], usage: Mapping[tuple[str, str], Usage]) -> None:
+    """Add calls and tokens, as a whole and by stage, to what the file says of the set."""
+    noted = json.loads(file.read_text("utf-8")) if file.exists() else {}
+    before = noted.get(label, {"seconds": 0, "calls": 0, "prompt_tokens": 0, "completion_tokens": 0, "stages": {}})
+    stages = before["stages"]
+    for (stage, _), used in usage.items():
+        so_far = stages.setdefault(stage, {"calls": 0, "prompt_tokens": 0, "completion_tokens": 0})
+        for count in so_far:
+            so_far[count] += getattr(used, count)
+            before[count] += getattr(used, count)
+    seconds = round(before["seconds"] + figures["seconds"], 1)
+    noted[label] = {**before, **figures, "seconds": seconds}
+    file.write_text(json.dumps(noted, indent=1) + "\n", "utf-8")
+
+
 def run(name: str, data: Path, out: Path, *, anew: bool, most_systems: int, short: bool = False) -> None:
     folder = out / name
     systems = [system for system in SYSTEMS if not (short and system.broken)]
@@ -313,6 +390,7 @@ def run(name: str, data: Path, out: Path, *, anew: bool, most_systems: int, shor
             shutil.rmtree(folder / "made", ignore_errors=True)
         stored = json.loads((folder / "questions.json").read_text("utf-8"))
         sets = {label: [(text, frozenset(gold)) for text, gold in questions] for label, questions in stored.items()}
+        sets |= written_sets(folder)
         if short:
             sets = {label: questions[:MOST_SHORT] for label, questions in sets.items() if label in SHORT}
         left = [
@@ -329,6 +407,17 @@ def run(name: str, data: Path, out: Path, *, anew: bool, most_systems: int, shor
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_text(json.dumps({"scores": scores}), "utf-8")
             print(name, system.name, flush=True)
+
+
+def written_sets(folder: Path) -> dict[str, Questions]:
+    """What a language model wrote for this index and something is gold for."""
+    sets = {}
+    for label in WRITTEN:
+        file = folder / f"{label}.jsonl"
+        if file.exists():
+            rows = [row for row in Testset.load(file) if row.supporting_ids]
+            sets[label] = [(row.question, frozenset(row.supporting_ids)) for row in rows]
+    return sets
 
 
 def file_of(folder: Path, label: str, system: System) -> Path:
@@ -469,16 +558,29 @@ def report_kinds(folder: Path, people: Scores) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=("prepare", "run", "report"))
+    parser.add_argument("command", choices=("prepare", "write", "run", "report"))
     parser.add_argument("sets", nargs="*", default=[])
     parser.add_argument("--data", type=Path, default=Path("data"))
     parser.add_argument("--out", type=Path, default=Path("runs/ranking"))
     parser.add_argument("--anew", action="store_true", help="Ask the made questions again, after they have changed.")
     parser.add_argument("--most-systems", type=int, default=len(SYSTEMS), help="Systems that one run asks.")
     parser.add_argument("--short", action="store_true", help="Ask few questions, and no broken systems.")
+    parser.add_argument("--lm", default="", help="The model that writes, e.g. hosted_vllm/NAME.")
+    parser.add_argument("--api-base", help="Where it is served, e.g. http://localhost:8000/v1.")
+    parser.add_argument("--index", type=Path, help="The index to write about, if it is not OUT/SET/index.kraq.")
+    parser.add_argument("--n", type=int, default=200, help="Rows of each written set.")
+    parser.add_argument("--concurrency", type=int, default=32, help="Requests to the model under way at once.")
+    parser.add_argument("--written", nargs="+", choices=WRITTEN, default=WRITTEN, help="The sets that are written.")
     arguments = parser.parse_args()
+    if arguments.command == "write" and not arguments.lm:
+        parser.error("write needs a model: --lm NAME")
+
+    writer = Writer(arguments.lm, arguments.api_base, arguments.n, arguments.concurrency, arguments.written)
     work: Mapping[str, Callable[[str], None]] = {
         "prepare": lambda name: prepare(name, arguments.data, arguments.out),
+        "write": lambda name: write(
+            name, arguments.index or arguments.out / name / "index.kraq", arguments.out, writer
+        ),
         "run": lambda name: run(
             name,
             arguments.data,
