@@ -19,7 +19,8 @@ from kraq_dspy.asset.store.index import FLOOR, Index
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.indexing.floor.foreign_questions import ABOUT_THE_WHOLE, FOREIGN
 from kraq_dspy.indexing.floor.scoring import PassageScorer
-from kraq_dspy.ports import Embedder
+from kraq_dspy.models.embedders.packaged_embedder import PackagedEmbedder
+from kraq_dspy.ports import Embedder, Vectors
 
 SPREADS = 1.5
 """How far the floor lies above the median of foreign scores, where their lower quartile lies 1 below it. Of 1, 1.5, 2
@@ -51,7 +52,7 @@ def measure_floor(index: Index, embedder: Embedder) -> Floor | None:
     if not index.chunk_vectors.count():
         return None
     scorer = PassageScorer(index, embedder)
-    vectors = embedder.encode_queries(FOREIGN)
+    vectors, about_the_whole = _vectors_of_packaged_questions(embedder)
     foreign = np.array([each.value for each in scorer(FOREIGN, vectors)])
     median = float(np.median(foreign))
     score = median + SPREADS * (median - float(np.quantile(foreign, 0.25)))
@@ -62,8 +63,26 @@ def measure_floor(index: Index, embedder: Embedder) -> Floor | None:
             return None
         score = min(score, (median + float(np.median(own))) / 2)
 
-    about_the_whole = embedder.encode_queries(ABOUT_THE_WHOLE)
     return Floor(score, float((vectors @ about_the_whole.T).max()))
+
+
+_VECTORS_BY_ENCODER: dict[str, tuple[Vectors, Vectors]] = {}
+
+
+def _vectors_of_packaged_questions(embedder: Embedder) -> tuple[Vectors, Vectors]:
+    """The vectors of FOREIGN and of ABOUT_THE_WHOLE.
+
+    In a process each packaged encoder encodes them once: its name says all that its vectors depend on, and these
+    questions are most of what is encoded for a small corpus.
+    """
+    is_packaged = isinstance(embedder, PackagedEmbedder)
+    if is_packaged and embedder.name in _VECTORS_BY_ENCODER:
+        return _VECTORS_BY_ENCODER[embedder.name]
+
+    vectors = embedder.encode_queries(FOREIGN), embedder.encode_queries(ABOUT_THE_WHOLE)
+    if is_packaged:
+        _VECTORS_BY_ENCODER[embedder.name] = vectors
+    return vectors
 
 
 def keep_floor(index: Index, embedder: Embedder) -> Floor | None:
