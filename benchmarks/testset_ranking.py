@@ -11,8 +11,9 @@ questions and each system's scores are kept in files of their own, so an interru
 rankings.
 
 `write` lets a language model write rows, with nothing but the index (`--index`, else that of `--out`): `by-model.jsonl`
-by `make_testset`, `ragas.jsonl` and `autoq.jsonl` in two other ways (`testset_rivals.py`), and `written.json` with the
-calls and tokens of each. What was answered is kept in drafts beside them. `run` then asks these, too.
+by `make_testset`, `ragas.jsonl` and `autoq.jsonl` in two other ways (`testset_rivals.py`), with the calls and tokens of
+each in `NAME.usage.json`. What was answered is kept in drafts beside them. `--written NAME` writes one of them, so that
+three processes may write at the same time. `run` then asks these, too.
 
 Systems were registered before the first run. What is tuned (kinds of rows, thresholds, the drawing) was chosen on
 CHOSEN_ON and committed before the first run on the others. Of OVERLAP_MEASURED_ON, questions whose evidence is in the
@@ -348,7 +349,7 @@ def write(name: str, index: Path, out: Path, writer: Writer) -> None:
                 n_rows = len(works[label](space, folder / f"{label}.jsonl", writer.n))
             finally:
                 figures = {"rows": n_rows, "seconds": time.monotonic() - started, "model": writer.lm}
-                note_usage(folder / "written.json", label, figures, space.models.meter.usage())
+                note_usage(folder / f"{label}.usage.json", figures, space.models.meter.usage())
                 print(name, label, n_rows, "rows,", round(figures["seconds"]), "s", flush=True)
 
 
@@ -364,19 +365,18 @@ def write_by_model(space: Workspace, file: Path, n: int) -> Testset:
     return made
 
 
-def note_usage(file: Path, label: str, figures: dict[str, Any], usage: Mapping[tuple[str, str], Usage]) -> None:
-    """Add calls and tokens, as a whole and by stage, to what the file says of the set."""
-    noted = json.loads(file.read_text("utf-8")) if file.exists() else {}
-    before = noted.get(label, {"seconds": 0, "calls": 0, "prompt_tokens": 0, "completion_tokens": 0, "stages": {}})
-    stages = before["stages"]
+def note_usage(file: Path, figures: dict[str, Any], usage: Mapping[tuple[str, str], Usage]) -> None:
+    """Add calls and tokens, as a whole and by stage, to what the file says of earlier runs."""
+    nothing = {"seconds": 0, "calls": 0, "prompt_tokens": 0, "completion_tokens": 0, "stages": {}}
+    noted = json.loads(file.read_text("utf-8")) if file.exists() else nothing
     for (stage, _), used in usage.items():
-        so_far = stages.setdefault(stage, {"calls": 0, "prompt_tokens": 0, "completion_tokens": 0})
+        so_far = noted["stages"].setdefault(stage, {"calls": 0, "prompt_tokens": 0, "completion_tokens": 0})
         for count in so_far:
             so_far[count] += getattr(used, count)
-            before[count] += getattr(used, count)
-    seconds = round(before["seconds"] + figures["seconds"], 1)
-    noted[label] = {**before, **figures, "seconds": seconds}
-    file.write_text(json.dumps(noted, indent=1) + "\n", "utf-8")
+            noted[count] += getattr(used, count)
+
+    seconds = round(noted["seconds"] + figures["seconds"], 1)
+    file.write_text(json.dumps({**noted, **figures, "seconds": seconds}, indent=1) + "\n", "utf-8")
 
 
 def run(

@@ -113,12 +113,12 @@ def test_what_was_answered_is_not_asked_again_and_gives_the_same_rows(write: Any
 
 
 def test_calls_and_tokens_of_an_interrupted_run_are_added_to_those_of_the_next(tmp_path: Path) -> None:
-    file = tmp_path / "written.json"
+    file = tmp_path / "ragas.usage.json"
     for rows in (0, 5):
         figures = {"rows": rows, "seconds": 2.0, "model": "writer"}
-        note_usage(file, "ragas", figures, {("ask", "writer"): Usage(3, 100, 10), ("terms", "writer"): Usage(1, 5, 1)})
+        note_usage(file, figures, {("ask", "writer"): Usage(3, 100, 10), ("terms", "writer"): Usage(1, 5, 1)})
 
-    noted = json.loads(file.read_text("utf-8"))["ragas"]
+    noted = json.loads(file.read_text("utf-8"))
     assert {name: noted[name] for name in ("rows", "calls", "prompt_tokens", "completion_tokens", "seconds")} == {
         "rows": 5,
         "calls": 8,
