@@ -395,7 +395,7 @@ def run(
         sets = stored_sets(folder) | written_sets(folder)
         if short:
             sets = {label: questions[:MOST_SHORT] for label, questions in sets.items() if label in SHORT}
-        else:
+        elif not asked or MADE_LARGER in asked:
             sets |= larger_set(space, folder)
         sets = {label: questions for label, questions in sets.items() if not asked or label in asked}
 
