@@ -380,11 +380,23 @@ def note_usage(file: Path, figures: dict[str, Any], usage: Mapping[tuple[str, st
 
 
 def run(
-    name: str, data: Path, out: Path, *, anew: bool, most_systems: int, short: bool = False, asked: Sequence[str] = ()
+    name: str,
+    data: Path,
+    out: Path,
+    *,
+    anew: bool,
+    most_systems: int,
+    short: bool = False,
+    asked: Sequence[str] = (),
+    part: tuple[int, int] = (0, 1),
 ) -> None:
-    """Ask every system what it was not asked before, of `asked` sets or of all."""
+    """Ask every system what it was not asked before, of `asked` sets or of all.
+
+    A `part` (i, n) is each n-th system from the i-th on: parts may run at the same time.
+    """
     folder = out / name
-    systems = [system for system in SYSTEMS if not (short and system.broken)]
+    first, step = part
+    systems = [system for system in SYSTEMS[first::step] if not (short and system.broken)]
     with opened(folder / "index.kraq") as (space, encoder):
         if anew or not (folder / "questions.json").exists():
             sets = question_sets(space, sampled(load_local(data / name)), folder / "made.draft")
@@ -395,7 +407,7 @@ def run(
         sets = stored_sets(folder) | written_sets(folder)
         if short:
             sets = {label: questions[:MOST_SHORT] for label, questions in sets.items() if label in SHORT}
-        else:
+        elif not asked or MADE_LARGER in asked:
             sets |= larger_set(space, folder)
         sets = {label: questions for label, questions in sets.items() if not asked or label in asked}
 
@@ -675,6 +687,12 @@ def answerable_rows(folder: Path, label: str) -> list[TestsetRow]:
     return [row for row in Testset.load(file) if row.supporting_ids] if file.exists() else []
 
 
+def part_in(words: str) -> tuple[int, int]:
+    """Read "0/4". Raises ValueError for anything else."""
+    first, _, step = words.partition("/")
+    return int(first), int(step)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("command", choices=("prepare", "write", "run", "report"))
@@ -685,6 +703,7 @@ def main() -> None:
     parser.add_argument("--most-systems", type=int, default=len(SYSTEMS), help="Systems that one run asks.")
     parser.add_argument("--short", action="store_true", help="Ask few questions, and no broken systems.")
     parser.add_argument("--ask", nargs="+", default=(), help="Sets of questions that `run` asks; all if not given.")
+    parser.add_argument("--part", default="0/1", help="I/N: each N-th system from the I-th on; parts may run at once.")
     parser.add_argument("--lm", default="", help="The model that writes, e.g. hosted_vllm/NAME.")
     parser.add_argument("--api-base", help="Where it is served, e.g. http://localhost:8000/v1.")
     parser.add_argument("--index", type=Path, help="The index to write about, if it is not OUT/SET/index.kraq.")
@@ -709,6 +728,7 @@ def main() -> None:
             most_systems=arguments.most_systems,
             short=arguments.short,
             asked=arguments.ask,
+            part=part_in(arguments.part),
         ),
     }
     if arguments.command == "report":
