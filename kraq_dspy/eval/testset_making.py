@@ -21,7 +21,7 @@ from kraq_dspy.eval.testset import Testset
 from kraq_dspy.eval.testset_gold import GoldCollector
 from kraq_dspy.eval.testset_questions import QuestionWriter
 from kraq_dspy.eval.testset_rows import FalsePremises, row_of
-from kraq_dspy.eval.testset_steps import TestsetSteps
+from kraq_dspy.eval.testset_steps import TestsetSteps, writer_role
 from kraq_dspy.ports import Progress, SilentProgress
 from kraq_dspy.programs.testset import kinds
 from kraq_dspy.programs.testset.difficulty import Candidate, draw, quotas
@@ -77,9 +77,10 @@ def make_testset(
     >>> with Workspace.open("docs.kraq") as space:  # doctest: +SKIP
     ...     make_testset(space, 200).save("test.jsonl")
 
-    The model of the role "generator" asks, that of "judge" checks. With `draft`, every outcome is written to that file
-    as it comes, and the same call goes on where it was interrupted. The same index, plan and models make the same set.
-    A `plan` says more than `n`, `shares` and `seed`, and stands in their place.
+    The model of the role "generator" asks, or that of "default" if the generator has an adapter, which writes other
+    questions. That of "judge" checks. With `draft`, every outcome is written to that file as it comes, and the same
+    call resumes after an interruption. The same index, plan and models make the same set. A `plan` says more than `n`,
+    `shares` and `seed`, and replaces them.
 
     Raises IndexStateError for an index without passages, ConfigError for an unknown kind.
     """
@@ -130,7 +131,7 @@ def estimate_testset(space: Workspace, plan: TestsetPlan) -> TestsetEstimate:
     corpus = corpus_of(space)
     calls = tokens = 0
     for kind, quota in quotas(plan.n, kinds.read_shares(plan.shares)).items():
-        n_sources = round(quota * _drawn_from(plan, kind, space.models.name("generator")))
+        n_sources = round(quota * _drawn_from(plan, kind, space.models.name(writer_role(space.models))))
         materials = corpus.materials(kind, seed=plan.seed)[: n_sources * 2]
         n_passing = len(materials) // 2
 

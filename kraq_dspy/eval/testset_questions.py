@@ -65,7 +65,7 @@ class QuestionWriter:
 
     async def _ask(self, kind: str, materials: Sequence[Material]) -> list[AskedQuestion]:
         items = [Item(material.id, material.inputs, document=material.chunks[0].document_id) for material in materials]
-        replies = await self.steps.accepted(f"{ASK} {kind}", "generator", AskForRow(kind), items)
+        replies = await self.steps.accepted(f"{ASK} {kind}", self.steps.writer, AskForRow(kind), items)
 
         questions = []
         for material in materials:
@@ -120,7 +120,7 @@ class QuestionWriter:
         for question in to_reword:
             inputs = {"question": question.question, "avoid": _words_of_passages(question)}
             items.append(Item(question.id, inputs))
-        replies = await self.steps.outcomes(REWORD, "generator", PutOtherwise(), items)
+        replies = await self.steps.outcomes(REWORD, self.steps.writer, PutOtherwise(), items)
 
         reworded = []
         for question in questions:

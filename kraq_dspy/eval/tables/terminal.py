@@ -14,7 +14,7 @@ from kraq_dspy.eval.grids import ABOUT, WORDS, Grid, facts, failed_questions, gr
 from kraq_dspy.eval.summary import RunSummary, TableSummary
 
 FAILED = 5
-"""Questions that failed, of each data set."""
+"""Questions with the lowest scores that are shown, for each data set."""
 NARROW = 100
 """Columns of a terminal below which metrics are rows."""
 PAGE_WIDTH = 160  # characters
