@@ -8,14 +8,13 @@ from pathlib import Path
 
 from kraq_dspy.eval.testset import Testset
 from kraq_dspy.eval.testset_making import TestsetPlan, make_testset
-from kraq_dspy.eval.testset_review import REJECTED
+from kraq_dspy.eval.testset_review import REJECTED, STALE
 from kraq_dspy.ports import Progress
 from kraq_dspy.programs.testset import kinds
 from kraq_dspy.programs.testset.gold import nearness
 from kraq_dspy.records import Chunk, Document, GoldPassage, TestsetRow, content_id
 from kraq_dspy.workspace import Workspace
 
-STALE = "stale"
 SAID = 0.9
 """Share of a question's words in one sentence from which on a passage says what the question supposes."""
 
