@@ -20,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -125,10 +125,12 @@ def found_by(setup: Setup, questions: Sequence[str], encoder: KeptVectors) -> li
     """Ids of the documents that the system finds for each question, best first."""
     chunks = setup.kept([chunk for document in setup.documents for chunk in chunk_document(document, setup.chunks)])
     texts = [setup.write(chunk) for chunk in chunks]
-    vectors = setup.passages(encoder.encode_passages(texts))
-
     put = [setup.ask(question) for question in questions]
-    rows = setup.questions(encoder.encode_queries(put))
+    if setup.retriever == "bm25":  # it looks at no vector
+        vectors, rows = (np.zeros((len(each), encoder.dimension), np.float32) for each in (texts, put))
+    else:
+        vectors = setup.passages(encoder.encode_passages(texts))
+        rows = setup.questions(encoder.encode_queries(put))
     rows = (1 - setup.leak) * rows + setup.leak * np.roll(rows, 1, axis=0)
     rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
 
@@ -276,14 +278,21 @@ class Answers:
             before != after,
         )
 
-    def chosen(self) -> tuple[dict[Planted, Any], dict[Planted, Any]]:
-        """The strengths of faults and of harmless changes that people's questions choose, of those that count."""
-        faults, harmless = {}, {}
+    def choices(self) -> Iterator[tuple[Planted, Any]]:
+        """Yield each fault, then each harmless change, with the strength that people's questions choose, or None."""
         for fault, cost in zip(FAULTS, costs_to_have(len(FAULTS)), strict=True):
-            faults[fault] = strength_of_fault(fault, cost, self._of_people(fault))
+            yield fault, strength_of_fault(fault, cost, self._of_people(fault))
         for change in HARMLESS:
-            harmless[change] = strength_of_harmless(change, self._of_people(change))
-        return _counting(faults), _counting(harmless)
+            yield change, strength_of_harmless(change, self._of_people(change))
+
+    def chosen(self) -> tuple[dict[Planted, Any], dict[Planted, Any]]:
+        """Return the strengths of the faults and of the harmless changes that count."""
+        strengths = {planted: strength for planted, strength in self.choices() if strength is not None}
+        faults, harmless = (
+            {planted: strengths[planted] for planted in changes if planted in strengths}
+            for changes in (FAULTS, HARMLESS)
+        )
+        return faults, harmless
 
     def _of_people(self, planted: Planted) -> Callable[[Any], Outcome]:
         return lambda strength: self.outcome(planted, strength, "people")
@@ -300,10 +309,6 @@ class Answers:
             print(f"{planted.name}, {strength}, {label}: {time.process_time() - started:.1f} CPU s", flush=True)
         stored: list[list[str]] = json.loads(file.read_text("utf-8"))
         return stored
-
-
-def _counting(chosen: Mapping[Planted, Any]) -> dict[Planted, Any]:
-    return {planted: strength for planted, strength in chosen.items() if strength is not None}
 
 
 def run(name: str, data: Path, out: Path, sizes: Sequence[int]) -> None:
@@ -330,10 +335,10 @@ def run(name: str, data: Path, out: Path, sizes: Sequence[int]) -> None:
     n_questions = {label: len(questions) for label, questions in answers.questions.items()}
     print(name, len(documents), "passages,", n_questions, flush=True)
 
-    faults, harmless = answers.chosen()
-    for planted, strength in (*faults.items(), *harmless.items()):
-        for label in answers.questions:
-            answers.outcome(planted, strength, label)
+    for planted, strength in answers.choices():
+        if strength is not None:
+            for label in answers.questions:
+                answers.outcome(planted, strength, label)
 
 
 def report(names: Sequence[str], out: Path) -> None:

@@ -120,7 +120,8 @@ class UpdateTestset(Reads, Calls, Limits):
 
     def run(self) -> None:
         from kraq_dspy.eval.testset import Testset
-        from kraq_dspy.eval.testset_upkeep import STALE, update_testset
+        from kraq_dspy.eval.testset_review import STALE
+        from kraq_dspy.eval.testset_upkeep import update_testset
 
         out = self.out or self.testset
         require_writable_file(out)
@@ -132,11 +133,13 @@ class UpdateTestset(Reads, Calls, Limits):
         replace(update.testset, rows=tuple(remaining)).save(out)
         counts = {"kept": update.kept, "moved": update.moved, "stale": update.stale, "added": update.added}
         if self.json:
-            print_json({**counts, "file": str(out)})
+            print_json({**counts, "unasked": update.unasked, "file": str(out)})
         else:
             output.print(two_columns(str(out), counts))
             if update.stale and not self.drop:
                 note(" are marked: look at them, or leave them out with --drop.", label=counted(update.stale, "row"))
+            if update.unasked and not update.added and self.new is None:
+                note(" have no row; --new N writes rows about them.", label=counted(update.unasked, "document"))
 
 
 @dataclass(frozen=True, kw_only=True)
