@@ -13,9 +13,9 @@ from kraq_dspy.eval import Testset, TestsetPlan, evaluate, make_testset, read_qu
 from kraq_dspy.eval.asked import AskedSystem
 from kraq_dspy.eval.testset import as_line, as_row
 from kraq_dspy.eval.testset_making import estimate_testset
+from kraq_dspy.extend import LanguageModels
 from kraq_dspy.indexing import build_index
 from kraq_dspy.models.lms.local_models import QUESTIONS
-from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.records import Chunk, Document, GoldPassage, TestsetRow, content_id
 from kraq_dspy.settings import RoleSettings, Settings
 from kraq_dspy.workspace import Workspace
