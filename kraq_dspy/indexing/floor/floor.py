@@ -16,16 +16,20 @@ from numpy.typing import NDArray
 
 from kraq_dspy._internal.files import replaced
 from kraq_dspy.asset.store.index import FLOOR, Index
+from kraq_dspy.asset.store.sync import Point, sync_vectors
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.indexing.floor.foreign_questions import ABOUT_THE_WHOLE, FOREIGN
 from kraq_dspy.indexing.floor.scoring import PassageScorer
-from kraq_dspy.ports import Embedder
+from kraq_dspy.ports import Embedder, SilentProgress, Vectors
+from kraq_dspy.records import content_id
 
 SPREADS = 1.5
 """How far the floor lies above the median of foreign scores, where their lower quartile lies 1 below it. Of 1, 1.5, 2
 and 2.5 the largest that refuses at most 5 % of people's questions on each of six sets (docs/results/refusals.md)."""
 OWN_QUESTIONS = 200
 """Own questions that are looked at, evenly drawn."""
+PACKAGED = "foreign"
+"""The store of an index's vectors that has those of the packaged questions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +55,7 @@ def measure_floor(index: Index, embedder: Embedder) -> Floor | None:
     if not index.chunk_vectors.count():
         return None
     scorer = PassageScorer(index, embedder)
-    vectors = embedder.encode_queries(FOREIGN)
+    vectors, about_the_whole = _vectors_of_packaged(index, embedder)
     foreign = np.array([each.value for each in scorer(FOREIGN, vectors)])
     median = float(np.median(foreign))
     score = median + SPREADS * (median - float(np.quantile(foreign, 0.25)))
@@ -62,7 +66,6 @@ def measure_floor(index: Index, embedder: Embedder) -> Floor | None:
             return None
         score = min(score, (median + float(np.median(own))) / 2)
 
-    about_the_whole = embedder.encode_queries(ABOUT_THE_WHOLE)
     return Floor(score, float((vectors @ about_the_whole.T).max()))
 
 
@@ -97,6 +100,23 @@ def has_floor(index: Index) -> bool:
         return read_floor(index) is not None
     except IndexStateError:
         return False
+
+
+def packaged_points() -> list[Point]:
+    """The packaged questions as an index embeds them."""
+    return [Point(content_id("text", text), text) for text in (*FOREIGN, *ABOUT_THE_WHOLE)]
+
+
+def _vectors_of_packaged(index: Index, embedder: Embedder) -> tuple[Vectors, Vectors]:
+    """The vectors of the foreign questions, and of those about the whole. The index keeps them: they are the same after
+    every change, and to embed them takes longer than all else that a small change does."""
+    points = packaged_points()
+    ids = [point.id for point in points]
+    store = index.vectors_named(PACKAGED)
+    sync_vectors(store, ids, points, embedder.encode_queries, "embed foreign questions", SilentProgress())
+
+    vectors = store.vectors(ids)
+    return vectors[: len(FOREIGN)], vectors[len(FOREIGN) :]
 
 
 def _own_scores(index: Index, scorer: PassageScorer) -> NDArray[np.float64]:
