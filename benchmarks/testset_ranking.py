@@ -1,6 +1,7 @@
 """Holds made test sets against people's questions: do they rank retrieval systems alike?
 
     python benchmarks/testset_ranking.py prepare hotpotqa --data DATA --out runs/ranking
+    python benchmarks/testset_ranking.py write hotpotqa --out runs/ranking --lm MODEL --api-base URL
     python benchmarks/testset_ranking.py run hotpotqa --data DATA --out runs/ranking
     python benchmarks/testset_ranking.py report --out runs/ranking
 
@@ -8,6 +9,11 @@
 every system of SYSTEMS the questions of every set: people's, those that `make_testset` makes, and the rivals'. The
 questions and each system's scores are kept in files of their own, so an interrupted run goes on. `report` compares the
 rankings.
+
+`write` lets a language model write rows, with nothing but the index (`--index`, else that of `--out`): `by-model.jsonl`
+by `make_testset`, `ragas.jsonl` and `autoq.jsonl` in two other ways (`testset_rivals.py`), with the calls and tokens of
+each in `NAME.usage.json`. What was answered is kept in drafts beside them. `--written NAME` writes one of them, so that
+three processes may write at the same time. `run` then asks these, too.
 
 Systems were registered before the first run. What is tuned (kinds of rows, thresholds, the drawing) was chosen on
 CHOSEN_ON and committed before the first run on the others. Of OVERLAP_MEASURED_ON, questions whose evidence is in the
@@ -22,6 +28,8 @@ import itertools
 import json
 import random
 import shutil
+import signal
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -34,6 +42,7 @@ import numpy as np
 from numpy.typing import NDArray
 from parts import part_of
 from scipy import stats
+from testset_rivals import write_autoq, write_ragas
 
 from kraq_dspy import Workspace
 from kraq_dspy.asset.corpus.chunk import sentence_spans
@@ -44,10 +53,10 @@ from kraq_dspy.indexing import build_index
 from kraq_dspy.ports import Embedder, Vectors
 from kraq_dspy.programs.testset.kinds import SHARES, WITHOUT_ANSWER
 from kraq_dspy.programs.testset.wording import is_about_two
-from kraq_dspy.records import Chunk, Document
+from kraq_dspy.records import Chunk, Document, TestsetRow, Usage, content_id
 from kraq_dspy.retrievers import words_and_meaning
 from kraq_dspy.retrievers.in_memory import Corpus
-from kraq_dspy.settings import ChunkSettings
+from kraq_dspy.settings import ChunkSettings, RoleSettings, RunSettings
 
 OVERLAP_MEASURED_ON = ("hotpotqa", "squad", "clapnq")
 CHOSEN_ON = ("hotpotqa", "bioasq")
@@ -59,6 +68,11 @@ MOST_MADE = 100
 K = 5
 """Documents among which evidence is looked for: recall@5."""
 RESAMPLES = 2000
+MADE_LARGER = "made, 200"
+WRITTEN = ("by-model", "ragas", "autoq")
+"""Sets that a language model writes: ours, and two other ways."""
+MOST_TOKENS = 1024
+"""Of a reply of that model: a small one sometimes does not stop."""
 Scores = NDArray[np.float64]
 Find = Callable[[str], list[str]]
 """Ids of documents for a question, best first."""
@@ -244,7 +258,7 @@ Questions = list[tuple[str, frozenset[str]]]
 """Texts, with the ids of the documents that answer."""
 
 
-SHORT = ("people", "made", "own questions")
+SHORT = ("people", "made", "own questions", *WRITTEN)
 MOST_SHORT = 100
 """What `--short` asks: these questions, and so many of people's."""
 
@@ -264,8 +278,7 @@ def question_sets(space: Workspace, people: Dataset, draft: Path) -> dict[str, Q
     n = MOST_MADE
     draw = random.Random(0)
     chunks = list(space.index.all(Chunk))
-    shares = {kind: share for kind, share in SHARES.items() if kind not in WITHOUT_ANSWER}
-    made = make_testset(space, plan=TestsetPlan(n, shares), draft=draft)
+    made = make_testset(space, plan=TestsetPlan(n, answerable_shares()), draft=draft)
     sentences = [
         (chunk.text[start:end], frozenset([chunk.document_id]))
         for chunk in chunks
@@ -302,33 +315,168 @@ def prepare(name: str, data: Path, out: Path) -> None:
     print(name, len(people.documents), "passages,", len(people.examples), "questions", flush=True)
 
 
-def run(name: str, data: Path, out: Path, *, anew: bool, most_systems: int, short: bool = False) -> None:
+@dataclass(frozen=True)
+class Writer:
+    """The model that writes rows, and how many of each set."""
+
+    lm: str
+    api_base: str | None
+    n: int
+    concurrency: int
+    sets: Sequence[str]
+
+    def opened(self, index: Path) -> Workspace:
+        """The index, all of whose roles this model has."""
+        with Workspace.open(index) as plain:
+            settings = plain.models.settings
+        role = RoleSettings(model=self.lm, api_base=self.api_base, max_tokens=MOST_TOKENS)
+        run = RunSettings(concurrency=self.concurrency)
+        return Workspace.open(index, settings=replace(settings, roles={"default": role}, run=run))
+
+
+def write(name: str, index: Path, out: Path, writer: Writer) -> None:
+    """Write the sets one after another; counts are added to those of runs before."""
     folder = out / name
-    systems = [system for system in SYSTEMS if not (short and system.broken)]
+    folder.mkdir(parents=True, exist_ok=True)
+    works = {"by-model": write_by_model, "ragas": write_ragas, "autoq": write_autoq}
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # what was used is noted before the end
+
+    for label in writer.sets:
+        with writer.opened(index) as space:
+            started = time.monotonic()
+            n_rows = 0
+            try:
+                n_rows = len(works[label](space, folder / f"{label}.jsonl", writer.n))
+            finally:
+                figures = {"rows": n_rows, "seconds": time.monotonic() - started, "model": writer.lm}
+                note_usage(folder / f"{label}.usage.json", figures, space.models.meter.usage())
+                print(name, label, n_rows, "rows,", round(figures["seconds"]), "s", flush=True)
+
+
+def write_by_model(space: Workspace, file: Path, n: int) -> Testset:
+    """Make the set as a user does, a quarter and a half of it first: what was asked for these is not asked again, and
+    an interrupted run leaves a set."""
+    made = Testset(())
+    for part in (n // 4, n // 2, n):
+        if part:
+            made = make_testset(space, part, draft=file.with_suffix(".draft"))
+            made.save(file)
+            file.with_suffix(".about.json").write_text(json.dumps(made.about(), indent=1) + "\n", "utf-8")
+    return made
+
+
+def note_usage(file: Path, figures: dict[str, Any], usage: Mapping[tuple[str, str], Usage]) -> None:
+    """Add calls and tokens, as a whole and by stage, to what the file says of earlier runs."""
+    nothing = {"seconds": 0, "calls": 0, "prompt_tokens": 0, "completion_tokens": 0, "stages": {}}
+    noted = json.loads(file.read_text("utf-8")) if file.exists() else nothing
+    for (stage, _), used in usage.items():
+        so_far = noted["stages"].setdefault(stage, {"calls": 0, "prompt_tokens": 0, "completion_tokens": 0})
+        for count in so_far:
+            so_far[count] += getattr(used, count)
+            noted[count] += getattr(used, count)
+
+    seconds = round(noted["seconds"] + figures["seconds"], 1)
+    file.write_text(json.dumps({**noted, **figures, "seconds": seconds}, indent=1) + "\n", "utf-8")
+
+
+def run(
+    name: str,
+    data: Path,
+    out: Path,
+    *,
+    anew: bool,
+    most_systems: int,
+    short: bool = False,
+    asked: Sequence[str] = (),
+    part: tuple[int, int] = (0, 1),
+) -> None:
+    """Ask every system what it was not asked before, of `asked` sets or of all.
+
+    A `part` (i, n) is each n-th system from the i-th on: parts may run at the same time.
+    """
+    folder = out / name
+    first, step = part
+    systems = [system for system in SYSTEMS[first::step] if not (short and system.broken)]
     with opened(folder / "index.kraq") as (space, encoder):
         if anew or not (folder / "questions.json").exists():
             sets = question_sets(space, sampled(load_local(data / name)), folder / "made.draft")
             to_keep = {label: [[text, sorted(gold)] for text, gold in questions] for label, questions in sets.items()}
             (folder / "questions.json").write_text(json.dumps(to_keep), "utf-8")
             shutil.rmtree(folder / "made", ignore_errors=True)
-        stored = json.loads((folder / "questions.json").read_text("utf-8"))
-        sets = {label: [(text, frozenset(gold)) for text, gold in questions] for label, questions in stored.items()}
+
+        sets = stored_sets(folder) | written_sets(folder)
         if short:
             sets = {label: questions[:MOST_SHORT] for label, questions in sets.items() if label in SHORT}
-        left = [
-            system for system in systems if anew or not all(file_of(folder, label, system).exists() for label in sets)
-        ]
+        elif not asked or MADE_LARGER in asked:
+            sets |= larger_set(space, folder)
+        sets = {label: questions for label, questions in sets.items() if not asked or label in asked}
+
+        left = []
+        for system in systems:
+            if any(lacking(file_of(folder, label, system), questions) for label, questions in sets.items()):
+                left.append(system)
         encoder.encode_queries([question for questions in sets.values() for question, _ in questions])
         for system in left[:most_systems]:
             find = system.make(space)
             for label, questions in sets.items():
-                file = file_of(folder, label, system)
-                if file.exists() and not (anew and label == "made"):
-                    continue
-                scores = [recall(gold, find(question)) for question, gold in questions]
-                file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_text(json.dumps({"scores": scores}), "utf-8")
+                ask(find, questions, file_of(folder, label, system))
             print(name, system.name, flush=True)
+
+
+def ask(find: Find, questions: Questions, file: Path) -> None:
+    """Score those questions that the file has no score of, and keep all."""
+    scores = kept_scores(file, questions)
+    if len(scores) >= len(questions):
+        return
+    scores += [recall(gold, find(question)) for question, gold in questions[len(scores) :]]
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps({"scores": scores, "of": fingerprint(questions)}), "utf-8")
+
+
+def lacking(file: Path, questions: Questions) -> bool:
+    return len(kept_scores(file, questions)) < len(questions)
+
+
+def kept_scores(file: Path, questions: Questions) -> list[float]:
+    """Scores of these questions, or of the first of them; none of what was asked in other words."""
+    if not file.exists():
+        return []
+    kept = json.loads(file.read_text("utf-8"))
+    scores: list[float] = kept["scores"]
+    return scores if kept.get("of") in (None, fingerprint(questions[: len(scores)])) else []
+
+
+def fingerprint(questions: Questions) -> str:
+    return content_id(*(part for text, gold in questions for part in (text, *sorted(gold))))[:16]
+
+
+def stored_sets(folder: Path) -> dict[str, Questions]:
+    stored = json.loads((folder / "questions.json").read_text("utf-8"))
+    return {label: [(text, frozenset(gold)) for text, gold in questions] for label, questions in stored.items()}
+
+
+def larger_set(space: Workspace, folder: Path) -> dict[str, Questions]:
+    """The made set at twice as many rows, from the same seed."""
+    file = folder / f"{MADE_LARGER.replace(', ', '-')}.jsonl"
+    if not file.exists():
+        plan = TestsetPlan(2 * MOST_MADE, answerable_shares())
+        make_testset(space, plan=plan, draft=file.with_suffix(".draft")).save(file)
+    return {MADE_LARGER: [(row.question, frozenset(row.supporting_ids)) for row in Testset.load(file)]}
+
+
+def answerable_shares() -> dict[str, float]:
+    """The default shares, of kinds that something is gold for."""
+    return {kind: share for kind, share in SHARES.items() if kind not in WITHOUT_ANSWER}
+
+
+def written_sets(folder: Path) -> dict[str, Questions]:
+    """What a language model wrote for this index and something is gold for."""
+    sets = {}
+    for label in WRITTEN:
+        rows = answerable_rows(folder, label)
+        if rows:
+            sets[label] = [(row.question, frozenset(row.supporting_ids)) for row in rows]
+    return sets
 
 
 def file_of(folder: Path, label: str, system: System) -> Path:
@@ -421,28 +569,91 @@ def report(out: Path) -> None:
             f"{top['ceiling with broken']:.2f}"
         )
         print(
-            "| set | rows | agree / opposite / undecided | lost | tau | with the broken | without the pooled | mean |"
+            "| set | rows | agree / opposite / undecided | lost | tau | with the broken | without the pooled | mean "
+            "| faults noticed, missed, beyond, better |"
         )
-        print("|---|---|---|---|---|---|---|---|")
-        for place in sorted(
-            path for path in folder.iterdir() if path.is_dir() and path.name not in ("people", "index.kraq")
-        ):
-            if len(list(place.glob("*.json"))) < len(UNBROKEN):
-                continue
-            scores = scores_of(place)
-            own = compare(people, scores, UNBROKEN)
-            all_of_them = compare(people, scores, sorted({*_asked(people)} & {*_asked(scores)}))
-            unpooled = compare(people, scores, UNPOOLED)
-            figures[folder.name]["sets"][place.name] = {"unbroken": own, "all": all_of_them, "unpooled": unpooled}
-            low, high = own["interval"]
-            print(
-                f"| {place.name} | {len(scores)} | {own['agree']} / {own['opposite']} / {own['undecided']} | "
-                f"{own['lost']:.3f} | {own['tau']:.2f} [{low:.2f}, {high:.2f}] | {all_of_them['tau']:.2f} | "
-                f"{unpooled['agree']} / {unpooled['opposite']} / {unpooled['undecided']}, {unpooled['tau']:.2f} | "
-                f"{scores[:, UNBROKEN].mean():.2f} |"
-            )
+        print("|---|---|---|---|---|---|---|---|---|")
+        for place in places_of_scores(folder):
+            compared = comparison(people, scores_of(place))
+            figures[folder.name]["sets"][place.name] = compared
+            print(f"| {place.name} | {' | '.join(cells(compared))} |")
         report_kinds(folder, people)
+
+    report_pooled(figures)
     (out / "report.json").write_text(json.dumps(figures, indent=1) + "\n", "utf-8")
+
+
+def places_of_scores(folder: Path) -> list[Path]:
+    """Folders with the scores of all unbroken systems, on sets that are not people's."""
+    places = []
+    for path in sorted(folder.iterdir()):
+        if path.is_dir() and path.name not in ("people", "index.kraq"):
+            asked = {file.stem for file in path.glob("*.json")}
+            if all(SYSTEMS[place].name.replace(" ", "-") in asked for place in UNBROKEN):
+                places.append(path)
+    return places
+
+
+def comparison(people: Scores, scores: Scores) -> dict[str, Any]:
+    """How a set ranks the systems that nobody broke, all, and those without the pooled; and which faults it notices."""
+    asked = sorted({*_asked(people)} & {*_asked(scores)})
+    return {
+        "rows": len(scores),
+        "mean": float(scores[:, UNBROKEN].mean()),
+        "unbroken": compare(people, scores, UNBROKEN),
+        "all": compare(people, scores, asked),
+        "unpooled": compare(people, scores, UNPOOLED),
+        "faults": faults(people, scores) if len(asked) == len(SYSTEMS) else {},
+    }
+
+
+def cells(compared: Mapping[str, Any]) -> list[str]:
+    own, every, unpooled = compared["unbroken"], compared["all"], compared["unpooled"]
+    low, high = own["interval"]
+    return [
+        str(compared["rows"]),
+        decisions(own),
+        f"{own['lost']:.3f}",
+        f"{own['tau']:.2f} [{low:.2f}, {high:.2f}]",
+        f"{decisions(every)}, {every['tau']:.2f}",
+        f"{decisions(unpooled)}, {unpooled['tau']:.2f}",
+        f"{compared['mean']:.2f}",
+        " / ".join(str(count) for count in compared["faults"].values()),
+    ]
+
+
+def decisions(compared: Mapping[str, Any]) -> str:
+    return f"{compared['agree']} / {compared['opposite']} / {compared['undecided']}"
+
+
+def faults(people: Scores, other: Scores) -> dict[str, int]:
+    """Of the faults that people's questions notice, how many the other set does; how many more it notices; and how
+    often it says that a broken system is better."""
+    places = {system.name: place for place, system in enumerate(SYSTEMS)}
+    pairs = [(places[name.partition(",")[0]], place) for name, place in places.items() if SYSTEMS[place].broken]
+    theirs, ours = verdicts(people, pairs), verdicts(other, pairs)
+    noticed = [pair for pair in pairs if theirs[pair] > 0]
+    return {
+        "noticed": sum(ours[pair] > 0 for pair in noticed),
+        "missed": sum(ours[pair] <= 0 for pair in noticed),
+        "beyond": sum(ours[pair] > 0 for pair in pairs if pair not in noticed),
+        "better": sum(ours[pair] < 0 for pair in pairs),
+    }
+
+
+def report_pooled(figures: Mapping[str, Any]) -> None:
+    """Print the decisions and faults of each set of questions over all data sets on which it was asked."""
+    print("\n| set | data sets | agree / opposite / undecided | with the broken | faults |")
+    labels = sorted({label for of_set in figures.values() for label in of_set["sets"]})
+    for label in labels:
+        compared = [of_set["sets"][label] for of_set in figures.values() if label in of_set["sets"]]
+        sums = []
+        for part in ("unbroken", "all"):
+            counts = (sum(each[part][name] for each in compared) for name in ("agree", "opposite", "undecided"))
+            sums.append(" / ".join(str(count) for count in counts))
+        names = ("noticed", "missed", "beyond", "better")
+        noticed = " / ".join(str(sum(each["faults"].get(name, 0) for each in compared)) for name in names)
+        print(f"| {label} | {len(compared)} | {' | '.join(sums)} | {noticed} |")
 
 
 def _asked(scores: Scores) -> list[int]:
@@ -452,33 +663,63 @@ def _asked(scores: Scores) -> list[int]:
 
 def report_kinds(folder: Path, people: Scores) -> None:
     """Print which kinds of rows rank as people do, beside the recall of five systems that are unlike each other."""
-    made = {row.question: row.type for row in Testset.load(folder / "made.jsonl")}
-    asked = [text for text, _ in json.loads((folder / "questions.json").read_text("utf-8"))["made"]]
-    kinds = np.array(["related" if is_about_two(text) else made[text] for text in asked])
-    scores = scores_of(folder / "made")
-
     shown = ("bm25", "dense", "hybrid", "pagerank", "adaptive")
     columns = [place for place, system in enumerate(SYSTEMS) if system.name in shown]
     print("\n| kind | rows | agree / opposite / undecided | " + " | ".join(SYSTEMS[place].name for place in columns))
-    by_kind = {"people": people} | {str(kind): scores[kinds == kind] for kind in dict.fromkeys(kinds)}
+
+    by_kind = {"people": people}
+    for label in ("made", *WRITTEN):
+        rows = answerable_rows(folder, label)
+        if rows and folder / label in places_of_scores(folder):
+            scores = scores_of(folder / label)
+            kinds = np.array(["related" if is_about_two(row.question) else row.type for row in rows])
+            by_kind |= {f"{label}, {kind}": scores[kinds == kind] for kind in dict.fromkeys(kinds)}
+
     for kind, some in by_kind.items():
         own = compare(people, some, UNBROKEN)
         means = " | ".join(f"{some[:, place].mean():.2f}" for place in columns)
-        print(f"| {kind} | {len(some)} | {own['agree']} / {own['opposite']} / {own['undecided']} | {means} |")
+        print(f"| {kind} | {len(some)} | {decisions(own)} | {means} |")
+
+
+def answerable_rows(folder: Path, label: str) -> list[TestsetRow]:
+    """The rows of a made or written set that systems are scored by, in their order; none where there is no such set."""
+    file = folder / f"{label}.jsonl"
+    return [row for row in Testset.load(file) if row.supporting_ids] if file.exists() else []
+
+
+def part_in(words: str) -> tuple[int, int]:
+    """Read "0/4". Raises ValueError for anything else."""
+    first, _, step = words.partition("/")
+    return int(first), int(step)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=("prepare", "run", "report"))
+    parser.add_argument("command", choices=("prepare", "write", "run", "report"))
     parser.add_argument("sets", nargs="*", default=[])
     parser.add_argument("--data", type=Path, default=Path("data"))
     parser.add_argument("--out", type=Path, default=Path("runs/ranking"))
     parser.add_argument("--anew", action="store_true", help="Ask the made questions again, after they have changed.")
     parser.add_argument("--most-systems", type=int, default=len(SYSTEMS), help="Systems that one run asks.")
     parser.add_argument("--short", action="store_true", help="Ask few questions, and no broken systems.")
+    parser.add_argument("--ask", nargs="+", default=(), help="Sets of questions that `run` asks; all if not given.")
+    parser.add_argument("--part", default="0/1", help="I/N: each N-th system from the I-th on; parts may run at once.")
+    parser.add_argument("--lm", default="", help="The model that writes, e.g. hosted_vllm/NAME.")
+    parser.add_argument("--api-base", help="Where it is served, e.g. http://localhost:8000/v1.")
+    parser.add_argument("--index", type=Path, help="The index to write about, if it is not OUT/SET/index.kraq.")
+    parser.add_argument("--n", type=int, default=200, help="Rows of each written set.")
+    parser.add_argument("--concurrency", type=int, default=32, help="Requests to the model under way at once.")
+    parser.add_argument("--written", nargs="+", choices=WRITTEN, default=WRITTEN, help="The sets that are written.")
     arguments = parser.parse_args()
+    if arguments.command == "write" and not arguments.lm:
+        parser.error("write needs a model: --lm NAME")
+
+    writer = Writer(arguments.lm, arguments.api_base, arguments.n, arguments.concurrency, arguments.written)
     work: Mapping[str, Callable[[str], None]] = {
         "prepare": lambda name: prepare(name, arguments.data, arguments.out),
+        "write": lambda name: write(
+            name, arguments.index or arguments.out / name / "index.kraq", arguments.out, writer
+        ),
         "run": lambda name: run(
             name,
             arguments.data,
@@ -486,6 +727,8 @@ def main() -> None:
             anew=arguments.anew,
             most_systems=arguments.most_systems,
             short=arguments.short,
+            asked=arguments.ask,
+            part=part_in(arguments.part),
         ),
     }
     if arguments.command == "report":

@@ -14,10 +14,10 @@ import pytest
 
 from kraq_dspy.errors import StateError
 from kraq_dspy.extend import KraqAdapter
+from kraq_dspy.optimize import load_state, save_state, state_of
 from kraq_dspy.programs import KRAQ, AskQuestion, ExtractGraph, TraditionalRAG
 from kraq_dspy.records import ExtractedClaim, ExtractedEntity, ExtractedRelationship
 from kraq_dspy.signatures import AnswerQuestion
-from kraq_dspy.state import load_state, save_state, state_of
 
 DEMO = dspy.Example(
     passage="Ada met Charles.",

@@ -19,6 +19,7 @@ from typing import Any
 
 os.environ["TQDM_DISABLE"] = "1"  # as `kraq optimize` does before it imports tqdm, which looks at it then alone
 os.environ["OMP_NUM_THREADS"] = "1"  # a fork has none of the threads of its parent
+os.environ["TOKENIZERS_PARALLELISM"] = "false"  # else each fork is warned of the threads of the tokenizer
 
 IMPORTED = (
     "kraq_dspy.apps.cli.program", "kraq_dspy.indexing.index.build", "kraq_dspy.workspace",
@@ -27,6 +28,7 @@ IMPORTED = (
     "kraq_dspy.eval.tables.terminal", "kraq_dspy.models.embedders.sentence", "kraq_dspy.models.embedders.instructed",
     "kraq_dspy.optimize", "igraph", "sklearn.cluster", "sklearn.metrics", "torch",
     "transformers", "networkx", "onnxruntime", "py3langid.langid", "semantic_text_splitter", "tiktoken", "tokenizers",
+    "typer.rich_utils", "rich.progress",
 )  # fmt: skip
 
 
@@ -82,10 +84,23 @@ def serve(connection: socket.socket) -> None:
     os._exit(0)
 
 
+def warmed_up(index: Path) -> Any:
+    """Make and ask an index of one passage, so that forks have what a process loads and works out once.
+
+    Return its encoder: a model stays in memory as long as somebody holds it.
+    """
+    from kraq_dspy import Document, Workspace, build_index
+
+    build_index([Document("ada", "Ada Lovelace", "Ada Lovelace wrote notes on the engine of Babbage.")], index)
+    with Workspace.open(index) as space:
+        space.program("combined")(question="Who wrote notes on the engine?")
+        return space.embedder
+
+
 def main(folder: Path) -> None:
     for name in IMPORTED:
         importlib.import_module(name)
-    importlib.import_module("kraq_dspy.asset.corpus.tokens").count_tokens("reads the table of tokens")
+    _encoder = warmed_up(folder / "warm.kraq")  # held, so that its model stays in memory
     gc.collect()
     gc.freeze()  # forks neither look through what was imported nor copy its pages
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the forks that serve

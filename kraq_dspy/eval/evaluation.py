@@ -374,7 +374,8 @@ def _scorer(
     if of_answers and not any(system.answers for system in systems):
         raise ConfigError(
             f"{of_answers[0]} scores answers, and a retriever gives none; for retrievers there are: "
-            f"{', '.join(sorted(OF_RETRIEVAL))}."
+            f"{', '.join(sorted(OF_RETRIEVAL))}. A function counts as a retriever; if yours answers, make it a "
+            "dspy.Module whose forward returns dspy.Prediction(answer=...)."
         )
 
     lm = _judging_model(names, space, judge)

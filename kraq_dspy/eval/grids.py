@@ -74,7 +74,7 @@ def failed_questions(run: RunSummary, most: int) -> Grid | None:
     )  # fmt: skip
     headings = ("system", metric, "question", "gold", "answer", "evidence")
     note = f"{len(failed)} of {len(run.rows)} rows are below 1 in {metric}; shown are the worst, {len(rows)}."
-    return Grid("Questions that failed", headings, rows, note=note)
+    return Grid("Lowest scores", headings, rows, note=note)
 
 
 def changed_questions(run: RunSummary) -> Grid | None:
@@ -130,14 +130,18 @@ def setup_lines(summary: TableSummary) -> dict[str, str]:
 def facts(run: RunSummary) -> dict[str, str]:
     """Return what made the figures, in words."""
     header, extra = run.header, run.header.extra
-    n_asked, n_not_asked = extra.get("asked", len(run.rows)), extra.get("not_asked", 0)
+    n_asked = extra.get("asked", len(run.rows))
+    n_not_asked = extra.get("not_asked", 0)
 
     roles_of_model: dict[str, list[str]] = {}
     for role, name in header.models.items():
         roles_of_model.setdefault(name, []).append(role)
 
-    of_templates = {name: f" ({n:,} of templates)" for name, n in extra.get("templates", {}).items() if n}
-    generated = [f"{name} {n:,}{of_templates.get(name, '')}" for name, n in extra.get("questions", {}).items()]
+    generated = []
+    for name, n_questions in extra.get("questions", {}).items():
+        n_of_templates = extra.get("templates", {}).get(name)
+        of_templates = f" ({n_of_templates:,} of templates)" if n_of_templates else ""
+        generated.append(f"{name} {n_questions:,}{of_templates}")
 
     lines = {
         "questions": f"{n_asked} of {n_asked + n_not_asked}" if n_not_asked else str(n_asked),
@@ -195,9 +199,11 @@ def _scores(run: RunSummary, title: str, metrics: Sequence[str]) -> Grid:
     note = "Mean with 95 % interval (BCa bootstrap over questions)."
     for column, metric in enumerate(metrics, start=1):
         cells = [system.cells[metric] for system in run.systems]
-        strong |= {(row, column) for row in _rows_with_highest_mean(cells)}
-        if cells and 0 < cells[0].n_undefined < run.systems[0].n:
-            n_undefined = cells[0].n_undefined
+        for row in _rows_with_highest_mean(cells):
+            strong.add((row, column))
+
+        n_undefined = cells[0].n_undefined if cells else 0
+        if cells and 0 < n_undefined < run.systems[0].n:
             have = "question has" if n_undefined == 1 else "questions have"
             note += f" {metric}: {n_undefined} {have} no gold data for it."
 
@@ -205,6 +211,7 @@ def _scores(run: RunSummary, title: str, metrics: Sequence[str]) -> Grid:
     for system in run.systems:
         scores = [_score(system.cells[metric], system.n) for metric in metrics]
         rows.append((system.name, *scores, str(system.n), str(system.n_failed)))
+
     headings = ("system", *metrics, "n", "failed")
     return Grid(title or "Scores", headings, tuple(rows), frozenset(strong), note)
 

@@ -172,16 +172,20 @@ def _question(run: RunSummary, question_id: str, rows: Mapping[str, ResultRow], 
     gold = _text("; ".join(first.extra.get("gold", ())))
 
     cells = [f'<td class="wide">{question}</td>', f"<td>{gold}</td>"]
-    cells += [_answer(rows.get(system.name)) for system in run.systems]
+    for system in run.systems:
+        cells.append(_answer(rows.get(system.name)))
     if has_kinds:
         cells.append(f"<td>{kind}</td>")
     for system in run.systems:
         cells += _scores(run.metrics, rows.get(system.name))
 
-    metric = next(iter(run.metrics), "")
-    scores = [row.metrics.get(metric, 0.0) if row.failure is None else -1.0 for row in rows.values()]
+    first_metric = next(iter(run.metrics), "")
+    scores = []
+    for row in rows.values():
+        scores.append(-1.0 if row.failure is not None else row.metrics.get(first_metric, 0.0))
     is_wrong = any(score < 1 for score in scores)
     differs = len(set(scores)) > 1
+
     marks = f'data-wrong="{_yes(is_wrong)}" data-differs="{_yes(differs)}" data-kind="{kind}"'
     return f"<tr {marks}>{''.join(cells)}</tr>"
 

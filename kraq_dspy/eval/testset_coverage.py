@@ -96,7 +96,7 @@ def coverage_of(space: Workspace, examples: Sequence[Example], *, about: float =
 
 
 def _places_of_passages(broadest: Iterable[Community], chunks: Iterable[Chunk]) -> dict[str, str]:
-    """For each passage the smallest community that has it, else its document."""
+    """The place of each passage: the smallest community that has it, else its document."""
     place_of: dict[str, str] = {}
     for community in sorted(broadest, key=lambda each: (len(each.chunk_ids), each.id)):
         for chunk_id in community.chunk_ids:

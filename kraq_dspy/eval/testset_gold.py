@@ -50,7 +50,7 @@ class GoldCollector:
     async def passages_of(
         self, questions: Sequence[AskedQuestion], pools: Mapping[str, Pool]
     ) -> dict[str, list[GoldPassage]]:
-        """Return the gold of each question, by its id: its sources that say an answer, their
+        """Return the gold of each question of a kind, by its id: its sources that say an answer, their
         near-duplicates, and what of its pool a reader says answers it."""
         gold = {question.id: self._sources_and_twins(question) for question in questions}
 
@@ -62,7 +62,8 @@ class GoldCollector:
                 pooled[id] = question.id, chunk
                 inputs = {"question": question.question, "answer": answer, "passage": chunk.passage}
                 items.append(Item(id, inputs))
-        verdicts = await self.steps.outcomes(GOLD, "judge", CheckGold(), items)
+        stage = f"{GOLD} {questions[0].material.kind}" if questions else GOLD
+        verdicts = await self.steps.outcomes(stage, "judge", CheckGold(), items)
 
         for id, (question_id, chunk) in pooled.items():
             if id in verdicts and verdicts[id].answered:

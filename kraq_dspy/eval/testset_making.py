@@ -8,25 +8,26 @@ other passages that answer it, and drawn so that the whole is as hard as people'
 model the embedded reader asks; what it cannot ask is left out, and said.
 """
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import dspy
 
-from kraq_dspy._internal.concurrency import run_coroutine
+from kraq_dspy._internal.concurrency import gather_all, run_coroutine
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.eval.defaults import TESTSET_QUESTIONS
 from kraq_dspy.eval.testset import Testset
 from kraq_dspy.eval.testset_gold import GoldCollector
-from kraq_dspy.eval.testset_questions import QuestionWriter
+from kraq_dspy.eval.testset_questions import AskedQuestion, QuestionWriter
 from kraq_dspy.eval.testset_rows import FalsePremises, row_of
-from kraq_dspy.eval.testset_steps import TestsetSteps
+from kraq_dspy.eval.testset_steps import TestsetSteps, writer_role
 from kraq_dspy.ports import Progress, SilentProgress
 from kraq_dspy.programs.testset import kinds
 from kraq_dspy.programs.testset.difficulty import Candidate, draw, quotas
 from kraq_dspy.programs.testset.examinees import Examinees
-from kraq_dspy.programs.testset.gold import UNLIKE, GoldFinder
+from kraq_dspy.programs.testset.gold import UNLIKE, GoldFinder, Pool
 from kraq_dspy.programs.testset.item_response import MOST_TOLD, information
 from kraq_dspy.programs.testset.materials import Corpus, Material
 from kraq_dspy.records import Chunk, Community, Entity, TestsetRow
@@ -77,9 +78,10 @@ def make_testset(
     >>> with Workspace.open("docs.kraq") as space:  # doctest: +SKIP
     ...     make_testset(space, 200).save("test.jsonl")
 
-    The model of the role "generator" asks, that of "judge" checks. With `draft`, every outcome is written to that file
-    as it comes, and the same call goes on where it was interrupted. The same index, plan and models make the same set.
-    A `plan` says more than `n`, `shares` and `seed`, and stands in their place.
+    The model of the role "generator" asks, or that of "default" if the generator has an adapter, which writes other
+    questions. That of "judge" checks. With `draft`, every outcome is written to that file as it comes, and the same
+    call resumes after an interruption. The same index, plan and models make the same set. A `plan` says more than `n`,
+    `shares` and `seed`, and replaces them.
 
     Raises IndexStateError for an index without passages, ConfigError for an unknown kind.
     """
@@ -130,7 +132,7 @@ def estimate_testset(space: Workspace, plan: TestsetPlan) -> TestsetEstimate:
     corpus = corpus_of(space)
     calls = tokens = 0
     for kind, quota in quotas(plan.n, kinds.read_shares(plan.shares)).items():
-        n_sources = round(quota * _drawn_from(plan, kind, space.models.name("generator")))
+        n_sources = round(quota * _drawn_from(plan, kind, space.models.name(writer_role(space.models))))
         materials = corpus.materials(kind, seed=plan.seed)[: n_sources * 2]
         n_passing = len(materials) // 2
 
@@ -169,29 +171,35 @@ class _Maker:
         self.writer = QuestionWriter(self.steps, self.corpus)
         self.gold = GoldCollector(self.steps, self.finder)
         self.false_premises = FalsePremises(self.steps, self.corpus, seed=plan.seed)
+        self._pooling = asyncio.Lock()
 
     async def make(self) -> Testset:
         rows = await self._distinct_rows()
         chosen = draw(self._candidates(rows), self.plan.n, self.shares, seed=self.plan.seed)
-        rejected = dict(self.steps.rejected)
-        return Testset(tuple(chosen), rejected, self.left_out, tuple(self.finder.retrievers))
+        rejected = dict(sorted(self.steps.rejected.items()))
+        left_out = {kind: self.left_out[kind] for kind in self.shares if kind in self.left_out}
+        return Testset(tuple(chosen), rejected, left_out, tuple(self.finder.retrievers))
 
     async def _distinct_rows(self) -> list[tuple[TestsetRow, str]]:
         """Make more rows than are asked for, no two with the same question, each with its source.
 
-        Facts are asked last, and as many more of them as the other kinds lack: most passages have one.
+        All kinds are asked at the same time, so that a model is never idle while one of them waits
+        for its last reply. Facts alone are asked last, and as many more of them as the other kinds
+        lack: most passages have one.
         """
         counts = quotas(self.plan.n, self.shares)
-        facts_last = sorted(counts, key=lambda kind: kind == kinds.FACT)
-        rows_by_kind: dict[str, list[tuple[TestsetRow, str]]] = {}
-        lacking = 0
+        sources_of = {kind: self._n_sources(kind, count) for kind, count in counts.items()}
+        others = [kind for kind in counts if kind != kinds.FACT]
         try:
-            for kind in facts_last:
-                n_sources = round(counts[kind] * _drawn_from(self.plan, kind, self.steps.generator))
-                if kind == kinds.FACT:
-                    n_sources += lacking
-                rows_by_kind[kind] = await self._rows_of(kind, n_sources)
-                lacking += n_sources - len(_sources(rows_by_kind[kind]))
+            made = await gather_all(lambda kind: self._rows_of(kind, sources_of[kind]), others)
+            rows_by_kind = dict(zip(others, made, strict=True))
+
+            if kinds.FACT in counts:
+                lacking = 0
+                for kind in others:
+                    lacking += sources_of[kind] - len(_sources(rows_by_kind[kind]))
+                n_facts = sources_of[kinds.FACT] + lacking
+                rows_by_kind[kinds.FACT] = await self._rows_of(kinds.FACT, n_facts)
         finally:
             await self.steps.aclose()
 
@@ -201,6 +209,10 @@ class _Maker:
             for row, source in rows_by_kind[kind]:
                 by_question[row.question.casefold()] = row, source
         return list(by_question.values())
+
+    def _n_sources(self, kind: str, count: int) -> int:
+        """Return how many texts a kind is asked of, where `count` of its rows are to be drawn."""
+        return round(count * _drawn_from(self.plan, kind, self.steps.generator))
 
     def _candidates(self, rows: Sequence[tuple[TestsetRow, str]]) -> list[Candidate]:
         """The rows with what they were asked of, and how much they tell of a retriever that nobody has measured yet."""
@@ -244,7 +256,7 @@ class _Maker:
     async def _rows_of_batch(self, kind: str, batch: Sequence[Material]) -> list[tuple[TestsetRow, str]]:
         """Return rows of one batch, in its order, each with the id of what it was asked of."""
         questions = await self.writer.checked_questions(kind, batch)
-        pools = {question.id: self.finder.pool(question.question) for question in questions}
+        pools = await self._pools(questions)
         clear = []
         for question in questions:
             if self.gold.has_one_answer(question, pools[question.id]):
@@ -261,6 +273,15 @@ class _Maker:
         if kind == kinds.FALSE_PREMISE:
             return await self.false_premises.rows(clear, rows)
         return [(row, question.source) for row, question in zip(rows, clear, strict=True)]
+
+    async def _pools(self, questions: Sequence[AskedQuestion]) -> dict[str, Pool]:
+        """Look the questions up in a thread, one kind after another: meanwhile replies for the others come in."""
+
+        def look_up() -> dict[str, Pool]:
+            return {question.id: self.finder.pool(question.question) for question in questions}
+
+        async with self._pooling:
+            return await asyncio.to_thread(look_up)
 
 
 def corpus_of(space: Workspace) -> Corpus:

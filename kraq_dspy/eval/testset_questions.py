@@ -60,12 +60,12 @@ class QuestionWriter:
         """
         questions = await self._ask(kind, materials)
         if self.steps.generator == EMBEDDED:
-            return await self._all_wordings(await self._check(kind, questions))
-        return await self._check(kind, await self._reword(questions))
+            return await self._all_wordings(kind, await self._check(kind, questions))
+        return await self._check(kind, await self._reword(kind, questions))
 
     async def _ask(self, kind: str, materials: Sequence[Material]) -> list[AskedQuestion]:
         items = [Item(material.id, material.inputs, document=material.chunks[0].document_id) for material in materials]
-        replies = await self.steps.accepted(f"{ASK} {kind}", "generator", AskForRow(kind), items)
+        replies = await self.steps.accepted(f"{ASK} {kind}", self.steps.writer, AskForRow(kind), items)
 
         questions = []
         for material in materials:
@@ -74,11 +74,11 @@ class QuestionWriter:
                 questions.append(AskedQuestion(material, reply.question, tuple(reply.answers)))
         return questions
 
-    async def _reword(self, questions: Sequence[AskedQuestion]) -> list[AskedQuestion]:
+    async def _reword(self, kind: str, questions: Sequence[AskedQuestion]) -> list[AskedQuestion]:
         """Put every second question in other words than its passages: what people ask lies between."""
-        return await self._reworded(questions, questions[1::2])
+        return await self._reworded(kind, questions, questions[1::2])
 
-    async def _all_wordings(self, questions: Sequence[AskedQuestion]) -> list[AskedQuestion]:
+    async def _all_wordings(self, kind: str, questions: Sequence[AskedQuestion]) -> list[AskedQuestion]:
         """Put each question as it is, shorter, by other names, and each of these in other words.
 
         At most one wording is drawn. Rules cost nothing, and keep what was checked: the answer is
@@ -90,7 +90,7 @@ class QuestionWriter:
                 plain.append(dataclasses.replace(question, question=text))
 
         to_reword = [question for question in plain if not is_about_two(question.question)]
-        reworded = await self._reworded(plain, to_reword)
+        reworded = await self._reworded(kind, plain, to_reword)
         distinct = {question.id: question for question in [*plain, *reworded]}
         return [question for question in distinct.values() if self._hides_answer(question)]
 
@@ -113,14 +113,14 @@ class QuestionWriter:
         return not fault_in(question.question, question.answers, texts, material.kind, hidden)
 
     async def _reworded(
-        self, questions: Sequence[AskedQuestion], to_reword: Sequence[AskedQuestion]
+        self, kind: str, questions: Sequence[AskedQuestion], to_reword: Sequence[AskedQuestion]
     ) -> list[AskedQuestion]:
         """All of the questions, those `to_reword` in other words than their passages'."""
         items = []
         for question in to_reword:
             inputs = {"question": question.question, "avoid": _words_of_passages(question)}
             items.append(Item(question.id, inputs))
-        replies = await self.steps.outcomes(REWORD, "generator", PutOtherwise(), items)
+        replies = await self.steps.outcomes(f"{REWORD} {kind}", self.steps.writer, PutOtherwise(), items)
 
         reworded = []
         for question in questions:

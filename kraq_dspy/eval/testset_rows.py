@@ -83,7 +83,7 @@ class FalsePremises:
             name, other = swap
             inputs = {"question": question.question, "name": name, "other": other}
             items.append(Item(question.id, inputs))
-        replies = await self.steps.outcomes(CHANGE, "generator", SupposeOfAnother(), items)
+        replies = await self.steps.outcomes(CHANGE, self.steps.writer, SupposeOfAnother(), items)
 
         changed_rows = []
         for question, row in zip(questions, rows, strict=True):

@@ -7,6 +7,7 @@ from pathlib import Path
 import dspy
 
 from kraq_dspy.eval.testset_draft import TestsetDraft
+from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Progress
 from kraq_dspy.steps.direct import Item
 from kraq_dspy.steps.kept import ProgramRunner
@@ -14,13 +15,15 @@ from kraq_dspy.workspace import Workspace
 
 
 class TestsetSteps:
-    """The steps of one run. `rejected` counts the questions that were left out, by reason."""
+    """The steps of one run. `rejected` counts the questions that were left out, by reason; `writer` is the role whose
+    model, `generator`, asks the questions."""
 
     __test__ = False
 
     def __init__(self, space: Workspace, draft: str | Path | None, progress: Progress) -> None:
         self.rejected: Counter[str] = Counter()
-        self.generator = space.models.name("generator")
+        self.writer = writer_role(space.models)
+        self.generator = space.models.name(self.writer)
         self._models = space.models
         self._draft = TestsetDraft(None if draft is None else Path(draft))
         self._runner = ProgramRunner(space.models, progress)
@@ -62,3 +65,11 @@ class TestsetSteps:
             else:
                 accepted[item.id] = outcome
         return accepted
+
+
+def writer_role(models: LanguageModels) -> str:
+    """Return the role whose model asks the questions of a test set: "generator", unless an adapter was trained for it.
+
+    Such an adapter writes a community's question from its summary, and nothing else.
+    """
+    return "default" if models.has_adapter("generator") else "generator"

@@ -231,20 +231,27 @@ def placed(question: str, subject: str) -> str:
 def subject_of(passages: Sequence[str]) -> str:
     """Tell how most of the passages place themselves: "on the TV", "in Django"; "" where they share
     no such thing."""
-    places: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    phrases_with: defaultdict[str, Counter[str]] = defaultdict(Counter)  # of each name, how often it is written how
     for passage in passages:
         for match in _PLACED.finditer(passage):
             article = "the " if match["article"] else ""
-            places[match["name"]][f"{match['word']} {article}{match['name']}"] += 1
-    if not places:
+            phrase = f"{match['word']} {article}{match['name']}"
+            phrases_with[match["name"]][phrase] += 1
+    if not phrases_with:
         return ""
 
-    words_of_passages = [set(WORD.findall(passage)) for passage in passages]
-    passages_with = {name: sum(name in words for words in words_of_passages) for name in places}
-    name = max(places, key=lambda name: (passages_with[name], places[name].total()))
+    passages_with: Counter[str] = Counter()
+    for passage in passages:
+        passages_with.update(phrases_with.keys() & WORD.findall(passage))
+    name = max(phrases_with, key=lambda name: (passages_with[name], phrases_with[name].total()))
+
     is_shared = passages_with[name] >= max(1, SHARED * len(passages))
     is_repeated = sum(passage.count(name) for passage in passages) >= 2
-    return places[name].most_common(1)[0][0] if is_shared and is_repeated else ""
+    if not (is_shared and is_repeated):
+        return ""
+
+    ((commonest_phrase, _),) = phrases_with[name].most_common(1)
+    return commonest_phrase
 
 
 def _asked(question: str, subject: str) -> str:

@@ -158,9 +158,7 @@ def compile_program(
         resources = dataclasses.replace(resources, index=space)
 
     optimizer = find_optimizer(method.optimizer)
-    path = None if out is None else Path(out)
-    if path is not None and path.suffix != ".json":
-        raise ConfigError(f"--out is {path.name!r}; a program state is a .json file.")
+    path = None if out is None else _state_path(out)
 
     with contextlib.ExitStack() as stack:
         opened = stack.enter_context(resources.opened())
@@ -183,13 +181,8 @@ def compile_program(
         best, before, after = run.compiled()
         comparison = compare(after, before, seed=method.seed)
         state = state_of(best, {**_provenance(run, comparison), **(opened.learned_from if opened else {})})
-        if comparison.difference.estimate < 0 and not force:
-            raise WorseProgramError(
-                f"{optimizer.name} made {chosen.name} worse: {scored.name} fell from "
-                f"{comparison.baseline.estimate:.3f} to {comparison.system.estimate:.3f} on {len(split.dev)} rows. "
-                "Nothing was saved. Try another optimizer, more rows or another --seed; --force saves it all the same, "
-                "and the calls are not paid again."
-            )
+        if not force:
+            _refuse_worse(run, comparison)
         if path is not None:
             save_state(state, path)
 
@@ -209,6 +202,25 @@ def compile_program(
         problems=(*split.problems, *run.problems),
         path=path,
         learned=learned_by(chosen.program, state),
+    )
+
+
+def _state_path(out: str | Path) -> Path:
+    path = Path(out)
+    if path.suffix != ".json":
+        raise ConfigError(f"--out is {path.name!r}; a program state is a .json file.")
+    return path
+
+
+def _refuse_worse(run: CompileRun, comparison: Comparison) -> None:
+    if comparison.difference.estimate >= 0:
+        return
+
+    raise WorseProgramError(
+        f"{run.optimizer.name} made {run.target.name} worse: {run.metric.name} fell from "
+        f"{comparison.baseline.estimate:.3f} to {comparison.system.estimate:.3f} on {len(run.split.dev)} rows. "
+        "Nothing was saved. Try another optimizer, more rows or another --seed; --force saves it all the same, "
+        "and the calls are not paid again."
     )
 
 

@@ -117,13 +117,15 @@ class HybridRetriever(Retrieving):
             return []
 
         chunks = self.chunks.chunks_by_id(ids)
-        dense = self._scaled(product(self.vectors.vectors(ids), vector), vector)
+        cosines_of_meaning = product(self.vectors.vectors(ids), vector)
+        dense = self._scaled(cosines_of_meaning, vector)
         sparse = sparse_cosines(question, [chunk.passage for chunk in chunks])
         scores = self.weight * dense + (1 - self.weight) * sparse
+
         if self.okapi and by_words:
             highest = by_words[0][1]
-            share = {chunk_id: score / highest for chunk_id, score in by_words}
-            scores += self.okapi * np.array([share.get(chunk_id, 0.0) for chunk_id in ids])
+            share_of_highest = {chunk_id: score / highest for chunk_id, score in by_words}
+            scores += self.okapi * np.array([share_of_highest.get(chunk_id, 0.0) for chunk_id in ids])
 
         chunk_of = dict(zip(ids, chunks, strict=True))
         score_of = dict(zip(ids, scores.tolist(), strict=True))

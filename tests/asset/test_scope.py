@@ -13,8 +13,8 @@ from kraq_dspy.asset.scope import NOBODY, labels_of
 from kraq_dspy.asset.store.manifest import LABELLED, SCHEMA_VERSION
 from kraq_dspy.errors import ConfigError, KraqError, ScopeError
 from kraq_dspy.extend import Summary
+from kraq_dspy.optimize import save_state, state_of
 from kraq_dspy.settings import CorpusSettings, Settings
-from kraq_dspy.state import save_state, state_of
 
 ADA = Document("ada", "Ada", "Ada lived in London.", labels=("staff",))
 BYRON = Document("byron", "Byron", "Byron wrote Don Juan.", labels=("board", "legal"))

@@ -13,8 +13,11 @@ from kraq_dspy.eval import Testset, TestsetPlan, evaluate, make_testset, read_qu
 from kraq_dspy.eval.asked import AskedSystem
 from kraq_dspy.eval.testset import as_line, as_row
 from kraq_dspy.eval.testset_making import estimate_testset
+from kraq_dspy.extend import LanguageModels
 from kraq_dspy.indexing import build_index
+from kraq_dspy.models.lms.local_models import QUESTIONS
 from kraq_dspy.records import Chunk, Document, GoldPassage, TestsetRow, content_id
+from kraq_dspy.settings import RoleSettings, Settings
 from kraq_dspy.workspace import Workspace
 from kraq_dspy.workspace.choices import choose_program
 from tests.conftest import WarmShell
@@ -63,6 +66,18 @@ def test_without_a_model_every_kind_that_the_texts_give_is_asked_and_what_is_lef
     assert set(made.left_out.values()) <= {"no question passed", "nothing to ask it of"}
     assert {row.model for row in made} == {"embedded"}
     assert sum(count for count in made.rejected.values()) > 0
+
+
+def test_an_adapter_that_writes_communities_questions_is_not_asked_for_a_test_set(folder: Path) -> None:
+    small = RoleSettings("gguf/smollm2-135m", adapter=QUESTIONS)
+    with Workspace.open(folder) as space:
+        models = LanguageModels(
+            Settings(roles={"default": RoleSettings(), "generator": small}), embedder=space.embedder
+        )
+        indexed_with_it = Workspace(space.index, space.embedder, models)
+        made = make_testset(indexed_with_it, 5, shares={"fact": 1})
+
+    assert {row.model for row in made} == {"embedded"}
 
 
 def test_every_answer_stands_in_a_gold_passage_at_its_place_in_the_document(made: Testset, folder: Path) -> None:
@@ -294,6 +309,16 @@ def test_the_command_makes_a_set_that_kraq_eval_reads(kraq: WarmShell, folder: P
     assert json.loads(asked.stdout)["runs"][0]["header"]["extra"]["asked"] == 10
     assert wrong.returncode == 2
     assert "expected KIND or KIND=SHARE" in wrong.stderr
+
+
+def test_a_set_without_a_question_ends_with_an_error(kraq: WarmShell, tmp_path: Path) -> None:
+    build_index([Document("short", "Short", "Nothing to ask.")], tmp_path / "short.kraq")
+
+    made = kraq("testset", "make", str(tmp_path / "short.kraq"), "--out", str(tmp_path / "test.jsonl"))
+
+    assert made.returncode == 1
+    assert "No question could be made" in made.stderr
+    assert "Try:" not in made.stdout
 
 
 def test_what_a_passage_said_when_it_was_gold_stands_in_the_row() -> None:

@@ -10,12 +10,21 @@ import pytest
 
 from kraq_dspy import build_index
 from kraq_dspy.errors import ConfigError, WorseProgramError
-from kraq_dspy.optimize import Method, Resources, RowKind, Sizes, Target, compile_program, make_target, own_metric
+from kraq_dspy.optimize import (
+    Method,
+    Resources,
+    RowKind,
+    Sizes,
+    Target,
+    compile_program,
+    make_target,
+    own_metric,
+    read_state,
+)
 from kraq_dspy.optimize.compile_run import Learned
 from kraq_dspy.optimize.rows import Row, split_rows
 from kraq_dspy.records import Document
 from kraq_dspy.signatures import AnswerQuestion, DraftAnswer, VerifyDraft
-from kraq_dspy.state import read_state
 from tests.conftest import KeywordEmbedder
 from tests.optimize import learner
 from tests.optimize.learner import Learner

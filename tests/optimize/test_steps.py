@@ -18,13 +18,12 @@ import kraq_dspy as kraq
 from kraq_dspy import Document, Workspace, build_index
 from kraq_dspy.errors import ConfigError, EvaluationError
 from kraq_dspy.eval.metrics.for_dspy import METRICS
-from kraq_dspy.optimize import STEPS, Method, Resources, Sizes, compile_program, make_target
+from kraq_dspy.optimize import STEPS, Method, Resources, Sizes, apply_state, compile_program, make_target
 from kraq_dspy.optimize.rows import Row, read_rows, split_rows
 from kraq_dspy.optimize.step_metrics import facts_kept, missed_f1
 from kraq_dspy.optimize.steps import StepSource
 from kraq_dspy.programs import QASearch, TraditionalRAG
 from kraq_dspy.settings import Settings
-from kraq_dspy.state import apply_state
 from tests.conftest import KeywordEmbedder
 
 TOY = Sizes(demos=2, candidates=2, rounds=1, threads=1)

@@ -23,6 +23,7 @@ from kraq_dspy.eval import BinaryJudge, Groundedness, RubricJudge
 from kraq_dspy.eval.judges import ContextRecall
 from kraq_dspy.extend import FittingPredict, RetrievingModule, at_once, blocking, call
 from kraq_dspy.indexing.prepare.k2rag import GraphOnly
+from kraq_dspy.optimize import load_state, save_state, state_of
 from kraq_dspy.optimize.compile_run import KeptModels
 from kraq_dspy.optimize.steps import SingleStep
 from kraq_dspy.ports import Vectors
@@ -71,7 +72,6 @@ from kraq_dspy.retrievers import (
 from kraq_dspy.retrievers.rewritten import FusedSearches
 from kraq_dspy.settings import RoleSettings
 from kraq_dspy.signatures import AnswerQuestion
-from kraq_dspy.state import load_state, save_state, state_of
 from tests.programs.conftest import Library
 
 QUESTION = "Which castle has music?"

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kraq_dspy.asset.store.vectors import LocalVectorStore
+from kraq_dspy.optimize import state_of
 from kraq_dspy.programs import ExtractGraph
 from kraq_dspy.records import Chunk, content_id
 from kraq_dspy.retrievers import BM25Retriever, DenseRetriever, FusionRetriever, HybridRetriever
-from kraq_dspy.state import state_of
 from tests.conftest import KeywordEmbedder
 
 WORDS = ("river", "bridge", "castle", "music")

@@ -99,6 +99,15 @@ def test_a_graph_without_entities_keeps_the_best_hit(library: Library) -> None:
     assert retrieve("bridge castle", 3)[0].chunk == plain[0].chunk
 
 
+def test_a_walk_that_visits_nothing_leaves_each_hit_its_own_part_of_the_score(library: Library) -> None:
+    """Their scores fall to a half, so that the graph has .6 of the say, and it knows another passage alone."""
+    graph = passage_graph([library.id("tune")], [])
+    ranking = Ranking(library, {"span": 2.0, "gate": 1.0})
+    hits = AdaptiveRetriever(ranking, graph, library.records)("?", 2)
+    assert [hit.chunk.title for hit in hits] == ["span", "gate"]
+    assert [hit.score for hit in hits] == pytest.approx([0.4, 0.2])
+
+
 @pytest.mark.parametrize(
     ("settings", "message"), [({"most": 1.1}, "most"), ({"pool": 0}, "pool"), ({"start": 0}, "start")]
 )

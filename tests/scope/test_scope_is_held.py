@@ -6,9 +6,9 @@ import pytest
 
 from kraq_dspy import Document, Index, Scope, Workspace, build_index, update_index
 from kraq_dspy.errors import IndexStateError, ScopeError
+from kraq_dspy.extend import load_embedder
 from kraq_dspy.indexing.view.making import _own_settings
-from kraq_dspy.models.embedders import load_embedder
-from kraq_dspy.optimize.compiling import Resources
+from kraq_dspy.optimize import Resources
 from kraq_dspy.settings import EncoderSettings, RoleSettings, Settings, StoreSettings
 
 STAFF = Scope(["staff"])

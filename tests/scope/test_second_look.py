@@ -17,8 +17,14 @@ from kraq_dspy.extend import Chunk, Community, Hit, Summary
 from kraq_dspy.indexing.prepare.preparations import PREPARATIONS
 from kraq_dspy.indexing.view import making
 from kraq_dspy.ports import SilentProgress
-from kraq_dspy.programs import QARAG, CombinedRetrieveRAG, GraphGlobalSearch, GraphLocalSearch, TraditionalRAG
-from kraq_dspy.programs.graph.graph_local_search import KnowledgeGraph
+from kraq_dspy.programs import (
+    QARAG,
+    CombinedRetrieveRAG,
+    GraphGlobalSearch,
+    GraphLocalSearch,
+    KnowledgeGraph,
+    TraditionalRAG,
+)
 from kraq_dspy.records import Document
 from kraq_dspy.retrievers.reports import report_chunk
 from kraq_dspy.settings import RefusalSettings, Settings

@@ -1,4 +1,4 @@
-"""Opens programs and retrievers by name, over an index of the first fifty bundled passages."""
+"""Opens programs and retrievers by name, over an index of the first twenty bundled passages."""
 
 import dataclasses
 import itertools
@@ -33,7 +33,7 @@ QUESTION = "Which film was directed by Tim Burton?"
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("workspace") / "wiki.kraq"
     with (EXAMPLE / "corpus.jsonl").open(encoding="utf-8") as lines:
-        rows = [json.loads(line) for line in itertools.islice(lines, 50)]
+        rows = [json.loads(line) for line in itertools.islice(lines, 20)]
     build_index([Document(row["id"], row["title"], row["text"]) for row in rows], out)
     with Workspace.open(out, write=True) as space:
         build_tree(space.index, space.embedder, space.models)

@@ -176,8 +176,13 @@ class Estimate(Columns):
 
 
 def _cells(usage: "Usage", cost: float | None) -> tuple[str, str, str, str]:
-    money = "" if cost is None else f"{cost:,.2f}"
+    money = "" if cost is None else _money(cost)
     return f"{usage.calls:,}", compact(usage.prompt_tokens), compact(usage.completion_tokens), money
+
+
+def _money(cost: float) -> str:
+    """Format an amount, so that what costs something never reads as nothing."""
+    return "< 0.01" if 0 < cost < 0.005 else f"{cost:,.2f}"
 
 
 TOPICS_SHOWN = "Broad groups that no model wrote a question for show their topic; the narrow questions are inside."

@@ -426,14 +426,21 @@ def with_options_of(declared: type, *names: str, **flags: str) -> Callable[[type
 
     def decorate(command: type[CommandT]) -> type[CommandT]:
         fields = []
-        for name, each in options_of(declared).items():
+        for name, option in options_of(declared).items():
             if names and name not in names:
                 continue
-            words = [flags[name]] if name in flags else []
-            value_type: Any = each.kinds[0] if each.kinds else type(each.choices[0])
-            least, most = (each.least, each.most) if value_type in (int, float) else (None, None)
-            annotation: Any = Annotated[value_type, typer.Option(*words, min=least, max=most, help=each.help)]
-            fields.append((name, annotation, dataclasses.field(default=each.default)))
+
+            value_type: Any = option.kinds[0] if option.kinds else type(option.choices[0])
+            is_number = value_type in (int, float)
+            shell_option = typer.Option(
+                *([flags[name]] if name in flags else []),
+                min=option.least if is_number else None,
+                max=option.most if is_number else None,
+                help=option.help,
+            )
+            annotation: Any = Annotated[value_type, shell_option]
+            fields.append((name, annotation, dataclasses.field(default=option.default)))
+
         return dataclasses.make_dataclass(
             command.__name__, fields, bases=(command,), frozen=True, kw_only=True,
             namespace={"__doc__": command.__doc__, "__module__": command.__module__},

@@ -21,7 +21,7 @@ from kraq_dspy.apps.cli.terminal import (
     show_counts,
     two_columns,
 )
-from kraq_dspy.errors import ConfigError
+from kraq_dspy.errors import ConfigError, EvaluationError
 from kraq_dspy.eval.defaults import ABOUT, TESTSET_QUESTIONS
 
 if TYPE_CHECKING:
@@ -84,6 +84,12 @@ class MakeTestset(Reads, Calls, Limits):
             print_json({**made.about(), "file": str(self.out)})
         else:
             show_testset(made, self.out)
+        if not len(made):
+            raise EvaluationError(
+                f"No question could be made of {str(self.index_dir)!r}. Try more documents, or a language model: "
+                "--lm MODEL"
+            )
+        if not self.json:
             say(f"Try: {command('eval', self.index_dir, self.out, '--retrieval-only')}")
 
     def _show_estimate(self, estimate: object) -> None:

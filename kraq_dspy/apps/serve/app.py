@@ -71,7 +71,9 @@ def make_app(
 
     def app_of(api: Api, *more: Route, **options: Any) -> Starlette:
         routes = [*api_routes(api), *page, *more]
-        return Starlette(routes=routes, exception_handlers={HTTPException: _unknown}, **options)
+        made = Starlette(routes=routes, exception_handlers={HTTPException: _unknown}, **options)
+        made.router.redirect_slashes = False  # an address with a slash too many is unknown, and leads nowhere else
+        return made
 
     metrics_route = Route("/metrics", show_metrics, methods=["GET"])
     app = app_of(full, metrics_route, lifespan=lifespan)

@@ -1,6 +1,7 @@
 """Holds the indexes that are served: each open, with its programs made once and what walking it needs."""
 
 import logging
+import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -176,10 +177,10 @@ def _refuse_models(*values: object) -> None:
 
 
 def names_of(folders: Sequence[Path]) -> list[str]:
-    """A name for each: the folder's, without ".kraq", numbered where two are the same."""
+    """A name for each: the folder's, or that of a link to it, without ".kraq", numbered where two are the same."""
     names: list[str] = []
     for folder in folders:
-        stem = folder.resolve().name.removesuffix(".kraq") or "index"
+        stem = Path(os.path.abspath(folder)).name.removesuffix(".kraq") or "index"
         name, number = stem, 2
         while name in names:
             name, number = f"{stem}-{number}", number + 1

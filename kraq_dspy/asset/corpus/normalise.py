@@ -11,7 +11,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
+from itertools import pairwise
 
 from kraq_dspy.records import Document
 from kraq_dspy.settings import RedactSettings
@@ -61,18 +61,22 @@ def normalised_document(document: Document) -> Document:
 
 
 def rewritten(document: Document, change: Callable[[str], str]) -> Document:
-    """The document with `change` made to its title and, section by section, to its text, so that each heading knows
-    where its own begins now."""
-    starts = [heading.start for heading in document.headings]
-    sections = [document.text[start:end] for start, end in pairwise([0, *starts, len(document.text)])]
-    parts = list(map(change, sections))
-    title, text = change(document.title), "".join(parts)
+    """The document with `change` made to its title and to its text.
+
+    The text is changed section by section, so that each heading knows where its own section begins afterwards.
+    """
+    title = change(document.title)
+    borders = [0, *(heading.start for heading in document.headings), len(document.text)]
+    sections = [change(document.text[start:end]) for start, end in pairwise(borders)]
+    text = "".join(sections)
     if (title, text) == (document.title, document.text):
         return document
 
     headings = []
-    for heading, place in zip(document.headings, accumulate(map(len, parts)), strict=False):
-        headings.append(dataclasses.replace(heading, start=place, text=change(heading.text)))
+    length_so_far = 0
+    for heading, section_before in zip(document.headings, sections[:-1], strict=True):
+        length_so_far += len(section_before)
+        headings.append(dataclasses.replace(heading, start=length_so_far, text=change(heading.text)))
     return dataclasses.replace(document, title=title, text=text, headings=tuple(headings))
 
 

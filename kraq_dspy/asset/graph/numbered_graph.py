@@ -44,10 +44,10 @@ class NumberedGraph:
         for link in self.relationships:
             _require_sound(link, number_of)
 
+        self.weights = np.array([link.weight for link in self.relationships], dtype=np.float64)
+
         sources = [number_of[link.source_id] for link in self.relationships]
         targets = [number_of[link.target_id] for link in self.relationships]
-        weights = [link.weight for link in self.relationships]
-        self.weights = np.array(weights, dtype=np.float64)
         self._sources = np.array(sources, dtype=np.int64)
         self._targets = np.array(targets, dtype=np.int64)
 

@@ -1,6 +1,7 @@
 """Writes parquet tables in the columns of GraphRAG 3.x, so that its tools read them, and our questions beside them.
 
-Beyond GraphRAG's columns: `predicate` of relationships and `names` of entities. What we do not know (period, rating,
+Beyond GraphRAG's columns: `predicate` of relationships, `names` of entities, and `acl` of documents, the labels of who
+may read them. What we do not know (period, rating,
 status) is empty. Some hundred rows are written at a time; what stays in memory is what one table needs of another.
 """
 
@@ -24,7 +25,7 @@ R = TypeVar("R", bound=Document | Chunk | Entity | Relationship | Claim | Commun
 _ROWS = 500  # written at once
 _PLACE = "community level parent children title"
 _COLUMNS = {
-    "documents": "title text text_unit_ids creation_date raw_data",
+    "documents": "title text text_unit_ids creation_date raw_data acl",
     "text_units": "text n_tokens document_id entity_ids relationship_ids covariate_ids",
     "entities": "title type description text_unit_ids frequency degree names",
     "relationships": "source target description weight combined_degree text_unit_ids predicate",
@@ -81,7 +82,7 @@ def _type(column: str) -> "pyarrow.DataType":
         return pa.list_(pa.struct({"explanation": pa.string(), "summary": pa.string()}))
     if column == "children":
         return pa.list_(pa.int64())
-    return pa.list_(pa.string()) if column.endswith("_ids") or column == "names" else pa.string()
+    return pa.list_(pa.string()) if column.endswith("_ids") or column in ("names", "acl") else pa.string()
 
 
 def _writable(value: Any) -> Any:
@@ -143,6 +144,7 @@ def _document(document: Document, chunks_of: Mapping[str, list[str]]) -> Row:
         "text_unit_ids": chunks_of.get(document.id, []),
         "creation_date": str(document.metadata.get("creation_date", "")),
         "raw_data": json.dumps(dict(document.metadata), ensure_ascii=False, sort_keys=True),
+        "acl": document.labels,
     }
 
 

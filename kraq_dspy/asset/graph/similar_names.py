@@ -63,8 +63,11 @@ def meant_alike(groups: Mapping[str, NameGroup], threshold: float, embedder: Emb
     vectors = _encoded([groups[key].name for key in keys], embedder)
     block_starts = range(0, len(keys), ROWS_AT_ONCE)
     for top, left in itertools.combinations_with_replacement(block_starts, 2):
-        cosines = vectors[top : top + ROWS_AT_ONCE] @ vectors[left : left + ROWS_AT_ONCE].T
-        for row, column in zip(*np.nonzero(cosines >= threshold), strict=True):
+        first_vectors = vectors[top : top + ROWS_AT_ONCE]
+        second_vectors = vectors[left : left + ROWS_AT_ONCE]
+        cosines = first_vectors @ second_vectors.T
+
+        for row, column in np.argwhere(cosines >= threshold).tolist():
             first, second = keys[top + row], keys[left + column]
             if first < second and _comparable(first, second):
                 cosine = min(1.0, float(cosines[row, column]))

@@ -62,23 +62,28 @@ def measure(run: Run, folder: Path) -> None:
     models = run.models(run.settings)
     if is_synthetic and critics_of(_plan(run), models.name("judge")) == "roundtrip":
         notes.append(ROUNDTRIP)
+
     pairs, pool = _pairs(run, folder, index.path if index else None, models)
     writer = run.writer(folder, index, {"notes": notes, "prepared_answers": len(pool)})
     phrasings = Rephrasing(folder, models["rewriter"], run.concurrency, run.progress)
     if run.table.as_paper:
         run.table.as_paper.give_prompts(phrasings.rephrase)
 
-    answering = [(system, settings) for system, settings in chosen if system.use != "first of two"]
-    for system, settings in answering:
+    for system, settings in chosen:
+        if system.use == "first of two":
+            continue
+
         phrasing = system.options.get("phrasing", ORIGINAL)
         phrased = phrasings.of(pairs, phrasing, system.options.get("variants", 3))
         if system.use == "program":
             _ask_program(run, system, settings, writer, phrased)
-        else:
-            own = models if settings == run.settings else run.models(settings)
-            with _catalogue(run, pool, system) as answers:
-                look = _WordingLookup(run, system, answers, own)
-                run.ask_all(system.name, look, writer, at_once=run.concurrency, examples=phrased)
+            continue
+
+        own_models = models if settings == run.settings else run.models(settings)
+        with _catalogue(run, pool, system) as answers:
+            look_up = _WordingLookup(run, system, answers, own_models)
+            run.ask_all(system.name, look_up, writer, at_once=run.concurrency, examples=phrased)
+
     _write_joined([system for system, _ in chosen], writer)
     models.close()
 

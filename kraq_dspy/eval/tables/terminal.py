@@ -14,7 +14,7 @@ from kraq_dspy.eval.grids import ABOUT, WORDS, Grid, facts, failed_questions, gr
 from kraq_dspy.eval.summary import RunSummary, TableSummary
 
 FAILED = 5
-"""Questions that failed, of each data set."""
+"""Questions with the lowest scores that are shown, for each data set."""
 NARROW = 100
 """Columns of a terminal below which metrics are rows."""
 PAGE_WIDTH = 160  # characters
@@ -68,10 +68,10 @@ def _print_lines(lines: Mapping[str, str], console: Console) -> None:
 def print_grid(grid: Grid, console: Console) -> None:
     """The grid as tables that are no wider than the console.
 
-    In a narrow console the metrics of systems are rows. What is still too wide is parted by columns, so that no word is
-    broken unless it is wider than the console itself.
+    In a narrow console, or if their columns do not fit, the metrics of systems are rows. What is still too wide is
+    parted by columns, so that no word is broken unless it is wider than the console itself.
     """
-    if console.width < NARROW and _can_be_turned(grid):
+    if _can_be_turned(grid) and _reads_better_turned(grid, console.width):
         grid = turned(grid)
     parts = _parts_that_fit(grid, console.width)
     for place, (columns, widths) in enumerate(parts):
@@ -119,6 +119,16 @@ def _can_be_turned(grid: Grid) -> bool:
 
 
 BORDER = 3  # what a column takes besides its text: two spaces and a line
+
+
+def _reads_better_turned(grid: Grid, available: int) -> bool:
+    return available < NARROW or _full_width(turned(grid)) <= available < _full_width(grid)
+
+
+def _full_width(grid: Grid) -> int:
+    """How wide the table is if no cell is wrapped."""
+    columns = zip(grid.headings, *grid.rows, strict=True)
+    return sum(max(map(cell_len, texts)) + BORDER for texts in columns) + 1
 
 
 def _parts_that_fit(grid: Grid, available: int) -> list[tuple[list[int], list[int]]]:

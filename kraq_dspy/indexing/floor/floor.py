@@ -10,6 +10,7 @@ corpus about all the world little is foreign.
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from kraq_dspy.asset.store.sync import Point, sync_vectors
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.indexing.floor.foreign_questions import ABOUT_THE_WHOLE, FOREIGN
 from kraq_dspy.indexing.floor.scoring import PassageScorer
+from kraq_dspy.models.embedders.packaged_embedder import PackagedEmbedder
 from kraq_dspy.ports import Embedder, SilentProgress, Vectors
 from kraq_dspy.records import content_id
 
@@ -108,15 +110,31 @@ def packaged_points() -> list[Point]:
 
 
 def _vectors_of_packaged(index: Index, embedder: Embedder) -> tuple[Vectors, Vectors]:
-    """The vectors of the foreign questions, and of those about the whole. The index keeps them: they are the same after
-    every change, and to embed them takes longer than all else that a small change does."""
+    """The vectors of FOREIGN and of ABOUT_THE_WHOLE.
+
+    The index keeps them: they are the same after every change, and are most of what is encoded for a small one.
+    """
     points = packaged_points()
     ids = [point.id for point in points]
-    store = index.vectors_named(PACKAGED)
-    sync_vectors(store, ids, points, embedder.encode_queries, "embed foreign questions", SilentProgress())
+    store, encode = index.vectors_named(PACKAGED), partial(_encoded, embedder)
+    sync_vectors(store, ids, points, encode, "embed foreign questions", SilentProgress())
 
     vectors = store.vectors(ids)
     return vectors[: len(FOREIGN)], vectors[len(FOREIGN) :]
+
+
+_BY_PACKAGED_ENCODER: dict[tuple[str, tuple[str, ...]], Vectors] = {}
+
+
+def _encoded(embedder: Embedder, texts: Sequence[str]) -> Vectors:
+    """In a process each packaged encoder encodes them once: its name says all that its vectors depend on."""
+    if not isinstance(embedder, PackagedEmbedder):
+        return embedder.encode_queries(texts)
+
+    key = embedder.name, tuple(texts)
+    if key not in _BY_PACKAGED_ENCODER:
+        _BY_PACKAGED_ENCODER[key] = embedder.encode_queries(texts)
+    return _BY_PACKAGED_ENCODER[key]
 
 
 def _own_scores(index: Index, scorer: PassageScorer) -> NDArray[np.float64]:

@@ -70,13 +70,15 @@ class PassageScorer:
             return HeldScore(0.0, ())
 
         weights = self._weights(question)
-        total = sum(weights.values()) or 1.0
-        passages = self._index.chunks_by_id([chunk_id for chunk_id, _ in hits])
-        words_by_passage = [frozenset(words_of(chunk.passage)) for chunk in passages]
-        most = max(sum(weights[word] for word in weights.keys() & words) for words in words_by_passage)
+        weight_of_question = sum(weights.values()) or 1.0
+        most_held = 0.0
+        for chunk in self._index.chunks_by_id([chunk_id for chunk_id, _ in hits]):
+            held_words = weights.keys() & set(words_of(chunk.passage))
+            most_held = max(most_held, sum(weights[word] for word in held_words))
 
-        cosine = hits[0][1]
-        value = (cosine + WORDS * most / total) / (1 + WORDS)
+        _, highest_cosine = hits[0]
+        share_held = most_held / weight_of_question
+        value = (highest_cosine + WORDS * share_held) / (1 + WORDS)
         return HeldScore(float(np.clip(value, 0.0, 1.0)), tuple(hits))
 
     def _weights(self, question: str) -> dict[str, float]:

@@ -124,6 +124,13 @@ class LanguageModels:
         """Whether the role has a model of its own, given or in the settings, and not that of "default"."""
         return role in self._given or role in self.settings.roles
 
+    def has_adapter(self, role: str) -> bool:
+        """Whether an adapter, which is trained for one task, is part of the role's model in the settings."""
+        if self.given(role) or configured_lm():
+            return False
+        settings = self._settings_of(role)
+        return settings.adapter is not None or "#" in settings.model
+
     def names(self) -> dict[str, str]:
         """The model of every role, unset ones included: what a manifest records."""
         return {role: self.name(role) for role in ROLES}

@@ -131,12 +131,16 @@ def _reply_part(annotation: Any, bounded: bool, length: int, inside: tuple[Any, 
 
     arguments = get_args(annotation)
     if get_origin(annotation) in (list, set, tuple) and arguments and arguments[1:] in ((), (...,)):
-        items = {"type": "array", "items": _reply_part(arguments[0], bounded, ITEM_TEXT, inside)}
-        return {**items, "maxItems": ITEMS} if bounded else items
+        array = {"type": "array", "items": _reply_part(arguments[0], bounded, ITEM_TEXT, inside)}
+        return {**array, "maxItems": ITEMS} if bounded else array
+
     if dataclasses.is_dataclass(annotation) and annotation not in inside:
         within = (*inside, annotation)
-        parts = record_fields(annotation).items()
-        return _object({name: _reply_part(part, bounded, ITEM_TEXT, within) for name, part in parts})
+        properties = {}
+        for name, field_type in record_fields(annotation).items():
+            properties[name] = _reply_part(field_type, bounded, ITEM_TEXT, within)
+        return _object(properties)
+
     raise _NoSchemaError
 
 

@@ -184,20 +184,23 @@ GRAPH_LOCAL = ProgramSpec(
 
 
 def _links(graph: GraphSource, entities: Sequence[Entity]) -> list[Relationship]:
+    """The links between these entities, then those that lead out, first to what many of them lead to."""
     chosen = {entity.id for entity in entities}
     inside: list[Relationship] = []
-    outside: list[tuple[str, Relationship]] = []
+    outside: list[Relationship] = []
+    outer_end: dict[str, str] = {}  # of each link that leads out
     for link in graph.links([entity.id for entity in entities]):
-        others = {link.source_id, link.target_id} - chosen
-        if others:
-            outside.append((others.pop(), link))
+        outer_ends = {link.source_id, link.target_id} - chosen
+        if outer_ends:
+            outer_end[link.id] = outer_ends.pop()
+            outside.append(link)
         else:
             inside.append(link)
 
-    shared = Counter(other for other, _ in outside)
+    links_to = Counter(outer_end.values())
     inside.sort(key=lambda link: (-link.weight, link.id))
-    outside.sort(key=lambda pair: (-shared[pair[0]], -pair[1].weight, pair[1].id))
-    return inside + [link for _, link in outside[: LINKS_PER_ENTITY * len(entities)]]
+    outside.sort(key=lambda link: (-links_to[outer_end[link.id]], -link.weight, link.id))
+    return inside + outside[: LINKS_PER_ENTITY * len(entities)]
 
 
 def _passages(

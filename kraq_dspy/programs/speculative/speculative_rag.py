@@ -216,6 +216,14 @@ class SpeculativeRAG(SavableModule):
         seconds = {**passages.seconds, "retrieve": retrieved - started, "cluster": perf_counter() - clustering}
         return _Evidence(tuple(hits), clusters, tuple(subsets), seconds, passages.facts)
 
+    def _scores_are_invented(self) -> bool:
+        """Whether log-probabilities score the drafts and a model gave them that has none: the embedded one."""
+        if not self.scorer.needs_logprobs:
+            return False
+        predictors = (self.draft, *self.scorer.predictors())
+        models = [predictor.lm or dspy.settings.lm for predictor in predictors]
+        return any(getattr(lm, "model", "") == EMBEDDED for lm in models)
+
     def _choose(
         self,
         evidence: _Evidence,
@@ -232,9 +240,6 @@ class SpeculativeRAG(SavableModule):
             raise ModelError(f"None of {len(outcomes)} drafts could be used. {reasons}")
 
         chosen, _ = scored[best([draft for draft, _ in scored], [score for _, score in scored])]
-        models = (predictor.lm or dspy.settings.lm for predictor in (self.draft, *self.scorer.predictors()))
-        invented = self.scorer.needs_logprobs and any(getattr(lm, "model", "") == EMBEDDED for lm in models)
-
         end = perf_counter()
         timings = StageSeconds(
             **evidence.seconds,
@@ -257,7 +262,7 @@ class SpeculativeRAG(SavableModule):
             clusters=evidence.clusters,
             subsets=evidence.subsets,
             scorer=self.scorer.name,
-            scores_are="embedded" if invented else "measured",
+            scores_are="embedded" if self._scores_are_invented() else "measured",
             timings=timings,
             **evidence.facts,
         )

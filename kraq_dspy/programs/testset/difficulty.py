@@ -87,19 +87,18 @@ def draw(candidates: Sequence[Candidate], n: int, shares: Mapping[str, float], *
     by their shares, from those that have an answer first."""
     chance = random.Random(seed)
     counts = quotas(n, shares)
-    chosen: list[Candidate] = []
-    turns: list[tuple[bool, float, str]] = []
-    others: dict[str, Candidate] = {}
-    for kind in shares:
+    chosen_ids: set[str] = set()
+    turns_of_others: list[tuple[bool, float, str]] = []
+    for kind, share in shares.items():
         ranked = _ranked([candidate for candidate in candidates if candidate.row.type == kind], chance)
-        chosen += ranked[: counts[kind]]
-        for place, candidate in enumerate(ranked[counts[kind] :], start=1):
-            others[candidate.row.id] = candidate
-            turns.append((kind in kinds.WITHOUT_ANSWER, place / shares[kind], candidate.row.id))
+        ids = [candidate.row.id for candidate in ranked]
+        chosen_ids.update(ids[: counts[kind]])
+        for place, row_id in enumerate(ids[counts[kind] :], start=1):
+            turns_of_others.append((kind in kinds.WITHOUT_ANSWER, place / share, row_id))
 
-    n_lacking = max(0, n - len(chosen))
-    chosen += [others[row_id] for _, _, row_id in sorted(turns)[:n_lacking]]
-    chosen_ids = {candidate.row.id for candidate in chosen}
+    n_lacking = max(0, n - len(chosen_ids))
+    for _, _, row_id in sorted(turns_of_others)[:n_lacking]:
+        chosen_ids.add(row_id)
     return [candidate.row for candidate in candidates if candidate.row.id in chosen_ids]
 
 

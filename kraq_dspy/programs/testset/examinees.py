@@ -78,18 +78,25 @@ class Postings:
         texts_with: Counter[str] = Counter()
         for counts in counts_by_text:
             texts_with.update(counts.keys())
-        self._idf = {term: math.log(1 + self._size / number) for term, number in texts_with.items()}
+        self._idf: dict[str, float] = {}
+        for term, n_texts in texts_with.items():
+            self._idf[term] = math.log(1 + self._size / n_texts)
 
         rows: defaultdict[str, list[int]] = defaultdict(list)
         shares: defaultdict[str, list[float]] = defaultdict(list)
         for row, counts in enumerate(counts_by_text):
-            weights = {term: (1 + math.log(number)) * self._idf[term] for term, number in counts.items()}
+            weights: dict[str, float] = {}
+            for term, n_times in counts.items():
+                weights[term] = (1 + math.log(n_times)) * self._idf[term]
+
             length = math.hypot(*weights.values()) or 1.0
             for term, weight in weights.items():
                 rows[term].append(row)
                 shares[term].append(weight / length)
 
-        self._lists = {term: (np.array(rows[term], np.int64), np.array(shares[term], np.float32)) for term in rows}
+        self._lists: dict[str, tuple[NDArray[np.int64], NDArray[np.float32]]] = {}
+        for term in rows:
+            self._lists[term] = np.array(rows[term], np.int64), np.array(shares[term], np.float32)
 
     def scores(self, terms: Sequence[str]) -> NDArray[np.float64]:
         """Return float64 `[texts]`: proportional to the cosine with each text, 0 where no term is shared."""

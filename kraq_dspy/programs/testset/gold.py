@@ -6,6 +6,7 @@ retrievers that walk the graph. A passage may be gold where it has the answer; a
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from kraq_dspy.asset.corpus.chunk import sentence_spans
 from kraq_dspy.language.text import content_words
@@ -91,7 +92,11 @@ def are_twins(first: str, second: str) -> bool:
 
 def says_answer(answer: str, passage: str) -> bool:
     """Whether the passage has the answer, word for word."""
-    return bool(answer.strip()) and plain_words(answer) in plain_words(passage)
+    return bool(answer.strip()) and _plain(answer) in _plain(passage)
+
+
+_plain = lru_cache(maxsize=4096)(plain_words)
+"""`plain_words` of texts that many questions look at."""
 
 
 def says_all_names(names: Sequence[str], passage: str) -> str:
@@ -114,14 +119,18 @@ def says_all_names(names: Sequence[str], passage: str) -> str:
 def nearness(question: str, passage: str) -> float:
     """Share of the question's telling words that one sentence of the passage has, with the title's among them."""
     question_words = set(content_words(question))
+    if not question_words:
+        return 0.0
+    shared = [len(question_words & words) for words in _words_of_sentences(passage)]
+    return max(shared, default=0) / len(question_words)
+
+
+@lru_cache(maxsize=4096)
+def _words_of_sentences(passage: str) -> tuple[frozenset[str], ...]:
+    """Return the telling words of each sentence, with the title's; many questions look at the same passages."""
     title, _, body = passage.partition("\n")
-    text, named = (body, set(content_words(title))) if body else (passage, set())
-    words_of_sentences = (set(content_words(text[start:end])) | named for start, end in sentence_spans(text))
-    return (
-        max((len(question_words & words) / len(question_words) for words in words_of_sentences), default=0.0)
-        if question_words
-        else 0.0
-    )
+    text, named = (body, frozenset(content_words(title))) if body else (passage, frozenset())
+    return tuple(named.union(content_words(text[start:end])) for start, end in sentence_spans(text))
 
 
 def says_it_of_another(question: str, answers: Sequence[str], source: Chunk, pool: Pool) -> bool:

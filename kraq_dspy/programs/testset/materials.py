@@ -187,11 +187,18 @@ class Corpus:
         return materials + self._named_together() + self._named_by_few()
 
     def _named_by_few(self) -> list[Material]:
-        """Return passages of few documents that name the same thing."""
-        passages: dict[tuple[str, ...], list[Chunk]] = {}
+        """Return passages of few documents that name the same thing.
+
+        Two entities may have one name, as a person and a place: who asks by it means the passages of both.
+        """
+        chunk_ids_by_name: defaultdict[tuple[str, ...], dict[str, None]] = defaultdict(dict)
         for entity in self.entities:
             if not _IDENTIFIER.search(entity.name):
-                passages[(entity.name,)] = [self.by_id[id] for id in entity.chunk_ids if id in self.by_id]
+                chunk_ids_by_name[(entity.name,)] |= dict.fromkeys(entity.chunk_ids)
+
+        passages = {}
+        for name, chunk_ids in chunk_ids_by_name.items():
+            passages[name] = [self.by_id[id] for id in chunk_ids if id in self.by_id]
         return _told_together(passages, BY_FEW)
 
     def _named_together(self) -> list[Material]:

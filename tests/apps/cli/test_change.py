@@ -80,6 +80,7 @@ def test_the_calls_of_an_estimate_that_are_exact_are_what_the_index_then_asks(
     shown = kraq("estimate", corpus, "--lm", "openai/gpt-4o-mini")
     assert "together" in shown.stdout
     assert "For money" not in shown.stdout  # LiteLLM's list has the price
+    assert "< 0.01" in shown.stdout  # what costs something never reads as nothing
 
 
 def test_a_change_says_what_failed_in_it_and_counts_what_had_failed_before(kraq: WarmShell, tmp_path: Path) -> None:

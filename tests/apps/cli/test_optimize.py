@@ -11,8 +11,8 @@ import pytest
 
 from kraq_dspy import build_index
 from kraq_dspy.apps.cli import main
+from kraq_dspy.optimize import save_state, state_of
 from kraq_dspy.signatures import AnswerQuestion
-from kraq_dspy.state import save_state, state_of
 from tests.conftest import WarmShell
 
 Run = Callable[..., tuple[int, str, str]]

@@ -7,6 +7,7 @@ import pytest
 
 from kraq_dspy.apps.serve import guard
 from kraq_dspy.apps.serve.serve_settings import ServeSettings
+from kraq_dspy.apps.serve.served import names_of
 from kraq_dspy.apps.serve.server import address_of, bound
 from kraq_dspy.errors import ConfigError
 from tests.conftest import WarmShell
@@ -29,6 +30,14 @@ def test_a_port_in_use_is_said_or_a_free_one_taken() -> None:
 def test_a_number_that_is_no_port_is_refused(port: int) -> None:
     with pytest.raises(ConfigError, match="from 0 to 65535"):
         ServeSettings(port=port)
+
+
+def test_an_index_is_served_under_the_name_of_the_link_that_leads_to_it(tmp_path: Path) -> None:
+    (tmp_path / "2026-11-26.kraq").mkdir()
+    (tmp_path / "docs.kraq").symlink_to(tmp_path / "2026-11-26.kraq")
+    (tmp_path / "elsewhere" / "docs.kraq").mkdir(parents=True)
+
+    assert names_of([tmp_path / "docs.kraq", tmp_path / "elsewhere" / "docs.kraq"]) == ["docs", "docs-2"]
 
 
 def test_a_name_that_is_no_address_of_this_machine_is_refused() -> None:

@@ -17,7 +17,7 @@ from kraq_dspy.asset.graph.communities import communities_at
 from kraq_dspy.asset.graph.graphrag.read import ImportedGraphRAG, read_graphrag
 from kraq_dspy.asset.graph.parquet_tables import write_parquet
 from kraq_dspy.asset.graph.resolve import entity_id_of
-from kraq_dspy.errors import ExchangeError, IndexStateError
+from kraq_dspy.errors import ExchangeError, IndexStateError, ScopeError
 from kraq_dspy.records import Finding, Question, Summary, content_id
 from tests.asset.graph.test_exports import Given
 from tests.conftest import WarmShell
@@ -264,6 +264,19 @@ def test_what_is_written_reads_back_the_same(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.joinpath("out").iterdir()) == sorted(path.name for path in written)
     again = read_graphrag(tmp_path / "out")
     assert records(again) == records(first)
+
+
+def test_labels_come_back_and_keep_an_import_from_everybody(tmp_path: Path, keyword_embedder: Any) -> None:
+    tables = small()
+    tables["documents"][0]["acl"] = ["staff"]
+    imported = read_graphrag(save_jsonl(tmp_path / "labeled", tables))
+    write_parquet(tmp_path / "exported", given(imported))
+
+    import_graphrag(tmp_path / "exported", tmp_path / "i.kraq", embedder=keyword_embedder())
+
+    assert [document.labels for document in read_graphrag(tmp_path / "exported").documents] == [("staff",)]
+    with Index.open(tmp_path / "i.kraq") as index, pytest.raises(ScopeError):
+        index.require_no_labels()
 
 
 @pytest.mark.parametrize(

@@ -127,6 +127,14 @@ def test_what_one_prune_keeps_the_next_one_does_not(results: ResultStore) -> Non
     assert results.items("extract") == {"c2"}
 
 
+def test_outputs_are_those_of_the_items_that_have_one_whatever_made_them(results: ResultStore) -> None:
+    save(results, "c1", "by an earlier prompt", "f1")
+    save(results, "c3", ["a", "list"], "f2")
+
+    assert results.outputs("extract", ["c1", "c2", "c3"]) == {"c1": "by an earlier prompt", "c3": ["a", "list"]}
+    assert results.outputs("summarize", ["c1"]) == {}
+
+
 def test_a_stage_is_settled_until_that_is_taken_back(results: ResultStore) -> None:
     assert results.settled("extract") == ""
     results.unsettle("extract")

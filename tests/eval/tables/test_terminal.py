@@ -46,6 +46,12 @@ def test_below_a_hundred_columns_metrics_are_rows() -> None:
     assert any(line.split("│")[1].strip() == "alpha" and "0.111" in line for line in narrow if line.count("│") > 1)
 
 
+def test_metrics_whose_columns_do_not_fit_are_rows_and_no_figure_is_wrapped() -> None:
+    figure = "0.111 [0.000, 0.222] n=59 (1 failed)"
+    wide = Grid("Scores", ("system", "alpha", "beta", "gamma"), (("one", figure, figure, figure),))
+    assert sum(figure in line for line in shown(110, wide).splitlines()) == 3
+
+
 def test_what_stood_out_stands_out_after_the_turn() -> None:
     assert turned(GRID).strong == {(2, 1)}
     assert turned(GRID).rows[2][1] == GRID.rows[0][3]

@@ -17,7 +17,7 @@ from kraq_dspy.indexing.index import following
 from kraq_dspy.indexing.index.check import check_index
 from kraq_dspy.indexing.index.following import Following
 from kraq_dspy.programs import KRAQ
-from kraq_dspy.records import Chunk, Community, Document, Entity, Relationship
+from kraq_dspy.records import Chunk, Community, Document, Entity, Relationship, Summary
 from kraq_dspy.settings import ChunkSettings, CommunitySettings, Settings, SummarySettings
 from kraq_dspy.steps.direct import Done, Item
 from kraq_dspy.steps.kept import StageResults
@@ -62,7 +62,8 @@ def contents(path: Path) -> dict[str, Any]:
     with Index.open(path) as index:
         records = {kind.__name__: sorted(map(repr, index.all(kind))) for kind in KINDS}
         vectors = {"question vectors": index.question_vectors.ids(), "chunk vectors": index.chunk_vectors.ids()}
-        return {**records, **vectors, "walks": (index.home / GRAPH).read_bytes()}
+        summaries = index.results.outputs("summarize", index.ids(Summary))  # what else would be paid for again
+        return {**records, **vectors, "walks": (index.home / GRAPH).read_bytes(), "kept": summaries}
 
 
 @pytest.mark.parametrize("seed", range(2))

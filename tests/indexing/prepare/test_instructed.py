@@ -184,6 +184,21 @@ def test_duplicates_are_left_out(index: Index) -> None:
     assert precompute_pairs(index, CountingEncoder(), top_n=1)["questions"] == 2
 
 
+def test_an_index_without_passages_is_refused_and_one_passage_is_enough(
+    tmp_path: Path, keyword_embedder: type[KeywordEmbedder]
+) -> None:
+    embedder = keyword_embedder("apple", "rocket", "tax")
+    with Index.create(
+        tmp_path / "small.kraq", Settings(), encoder_name=embedder.name, encoder_dimension=embedder.dimension
+    ) as index:
+        put(index, embedder, [], QUESTIONS[:1])
+        with pytest.raises(IndexStateError, match=r"no passages.*kraq index"):
+            precompute(index, CountingEncoder(), InstructedOptions())
+
+        put(index, embedder, [chunk("apple")], [])
+        assert precompute(index, CountingEncoder(), InstructedOptions())["embedded"] == 1
+
+
 def test_an_index_without_questions_names_the_command(index: Index) -> None:
     index.delete(Question, [one.id for one in QUESTIONS])
     with pytest.raises(IndexStateError, match=r"no questions to pre-compute for.*kraq index"):

@@ -6,13 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 from tokenizers import Tokenizer
 from tokenizers.models import WordPiece
 from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 from tokenizers.processors import TemplateProcessing
-from transformers import BertConfig, BertForSequenceClassification, PreTrainedTokenizerFast
 
 from kraq_dspy.errors import ModelError
 from kraq_dspy.models.embedders.cross_encoder import CrossEncoderReranker
@@ -22,13 +20,16 @@ WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "the", "cat", "dog", "sleeps", "bar
 
 
 def tiny(folder: Path, labels: int = 1) -> Path:
+    import torch
+    import transformers
+
     torch.manual_seed(0)
-    make_config: Any = BertConfig  # untyped
-    config = make_config(
+    untyped: Any = transformers
+    config = untyped.BertConfig(
         vocab_size=len(WORDS), hidden_size=16, num_hidden_layers=2, num_attention_heads=4, intermediate_size=32,
         max_position_embeddings=24, num_labels=labels,
     )  # fmt: skip
-    model = BertForSequenceClassification(config)
+    model = transformers.BertForSequenceClassification(config)
     for name, weight in model.named_parameters():  # far from the tiny initial values, so that every part matters
         if not name.endswith("LayerNorm.weight"):
             torch.nn.init.normal_(weight, std=0.5)
@@ -43,16 +44,18 @@ def tiny(folder: Path, labels: int = 1) -> Path:
         special_tokens=[("[CLS]", vocabulary["[CLS]"]), ("[SEP]", vocabulary["[SEP]"])],
     )
     special = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
-    make: Any = PreTrainedTokenizerFast  # untyped
     inputs = ["input_ids", "token_type_ids", "attention_mask"]
-    make(tokenizer_object=tokenizer, model_input_names=inputs, **special).save_pretrained(str(folder))
+    untyped.PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_input_names=inputs, **special).save_pretrained(
+        str(folder)
+    )
     return folder
 
 
-def loaded(folder: Path) -> BertForSequenceClassification:
-    untyped: Any = BertForSequenceClassification.from_pretrained(str(folder))
-    model: BertForSequenceClassification = untyped.eval()
-    return model
+def loaded(folder: Path) -> Any:
+    import transformers
+
+    model: Any = transformers.BertForSequenceClassification.from_pretrained(str(folder))
+    return model.eval()
 
 
 def hits(*texts: str) -> list[Hit]:
@@ -66,6 +69,8 @@ FOUND = hits("the cat sleeps", "the dog barks", "cat cat cat dog", "sleeps")
 
 
 def test_each_score_is_the_models_own_for_question_and_passage_read_together(tmp_path: Path) -> None:
+    import torch
+
     folder = tiny(tmp_path / "tiny")
     model = loaded(folder)
     ids = {word: number for number, word in enumerate(WORDS)}
@@ -85,6 +90,8 @@ def test_each_score_is_the_models_own_for_question_and_passage_read_together(tmp
 
 
 def test_of_two_classes_the_last_one_counts(tmp_path: Path) -> None:
+    import torch
+
     folder = tiny(tmp_path / "tiny", labels=2)
     rerank = CrossEncoderReranker(str(folder))
     batch = rerank._tokenizer("who?", FOUND[0].chunk.passage, return_tensors="pt")

@@ -20,10 +20,10 @@ from kraq_dspy.errors import ConfigError, ModelError
 from kraq_dspy.extend import LanguageModels
 from kraq_dspy.models.lms.local_models import QUESTIONS, adapter_folder, weights_hash, with_adapter
 from kraq_dspy.models.lms.roles import fill_in, lm_in_program
+from kraq_dspy.optimize import state_of
 from kraq_dspy.programs import KraqScore, SpeculativeRAG, TraditionalRAG
 from kraq_dspy.records import Chunk, Hit
 from kraq_dspy.settings import ROLES, RoleSettings, Settings
-from kraq_dspy.state import state_of
 
 LOCAL = RoleSettings(model="hosted_vllm/m", api_base="http://localhost:8000/v1")
 

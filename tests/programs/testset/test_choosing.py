@@ -69,6 +69,21 @@ def test_passages_that_name_the_same_two_things_are_asked_about_together() -> No
     }
 
 
+def test_two_things_of_one_name_are_asked_about_with_the_passages_of_both() -> None:
+    river = chunk("river", "The Orange flows into the Atlantic.")
+    dam = chunk("dam", "The dam holds back the Orange.")
+    town = chunk("town", "Orange has a Roman theatre.")
+    entities = [
+        Entity("e1", "Orange", "river", "", ("Orange",), (river.id, dam.id)),
+        Entity("e2", "Orange", "place", "", ("Orange",), (town.id, dam.id)),
+    ]
+
+    [asked] = Corpus([river, dam, town], entities, []).materials("broad", seed=0)
+
+    assert asked.inputs["about"] == ["Orange"]
+    assert [one.id for one in asked.chunks] == [river.id, dam.id, town.id]
+
+
 def test_nobody_is_asked_about_an_identifier() -> None:
     numbered = chunk("one", "The Rhine flows.", "PMID 28392032")
     entities = [

@@ -9,6 +9,7 @@ from typing import Any
 
 from kraq_dspy.asset.corpus.chunk import chunks_at
 from kraq_dspy.asset.graph.graphrag.tables import Row, Tables, text_of, texts_of
+from kraq_dspy.asset.scope import labels_of
 from kraq_dspy.records import Chunk, Document, Metadata
 
 BETWEEN = "\n\n"
@@ -40,7 +41,10 @@ class Texts:
 
 
 def read_texts(tables: Tables, problems: Counter[str]) -> Texts:
-    """All documents with their chunks. What is wrong with them is counted in `problems`."""
+    """All documents with their chunks, and with the labels that our own export wrote.
+
+    What is wrong with them is counted in `problems`.
+    """
     documents = _documents(tables)
     units = _units_by_document(tables, documents, problems)
     texts = Texts()
@@ -57,7 +61,9 @@ def _documents(tables: Tables) -> dict[str, Document]:
     for row in tables.rows("documents", ["id"]):
         id, title = text_of(row["id"]), text_of(row.get("title"))
         text = text_of(row.get("text")) or text_of(row.get("raw_content"))
-        documents[id] = Document(id, title, text, title or tables.folder.name, _metadata(row))
+        source = title or tables.folder.name
+        labels = labels_of(row["acl"]) if row.get("acl") else ()
+        documents[id] = Document(id, title, text, source, _metadata(row), labels=labels)
     return documents
 
 

@@ -147,11 +147,11 @@ class LocalVectorStore:
         rows = packed.rows_of([_key(id) for id in ids])
         rows = np.unique(rows[rows >= 0])
 
-        place_of = np.full(len(packed), -1, np.int64)
-        place_of[rows] = np.arange(len(rows))
-        nothing = np.zeros(0, np.uint64), np.zeros(0, np.int32), np.zeros(0, np.float32)
-        words = _merged(packed.words, place_of, *nothing)
-        tags = _merged(packed.tags, place_of, *nothing)
+        new_row_of = np.full(len(packed), -1, np.int64)
+        new_row_of[rows] = np.arange(len(rows))
+        nothing_new = np.zeros(0, np.uint64), np.zeros(0, np.int32), np.zeros(0, np.float32)
+        words = _merged(packed.words, new_row_of, *nothing_new)
+        tags = _merged(packed.tags, new_row_of, *nothing_new)
 
         starts = range(0, len(rows), _BLOCK)
         blocks = (packed.dense[rows[start : start + _BLOCK]] for start in starts)

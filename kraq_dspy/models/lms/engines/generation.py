@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 from dspy.lm15 import InvalidRequestError
+from numpy.typing import NDArray
 
 from kraq_dspy.errors import ModelError, import_extra
 from kraq_dspy.models.embedders.model_folder import local_folder, weights_place
@@ -126,22 +127,33 @@ class SchemaMask:
         self.n_prompt = n_prompt
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:
+        begun = input_ids.shape[1] > self.n_prompt
+        last_tokens = input_ids[:, -1].tolist()
+        allowed_of: dict[int, NDArray[np.bool_]] = {}
         for row, matcher in enumerate(self.matchers):
             if matcher is None:
                 continue
-            written = input_ids.shape[1] > self.n_prompt and not matcher.is_stopped()
-            if written and not matcher.try_consume_tokens([int(input_ids[row, -1])]):
+            written = begun and not matcher.is_stopped()
+            if written and not matcher.try_consume_tokens([last_tokens[row]]):
                 self.matchers[row] = None  # padding: the row was left before its schema ended
                 continue
+            allowed_of[row] = self._allowed(matcher, scores.shape[1])
 
-            allowed = np.zeros(scores.shape[1], dtype=bool)
-            if matcher.is_stopped():
-                allowed[self.ends] = True
-            else:
-                bits = np.unpackbits(np.frombuffer(matcher.compute_bitmask(), dtype=np.uint8), bitorder="little")
-                allowed[: len(bits)] = bits[: len(allowed)]  # a model may have rows for tokens its tokenizer lacks
-            scores[row, ~self.torch.from_numpy(allowed).to(scores.device)] = -self.torch.inf
+        if allowed_of:  # one copy to the device for all rows
+            allowed = self.torch.from_numpy(np.stack(list(allowed_of.values()))).to(scores.device)
+            rows = list(allowed_of)
+            scores[rows] = scores[rows].masked_fill(~allowed, -self.torch.inf)
         return scores
+
+    def _allowed(self, matcher: Any, n_tokens: int) -> NDArray[np.bool_]:
+        """The tokens that may come next, as one truth value for each of the model's."""
+        allowed = np.zeros(n_tokens, dtype=bool)
+        if matcher.is_stopped():
+            allowed[self.ends] = True
+        else:
+            bits = np.unpackbits(np.frombuffer(matcher.compute_bitmask(), dtype=np.uint8), bitorder="little")
+            allowed[: len(bits)] = bits[:n_tokens]  # a model may have rows for tokens its tokenizer lacks
+        return allowed
 
 
 def end_tokens(tokenizer: Any, model: Any) -> list[int]:

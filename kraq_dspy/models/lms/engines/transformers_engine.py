@@ -40,6 +40,8 @@ from kraq_dspy.settings import RoleSettings
 
 _NEEDED = "transformers", "A model in this process"  # the extra, and what for
 _BASE = "__base__"  # peft's name for a row without an adapter
+ROWS_ON_CPU, ROWS_ON_GPU = 16, 64
+"""Requests of one batch at most. A GPU writes a token for 64 rows in about the time that it takes for one."""
 
 
 class TransformersEngine(SharedByCopies):
@@ -48,7 +50,7 @@ class TransformersEngine(SharedByCopies):
     A request for `name` or "transformers/NAME" gets the base model, one for an adapter's name gets the adapter,
     "transformers/NAME#FOLDER" loads the adapter of a folder when it is first asked for, "transformers/NAME#FOLDER@HASH"
     only if its weights have that hash. `load` adds an adapter while it runs. Without a temperature the decoding is
-    greedy. Safe for threads.
+    greedy. Of requests that wait, up to `max_batch` are answered together. Safe for threads.
 
     Raises MissingExtraError without torch, transformers or, for adapters, peft; ModelError when weights do not load.
     """
@@ -63,7 +65,7 @@ class TransformersEngine(SharedByCopies):
         name: str,
         *,
         adapters: Mapping[str, str] | None = None,
-        max_batch: int = 16,
+        max_batch: int | None = None,
         gather_ms: float = 5.0,
         max_tokens: int = 512,
         dtype: str = "float32",
@@ -93,7 +95,8 @@ class TransformersEngine(SharedByCopies):
             self.load(adapter, folder)
         self._pad = generation.pad_token(self.tokenizer)
         self._ends = generation.end_tokens(self.tokenizer, model)
-        self._batches: Batches[GenerationJob, Response] = Batches(self._work, size=max_batch, gather_s=gather_ms / 1000)
+        size = max_batch or (ROWS_ON_CPU if device == "cpu" else ROWS_ON_GPU)
+        self._batches: Batches[GenerationJob, Response] = Batches(self._work, size=size, gather_s=gather_ms / 1000)
 
     def complete(self, request: Request) -> Response:
         return self.submit(request).result()

@@ -123,21 +123,29 @@ def nearest(question: str, passages: Sequence[str], similar: Similar, count: int
     """Return up to `count` sentences, nearest first: rare shared words, the words of the title, and
     the encoder's opinion."""
     language = _language(question, passages)
-    asked, parts = set(content_words(question, language)), _told(passages)
-    top = _sharing_words(asked, parts, count, language)
-    if not top or (language != "en" and _share_known(asked, parts, language) < KNOWN):
+    question_words = set(content_words(question, language))
+    parts = _told(passages)
+    sharing = _sharing_words(question_words, parts, count, language)
+    if not sharing:
+        return []
+    if language != "en" and _share_known(question_words, parts, language) < KNOWN:
         return []
 
-    texts = [f"{part.title}: {part.text}" if part.title else part.text for part in top[:ENCODED]]
-    cosines = [float(cosine) for cosine in similar(question, texts)]
-    cosines += [min(cosines)] * (len(top) - len(cosines))
+    encoded_texts = []
+    for sentence in sharing[:ENCODED]:
+        encoded_texts.append(f"{sentence.title}: {sentence.text}" if sentence.title else sentence.text)
+    cosines = [float(cosine) for cosine in similar(question, encoded_texts)]
+    cosines += [min(cosines)] * (len(sharing) - len(cosines))
 
-    best = top[0].score
+    highest = sharing[0].score
     rated = []
-    for part, cosine in zip(top, cosines, strict=True):
-        near = part.score / best + cosine + DEFINES * _defines(part.text, question, language)
-        rated.append(Evidence(part.text, part.title, part.passage, near))
-    return sorted(rated, key=lambda part: -part.score)
+    for sentence, cosine in zip(sharing, cosines, strict=True):
+        defines = _defines(sentence.text, question, language)
+        nearness = sentence.score / highest + cosine + DEFINES * defines
+        rated.append(Evidence(sentence.text, sentence.title, sentence.passage, nearness))
+
+    rated.sort(key=lambda sentence: -sentence.score)
+    return rated
 
 
 def _language(question: str, passages: Sequence[str]) -> str:
@@ -203,17 +211,22 @@ def _defines(sentence: str, question: str, language: str) -> bool:
 def _sharing_words(question_words: Set[str], parts: Sequence[_Told], count: int, language: str) -> list[Evidence]:
     """The sentences that share most with the question: a word weighs more the fewer have it, and a
     little less where only the title or the heading has it."""
-    own_words = [set(content_words(part.text, language)) for part in parts]
+    words_in_text = [set(content_words(part.text, language)) for part in parts]
     words_above = [set(content_words(f"{part.title} {part.heading}", language)) for part in parts]
-    weights = _weights(question_words, [own | above for own, above in zip(own_words, words_above, strict=True)])
+    all_words = [in_text | above for in_text, above in zip(words_in_text, words_above, strict=True)]
+    weights = _weights(question_words, all_words)
 
     sharing = []
-    for part, own, above in zip(parts, own_words, words_above, strict=True):
-        shared = question_words & (own | above)
-        score = sum(weights.get(word, 0.0) * (1.0 if word in own else 0.8) for word in shared)
+    for part, in_text, words in zip(parts, words_in_text, all_words, strict=True):
+        score = 0.0
+        for word in question_words & words:
+            weight = weights.get(word, 0.0)
+            score += weight if word in in_text else 0.8 * weight
         if score:
             sharing.append(Evidence(part.text, part.title, part.passage, score))
-    return sorted(sharing, key=lambda part: -part.score)[:count]
+
+    sharing.sort(key=lambda sentence: -sentence.score)
+    return sharing[:count]
 
 
 def _weights(question_words: Set[str], bags: Sequence[Set[str]]) -> dict[str, float]:
@@ -225,12 +238,16 @@ def _weights(question_words: Set[str], bags: Sequence[Set[str]]) -> dict[str, fl
 
 
 def _share_known(question_words: Set[str], parts: Sequence[_Told], language: str) -> float:
-    """By weight, how much of the question the sentences have at all. A word that they lack weighs as one of theirs that
-    stands in one of them."""
-    bags = [set(content_words(f"{part.title} {part.heading} {part.text}", language)) for part in parts]
-    weights = _weights(question_words, bags)
+    """How much of the question, by weight, the sentences have at all.
+
+    A word that they lack weighs as much as a word that stands in one of them.
+    """
+    words_of_parts = [set(content_words(f"{part.title} {part.heading} {part.text}", language)) for part in parts]
+    weights = _weights(question_words, words_of_parts)
+
+    known = sum(weights.values())
     lacking = (len(question_words) - len(weights)) * math.log(1 + len(parts))
-    return sum(weights.values()) / (sum(weights.values()) + lacking)
+    return known / (known + lacking)
 
 
 def _chain(question: str, evidence: list[Evidence], language: str) -> list[Evidence]:
@@ -331,19 +348,25 @@ def _asks(question: str, word: str) -> bool:
 def _of_two(question: str, first: str, second: str, evidence: list[Evidence]) -> Reply:
     """Choose of two named things the one whose date or number fits the comparison, else the one
     nearer to the question; the nearest sentence alone where none is told of either."""
-    about_first, about_second = _telling_of(first, evidence), _telling_of(second, evidence)
+    about_first = _telling_of(first, evidence)
+    about_second = _telling_of(second, evidence)
+    dated_first = _with_year(about_first)
+    dated_second = _with_year(about_second)
 
     asks_later, asks_earlier = LATER.search(question), EARLIER.search(question)
-    dated_first, dated_second = _with_year(about_first), _with_year(about_second)
     if dated_first and dated_second and (asks_later or asks_earlier):
         first_is_later = _first_year(dated_first) > _first_year(dated_second)
         wants_later = bool(asks_later) and not asks_earlier
         chosen = first if first_is_later == wants_later else second
         return Reply(chosen, (_alone(dated_first[0]), _alone(dated_second[0])))
 
-    beyond_names = set(content_words(question)) - set(content_words(first)) - set(content_words(second))
-    first_fits = _most_shared(beyond_names, about_first) >= _most_shared(beyond_names, about_second)
-    chosen, about = (first, about_first) if first_fits else (second, about_second)
+    names = {*content_words(first), *content_words(second)}
+    beyond_names = set(content_words(question)) - names
+    if _most_shared(beyond_names, about_first) >= _most_shared(beyond_names, about_second):
+        chosen, about = first, about_first
+    else:
+        chosen, about = second, about_second
+
     if not about:
         return Reply("", (_alone(evidence[0]),))
     return Reply(chosen, (_alone(about[0]),))

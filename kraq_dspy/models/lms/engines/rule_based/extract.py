@@ -87,33 +87,34 @@ def read(passage: str) -> Reading:
         return _by_frequency(title, text or passage)
 
     parts = sentences(text)
-    mentioned = _names_by_sentence(title, parts, text)
-    full = _full_names(title, parts, mentioned)
-    is_about_title = title in full.values()
+    spans_by_sentence = _names_by_sentence(title, parts, text)
+    full_names = _full_names(title, parts, spans_by_sentence)
+    is_about_title = title in full_names.values()
 
-    about: dict[str, str] = {}
-    if is_about_title or _names_something(title, mentioned):
-        about[title] = ""
+    sentence_about: dict[str, str] = {}
+    if is_about_title or _names_something(title, spans_by_sentence):
+        sentence_about[title] = ""
 
     links: list[Link] = []
     claims: list[Claim] = []
     focus = title if is_about_title else ""
-    for part, spans in zip(parts, mentioned, strict=True):
-        written_as = {full[span]: span for span in reversed(spans)}
-        names = list(dict.fromkeys(map(full.__getitem__, spans)))
+    for part, spans in zip(parts, spans_by_sentence, strict=True):
+        names = list(dict.fromkeys(full_names[span] for span in spans))
         if is_about_title or PRONOUN.match(part):
             names = _with_focus(names, focus)
         if not names:
             continue
 
-        about |= {name: about.get(name) or part for name in names}
-        links += _links(part, names, written_as)
+        for name in names:
+            sentence_about[name] = sentence_about.get(name) or part
+        first_span_of = {full_names[span]: span for span in reversed(spans)}
+        links += _links(part, names, first_span_of)
         claims.append((names[0], _other(names), clipped(part)))
         focus = title if is_about_title else names[0]
 
-    if about.get(title) == "":
-        about[title] = next(iter(parts), "")
-    return Reading(_described(about), _once(links), claims)
+    if sentence_about.get(title) == "":
+        sentence_about[title] = next(iter(parts), "")
+    return Reading(_described(sentence_about), _once(links), claims)
 
 
 def _with_focus(names: list[str], focus: str) -> list[str]:

@@ -78,18 +78,25 @@ def _compared(question: str) -> list[str]:
 
 def _of_both(question: str, names: Sequence[str], accounts: Sequence[Sequence[str]]) -> bool | None:
     """Whether both have what the question asks for, or have the same of it; None where an account denies something."""
-    asked_words = set(content_words(question)) - {word for name in names for word in content_words(name)}
     first, second = (" ".join(account) for account in accounts)
     if re.search(r"\b(nationality|country)\b", question):
-        in_both = set(re.findall(r"\w+", first)).intersection(re.findall(r"\w+", second))
-        return not NO_NAMES.isdisjoint(in_both)
+        words_in_both = set(re.findall(r"\w+", first)) & set(re.findall(r"\w+", second))
+        return not NO_NAMES.isdisjoint(words_in_both)
     if any(_NEGATION.search(text) for text in (first, second, question)):
         return None
 
-    words_of_first, words_of_second = set(content_words(first)), set(content_words(second))
+    asked_words = set(content_words(question))
+    for name in names:
+        asked_words -= set(content_words(name))
+    words_of_first = set(content_words(first))
+    words_of_second = set(content_words(second))
+
     if re.search(r"\bsame\b", question):
-        return len((words_of_first & words_of_second) - asked_words) >= 2
-    return all(len(asked_words & words) * 2 > len(asked_words) for words in (words_of_first, words_of_second))
+        shared = (words_of_first & words_of_second) - asked_words
+        return len(shared) >= 2
+
+    half = len(asked_words) / 2
+    return len(asked_words & words_of_first) > half and len(asked_words & words_of_second) > half
 
 
 def _told_of(name: str, passages: Sequence[str]) -> list[str]:
