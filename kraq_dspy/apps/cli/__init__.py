@@ -15,8 +15,8 @@ __all__ = ["main"]
 
 INTERRUPTED = 130
 OBJECTS_BETWEEN_COLLECTIONS = 50_000
-"""Loading modules makes a hundred thousand objects and no garbage. At Python's 700, the collector looks through them 300
-times, which is a twelfth of what `kraq ask` takes."""
+"""Loading modules makes a hundred thousand objects and no garbage. At Python's 700 the collector looks through them 300
+times, a twelfth of what `kraq ask` takes."""
 _spoken = threading.Event()
 _APART_S = 0.3  # processes forked from this one write to the same pipe: one key press, several signals
 
