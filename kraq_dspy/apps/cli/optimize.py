@@ -38,7 +38,7 @@ _SHOWN = 4  # demonstrations
 class Optimize(Scoped, Calls):
     """Optimize a step or a program on a dev set, with before and after on rows that were not learned from.
 
-    Interrupted? The same command goes on: what was paid for is kept in OUT.calls.jsonl; delete it when you are content.
+    The same command resumes an interrupted run: OUT.calls.jsonl keeps what was paid for; you can delete it afterwards.
     """
 
     target: Annotated[

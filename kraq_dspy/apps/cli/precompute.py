@@ -70,7 +70,7 @@ class Precompute(Calls, Limits):
         from kraq_dspy.models.embedders.instructed import WeightedSentences
 
         how = InstructedOptions(parse_top_n(self.top_n or str(TOP_N)), self.source or "kraq")
-        kept = "What was embedded is kept; the same command goes on from there."
+        kept = "What was embedded is kept; the same command resumes from there."
         with self.opened(self.index_dir, write=True) as opened:
             space = opened.owned()
             if not self.json and not isinstance(space.instructed_embedder, WeightedSentences):

@@ -45,7 +45,7 @@ class Bars:
         settings: "Settings | None" = None,
         *,
         quiet: bool = False,
-        kept: str = "What was done is kept; the same command goes on from there.",
+        kept: str = "What was done is kept; the same command resumes from there.",
     ) -> None:
         self._progress = progress.Progress(
             progress.SpinnerColumn(),

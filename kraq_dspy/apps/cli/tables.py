@@ -35,7 +35,7 @@ class RunTable(Builds):
         int | None,
         typer.Option(
             min=1,
-            help="Questions of each data set, drawn by the seed; a larger number goes on where a smaller one ended.",
+            help="Questions of each data set, drawn by the seed; a larger number resumes where a smaller one ended.",
         ),
     ] = None
     seed: Seed = 0

@@ -100,8 +100,8 @@ class Training:
 
 
 class Generator(Training):
-    """Train the question generator on (summary, question) pairs; the defaults are the papers'. Interrupted? The same
-    command goes on from its last checkpoint."""
+    """Train the question generator on (summary, question) pairs; the defaults are the papers'. The same
+    command resumes an interrupted run from its last checkpoint."""
 
     def run(self) -> None:
         self.train("generator")

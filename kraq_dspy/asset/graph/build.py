@@ -172,33 +172,39 @@ class ResolvedMentions:
         for key, name, count in zip(self.key_of.tolist(), mentions.spellings, counts, strict=True):
             spellings[key][name] = count
 
-        mentioned, described = rows_of("mentioned"), rows_of("described")
         kinds = majorities(rows_of("types"), self._texts)
         in_chunks = self.in_chunks()
         chunks = rows_by_group(in_chunks[:, 0], in_chunks[:, 1], n_keys)
-        statements = rows_by_group(described[:, 0], described, n_keys)
 
-        unlisted = set(keys) - set(mentioned[mentioned[:, 1] == 1, 0].tolist())
         links = self._links_of(chosen)
-        stand_ins = self._first_statements(np.array(sorted(unlisted), dtype=np.int64), links)
         ends = np.concatenate([links[:, :2], links[:, 1::-1]]).astype(np.int64)
         neighbours = distinct(ends[:, 0] * n_keys + ends[:, 1])
         degrees = np.bincount(neighbours // max(1, n_keys), minlength=n_keys).tolist()
 
+        described = rows_of("described")
+        statements = rows_by_group(described[:, 0], described, n_keys)
+        mentioned = rows_of("mentioned")
+        listed = mentioned[mentioned[:, 1] == 1, 0]
+        unlisted = np.array(sorted(set(keys) - set(listed.tolist())), dtype=np.int64)
+        first_statements = self._first_statements(unlisted, links)
+
         entities = []
         for key in keys:
+            entity_id = self.id_of(key)
+            names = by_preference(spellings[key])
             ways = _in_reading_order(statements[key][:, 1:].tolist(), self._texts)
-            ways = ways or ((stand_ins[key],) if key in stand_ins else ())
-            id, ordered = self.id_of(key), by_preference(spellings[key])
+            if not ways and key in first_statements:
+                ways = (first_statements[key],)
             if len(ways) > 1:
-                descriptions[id] = ways
+                descriptions[entity_id] = ways
+
             entities.append(
                 Entity(
-                    id=id,
-                    name=ordered[0],
+                    id=entity_id,
+                    name=names[0],
                     type=kinds.get(key, ""),
                     description=join_descriptions(ways),
-                    names=ordered,
+                    names=names,
                     chunk_ids=self._chunks(chunks[key].tolist()),
                     degree=degrees[key],
                 )

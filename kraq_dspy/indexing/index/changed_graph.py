@@ -49,11 +49,13 @@ def changed_entities(
     for name, key in zip(resolved.mentions.spellings, resolved.key_of.tolist(), strict=True):
         names[key].add(name)
     chunks = rows_by_group(in_chunks[:, 0], in_chunks[:, 1], len(resolved.keys))
+
     for key, its_names in enumerate(names):
         its_chunks = tuple(chunk_ids[n] for n in chunks[key].tolist())
         known_names, known_chunks = former.get(resolved.id_of(key), ((), ()))
         if its_names != set(known_names) or its_chunks != known_chunks:
             changed[key] = True
+
     changed |= _neighbours_of_moved(former, resolved)
 
     ids = {resolved.id_of(key) for key in np.flatnonzero(changed).tolist()}
@@ -65,17 +67,19 @@ def _neighbours_of_moved(former: Mapping[str, NamesAndChunks], resolved: Resolve
     """What is linked to a name that means another entity than before: it may have more neighbours now, or fewer."""
     former_id: dict[str, str] = {}
     for entity_id, (names, _) in former.items():
-        former_id.update((name, entity_id) for name in names)
+        for name in names:
+            former_id[name] = entity_id
 
-    has_moved = np.zeros(len(resolved.key_of), dtype=np.bool_)
-    for number, (name, key) in enumerate(zip(resolved.mentions.spellings, resolved.key_of.tolist(), strict=True)):
+    spellings = resolved.mentions.spellings
+    has_moved = np.zeros(len(spellings), dtype=np.bool_)
+    for number, (name, key) in enumerate(zip(spellings, resolved.key_of.tolist(), strict=True)):
         entity_id = resolved.id_of(key)
         has_moved[number] = former_id.get(name, entity_id) != entity_id
 
-    links = resolved.mentions.rows("links")
-    of_moved = links[has_moved[links[:, 0]] | has_moved[links[:, 1]], :2]
+    ends = resolved.mentions.rows("links")[:, :2]
+    ends_of_moved = ends[has_moved[ends].any(axis=1)]
     neighbours = np.zeros(len(resolved.keys), dtype=np.bool_)
-    neighbours[resolved.key_of[of_moved].ravel()] = True
+    neighbours[resolved.key_of[ends_of_moved].ravel()] = True
     return neighbours
 
 

@@ -339,15 +339,17 @@ class KRAQ(SavableModule):
 
     def central_names_of_chunks(self, entities: Iterable[Entity]) -> Callable[[Sequence[Chunk]], tuple[str, ...]]:
         """Do as `central_names` does, for the entities that some chunks name."""
-        named_in: dict[str, list[tuple[int, str]]] = {}
+        named_in: dict[str, list[tuple[int, str]]] = {}  # the most linked names come first when sorted
         for entity in entities:
             for chunk_id in entity.chunk_ids:
                 named_in.setdefault(chunk_id, []).append((-entity.degree, entity.name))
         count = self.settings.questions.names
 
         def names(chunks: Sequence[Chunk]) -> tuple[str, ...]:
-            members = {entity for chunk in chunks for entity in named_in.get(chunk.id, ())}
-            return tuple(name for _, name in sorted(members)[:count])
+            named: set[tuple[int, str]] = set()
+            for chunk in chunks:
+                named.update(named_in.get(chunk.id, ()))
+            return tuple(name for _, name in sorted(named)[:count])
 
         return names
 

@@ -18,7 +18,7 @@ from kraq_dspy.records import Document
 def space(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     every = [one for one in load_documents(bundled_example() / "corpus.jsonl") if isinstance(one, Document)]
     wanted = {id for one in read_questions(bundled_example() / "questions.jsonl")[:12] for id in one.supporting_ids}
-    documents = [*(one for one in every if one.id in wanted), *(one for one in every if one.id not in wanted)][:90]
+    documents = [*(one for one in every if one.id in wanted), *(one for one in every if one.id not in wanted)][:50]
     path = tmp_path_factory.mktemp("demo") / "demo.kraq"
     build_index(documents, path)
     with Workspace.open(path, models=DummyLM([{}])) as opened:

@@ -271,6 +271,6 @@ def test_a_stream_that_two_tasks_read_opens_and_closes_its_cancel_scopes_in_one(
     assert asyncio.run(read()) == ["stage", "error"]
 
 
-def api_of(app: ASGIApp) -> Any:
+def api_of(app: Any) -> Any:
     """The `Api` behind an application, for what it counts."""
     return app.app.app.state.api

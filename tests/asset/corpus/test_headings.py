@@ -62,9 +62,9 @@ def test_those_of_a_web_page_lead_to_their_lines(tmp_path: Path) -> None:
 def test_those_of_a_pdfs_outline_stand_on_their_pages(tmp_path: Path) -> None:
     write_pdf(tmp_path / "plain.pdf", "Built in 1874. Opening hours: daily.", "By bus.")
     writer = pypdf.PdfWriter(clone_from=tmp_path / "plain.pdf")
-    above = writer.add_outline_item("The lighthouse", 0)
-    writer.add_outline_item("Opening hours", 0, parent=above)
-    writer.add_outline_item("Getting there", 1)
+    above = writer.add_outline_item(title="The lighthouse", page_number=0)
+    writer.add_outline_item(title="Opening hours", page_number=0, parent=above)
+    writer.add_outline_item(title="Getting there", page_number=1)
     writer.write(tmp_path / "a.pdf")
     document = only_document(tmp_path / "a.pdf")
     second = document.text.index("By bus")
