@@ -224,7 +224,7 @@ def show_testset(made: "Testset", file: Path) -> None:
     rows = {
         "questions": ", ".join(f"{count} {kind}" for kind, count in made.counts().items()) or "none",
         "about": f"{about['documents']:,} documents, {about['communities']:,} communities",
-        "words shared": f"{about['median_overlap']:.2f} of a question's, median; people's: about .8",
+        "words shared": f"{about['median_overlap']:.2f} of a question's, median; people's: about 0.8",
         "found by all retrievers": f"{about['solved_by_all']:.0%}; by none: {about['solved_by_none']:.0%}",
     }
     dropped = {reason: count for reason, count in made.rejected.items() if count}

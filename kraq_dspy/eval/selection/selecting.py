@@ -212,7 +212,8 @@ def _fair_plan(
     left_out = [name for name in plan.retrievers if name in BY_WORDS_ALONE]
     notes.append(
         f"The questions share {median(shares):.2f} of their words with the documents that answer (the median; people's "
-        f"share .4 to .9), which flatters a search by words: {', '.join(left_out)} is not tried. Name it to try it: -r."
+        f"share 0.4 to 0.9), which flatters a search by words: {', '.join(left_out)} is not tried. To try it, name it: "
+        "-r."
     )
     return dataclasses.replace(plan, retrievers=tuple(name for name in plan.retrievers if name not in left_out))
 
