@@ -26,7 +26,7 @@ _UP_TO_MARK = re.compile(r".*[?？؟]")
 _LATIN = re.compile(r"[a-z]", re.IGNORECASE)
 _ABOUT_TEXT = re.compile(
     r"\bthe (?:\w+ )?summar(?:y|ies)\b|\b(?:this|these|the given) (?:text|article|passage|summary|passages)\b"
-    r"|\bthe passages?\b(?! of)",
+    r"|\b(?:the|both|each|all)(?: (?:first|second|third|last|two|three|following|other))? passages?\b(?! of)",
     re.IGNORECASE,
 )
 _KINDS = """actor actress album area artist author band battle book building character city club college company county

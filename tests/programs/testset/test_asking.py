@@ -34,6 +34,9 @@ def test_a_question_and_its_answer_are_taken_out_of_a_chatty_reply() -> None:
         ("Where did Ada live?", "Paris", "the answer is not in the passages"),
         ("Did Ada Lovelace live in London?", "London", "gives its answer away"),
         ("Where did she, says the passage, live?", "London", "does not stand alone"),
+        ("Where did Ada live, as the first passage says?", "London", "does not stand alone"),
+        ("Where do both passages say that Ada lived?", "London", "does not stand alone"),
+        ("Where did Ada live before the first passage of the Suez Canal?", "London", ""),
         ("Where did Ada live?", "London " * 30, "the answer is long"),
     ],
 )
