@@ -1,13 +1,16 @@
 """Plants 40 faults and 40 harmless changes, and asks which of them `kraq eval --fail-if-worse` sees by made questions.
 
-    python benchmarks/gate.py run hotpotqa squad clapnq bioasq --data DATA --out runs/gate
+    python benchmarks/gate.py run hotpotqa --data DATA --out runs/gate
     python benchmarks/gate.py seconds hotpotqa --out runs/gate
-    python benchmarks/gate.py report hotpotqa squad clapnq bioasq --out runs/gate
+    python benchmarks/gate.py report hotpotqa --out runs/gate
 
-`run` indexes up to 400 passages with the evidence of up to 200 questions of people, makes test sets of 200 rows (of
-200 and 400 with `--rows 200 400`) without a language model, and asks every changed system all questions. The changes
-stand in `planted.py`, and were written down before the first run. What was done is kept, and the same command goes on.
-`report` judges as the gate does: a run is worse where the interval of the paired difference in recall@10 lies below 0.
+`run` indexes up to 400 passages with the evidence of up to 200 questions of people, and makes a test set of 200 rows
+(of 200 and 400 with `--rows 200 400`) without a language model. The changes and the strengths in which they can be
+made stand in `planted.py`. People's questions alone choose the strength: of a fault the one whose cost is nearest to
+the cost that it is to have, which are spread evenly over 1 to 10 points; of a harmless change the first that alters a
+ranking and people's recall no more than chance does. Only then is the changed system asked the made questions. What
+was done is kept, and the same command resumes. `report` judges as the gate does: a run is worse if the interval of the
+paired difference in recall@10 lies below 0.
 """
 
 import argparse
@@ -17,10 +20,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from resource import RUSAGE_CHILDREN, getrusage
+from typing import Any
 
 import numpy as np
 from parts import part_of
@@ -52,7 +57,6 @@ COSTS = (0.01, 0.10)
 """Recall that a fault must cost people's questions to count."""
 CHANCE = 0.01
 """Most by which people's recall may differ after a harmless change, whatever the interval says."""
-BASES = ("dense", "bm25", "hybrid")
 WITH_EVIDENCE = {kind: share for kind, share in kinds.SHARES.items() if kind not in kinds.WITHOUT_ANSWER}
 """Kinds of questions that have a recall."""
 
@@ -63,16 +67,17 @@ Asked = Sequence[tuple[str, frozenset[str]]]
 class KeptVectors:
     """An encoder that encodes no text twice, in this run or in a later one."""
 
-    def __init__(self, embedder: Embedder, file: Path) -> None:
+    def __init__(self, embedder: Embedder, folder: Path) -> None:
         self.name, self.dimension = embedder.name, embedder.dimension
-        self._embedder, self._file = embedder, file
+        self._embedder, self._folder = embedder, folder
         self._rows: dict[tuple[str, str], Vectors] = {}
-        self._n_saved = 0
-        if file.exists():
+        self._unsaved: dict[tuple[str, str], Vectors] = {}
+
+        folder.mkdir(parents=True, exist_ok=True)
+        for file in sorted(folder.glob("*.npz")):
             stored = np.load(file, allow_pickle=False)
             keys = [tuple(json.loads(key)) for key in stored["keys"]]
-            self._rows = dict(zip(keys, stored["rows"], strict=True))
-            self._n_saved = len(keys)
+            self._rows |= dict(zip(keys, stored["rows"], strict=True))
 
     def encode_queries(self, texts: Sequence[str]) -> Vectors:
         return self._encoded("query", texts)
@@ -84,15 +89,20 @@ class KeptVectors:
         unknown = [text for text in dict.fromkeys(texts) if (side, text) not in self._rows]
         if unknown:
             encode = self._embedder.encode_queries if side == "query" else self._embedder.encode_passages
-            self._rows |= {(side, text): row for text, row in zip(unknown, encode(unknown), strict=True)}
+            new = {(side, text): row for text, row in zip(unknown, encode(unknown), strict=True)}
+            self._rows |= new
+            self._unsaved |= new
         rows: Vectors = np.array([self._rows[side, text] for text in texts], np.float32)
         return rows
 
     def save(self) -> None:
-        if len(self._rows) > self._n_saved:
-            keys = np.array([json.dumps(key) for key in self._rows])
-            np.savez(self._file, keys=keys, rows=np.array([*self._rows.values()], np.float32))
-            self._n_saved = len(self._rows)
+        """Write what is new into a file of its own."""
+        if not self._unsaved:
+            return
+        keys = np.array([json.dumps(key) for key in self._unsaved])
+        number = len(list(self._folder.glob("*.npz")))
+        np.savez(self._folder / f"{number:05}.npz", keys=keys, rows=np.array([*self._unsaved.values()], np.float32))
+        self._unsaved = {}
 
 
 @dataclass(frozen=True)
@@ -115,10 +125,12 @@ def found_by(setup: Setup, questions: Sequence[str], encoder: KeptVectors) -> li
     """Ids of the documents that the system finds for each question, best first."""
     chunks = setup.kept([chunk for document in setup.documents for chunk in chunk_document(document, setup.chunks)])
     texts = [setup.write(chunk) for chunk in chunks]
-    vectors = setup.passages(encoder.encode_passages(texts))
-
     put = [setup.ask(question) for question in questions]
-    rows = setup.questions(encoder.encode_queries(put))
+    if setup.retriever == "bm25":  # it looks at no vector
+        vectors, rows = (np.zeros((len(each), encoder.dimension), np.float32) for each in (texts, put))
+    else:
+        vectors = setup.passages(encoder.encode_passages(texts))
+        rows = setup.questions(encoder.encode_queries(put))
     rows = (1 - setup.leak) * rows + setup.leak * np.roll(rows, 1, axis=0)
     rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
 
@@ -164,78 +176,23 @@ class Cells:
         return ids
 
 
-def questions_of(folder: Path, people: Asked, sizes: Sequence[int]) -> dict[str, Asked]:
-    """People's questions and test sets of these sizes; what was made is read again."""
-    file = folder / "questions.json"
-    if not file.exists():
-        sets: dict[str, Asked] = {"people": people}
-        with Workspace.open(folder / "index.kraq") as space:
-            for rows in sizes:
-                plan = TestsetPlan(rows, WITH_EVIDENCE)
-                made = make_testset(space, plan=plan, draft=folder / f"made-{rows}.draft")
-                made.save(folder / f"made-{rows}.jsonl")
-                sets[f"made {rows}"] = [
-                    (row.question, frozenset(row.supporting_ids)) for row in made if row.supporting_ids
-                ]
-        saved = {name: [[question, sorted(gold)] for question, gold in questions] for name, questions in sets.items()}
-        file.write_text(json.dumps(saved, ensure_ascii=False), "utf-8")
-    stored = json.loads(file.read_text("utf-8"))
-    return {name: [(question, frozenset(gold)) for question, gold in questions] for name, questions in stored.items()}
-
-
-def run(name: str, data: Path, out: Path, sizes: Sequence[int]) -> None:
-    folder = out / name
-    (folder / "scores").mkdir(parents=True, exist_ok=True)
-    part = part_of(load_local(data / name), questions=PEOPLE, passages=PASSAGES)
-    if not (folder / "index.kraq" / "manifest.json").exists():
-        build_index(list(part.documents), folder / "index.kraq")
-    people = [(each.question, frozenset(each.supporting_ids)) for each in part.examples]
-    sets = questions_of(folder, people, sizes)
-    print(
-        name,
-        len(part.documents),
-        "passages,",
-        {label: len(questions_and_gold) for label, questions_and_gold in sets.items()},
-        flush=True,
-    )
-
+def make_questions(folder: Path, people: Asked, sizes: Sequence[int]) -> None:
+    """Write people's questions and made test sets of these sizes to `questions.json`."""
+    sets: dict[str, Asked] = {"people": people}
     with Workspace.open(folder / "index.kraq") as space:
-        documents = tuple(space.index.all(Document))
-    encoder = KeptVectors(load_embedder(EncoderSettings()), folder / "vectors.npz")
-    bases = [Planted(f"base {base}", lambda setup: setup, base) for base in BASES]
-    changes = sorted((*FAULTS, *HARMLESS), key=lambda planted: new_texts(planted, documents))
-    for planted in (*bases, *changes):
-        file = file_of(folder, planted)
-        if file.exists():
-            continue
-        started = time.process_time()
-        setup = planted.change(Setup(documents, planted.retriever))
-        questions = [question for questions_and_gold in sets.values() for question, _ in questions_and_gold]
-        rankings = iter(found_by(setup, questions, encoder))
-        outcome = {
-            label: [(recall_at_k(gold, documents_found, K), documents_found) for (_, gold), documents_found in
-                    zip(questions_and_gold, rankings, strict=False)]
-            for label, questions_and_gold in sets.items()
-        }  # fmt: skip
-        encoder.save()
-        file.write_text(json.dumps(outcome), "utf-8")
-        print(f"{name}: {planted.name}, {time.process_time() - started:.1f} CPU s", flush=True)
+        for rows in sizes:
+            plan = TestsetPlan(rows, WITH_EVIDENCE)
+            made = make_testset(space, plan=plan, draft=folder / f"made-{rows}.draft")
+            made.save(folder / f"made-{rows}.jsonl")
+            sets[f"made {rows}"] = [(row.question, frozenset(row.supporting_ids)) for row in made if row.supporting_ids]
+
+    saved = {label: [[question, sorted(gold)] for question, gold in questions] for label, questions in sets.items()}
+    (folder / "questions.json").write_text(json.dumps(saved, ensure_ascii=False), "utf-8")
 
 
-def new_texts(planted: Planted, documents: tuple[Document, ...]) -> int:
-    """About how many texts have to be encoded for a change; what takes least is done first."""
-    before = Setup(documents, planted.retriever)
-    after = planted.change(before)
-    if after.chunks != before.chunks or after.write != before.write:
-        return len(documents)
-    known = {(document.title, document.text) for document in documents}
-    changed = sum((document.title, document.text) not in known for document in after.documents)
-    return changed + (len(documents) // 2 if after.ask != before.ask else 0)
-
-
-def file_of(folder: Path, planted: Planted) -> Path:
-    words = "".join(letter if letter.isalnum() else "-" for letter in planted.name.lower())
-    return folder / "scores" / f"{words}.json"
+def read_questions(folder: Path) -> dict[str, Asked]:
+    stored = json.loads((folder / "questions.json").read_text("utf-8"))
+    return {label: [(question, frozenset(gold)) for question, gold in rows] for label, rows in stored.items()}
 
 
 @dataclass(frozen=True)
@@ -249,17 +206,6 @@ class Outcome:
     def difference(self, rows: int | None = None) -> Interval:
         """The gate's own interval, over the first `rows` questions."""
         return bootstrap_difference(self.after[:rows], self.before[:rows])
-
-
-def outcome_of(folder: Path, planted: Planted, label: str) -> Outcome:
-    base, changed = (
-        json.loads(file_of(folder, each).read_text("utf-8"))[label]
-        for each in (Planted(f"base {planted.retriever}", planted.change), planted)
-    )
-    order = list(range(len(base)))
-    random.Random(0).shuffle(order)  # so that the first rows are of all kinds
-    reordered = any(first[1] != second[1] for first, second in zip(base, changed, strict=True))
-    return Outcome([base[place][0] for place in order], [changed[place][0] for place in order], reordered)
 
 
 def is_fault(people: Interval) -> bool:
@@ -277,79 +223,188 @@ def is_caught(outcome: Outcome, rows: int | None) -> bool:
     return outcome.difference(rows).high < 0
 
 
+def costs_to_have(count: int) -> list[float]:
+    """The cost that each of so many faults is to have, spread evenly over 1 to 10 points, in an order that is drawn."""
+    least, most = COSTS
+    costs = [least + (most - least) * (place + 0.5) / count for place in range(count)]
+    random.Random(0).shuffle(costs)
+    return costs
+
+
+def strength_of_fault(fault: Planted, cost: float, people: Callable[[Any], Outcome]) -> Any:
+    """The strength that costs people's questions 1 to 10 points, and of these nearest to `cost`; None if none does.
+
+    Strengths beyond the first that costs at least so much are not tried.
+    """
+    differences = {}
+    for strength in fault.strengths:
+        differences[strength] = people(strength).difference()
+        if -differences[strength].estimate >= cost:
+            break
+
+    counting = [strength for strength, difference in differences.items() if is_fault(difference)]
+    return min(counting, key=lambda strength: abs(cost + differences[strength].estimate), default=None)
+
+
+def strength_of_harmless(change: Planted, people: Callable[[Any], Outcome]) -> Any:
+    """The first strength that alters rankings, and people's recall no more than chance does; None if none does."""
+    return next((strength for strength in change.strengths if is_harmless(people(strength))), None)
+
+
+Ask = Callable[[Planted, Any, Sequence[str]], list[list[str]]]
+"""Asks a system with a change of that strength questions: ids of the documents that it finds for each."""
+
+
+class Answers:
+    """What the changed systems find for each set of questions, kept in a file each; `ask` is for what is not there."""
+
+    def __init__(self, folder: Path, ask: Ask | None = None) -> None:
+        self.questions = read_questions(folder)
+        self._folder, self._ask = folder / "answers", ask
+        self._folder.mkdir(exist_ok=True)
+
+    def outcome(self, planted: Planted, strength: Any, label: str) -> Outcome:
+        """What a change of that strength does to the questions `label`."""
+        unchanged = Planted(f"base {planted.retriever}", lambda _: lambda setup: setup, (0,), planted.retriever)
+        before = self._found(unchanged, 0, label)
+        after = self._found(planted, strength, label)
+
+        gold = [gold for _, gold in self.questions[label]]
+        order = list(range(len(gold)))
+        random.Random(0).shuffle(order)  # so that the first rows are of all kinds
+        return Outcome(
+            [recall_at_k(gold[place], before[place], K) for place in order],
+            [recall_at_k(gold[place], after[place], K) for place in order],
+            before != after,
+        )
+
+    def choices(self) -> Iterator[tuple[Planted, Any]]:
+        """Yield each fault, then each harmless change, with the strength that people's questions choose, or None."""
+        for fault, cost in zip(FAULTS, costs_to_have(len(FAULTS)), strict=True):
+            yield fault, strength_of_fault(fault, cost, self._of_people(fault))
+        for change in HARMLESS:
+            yield change, strength_of_harmless(change, self._of_people(change))
+
+    def chosen(self) -> tuple[dict[Planted, Any], dict[Planted, Any]]:
+        """Return the strengths of the faults and of the harmless changes that count."""
+        strengths = {planted: strength for planted, strength in self.choices() if strength is not None}
+        faults, harmless = (
+            {planted: strengths[planted] for planted in changes if planted in strengths}
+            for changes in (FAULTS, HARMLESS)
+        )
+        return faults, harmless
+
+    def _of_people(self, planted: Planted) -> Callable[[Any], Outcome]:
+        return lambda strength: self.outcome(planted, strength, "people")
+
+    def _found(self, planted: Planted, strength: Any, label: str) -> list[list[str]]:
+        words = f"{planted.name} {strength} {label}".lower()
+        file = self._folder / f"{''.join(letter if letter.isalnum() else '-' for letter in words)}.json"
+        if not file.exists():
+            if self._ask is None:
+                raise FileNotFoundError(f"{str(file)!r} is not there; 'gate.py run' makes it.")
+            started = time.process_time()
+            found = self._ask(planted, strength, [question for question, _ in self.questions[label]])
+            file.write_text(json.dumps(found), "utf-8")
+            print(f"{planted.name}, {strength}, {label}: {time.process_time() - started:.1f} CPU s", flush=True)
+        stored: list[list[str]] = json.loads(file.read_text("utf-8"))
+        return stored
+
+
+def run(name: str, data: Path, out: Path, sizes: Sequence[int]) -> None:
+    folder = out / name
+    folder.mkdir(parents=True, exist_ok=True)
+    part = part_of(load_local(data / name), questions=PEOPLE, passages=PASSAGES)
+    if not (folder / "index.kraq" / "manifest.json").exists():
+        build_index(list(part.documents), folder / "index.kraq")
+    if not (folder / "questions.json").exists():
+        people = [(each.question, frozenset(each.supporting_ids)) for each in part.examples]
+        make_questions(folder, people, sizes)
+
+    with Workspace.open(folder / "index.kraq") as space:
+        documents = tuple(space.index.all(Document))
+    encoder = KeptVectors(load_embedder(EncoderSettings()), folder / "vectors")
+
+    def ask(planted: Planted, strength: Any, questions: Sequence[str]) -> list[list[str]]:
+        setup = planted.change(strength)(Setup(documents, planted.retriever))
+        found = found_by(setup, questions, encoder)
+        encoder.save()
+        return found
+
+    answers = Answers(folder, ask)
+    n_questions = {label: len(questions) for label, questions in answers.questions.items()}
+    print(name, len(documents), "passages,", n_questions, flush=True)
+
+    for planted, strength in answers.choices():
+        if strength is not None:
+            for label in answers.questions:
+                answers.outcome(planted, strength, label)
+
+
 def report(names: Sequence[str], out: Path) -> None:
-    """Markdown tables on standard output, of the changes that were tried on every corpus so far."""
-    tried_faults, tried_harmless = (_tried(names, out, changes) for changes in (FAULTS, HARMLESS))
-    print(f"Tried: {len(tried_faults)} of {len(FAULTS)} faults, {len(tried_harmless)} of {len(HARMLESS)} harmless.\n")
-    faults = {
-        name: [change for change in tried_faults if is_fault(_people(out, name, change).difference())] for name in names
-    }
-    harmless = {
-        name: [change for change in tried_harmless if is_harmless(_people(out, name, change))] for name in names
-    }
-    print("| corpus | faults that cost 1 to 10 points | caught by 200 made rows | harmless changes | false alarms |")
-    print("|---|---|---|---|---|")
+    """Markdown tables on standard output."""
     for name in names:
-        caught = _caught(out, name, faults[name], "made 200", None)
-        alarms = _caught(out, name, harmless[name], "made 200", None)
-        cells = len(faults[name]), len(caught), len(harmless[name]), len(alarms)
-        print(f"| {name} | {' | '.join(map(str, cells))} |")
+        answers = Answers(out / name)
+        faults, harmless = answers.chosen()
+        print(f"\n{name}: {len(faults)} of {len(FAULTS)} faults and {len(harmless)} of {len(HARMLESS)} harmless count.")
+        _print_power(answers, faults, harmless)
+        _print_by_cost(answers, faults)
+        _print_faults(answers, faults)
+        _print_harmless(answers, harmless)
 
+
+def _print_power(answers: Answers, faults: Mapping[Planted, Any], harmless: Mapping[Planted, Any]) -> None:
     print("\n| questions | rows | faults caught | false alarms |\n|---|---|---|---|")
-    for label in ("made", "people"):
-        for rows in ROWS:
-            of_set = label if label == "people" else "made 400" if rows > 200 else "made 200"
-            if not all(_has(out, name, of_set) for name in names):
-                continue
-            sizes = [len(_outcome(out, name, tried_faults[0], of_set).before) for name in names]
-            if rows > max(sizes):
-                continue
-            n_faults, n_harmless = (sum(map(len, each.values())) for each in (faults, harmless))
-            caught_by, alarms_by = (
-                sum(len(_caught(out, name, each[name], of_set, rows)) for name in names) for each in (faults, harmless)
-            )
-            n_rows = ", ".join(str(min(rows, size)) for size in sizes)
-            print(f"| {label} | {n_rows} | {caught_by} of {n_faults} | {alarms_by} of {n_harmless} |")
-
-    print("\n| fault | " + " | ".join(f"{name}: people, made" for name in names) + " |")
-    print("|---" * (len(names) + 1) + "|")
-    for planted in tried_faults:
-        cells_of = (_cell(out, name, planted, planted in faults[name]) for name in names)
-        print(f"| {planted.name} | {' | '.join(cells_of)} |")
-    print("\nFalse alarms:")
-    for name in names:
-        print(f"{name}: {', '.join(_caught(out, name, harmless[name], 'made 200', None)) or 'none'}")
+    for label, questions in answers.questions.items():
+        for rows in (rows for rows in ROWS if rows <= len(questions)):
+            caught, alarms = (_caught(answers, each, label, rows) for each in (faults, harmless))
+            cells = f"{len(caught)} of {len(faults)}", f"{len(alarms)} of {len(harmless)}"
+            print(f"| {label} | {rows} | {' | '.join(cells)} |")
 
 
-def _tried(names: Sequence[str], out: Path, changes: Sequence[Planted]) -> list[Planted]:
-    return [change for change in changes if all(file_of(out / name, change).exists() for name in names)]
+def _print_by_cost(answers: Answers, faults: Mapping[Planted, Any]) -> None:
+    print("\n| cost to people | faults | caught by made rows | caught by people's |\n|---|---|---|---|")
+    costs = {
+        planted: -answers.outcome(planted, strength, "people").difference().estimate
+        for planted, strength in faults.items()
+    }
+    for least, most in pairwise((0.01, 0.025, 0.05, 0.1)):
+        of_cost = {planted: faults[planted] for planted, cost in costs.items() if least <= cost <= most}
+        by_made, by_people = (len(_caught(answers, of_cost, label, None)) for label in ("made 200", "people"))
+        print(f"| {100 * least:g} to {100 * most:g} points | {len(of_cost)} | {by_made} | {by_people} |")
 
 
-def _has(out: Path, name: str, label: str) -> bool:
-    """Whether the questions of that set were asked."""
-    stored: Mapping[str, object] = json.loads((out / name / "questions.json").read_text("utf-8"))
-    return label in stored
+def _print_faults(answers: Answers, faults: Mapping[Planted, Any]) -> None:
+    print("\n| fault | strength | people's | made |\n|---|---|---|---|")
+    for planted in FAULTS:
+        strength = faults.get(planted)
+        if strength is None:
+            print(f"| ({planted.name}) | none of {', '.join(map(str, planted.strengths))} | | |")
+            continue
+        cells = (_points(answers.outcome(planted, strength, label)) for label in ("people", "made 200"))
+        print(f"| {planted.name} | {strength} | {' | '.join(cells)} |")
 
 
-def _outcome(out: Path, name: str, planted: Planted, label: str) -> Outcome:
-    return outcome_of(out / name, planted, label)
+def _print_harmless(answers: Answers, harmless: Mapping[Planted, Any]) -> None:
+    print("\n| harmless | strength | people's | made |\n|---|---|---|---|")
+    for planted in HARMLESS:
+        if planted not in harmless:
+            print(f"| ({planted.name}) | none of {', '.join(map(str, planted.strengths))} | | |")
+            continue
+        cells = (_points(answers.outcome(planted, harmless[planted], label)) for label in ("people", "made 200"))
+        print(f"| {planted.name} | {harmless[planted]} | {' | '.join(cells)} |")
 
 
-def _people(out: Path, name: str, planted: Planted) -> Outcome:
-    return _outcome(out, name, planted, "people")
+def _caught(answers: Answers, changes: Mapping[Planted, Any], label: str, rows: int | None) -> list[Planted]:
+    return [
+        planted for planted, strength in changes.items() if is_caught(answers.outcome(planted, strength, label), rows)
+    ]
 
 
-def _caught(out: Path, name: str, planted: Iterable[Planted], label: str, rows: int | None) -> list[str]:
-    return [fault.name for fault in planted if is_caught(_outcome(out, name, fault, label), rows)]
-
-
-def _cell(out: Path, name: str, planted: Planted, counts: bool) -> str:
-    """What people's questions lose and made rows lose, in points; in bold where it counts and was not caught."""
-    people, made = _people(out, name, planted).difference(), _outcome(out, name, planted, "made 200")
-    text = f"{100 * people.estimate:+.1f}, {100 * made.difference().estimate:+.1f}"
-    if not counts:
-        return f"({text})"
-    return text if is_caught(made, None) else f"**{text}**"
+def _points(outcome: Outcome) -> str:
+    """The difference in points of recall, in bold if the gate takes it for a loss."""
+    text = f"{100 * outcome.difference().estimate:+.1f}"
+    return f"**{text}**" if is_caught(outcome, None) else text
 
 
 def seconds(name: str, out: Path) -> None:

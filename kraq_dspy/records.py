@@ -487,8 +487,8 @@ class TestsetRow:
     are those of a list. Without answers nothing in the corpus answers, given that the `hidden_documents` are hidden.
     `nuggets` are statements that a good answer to a broad question makes. `overlap` is the share of the question's
     words that its passages have; `solved_by` are the retrievers that found all of its documents when it was made.
-    `checks` are what it passed, and `status` is "new", "approved", "rejected" (it is not asked) or "stale"
-    (its passages have changed).
+    `checks` are what it passed, and `status` is "new", "approved", "rejected" or "stale" (its passages have changed);
+    `kraq eval` asks neither of the last two.
 
     >>> TestsetRow("t1", "Who met Ada?", "fact", ("Charles",), supporting_ids=("ada",)).is_answerable
     True

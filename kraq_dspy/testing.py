@@ -34,7 +34,7 @@ from kraq_dspy.asset.scope import Scope
 from kraq_dspy.asset.store.tables import TABLES
 from kraq_dspy.errors import KraqError, UnknownRecordError
 from kraq_dspy.eval.evaluation import Evaluation, evaluate
-from kraq_dspy.eval.gate import require_reachable, under_checks, worse_checks
+from kraq_dspy.eval.gate import require_other_folder, require_reachable, under_checks, worse_checks
 from kraq_dspy.ports import Retriever, Vectors, VectorStore
 from kraq_dspy.records import Document, Hit, content_id
 from kraq_dspy.retrievers.adapted import as_retriever
@@ -75,13 +75,16 @@ def assert_quality(
         raise ValueError("Nothing is asked for; give at_least={metric: number}, no_worse_than=DIR, or both.")
     require_reachable(at_least or {})
 
-    metrics = options.pop("metrics", None) or list(at_least or ()) or None
+    base = Path(no_worse_than) if no_worse_than is not None else None
+    judged = list(at_least or ()) or None
+    metrics = options.pop("metrics", None) or judged
     with tempfile.TemporaryDirectory() as folder:
         place = Path(out) if out is not None else Path(folder) / "run"
+        require_other_folder(base, place)
         result = evaluate(systems, devset, metrics, out=place, **options)
         checks = under_checks(result.summary, at_least or {})
-        if no_worse_than is not None:
-            checks += worse_checks(Path(no_worse_than), place, metrics=list(at_least) if at_least else None)
+        if base is not None:
+            checks += worse_checks(base, place, metrics=judged)
 
     failed = [check.text for check in checks if not check.passed]
     if failed:

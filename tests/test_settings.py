@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kraq_dspy._internal.options import options_of
+from kraq_dspy._internal.options import Checked, options_of
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.settings import (
     ROLES,
@@ -128,6 +128,21 @@ def test_settings_survive_the_way_through_a_dictionary() -> None:
 def test_every_section_names_itself_in_its_errors(section: str) -> None:
     with pytest.raises(ConfigError, match=rf"settings: {section}\.nonsense is not known"):
         settings_from_dict({section: {"nonsense": 1}})
+
+
+@pytest.mark.parametrize("kind", Checked.__subclasses__())
+def test_every_default_is_a_value_that_fits(kind: type[Checked]) -> None:
+    """A default is not checked when settings are made, so it is here."""
+    for each in options_of(kind).values():
+        if not each.is_required:
+            checked = each.checked(each.default)
+            assert checked == each.default
+            assert type(checked) is type(each.default)
+
+
+def test_a_value_that_only_equals_the_default_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"refusals.refuse is 1; it must be true or false"):
+        settings_from_dict({"refusals": {"refuse": 1}})
 
 
 def test_the_page_of_settings_is_what_the_code_says() -> None:

@@ -1,4 +1,5 @@
-"""Asks `tests/warm_shell.py` for processes: `kraq` commands and scripts, without the seconds that imports take.
+"""Asks `tests/warm_shell.py` for processes: `kraq` commands and scripts, without the seconds that imports and a first
+index take.
 
 What depends on imports wants a real process.
 """

@@ -1,4 +1,5 @@
-"""Runs `kraq` commands and scripts in processes of their own that need not import first: forks of one that has.
+"""Runs `kraq` commands and scripts in processes of their own that need neither import nor load an encoder first: they
+are forks of one that has made an index and asked it.
 
 Started by `tests/warm.py`, once for all workers. Each connection to the socket `commands` is one process: it sends a
 line of JSON (`words` of a command, or `code` with its `arguments`; the folder `cwd`; `env`) with the files for standard

@@ -88,9 +88,15 @@ class Option:
         """This is `takes`, with "or none" where nothing may be given."""
         return f"{self.takes}, or none" if NoneType in self.kinds else self.takes
 
+    def is_default(self, value: Any) -> bool:
+        """Whether the value is the declared one; `True` is not 1."""
+        return type(value) is type(self.default) and bool(value == self.default)
+
     def checked(self, value: Any) -> Any:
         """The value, a whole number as a number where that is asked for. Raises ValueError for one that does not fit;
         a text is no number here."""
+        if dataclasses.is_dataclass(value) and type(value) in self.kinds:
+            return value  # checked when it was made
         return self._adapter.validate_python(value, strict=True)
 
     def read(self, owner: str, value: Any) -> Any:
@@ -189,6 +195,8 @@ class Checked:
     def __post_init__(self) -> None:
         for name, each in options_of(type(self)).items():
             value = getattr(self, name)
+            if each.is_default(value):
+                continue  # most are, and a first check of a type costs milliseconds
             try:
                 object.__setattr__(self, name, each.checked(value))
             except ValidationError:

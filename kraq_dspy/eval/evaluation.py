@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import dspy
 
-from kraq_dspy.errors import ConfigError, EvaluationError
+from kraq_dspy.errors import ConfigError, EvaluationError, counted
 from kraq_dspy.eval import questions
 from kraq_dspy.eval.asked import AskedSystem, Asking, hidden_documents
 from kraq_dspy.eval.datasets import Example
@@ -28,7 +28,7 @@ from kraq_dspy.eval.summary import RunSummary, TableSummary, failed_rows, summar
 from kraq_dspy.eval.tables.data import checksum_of
 from kraq_dspy.eval.tables.systems import about_system
 from kraq_dspy.eval.tables.terminal import print_run
-from kraq_dspy.eval.testset_review import REJECTED
+from kraq_dspy.eval.testset_review import REJECTED, STALE
 from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.models.lms.meter import prices_of
 from kraq_dspy.ports import Progress, Retriever, SilentProgress
@@ -164,7 +164,7 @@ def evaluate(
     if isinstance(metrics, Mapping):
         metrics = [own_metric(function, name=name) for name, function in metrics.items()]
     read_examples = questions.read_questions(devset, columns, encoding=encoding)
-    every_example, rejected_note = _without_rejected(read_examples)
+    every_example, withdrawn_note = _without_withdrawn(read_examples)
 
     with ExitStack() as stack:
         opened, space = _opened(systems, space, stack)
@@ -179,7 +179,7 @@ def evaluate(
 
         notes = [questions.learned_note(left_out)] if left_out else []
         unread = questions.unread_note(examples)
-        notes_of_questions = tuple(filter(None, (unknown, rejected_note, unread)))
+        notes_of_questions = tuple(filter(None, (unknown, withdrawn_note, unread)))
         notes += notes_of_questions
         header = _header(title, opened, examples, scorer, space, seed=seed, concurrency=concurrency, notes=notes)
         folder = None if out is None else Path(out)
@@ -208,17 +208,25 @@ def _not_learned_from(examples: list[Example], space: Workspace | None) -> list[
     return questions.without_learned(examples, questions.learned_by(models))
 
 
-def _without_rejected(examples: list[Example]) -> tuple[list[Example], str]:
-    """The examples but for rows of a test set that somebody rejected, and what to say of those."""
-    not_rejected = [example for example in examples if example.metadata.get("status") != REJECTED]
-    rejected = len(examples) - len(not_rejected)
-    if not rejected:
+def _without_withdrawn(examples: list[Example]) -> tuple[list[Example], str]:
+    """Return the examples without the rejected and the stale rows of a test set, and what to say of those.
+
+    Raises EvaluationError if none remains.
+    """
+    by_status: dict[str, list[Example]] = {REJECTED: [], STALE: []}
+    asked: list[Example] = []
+    for example in examples:
+        by_status.get(example.metadata.get("status", ""), asked).append(example)
+
+    left_out = [f"{counted(len(rows), f'{status} row')}" for status, rows in by_status.items() if rows]
+    if not left_out:
         return examples, ""
-    if not not_rejected:
+    if not asked:
         raise EvaluationError(
-            "Every row of the test set was rejected. Approve some: kraq explore DIR --testset FILE --edit"
+            f"The test set has only {' and '.join(left_out)}, which are not asked. Approve some (kraq explore DIR "
+            "--testset FILE --edit), or make new ones (kraq testset update DIR FILE)."
         )
-    return not_rejected, f"{rejected:,} rejected rows of the test set are left out."
+    return asked, f"The test set has {' and '.join(left_out)}, which are not asked."
 
 
 def _with_known_documents(
@@ -250,11 +258,22 @@ def default_metrics(systems: Sequence[AskedSystem], examples: Sequence[Example],
 
 
 def place_of(
-    title: str, systems: Sequence[AskedSystem], metrics: Sequence[str] | None, examples: Sequence[Example], folder: Path
+    title: str,
+    systems: Sequence[AskedSystem],
+    metrics: Sequence[str] | None,
+    examples: Sequence[Example],
+    space: Workspace,
+    folder: Path,
 ) -> Path:
-    """A folder that the same evaluation finds again, and another one does not."""
-    parts = json.dumps([[each.name, dict(each.about)] for each in systems]), json.dumps(metrics), checksum_of(examples)
+    """Return a folder that the same evaluation of the same state of the index finds again, and another one does not."""
+    about = json.dumps([[each.name, dict(each.about)] for each in systems])
+    parts = about, json.dumps(metrics), checksum_of(examples), state_of(space)
     return folder / f"{title}-{content_id('place', *parts)[:8]}"
+
+
+def state_of(space: Workspace) -> str:
+    """Name the state of an index: rows of one state are not continued with another one."""
+    return f"{space.index.path.name}, last changed {space.index.manifest.updated_at}"
 
 
 def _opened(
@@ -325,7 +344,7 @@ def _header(
         settings={},
         seeds={"seed": seed},
         models={role: name for role, name in models_by_role.items() if name},
-        index_fingerprint=str(space.index.path.name) if space else "",
+        index_fingerprint=state_of(space) if space else "",
         extra={
             "table": table,
             "asked": len(examples),

@@ -66,6 +66,15 @@ def require_reachable(thresholds: Mapping[str, float]) -> None:
             )
 
 
+def require_other_folder(base: Path | None, now: Path) -> None:
+    """Raise ConfigError for a run that is written to the folder of the run that it is compared with."""
+    if base is not None and base.resolve() == now.resolve():
+        raise ConfigError(
+            f"{str(now)!r} is the run to compare with, and would be compared with itself; write this run to another "
+            "folder (--out)."
+        )
+
+
 def under_checks(run: RunSummary, thresholds: Mapping[str, float]) -> list[QualityCheck]:
     """Whether the mean of each metric is at least its number, for every system. A question that failed counts as 0.
 

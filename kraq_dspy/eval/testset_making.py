@@ -16,7 +16,7 @@ from pathlib import Path
 import dspy
 
 from kraq_dspy._internal.concurrency import gather_all, run_coroutine
-from kraq_dspy.errors import IndexStateError
+from kraq_dspy.errors import ConfigError, IndexStateError, counted
 from kraq_dspy.eval.defaults import TESTSET_QUESTIONS
 from kraq_dspy.eval.testset import Testset
 from kraq_dspy.eval.testset_gold import GoldCollector
@@ -83,9 +83,12 @@ def make_testset(
     call resumes after an interruption. The same index, plan and models make the same set. A `plan` says more than `n`,
     `shares` and `seed`, and replaces them.
 
-    Raises IndexStateError for an index without passages, ConfigError for an unknown kind.
+    Raises IndexStateError for an index without passages, ConfigError for an unknown kind and for less than one
+    question.
     """
     plan = plan or TestsetPlan(n, shares, seed)
+    if plan.n < 1:
+        raise ConfigError(f"A test set of {counted(plan.n, 'question')} was asked for; expected 1 or more.")
     return run_coroutine(_Maker(space, plan, draft, progress or SilentProgress()).make())
 
 

@@ -10,7 +10,7 @@ from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.testset import Testset
 from kraq_dspy.records import TestsetRow, content_id
 
-NEW, APPROVED, REJECTED = "new", "approved", "rejected"
+NEW, APPROVED, REJECTED, STALE = "new", "approved", "rejected", "stale"
 DECIDED = (APPROVED, REJECTED)
 Action = Literal["approve", "edit", "reject", "undo"]
 

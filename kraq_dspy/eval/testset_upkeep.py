@@ -2,20 +2,19 @@
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from kraq_dspy.eval.testset import Testset
 from kraq_dspy.eval.testset_making import TestsetPlan, make_testset
-from kraq_dspy.eval.testset_review import REJECTED
+from kraq_dspy.eval.testset_review import NEW, REJECTED, STALE
 from kraq_dspy.ports import Progress
 from kraq_dspy.programs.testset import kinds
 from kraq_dspy.programs.testset.gold import nearness
 from kraq_dspy.records import Chunk, Document, GoldPassage, TestsetRow, content_id
 from kraq_dspy.workspace import Workspace
 
-STALE = "stale"
 SAID = 0.9
 """Share of a question's words in one sentence from which on a passage says what the question supposes."""
 
@@ -23,7 +22,7 @@ SAID = 0.9
 @dataclass(frozen=True, slots=True)
 class TestsetUpdate:
     """What an update did. `kept` rows stand as they were, `moved` ones have their passages at another place, `stale`
-    ones are to be looked at, or deleted; `added` are new."""
+    ones are to be looked at, or deleted; `added` are new. `unasked` is the number of documents that no row is about."""
 
     __test__ = False
 
@@ -32,6 +31,7 @@ class TestsetUpdate:
     moved: int
     stale: int
     added: int
+    unasked: int
 
 
 def update_testset(
@@ -46,8 +46,8 @@ def update_testset(
     """The rows as they are after `kraq add`, `remove` or `update`, and `new` ones about documents that no row is about.
 
     A rejected row stays as it is. Any other is kept while each of its passages stands word for word in the same
-    document, wherever it is cut now. Without `new`, as many rows are added as are stale. A question that nothing
-    answered is stale once a passage says it.
+    document, wherever it is cut now. Without `new`, as many rows are added as became stale by this call. A question
+    that nothing answered is stale once a passage says it.
 
     >>> with Workspace.open("docs.kraq") as space:  # doctest: +SKIP
     ...     update_testset(space, Testset.load("test.jsonl")).testset.save("test.jsonl")
@@ -62,17 +62,27 @@ def update_testset(
     stale = sum(row.status == STALE for row in rows)
     moved = sum(now.passages != before.passages for now, before in zip(rows, testset, strict=True))
 
-    n_new = stale if new is None else new
+    became_stale = sum(now.status == STALE != before.status for now, before in zip(rows, testset, strict=True))
+    n_new = became_stale if new is None else new
     added: Sequence[TestsetRow] = ()
     if n_new:
-        used = {document for row in rows for document in (*row.supporting_ids, *row.hidden_documents)}
+        used = _documents_of(rows)
         rest = frozenset(chunk.id for chunk in chunks if chunk.document_id not in used)
         plan = TestsetPlan(n_new, testset.counts(), seed, only=rest)
         known = {row.id for row in rows}
         made = make_testset(space, plan=plan, draft=draft, progress=progress) if rest else Testset(())
         added = [row for row in made if row.id not in known]
     whole = dataclasses.replace(testset, rows=(*rows, *added))
-    return TestsetUpdate(whole, len(rows) - stale - moved, moved, stale, len(added))
+    unasked = len(texts.keys() - _documents_of(whole))
+    return TestsetUpdate(whole, len(rows) - stale - moved, moved, stale, len(added), unasked)
+
+
+def _documents_of(rows: Iterable[TestsetRow]) -> set[str]:
+    """Return the documents that rows are about."""
+    documents: set[str] = set()
+    for row in rows:
+        documents.update(row.supporting_ids, row.hidden_documents)
+    return documents
 
 
 def _as_now(
@@ -86,14 +96,18 @@ def _as_now(
 
     if row.type == kinds.FALSE_PREMISE:
         is_said = any(nearness(row.question, chunk.passage) >= SAID for chunk in chunks)
-        return dataclasses.replace(row, status=STALE) if is_said else row
+        return dataclasses.replace(row, status=STALE if is_said else _status_if_true(row))
 
     passages = [_found_again(passage, by_text, texts) for passage in row.passages]
     passages_found_again = tuple(passage for passage in passages if passage is not None)
     if len(passages_found_again) < len(passages):
         return dataclasses.replace(row, status=STALE)
-    status = "new" if row.status == STALE else row.status
-    return dataclasses.replace(row, passages=passages_found_again, status=status)
+    return dataclasses.replace(row, passages=passages_found_again, status=_status_if_true(row))
+
+
+def _status_if_true(row: TestsetRow) -> str:
+    """Return the status of a row whose evidence is there: one that was stale is to be looked at like a new one."""
+    return NEW if row.status == STALE else row.status
 
 
 def _found_again(

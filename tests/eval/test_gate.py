@@ -9,7 +9,7 @@ from kraq_dspy import testing
 from kraq_dspy.errors import ConfigError, EvaluationError
 from kraq_dspy.eval import evaluate
 from kraq_dspy.eval.gate import read_thresholds, under_checks, worse_checks
-from kraq_dspy.indexing import build_index
+from kraq_dspy.indexing import add_documents, build_index
 from kraq_dspy.records import Chunk, Document, Hit
 from tests.conftest import WarmShell
 
@@ -120,6 +120,8 @@ def test_a_test_of_ones_own_fails_with_the_figure_and_passes_with_the_result(tmp
         testing.QualityError, match=r"recall@5 of find is 0\.500, below 0\.9; recall@5 of find is worse"
     ):
         testing.assert_quality({"find": finding(30)}, ROWS, {"recall@5": 0.9}, no_worse_than=base)
+    with pytest.raises(ConfigError, match="would be compared with itself"):
+        testing.assert_quality({"find": finding(58)}, ROWS, no_worse_than=base, out=base)
     with pytest.raises(ValueError, match="Nothing is asked for"):
         testing.assert_quality({"find": finding(30)}, ROWS)
 
@@ -147,6 +149,36 @@ def test_the_command_ends_with_3_where_a_run_is_worse_and_with_1_where_there_is_
     assert [check["passed"] for check in json.loads(good[1])["checks"]] == [True]
     assert json.loads(low[1])["checks"][0]["text"] == "recall@1 of adaptive is 0.000, below 0.9"
     assert "holds no run" in none[2]
+
+
+def test_a_run_is_compared_with_another_folder_by_one_metric_and_never_continued_with_a_changed_index(
+    kraq: WarmShell, tmp_path: Path
+) -> None:
+    index = tmp_path / "x.kraq"
+    build_index([Document("rhine", "Rhine", "The Rhine flows into the North Sea.")], index)
+    questions = tmp_path / "q.jsonl"
+    questions.write_text('{"question": "Where does the Rhine flow?", "supporting_ids": ["rhine"]}\n', "utf-8")
+
+    def run(*words: str) -> tuple[int, str, str]:
+        done = kraq("eval", index, questions, "--retrieval-only", "--json", *words, cwd=tmp_path)
+        return done.returncode, done.stdout, done.stderr
+
+    base = run("--out", "base")
+    now = run("--out", "now", "--fail-under", "recall@10=.9", "--fail-if-worse", "base")
+    itself = run("--out", "base", "--fail-if-worse", "base")
+    by_name = [json.loads(run()[1])["files"] for _ in range(2)]
+
+    assert (base[0], now[0], itself[0]) == (0, 0, 2)
+    assert [check["metric"] for check in json.loads(now[1])["checks"]] == ["recall@10"] * 2
+    assert "would be compared with itself" in " ".join(itself[2].split())
+    assert by_name[0] == by_name[1]
+
+    add_documents(index, [Document("elbe", "Elbe", "The Elbe flows into the North Sea.")])
+    changed = run("--out", "now")
+
+    assert changed[0] == 1
+    assert "index_fingerprint x.kraq" in " ".join(changed[2].split())
+    assert json.loads(run()[1])["files"] != by_name[0]
 
 
 def test_eval_report_and_comparison_print_one_shape(kraq: WarmShell, tmp_path: Path) -> None:

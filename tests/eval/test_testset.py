@@ -303,12 +303,16 @@ def test_the_command_makes_a_set_that_kraq_eval_reads(kraq: WarmShell, folder: P
     made = kraq("testset", "make", str(folder), "--out", str(out), "-n", "10", "--kinds", "fact=2,unanswerable")
     asked = kraq("eval", str(folder), str(out), "--retrieval-only", "--out", str(tmp_path / "run"), "--json")
     wrong = kraq("testset", "make", str(folder), "--out", str(out), "--kinds", "fact=many")
+    few = kraq("testset", "make", str(folder), "--out", str(tmp_path / "few.jsonl"), "-n", "90", "--kinds", "fact")
 
     assert made.returncode == 0, made.stderr
     assert {row.type for row in Testset.load(out)} == {"fact", "unanswerable"}
     assert json.loads(asked.stdout)["runs"][0]["header"]["extra"]["asked"] == 10
     assert wrong.returncode == 2
     assert "expected KIND or KIND=SHARE" in wrong.stderr
+    n_few = len(Testset.load(tmp_path / "few.jsonl"))
+    assert f"{n_few} questions of the 90 that were asked for" in " ".join(few.stderr.split())
+    assert "that were asked for" not in made.stderr
 
 
 def test_a_set_without_a_question_ends_with_an_error(kraq: WarmShell, tmp_path: Path) -> None:

@@ -76,16 +76,23 @@ def test_a_set_that_is_made_again_keeps_what_was_decided() -> None:
     ]  # fmt: skip
 
 
-def test_rejected_rows_are_not_asked_and_not_marked_stale(tmp_path: Path) -> None:
+def test_rejected_and_stale_rows_are_not_asked_and_the_first_are_not_marked_stale(tmp_path: Path) -> None:
     path = index_of_orchids(tmp_path / "orchids.kraq")
-    file = Testset(ROWS).save(tmp_path / "test.jsonl")
+    stale = TestsetRow("t4", ANSWERED[3], "fact", ("Albius",), supporting_ids=("gone",), status="stale")
+    file = Testset((*ROWS, stale)).save(tmp_path / "test.jsonl")
     ReviewedTestset(file).decide("t2", "reject", version_of(ROWS[1]))
     with Workspace.open(path) as space:
         result = evaluate(space, file)
         updated = update_testset(space, Testset.load(file), new=0)
     assert {row.question_id for row in result.rows} == {"t1", "t3"}
-    assert result.notes == ("1 rejected rows of the test set are left out.",)
+    assert result.notes == ("The test set has 1 rejected row and 1 stale row, which are not asked.",)
     assert [row.status for row in updated.testset][1] == "rejected"
+
+
+def test_a_set_of_which_no_row_is_asked_is_refused_with_what_to_do() -> None:
+    rows = [{"question": row.question, "supporting_ids": ["x"], "status": "stale"} for row in ROWS]
+    with pytest.raises(EvaluationError, match=r"only 3 stale rows, which are not asked.*kraq testset update"):
+        evaluate(lambda question, k: [], rows, ["recall@5"])
 
 
 def test_making_the_set_again_keeps_decisions(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from kraq_dspy.errors import ConfigError
 from kraq_dspy.eval import Example, Testset, TestsetPlan, coverage_of, make_testset, make_trainset, update_testset
 from kraq_dspy.indexing import build_index
 from kraq_dspy.records import Chunk, Document, TestsetRow
@@ -58,6 +59,25 @@ def test_rows_whose_evidence_has_gone_are_stale_and_the_others_stand_as_they_wer
     assert (update.kept, update.moved, update.added) == (len(kept), 0, 0)
 
 
+def test_an_update_that_finds_the_same_rows_stale_again_adds_none(made: Testset, changed: Path) -> None:
+    with Workspace.open(changed) as space:
+        once = update_testset(space, made)
+        again = update_testset(space, once.testset)
+
+    assert once.added > 0
+    assert (
+        once.unasked
+        >= again.unasked
+        == len(
+            {"alban-berg", "wozzeck", *(title.lower().replace(" ", "-") for title in PAGES)}
+            - {"kensington"}
+            - {document for row in again.testset for document in about(row)}
+        )
+    )
+    assert (again.stale, again.added) == (once.stale, 0)
+    assert again.testset == once.testset
+
+
 def test_new_rows_are_asked_of_documents_that_no_row_is_about(made: Testset, changed: Path) -> None:
     with Workspace.open(changed) as space:
         update = update_testset(space, made, new=6, seed=2)
@@ -87,7 +107,10 @@ def test_what_was_supposed_falsely_is_stale_once_a_passage_says_it(changed: Path
     with Workspace.open(changed) as space:
         update = update_testset(space, Testset((said, unsaid)), new=0)
 
+        again = update_testset(space, Testset((said, dataclasses.replace(unsaid, status="stale"))), new=0)
+
     assert [row.status for row in update.testset] == ["stale", "new"]
+    assert again.testset == update.testset
 
 
 def test_communities_that_no_question_touches_are_named(changed: Path) -> None:
@@ -106,6 +129,15 @@ def test_communities_that_no_question_touches_are_named(changed: Path) -> None:
     assert not touched & untouched
     assert coverage.astray == ("q3",)
     assert coverage.share == pytest.approx(len(touched) / len(documents))
+
+
+@pytest.mark.parametrize("n", [0, -3])
+def test_less_than_one_question_is_refused(changed: Path, n: int) -> None:
+    with Workspace.open(changed) as space:
+        with pytest.raises(ConfigError, match=rf"{n} questions.*expected 1 or more"):
+            make_testset(space, n)
+        with pytest.raises(ConfigError, match="expected 1 or more"):
+            space.trainset(n)
 
 
 def test_questions_can_be_asked_of_some_passages_alone(changed: Path) -> None:

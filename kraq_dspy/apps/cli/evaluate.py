@@ -125,7 +125,7 @@ class EvalIndex(Reads, Calls, Limits):
 
     def run(self) -> None:
         from kraq_dspy.eval.evaluation import evaluate, place_of
-        from kraq_dspy.eval.gate import read_thresholds, under_checks, worse_checks
+        from kraq_dspy.eval.gate import read_thresholds, require_other_folder, under_checks, worse_checks
 
         thresholds = read_thresholds(self.fail_under or ())
         if self.fail_if_worse is not None:
@@ -139,8 +139,9 @@ class EvalIndex(Reads, Calls, Limits):
             systems = self._systems(space)
             metrics = self._metrics(systems, examples, thresholds)
             title = f"{self.index_dir.resolve().stem}-{self.questions.name.partition('.')[0]}"
-            folder = self.out or place_of(title, systems, metrics, examples, Path("runs"))
+            folder = self.out or place_of(title, systems, metrics, examples, space, Path("runs"))
             require_writable(folder)
+            require_other_folder(self.fail_if_worse, folder)
             named = {system.name: system for system in systems}
             with Bars(settings, quiet=self.json) as bars:
                 result = evaluate(
@@ -151,7 +152,8 @@ class EvalIndex(Reads, Calls, Limits):
         files = result.write_report(folder)
         checks = under_checks(result.summary, thresholds)
         if self.fail_if_worse is not None:
-            checks += worse_checks(self.fail_if_worse, folder, metrics=metrics, seed=self.seed)
+            judged = self.metric or list(thresholds) or None
+            checks += worse_checks(self.fail_if_worse, folder, metrics=judged, seed=self.seed)
         if self.json:
             paths = [str(file) for file in files]
             print_json({**result.to_dict(), "files": paths, "checks": checks})

@@ -83,7 +83,7 @@ class MakeTestset(Reads, Calls, Limits):
         if self.json:
             print_json({**made.about(), "file": str(self.out)})
         else:
-            show_testset(made, self.out)
+            show_testset(made, self.out, asked_for=self.n)
         if not len(made):
             raise EvaluationError(
                 f"No question could be made of {str(self.index_dir)!r}. Try more documents, or a language model: "
@@ -120,7 +120,8 @@ class UpdateTestset(Reads, Calls, Limits):
 
     def run(self) -> None:
         from kraq_dspy.eval.testset import Testset
-        from kraq_dspy.eval.testset_upkeep import STALE, update_testset
+        from kraq_dspy.eval.testset_review import STALE
+        from kraq_dspy.eval.testset_upkeep import update_testset
 
         out = self.out or self.testset
         require_writable_file(out)
@@ -132,11 +133,13 @@ class UpdateTestset(Reads, Calls, Limits):
         replace(update.testset, rows=tuple(remaining)).save(out)
         counts = {"kept": update.kept, "moved": update.moved, "stale": update.stale, "added": update.added}
         if self.json:
-            print_json({**counts, "file": str(out)})
+            print_json({**counts, "unasked": update.unasked, "file": str(out)})
         else:
             output.print(two_columns(str(out), counts))
             if update.stale and not self.drop:
                 note(" are marked: look at them, or leave them out with --drop.", label=counted(update.stale, "row"))
+            if update.unasked and not update.added and self.new is None:
+                note(" have no row; --new N writes rows about them.", label=counted(update.unasked, "document"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,7 +182,7 @@ class CoverTestset(Reads, Calls, Limits):
             return
         _show_coverage(coverage)
         if made is not None and self.out is not None:
-            show_testset(made, self.out)
+            show_testset(made, self.out, asked_for=self.n)
         elif only:
             more = command("testset", "coverage", self.index_dir, self.questions, "--out", "more.jsonl")
             say(f"Questions about them: {more}")
@@ -218,8 +221,9 @@ def shares_in(words: str) -> Mapping[str, float]:
     return shares
 
 
-def show_testset(made: "Testset", file: Path) -> None:
-    """Show what the set is like, what was dropped and why, and which kinds it does without."""
+def show_testset(made: "Testset", file: Path, *, asked_for: int) -> None:
+    """Show what the set is like, what was dropped and why, which kinds it does without, and whether it is smaller than
+    the number of questions that it was to have."""
     about = made.about()
     rows = {
         "questions": ", ".join(f"{count} {kind}" for kind, count in made.counts().items()) or "none",
@@ -232,6 +236,11 @@ def show_testset(made: "Testset", file: Path) -> None:
         rows["dropped"] = ", ".join(f"{count:,} {reason}" for reason, count in sorted(dropped.items()))
     output.print(two_columns(str(file), rows))
 
+    if len(made) < asked_for:
+        note(
+            f" of the {asked_for:,} that were asked for: this index gives no more.",
+            label=counted(len(made), "question"),
+        )
     for kind, reason in made.left_out.items():
         note(f" {reason}.", label=f"No questions of the kind {kind}:")
     if about["solved_by_all"] > 0.8:

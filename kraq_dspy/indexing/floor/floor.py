@@ -10,23 +10,28 @@ corpus about all the world little is foreign.
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kraq_dspy._internal.files import replaced
 from kraq_dspy.asset.store.index import FLOOR, Index
+from kraq_dspy.asset.store.sync import Point, sync_vectors
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.indexing.floor.foreign_questions import ABOUT_THE_WHOLE, FOREIGN
 from kraq_dspy.indexing.floor.scoring import PassageScorer
 from kraq_dspy.models.embedders.packaged_embedder import PackagedEmbedder
-from kraq_dspy.ports import Embedder, Vectors
+from kraq_dspy.ports import Embedder, SilentProgress, Vectors
+from kraq_dspy.records import content_id
 
 SPREADS = 1.5
 """How far the floor lies above the median of foreign scores, where their lower quartile lies 1 below it. Of 1, 1.5, 2
 and 2.5 the largest that refuses at most 5 % of people's questions on each of six sets (docs/results/refusals.md)."""
 OWN_QUESTIONS = 200
 """Own questions that are looked at, evenly drawn."""
+PACKAGED = "foreign"
+"""The store of an index's vectors that has those of the packaged questions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +57,7 @@ def measure_floor(index: Index, embedder: Embedder) -> Floor | None:
     if not index.chunk_vectors.count():
         return None
     scorer = PassageScorer(index, embedder)
-    vectors, about_the_whole = _vectors_of_packaged_questions(embedder)
+    vectors, about_the_whole = _vectors_of_packaged(index, embedder)
     foreign = np.array([each.value for each in scorer(FOREIGN, vectors)])
     median = float(np.median(foreign))
     score = median + SPREADS * (median - float(np.quantile(foreign, 0.25)))
@@ -64,25 +69,6 @@ def measure_floor(index: Index, embedder: Embedder) -> Floor | None:
         score = min(score, (median + float(np.median(own))) / 2)
 
     return Floor(score, float((vectors @ about_the_whole.T).max()))
-
-
-_VECTORS_BY_ENCODER: dict[str, tuple[Vectors, Vectors]] = {}
-
-
-def _vectors_of_packaged_questions(embedder: Embedder) -> tuple[Vectors, Vectors]:
-    """The vectors of FOREIGN and of ABOUT_THE_WHOLE.
-
-    In a process each packaged encoder encodes them once: its name says all that its vectors depend on, and these
-    questions are most of what is encoded for a small corpus.
-    """
-    is_packaged = isinstance(embedder, PackagedEmbedder)
-    if is_packaged and embedder.name in _VECTORS_BY_ENCODER:
-        return _VECTORS_BY_ENCODER[embedder.name]
-
-    vectors = embedder.encode_queries(FOREIGN), embedder.encode_queries(ABOUT_THE_WHOLE)
-    if is_packaged:
-        _VECTORS_BY_ENCODER[embedder.name] = vectors
-    return vectors
 
 
 def keep_floor(index: Index, embedder: Embedder) -> Floor | None:
@@ -116,6 +102,39 @@ def has_floor(index: Index) -> bool:
         return read_floor(index) is not None
     except IndexStateError:
         return False
+
+
+def packaged_points() -> list[Point]:
+    """The packaged questions as an index embeds them."""
+    return [Point(content_id("text", text), text) for text in (*FOREIGN, *ABOUT_THE_WHOLE)]
+
+
+def _vectors_of_packaged(index: Index, embedder: Embedder) -> tuple[Vectors, Vectors]:
+    """The vectors of FOREIGN and of ABOUT_THE_WHOLE.
+
+    The index keeps them: they are the same after every change, and are most of what is encoded for a small one.
+    """
+    points = packaged_points()
+    ids = [point.id for point in points]
+    store, encode = index.vectors_named(PACKAGED), partial(_encoded, embedder)
+    sync_vectors(store, ids, points, encode, "embed foreign questions", SilentProgress())
+
+    vectors = store.vectors(ids)
+    return vectors[: len(FOREIGN)], vectors[len(FOREIGN) :]
+
+
+_BY_PACKAGED_ENCODER: dict[tuple[str, tuple[str, ...]], Vectors] = {}
+
+
+def _encoded(embedder: Embedder, texts: Sequence[str]) -> Vectors:
+    """In a process each packaged encoder encodes them once: its name says all that its vectors depend on."""
+    if not isinstance(embedder, PackagedEmbedder):
+        return embedder.encode_queries(texts)
+
+    key = embedder.name, tuple(texts)
+    if key not in _BY_PACKAGED_ENCODER:
+        _BY_PACKAGED_ENCODER[key] = embedder.encode_queries(texts)
+    return _BY_PACKAGED_ENCODER[key]
 
 
 def _own_scores(index: Index, scorer: PassageScorer) -> NDArray[np.float64]:

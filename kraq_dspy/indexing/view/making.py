@@ -21,6 +21,7 @@ from kraq_dspy.asset.store import access
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.sync import Point, batches, chunk_point
 from kraq_dspy.asset.store.vectors.copying import copy_points
+from kraq_dspy.indexing.floor.floor import PACKAGED, packaged_points
 from kraq_dspy.indexing.index.finishing import BuildParts, Finishing
 from kraq_dspy.indexing.prepare.preparations import PREPARATIONS
 from kraq_dspy.indexing.view.steps import ViewSteps
@@ -60,6 +61,7 @@ def make_view(
     ) as view:
         _take_documents(whole, view, document_ids)
         _take_chunk_vectors(whole, view)
+        copy_points(whole, view, PACKAGED, packaged_points())
 
         models = models or rule_based_models(embedder)
         parts = BuildParts(

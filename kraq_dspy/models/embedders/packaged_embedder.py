@@ -142,10 +142,10 @@ class PackagedEmbedder(TextEncoder):
 
 
 def _load_minilm(file: Path, max_tokens: int | None) -> tuple[Tokenize, OnnxBert]:
-    tensors = TensorFile(file, json.loads((FOLDER / "minilm-tensors.json").read_text("utf-8")))
-    names = [name for name in tensors.names if name.startswith("encoder.") or "LayerNorm" in name]
-    words, scales = tensors.quantized("embeddings.word_embeddings.weight")
-    kinds = tensors.tensor("embeddings.token_type_embeddings.weight")
+    places = json.loads((FOLDER / "minilm-tensors.json").read_text("utf-8"))
+    tables = TensorFile(file, places)
+    words, scales = tables.quantized("embeddings.word_embeddings.weight")
+    kinds = tables.tensor("embeddings.token_type_embeddings.weight")
 
     def rows_of(ids: NDArray[np.int64]) -> Vectors:
         rows: Vectors = words[ids] * scales[ids]
@@ -153,12 +153,17 @@ def _load_minilm(file: Path, max_tokens: int | None) -> tuple[Tokenize, OnnxBert
 
     bert = OnnxBert(
         "bert-6x384.onnx",
-        {name: tensors.tensor(name) for name in names},
+        _layers_of(TensorFile(file, places)),  # of its own, so that what is read here does not stay mapped
         rows_of,
-        tensors.tensor("embeddings.position_embeddings.weight") + kinds[0],
+        tables.tensor("embeddings.position_embeddings.weight") + kinds[0],
         kinds[1] - kinds[0],
     )
     return tokenizer_of(FOLDER / "minilm-tokenizer.json", max_tokens), bert
+
+
+def _layers_of(tensors: TensorFile) -> dict[str, Vectors]:
+    names = [name for name in tensors.names if name.startswith("encoder.") or "LayerNorm" in name]
+    return {name: tensors.tensor(name) for name in names}
 
 
 def _load_multilingual(file: Path, max_tokens: int | None) -> tuple[Tokenize, OnnxBert]:

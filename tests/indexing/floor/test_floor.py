@@ -1,18 +1,20 @@
 """A corpus has a floor: what it answers scores above it, what is foreign to it below."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from kraq_dspy import Document, Index, Workspace, build_index, remove_documents
+from kraq_dspy import Document, Index, Workspace, add_documents, build_index, remove_documents
 from kraq_dspy.asset.store.index import FLOOR
 from kraq_dspy.asset.store.vectors.points import words_of
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.indexing.floor.floor import Floor, keep_floor, read_floor
 from kraq_dspy.indexing.floor.foreign_questions import ABOUT_THE_WHOLE, FOREIGN
 from kraq_dspy.indexing.floor.scoring import CountsWords, PassageScorer
+from kraq_dspy.ports import Vectors
 from kraq_dspy.records import Chunk
 from tests.conftest import KeywordEmbedder
 from tests.orchids import ANSWERED, index_of_orchids
@@ -87,6 +89,33 @@ def test_a_floor_follows_the_documents(tmp_path: Path) -> None:
     assert before is not None
     assert after is not None
     assert before.score != after.score
+
+
+class EncodedQueries(KeywordEmbedder):
+    """Notes the texts that it encodes as queries."""
+
+    def __init__(self, *keywords: str) -> None:
+        super().__init__(*keywords)
+        self.encoded: list[str] = []
+
+    def encode_queries(self, texts: Sequence[str]) -> Vectors:
+        self.encoded += texts
+        return super().encode_queries(texts)
+
+
+def test_the_packaged_questions_are_embedded_once_for_an_index_and_its_views(tmp_path: Path) -> None:
+    embedder = EncodedQueries("ada", "london", "engine")
+    path = tmp_path / "ada.kraq"
+    build_index(["Ada lived in London.", "Babbage built an engine."], path, embedder=embedder)
+    assert embedder.encoded.count(FOREIGN[0]) == embedder.encoded.count(ABOUT_THE_WHOLE[0]) == 1
+
+    add_documents(path, ["Ada Lovelace met Charles Babbage at a party."], embedder=embedder)
+    with Workspace.open(path, embedder=embedder) as space:
+        [first, *_] = space.index.ids(Document)
+        with space.without([first]) as view:
+            assert view.index.count(Document) == 2
+
+    assert embedder.encoded.count(FOREIGN[0]) == embedder.encoded.count(ABOUT_THE_WHOLE[0]) == 1
 
 
 def test_a_floor_that_was_lost_is_measured_again_the_same(orchids: Path, tmp_path: Path) -> None:
