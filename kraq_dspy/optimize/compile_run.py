@@ -159,8 +159,8 @@ class CompileRun:
 class ProposingAdapter(KraqAdapter):
     """Takes a reply as the proposed instruction, unchanged, if neither the first reply nor the second could be read.
 
-    Small models forget the markers or chatter, and one such reply would end a whole run of MIPROv2. An empty reply keeps
-    the instruction that there was.
+    Small models forget the markers or chatter, and one such reply would end a whole run of MIPROv2. An empty reply
+    keeps the instruction that there was.
     """
 
     async def acall(
