@@ -348,9 +348,10 @@ def write(name: str, index: Path, out: Path, writer: Writer) -> None:
             try:
                 n_rows = len(works[label](space, folder / f"{label}.jsonl", writer.n))
             finally:
-                figures = {"rows": n_rows, "seconds": time.monotonic() - started, "model": writer.lm}
+                seconds = time.monotonic() - started
+                figures = {"rows": n_rows, "seconds": seconds, "model": writer.lm}
                 note_usage(folder / f"{label}.usage.json", figures, space.models.meter.usage())
-                print(name, label, n_rows, "rows,", round(figures["seconds"]), "s", flush=True)
+                print(name, label, n_rows, "rows,", round(seconds), "s", flush=True)
 
 
 def write_by_model(space: Workspace, file: Path, n: int) -> Testset:
@@ -367,7 +368,7 @@ def write_by_model(space: Workspace, file: Path, n: int) -> Testset:
 
 def note_usage(file: Path, figures: dict[str, Any], usage: Mapping[tuple[str, str], Usage]) -> None:
     """Add calls and tokens, as a whole and by stage, to what the file says of earlier runs."""
-    nothing = {"seconds": 0, "calls": 0, "prompt_tokens": 0, "completion_tokens": 0, "stages": {}}
+    nothing: dict[str, Any] = {"seconds": 0, "calls": 0, "prompt_tokens": 0, "completion_tokens": 0, "stages": {}}
     noted = json.loads(file.read_text("utf-8")) if file.exists() else nothing
     for (stage, _), used in usage.items():
         so_far = noted["stages"].setdefault(stage, {"calls": 0, "prompt_tokens": 0, "completion_tokens": 0})

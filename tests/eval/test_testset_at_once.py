@@ -10,8 +10,8 @@ import dspy
 import pytest
 
 from kraq_dspy.eval import TestsetPlan, make_testset
+from kraq_dspy.extend import LanguageModels
 from kraq_dspy.indexing import build_index
-from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.records import Document
 from kraq_dspy.settings import RunSettings, Settings
 from kraq_dspy.workspace import Workspace

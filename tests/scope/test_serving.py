@@ -11,8 +11,9 @@ from kraq_dspy.apps.serve.app import make_app
 from kraq_dspy.apps.serve.callers import Callers
 from kraq_dspy.apps.serve.serve_settings import ServeSettings
 from kraq_dspy.apps.serve.served import ServedIndex
-from kraq_dspy.asset.store.catalogue import CATALOGUE, Catalogue, NewEntry
+from kraq_dspy.asset.store.catalogue import CATALOGUE, NewEntry
 from kraq_dspy.errors import ConfigError
+from kraq_dspy.extend import Catalogue
 from tests.scope.corpora import CANARY, QUESTIONS, corpus
 
 BOTH = corpus(16)

@@ -281,7 +281,7 @@ from pathlib import Path
 import ray
 from ray.cluster_utils import Cluster
 from kraq_dspy.settings import RoleSettings, Settings
-from kraq_dspy.models.lms.roles import LanguageModels
+from kraq_dspy.extend import LanguageModels
 from kraq_dspy.ports import SilentProgress
 from kraq_dspy.programs.kraq.describe import AskQuestion
 from kraq_dspy.steps.direct import Item

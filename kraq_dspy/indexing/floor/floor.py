@@ -127,7 +127,7 @@ _BY_PACKAGED_ENCODER: dict[tuple[str, tuple[str, ...]], Vectors] = {}
 
 
 def _encoded(embedder: Embedder, texts: Sequence[str]) -> Vectors:
-    """In a process each packaged encoder encodes them once: its name says all that its vectors depend on."""
+    """Each packaged encoder encodes them once in a process: its name says all that its vectors depend on."""
     if not isinstance(embedder, PackagedEmbedder):
         return embedder.encode_queries(texts)
 
