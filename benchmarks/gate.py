@@ -368,8 +368,9 @@ def _print_by_cost(answers: Answers, faults: Mapping[Planted, Any]) -> None:
         planted: -answers.outcome(planted, strength, "people").difference().estimate
         for planted, strength in faults.items()
     }
-    for least, most in pairwise((0.01, 0.025, 0.05, 0.1)):
-        of_cost = {planted: faults[planted] for planted, cost in costs.items() if least <= cost <= most}
+    for least, most in pairwise((0.01, 0.025, 0.05, COSTS[1])):
+        below = most if most < COSTS[1] else float("inf")
+        of_cost = {planted: faults[planted] for planted, cost in costs.items() if least <= cost < below}
         by_made, by_people = (len(_caught(answers, of_cost, label, None)) for label in ("made 200", "people"))
         print(f"| {100 * least:g} to {100 * most:g} points | {len(of_cost)} | {by_made} | {by_people} |")
 

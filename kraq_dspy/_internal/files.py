@@ -7,6 +7,7 @@ import os
 import shutil
 import stat
 import sys
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,12 +31,13 @@ else:
 
 @contextmanager
 def replaced(path: Path) -> Iterator[Path]:
-    """A draft beside `path`, a file or a folder to be made in the block: it takes the place of `path` when that ends.
+    """Yields the path of a draft, to be made in the block as a file or a folder. At the block's end the draft takes the
+    place of `path`.
 
-    When the block raises, or the process is killed in it, `path` is as it was; a draft that a kill left behind goes
-    with the next one. A file is on the disk, also after a power cut, when this returns; it has the permissions and the
-    group of the one whose place it takes. A folder takes no other folder's place. For one writer at a time. Raises
-    OSError.
+    If the block raises, or the process is killed in it, `path` stays as it was; the next call removes a draft that a
+    kill left behind. A file is on the disk when this returns, also after a power cut, and has the permissions and the
+    group of the file that it replaces. A folder replaces no folder that holds something. For one writer at a time.
+    Raises OSError.
     """
     draft = path.with_name(f".{path.name}.new")
     _remove(draft)
@@ -52,13 +54,16 @@ def replaced(path: Path) -> Iterator[Path]:
 
 
 def append_line(path: Path, line: str) -> None:
-    """The line is on the disk when this returns; a process that is killed meanwhile leaves all of it or nothing.
+    """The line is on the disk when this returns; a process that is killed meanwhile leaves all of it or nothing. A disk
+    that fills up may leave a part of it, which `drop_torn_line` cuts off.
 
     The file and its folder are made where they are missing. Raises OSError.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("ab", buffering=0) as file:
-        file.write(line.encode("utf-8", "surrogatepass") + b"\n")
+        to_write = memoryview(line.encode("utf-8", "surrogatepass") + b"\n")
+        while to_write:  # a nearly full disk may take a part of it, and refuses the rest then
+            to_write = to_write[file.write(to_write) :]
         os.fsync(file.fileno())
 
 
@@ -75,7 +80,8 @@ def drop_torn_line(path: Path) -> None:
 def json_objects(path: Path, failure: type[KraqError], what: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """(place, object) of each line that is not blank, gzipped or not; the place is for messages: "FILE, line 3".
 
-    Raises `failure` for a line that is no object, and for a file that cannot be read, which it calls `what`.
+    Raises `failure` for a line that is no object, and for a file that cannot be read; its message calls the file by
+    `what`, such as "the dev set".
     """
     try:
         with _opened_text(path) as file:
@@ -86,17 +92,23 @@ def json_objects(path: Path, failure: type[KraqError], what: str) -> Iterator[tu
                 place = f"{path.name}, line {number}"
                 try:
                     row = json.loads(line)
-                except json.JSONDecodeError as error:
+                except (
+                    ValueError,
+                    RecursionError,
+                ) as error:  # no JSON; or a number, or a nesting, beyond Python's limits
                     raise failure(f"{place} is not JSON ({error}); expected one object a line.") from error
                 if not isinstance(row, dict):
                     raise failure(f"{place} is {type(row).__name__}; expected an object.")
                 yield place, row
-    except (OSError, EOFError, UnicodeDecodeError) as error:
+    except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
         raise failure(f"Cannot read {what} {str(path)!r}: {getattr(error, 'strerror', None) or error}.") from error
 
 
 def _opened_text(path: Path) -> IO[str]:
-    return gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8")
+    # Lone surrogates, which models write now and then, are read as `append_line` wrote them.
+    if path.suffix == ".gz":
+        return gzip.open(path, "rt", encoding="utf-8", errors="surrogatepass")
+    return path.open(encoding="utf-8", errors="surrogatepass")
 
 
 def try_lock(file: int, *, shared: bool = False) -> bool | None:
@@ -129,7 +141,8 @@ def _keep_permissions(former: Path, draft: Path) -> None:
 
 
 def _flush(path: Path) -> None:
-    file = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
+    # Windows flushes only what may be written; elsewhere a file that is read-only may have taken the draft's place.
+    file = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
     try:
         os.fsync(file)
     finally:

@@ -4,7 +4,7 @@ import contextlib
 import difflib
 import random
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -123,8 +123,9 @@ class CompileRun:
         optimizers look for it."""
         copy = program.deepcopy()
         several = len({id(lm) for lm in self.models.values()}) > 1
+        leaves_to_context = only_own and not several
         for name, predictor in copy.named_predictors():
-            predictor.lm = self.models.get(name) if several or not only_own else None
+            predictor.lm = None if leaves_to_context else self.models.get(name)
         return copy
 
     def _measured(self, stage: str, program: dspy.Module) -> list[float]:
@@ -137,7 +138,7 @@ class CompileRun:
                 prediction = program(**example.inputs())
             except KraqError:
                 raise
-            except Exception as error:  # noqa: BLE001 (an answer that cannot be read is a wrong one; all of them are not)
+            except Exception as error:  # noqa: BLE001 (one answer that cannot be read is wrong; if none can, that is an error)
                 failures.append(f"{type(error).__name__}: {error}")
                 return 0.0
             return float(self.metric(example, prediction))
@@ -156,10 +157,10 @@ class CompileRun:
 
 
 class ProposingAdapter(KraqAdapter):
-    """A KraqAdapter that tries a proposed instruction which cannot be read twice as it stands.
+    """Takes a reply as the proposed instruction, unchanged, if neither the first reply nor the second could be read.
 
-    Small models forget the markers or chatter, and MIPROv2 ends its whole run over one such reply. An empty one stands
-    for the instruction that there was.
+    Small models forget the markers or chatter, and one such reply would end a whole run of MIPROv2. An empty reply
+    keeps the instruction that there was.
     """
 
     async def acall(
@@ -245,13 +246,19 @@ class KeptModels(dspy.Module):
 
 
 def take_over(predictor: dspy.Predict, learned: dspy.Predict) -> bool:
-    """Give the predictor what was learned; whether that is other than what it had."""
-    fields = predictor.signature.fields
-    demos = [
-        dspy.Example(augmented=True, **{name: demo[name] for name in fields if name in demo}) for demo in learned.demos
-    ]
-    changed = bool(demos) or predictor.signature.instructions != learned.signature.instructions
+    """Give the predictor what was learned. Returns whether its instructions or its demonstrations changed."""
+    names = tuple(predictor.signature.fields)
+    learned_demos = [_values_of(demo, names) for demo in learned.demos]
+    is_reworded = predictor.signature.instructions != learned.signature.instructions
+    changed = is_reworded or learned_demos != [_values_of(demo, names) for demo in predictor.demos]
+
+    demos = [dspy.Example(augmented=True, **values) for values in learned_demos]
     if learned.signature is not predictor.signature and learned.signature.__name__ == NAMELESS:
         learned.signature.__name__ = predictor.signature.__name__
     predictor.signature, predictor.demos = learned.signature, demos
     return changed
+
+
+def _values_of(demo: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """What a demonstration has of these fields."""
+    return {name: demo[name] for name in names if name in demo}

@@ -1,6 +1,8 @@
 """Files that are written whole or not at all."""
 
 import errno
+import gzip
+import json
 import os
 import sys
 from pathlib import Path
@@ -8,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from kraq_dspy._internal import files
-from kraq_dspy._internal.files import append_line, drop_torn_line, replaced, try_lock
+from kraq_dspy._internal.files import append_line, drop_torn_line, json_objects, replaced, try_lock
+from kraq_dspy.errors import EvaluationError
 
 
 def test_what_the_block_wrote_takes_the_files_place(tmp_path: Path) -> None:
@@ -103,3 +106,51 @@ def test_lines_are_appended_and_one_that_was_cut_off_is_dropped(tmp_path: Path) 
     assert path.read_text("utf-8", "surrogatepass") == "one\nzwölf \ud800\n"
     drop_torn_line(tmp_path / "nothing")
     assert not (tmp_path / "nothing").exists()
+
+
+def test_a_line_with_half_of_a_character_is_read_as_it_was_appended(tmp_path: Path) -> None:
+    append_line(tmp_path / "rows.jsonl", json.dumps({"reply": "smile \ud83d"}, ensure_ascii=False))
+    [(place, row)] = json_objects(tmp_path / "rows.jsonl", EvaluationError, "the replies")
+    assert (place, row) == ("rows.jsonl, line 1", {"reply": "smile \ud83d"})
+
+
+@pytest.mark.parametrize("line", ["[" * 200_000, '{"n": ' + "9" * 5000 + "}", "{"], ids=["nesting", "number", "torn"])
+def test_a_line_beyond_what_json_can_be_is_said_with_its_place(tmp_path: Path, line: str) -> None:
+    (tmp_path / "rows.jsonl").write_text(f"{{}}\n{line}\n", "utf-8")
+    with pytest.raises(EvaluationError, match="line 2 is not JSON"):
+        list(json_objects(tmp_path / "rows.jsonl", EvaluationError, "the replies"))
+
+
+def test_a_damaged_archive_is_said_to_be_unreadable(tmp_path: Path) -> None:
+    rows = "".join(json.dumps({"n": number}) + "\n" for number in range(5000))
+    packed = bytearray(gzip.compress(rows.encode()))
+    packed[len(packed) // 2] ^= 0xFF
+    (tmp_path / "rows.jsonl.gz").write_bytes(packed)
+    with pytest.raises(EvaluationError, match=r"Cannot read the replies|is not JSON"):
+        list(json_objects(tmp_path / "rows.jsonl.gz", EvaluationError, "the replies"))
+
+
+def test_an_append_writes_on_after_a_part_of_the_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Short:
+        """Takes three bytes at a time, as a disk that is nearly full may."""
+
+        def __init__(self, file: object) -> None:
+            self.file = file
+
+        def __enter__(self) -> "Short":
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            self.file.close()  # type: ignore[attr-defined]
+
+        def write(self, content: memoryview) -> int:
+            return int(self.file.write(content[:3]))  # type: ignore[attr-defined]
+
+        def fileno(self) -> int:
+            return int(self.file.fileno())  # type: ignore[attr-defined]
+
+    whole_open = Path.open
+    monkeypatch.setattr(Path, "open", lambda path, *args, **options: Short(whole_open(path, *args, **options)))
+    append_line(tmp_path / "rows.jsonl", "a line of more than three bytes")
+    monkeypatch.undo()
+    assert (tmp_path / "rows.jsonl").read_text("utf-8") == "a line of more than three bytes\n"

@@ -178,3 +178,4 @@ def test_the_commands_update_a_file_and_cover_what_a_team_left_out(
     assert 0 < covered["share"] < 1
     assert covered["added"] == len(Testset.load(more)) > 0
     assert "never touched" in shown.stdout
+    assert "no cosine of 0.5 or more; --about sets it" in " ".join(shown.stdout.split())

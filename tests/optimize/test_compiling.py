@@ -21,7 +21,7 @@ from kraq_dspy.optimize import (
     own_metric,
     read_state,
 )
-from kraq_dspy.optimize.compile_run import Learned
+from kraq_dspy.optimize.compile_run import Learned, take_over
 from kraq_dspy.optimize.rows import Row, split_rows
 from kraq_dspy.records import Document
 from kraq_dspy.signatures import AnswerQuestion, DraftAnswer, VerifyDraft
@@ -125,6 +125,15 @@ def test_a_score_of_zero_is_no_yes_even_inside_a_prediction(models: dict[str, ds
     )
     assert all(predictor.demos == [] for predictor in compiled.program.predictors())
     assert "Nothing changed" in compiled.problems[-1]
+
+
+def test_demonstrations_that_went_are_a_change_and_those_that_stayed_are_none() -> None:
+    demo = dspy.Example(question="Who?", passages=["Ada."], answer="Ada")
+    predictor, same, without = (dspy.Predict(AnswerQuestion) for _ in range(3))
+    predictor.demos, same.demos = [demo], [demo]
+    assert not take_over(predictor, same)
+    assert take_over(predictor, without)
+    assert predictor.demos == []
 
 
 def test_a_partial_score_is_a_demonstration_only_from_the_threshold_on(models: dict[str, dspy.LM]) -> None:

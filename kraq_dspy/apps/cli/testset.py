@@ -180,11 +180,12 @@ class CoverTestset(Reads, Calls, Limits):
             added = len(made) if made is not None else 0
             print_json({"share": coverage.share, "coverage": coverage, "untouched": coverage.untouched, "added": added})
             return
-        _show_coverage(coverage)
+        _show_coverage(coverage, about=self.about)
         if made is not None and self.out is not None:
             show_testset(made, self.out, asked_for=self.n)
         elif only:
-            more = command("testset", "coverage", self.index_dir, self.questions, "--out", "more.jsonl")
+            about = [] if self.about == ABOUT else ["--about", f"{self.about:g}"]
+            more = command("testset", "coverage", self.index_dir, self.questions, *about, "--out", "more.jsonl")
             say(f"Questions about them: {more}")
 
 
@@ -192,10 +193,11 @@ _SHOWN = 15
 """Communities of which the terminal tells."""
 
 
-def _show_coverage(coverage: "Coverage") -> None:
+def _show_coverage(coverage: "Coverage", *, about: float) -> None:
     untouched = coverage.untouched
+    astray = f"{len(coverage.astray):,} are about no passage (no cosine of {about:g} or more; --about sets it)"
     rows = {
-        "questions": f"{coverage.questions:,}, of which {len(coverage.astray):,} are about no passage",
+        "questions": f"{coverage.questions:,}, of which {astray}",
         "communities": f"{len(coverage.communities):,}, of which {len(untouched):,} are never touched",
         "passages touched": f"{coverage.share:.0%}, with all of their communities",
     }
@@ -207,6 +209,8 @@ def _show_coverage(coverage: "Coverage") -> None:
             title = short(community.title or community.community_id, 70)
             cells.append((title, f"{len(community.chunk_ids):,}"))
         output.print(grid("never touched", ["community", "passages"], cells, right=["passages"]))
+        if len(untouched) > _SHOWN:
+            say(f"Shown are the {_SHOWN} largest of {len(untouched):,}; --json lists all.")
 
 
 def shares_in(words: str) -> Mapping[str, float]:

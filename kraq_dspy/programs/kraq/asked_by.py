@@ -2,12 +2,14 @@
 
 Policies:
 
-    model      every community's summary goes to the generator, and its question comes out: Q = f(R), KRAQ paper 2.2.
-               A template asks only where the second call gave nothing usable, too.
-    mixed      what people look for, a heading that announces a question, is asked about, and none of it twice. A
-               template asks where it knows what to, the generator elsewhere; it is shown the heading and its text
-               where the community is narrow, and its question must lead back to a passage of the community.
-    templates  no model is asked.
+    model      The generator makes a question of the summary of each community: Q = f(R), KRAQ paper 2.2. If it is not
+               usable, the generator is asked once more, and then a template.
+    mixed      A heading that announces a question is what people look for: it is asked about, by one community alone.
+               A small tuned generator is asked about such headings, and otherwise only where no template knows what to
+               ask; any other generator is asked about every community, a narrow one by its heading and its text. If
+               a community has a heading, and the generator's question finds no passage of the community, the
+               template's takes its place.
+    templates  No model is asked. A community in which a template finds nothing to ask about has no question.
     auto       "model" where a generator is named, otherwise "mixed".
 """
 
@@ -133,7 +135,7 @@ class AskedBy:
 
         asks_of_headings = self._is_mixed or self.policy == "templates"
         self._headed = headings_asked(communities, self._read, self._subject) if asks_of_headings else {}
-        self._instead = {id: heading.question for id, heading in self._headed.items()}
+        self._template_of = {id: heading.question for id, heading in self._headed.items()}
 
     async def shown(
         self, summaries: Iterable[Summary] | AsyncIterable[Summary], summarized: AbstractSet[str]
@@ -170,7 +172,7 @@ class AskedBy:
 
     def template(self, community: Community, summary: str) -> str:
         """A question after a heading of the community's passages or after its summary; "" where nothing is named."""
-        if community.id not in self._instead:
+        if community.id not in self._template_of:
             question = question_about(
                 summary,
                 self._read(community.chunk_ids),
@@ -178,8 +180,8 @@ class AskedBy:
                 turns_statements=community.level > 0,
                 language_of_corpus=self._language,
             )
-            self._instead[community.id] = "" if question == NOTHING_NAMED else question
-        return self._instead[community.id]
+            self._template_of[community.id] = "" if question == NOTHING_NAMED else question
+        return self._template_of[community.id]
 
     def is_usable(self, question: str, model: str, summary: str, instructions: str) -> bool:
         """Whether the model's question stays.
@@ -202,7 +204,9 @@ class AskedBy:
             for question in questions
         ]
         doubtful = [
-            question for question in placed_questions if question.model != EMBEDDED and self._instead.get(_of(question))
+            question
+            for question in placed_questions
+            if question.model != EMBEDDED and self._template_of.get(_of(question))
         ]
         if not doubtful:
             return placed_questions
@@ -211,7 +215,7 @@ class AskedBy:
         astray: dict[str, Question] = {}
         for question, chunk_ids in zip(doubtful, nearest, strict=True):
             if chunk_ids and not any(chunk_id in question.chunk_ids for chunk_id in chunk_ids):
-                template = _worded(question, self._instead[_of(question)])
+                template = _worded(question, self._template_of[_of(question)])
                 astray[question.id] = dataclasses.replace(template, model=EMBEDDED)
         return [astray.get(question.id, question) for question in placed_questions]
 
@@ -280,7 +284,7 @@ def headings_asked(
     that no community before has, the broadest first; communities without one are absent. In the
     language of each community's passages."""
     chosen: dict[str, AskedHeading] = {}
-    headings_taken: set[str] = set()
+    questions_taken: set[str] = set()
 
     for community in sorted(communities, key=_broadest_first):
         passages = passages_of(community.chunk_ids)
@@ -292,8 +296,8 @@ def headings_asked(
                 question = announced_question(heading, passages, subject)
             else:
                 question = question_of_heading(language, heading.text)
-            if 0 < len(question) <= LONGEST and question.casefold() not in headings_taken:
-                headings_taken.add(question.casefold())
+            if 0 < len(question) <= LONGEST and question.casefold() not in questions_taken:
+                questions_taken.add(question.casefold())
                 chosen[community.id] = AskedHeading(heading.text, _below(heading, passages), question)
                 break
     return chosen

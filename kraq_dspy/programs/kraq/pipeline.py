@@ -303,9 +303,10 @@ class KRAQ(SavableModule):
             async for summary in each_of(summaries):
                 text, community = shown_summary(summary.title, summary.text), by_id[summary.community_id]
                 asks_model = asked_by is None or asked_by.asks_model(community, text)
-                if not asks_model and (instead := template(community, text)):
+                instead = "" if asks_model else template(community, text)
+                if instead:
                     of_templates.append(question(community, instead, EMBEDDED))
-                else:
+                elif asked_by is None or asked_by.policy != "templates":
                     shown[community.id] = text
                     yield Item(community.id, {"summary": text})
 

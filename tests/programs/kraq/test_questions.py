@@ -93,6 +93,14 @@ def test_templates_alone_ask_no_model() -> None:
     assert (question.text, question.model, len(lm.history)) == ("Who directed Ed Wood?", EMBEDDED, 0)
 
 
+def test_templates_alone_ask_no_model_where_nothing_is_named_either() -> None:
+    community = Community("c", 0, None, (), (), (), ())
+    lm = DummyLM([{"question": "What is it about?"}])
+    settings = Settings(questions=QuestionSettings(asked_by="templates"))
+    assert questions_of([community], [Summary("c", "", "so it goes on and on.")], lm, settings) == []
+    assert lm.history == []
+
+
 def test_a_template_asks_of_communities_that_the_model_is_not_asked_about() -> None:
     communities = [
         Community(id, level, None, (), ("e",), (), ("chunk",)) for level, id in enumerate(("broad", "narrow"))

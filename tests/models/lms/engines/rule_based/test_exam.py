@@ -22,6 +22,18 @@ def test_a_subject_that_only_points_elsewhere_is_not_asked_about() -> None:
     assert facts.facts_in("They were sold to the French Navy in 1901. This led to the War of 1902.") == []
 
 
+def test_a_comma_inside_a_number_does_not_end_what_is_said() -> None:
+    asked = facts.facts_in("Burbank\nBurbank has a population of 103,340, as of 2010.")
+    assert (asked[0].question, asked[0].answer) == ("What is the population of Burbank?", "103,340")
+
+
+def test_a_kind_is_named_where_another_word_only_contains_it() -> None:
+    asked = facts.facts_in(
+        "Springfield\nSpringfield is a city in Ohio. It has the biggest capacity of all ports in Ohio."
+    )
+    assert any(one.question.startswith("Which city has the biggest capacity") for one in asked)
+
+
 def test_people_ask_with_fewer_words_than_texts_tell_with() -> None:
     questions = [
         one.question for one in facts.facts_in("Acme Ltd sold the Elbe Tunnel to Globex during the crisis of 1929.")

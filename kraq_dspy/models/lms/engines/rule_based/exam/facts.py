@@ -36,7 +36,7 @@ from kraq_dspy.records import content_id
 _PASSIVE = re.compile(rf"(?P<be>{BE}) (?P<done>(?:\w+ly )?(?:[a-z]+ed|born|built|held|made|set|won|written|known)\b.*)")
 _ADDS = re.compile(r" (?:in|on|at|by|for|from|with|during|due to|after|before|until|since|to|as|through|under|and) ")
 _CALLS_FOR_MORE = re.compile(r" (?:[a-z]+ed|born|made|held|known|set|contribute|[a-z]+ing|as|one|first)$")
-"""How what is said does not end, if it was cut off: "is a disease caused"."""
+"""Endings which show that a phrase was cut in the middle: "is a disease caused"."""
 _IS_A_KIND = re.compile(r"(?:is|are|was|were) (?:an?|the|one of) ")
 TELLS_WHICH = re.compile(r" (?:in|of|at|from|by|for|on|near|between|to|with|that|which|as) .*[A-Z0-9]| \d{4} |[\"“]")
 """What tells one of a kind from others: a name or a number behind a preposition, or a year."""
@@ -49,7 +49,8 @@ _DANGLING = re.compile(r"(?:,| in| on| at| since| around| about| from| until| by
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A question that a sentence answers. `asked_of` is the name that the question is about, "" where the answer is."""
+    """A question that a sentence answers. `asked_of` is the name that the question is about; "" if that name is the
+    answer."""
 
     question: str
     answer: str
@@ -59,7 +60,7 @@ class Fact:
 def fact_about(passage: str, about: Collection[str] = ()) -> dict[str, str]:
     """One question that the passage answers, of one of the names where it can be; empty texts where it has none.
 
-    Which of several it is depends on the passage's text alone.
+    Which of several it is depends on the passage's text and these names alone.
 
     >>> fact_about("Ed Wood\\nEd Wood is a film. It was directed by Tim Burton in 1994.")["answer"]
     'Tim Burton'
@@ -84,7 +85,7 @@ def facts_in(passage: str) -> list[Fact]:
         if defined := definition(f"{statement.subject} {statement.phrase}", [statement.subject]):
             who = is_person(plain_kind(defined.kind) or defined.kind, sentence, statement.subject)
 
-        is_kind_said = bool(kind) and kind.split()[-1] in statement.phrase
+        is_kind_said = bool(kind) and kind.split()[-1] in statement.phrase.split()
         facts += _asked_for_values(statement)
         for phrase in _from_long_to_short(statement):
             question = which_question(kind if is_of_title and not is_kind_said else "", who, phrase)
@@ -107,8 +108,15 @@ def related_in(passage: str, about: Collection[str]) -> list[Fact]:
 
 
 def asked_of_another(question: str, name: str, other: str) -> str:
-    """The question with another name in the place of one of its own; "" where it does not have that name."""
-    return question.replace(name, other) if name and name in question else ""
+    """The question with another name in the place of one of its own; "" if it does not have that name as a whole word.
+
+    >>> asked_of_another("Who met Ada?", "Ada", "Bo"), asked_of_another("Who met Adams?", "Ada", "Bo")
+    ('Who met Bo?', '')
+    """
+    if not name:
+        return ""
+    question_of_other, n_replaced = re.subn(rf"(?<!\w){re.escape(name)}(?!\w)", lambda _: other, question)
+    return question_of_other if n_replaced else ""
 
 
 def _from_long_to_short(statement: Statement) -> list[str]:
@@ -186,7 +194,10 @@ def _asked_where(be: str, done: str, subject: str) -> Fact | None:
 
 
 def _asked_with_did(statement: Statement) -> list[Fact]:
-    """When, where, or how many: "moved to Burbank in 1958" asks "When did ... move to Burbank?"."""
+    """Ask when something was done, with "did", and for the size of a population.
+
+    "moved to Burbank in 1958" makes "When did ... move to Burbank?".
+    """
     subject = statement.subject
     people = re.match(r"(?:has|had) a population of (?:about )?(?P<number>[\d,]*\d)", statement.phrase)
     if people:
@@ -200,6 +211,6 @@ def _asked_with_did(statement: Statement) -> list[Fact]:
 
     before, after = rest[: dates[0].start()], rest[dates[0].end() :].strip()
     middle = _DANGLING.sub("", f" {before.strip()}").strip()
-    if after or len(middle.split()) < 1:
+    if after or not middle:
         return []
     return [Fact(f"When did {subject} {base} {middle}?", dates[0][0], subject)]

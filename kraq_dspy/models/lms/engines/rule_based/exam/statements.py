@@ -21,8 +21,10 @@ BEGINS = re.compile(
     r"(?:However|Therefore|Thus|Moreover|Furthermore|In addition|Additionally|Also|Indeed|Overall)[, ] ?"
 )
 _CUT = re.compile(
-    r"[,;:].*$| (?:which|where|although|though|while|whereas|because|as well as|so that|since|but|despite|who)\b.*$"
+    r"(?:[;:]|,(?!\d{3}\b)).*$"
+    r"| (?:which|where|although|though|while|whereas|because|as well as|so that|since|but|despite|who)\b.*$"
 )
+"""Where another clause begins; not the comma of 103,340."""
 _ASIDE_WORD = re.compile(r"^(?:also|then|first|later) ")
 VAGUE = re.compile(
     r"\b(?:who|he|she|they|this|these|those|such|it|his|her|their|them|him|we|our|us|i|my|you|your|above|below|following"
