@@ -4,7 +4,6 @@ that ends at once.
 A file a command; heavy imports wait until a command runs.
 """
 
-import gc
 import os
 import signal
 import sys
@@ -14,9 +13,6 @@ import time
 __all__ = ["main"]
 
 INTERRUPTED = 130
-OBJECTS_BETWEEN_COLLECTIONS = 50_000
-"""Loading modules makes a hundred thousand objects and no garbage. At Python's 700 the collector looks through them 300
-times, a twelfth of what `kraq ask` takes."""
 _spoken = threading.Event()
 _APART_S = 0.3  # processes forked from this one write to the same pipe: one key press, several signals
 
@@ -24,7 +20,6 @@ _APART_S = 0.3  # processes forked from this one write to the same pipe: one key
 def main() -> None:
     """Runs the program; listens to Ctrl-C before anything slow is imported."""
     on_interrupt()
-    gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
     try:
         from kraq_dspy.apps.cli.program import run
 
