@@ -30,7 +30,7 @@ import random
 import shutil
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
@@ -338,7 +338,11 @@ def write(name: str, index: Path, out: Path, writer: Writer) -> None:
     """Write the sets one after another; counts are added to those of runs before."""
     folder = out / name
     folder.mkdir(parents=True, exist_ok=True)
-    works = {"by-model": write_by_model, "ragas": write_ragas, "autoq": write_autoq}
+    works: dict[str, Callable[[Workspace, Path, int], Sized]] = {
+        "by-model": write_by_model,
+        "ragas": write_ragas,
+        "autoq": write_autoq,
+    }
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # what was used is noted before the end
 
     for label in writer.sets:
