@@ -4,6 +4,7 @@ that ends at once.
 A file a command; heavy imports wait until a command runs.
 """
 
+import contextlib
 import os
 import signal
 import sys
@@ -64,7 +65,8 @@ def _listen(reading: int) -> None:
             _say("Stopping; Ctrl-C again ends at once.")
         elif time.monotonic() - first > _APART_S:
             if os.isatty(2):
-                os.write(2, b"\x1b[?25h")  # the bars hide the cursor
+                with contextlib.suppress(OSError):
+                    os.write(2, b"\x1b[?25h")  # the bars hide the cursor
             _say("Ended.")
             os._exit(INTERRUPTED)
 
@@ -72,4 +74,5 @@ def _listen(reading: int) -> None:
 def _say(message: str) -> None:
     """Print a message by the system call: the main thread may be printing."""
     _spoken.set()
-    os.write(2, f"\n{message}\n".encode())
+    with contextlib.suppress(OSError):  # nobody reads it any more, as in "2>&1 | head"
+        os.write(2, f"\n{message}\n".encode())

@@ -74,12 +74,12 @@ class ServeModel:
         program = shutil.which(self.vllm)
         if self.json:
             print_json(
-                {"command": server.command(more=more), "api_base": server.api_base, "role": server.role(),
+                {"command": server.command(self.vllm, more), "api_base": server.api_base, "role": server.role(),
                  "installed": program is not None}
             )  # fmt: skip
             return
 
-        output.print(Text(server.shown(more)), soft_wrap=True)
+        output.print(Text(server.shown(self.vllm, more)), soft_wrap=True)
         errors.print(Text(f"In kraq.toml, for whoever asks it:\n{server.role()}"), soft_wrap=True)
         if self.print_only:
             return

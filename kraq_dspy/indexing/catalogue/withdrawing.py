@@ -1,6 +1,7 @@
 """Withdraws prepared answers whose documents are gone, and names those that may still tell what these said."""
 
 import re
+import shlex
 from collections.abc import Collection, Iterator, Set
 from typing import TypeAlias
 
@@ -23,7 +24,7 @@ def phrases_of(text: str) -> Iterator[Phrase]:
 
 
 def withdraw(index: Index, gone: Collection[str], phrases: Set[Phrase]) -> list[str]:
-    """Withdraw the answers that models made of the documents `gone`, whose texts had these `phrases`.
+    """Withdraw the answers that models made of the documents `gone`, whose texts had these `phrases` (`phrases_of`).
 
     Returns what a user should know: which answers went, and which stay although they quote such a text.
     """
@@ -45,8 +46,8 @@ def withdraw(index: Index, gone: Collection[str], phrases: Set[Phrase]) -> list[
     if staying:
         problems.append(
             f"{counted(len(staying), 'answer')} of the catalogue may still tell what removed documents said: "
-            f"{_listed(staying)}. They stay because somebody wrote them. To take them out: kraq catalogue remove "
-            f"{index.path} NUMBERS"
+            f"{_listed(staying)}. They stay because somebody wrote them, or they rest on other documents too. To take "
+            f"them out: kraq catalogue remove {shlex.quote(str(index.path))} NUMBERS"
         )
     return problems
 

@@ -37,9 +37,9 @@ class VLLMServer:
         words = [program, "serve", self.model, "--host", self.host, "--port", str(self.port)]
         return [*words, *self._adapter_options(), *more]
 
-    def shown(self, more: Sequence[str] = ()) -> str:
+    def shown(self, program: str = "vllm", more: Sequence[str] = ()) -> str:
         """The command for a shell."""
-        return shlex.join(self.command(more=more))
+        return shlex.join(self.command(program, more))
 
     def role(self, name: str = "generator") -> str:
         """Lines for kraq.toml that make a role ask this server."""

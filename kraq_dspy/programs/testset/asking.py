@@ -1,5 +1,6 @@
 """Asks a question of each kind, and drops what cannot be one: no question, no answer of the text, a giveaway."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -9,9 +10,11 @@ from kraq_dspy import signatures
 from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.step import FittingPredict, SignatureLike, Step, signature_for
 from kraq_dspy.programs.kraq.element_list import plain_words
-from kraq_dspy.programs.kraq.question_text import question_in, stands_alone
+from kraq_dspy.programs.kraq.question_text import MARKS, question_in, stands_alone
 from kraq_dspy.programs.testset import kinds
 from kraq_dspy.state import SavableModule
+
+_AROUND_WORDS = "?,.;:!()'\"“”‘’؟？"
 
 ASKED: Mapping[str, tuple[type[dspy.Signature], tuple[str, ...]]] = {
     kinds.FACT: (signatures.AskFact, ("passage",)),
@@ -62,7 +65,7 @@ class AskForRow(SavableModule):
 class SupposeOfAnother(SavableModule):
     """The question with another name in the place of one of its own, so that it supposes what is not so.
 
-    Where the model leaves the name, or asks nothing, the other name is put in as it stands: small models often copy the
+    If the model keeps the name, or asks nothing, the other name is put in as it stands: small models often copy the
     question.
 
     >>> from dspy.utils import DummyLM
@@ -79,8 +82,8 @@ class SupposeOfAnother(SavableModule):
 
     async def aforward(self, question: str, name: str, other: str) -> dspy.Prediction:
         written = question_in((await call(self.change, question=question, name=name, other=other)).changed or "")
-        put_in = question.replace(name, other)
-        is_changed = other in written and name not in written and written.endswith("?")
+        put_in = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", lambda _: other, question)
+        is_changed = other in written and name not in written and written.endswith(MARKS)
         changed = written if is_changed else put_in
         return dspy.Prediction(question=changed, rejected="" if changed != question else "was not changed")
 
@@ -104,9 +107,10 @@ class PutOtherwise(SavableModule):
 
     async def aforward(self, question: str, avoid: Sequence[str]) -> dspy.Prediction:
         words = question_in((await call(self.paraphrase, question=question, avoid=list(avoid))).paraphrase or "")
-        names = [word.strip("?,.'\"") for word in question.split()[1:] if word[:1].isupper() or word[:1].isdigit()]
+        bare = [word.strip(_AROUND_WORDS) for word in question.split()[1:]]  # the first is a question's word
+        names = [word for word in bare if word[:1].isupper() or word[:1].isdigit()]
         keeps_names = all(name in words for name in names)
-        return dspy.Prediction(question=words if words.endswith("?") and keeps_names else question)
+        return dspy.Prediction(question=words if words.endswith(MARKS) and keeps_names else question)
 
     forward = blocking(aforward)
 
@@ -124,7 +128,7 @@ def fault_in(
     >>> fault_in("Who was Ada?", ["a poet"], ["Ada was a mathematician."], "fact")
     'the answer is not in the passages'
     """
-    if not question.endswith("?"):
+    if not question.endswith(MARKS):
         return "nothing was asked"
     if not answers or (kind == kinds.LIST and len(answers) < 2):
         return "nothing was answered"

@@ -97,6 +97,22 @@ def test_other_words_keep_names_and_numbers() -> None:
     assert lost == "Where did Ada live in 1843?"
 
 
+@pytest.mark.parametrize("mark", ["؟", "？"])
+def test_a_question_ends_with_the_mark_of_its_language(mark: str) -> None:
+    assert fault_in(f"أين عاشت آدا{mark}", ["London"], [ADA], "fact") == ""
+
+
+def test_a_name_is_replaced_as_a_whole_word_alone() -> None:
+    with dspy.context(lm=DummyLM([{"changed": "Where did Adam meet Ada?"}])):
+        made = SupposeOfAnother()(question="Where did Adam meet Ada?", name="Ada", other="Eve")
+    assert made.question == "Where did Adam meet Eve?"
+
+
+def test_other_words_keep_a_name_in_quotation_marks() -> None:
+    with dspy.context(lm=DummyLM([{"paraphrase": "Which author is it?"}])):
+        assert PutOtherwise()(question='Who wrote "Emma"?', avoid=[]).question == 'Who wrote "Emma"?'
+
+
 def test_who_reads_again_must_come_to_the_same_answer() -> None:
     alone, apart = {"stands_alone": "True"}, {"same": "False"}
     row = {"kind": "fact", "question": "Where did Ada live?", "answers": ["London"], "passages": [ADA]}
