@@ -216,7 +216,8 @@ def _without_withdrawn(examples: list[Example]) -> tuple[list[Example], str]:
     by_status: dict[str, list[Example]] = {REJECTED: [], STALE: []}
     asked: list[Example] = []
     for example in examples:
-        by_status.get(example.metadata.get("status", ""), asked).append(example)
+        status = example.metadata.get("status")  # a column of one's own may hold anything
+        by_status.get(status if isinstance(status, str) else "", asked).append(example)
 
     left_out = [f"{counted(len(rows), f'{status} row')}" for status, rows in by_status.items() if rows]
     if not left_out:
@@ -224,7 +225,7 @@ def _without_withdrawn(examples: list[Example]) -> tuple[list[Example], str]:
     if not asked:
         raise EvaluationError(
             f"The test set has only {' and '.join(left_out)}, which are not asked. Approve some (kraq explore DIR "
-            "--testset FILE --edit), or make new ones (kraq testset update DIR FILE)."
+            "--testset FILE --edit), or make new ones (kraq testset update DIR FILE --new N)."
         )
     return asked, f"The test set has {' and '.join(left_out)}, which are not asked."
 

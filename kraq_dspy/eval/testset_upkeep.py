@@ -43,7 +43,9 @@ def update_testset(
     draft: str | Path | None = None,
     progress: Progress | None = None,
 ) -> TestsetUpdate:
-    """The rows as they are after `kraq add`, `remove` or `update`, and `new` ones about documents that no row is about.
+    """The rows as they are after `kraq add`, `remove` or `update`, and `new` ones.
+
+    New ones are about documents that no row is about, or none but stale ones.
 
     A rejected row stays as it is. Any other is kept while each of its passages stands word for word in the same
     document, wherever it is cut now. Without `new`, as many rows are added as became stale by this call. A question
@@ -66,15 +68,19 @@ def update_testset(
     n_new = became_stale if new is None else new
     added: Sequence[TestsetRow] = ()
     if n_new:
-        used = _documents_of(rows)
+        used = _documents_of(_not_stale(rows))
         rest = frozenset(chunk.id for chunk in chunks if chunk.document_id not in used)
-        plan = TestsetPlan(n_new, testset.counts(), seed, only=rest)
+        plan = TestsetPlan(n_new, testset.counts() or None, seed, only=rest)
         known = {row.id for row in rows}
         made = make_testset(space, plan=plan, draft=draft, progress=progress) if rest else Testset(())
         added = [row for row in made if row.id not in known]
     whole = dataclasses.replace(testset, rows=(*rows, *added))
-    unasked = len(texts.keys() - _documents_of(whole))
+    unasked = len(texts.keys() - _documents_of(_not_stale(whole)))
     return TestsetUpdate(whole, len(rows) - stale - moved, moved, stale, len(added), unasked)
+
+
+def _not_stale(rows: Iterable[TestsetRow]) -> list[TestsetRow]:
+    return [row for row in rows if row.status != STALE]
 
 
 def _documents_of(rows: Iterable[TestsetRow]) -> set[str]:

@@ -95,6 +95,11 @@ def test_a_set_of_which_no_row_is_asked_is_refused_with_what_to_do() -> None:
         evaluate(lambda question, k: [], rows, ["recall@5"])
 
 
+def test_a_column_of_ones_own_named_status_may_hold_anything() -> None:
+    rows = [{"question": "Who is Ada?", "answer": "Ada", "status": ["open", 3]}]
+    assert len(evaluate(lambda question, k: [], rows, ["answer_found"]).rows) == 1
+
+
 def test_making_the_set_again_keeps_decisions(tmp_path: Path) -> None:
     path = index_of_orchids(tmp_path / "orchids.kraq")
     file = tmp_path / "test.jsonl"

@@ -79,7 +79,8 @@ class MakeTestset(Reads, Calls, Limits):
                 made = make_testset(space, plan=plan, draft=draft, progress=bars)
         if self.out.is_file():
             made = with_decisions(made, Testset.load(self.out).rows)
-        made.save(self.out)
+        if len(made) or not self.out.is_file():  # rows that are there are not lost to none
+            made.save(self.out)
         if self.json:
             print_json({**made.about(), "file": str(self.out)})
         else:
@@ -109,7 +110,7 @@ class UpdateTestset(Reads, Calls, Limits):
     index_dir: IndexDir
     testset: Annotated[Path, typer.Argument(metavar="FILE", help="Test set of `kraq testset make`.")]
     new: Annotated[
-        int | None, typer.Option(min=0, help="Number of new questions.", show_default="as many as are stale")
+        int | None, typer.Option(min=0, help="Number of new questions.", show_default="as many as became stale")
     ] = None
     drop: Annotated[bool, Flag("--drop", help="Leave stale rows out instead of marking them.")] = False
     out: Annotated[

@@ -279,6 +279,16 @@ def test_labels_come_back_and_keep_an_import_from_everybody(tmp_path: Path, keyw
         index.require_no_labels()
 
 
+@pytest.mark.parametrize(("acl", "labels"), [([], ()), (None, ("",)), ("", ("",)), ("staff", ("staff",))])
+def test_a_document_whose_label_is_left_empty_is_for_nobody_as_in_a_corpus(
+    tmp_path: Path, acl: Any, labels: tuple[str, ...]
+) -> None:
+    """An empty list is what an export without labels has."""
+    tables = small()
+    tables["documents"][0]["acl"] = acl
+    assert read_graphrag(save_jsonl(tmp_path, tables)).documents[0].labels == labels
+
+
 @pytest.mark.parametrize(
     ("name", "communities", "levels"),
     [

@@ -62,7 +62,8 @@ def _documents(tables: Tables) -> dict[str, Document]:
         id, title = text_of(row["id"]), text_of(row.get("title"))
         text = text_of(row.get("text")) or text_of(row.get("raw_content"))
         source = title or tables.folder.name
-        labels = labels_of(row["acl"]) if row.get("acl") else ()
+        is_labelled = "acl" in row and row["acl"] != []  # an export without labels has an empty list
+        labels = labels_of(row["acl"]) if is_labelled else ()
         documents[id] = Document(id, title, text, source, _metadata(row), labels=labels)
     return documents
 
