@@ -32,7 +32,7 @@ from kraq_dspy.eval.testset_review import REJECTED, STALE
 from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.models.lms.meter import prices_of
 from kraq_dspy.ports import Progress, Retriever, SilentProgress
-from kraq_dspy.records import Document, content_id
+from kraq_dspy.records import Chunk, Document, Entity, Question, Relationship, Summary, content_id
 from kraq_dspy.retrievers.adapted import as_retriever
 from kraq_dspy.settings import EncoderSettings
 from kraq_dspy.workspace import Workspace
@@ -273,8 +273,16 @@ def place_of(
 
 
 def state_of(space: Workspace) -> str:
-    """Name the state of an index: rows of one state are not continued with another one."""
-    return f"{space.index.path.name}, last changed {space.index.manifest.updated_at}"
+    """Name what an index holds: rows of one state are not continued with another one.
+
+    It is told by the records, whose ids hold their texts, and not by the time of the last change: a change that changed
+    nothing, and a scope's view that is made again, are the same state.
+    """
+    index = space.index
+    ids = [sorted(index.ids(kind)) for kind in (Chunk, Entity, Relationship, Question)]
+    summaries = sorted((summary.community_id, summary.title, summary.text) for summary in index.all(Summary))
+    held = json.dumps([index.manifest.encoder_name, ids, summaries])
+    return f"{space.path.name}, state {content_id('state', held)[:12]}"
 
 
 def _opened(

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from kraq_dspy import testing
+from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import ConfigError, EvaluationError
 from kraq_dspy.eval import evaluate
 from kraq_dspy.eval.gate import read_thresholds, under_checks, worse_checks
@@ -172,6 +173,10 @@ def test_a_run_is_compared_with_another_folder_by_one_metric_and_never_continued
     assert [check["metric"] for check in json.loads(now[1])["checks"]] == ["recall@10"] * 2
     assert "would be compared with itself" in " ".join(itself[2].split())
     assert by_name[0] == by_name[1]
+
+    with Index.open(index, write=True) as written:
+        written.update_manifest()  # a change that changes nothing, but the time
+    assert run("--out", "now")[0] == 0
 
     add_documents(index, [Document("elbe", "Elbe", "The Elbe flows into the North Sea.")])
     changed = run("--out", "now")
