@@ -182,9 +182,10 @@ def make_questions(folder: Path, people: Asked, sizes: Sequence[int]) -> None:
     with Workspace.open(folder / "index.kraq") as space:
         for rows in sizes:
             plan = TestsetPlan(rows, WITH_EVIDENCE)
-            made = make_testset(space, plan=plan, draft=folder / f"made-{rows}.draft")
-            made.save(folder / f"made-{rows}.jsonl")
-            sets[f"made {rows}"] = [(row.question, frozenset(row.supporting_ids)) for row in made if row.supporting_ids]
+            testset = make_testset(space, plan=plan, draft=folder / f"made-{rows}.draft")
+            testset.save(folder / f"made-{rows}.jsonl")
+            answerable = [row for row in testset if row.supporting_ids]
+            sets[f"made {rows}"] = [(row.question, frozenset(row.supporting_ids)) for row in answerable]
 
     saved = {label: [[question, sorted(gold)] for question, gold in questions] for label, questions in sets.items()}
     (folder / "questions.json").write_text(json.dumps(saved, ensure_ascii=False), "utf-8")

@@ -361,13 +361,13 @@ def write(name: str, index: Path, out: Path, writer: Writer) -> None:
 def write_by_model(space: Workspace, file: Path, n: int) -> Testset:
     """Make the set as a user does, a quarter and a half of it first: what was asked for these is not asked again, and
     an interrupted run leaves a set."""
-    made = Testset(())
+    testset = Testset(())
     for part in (n // 4, n // 2, n):
         if part:
-            made = make_testset(space, part, draft=file.with_suffix(".draft"))
-            made.save(file)
-            file.with_suffix(".about.json").write_text(json.dumps(made.about(), indent=1) + "\n", "utf-8")
-    return made
+            testset = make_testset(space, part, draft=file.with_suffix(".draft"))
+            testset.save(file)
+            file.with_suffix(".about.json").write_text(json.dumps(testset.about(), indent=1) + "\n", "utf-8")
+    return testset
 
 
 def note_usage(file: Path, figures: dict[str, Any], usage: Mapping[tuple[str, str], Usage]) -> None:
@@ -446,9 +446,9 @@ def kept_scores(file: Path, questions: Questions) -> list[float]:
     """Scores of these questions, or of the first of them; none of what was asked in other words."""
     if not file.exists():
         return []
-    kept = json.loads(file.read_text("utf-8"))
-    scores: list[float] = kept["scores"]
-    return scores if kept.get("of") in (None, fingerprint(questions[: len(scores)])) else []
+    saved = json.loads(file.read_text("utf-8"))
+    scores: list[float] = saved["scores"]
+    return scores if saved.get("of") in (None, fingerprint(questions[: len(scores)])) else []
 
 
 def fingerprint(questions: Questions) -> str:
@@ -593,22 +593,22 @@ def places_of_scores(folder: Path) -> list[Path]:
     places = []
     for path in sorted(folder.iterdir()):
         if path.is_dir() and path.name not in ("people", "index.kraq"):
-            asked = {file.stem for file in path.glob("*.json")}
-            if all(SYSTEMS[place].name.replace(" ", "-") in asked for place in UNBROKEN):
+            names_with_scores = {file.stem for file in path.glob("*.json")}
+            if all(SYSTEMS[place].name.replace(" ", "-") in names_with_scores for place in UNBROKEN):
                 places.append(path)
     return places
 
 
 def comparison(people: Scores, scores: Scores) -> dict[str, Any]:
     """How a set ranks the systems that nobody broke, all, and those without the pooled; and which faults it notices."""
-    asked = sorted({*_asked(people)} & {*_asked(scores)})
+    asked_of_both = sorted({*_asked(people)} & {*_asked(scores)})
     return {
         "rows": len(scores),
         "mean": float(scores[:, UNBROKEN].mean()),
         "unbroken": compare(people, scores, UNBROKEN),
-        "all": compare(people, scores, asked),
+        "all": compare(people, scores, asked_of_both),
         "unpooled": compare(people, scores, UNPOOLED),
-        "faults": faults(people, scores) if len(asked) == len(SYSTEMS) else {},
+        "faults": faults(people, scores) if len(asked_of_both) == len(SYSTEMS) else {},
     }
 
 

@@ -10,12 +10,9 @@ import pytest
 from testset_ranking import note_usage, written_sets
 from testset_rivals import RAGAS_SHARES, write_autoq, write_ragas
 
-from kraq_dspy.indexing import build_index
-from kraq_dspy.records import Document, Usage
+from kraq_dspy.records import Usage
 from kraq_dspy.workspace import Workspace
-
-PLACES = ("Alder", "Birch", "Cedar", "Damson", "Elder", "Fir", "Hazel", "Juniper")
-TEXT = "The {0} Mill stands on the Orr. It was built by Nora {0} in 18{1} and sold to Emil {0} in 19{1}."
+from tests.mills import MILLS, index_of_mills
 
 
 class Writer(dspy.BaseLM):
@@ -28,7 +25,7 @@ class Writer(dspy.BaseLM):
     async def aforward(self, prompt: str | None = None, messages: Any = None, **options: Any) -> Any:
         shown = str(messages[-1]["content"])
         self.prompts.append(shown)
-        mills = [place for place in PLACES if f"{place} Mill" in shown]
+        mills = [place for place in MILLS if f"{place} Mill" in shown]
         fields = {
             "role": "miller",
             "interest": "Old mills.",
@@ -59,12 +56,7 @@ def _as_text(value: Any) -> str:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("index") / "mills.kraq"
-    documents = [
-        Document(name.lower(), f"{name} Mill", TEXT.format(name, year)) for year, name in enumerate(PLACES, start=60)
-    ]
-    build_index(documents, path)
-    return path
+    return index_of_mills(tmp_path_factory.mktemp("index"))
 
 
 def test_ragas_asks_of_one_passage_and_of_related_ones_and_these_are_gold(folder: Path, tmp_path: Path) -> None:

@@ -11,13 +11,10 @@ import pytest
 
 from kraq_dspy.eval import TestsetPlan, make_testset
 from kraq_dspy.extend import LanguageModels
-from kraq_dspy.indexing import build_index
-from kraq_dspy.records import Document
 from kraq_dspy.settings import RunSettings, Settings
 from kraq_dspy.workspace import Workspace
+from tests.mills import index_of_mills
 
-MILLS = ("Alder", "Birch", "Cedar", "Damson", "Elder", "Fir", "Hazel", "Juniper")
-TEXT = "The {0} Mill stands on the Orr. It was built by Nora {0} in 18{1} and sold to Emil {0} in 19{1}."
 ASKS_OF = {"link": "bridge", "shared": "list", "names": "comparison", "passages": "broad", "passage": "fact"}
 """The kind of a question, by an input that its step has and those after it have not."""
 
@@ -72,12 +69,7 @@ class Reader(dspy.BaseLM):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("index") / "mills.kraq"
-    documents = [
-        Document(name.lower(), f"{name} Mill", TEXT.format(name, year)) for year, name in enumerate(MILLS, start=60)
-    ]
-    build_index(documents, path)
-    return path
+    return index_of_mills(tmp_path_factory.mktemp("index"))
 
 
 @pytest.fixture(scope="module")

@@ -104,7 +104,8 @@ class MakeTestset(Reads, Calls, Limits):
 class UpdateTestset(Reads, Calls, Limits):
     """Keep a test set true to an index that has changed: rows whose evidence is gone are marked stale.
 
-    As many new rows, or --new N, are written about documents that no row is about. The other rows stay as they are.
+    As many new rows, or --new N, are written about documents that no row is about, or none but stale ones. The other
+    rows stay as they are.
     """
 
     index_dir: IndexDir

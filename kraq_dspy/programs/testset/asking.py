@@ -1,6 +1,5 @@
 """Asks a question of each kind, and drops what cannot be one: no question, no answer of the text, a giveaway."""
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -9,6 +8,7 @@ import dspy
 from kraq_dspy import signatures
 from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.step import FittingPredict, SignatureLike, Step, signature_for
+from kraq_dspy.language.names import with_another_name
 from kraq_dspy.programs.kraq.element_list import plain_words
 from kraq_dspy.programs.kraq.question_text import MARKS, question_in, stands_alone
 from kraq_dspy.programs.testset import kinds
@@ -82,7 +82,7 @@ class SupposeOfAnother(SavableModule):
 
     async def aforward(self, question: str, name: str, other: str) -> dspy.Prediction:
         written = question_in((await call(self.change, question=question, name=name, other=other)).changed or "")
-        put_in = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", lambda _: other, question)
+        put_in = with_another_name(question, name, other)
         is_changed = other in written and name not in written and written.endswith(MARKS)
         changed = written if is_changed else put_in
         return dspy.Prediction(question=changed, rejected="" if changed != question else "was not changed")

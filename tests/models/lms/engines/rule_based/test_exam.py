@@ -23,8 +23,8 @@ def test_a_subject_that_only_points_elsewhere_is_not_asked_about() -> None:
 
 
 def test_a_comma_inside_a_number_does_not_end_what_is_said() -> None:
-    asked = facts.facts_in("Burbank\nBurbank has a population of 103,340, as of 2010.")
-    assert (asked[0].question, asked[0].answer) == ("What is the population of Burbank?", "103,340")
+    population = facts.facts_in("Burbank\nBurbank has a population of 103,340, as of 2010.")[0]
+    assert (population.question, population.answer) == ("What is the population of Burbank?", "103,340")
 
 
 def test_a_kind_is_named_where_another_word_only_contains_it() -> None:

@@ -10,7 +10,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from itertools import combinations
 
-from kraq_dspy.language.names import names_in
+from kraq_dspy.language.names import names_in, with_another_name
 from kraq_dspy.language.templates import definition, is_person
 from kraq_dspy.language.text import content_words
 from kraq_dspy.language.vocabulary import STOP
@@ -113,10 +113,8 @@ def asked_of_another(question: str, name: str, other: str) -> str:
     >>> asked_of_another("Who met Ada?", "Ada", "Bo"), asked_of_another("Who met Adams?", "Ada", "Bo")
     ('Who met Bo?', '')
     """
-    if not name:
-        return ""
-    question_of_other, n_replaced = re.subn(rf"(?<!\w){re.escape(name)}(?!\w)", lambda _: other, question)
-    return question_of_other if n_replaced else ""
+    question_of_other = with_another_name(question, name, other)
+    return "" if question_of_other == question else question_of_other
 
 
 def _from_long_to_short(statement: Statement) -> list[str]:
