@@ -92,10 +92,7 @@ def json_objects(path: Path, failure: type[KraqError], what: str) -> Iterator[tu
                 place = f"{path.name}, line {number}"
                 try:
                     row = json.loads(line)
-                except (
-                    ValueError,
-                    RecursionError,
-                ) as error:  # no JSON; or a number, or a nesting, beyond Python's limits
+                except (ValueError, RecursionError) as error:  # or a number or a nesting beyond Python's limits
                     raise failure(f"{place} is not JSON ({error}); expected one object a line.") from error
                 if not isinstance(row, dict):
                     raise failure(f"{place} is {type(row).__name__}; expected an object.")

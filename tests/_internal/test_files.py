@@ -122,11 +122,9 @@ def test_a_line_beyond_what_json_can_be_is_said_with_its_place(tmp_path: Path, l
 
 
 def test_a_damaged_archive_is_said_to_be_unreadable(tmp_path: Path) -> None:
-    rows = "".join(json.dumps({"n": number}) + "\n" for number in range(5000))
-    packed = bytearray(gzip.compress(rows.encode()))
-    packed[len(packed) // 2] ^= 0xFF
-    (tmp_path / "rows.jsonl.gz").write_bytes(packed)
-    with pytest.raises(EvaluationError, match=r"Cannot read the replies|is not JSON"):
+    header = gzip.compress(b"")[:10]
+    (tmp_path / "rows.jsonl.gz").write_bytes(header + b"\xff" * 40)
+    with pytest.raises(EvaluationError, match="Cannot read the replies"):
         list(json_objects(tmp_path / "rows.jsonl.gz", EvaluationError, "the replies"))
 
 

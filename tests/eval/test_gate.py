@@ -9,9 +9,11 @@ from kraq_dspy import testing
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import ConfigError, EvaluationError
 from kraq_dspy.eval import evaluate
+from kraq_dspy.eval.evaluation import state_of
 from kraq_dspy.eval.gate import read_thresholds, under_checks, worse_checks
 from kraq_dspy.indexing import add_documents, build_index
-from kraq_dspy.records import Chunk, Document, Hit
+from kraq_dspy.records import Chunk, Document, Entity, Hit, Question, Relationship, Summary
+from kraq_dspy.workspace import Workspace
 from tests.conftest import WarmShell
 
 ROWS = [
@@ -193,3 +195,16 @@ def test_eval_report_and_comparison_print_one_shape(kraq: WarmShell, tmp_path: P
 
     shapes = [set(json.loads(done.stdout)) for done in (one, two)]
     assert shapes == [{"title", "kind", "runs", "files", "checks"}] * 2
+
+
+@pytest.mark.parametrize("kind", [Chunk, Entity, Relationship, Question, Summary])
+def test_an_index_that_lost_a_record_is_another_state(tmp_path: Path, kind: type) -> None:
+    build_index([Document("ada", "Ada", "Ada Lovelace met Charles Babbage in London in 1833.")], tmp_path / "x.kraq")
+    with Workspace.open(tmp_path / "x.kraq") as space:
+        before = state_of(space)
+
+    with Index.open(tmp_path / "x.kraq", write=True) as index:
+        index.replace(kind, list(index.all(kind))[1:])
+
+    with Workspace.open(tmp_path / "x.kraq") as space:
+        assert state_of(space) != before

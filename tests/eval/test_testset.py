@@ -324,6 +324,10 @@ def test_a_set_without_a_question_ends_with_an_error(kraq: WarmShell, tmp_path: 
     assert "No question could be made" in made.stderr
     assert "Try:" not in made.stdout
 
+    former = Testset((TestsetRow("t", "Who is Ada?", "fact", ("Ada",)),)).save(tmp_path / "test.jsonl").read_text()
+    assert kraq("testset", "make", str(tmp_path / "short.kraq"), "--out", str(tmp_path / "test.jsonl")).returncode == 1
+    assert (tmp_path / "test.jsonl").read_text() == former
+
 
 def test_what_a_passage_said_when_it_was_gold_stands_in_the_row() -> None:
     passage = GoldPassage("c", "d", 0, 4, "hash", ("source",))

@@ -1,11 +1,15 @@
 """Ctrl-C as a shell user meets it: a word at once, 130 at the end, and a second one that does not wait."""
 
+import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
+
+from kraq_dspy.apps import cli
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 
@@ -56,3 +60,13 @@ def test_the_first_one_is_answered_at_once_and_a_second_one_ends_what_does_not_s
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=50)
     assert process.returncode == 130
+
+
+def test_a_word_that_nobody_reads_any_more_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(file: int, content: bytes) -> int:
+        raise BrokenPipeError
+
+    monkeypatch.setattr(cli, "_spoken", threading.Event())
+    monkeypatch.setattr(os, "write", broken)
+    cli._say("Stopping")
+    assert cli._spoken.is_set()
