@@ -4,8 +4,10 @@
 
 Recall at 5 and 10 passages of `dense` and `adaptive` with each encoder, on one clean set (`default_program.sample`),
 whose graph is the embedded model's; differences from the first encoder are paired, with 95 % bootstrap intervals.
-Seconds are those of the encoder alone for all passages, and of a question asked by itself, its encoding included.
-A name may be followed by a precision: "minilm:bf16". With `--raw`, "adaptive, raw" is `adaptive` over cosines as the
+Seconds are processor seconds: of the encoder alone for all passages, and of a question asked by itself, its encoding
+included.
+A name may be followed by a precision: "minilm:bf16"; or by two, of passages and of questions: "minilm:bf16+int8".
+Those whose passages have one precision share an index. With `--raw`, "adaptive, raw" is `adaptive` over cosines as the
 encoder gives them, without `ScaleOfCosines`.
 """
 
@@ -22,6 +24,7 @@ from kraq_dspy.eval.metrics.retrieval import recall_at_k
 from kraq_dspy.eval.statistics import bootstrap_difference
 from kraq_dspy.eval.tables.data import prepare_index
 from kraq_dspy.models.embedders import load_embedder, resolve_encoder
+from kraq_dspy.ports import Embedder
 from kraq_dspy.settings import EncoderSettings, Settings
 from kraq_dspy.workspace import Workspace
 
@@ -32,30 +35,44 @@ Column = tuple[str, int]
 """A retriever and a number of passages."""
 
 
+class AskedBy:
+    """An index's encoder, of this name, in whose place another makes the vectors of questions."""
+
+    def __init__(self, name: str, of_questions: Embedder) -> None:
+        self.name = name
+        self.dimension = of_questions.dimension
+        self.encode_passages = of_questions.encode_passages
+        self.encode_queries = of_questions.encode_queries
+
+
 def measure(
     name: str, dataset_name: str, data: Path, out: Path, questions: int, passages: int, *, raw: bool = False
 ) -> tuple[dict[Column, list[float]], list[str]]:
     """A recall for each question, by column; and the seconds as cells."""
     dataset = sample(load_dataset(dataset_name, data), questions, passages)
-    encoder, _, precision = name.partition(":")
+    of_passages, _, of_questions = name.partition("+")
+    encoder, _, precision = of_passages.partition(":")
     settings = Settings(encoder=resolve_encoder(EncoderSettings(encoder, precision=precision or "auto")))
     embedder = load_embedder(settings.encoder)
+
     texts = [f"{document.title}\n{document.text}" for document in dataset.documents]
-    started = time.perf_counter()
+    started = time.process_time()
     embedder.encode_passages(texts)
-    cells = [f"{len(texts):,}", f"{time.perf_counter() - started:.0f} s"]
-    index = prepare_index(dataset, out / name.replace(":", "-") / "indexes", settings, embedder)
+    cells = [f"{len(texts):,}", f"{time.process_time() - started:.0f} s"]
+    index = prepare_index(dataset, out / of_passages.replace(":", "-") / "indexes", settings, embedder)
+
+    asking = load_embedder(EncoderSettings(encoder, precision=of_questions)) if of_questions else embedder
     scores: dict[Column, list[float]] = {}
-    with Workspace.open(index.path, embedder=embedder) as space:
+    with Workspace.open(index.path, embedder=AskedBy(embedder.name, asking)) as space:
         for retriever in (*RETRIEVERS, *([RAW] if raw else [])):
             retrieve: Any = space.retriever(retriever.partition(",")[0])
             if retriever == RAW:
                 retrieve.retrieve._scaled = lambda cosines, question: cosines
             seconds = []
             for example in dataset.examples:
-                started = time.perf_counter()
+                started = time.process_time()
                 hits = retrieve(example.question, max(BUDGETS))
-                seconds.append(time.perf_counter() - started)
+                seconds.append(time.process_time() - started)
                 document_ids = [hit.chunk.document_id for hit in hits]
                 for k in BUDGETS:
                     recall = recall_at_k(example.supporting_ids, document_ids[:k], None)

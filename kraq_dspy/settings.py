@@ -275,8 +275,9 @@ class EncoderSettings(Checked):
     precision: Annotated[str, OneOf(ENCODER_PRECISIONS)] = "auto"
     """The number format. "int8" of minilm and "int4" of multilingual-e5-small are packaged weights, which need no
     torch. "fp32" and "bf16" run in torch (extra `transformers`); on processors that have "bf16" it is the fastest.
-    "auto" takes the packaged weights of those two; for other encoders "bf16" if the processor has it, else "fp32". An
-    index keeps the one that it was made with."""
+    "auto" takes the packaged weights of those two, and embeds 256 passages of minilm or more in "bf16" if torch and the
+    processor have it; for other encoders it is "bf16" if the processor has it, else "fp32". An index keeps the one that
+    it was made with."""
     device: Annotated[str, OneOf(DEVICES)] = "auto"
     """Where it computes: "cpu", "cuda", "mps", or "auto", the best that is there. Packaged weights run on the
     processor; "cuda" and "mps" take torch. An endpoint's is its own."""

@@ -24,7 +24,7 @@ from kraq_dspy.indexing.prepare.instructed import StoredSentences, open_precompu
 from kraq_dspy.indexing.prepare.qa_pairs import StoredPairs
 from kraq_dspy.indexing.prepare.raptor import open_tree
 from kraq_dspy.indexing.prepare.summarised_corpus import SummarisedCorpus, open_summarised, shortener
-from kraq_dspy.models.embedders import load_embedder
+from kraq_dspy.models.embedders import load_embedder, resolve_encoder
 from kraq_dspy.models.embedders.cross_encoder import CrossEncoderReranker
 from kraq_dspy.models.embedders.instructed import load_instructed_embedder
 from kraq_dspy.models.embedders.text_encoder import EmbedderLike, as_embedder
@@ -156,7 +156,10 @@ class OpenedIndex(SharedByCopies):
                 own_models = isinstance(models, LanguageModels | dspy.BaseLM) or "default" in (models or {})
                 settings = index.usable_settings(trust=trust, own_models=own_models, own_encoder=embedder is not None)
             index.own_store = settings.store
-            encoder = load_embedder(settings.encoder) if embedder is None else as_embedder(embedder)
+            if embedder is None:
+                encoder = load_embedder(resolve_encoder(settings.encoder, index.manifest.encoder_name))
+            else:
+                encoder = as_embedder(embedder)
             index.require_encoder(encoder)
             return cls(index, encoder, as_models(models, settings, embedder=encoder))
         except BaseException:

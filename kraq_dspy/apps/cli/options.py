@@ -119,12 +119,14 @@ class Models:
         """The settings with which the index was made, and the command line's words over them. Raises UntrustedError
         where they name servers or keys which nobody agreed to."""
         from kraq_dspy.asset.store.index import Index
+        from kraq_dspy.models.embedders import resolve_encoder
 
         with Index.open(index_dir) as index:
-            made_by, settings = index.made_by, index.manifest.settings
+            made_by, settings, encoder_name = index.made_by, index.manifest.settings, index.manifest.encoder_name
         if self.config is None:
             settings = self._agreed(made_by, settings)
-        return self.settings(settings)
+        settings = self.settings(settings)
+        return dataclasses.replace(settings, encoder=resolve_encoder(settings.encoder, encoder_name))
 
     def limits(self, settings: "Settings") -> "MeterLimits | None":
         """Set the limits with the prices that the settings give; None where nothing is limited."""

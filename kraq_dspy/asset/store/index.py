@@ -263,7 +263,7 @@ class Index(SharedByCopies):
             raise EncoderMismatchError(
                 f"{str(self.path)!r} was built with the encoder {self._manifest.encoder_name!r}, and this one is "
                 f"{embedder.name!r}; their vectors cannot be compared. Open it with the encoder settings of its own "
-                "manifest.json, or index the corpus again."
+                "manifest.json, the precision as it is there or left out, or index the corpus again."
             )
 
     def file(self, name: str) -> Path | None:

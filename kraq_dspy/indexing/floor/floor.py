@@ -21,6 +21,7 @@ from kraq_dspy.asset.store.sync import Point, sync_vectors
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.indexing.floor.foreign_questions import ABOUT_THE_WHOLE, FOREIGN
 from kraq_dspy.indexing.floor.scoring import PassageScorer
+from kraq_dspy.models.embedders.automatic import AutomaticEmbedder
 from kraq_dspy.models.embedders.packaged_embedder import PackagedEmbedder
 from kraq_dspy.ports import Embedder, SilentProgress, Vectors
 from kraq_dspy.records import content_id
@@ -128,7 +129,7 @@ _BY_PACKAGED_ENCODER: dict[tuple[str, tuple[str, ...]], Vectors] = {}
 
 def _encoded(embedder: Embedder, texts: Sequence[str]) -> Vectors:
     """Each packaged encoder encodes them once in a process: its name says all that its vectors depend on."""
-    if not isinstance(embedder, PackagedEmbedder):
+    if not isinstance(embedder, PackagedEmbedder | AutomaticEmbedder):
         return embedder.encode_queries(texts)
 
     key = embedder.name, tuple(texts)

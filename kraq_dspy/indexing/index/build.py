@@ -16,10 +16,12 @@ import dspy
 from kraq_dspy._internal.concurrency import run_coroutine
 from kraq_dspy._internal.display import default_progress
 from kraq_dspy.asset.corpus.chunk import chunk_document
+from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.sync import Point, batches, chunk_point, sync_vectors
 from kraq_dspy.errors import ConfigError, CorpusError
 from kraq_dspy.indexing.catalogue.sources import flag_stale
 from kraq_dspy.indexing.index import opening
+from kraq_dspy.indexing.index.embedding import passage_encoder
 from kraq_dspy.indexing.index.finishing import (
     FINISHED,
     BuildParts,
@@ -174,7 +176,7 @@ class Builder(BuildParts):
         folder. Raises TypeError for an option that there is not, or of a wrong kind."""
         require_known(options)
         _require_ray(options)
-        settings, embedder = _settings_and_embedder(options)
+        settings, embedder = _settings_and_embedder(out, options)
         models = _models_of(options, settings, embedder)
         kraq = _pipeline_of(options, settings, embedder)
 
@@ -335,7 +337,7 @@ class Builder(BuildParts):
             store,
             ids,
             absent_points(),
-            self.embedder.encode_passages,
+            passage_encoder(self.index, self.embedder, sum(chunk_id not in stored for chunk_id in ids)),
             "embed",
             self.progress,
             is_stopped=is_stopped,
@@ -426,14 +428,19 @@ def _require_ray(options: BuildOptions) -> None:
         require_ray()
 
 
-def _settings_and_embedder(options: BuildOptions) -> tuple[Settings, Embedder]:
-    """The settings name the encoder as it is; one that is given stands in the place of theirs."""
+def _settings_and_embedder(out: Path, options: BuildOptions) -> tuple[Settings, Embedder]:
+    """The settings name the encoder as it is; one that is given stands in the place of theirs. An index that is there
+    keeps its precision, unless the settings name another."""
     settings = options.get("settings") or Settings()
     given = options.get("embedder")
     if given is not None:
         return settings, as_embedder(given)
 
-    settings = dataclasses.replace(settings, encoder=resolve_encoder(settings.encoder))
+    made_by = ""
+    if settings.encoder.precision == "auto" and (out / "manifest.json").exists():
+        with Index.open(out, unfinished=True) as index:
+            made_by = index.manifest.encoder_name
+    settings = dataclasses.replace(settings, encoder=resolve_encoder(settings.encoder, made_by))
     return settings, load_embedder(settings.encoder)
 
 

@@ -4,11 +4,12 @@ import dataclasses
 
 from kraq_dspy.asset.consent import own_key
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.models.embedders.packaged_embedder import PACKAGED_MODELS, PackagedEmbedder
+from kraq_dspy.models.embedders.automatic import AutomaticEmbedder
+from kraq_dspy.models.embedders.packaged_embedder import MINILM, PACKAGED_MODELS, PackagedEmbedder
 from kraq_dspy.models.embedders.sentence import SentenceEmbedder
 from kraq_dspy.models.machine import precision_of
 from kraq_dspy.ports import Embedder
-from kraq_dspy.settings import EncoderSettings
+from kraq_dspy.settings import ENCODER_PRECISIONS, EncoderSettings
 
 
 def load_embedder(settings: EncoderSettings) -> Embedder:
@@ -33,6 +34,8 @@ def load_embedder(settings: EncoderSettings) -> Embedder:
             reply_mb=settings.reply_mb,
         )
     precision = _precision(settings)
+    if precision == "auto":
+        return AutomaticEmbedder(settings)
     if precision in _PACKAGED_PRECISIONS:
         return PackagedEmbedder(
             settings.name,
@@ -52,22 +55,40 @@ def load_embedder(settings: EncoderSettings) -> Embedder:
     )
 
 
-def resolve_encoder(settings: EncoderSettings) -> EncoderSettings:
+def resolve_encoder(settings: EncoderSettings, made_by: str = "") -> EncoderSettings:
     """The settings with the precision that "auto" means for this encoder, on this machine.
 
-    An index keeps these, so that it is opened with the same precision on a machine with another processor.
+    An index keeps these, so that it is opened with the same precision on a machine with another processor. MiniLM's
+    "auto" stays, since its vectors are the same everywhere or can be compared (`AutomaticEmbedder`); for an index that
+    is there, `made_by` its encoder of that name, it means the index's own precision.
     """
     if settings.precision != "auto" or settings.api_base is not None:
         return settings
-    return dataclasses.replace(settings, precision=_precision(settings))
+    return dataclasses.replace(settings, precision=_kept_precision(settings, made_by) or _precision(settings))
+
+
+def _kept_precision(settings: EncoderSettings, made_by: str) -> str:
+    """The precision in the name of the encoder that made an index, if it is the encoder of the settings; else ""."""
+    model, _, rest = made_by.partition(" ")
+    precision = rest.partition(" ")[0]
+    if settings.name != MINILM or model != PACKAGED_MODELS[MINILM].name or precision not in ENCODER_PRECISIONS:
+        return ""
+    needs_processor = precision in ("auto", *_PACKAGED_PRECISIONS)
+    return precision if _on_processor(settings) or not needs_processor else ""
 
 
 _PACKAGED_PRECISIONS = {model.precision: name for name, model in PACKAGED_MODELS.items()}
 
 
+def _on_processor(settings: EncoderSettings) -> bool:
+    return settings.device in ("auto", "cpu")
+
+
 def _precision(settings: EncoderSettings) -> str:
-    on_processor = settings.device in ("auto", "cpu")
+    on_processor = _on_processor(settings)
     if settings.precision == "auto":
+        if settings.name == MINILM and on_processor:
+            return "auto"
         packaged = PACKAGED_MODELS.get(settings.name)
         return packaged.precision if packaged and on_processor else precision_of("auto")
 

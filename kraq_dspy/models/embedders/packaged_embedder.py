@@ -124,12 +124,13 @@ class PackagedEmbedder(TextEncoder):
 
         self.query_prefix = query_prefix or packaged.query_prefix
         self.passage_prefix = passage_prefix or packaged.passage_prefix
+        self.precision = packaged.precision
         self._batch_size = batch_size
         self._threads = threads or usable_cores()
         self._model = packaged.loaded(max_tokens or packaged.max_tokens)
         self._dimension = _DIMENSION
         limits = [] if max_tokens in (None, packaged.max_tokens) else [f"max_tokens={max_tokens}"]
-        self.name = self._named(packaged.name, packaged.precision, *limits)
+        self.name = self._named(packaged.name, self.precision, *limits)
 
     def encode(self, texts: Sequence[str], prefix: str) -> Vectors:
         starts = range(0, len(texts), self._batch_size)
