@@ -50,7 +50,10 @@ class Demo(Models):
 
         example = bundled_example()
         settings = self.settings()
-        settings = dataclasses.replace(settings, encoder=resolve_encoder(settings.encoder))
+        encoder = resolve_encoder(settings.encoder)
+        if encoder.precision == "auto":  # torch would change the third digit of the figures
+            encoder = dataclasses.replace(encoder, precision="int8")
+        settings = dataclasses.replace(settings, encoder=encoder)
         embedder = load_embedder(settings.encoder)  # a missing package is said before anything else
         questions, corpus = self._questions_and_corpus(example)
         out = self.out or Path("demo-quick.kraq" if self.quick else "demo.kraq")

@@ -3,6 +3,7 @@
 import importlib.util
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 from kraq_dspy.models.embedders.packaged_embedder import MINILM, PACKAGED_MODELS, PackagedEmbedder
 from kraq_dspy.models.embedders.sentence import SentenceEmbedder
@@ -31,7 +32,7 @@ class AutomaticEmbedder(TextEncoder):
     """
 
     def __init__(self, settings: EncoderSettings) -> None:
-        make = {
+        make: dict[str, Any] = {
             "query_prefix": settings.query_prefix,
             "passage_prefix": settings.passage_prefix,
             "batch_size": settings.batch_size,
