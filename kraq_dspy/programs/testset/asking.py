@@ -1,5 +1,6 @@
 """Asks a question of each kind, and drops what cannot be one: no question, no answer of the text, a giveaway."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -9,6 +10,7 @@ from kraq_dspy import signatures
 from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.step import FittingPredict, SignatureLike, Step, signature_for
 from kraq_dspy.language.names import with_another_name
+from kraq_dspy.language.text import content_words
 from kraq_dspy.programs.kraq.element_list import plain_words
 from kraq_dspy.programs.kraq.question_text import MARKS, question_in, stands_alone
 from kraq_dspy.programs.testset import kinds
@@ -28,6 +30,9 @@ begin as questions for facts."""
 LONGEST_ANSWER = 25
 """Words of an answer, which is copied; nuggets are statements and may be longer."""
 CLOSED = frozenset(("yes", "no"))
+SAID = 0.6
+"""Share of a description's telling words that its passage has."""
+ARTICLES = frozenset(("the", "a", "an"))
 
 
 class AskForRow(SavableModule):
@@ -53,8 +58,16 @@ class AskForRow(SavableModule):
         reply = await call(self.ask, **inputs)
         question = question_in(reply.question or "")
         answers = _answers(reply)
-        hidden = [inputs["link"]] if "link" in inputs else []
+        hidden = []
+        described = ""
+        if "link" in inputs:
+            hidden = [inputs["link"]]
+            described = (reply.description or "").strip().rstrip(".")
+            question = with_description(question, inputs["link"], described)
+
         fault = fault_in(question, answers, _texts(inputs), self.kind, hidden)
+        if not fault and described in question and not is_said(described, inputs.get("first_passage", "")):
+            fault = "is described as no passage says"
         if not fault and not stands_alone(question, "\n".join(_texts(inputs)), self.ask.signature.instructions):
             fault = "does not stand alone"
         return dspy.Prediction(question=question, answers=answers, rejected=fault)
@@ -113,6 +126,38 @@ class PutOtherwise(SavableModule):
         return dspy.Prediction(question=words if words.endswith(MARKS) and keeps_names else question)
 
     forward = blocking(aforward)
+
+
+def with_description(question: str, name: str, description: str) -> str:
+    """The question with the description in the place of a name; as it is where the description is none, or has it.
+
+    A small model that is asked to leave a name out nearly always writes it. So it may, and the description is put in.
+
+    >>> with_description("When was Ada Lovelace born?", "Ada Lovelace", "the daughter of Lord Byron")
+    'When was the daughter of Lord Byron born?'
+    """
+    if not description or plain_words(name) in plain_words(description):
+        return question
+
+    without_article = re.sub(rf"\b[Tt]he (?={re.escape(name)})", "", question)
+    changed = with_another_name(without_article, name, _uncapitalized(description))
+    return changed[:1].upper() + changed[1:]
+
+
+def is_said(description: str, passage: str) -> bool:
+    """Whether the passage has most telling words of a description.
+
+    >>> is_said("the daughter of Lord Byron", "Lord Byron had a daughter."), is_said("a king", "She wrote.")
+    (True, False)
+    """
+    telling = set(content_words(description))
+    return len(telling & set(content_words(passage))) >= SAID * len(telling)
+
+
+def _uncapitalized(description: str) -> str:
+    """The description as it stands within a sentence; its first word alone may be "The"."""
+    article, space, rest = description.partition(" ")
+    return f"{article.lower()}{space}{rest}" if article.lower() in ARTICLES else description
 
 
 def fault_in(
