@@ -10,7 +10,7 @@ from kraq_dspy import signatures
 from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.step import FittingPredict, SignatureLike, Step, signature_for
 from kraq_dspy.language.names import with_another_name
-from kraq_dspy.language.text import content_words
+from kraq_dspy.language.text import content_words, sentences
 from kraq_dspy.programs.kraq.element_list import plain_words
 from kraq_dspy.programs.kraq.question_text import MARKS, question_in, stands_alone
 from kraq_dspy.programs.testset import kinds
@@ -62,7 +62,7 @@ class AskForRow(SavableModule):
         described = ""
         if "link" in inputs:
             hidden = [inputs["link"]]
-            described = (reply.description or "").strip().rstrip(".")
+            described = phrase_of((reply.description or "").strip(), inputs["link"])
             question = with_description(question, inputs["link"], described)
 
         fault = fault_in(question, answers, _texts(inputs), self.kind, hidden)
@@ -140,8 +140,21 @@ def with_description(question: str, name: str, description: str) -> str:
         return question
 
     without_article = re.sub(rf"\b[Tt]he (?={re.escape(name)})", "", question)
-    changed = with_another_name(without_article, name, _uncapitalized(description))
+    changed = with_another_name(without_article, name, description)
     return changed[:1].upper() + changed[1:]
+
+
+def phrase_of(description: str, name: str) -> str:
+    """The description without what it says around it: "Ada was the daughter of Byron." is a sentence about the name.
+
+    >>> phrase_of("Ada was a daughter of Byron. She wrote.", "Ada"), phrase_of("The daughter of Byron.", "Ada")
+    ('the daughter of Byron', 'the daughter of Byron')
+    """
+    sentence = next(iter(sentences(description)), "").rstrip(".")
+    about_name = re.fullmatch(
+        rf"(?:the )?{re.escape(name)},? (?:is|was|are|were) (?:an?|the) (?P<said>.+)", sentence, re.I
+    )
+    return f"the {about_name['said']}" if about_name else _uncapitalized(sentence)
 
 
 def is_said(description: str, passage: str) -> bool:

@@ -55,6 +55,11 @@ BYRON = {"first_passage": "Lord Byron's only daughter was Ada Lovelace.", "secon
             "Where did Ada Lovelace live?",
             "Where did the only daughter of Lord Byron live?",
         ),
+        (
+            "Ada Lovelace was the daughter of Lord Byron.",
+            "Where did Ada Lovelace live?",
+            "Where did the daughter of Lord Byron live?",
+        ),
         ("The daughter of Byron", "Ada Lovelace lived where?", "The daughter of Byron lived where?"),
         ("", "Where did the only daughter of Lord Byron live?", "Where did the only daughter of Lord Byron live?"),
     ],
