@@ -22,14 +22,14 @@ class AskFact(dspy.Signature):
 
 # Asks for several things, each in a passage of its own.
 class AskList(dspy.Signature):
-    """Ask one question whose full answer is a list, with an item from each of the passages.
+    """Ask one question about `shared` that has several answers, one in each passage, as "Which rivers meet at Koblenz?"
 
-    Ask as somebody who has not seen the passages. All of them tell of `shared`: name it in the question, and say what
-    kind of thing is looked for. Items are copied from the passages, one from each, in their order.
+    Ask as somebody who has not seen the passages, and name `shared`. Items are copied from the passages, one from each,
+    in their order.
     """
 
     passages: list[str] = dspy.InputField()
-    shared: str = dspy.InputField(desc="what all passages name")
+    shared: str = dspy.InputField(desc="a name that stands in all of them")
     question: str = dspy.OutputField()
     items: list[str] = dspy.OutputField(desc="copied, a few words each")
 

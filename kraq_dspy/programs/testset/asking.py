@@ -16,6 +16,7 @@ from kraq_dspy.programs.kraq.question_text import MARKS, question_in, stands_alo
 from kraq_dspy.programs.testset import kinds
 from kraq_dspy.state import SavableModule
 
+_QUESTION_WORD = re.compile(r"(?:who|whom|whose|what|when|where|which|why|how)\b", re.IGNORECASE)
 _AROUND_WORDS = "?,.;:!()'\"“”‘’؟？"
 
 ASKED: Mapping[str, tuple[type[dspy.Signature], tuple[str, ...]]] = {
@@ -56,7 +57,7 @@ class AskForRow(SavableModule):
 
     async def aforward(self, **inputs: Any) -> dspy.Prediction:
         reply = await call(self.ask, **inputs)
-        question = question_in(reply.question or "")
+        question = with_mark(question_in(reply.question or ""))
         answers = _answers(reply)
         hidden = []
         described = ""
@@ -126,6 +127,18 @@ class PutOtherwise(SavableModule):
         return dspy.Prediction(question=words if words.endswith(MARKS) and keeps_names else question)
 
     forward = blocking(aforward)
+
+
+def with_mark(question: str) -> str:
+    """The question with the mark and the capital that small models leave out.
+
+    >>> with_mark("who wrote \"Night"), with_mark("It was written in 1956.")
+    ('Who wrote "Night"?', 'It was written in 1956.')
+    """
+    if not _QUESTION_WORD.match(question) or question.endswith((*MARKS, ".", "!")):
+        return question
+    closed = f'{question}"' if question.count('"') % 2 else question
+    return f"{closed[0].upper()}{closed[1:]}?"
 
 
 def with_description(question: str, name: str, description: str) -> str:

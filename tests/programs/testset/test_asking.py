@@ -44,6 +44,22 @@ def test_what_is_no_question_for_a_test_is_dropped_with_its_reason(question: str
     assert asked("fact", {"question": question, "answer": answer}, passage=ADA, about=[]).rejected == reason
 
 
+@pytest.mark.parametrize(
+    ("written", "question"),
+    [
+        ("where did Ada Lovelace live", "Where did Ada Lovelace live?"),
+        ('Who wrote "Night', 'Who wrote "Night"?'),
+        ("Ada lived in London", "Ada lived in London"),
+        ("What a life.", "What a life."),
+        ("Whatever Ada wrote", "Whatever Ada wrote"),
+    ],
+)
+def test_a_question_gets_the_mark_that_a_small_model_leaves_out_and_nothing_else_does(
+    written: str, question: str
+) -> None:
+    assert asked("fact", {"question": written, "answer": "London"}, passage=ADA, about=[]).question == question
+
+
 BYRON = {"first_passage": "Lord Byron's only daughter was Ada Lovelace.", "second_passage": ADA, "link": "Ada Lovelace"}
 
 
