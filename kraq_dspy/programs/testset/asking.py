@@ -132,7 +132,7 @@ class PutOtherwise(SavableModule):
 def with_mark(question: str) -> str:
     """The question with the mark and the capital that small models leave out.
 
-    >>> with_mark("who wrote \"Night"), with_mark("It was written in 1956.")
+    >>> with_mark('who wrote "Night'), with_mark("It was written in 1956.")
     ('Who wrote "Night"?', 'It was written in 1956.')
     """
     if not _QUESTION_WORD.match(question) or question.endswith((*MARKS, ".", "!")):
