@@ -67,6 +67,8 @@ class AskForRow(SavableModule):
             question = with_description(question, inputs["link"], described)
 
         fault = fault_in(question, answers, _texts(inputs), self.kind, hidden)
+        if not fault and any(plain_words(answer) == plain_words(name) for answer in answers for name in hidden):
+            fault = "asks for what links the passages"
         if not fault and described in question and not is_said(described, inputs.get("first_passage", "")):
             fault = "is described as no passage says"
         if not fault and not stands_alone(question, "\n".join(_texts(inputs)), self.ask.signature.instructions):

@@ -102,6 +102,12 @@ def test_a_bridge_whose_link_is_named_or_is_not_described_by_its_passage_is_none
     assert asked("bridge", reply, **BYRON).rejected == reason
 
 
+def test_a_question_for_what_links_the_passages_takes_one_of_them_alone() -> None:
+    reply = {"description": "", "question": "Who was the only daughter of Lord Byron?", "answer": "Ada Lovelace"}
+
+    assert asked("bridge", reply, **BYRON).rejected == "asks for what links the passages"
+
+
 def test_a_list_has_two_items_or_more_all_of_them_in_the_passages() -> None:
     passages = ["The Rhine flows into the North Sea.", "The Elbe flows into the North Sea."]
     question = "Which rivers flow into the North Sea?"
