@@ -93,7 +93,7 @@ def test_in_a_bridge_a_description_takes_the_place_of_the_name_that_links(
     [
         ("", "names what links the passages"),
         ("the daughter called Ada Lovelace", "names what links the passages"),
-        ("the inventor of a telescope", "is described as no passage says"),
+        ("the inventor of an engine", "is described as no passage says"),
     ],
 )
 def test_a_bridge_whose_link_is_named_or_is_not_described_by_its_passage_is_none(description: str, reason: str) -> None:
