@@ -31,8 +31,6 @@ begin as questions for facts."""
 LONGEST_ANSWER = 25
 """Words of an answer, which is copied; nuggets are statements and may be longer."""
 CLOSED = frozenset(("yes", "no"))
-ARTICLES = frozenset(("a", "an", "the"))
-"""How no answer ends, unless something was cut off behind it."""
 SAID = 0.6
 """Share of a description's telling words that its passage has."""
 ARTICLES = frozenset(("the", "a", "an"))
@@ -216,7 +214,7 @@ def _fault_in_answers(question: str, answers: Sequence[str], texts: Sequence[str
         words = answer.split()
         if len(words) > LONGEST_ANSWER:
             return "the answer is long"
-        if ARTICLES.intersection(words[-1:]):
+        if ARTICLES.intersection(words[-1:]):  # something stood behind it
             return "the answer is cut off"
     for answer in answers:
         if plain_words(answer) not in text and answer.lower() not in CLOSED:
