@@ -79,7 +79,7 @@ function reviewed(row, { edit, goOn }) {
   }
 
   async function decide(action) {
-    if (busy) return;
+    if (busy || (action !== "edit" && !writing.hidden)) return; // what is being written is not lost to a key
     busy = true;
     replace(problem);
     const lines = answers.value.split("\n").map((each) => each.trim()).filter(Boolean);
