@@ -22,7 +22,7 @@ class AskFact(dspy.Signature):
 
 # Asks for several things, each in a passage of its own.
 class AskList(dspy.Signature):
-    """Ask one question about `shared` that has several answers, one in each passage, as "Which rivers meet at Koblenz?"
+    """Ask one question about `shared` that has several answers, one in each passage.
 
     Ask as somebody who has not seen the passages, and name `shared`. Items are copied from the passages, one from each,
     in their order.

@@ -59,19 +59,29 @@ class AskForRow(SavableModule):
         reply = await call(self.ask, **inputs)
         question = with_mark(question_in(reply.question or ""))
         answers = _answers(reply)
-        hidden = []
-        described = ""
-        if "link" in inputs:
-            hidden = [inputs["link"]]
-            described = phrase_of((reply.description or "").strip(), inputs["link"])
-            question = with_description(question, inputs["link"], described)
+        if "link" not in inputs:
+            fault = self._fault(question, answers, inputs)
+            return dspy.Prediction(question=question, answers=answers, rejected=fault)
 
-        fault = fault_in(question, answers, _texts(inputs), self.kind, hidden)
-        if not fault and described in question and not is_said(described, inputs.get("first_passage", "")):
+        link = inputs["link"]
+        described = phrase_of((reply.description or "").strip(), link)
+        question = with_description(question, link, described)
+        fault = self._fault(question, answers, inputs, hidden=[link])
+        if not fault and any(plain_words(answer) == plain_words(link) for answer in answers):
+            fault = "asks for what links the passages"
+        if not fault and described in question and not is_said(described, inputs["first_passage"]):
             fault = "is described as no passage says"
-        if not fault and not stands_alone(question, "\n".join(_texts(inputs)), self.ask.signature.instructions):
-            fault = "does not stand alone"
         return dspy.Prediction(question=question, answers=answers, rejected=fault)
+
+    def _fault(
+        self, question: str, answers: Sequence[str], inputs: Mapping[str, Any], hidden: Sequence[str] = ()
+    ) -> str:
+        """Why question and answers are of no use, by their words; "" for nothing."""
+        texts = _texts(inputs)
+        fault = fault_in(question, answers, texts, self.kind, hidden)
+        if not fault and not stands_alone(question, "\n".join(texts), self.ask.signature.instructions):
+            return "does not stand alone"
+        return fault
 
     forward = blocking(aforward)
 

@@ -94,13 +94,19 @@ def test_in_a_bridge_a_description_takes_the_place_of_the_name_that_links(
     [
         ("", "names what links the passages"),
         ("the daughter called Ada Lovelace", "names what links the passages"),
-        ("the inventor of a telescope", "is described as no passage says"),
+        ("the inventor of an engine", "is described as no passage says"),
     ],
 )
 def test_a_bridge_whose_link_is_named_or_is_not_described_by_its_passage_is_none(description: str, reason: str) -> None:
     reply = {"description": description, "question": "Where did Ada Lovelace live?", "answer": "London"}
 
     assert asked("bridge", reply, **BYRON).rejected == reason
+
+
+def test_a_question_for_what_links_the_passages_takes_one_of_them_alone() -> None:
+    reply = {"description": "", "question": "Who was the only daughter of Lord Byron?", "answer": "Ada Lovelace"}
+
+    assert asked("bridge", reply, **BYRON).rejected == "asks for what links the passages"
 
 
 def test_a_list_has_two_items_or_more_all_of_them_in_the_passages() -> None:
