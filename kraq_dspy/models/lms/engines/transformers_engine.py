@@ -180,7 +180,7 @@ class TransformersEngine(SharedByCopies):
             raise UnsupportedModelError(f"{folder!r} is neither an adapter by name nor the folder of one.")
         if hash_begins and not weights_hash(folder).startswith(hash_begins):
             raise UnsupportedModelError(
-                f"The adapter {folder!r} holds other weights than asked for ({hash_begins}): it was trained anew. "
+                f"The adapter {folder!r} holds other weights than you asked for ({hash_begins}): it was trained again. "
                 f"Ask for {weights_hash(folder)[:8]}, or give the folder of the former one."
             )
         self.load(named, folder)
