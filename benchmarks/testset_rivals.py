@@ -13,12 +13,13 @@ appended as they come, and stand in the order of the plan once all are there.
 import asyncio
 import json
 import random
+import re
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import dspy
 import numpy as np
@@ -55,6 +56,10 @@ OVERSAMPLED = 2
 GLOBAL_SHARE = 0.25
 """Questions about the whole, beside each local one; nothing is gold for them."""
 PER_CATEGORY = 4
+_NUMBERED = re.compile(
+    r"\W*((?:texts?\s*)?\d+(?:(?:\s*,\s*|\s+and\s+)\d+)*)\W*[:.)\]]\s*(.+)", re.DOTALL | re.IGNORECASE
+)
+"""A claim behind the numbers of its texts."""
 
 
 # RAGAS: who might ask.
@@ -151,20 +156,16 @@ class ExpandQuestion(dspy.Signature):
     categories: list[str] = dspy.OutputField(desc="two to five broad topics that many questions may share")
 
 
-class Claim(pydantic.BaseModel):
-    """A statement that helps to answer, and the numbers of the texts that make it."""
-
-    statement: str
-    texts: list[int]
-
-
 # AutoQ: what the texts say in answer.
 class FindClaims(dspy.Signature):
-    """List the claims of the texts that answer the question, each with the numbers of the texts that make it."""
+    """List the claims of the texts that answer the question. Each begins with the numbers of the texts that make it.
+
+    For instance: "1, 3: The bridge was opened in 1932." The list is empty if no text answers.
+    """
 
     texts: list[str] = dspy.InputField(desc="each begins with its number")
     question: str = dspy.InputField()
-    claims: list[Claim] = dspy.OutputField(desc="empty if no text answers")
+    claims: list[Annotated[str, pydantic.Field(max_length=300)]] = dspy.OutputField(desc="at most six")
 
 
 # AutoQ: questions about the whole.
@@ -556,13 +557,26 @@ class _AutoQ(Rival):
         return list(rows.values())[:n]
 
 
-def _autoq_row(question: LocalQuestion, claims: Sequence[Claim], model: str) -> Row:
-    numbers = dict.fromkeys(number for claim in claims for number in claim.texts)
+def claim_in(written: str) -> tuple[list[int], str]:
+    """Return the numbers of the texts that make a claim, and the claim: no numbers for a claim without them.
+
+    >>> claim_in("1, 3: The bridge was opened in 1932."), claim_in("It is long: 40 m.")
+    (([1, 3], 'The bridge was opened in 1932.'), ([], 'It is long: 40 m.'))
+    """
+    numbered = _NUMBERED.match(written.strip())
+    if numbered is None:
+        return [], written.strip()
+    return [int(number) for number in re.findall(r"\d+", numbered[1])], numbered[2]
+
+
+def _autoq_row(question: LocalQuestion, written_claims: Sequence[str], model: str) -> Row:
+    claims = [claim_in(written) for written in written_claims]
+    numbers = dict.fromkeys(number for of_claim, _ in claims for number in of_claim)
     cited = [question.cluster[number - 1] for number in numbers if 0 < number <= len(question.cluster)]
     return {
         "id": question.id,
         "question": question.text,
-        "answers": [" ".join(claim.statement for claim in claims)],
+        "answers": [" ".join(statement for of_claim, statement in claims if of_claim)],
         "supporting_ids": list(dict.fromkeys(chunk.document_id for chunk in cited)),
         "type": "data_local",
         "chunk_ids": [chunk.id for chunk in cited],

@@ -274,7 +274,7 @@ def _learned(name: str, predictor: dspy.Predict, saved: SavedPredictor, source: 
     if differences := _differences(saved["signature"], now):
         raise StateError(
             f"{source} was made for another version of {now['name']}: {differences}. Its "
-            "instructions and demonstrations may not fit what the step asks today: run `kraq optimize` again, or use "
+            "instructions and demonstrations may not fit the current step: run `kraq optimize` again, or use "
             "the library version that made it (see its provenance)."
         )
 

@@ -445,4 +445,4 @@ def _refuses(kind: type[Exception], work: Callable[[], object], what: str) -> No
         work()
     except kind:
         return
-    raise BrokenContractError(f"The contract says that {what} is refused with {kind.__name__}; it was taken.")
+    raise BrokenContractError(f"The contract says that {what} raises {kind.__name__}; it was accepted.")

@@ -71,7 +71,7 @@ def test_a_retriever_that_takes_everything_is_refused(keyword_embedder: type[Key
         def __call__(self, question: str, k: int, **options: Any) -> Any:
             return whole(question.strip() or "river", max(1, k), **options)
 
-    with pytest.raises(BrokenContractError, match="k below 1 is refused with ValueError"):
+    with pytest.raises(BrokenContractError, match="k below 1 raises ValueError"):
         check_retriever(Lenient(), ["Which river?"])
 
 

@@ -178,7 +178,7 @@ class FittingPredict(Step):
                 is_one_text = isinstance(whole, str) or len(shorter) == len(whole) == 1
                 before, after = ("".join(whole), "".join(shorter)) if is_one_text else (whole, shorter)
                 unit = "characters" if is_one_text else "entries"
-                logger.warning("%s: too long; going on with %d of %d %s", name, len(after), len(before), unit)
+                logger.warning("%s: too long; continuing with %d of %d %s", name, len(after), len(before), unit)
                 return {**inputs, name: shorter}
         raise error
 

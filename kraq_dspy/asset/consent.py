@@ -326,7 +326,7 @@ def remember(source: Named, agreed: Iterable[Destination]) -> None:
         try:
             append_line(_consents(), json.dumps(line, ensure_ascii=True))
         except (OSError, RuntimeError) as error:
-            logger.warning("That you agreed to %s cannot be remembered: %s", place, error)
+            logger.warning("kraq cannot store that you agreed to %s: %s", place, error)
             return
 
 

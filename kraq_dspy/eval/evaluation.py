@@ -438,7 +438,7 @@ def _judging_model(names: Sequence[str], space: Workspace | None, judge: dspy.LM
 
     lm = judge or (space.models["judge"] if space else dspy.settings.lm)
     if lm is None:
-        raise ConfigError(f"{judged[0]} asks a model: give one, evaluate(..., judge=lm), or dspy.configure(lm=lm).")
+        raise ConfigError(f"{judged[0]} needs a language model: evaluate(..., judge=lm), or dspy.configure(lm=lm).")
     if lm.model == "embedded" and (split := SPLITS_STATEMENTS.intersection(judged)):
         raise ConfigError(
             f"{min(split)} needs a language model for the role judge, which the embedded one is not: --lm MODEL, or "

@@ -232,7 +232,8 @@ class _Maker:
     async def _rows_of(self, kind: str, n_sources: int) -> list[tuple[TestsetRow, str]]:
         """Make rows of a kind from up to `n_sources` texts, each with the id of what it was asked of.
 
-        Several may be wordings of one question. Where too few pass, another batch is asked.
+        Several may be wordings of one question. If too few pass, another batch is asked; but a
+        language model of whose batch none passed is not paid for another one.
         """
         materials = self._materials(kind)
         rows: list[tuple[TestsetRow, str]] = []
@@ -242,7 +243,10 @@ class _Maker:
             batch, materials = materials[:size], materials[size:]
             if lacking <= 0 or not batch:
                 break
-            rows += await self._rows_of_batch(kind, batch)
+            made = await self._rows_of_batch(kind, batch)
+            rows += made
+            if not made and self.steps.generator != EMBEDDED:
+                break
 
         if not rows:
             was_asked = bool(materials or self.steps.rejected)

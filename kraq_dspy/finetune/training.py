@@ -180,8 +180,8 @@ def _prepare(out: Path, plan: dict[str, Any], *, replace: bool = False) -> tuple
         if known != plan:
             differs = [key for key in plan if known.get(key) != plan[key]]
             raise TrainingError(
-                f"{str(folder)!r} holds an unfinished training with other {', '.join(differs)}. Go on with the same, "
-                "give another --out, or delete that folder to begin anew."
+                f"{str(folder)!r} holds an unfinished training with other {', '.join(differs)}. "
+                "Continue with the same values, give another --out, or delete that folder to begin again."
             )
 
     steps = sorted(
@@ -189,7 +189,7 @@ def _prepare(out: Path, plan: dict[str, Any], *, replace: bool = False) -> tuple
         for place in folder.glob("checkpoint-*/trainer_state.json")  # written last
     )
     if steps:
-        logger.info("going on from step %d", steps[-1][0])
+        logger.info("resuming from step %d", steps[-1][0])
         return str(steps[-1][1]), steps[-1][0]
 
     try:

@@ -62,7 +62,7 @@ def describe_domain(
     documents = [item for item in documents_of(corpus, settings) if isinstance(item, Document)]
     chunks = [chunk for document in documents for chunk in chunk_document(document, settings.chunks)]
     if not chunks:
-        raise CorpusError("There is no text in the corpus: every document is empty or was refused.")
+        raise CorpusError("There is no text in the corpus: every document is empty or was rejected.")
 
     drawn = random.Random(seed).sample(chunks, min(passages, len(chunks)))
     step = FittingPredict(DescribeDomain, shorten="passages")

@@ -55,16 +55,16 @@ class SharingOptions:
 
     n: int = option(2, "Auxiliary questions.", least=1, counts="questions")
     alpha: float = option(0.5, "Share of the passages found by your question.", least=0, most=1)
-    strict: bool = option(False, "Retrieve the paper's count, which loses what its two floors cut off.")
+    strict: bool = option(False, "Retrieve the paper's count, which its two floors make smaller.")
     questions: Literal["kraq", "random"] = option("kraq", "Auxiliary questions: kraq, or random (a baseline).")
     names: int = option(
-        0, "Central names with which an auxiliary question is searched beside its text; none in the paper.", least=0
+        0, "Central names to append to an auxiliary question in the search; none in the paper.", least=0
     )
 
 
 @dataclass(frozen=True)
 class CombinedRetrieverOptions(SharingOptions):
-    over: str = option("dense", "The retriever that each question is asked of.")
+    over: str = option("dense", "Retriever for each question.")
 
 
 class CombinedRetriever(Retrieving):

@@ -92,7 +92,7 @@ class KnownMetadata:
 
 @dataclass(frozen=True)
 class MetadataFilterOptions:
-    over: str = option("hybrid", "The retriever that is asked with the filters.")
+    over: str = option("hybrid", "Retriever that gets the filters.")
 
 
 class MetadataFilterRetriever(Retrieving):

@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class RewrittenOptions:
-    over: str = option("dense", "The retriever that each search is asked of.")
+    over: str = option("dense", "Retriever of each search.")
     pool: int = option(30, "Hits of each search.", least=1)
     constant: float = option(60.0, "Added to each rank: the larger, the less the first ones count.", least=0)
 

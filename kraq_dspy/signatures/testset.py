@@ -22,37 +22,42 @@ class AskFact(dspy.Signature):
 
 # Asks for several things, each in a passage of its own.
 class AskList(dspy.Signature):
-    """Ask one question whose full answer is a list, with an item from each of the passages.
+    """Ask one question about `shared` that has several answers, one in each passage.
 
-    All passages are linked with `shared`: name it in the question, and say what kind of thing is looked for. Items are
-    copied from the passages, one from each, in their order.
+    Ask as somebody who has not seen the passages, and name `shared`. Items are copied from the passages, one from each,
+    in their order.
     """
 
     passages: list[str] = dspy.InputField()
-    shared: str = dspy.InputField(desc="what all passages name")
+    shared: str = dspy.InputField(desc="a name that stands in all of them")
     question: str = dspy.OutputField()
     items: list[str] = dspy.OutputField(desc="copied, a few words each")
 
 
 # Asks in two steps: the first passage leads to the second.
 class AskBridge(dspy.Signature):
-    """Ask one question that takes both passages to answer.
+    """Ask one question about `link` that the second passage answers, and say by the first passage which one `link` is.
 
-    `link` is what both tell of. Describe it by what the first passage says of it, and ask for what the second says of
-    it. Never write `link` itself in the question. The answer is copied from the second passage.
+    Ask as somebody who has not seen the passages. Both tell of `link`. The question names it; the description is put in
+    the place of the name later, so that it takes both passages to answer. The answer is copied from the second passage.
     """
 
     first_passage: str = dspy.InputField()
     second_passage: str = dspy.InputField()
     link: str = dspy.InputField()
-    question: str = dspy.OutputField()
+    description: Annotated[str, Field(max_length=150)] = dspy.OutputField(
+        desc='begins with "the", as in "the author of ...", and lacks the name; at most ten words'
+    )
+    question: str = dspy.OutputField(desc="short, with the name; not what the first passage tells")
     answer: Annotated[str, Field(max_length=200)] = dspy.OutputField(desc="copied, at most ten words")
 
 
 # Compares two things that are told of in passages apart.
 class AskComparison(dspy.Signature):
     """Ask one question that compares the two things by something that both passages tell: a date, a size, a place, a
-    kind. Name both. The answer is one of the two names, or yes or no.
+    kind. Name both.
+
+    Ask as somebody who has not seen the passages. The answer is one of the two names, or yes or no.
     """
 
     first_passage: str = dspy.InputField()
@@ -66,8 +71,8 @@ class AskComparison(dspy.Signature):
 class AskBroad(dspy.Signature):
     """Ask one question about what the passages have in common, which takes most of them to answer well.
 
-    Name the subject. Nuggets are the statements that a good answer makes, each one sentence from one passage that
-    stands for itself, the most important first, at most six.
+    Ask as somebody who has not seen the passages, and name the subject. Nuggets are the statements that a good answer
+    makes, each one sentence from one passage that stands for itself, the most important first, at most six.
     """
 
     passages: list[str] = dspy.InputField()

@@ -39,7 +39,7 @@ class NewestState:
                     try:
                         newer = self._space.newest()
                     except KraqError as error:
-                        logger.error("The index cannot be read after a change; the state before is used: %s", error)
+                        logger.error("kraq cannot read the index after a change, and uses the state before: %s", error)
                     else:
                         if self._former is not self._space:
                             self._former.close()

@@ -58,7 +58,7 @@ class AnswerabilityJudge:
             [score] = self._scorer([question])
             floor = self.floor
         except KraqError as error:
-            logger.info("Whether the documents answer cannot be told: %s", error)
+            logger.info("kraq cannot tell whether the documents answer: %s", error)
             return Answerability(None, None, None)
         if floor is None:
             return Answerability(score.value, None, None, score.nearest)

@@ -8,7 +8,7 @@ from typing import Any
 import dspy
 import pytest
 from testset_ranking import note_usage, written_sets
-from testset_rivals import RAGAS_SHARES, write_autoq, write_ragas
+from testset_rivals import RAGAS_SHARES, claim_in, write_autoq, write_ragas
 
 from kraq_dspy.records import Usage
 from kraq_dspy.workspace import Workspace
@@ -39,7 +39,7 @@ class Writer(dspy.BaseLM):
             "questions": [f"Who built {mill} Mill?" for mill in mills[:2]],
             "expanded": f"Who built the {mills[0] if mills else 'old'} Mill on the Orr?",
             "categories": ["Mills"],
-            "claims": [{"statement": "Nora built it.", "texts": [1, 99]}],
+            "claims": ["1, 99: Nora built it.", "Somebody did."],
             "about_the_whole": ["What do mills have in common?"],
         }
         written = "".join(f"[[ ## {name} ## ]]\n{_as_text(value)}\n\n" for name, value in fields.items())
@@ -84,7 +84,7 @@ def test_gold_of_autoq_are_the_texts_that_claims_name_and_questions_about_the_wh
     local = [row for row in rows if row["type"] == "data_local"]
     whole = [row for row in rows if row["type"] == "data_global"]
     assert local
-    assert all(len(row["supporting_ids"]) == 1 for row in local)
+    assert all(len(row["supporting_ids"]) == 1 and row["answers"] == ["Nora built it."] for row in local)
     assert all(set(row["supporting_ids"]) < set(row["made_from"]) for row in local)
     assert [row["question"] for row in whole] == ["What do mills have in common?"]
     assert len(written_sets(tmp_path)["autoq"]) == len(local)
@@ -102,6 +102,19 @@ def test_what_was_answered_is_not_asked_again_and_gives_the_same_rows(write: Any
     assert n_asked > 0
     assert len(writer.prompts) == n_asked
     assert again == rows
+
+
+@pytest.mark.parametrize(
+    ("written", "claim"),
+    [
+        ("1: The mill stands.", ([1], "The mill stands.")),
+        ("[2, 5] The mill stands.", ([2, 5], "The mill stands.")),
+        ("Texts 1 and 3: The mill stands.", ([1, 3], "The mill stands.")),
+        ("1872 was a dry year.", ([], "1872 was a dry year.")),
+    ],
+)
+def test_a_claim_is_read_with_the_numbers_before_it(written: str, claim: tuple[list[int], str]) -> None:
+    assert claim_in(written) == claim
 
 
 def test_calls_and_tokens_of_an_interrupted_run_are_added_to_those_of_the_next(tmp_path: Path) -> None:

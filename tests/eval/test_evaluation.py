@@ -173,7 +173,7 @@ def test_what_a_judge_cannot_be_read_as_is_counted_and_told(lm: DummyLM) -> None
         (find, ["tokenf1"], "did you mean 'token_f1'"),
         (find, ["recall@5", "recall@5"], "named twice"),
         (find, [], "No metric"),
-        (Echo(), ["groundedness"], "asks a model"),
+        (Echo(), ["groundedness"], "needs a language model"),
         ("combined", ["recall@5"], "is no index"),
     ],
 )

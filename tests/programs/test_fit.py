@@ -88,7 +88,7 @@ def test_an_answer_rests_on_the_best_passages_that_fit(
         answer = program(question="Who founded TownA?").answer
         asyncio.run(program.acall(question="Who founded TownA?"))
     assert answer
-    assert "passages: too long; going on with 8 of 16 entries" in caplog.text
+    assert "passages: too long; continuing with 8 of 16 entries" in caplog.text
 
 
 def test_one_long_passage_is_cut_to_its_beginning(
@@ -97,7 +97,7 @@ def test_one_long_passage_is_cut_to_its_beginning(
     server.configure(context_tokens=280)
     with dspy.context(lm=lm, adapter=KraqAdapter()):
         assert FittingPredict(AnswerQuestion, "passages")(question="Who?", passages=[" ".join(TOWNS)]).answer
-    assert "going on with 431 of 863 characters" in caplog.text
+    assert "continuing with 431 of 863 characters" in caplog.text
 
 
 def test_drafts_are_written_from_the_best_passages_that_fit(server: StandIn, lm: dspy.LM) -> None:
@@ -120,8 +120,8 @@ def test_what_a_graph_says_is_cut_once_there_are_no_passages_left(
         program = GraphLocalSearch(lambda text, k: [], None)  # type: ignore[arg-type]  # only its step is asked here
         server.configure(context_tokens=700)
         assert program.answer(question="Who?", **shown).answer
-    assert "passages: too long; going on with 0 of 1 entries" in caplog.text
-    assert "reports: too long; going on with 8 of 16 entries" in caplog.text
+    assert "passages: too long; continuing with 0 of 1 entries" in caplog.text
+    assert "reports: too long; continuing with 8 of 16 entries" in caplog.text
     assert "entities: too long" not in caplog.text
 
 

@@ -95,7 +95,9 @@ class Bias(Scoped):
         typer.Option("--by", metavar="FIELD", help="Themes are the values of this metadata of the documents."),
     ] = None
     level: Annotated[int, typer.Option("--level", min=0, help="Themes are the communities of this level.")] = 0
-    source: Annotated[Literal["kraq", "random"], typer.Option(help="kraq, or random for the baseline's.")] = "kraq"
+    source: Annotated[Literal["kraq", "random"], typer.Option(help="Questions: kraq, or random (the baseline).")] = (
+        "kraq"
+    )
     top: Annotated[int, typer.Option("--top", min=1, help="Themes to show; --json has all.")] = 15
     seed: Seed = 0
     json: Json = False

@@ -57,7 +57,7 @@ class AddEntry(OfCatalogue):
         with self.readable(self.index_dir) as index:  # before there is a catalogue, which a wrong id must not make
             sources = sources_of(index, self.source or ())
         if not self.answer.strip():
-            raise CatalogueError("The answer is empty. Write what people are to be told.")
+            raise CatalogueError("The answer is empty. Write what people should read.")
         new = NewEntry(self.question, self.answer, "pending" if self.pending else "approved", sources)
         with opened_catalogue(self) as (_, entries):
             entry = entries.add(new, by=user(), replace=self.replace)
@@ -74,8 +74,8 @@ class ListEntries(Scoped, OfCatalogue):
     With --as LABEL, those that are served to somebody with this label.
     """
 
-    status: Annotated[Status | None, typer.Option(help="Only these.")] = None
-    limit: Annotated[int | None, typer.Option(min=1, help="The first N.")] = None
+    status: Annotated[Status | None, typer.Option(help="Only entries with this status.")] = None
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first N entries.")] = None
     json: Json = False
 
     def run(self) -> None:
@@ -180,7 +180,7 @@ class ExportEntries(Scoped, OfCatalogue):
     """Write the entries to a file that `import` reads: to edit them elsewhere, or for another index."""
 
     file: Annotated[Path, typer.Argument(metavar="FILE", help=".csv or .jsonl.")]
-    status: Annotated[Status | None, typer.Option(help="Only these.")] = None
+    status: Annotated[Status | None, typer.Option(help="Only entries with this status.")] = None
     json: Json = False
 
     def run(self) -> None:
@@ -275,7 +275,7 @@ class Synthesize(Owns, Calls, Limits):
         from kraq_dspy.settings import ChunkSettings
 
         if self.audience is not None and not self.audience.strip():
-            raise ConfigError("--audience is empty; say who is to be answered.")
+            raise ConfigError("--audience is empty; say who will ask.")
         if self.critics == "roundtrip" and (self.audience is not None or self.keep is not None):
             raise ConfigError("--audience and --keep are for --critics ratings; roundtrip rates nothing.")
         plan = SyntheticPlan(

@@ -191,7 +191,7 @@ class Upgrade:
         elif not measured:
             say(f"{self.index_dir} has schema version {done.present}, the newest: there is nothing to do.")
         if measured:
-            say(f"{self.index_dir} has a floor now: questions that its documents do not answer are refused.")
+            say(f"{self.index_dir} has a floor now: kraq refuses questions that its documents do not answer.")
 
 
 def _measure_missing_floor(index_dir: Path) -> bool:

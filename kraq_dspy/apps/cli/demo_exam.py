@@ -68,7 +68,7 @@ def _marks(evaluation: Evaluation) -> Marks:
 
 def show_exam(exam: Exam) -> None:
     """Print what each retriever finds, what is picked, and the commands for documents of one's own."""
-    say(f"\n5. An exam that the index wrote itself, beside people's questions: {METRIC}", style="bold")
+    say(f"\n5. An exam that the index wrote itself, next to people's questions: {METRIC}", style="bold")
     headings = ("retriever", f"own exam, {exam.own.n}", f"people's, {exam.people.n}")
     rows = [(name, _cell(exam.own, name), _cell(exam.people, name)) for name in RETRIEVERS]
     output.print(grid("", headings, rows, right=headings[1:]))

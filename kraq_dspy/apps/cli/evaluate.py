@@ -68,17 +68,17 @@ class EvalIndex(Reads, Calls, Limits):
 
     index_dir: IndexDir
     questions: Annotated[
-        Path, typer.Argument(metavar="QUESTIONS", help="csv, jsonl or parquet: questions, where known with answers.")
+        Path, typer.Argument(metavar="QUESTIONS", help="csv, jsonl or parquet: questions, with answers if known.")
     ]
     program: Annotated[
         list[str] | None,
         typer.Option(
-            "--program", "-p", help="By its name, as in kraq ask; may be repeated. Default: that of kraq ask."
+            "--program", "-p", help="Program by its name, as in kraq ask; may be repeated. Default: kraq ask's."
         ),
     ] = None
     retriever: Annotated[
         list[str] | None,
-        typer.Option("--retriever", "-r", help="Each program over each of these. Default: that of kraq ask."),
+        typer.Option("--retriever", "-r", help="Retriever of each program; may be repeated. Default: kraq ask's."),
     ] = None
     retrieval_only: Annotated[
         bool, Flag("--retrieval-only", help="Score what the retrievers find, without answers.")
@@ -216,7 +216,7 @@ def _show_result(result: "Evaluation", files: "Sequence[Path]", checks: "Sequenc
     for note in result.notes:
         say(note)
     say(f"Report: {', '.join(map(str, files))}")
-    say(f"Beside another run: {command('report', folder, 'OTHER')}")
+    say(f"To compare with another run: {command('report', folder, 'OTHER')}")
     for check in checks:
         verdict = ("passed  ", "green") if check.passed else ("FAILED  ", "red")
         say(verdict, check.text)

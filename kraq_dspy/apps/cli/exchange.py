@@ -83,7 +83,7 @@ class ImportGraphRAG(Builds, Limits):
         Path | None,
         typer.Option("--out", "-o", metavar="DIR", help="The index folder to write. Default: FOLDER's name + .kraq"),
     ] = None
-    replace: Annotated[bool, Flag("--replace", help="Let it take the place of documents in DIR that it lacks.")] = False
+    replace: Annotated[bool, Flag("--replace", help="Remove documents of DIR that FOLDER does not have.")] = False
     acl_column: Annotated[
         str | None,
         typer.Option(

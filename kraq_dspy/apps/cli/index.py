@@ -42,9 +42,7 @@ class BuildIndex(Builds, Limits, Columns):
     program_state: Annotated[
         list[Path] | None, typer.Option(metavar="FILE", help="What `kraq optimize` made of a step; may be repeated.")
     ] = None
-    replace: Annotated[
-        bool, Flag("--replace", help="Let this corpus take the place of documents in DIR that it lacks.")
-    ] = False
+    replace: Annotated[bool, Flag("--replace", help="Remove documents of DIR that this corpus does not have.")] = False
     runner: Annotated[
         str | None, ModelOption(help="Where models are called: local, or ray (a cluster; kraq.toml, section run).")
     ] = None
@@ -133,7 +131,7 @@ def index_beside(corpus: Path) -> Path:
             origin = there.manifest.origin.get("path")
         if origin != str(source):
             raise ConfigError(
-                f"{str(out)!r} is the index of {origin or 'something else'!r}. Name another folder with --out."
+                f"{str(out)!r} is the index of {origin or 'another corpus'!r}. Name another folder with --out."
             )
     return out
 
@@ -170,7 +168,7 @@ class Estimate(Columns):
         if result.cost is None:
             say("For money, give the roles prompt_price and completion_price in kraq.toml, for a million tokens.")
         else:
-            say("Money is what kraq.toml says, else US dollars by LiteLLM's list of prices.")
+            say("Prices are from kraq.toml, otherwise in US dollars from LiteLLM's list.")
         for problem in result.problems[:10]:
             note(short(problem, 240), label="left out: ")
 

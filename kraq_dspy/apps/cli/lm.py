@@ -16,12 +16,12 @@ from kraq_dspy.models.lms.vllm_server import VLLMServer
 
 @dataclass(frozen=True, kw_only=True)
 class GetModel:
-    """Bring a small language model that runs in this process. The same command resumes an interrupted run."""
+    """Download a small language model that runs in this process. The same command resumes an interrupted run."""
 
     name: Annotated[str, typer.Argument(metavar="NAME", help="smollm2-135m, qwen2.5-coder-0.5b or qwen2.5-coder-1.5b.")]
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="DIR", help="Its folder. Default: in the user's cache, where it is found."),
+        typer.Option("--out", "-o", metavar="DIR", help="Folder to keep it in. Default: the user's cache."),
     ] = None
     json: Json = False
 

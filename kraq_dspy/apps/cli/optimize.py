@@ -62,7 +62,7 @@ class Optimize(Scoped, Calls):
         typer.Option("--out", "-o", metavar="FILE", help="Needed: the state to write (.json), for --program-state."),
     ] = None
     index: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="For programs, for leads_back, and for rows of its own.")
+        Path | None, typer.Option(metavar="DIR", help="Index for programs, for leads_back, and for rows of its own.")
     ] = None
     optimizer: Annotated[str, typer.Option(help="bootstrap, random-search, mipro, gepa or labeled (DSPy's).")] = (
         "bootstrap"
@@ -76,7 +76,7 @@ class Optimize(Scoped, Calls):
         Path | None, typer.Option(metavar="FILE", help="Begin with this state instead of the plain program.")
     ] = None
     force: Annotated[bool, Flag("--force", help="Save the result even if it is worse.")] = False
-    retriever: Annotated[str | None, typer.Option(help="What finds a program's passages.")] = None
+    retriever: Annotated[str | None, typer.Option(help="Retriever of a program's passages.")] = None
     bertscore: Annotated[
         str, typer.Option(metavar="MODEL", help="For relevance: minilm, roberta-large, FOLDER:LAYER.")
     ] = "minilm"

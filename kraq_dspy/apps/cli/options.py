@@ -39,7 +39,7 @@ ColumnOption = partial(typer.Option, rich_help_panel="Columns of csv, jsonl and 
 ScopeOption = partial(typer.Option, rich_help_panel="Who asks, where documents say who may read them")
 LimitOption = partial(typer.Option, rich_help_panel="Limits of this run")
 
-Json = Annotated[bool, Flag("--json", help="Print JSON and nothing else on standard output.")]
+Json = Annotated[bool, Flag("--json", help="Print only JSON on standard output.")]
 Seed = Annotated[int, typer.Option("--seed", help="Random seed for sampling, clustering and bootstrapping.")]
 
 

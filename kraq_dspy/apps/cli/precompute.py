@@ -48,7 +48,7 @@ class Precompute(Calls, Limits):
     scope: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="LABEL", help="Label of a scope whose view models write, instead of all else; repeatable."
+            metavar="LABEL", help="Instead: let models write the view of the scope with this label; repeatable."
         ),
     ] = None
     json: Json = False

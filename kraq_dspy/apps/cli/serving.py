@@ -54,7 +54,7 @@ class Serve(Reads, Limits, Refuses):
     ] = None
     edit: Annotated[bool, Flag("--edit", help="Let the catalogue be reviewed.")] = False
     at_once: Annotated[int, typer.Option(min=1, help="Questions answered at the same time.")] = ServeSettings.at_once
-    waiting: Annotated[int, typer.Option(min=0, help="Questions that may wait; the next one is refused (503).")] = (
+    waiting: Annotated[int, typer.Option(min=0, help="Questions that may wait; further ones get 503.")] = (
         ServeSettings.waiting
     )
     allow_host: Annotated[

@@ -30,11 +30,11 @@ class MakePairs(Calls, Limits):
     question away. The same command resumes an interrupted run."""
 
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Needed: JSON lines to write or to go on with.")
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Needed: JSON lines to write, or to continue.")
     ] = None
     dataset: Annotated[str | None, typer.Option(help="Needed: questions with evidence: musique, dolly, ...")] = None
     data: Annotated[Path, typer.Option(metavar="DIR", help="Folder of data sets.")] = Path("data")
-    kind: Annotated[Kind, typer.Option("--for", help="Who shall learn from them.")] = "generator"
+    kind: Annotated[Kind, typer.Option("--for", help="Model the pairs will train.")] = "generator"
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first N questions.")] = None
     program_state: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The teacher's step as a file of save: with its demos.")

@@ -213,8 +213,8 @@ class IndexTools:
         question: the topic says what it is about, and the question asks about a detail. No language model is asked."""
         if not self.index.count(Question):
             raise IndexStateError(
-                "This index has no questions, as it was imported, or its build has not come so far. Use `search`; "
-                "whoever keeps the index makes them with `kraq resume`."
+                "This index has no questions: it was imported, or its build is not complete. Use `search`; "
+                "the index's owner makes questions with `kraq resume`."
             )
 
         if not topic.strip():

@@ -73,7 +73,7 @@ class Callers:
         try:
             self._by_digest = read_callers(self._path, self._served)
         except ConfigError as error:
-            logger.error("The tokens are those of before: %s", error)
+            logger.error("kraq keeps the tokens that it had: %s", error)
 
     def _version_now(self) -> tuple[int, int]:
         try:
@@ -94,14 +94,14 @@ def read_callers(path: Path, served: Collection[str]) -> dict[str, Caller]:
 
     entries = content.pop("token", [])
     if content or not isinstance(entries, list) or not entries:
-        raise ConfigError(f"{str(path)!r} must hold [[token]] entries, one or more, and nothing else.")
+        raise ConfigError(f"{str(path)!r} must hold one or more [[token]] entries, and no other key.")
 
     callers: dict[str, Caller] = {}
     for number, entry in enumerate(entries, 1):
         where = f"{path}, token {number}"
         digest, caller = _entry(entry, where, served)
         if digest in callers or caller.name in {other.name for other in callers.values()}:
-            raise ConfigError(f"{where}: its name or its token is that of another entry.")
+            raise ConfigError(f"{where}: another entry has its name or its token.")
         callers[digest] = caller
     return callers
 
@@ -115,7 +115,7 @@ def _entry(entry: Mapping[str, Any], where: str, served: Collection[str]) -> tup
 
     name = entry.get("name")
     if not isinstance(name, str) or not name.strip():
-        raise ConfigError(f"{where} has no name; the access log tells callers apart by it.")
+        raise ConfigError(f"{where} has no name; the access log names callers by it.")
     where = f"{where} ({name})"
 
     if ("token" in entry) == ("sha256" in entry):

@@ -117,7 +117,9 @@ class ServedIndex:
                 raise
             logger.info("%s", error)
             raise RequestError(
-                409, "not_prepared", f"{name!r} looks up what was not prepared for this index: {', '.join(commands)}"
+                409,
+                "not_prepared",
+                f"{name!r} needs a preparation that this index does not have: {', '.join(commands)}",
             ) from error
         return choice, program
 

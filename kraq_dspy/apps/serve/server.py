@@ -88,7 +88,7 @@ def bound(host: str, port: int, *, or_any: bool = False) -> socket.socket:
                 f"The port {port} is in use. Choose another one, or 0 for a free one: --port N"
             ) from error
         if error.errno == errno.EACCES:
-            raise ConfigError(f"The port {port} needs rights that you have not. Take one above 1023.") from error
+            raise ConfigError(f"The port {port} needs rights that you do not have. Take one above 1023.") from error
         raise ConfigError(f"The address {host}:{port} cannot be used: {error.strerror}.") from error
     return listening
 

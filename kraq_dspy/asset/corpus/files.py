@@ -48,7 +48,7 @@ def _find(folder: Path, top: Path, above: str) -> Iterator[CorpusFile | Failure]
             reason = _refuse_link(path, top)
             yield Failure("load", source, reason) if reason else _file(path, source)
         elif _is_index(path):
-            logger.info("%s is an index and is passed over", source)
+            logger.info("%s is an index; kraq skips it", source)
         elif path.is_dir():
             yield from _find(path, top, source + "/")
         else:

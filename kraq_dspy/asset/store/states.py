@@ -96,7 +96,7 @@ def require_free(root: Path, readers: int = access.ALL) -> None:
 
     if manifests.MANIFEST in present:
         raise IndexStateError(
-            f"{str(root)!r} is an index already. Open it to go on with it, delete the folder to start afresh, "
+            f"{str(root)!r} is an index already. Open it to continue, delete the folder to start again, "
             "or choose another place."
         )
 
@@ -136,7 +136,7 @@ def begin_draft(root: Path, *, mend: bool = False) -> Lease:
         if draft and is_of_now:
             if not fields["state"] or _is_sound(root / DRAFT, "mode=rw"):
                 return Lease(root / DRAFT, draft, None)
-            logger.warning("%s is torn; it is left, and the last complete state taken", root / DRAFT)
+            logger.warning("%s is torn; kraq uses the last complete state", root / DRAFT)
 
         lease = hold_state(root)
         try:

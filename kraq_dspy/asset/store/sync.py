@@ -139,5 +139,5 @@ class TextVectors(SharedByCopies):
         except KeyError as error:
             raise IndexStateError(
                 f"The vectors of texts are damaged: they have the unknown point {error}. Restore the index from a "
-                "copy, or mend it: kraq check DIR --repair"
+                "copy, or repair it: kraq check DIR --repair"
             ) from error

@@ -112,7 +112,7 @@ def require_all(database: Database) -> None:
         names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     if missing := sorted({table.name for table in TABLES.values()} - names):
         raise IndexStateError(
-            f"{str(database.path)!r} is damaged: it lacks the tables {', '.join(missing)}. "
+            f"{str(database.path)!r} is damaged: it is missing the tables {', '.join(missing)}. "
             "Restore the folder from a copy, or delete it and index the corpus again."
         )
 

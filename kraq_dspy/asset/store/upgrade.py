@@ -117,7 +117,7 @@ def _upgraded_copy(root: Path, copy: Path, faults_of: Callable[[Path], Sequence[
     faults = faults_of(copy)
     if faults:
         raise IndexStateError(
-            f"The upgraded copy is not whole: {faults[0]}. {str(root)!r} is as it was. Mend it with the version of "
+            f"The upgraded copy is not whole: {faults[0]}. {str(root)!r} is as it was. Repair it with the version of "
             "kraq-dspy that made it (kraq resume, kraq check --repair), or index its corpus again."
         )
     with states.writing_to(copy):

@@ -214,4 +214,4 @@ def _find(folder: Path, stem: str) -> Path | None:
 def _require(row: Mapping[str, Any], columns: tuple[str, ...], where: str) -> None:
     missing = [column for column in columns if row.get(column) is None]
     if missing:
-        raise EvaluationError(f"{where} lacks {', '.join(missing)}; it has {', '.join(row)}.")
+        raise EvaluationError(f"{where} is missing {', '.join(missing)}; it has {', '.join(row)}.")

@@ -130,7 +130,7 @@ def select(
         if not tried:
             reasons = "; ".join(why.rstrip(".") for why in dict.fromkeys(race.dropped.values()))
             raise EvaluationError(
-                f"No candidate could be asked: {reasons}. What was done is kept; the same command resumes."
+                f"kraq could not ask any candidate: {reasons}. It keeps what is done; the same command resumes."
             )
         summary = summarise_run(_described(header, tried, encoder.name), writer.rows(), seed=plan.seed)
 

@@ -216,7 +216,7 @@ def _require_keys(content: Mapping[str, Any], where: str) -> None:
         raise ConfigError(f"{where}: unknown key {unknown[0]!r}; known: {known}.")
     for key in _REQUIRED:
         if key not in content:
-            raise ConfigError(f"{where} lacks {key!r}.")
+            raise ConfigError(f"{where} is missing {key!r}.")
 
     choices = {
         "kind": tuple(KINDS),
@@ -264,7 +264,7 @@ def _ablation(entry: Mapping[str, Any], systems: Sequence[System], where: str) -
     """The systems that it adds: a value that a system has already is not run twice."""
     for key in ("of", "parameter", "values"):
         if key not in entry:
-            raise ConfigError(f"{where}: an ablation lacks {key!r}; found {dict(entry)!r}.")
+            raise ConfigError(f"{where}: an ablation is missing {key!r}; found {dict(entry)!r}.")
     base = next((system for system in systems if system.name == entry["of"]), None)
     if base is None:
         raise ConfigError(f"{where}: the ablation of {entry['of']!r} names no system.")

@@ -47,7 +47,7 @@ def answer(
     CatalogueConflictError for an entry that is not of this `version` any more.
     """
     if not text.strip():
-        raise CatalogueError("The answer is empty. Say what people are to be told, or leave the entry as it is.")
+        raise CatalogueError("The answer is empty. Say what people should read, or leave the entry as it is.")
 
     entry = catalogue.get(number)
     fields: dict[str, Any] = {"answer": text.strip(), "status": "approved" if approved else "pending"}

@@ -443,7 +443,7 @@ def _models_of(options: BuildOptions, settings: Settings, embedder: Embedder) ->
     given, limits = options.get("models"), options.get("limits")
     if limits is not None:
         if isinstance(given, LanguageModels):
-            raise ConfigError("Give the limits to the models that you bring: LanguageModels(..., meter=Meter(...)).")
+            raise ConfigError("Give the limits to the models that you pass: LanguageModels(..., meter=Meter(...)).")
         limits = dataclasses.replace(limits, prices={**prices_of(settings), **limits.prices})
     return as_models(with_lm(given, options.get("lm")), settings, embedder=embedder, meter=Meter(limits))
 

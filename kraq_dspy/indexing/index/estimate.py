@@ -76,7 +76,7 @@ def estimate_corpus(corpus: str | Path | Iterable[Document | str], settings: Set
     documents = [item for item in items if isinstance(item, Document)]
     chunks = [chunk for document in documents for chunk in chunk_document(document, settings.chunks)]
     if not chunks:
-        raise CorpusError("There is no text in the corpus: every document is empty or was refused.")
+        raise CorpusError("There is no text in the corpus: every document is empty or was rejected.")
     problems = tuple(item.reason for item in items if isinstance(item, Failure))
     return _estimate(len(documents), chunks, settings, {}, problems)
 

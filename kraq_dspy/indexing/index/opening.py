@@ -178,9 +178,9 @@ def require_documents(index: Index, documents: Iterable[Document]) -> None:
         names = ", ".join(map(repr, removed[:3])) + (", ..." if len(removed) > 3 else "")
         source = f" of {index.manifest.origin['path']!r}" if "path" in index.manifest.origin else ""
         raise RemovedDocumentsError(
-            f"{str(index.path)!r} holds {counted(index.count(Document), 'document')}{source}. This corpus lacks "
-            f"{len(removed)} of them ({names}), which would go with all that was made from them. Choose another "
-            f"folder, add to the index (kraq add {index.path} CORPUS), or let the corpus take its place: --replace "
+            f"{str(index.path)!r} holds {counted(index.count(Document), 'document')}{source}. This corpus does "
+            f"not have {len(removed)} of them ({names}), so kraq would remove them with all that it made from them. "
+            f"Choose another folder, add to the index (kraq add {index.path} CORPUS), or agree: --replace "
             "(replace=True)."
         )
 
@@ -191,6 +191,6 @@ def _require_redaction(index: Index, settings: Settings) -> None:
     before, now = index.manifest.settings.redact, settings.redact
     if any(getattr(before, kind) and not getattr(now, kind) for kind in ("emails", "phones", "cards")):
         raise IndexStateError(
-            f"{str(index.path)!r} was made with personal data struck out, and this run would bring it back. Say "
-            "--redact again ([redact] in kraq.toml), or choose another folder."
+            f"{str(index.path)!r} was made without personal data, and this run would add it again. "
+            "Use --redact ([redact] in kraq.toml), or choose another folder."
         )

@@ -136,5 +136,5 @@ def with_lm(models: ModelsLike | None, lm: dspy.BaseLM | None) -> ModelsLike | N
     if lm is None or models is None:
         return models if lm is None else lm
     if not isinstance(models, Mapping):
-        raise ConfigError("Give lm, or models that have one for every role; beside lm, models are by role.")
+        raise ConfigError("Give lm, or models with one for every role; next to lm, give models by role.")
     return {"default": lm, **models}

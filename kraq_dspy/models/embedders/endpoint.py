@@ -120,7 +120,7 @@ class EndpointEmbedder(TextEncoder):
                 with self._learning:
                     if smaller < self._batch_size and not any(isinstance(row, str) for row in halved):
                         self._batch_size = smaller
-                        logger.info("%s is sent %d texts at once from now on: %s", self._url, smaller, refusal)
+                        logger.info("%s gets %d texts at once from now on: %s", self._url, smaller, refusal)
                 return halved
             if self._dimension is None and self.dimension:  # raises where the server embeds nothing at all
                 logger.debug("It does embed: %s is at fault", _shown(texts[0]))

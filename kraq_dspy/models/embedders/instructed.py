@@ -70,7 +70,7 @@ class Transformer(SharedByCopies):
 
         lacking = sorted(key for key in report["missing_keys"] if not key.startswith("pooler."))
         if lacking:
-            raise ModelError(f"{name!r} lacks weights: {', '.join(lacking[:3])}. Is it an encoder?")
+            raise ModelError(f"{name!r} is missing weights: {', '.join(lacking[:3])}. Is it an encoder?")
 
         self.model = model.to(device_named(device, torch)).eval()
         self.torch = torch

@@ -191,7 +191,7 @@ def clear_errors(path: Path) -> Iterator[None]:
             ) from error
         raise ModelError(
             f"The sentence encoder in {str(path)!r} cannot be loaded: {error} Weights must be in safetensors files, "
-            "and models that bring their own code are not run: serve such a model and use [encoder] api_base."
+            "and kraq runs no model's own code: serve such a model and use [encoder] api_base."
         ) from error
 
 

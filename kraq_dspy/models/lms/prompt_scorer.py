@@ -116,7 +116,7 @@ class VLLMPromptScorer(SharedByCopies):
             ) from error
 
         if len(content) > MOST_BYTES:
-            raise ModelError(f"{url} answered more than {MOST_BYTES:,} bytes; it is given up.")
+            raise ModelError(f"{url} answered more than {MOST_BYTES:,} bytes; kraq abandons it.")
         return json.loads(content)
 
 

@@ -222,7 +222,7 @@ class SeveralServers:
                     self._rests_until.pop(where, None)
                     raise
                 if where not in self._rests_until:
-                    logger.warning("%s does not answer; the others go on, and it is tried now and then.", where)
+                    logger.warning("%s does not answer; kraq calls the others, and tries it now and then.", where)
                 self._rests_until[where] = self._clock() + REST_S
                 if begun or not untried:
                     raise

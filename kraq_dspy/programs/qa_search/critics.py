@@ -83,7 +83,7 @@ class RateSyntheticPair(SavableModule):
         if not 1 <= least <= BEST:
             raise ValueError(f"least is {least}; ratings go from 1 to {BEST}.")
         if not audience.strip():
-            raise ValueError("The audience is empty; say who is to be answered.")
+            raise ValueError("The audience is empty; say who will ask.")
         self.audience = audience
         self.least = least
         self.groundedness = FittingPredict(RateGroundedness, shorten="passage")

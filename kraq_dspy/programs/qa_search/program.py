@@ -70,7 +70,7 @@ class CatalogueSearch:
 
 @dataclass(frozen=True)
 class QASearchOptions:
-    over: str = option("traditional", "The program that answers where nothing is prepared.")
+    over: str = option("traditional", "Program that answers if no answer is prepared.")
     block: int = option(100, "Catalogue questions that the model sees at once.", least=1)
     scan: Literal["narrow", "nearest", "full", "exhaustive"] = option(
         "narrow",
@@ -81,7 +81,7 @@ class QASearchOptions:
         0.0, "Cosine similarity that a question needs to be looked at (narrow, nearest).", least=0, most=1
     )
     check: Literal["model", "rules", "none"] = option("model", "Against near-misses: model, rules or none.")
-    collect: bool = option(True, "Note what cannot be answered, for review.")
+    collect: bool = option(True, "Note questions without an answer, for review.")
 
 
 class QASearch(SavableModule):

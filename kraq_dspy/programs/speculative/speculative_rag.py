@@ -76,8 +76,10 @@ class SpeculativeOptions:
 class EfficientOptions(SpeculativeOptions):
     """The options of SpeculativeOptions, over what `kraq precompute` stored."""
 
-    min_similarity: float = option(-1.0, "From which cosine on a stored question stands in.", least=-1, most=1)
-    questions: Literal["kraq", "random"] = option("kraq", "Questions that stand in: kraq, or random (a baseline).")
+    min_similarity: float = option(-1.0, "Least cosine at which a stored question replaces yours.", least=-1, most=1)
+    questions: Literal["kraq", "random"] = option(
+        "kraq", "Questions that may replace yours: kraq, or random (a baseline)."
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """Asks a question of each kind, and drops what cannot be one: no question, no answer of the text, a giveaway."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -9,11 +10,13 @@ from kraq_dspy import signatures
 from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.step import FittingPredict, SignatureLike, Step, signature_for
 from kraq_dspy.language.names import with_another_name
+from kraq_dspy.language.text import content_words, sentences
 from kraq_dspy.programs.kraq.element_list import plain_words
 from kraq_dspy.programs.kraq.question_text import MARKS, question_in, stands_alone
 from kraq_dspy.programs.testset import kinds
 from kraq_dspy.state import SavableModule
 
+_QUESTION_WORD = re.compile(r"(?:who|whom|whose|what|when|where|which|why|how)\b", re.IGNORECASE)
 _AROUND_WORDS = "?,.;:!()'\"“”‘’؟？"
 
 ASKED: Mapping[str, tuple[type[dspy.Signature], tuple[str, ...]]] = {
@@ -28,6 +31,9 @@ begin as questions for facts."""
 LONGEST_ANSWER = 25
 """Words of an answer, which is copied; nuggets are statements and may be longer."""
 CLOSED = frozenset(("yes", "no"))
+SAID = 0.6
+"""Share of a description's telling words that its passage has."""
+ARTICLES = frozenset(("the", "a", "an"))
 
 
 class AskForRow(SavableModule):
@@ -51,13 +57,31 @@ class AskForRow(SavableModule):
 
     async def aforward(self, **inputs: Any) -> dspy.Prediction:
         reply = await call(self.ask, **inputs)
-        question = question_in(reply.question or "")
+        question = with_mark(question_in(reply.question or ""))
         answers = _answers(reply)
-        hidden = [inputs["link"]] if "link" in inputs else []
-        fault = fault_in(question, answers, _texts(inputs), self.kind, hidden)
-        if not fault and not stands_alone(question, "\n".join(_texts(inputs)), self.ask.signature.instructions):
-            fault = "does not stand alone"
+        if "link" not in inputs:
+            fault = self._fault(question, answers, inputs)
+            return dspy.Prediction(question=question, answers=answers, rejected=fault)
+
+        link = inputs["link"]
+        described = phrase_of((reply.description or "").strip(), link)
+        question = with_description(question, link, described)
+        fault = self._fault(question, answers, inputs, hidden=[link])
+        if not fault and any(plain_words(answer) == plain_words(link) for answer in answers):
+            fault = "asks for what links the passages"
+        if not fault and described in question and not is_said(described, inputs["first_passage"]):
+            fault = "is described as no passage says"
         return dspy.Prediction(question=question, answers=answers, rejected=fault)
+
+    def _fault(
+        self, question: str, answers: Sequence[str], inputs: Mapping[str, Any], hidden: Sequence[str] = ()
+    ) -> str:
+        """Why question and answers are of no use, by their words; "" for nothing."""
+        texts = _texts(inputs)
+        fault = fault_in(question, answers, texts, self.kind, hidden)
+        if not fault and not stands_alone(question, "\n".join(texts), self.ask.signature.instructions):
+            return "does not stand alone"
+        return fault
 
     forward = blocking(aforward)
 
@@ -113,6 +137,63 @@ class PutOtherwise(SavableModule):
         return dspy.Prediction(question=words if words.endswith(MARKS) and keeps_names else question)
 
     forward = blocking(aforward)
+
+
+def with_mark(question: str) -> str:
+    """The question with the mark and the capital that small models leave out.
+
+    >>> with_mark('who wrote "Night'), with_mark("It was written in 1956.")
+    ('Who wrote "Night"?', 'It was written in 1956.')
+    """
+    if not _QUESTION_WORD.match(question) or question.endswith((*MARKS, ".", "!")):
+        return question
+    closed = f'{question}"' if question.count('"') % 2 else question
+    return f"{closed[0].upper()}{closed[1:]}?"
+
+
+def with_description(question: str, name: str, description: str) -> str:
+    """The question with the description in the place of a name; as it is where the description is none, or has it.
+
+    A small model that is asked to leave a name out nearly always writes it. So it may, and the description is put in.
+
+    >>> with_description("When was Ada Lovelace born?", "Ada Lovelace", "the daughter of Lord Byron")
+    'When was the daughter of Lord Byron born?'
+    """
+    if not description or plain_words(name) in plain_words(description):
+        return question
+
+    without_article = re.sub(rf"\b[Tt]he (?={re.escape(name)})", "", question)
+    changed = with_another_name(without_article, name, description)
+    return changed[:1].upper() + changed[1:]
+
+
+def phrase_of(description: str, name: str) -> str:
+    """The description without what it says around it: "Ada was the daughter of Byron." is a sentence about the name.
+
+    >>> phrase_of("Ada was a daughter of Byron. She wrote.", "Ada"), phrase_of("The daughter of Byron.", "Ada")
+    ('the daughter of Byron', 'the daughter of Byron')
+    """
+    sentence = next(iter(sentences(description)), "").rstrip(".")
+    about_name = re.fullmatch(
+        rf"(?:the )?{re.escape(name)},? (?:is|was|are|were) (?:an?|the) (?P<said>.+)", sentence, re.I
+    )
+    return f"the {about_name['said']}" if about_name else _uncapitalized(sentence)
+
+
+def is_said(description: str, passage: str) -> bool:
+    """Whether the passage has most telling words of a description.
+
+    >>> is_said("the daughter of Lord Byron", "Lord Byron had a daughter."), is_said("a king", "She wrote.")
+    (True, False)
+    """
+    telling = set(content_words(description))
+    return len(telling & set(content_words(passage))) >= SAID * len(telling)
+
+
+def _uncapitalized(description: str) -> str:
+    """The description as it stands within a sentence; its first word alone may be "The"."""
+    article, space, rest = description.partition(" ")
+    return f"{article.lower()}{space}{rest}" if article.lower() in ARTICLES else description
 
 
 def fault_in(

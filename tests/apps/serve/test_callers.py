@@ -90,8 +90,8 @@ def test_a_token_is_given_and_taken_away_without_a_restart(tmp_path: Path, caplo
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "entries, one or more"),
-        ("[[tokens]]\nname = 'a'", "entries, one or more"),
+        ("", "must hold one or more [[token]] entries"),
+        ("[[tokens]]\nname = 'a'", "must hold one or more [[token]] entries"),
         ("token = [", "is no TOML"),
         ("[[token]]\nname = 'a'\ntoken = 'long-enough'\nindexs = ['docs']", "'indexs' (did you mean 'indexes'?)"),
         ("[[token]]\ntoken = 'long-enough'", "has no name"),

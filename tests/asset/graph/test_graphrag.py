@@ -241,17 +241,17 @@ def test_missing_tables_and_columns_are_named_beside_those_that_are_there(tmp_pa
         read_graphrag(tmp_path / "empty")
     tables = small()
     del tables["community_reports"]
-    with pytest.raises(ExchangeError, match=r"lacks the table 'community_reports'; it has: .*'entities.parquet'"):
+    with pytest.raises(ExchangeError, match=r"is missing the table 'community_reports'; it has: .*'entities.parquet'"):
         read_graphrag(save_parquet(tmp_path / "lacks_table", tables))
     tables = small()
     for row in tables["relationships"]:
         row["to"] = row.pop("target")
-    with pytest.raises(ExchangeError, match=r"'relationships.parquet' lacks the column 'target'; it has: .*'to'"):
+    with pytest.raises(ExchangeError, match=r"'relationships.parquet' is missing the column 'target'; it has: .*'to'"):
         read_graphrag(save_parquet(tmp_path / "lacks_column", tables))
     tables = small()
     for row in tables["communities"]:
         del row["entity_ids"]
-    with pytest.raises(ExchangeError, match=r"'communities.parquet' lacks the column 'entity_ids'"):
+    with pytest.raises(ExchangeError, match=r"'communities.parquet' is missing the column 'entity_ids'"):
         read_graphrag(save_parquet(tmp_path / "lacks_members", tables))
 
 

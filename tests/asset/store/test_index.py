@@ -256,7 +256,7 @@ def test_a_damaged_index_is_refused_with_the_way_out(tmp_path: Path) -> None:
         Index.open(tmp_path / "absent", write=True)
     with pytest.raises(IndexStateError, match="database is damaged"):
         Index.open(tmp_path / "garbage", write=True)
-    with pytest.raises(IndexStateError, match="lacks the tables chunks, claims"):
+    with pytest.raises(IndexStateError, match="is missing the tables chunks, claims"):
         Index.open(tmp_path / "other")
     with pytest.raises(IndexStateError, match=r"has no index.db"):  # the failed opening has let go of the lock
         Index.open(tmp_path / "absent", write=True)

@@ -142,8 +142,8 @@ def pretending(kind: str) -> Iterator[str]:
     [
         ("page", "is no Qdrant server"),
         ("other JSON", "is no Qdrant server"),
-        ("unnamed", "was made by something else: its vectors are one without a name"),
-        ("without words", "was made by something else"),
+        ("unnamed", "was not made by kraq: its vectors are one without a name"),
+        ("without words", "was not made by kraq"),
         ("other distance", "compares vectors by Euclid"),
     ],
 )

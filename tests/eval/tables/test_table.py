@@ -107,7 +107,7 @@ def test_rankings_of_retrievers_are_measured_at_every_budget() -> None:
         ({"colour": "red"}, "unknown key 'colour'"),
         ({"systems": [{"name": "x"}]}, "a system needs a name and a program"),
         ({"systems": [{"name": "plain", "program": "a"}] * 2}, "two systems are named 'plain'"),
-        ({"ablations": [{"of": "combined", "values": [1]}]}, "lacks 'parameter'"),
+        ({"ablations": [{"of": "combined", "values": [1]}]}, "is missing 'parameter'"),
         ({"ablations": [{"of": "nobody", "parameter": "n", "values": [1]}]}, "names no system"),
     ],
 )

@@ -217,7 +217,7 @@ def test_incomplete_weights_are_refused_instead_of_filled_at_random(qwen3: str, 
     model = transformers.AutoModel.from_pretrained(qwen3)
     weights = {name: weight for name, weight in model.state_dict().items() if "embed_tokens" not in name}
     model.save_pretrained(tmp_path, state_dict=weights)
-    with pytest.raises(ModelError, match=r"lacks weights: .*embed_tokens"):
+    with pytest.raises(ModelError, match=r"is missing weights: .*embed_tokens"):
         InBedder(str(tmp_path))
 
 

@@ -44,11 +44,68 @@ def test_what_is_no_question_for_a_test_is_dropped_with_its_reason(question: str
     assert asked("fact", {"question": question, "answer": answer}, passage=ADA, about=[]).rejected == reason
 
 
-def test_a_bridge_that_names_what_links_its_passages_is_no_bridge() -> None:
-    inputs = {"first_passage": "Byron's daughter was Ada Lovelace.", "second_passage": ADA, "link": "Ada Lovelace"}
-    reply = {"question": "Where did Ada Lovelace, Byron's daughter, live?", "answer": "London"}
+@pytest.mark.parametrize(
+    ("written", "question"),
+    [
+        ("where did Ada Lovelace live", "Where did Ada Lovelace live?"),
+        ('Who wrote "Night', 'Who wrote "Night"?'),
+        ("Ada lived in London", "Ada lived in London"),
+        ("What a life.", "What a life."),
+        ("Whatever Ada wrote", "Whatever Ada wrote"),
+    ],
+)
+def test_a_question_gets_the_mark_that_a_small_model_leaves_out_and_nothing_else_does(
+    written: str, question: str
+) -> None:
+    assert asked("fact", {"question": written, "answer": "London"}, passage=ADA, about=[]).question == question
 
-    assert asked("bridge", reply, **inputs).rejected == "names what links the passages"
+
+BYRON = {"first_passage": "Lord Byron's only daughter was Ada Lovelace.", "second_passage": ADA, "link": "Ada Lovelace"}
+
+
+@pytest.mark.parametrize(
+    ("description", "question", "bridge"),
+    [
+        (
+            "the only daughter of Lord Byron.",
+            "Where did Ada Lovelace live?",
+            "Where did the only daughter of Lord Byron live?",
+        ),
+        (
+            "Ada Lovelace was the daughter of Lord Byron.",
+            "Where did Ada Lovelace live?",
+            "Where did the daughter of Lord Byron live?",
+        ),
+        ("The daughter of Byron", "Ada Lovelace lived where?", "The daughter of Byron lived where?"),
+        ("", "Where did the only daughter of Lord Byron live?", "Where did the only daughter of Lord Byron live?"),
+    ],
+)
+def test_in_a_bridge_a_description_takes_the_place_of_the_name_that_links(
+    description: str, question: str, bridge: str
+) -> None:
+    made = asked("bridge", {"description": description, "question": question, "answer": "London"}, **BYRON)
+
+    assert (made.question, made.rejected) == (bridge, "")
+
+
+@pytest.mark.parametrize(
+    ("description", "reason"),
+    [
+        ("", "names what links the passages"),
+        ("the daughter called Ada Lovelace", "names what links the passages"),
+        ("the inventor of an engine", "is described as no passage says"),
+    ],
+)
+def test_a_bridge_whose_link_is_named_or_is_not_described_by_its_passage_is_none(description: str, reason: str) -> None:
+    reply = {"description": description, "question": "Where did Ada Lovelace live?", "answer": "London"}
+
+    assert asked("bridge", reply, **BYRON).rejected == reason
+
+
+def test_a_question_for_what_links_the_passages_takes_one_of_them_alone() -> None:
+    reply = {"description": "", "question": "Who was the only daughter of Lord Byron?", "answer": "Ada Lovelace"}
+
+    assert asked("bridge", reply, **BYRON).rejected == "asks for what links the passages"
 
 
 def test_a_list_has_two_items_or_more_all_of_them_in_the_passages() -> None:

@@ -167,7 +167,7 @@ def _raw_lines(stream: BufferedReader, settings: ReadSettings) -> Iterator[tuple
                 return
             if skipped > SKIPPED_LINE * settings.max_bytes:
                 raise UnreadableTextError(
-                    f"A line goes on for more than {skipped:,} bytes: the rest of the file is left. "
+                    f"A line is longer than {skipped:,} bytes, so the rest of the file is left out. "
                     "Check that it is a file of lines."
                 )
 

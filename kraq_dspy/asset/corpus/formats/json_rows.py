@@ -122,6 +122,6 @@ def _parse(text: str) -> Any:
         return json.loads(text.removeprefix("\ufeff"))
     except json.JSONDecodeError as error:
         place = f"column {error.colno}" if error.lineno == 1 else f"line {error.lineno}, column {error.colno}"
-        raise UnreadableTextError(f"not valid JSON at {place} ({error.msg}). Mend it or take it out.") from None
+        raise UnreadableTextError(f"not valid JSON at {place} ({error.msg}). Fix it or take it out.") from None
     except (ValueError, RecursionError) as error:  # a number of thousands of digits, thousands of brackets
-        raise UnreadableTextError(f"JSON that cannot be read ({error}). Mend it or take it out.") from None
+        raise UnreadableTextError(f"JSON that cannot be read ({error}). Fix it or take it out.") from None

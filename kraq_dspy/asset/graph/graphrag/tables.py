@@ -49,7 +49,9 @@ class Tables:
         missing = [table for table in NAMES if table not in path_of and table not in OPTIONAL]
         if missing:
             there = ", ".join(repr(path.name) for path in path_of.values())
-            raise ExchangeError(f"{place.name!r} lacks the table {', '.join(map(repr, missing))}; it has: {there}.")
+            raise ExchangeError(
+                f"{place.name!r} is missing the table {', '.join(map(repr, missing))}; it has: {there}."
+            )
         return cls(place, path_of)
 
     def has(self, table: str) -> bool:
@@ -130,7 +132,7 @@ def _require_columns(path: Path, row: Row, columns: Iterable[str | tuple[str, ..
             missing.append(names[0])
     if missing:
         present = ", ".join(map(repr, sorted(row))) or "none"
-        raise ExchangeError(f"{path.name!r} lacks the column {', '.join(map(repr, missing))}; it has: {present}.")
+        raise ExchangeError(f"{path.name!r} is missing the column {', '.join(map(repr, missing))}; it has: {present}.")
 
 
 # Cells

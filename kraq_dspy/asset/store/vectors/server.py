@@ -254,8 +254,8 @@ class QdrantVectorStore:
         if not isinstance(vectors, dict) or DENSE not in vectors or SPARSE not in (params.sparse_vectors or {}):
             named = sorted(vectors) if isinstance(vectors, dict) else "one without a name"
             raise IndexStateError(
-                f"The collection {self._collection!r} of the Qdrant server was made by something else: its vectors are "
-                f"{named}, and those of an index {DENSE!r} and {SPARSE!r}. Remove it, or take another server."
+                f"The collection {self._collection!r} of the Qdrant server was not made by kraq: its vectors are "
+                f"{named}, and an index has {DENSE!r} and {SPARSE!r}. Remove it, or take another server."
             )
         if vectors[DENSE].distance != models.Distance.COSINE:
             raise IndexStateError(

@@ -35,6 +35,29 @@ class GenerationJob:
     matcher: Any | None = None  # holds the reply to a JSON schema
 
 
+LIKE_LENGTH, LITTLE_PADDING = 1.5, 128
+"""A prompt may be so many times as long as the shortest of its batch, and as many tokens longer anyway."""
+
+
+def of_like_length(rows: Sequence[int], lengths: Sequence[int]) -> list[list[int]]:
+    """Part rows of prompts so that none is filled up to much more than its length, the shortest prompts first.
+
+    All rows of a batch are as long as its longest, and a processor reads what fills them up as well.
+
+    >>> of_like_length([0, 1, 2, 3], [300, 2000, 310, 1900])
+    [[0, 2], [3, 1]]
+    """
+    by_length = sorted(zip(lengths, rows, strict=True))
+    parts: list[list[int]] = []
+    shortest = 0
+    for length, row in by_length:
+        if not parts or length > max(shortest * LIKE_LENGTH, shortest + LITTLE_PADDING):
+            parts.append([])
+            shortest = length
+        parts[-1].append(row)
+    return parts
+
+
 class LogprobRecorder:
     """A logits processor that changes nothing: keeps the log-probability of every token that was chosen.
 

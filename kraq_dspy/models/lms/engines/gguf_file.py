@@ -48,10 +48,11 @@ def read_gguf(path: Path) -> GGUFHeader:
             return _read(path, file)
     except FileNotFoundError:
         raise ModelError(
-            f"There is no model file {str(path)!r}. Give the path of a GGUF file, or bring a model with `kraq lm get`."
+            f"There is no model file {str(path)!r}. Give the path of a GGUF file, "
+            "or download a model with `kraq lm get`."
         ) from None
     except (OSError, ValueError, OverflowError, RecursionError, struct.error) as error:
-        raise ModelError(f"{str(path)!r} is damaged or was cut off ({error}). Download it anew.") from error
+        raise ModelError(f"{str(path)!r} is damaged or was cut off ({error}). Download it again.") from error
 
 
 def _read(path: Path, file: BinaryIO) -> GGUFHeader:
@@ -63,7 +64,7 @@ def _read(path: Path, file: BinaryIO) -> GGUFHeader:
 
     version, _, n_values = _unpack(file, "<IQQ")
     if version not in (2, 3):
-        raise ModelError(f"{str(path)!r} is GGUF version {version}; version 2 and 3 can be read. Download it anew.")
+        raise ModelError(f"{str(path)!r} is GGUF version {version}; kraq reads versions 2 and 3. Download it again.")
     if n_values > _MOST_ITEMS:
         raise ValueError(f"{n_values:,} values")
 

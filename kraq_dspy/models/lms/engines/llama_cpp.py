@@ -176,7 +176,9 @@ def shared_model(file: Path, context: int | None, slots: int | None, threads: in
 def _chat_model(file: Path) -> GGUFHeader:
     header = read_gguf(file)
     if header.values.get("general.type") == "adapter":
-        raise ModelError(f"{str(file)!r} is a LoRA adapter: name it as adapter beside the model that it was made for.")
+        raise ModelError(
+            f"{str(file)!r} is a LoRA adapter: name it as adapter, next to the model that it was made for."
+        )
     if "tokenizer.ggml.tokens" not in header.arrays:
         raise ModelError(f"{str(file)!r} holds no language model (architecture {header.architecture!r}).")
     if not header.values.get("tokenizer.chat_template"):

@@ -74,7 +74,7 @@ class Seq2SeqSummariser(SharedByCopies):
             except (OSError, ValueError, RuntimeError) as error:
                 raise ModelError(
                     f"The summariser {self.name!r} cannot be loaded: {error}. [k2rag] summariser in kraq.toml takes a "
-                    "folder or a hub name of a sequence-to-sequence model; without it the role summarizer is asked."
+                    "folder or a hub name of a sequence-to-sequence model; without it kraq calls the role summarizer."
                 ) from error
             model = model.eval().to("cuda" if torch.cuda.is_available() else "cpu")
             self._loaded = tokenizer, model, _context(tokenizer, model)

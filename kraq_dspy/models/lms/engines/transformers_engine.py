@@ -180,7 +180,7 @@ class TransformersEngine(SharedByCopies):
             raise UnsupportedModelError(f"{folder!r} is neither an adapter by name nor the folder of one.")
         if hash_begins and not weights_hash(folder).startswith(hash_begins):
             raise UnsupportedModelError(
-                f"The adapter {folder!r} holds other weights than asked for ({hash_begins}): it was trained anew. "
+                f"The adapter {folder!r} holds other weights than you asked for ({hash_begins}): it was trained again. "
                 f"Ask for {weights_hash(folder)[:8]}, or give the folder of the former one."
             )
         self.load(named, folder)
@@ -211,13 +211,17 @@ class TransformersEngine(SharedByCopies):
     def _work(
         self, jobs: Sequence[GenerationJob], cancelled: Sequence[Callable[[], bool]]
     ) -> list[Response | Exception]:
-        """Jobs that are sampled alike are generated together."""
+        """Jobs that are sampled alike, and are of like length, are generated together."""
         answers: dict[int, Response | Exception] = {}
         groups: dict[Any, list[int]] = {}
         for i, job in enumerate(jobs):
             groups.setdefault((job.temperature, job.top_p, job.seed, job.stop), []).append(i)
 
+        of_like_length: list[list[int]] = []
         for group in groups.values():
+            of_like_length += generation.of_like_length(group, [len(jobs[i].ids) for i in group])
+
+        for group in of_like_length:
             try:
                 outcomes: Sequence[Response | Exception] = self._generate(
                     [jobs[i] for i in group], [cancelled[i] for i in group]

@@ -91,7 +91,7 @@ def test_a_header_that_lies_is_refused_before_it_costs_time_or_memory(
     tracemalloc.start()
     begin = time.process_time()
     try:
-        with pytest.raises(ModelError, match=rf"m\.gguf.*{says}.*Download it anew"):
+        with pytest.raises(ModelError, match=rf"m\.gguf.*{says}.*Download it again"):
             read_gguf(path)
         assert tracemalloc.get_traced_memory()[1] < 1 << 20
         assert time.process_time() - begin < 5

@@ -71,7 +71,7 @@ def test_what_a_name_is_said_to_be_stands_for_it() -> None:
 
     asked = over_two.question_over_two(album, band, "Stone Temple Pilots")
 
-    assert asked == {"question": "What is the first EP by the band from San Diego?", "answer": "High Rise"}
+    assert (asked["question"], asked["answer"]) == ("What is the first EP by the band from San Diego?", "High Rise")
 
 
 def test_things_of_one_kind_make_a_list_with_the_words_between_kind_and_name() -> None:

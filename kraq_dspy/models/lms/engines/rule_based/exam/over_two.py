@@ -28,6 +28,8 @@ _PEOPLE_KINDS = {"person": "person", "place": "place", "organisation": "organisa
 def question_over_two(first: str, second: str, link: str) -> dict[str, str]:
     """A question of two steps: what the second passage says of `link`, which is named by what the first says of it.
 
+    The description stands in the question already, so it is given empty.
+
     >>> wood = "Ed Wood\\nEd Wood was directed by Tim Burton."
     >>> burton = "Tim Burton\\nTim Burton is an American director. He was born in Burbank in 1958."
     >>> question_over_two(wood, burton, "Tim Burton")["question"]
@@ -36,7 +38,7 @@ def question_over_two(first: str, second: str, link: str) -> dict[str, str]:
     title, parts, kind, is_who = read_passage(first)
     own, _, link_kind, link_is_who = read_passage(second)
     leading = _leading_to(link, title, parts, points_to_title=bool(kind))
-    nothing = {"question": "", "answer": ""}
+    nothing = {"description": "", "question": "", "answer": ""}
     if leading is None or not own or BRACKETED.sub("", own) not in (link, BRACKETED.sub("", link)):
         return nothing
 
@@ -46,7 +48,7 @@ def question_over_two(first: str, second: str, link: str) -> dict[str, str]:
     for fact in facts:
         if fact.asked_of:
             named = f"the {described} that {leading.subject} {leading.phrase}"
-            return {"question": fact.question.replace(own, named, 1), "answer": fact.answer}
+            return {"description": "", "question": fact.question.replace(own, named, 1), "answer": fact.answer}
 
     is_of_title = leading.subject == title
     who_leads = is_who if is_of_title else is_somebody(leading.subject, " ".join(parts))
@@ -57,7 +59,7 @@ def question_over_two(first: str, second: str, link: str) -> dict[str, str]:
         if statement and TELLS_WHICH.search(statement):
             named = _in_place_of_name(statement, described, is_who=link_is_who)
             question = which_question(leading_kind, who_leads, f"{leading.phrase} {named}")
-            return {"question": question, "answer": leading.subject}
+            return {"description": "", "question": question, "answer": leading.subject}
     return nothing
 
 
